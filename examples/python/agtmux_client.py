@@ -1,6 +1,6 @@
-"""A client of agtmux's API, with nothing but Python's own library.
+"""A client of the agtmux API. It needs only the Python standard library.
 
-Made from the OpenAPI document: `make contract` writes it anew.
+Generated from the OpenAPI document by `make contract`.
 """
 
 import http.client
@@ -11,7 +11,7 @@ import urllib.parse
 
 
 class AgtmuxError(Exception):
-    """What the daemon refused, with its code and what to do next."""
+    """An error response of the daemon, with its code and a hint."""
 
     def __init__(self, status, body):
         super().__init__(body.get("message", f"HTTP {status}"))
@@ -31,7 +31,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Client:
-    """Over the daemon's socket, or over TCP with a token."""
+    """Connects to the daemon's unix socket, or to TCP with a token."""
 
     def __init__(self, socket_path=None, address=None, token=None):
         self._socket_path = socket_path or os.environ.get("AGTMUX_SOCKET")
@@ -64,7 +64,7 @@ class Client:
             return json.loads(response.read())
 
     def _events(self, method, path, query=None):
-        """Yields (id, type, data) until the daemon ends."""
+        """Yields (id, type, data) until the daemon stops."""
         _, response = self._open(method, path, query)
         event = {}
         for line in response:
@@ -78,173 +78,169 @@ class Client:
                 event[key] = value
 
     def add_target(self, body):
-        """Watches another host from now on. Answers when the first attempt to reach it has come to something."""
+        """Add a target and watch it from now on."""
         return self._ask("POST", "/v1/targets", body=body)
 
     def attach(self, body):
-        """Tells how to get to a pane."""
+        """Return everything needed to attach to a pane: its server, session, window and host."""
         return self._ask("POST", "/v1/actions/attach", body=body)
 
     def connect_target(self, name):
-        """Tries to reach it at once, and tells what came of it."""
+        """Connect to a target now and return the result."""
         return self._ask("POST", f"/v1/targets/{urllib.parse.quote(name, safe='')}/connect")
 
     def follow_task_events(self, **query):
-        """The same as server-sent events, as they happen; with `after` or `Last-Event-ID` none is missed, also over restarts of the
-daemon. With `run_id` the stream ends with `over` when nothing more will be told of that run."""
+        """Stream task events as server-sent events."""
         return self._events("GET", "/v1/tasks/events/stream", query=query)
 
     def get_action(self, id):
-        """What came of an action."""
+        """Return the record of one action."""
         return self._ask("GET", f"/v1/actions/{urllib.parse.quote(id, safe='')}")
 
     def get_adapters(self):
-        """Every adapter with what it can do, how it fares and where its evidence comes from."""
+        """List the adapters with their capabilities, health and evidence sources."""
         return self._ask("GET", "/v1/adapters")
 
     def get_audit(self, **query):
-        """Every action, refused ones too, the newest last."""
+        """List the recorded actions, oldest first."""
         return self._ask("GET", "/v1/audit", query=query)
 
     def get_availability(self, agent_id):
-        """Whether an agent can be answered."""
+        """Check whether an agent can be answered."""
         return self._ask("GET", f"/api/respond/{urllib.parse.quote(agent_id, safe='')}/availability")
 
     def get_checkup(self, name):
-        """Looks what the host has, and tells what that means and what to run."""
+        """Check what is installed on the host of a target, and suggest commands to run."""
         return self._ask("GET", f"/v1/targets/{urllib.parse.quote(name, safe='')}/doctor")
 
     def get_events(self, **query):
-        """Changes as they happen, as server-sent events: a snapshot first, or what came after `Last-Event-ID`."""
+        """Stream changes as server-sent events."""
         return self._events("GET", "/v1/events", query=query)
 
     def get_explain(self, **query):
-        """The state of one agent and every statement behind it."""
+        """Explain the state of an agent, with every observation behind it."""
         return self._ask("GET", "/v1/explain", query=query)
 
     def get_health(self):
-        """How the daemon is and what it watches."""
+        """Return the health of the daemon and of the tmux servers that it watches."""
         return self._ask("GET", "/v1/health")
 
     def get_history(self, **query):
-        """The changes of state of one agent, with how long each lasted. An agent that has ended is named by `runtime:ID`."""
+        """List the state changes of an agent, with the duration of each state."""
         return self._ask("GET", "/v1/history", query=query)
 
     def get_pane_health(self, **query):
-        """Whether a pane is there and its agent runs."""
+        """Check whether a pane exists and its agent runs."""
         return self._ask("GET", "/v1/actions/health", query=query)
 
     def get_panes(self, **query):
-        """Panes, by default only those in which an agent lives."""
+        """List panes."""
         return self._ask("GET", "/v1/panes", query=query)
 
     def get_past_events(self, **query):
-        """The last events about one agent, as they came and without their secrets, the newest last."""
+        """List the last events about an agent, redacted, oldest first."""
         return self._ask("GET", "/v1/history/events", query=query)
 
     def get_sessions(self, **query):
-        """Sessions, with what their agents amount to."""
+        """List sessions, with the number of agents in each state."""
         return self._ask("GET", "/v1/sessions", query=query)
 
     def get_stream(self, **query):
-        """Sessions, their states, turns and availability as they change, as server-sent events. A reader that comes back too late
-gets `resync`: it has to read `/v1/panes` anew."""
+        """Stream sessions, states, turns and availability as server-sent events."""
         return self._events("GET", "/api/events/stream", query=query)
 
     def get_targets(self):
-        """Every target with how it fares and what is known of it."""
+        """List the targets with their health."""
         return self._ask("GET", "/v1/targets")
 
     def get_task_events(self, **query):
-        """What happened to tasks: the newest, or what came after `after`."""
+        """List task events: the newest, or those after `after`."""
         return self._ask("GET", "/v1/tasks/events", query=query)
 
     def get_task_logs(self, **query):
-        """What a task has written."""
+        """Return the output of a task."""
         return self._ask("GET", "/v1/tasks/logs", query=query)
 
     def get_tasks(self, **query):
-        """The tasks of one session as they are now. A session that is not there has `exists: false`."""
+        """List the tasks of a session."""
         return self._ask("GET", "/v1/tasks", query=query)
 
     def get_windows(self, **query):
-        """Windows, with what their agents amount to."""
+        """List windows, with the number of agents in each state."""
         return self._ask("GET", "/v1/windows", query=query)
 
     def kill(self, body):
-        """Interrupts an agent, or ends it."""
+        """Interrupt or end an agent."""
         return self._ask("POST", "/v1/actions/kill", body=body)
 
     def kill_all_tasks(self, body):
-        """Ends all tasks of a session, and the session. Refused to agents."""
+        """End all tasks of a session, and the session."""
         return self._ask("POST", "/v1/tasks/kill-all", body=body)
 
     def post_event(self, body):
-        """Takes an event in. The answer comes when it is stored."""
+        """Post an event about an agent."""
         return self._ask("POST", "/v1/events", body=body)
 
     def post_hook(self, event, body):
-        """Tells that something happened to an agent. Fields beyond those named are passed on to whoever reads its events."""
+        """Report a hook event of an agent."""
         return self._ask("POST", f"/hook/{urllib.parse.quote(event, safe='')}", body=body)
 
     def post_link(self, body):
-        """Makes a link that lets one browser in, once, within two minutes. Only over the unix socket."""
+        """Create a link that logs in one browser, once, within two minutes."""
         return self._ask("POST", "/v1/web/link", body=body)
 
     def post_respond(self, agent_id, body):
-        """Answers the dialog that an agent has open."""
+        """Answer an agent's open dialog."""
         return self._ask("POST", f"/api/respond/{urllib.parse.quote(agent_id, safe='')}", body=body)
 
     def prune_dead_tasks(self, body):
-        """Takes windows away whose tasks have ended."""
+        """Close the windows of tasks that have ended."""
         return self._ask("POST", "/v1/tasks/prune-dead", body=body)
 
     def remove_target(self, name):
-        """Watches it no longer. Nothing changes on the host itself."""
+        """Remove a target."""
         return self._ask("DELETE", f"/v1/targets/{urllib.parse.quote(name, safe='')}")
 
     def respond(self, body):
-        """Answers the dialog that is open."""
+        """Answer an agent's open dialog."""
         return self._ask("POST", "/v1/actions/respond", body=body)
 
     def restart_task(self, body):
-        """Starts a task again as it was started, by the same rules."""
+        """Run a task again with the same command and directory."""
         return self._ask("POST", "/v1/tasks/restart", body=body)
 
     def resume(self, body):
-        """Starts an agent that has ended again, in its pane, with its session."""
+        """Start an ended agent again in its pane, with its session."""
         return self._ask("POST", "/v1/actions/resume", body=body)
 
     def run_task(self, body):
-        """Starts a task in a window of its own, or again in the window that has its name. Agents may do this, too, but what runs in the
-session of another is not replaced by them."""
+        """Run a task in a window of its own, or again in the window with its name."""
         return self._ask("POST", "/v1/tasks/run", body=body)
 
     def send(self, body):
-        """Types a text and has it submitted, or presses keys."""
+        """Type a text into an agent and submit it, or press keys."""
         return self._ask("POST", "/v1/actions/send", body=body)
 
     def send_task_input(self, body):
-        """Types a text into a task and presses Enter. Refused to agents."""
+        """Type a text into a task and press Enter."""
         return self._ask("POST", "/v1/tasks/input", body=body)
 
     def start_up_tasks(self, body):
-        """To be told when a harness session begins: removes what earlier ones of the same project have left where nothing runs in it any more, and
-names the rest. Sessions of others, and of programs that still run, are not touched."""
+        """Clean up after earlier harness sessions of a project."""
         return self._ask("POST", "/v1/tasks/startup", body=body)
 
     def stop_task(self, body):
-        """Asks a task to end, and makes it if it does not. Refused to agents."""
+        """Ask a task to end, and kill it if it does not."""
         return self._ask("POST", "/v1/tasks/stop", body=body)
 
     def switch_adapter(self, body):
-        """Switches one on or off. The agents of one that is off are still listed; nothing is said about what they do."""
+        """Switch an adapter on or off."""
         return self._ask("POST", "/v1/adapters", body=body)
 
     def take_snapshot(self, body):
-        """Looks at a pane, to act on what was seen within the next 30 seconds, or as long as `actions.snapshot_lifetime` says."""
+        """Take a snapshot of a pane to guard a later action."""
         return self._ask("POST", "/v1/actions/snapshot", body=body)
 
     def view_output(self, body):
-        """Shows what a pane has shown."""
+        """Return the recent output of a pane."""
         return self._ask("POST", "/v1/actions/view-output", body=body)

@@ -1,4 +1,4 @@
-"""Prints every agent that waits for somebody, and what it asks.
+"""Prints every agent that waits for input or approval, with its question.
 
     python3 waiting.py            over the daemon's socket (AGTMUX_SOCKET)
     python3 waiting.py ADDRESS TOKEN   over TCP
@@ -15,6 +15,6 @@ except AgtmuxError as error:
     sys.exit(f"{error} ({error.code}); {error.hint}")
 for pane in panes:
     if pane["needs_action"]:
-        question = pane["dialog"]["question"] if pane["dialog"] else "something"
+        question = pane["dialog"]["question"] if pane["dialog"] else "(unknown question)"
         print(f"{pane['agent_type']} in {pane['identity']['pane_id']} asks: {question}")
 print(f"{len(panes)} agents")

@@ -1,5 +1,5 @@
-// A client of agtmux's API, with nothing but Node's own library.
-// Made from the OpenAPI document: `make contract` writes it anew.
+// A client of the agtmux API. It needs only the Node standard library.
+// Generated from the OpenAPI document by `make contract`.
 
 import { request, type IncomingMessage } from "node:http";
 
@@ -7,7 +7,7 @@ export type Query = Record<string, string | number | boolean | undefined>;
 export type ServerSentEvent = { id?: string; event?: string; data: unknown };
 export type Where = { socketPath: string } | { host: string; port: number; token: string };
 
-/** What the daemon refused, with its code and what to do next. */
+/** An error response of the daemon, with its code and a hint. */
 export class AgtmuxError extends Error {
   status: number;
   code?: string;
@@ -21,7 +21,7 @@ export class AgtmuxError extends Error {
   }
 }
 
-/** Over the daemon's socket, or over TCP with a token. */
+/** Connects to the daemon's unix socket, or to TCP with a token. */
 export class Client {
   #where: Where;
 
@@ -70,216 +70,212 @@ export class Client {
     }
   }
 
-  /** Watches another host from now on. Answers when the first attempt to reach it has come to something. */
+  /** Add a target and watch it from now on. */
   addTarget(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/targets", undefined, body);
   }
 
-  /** Tells how to get to a pane. */
+  /** Return everything needed to attach to a pane: its server, session, window and host. */
   attach(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/attach", undefined, body);
   }
 
-  /** Tries to reach it at once, and tells what came of it. */
+  /** Connect to a target now and return the result. */
   connectTarget(name: string): Promise<any> {
     return this.#ask("POST", `/v1/targets/${encodeURIComponent(name)}/connect`, undefined);
   }
 
-  /** The same as server-sent events, as they happen; with `after` or `Last-Event-ID` none is missed, also over restarts of the
-daemon. With `run_id` the stream ends with `over` when nothing more will be told of that run. */
+  /** Stream task events as server-sent events. */
   followTaskEvents(query: Query = {}): AsyncGenerator<ServerSentEvent> {
     return this.#events("GET", "/v1/tasks/events/stream", query);
   }
 
-  /** What came of an action. */
+  /** Return the record of one action. */
   getAction(id: string): Promise<any> {
     return this.#ask("GET", `/v1/actions/${encodeURIComponent(id)}`, undefined);
   }
 
-  /** Every adapter with what it can do, how it fares and where its evidence comes from. */
+  /** List the adapters with their capabilities, health and evidence sources. */
   getAdapters(): Promise<any> {
     return this.#ask("GET", "/v1/adapters", undefined);
   }
 
-  /** Every action, refused ones too, the newest last. */
+  /** List the recorded actions, oldest first. */
   getAudit(query: Query = {}): Promise<any> {
     return this.#ask("GET", "/v1/audit", query);
   }
 
-  /** Whether an agent can be answered. */
+  /** Check whether an agent can be answered. */
   getAvailability(agentId: string): Promise<any> {
     return this.#ask("GET", `/api/respond/${encodeURIComponent(agentId)}/availability`, undefined);
   }
 
-  /** Looks what the host has, and tells what that means and what to run. */
+  /** Check what is installed on the host of a target, and suggest commands to run. */
   getCheckup(name: string): Promise<any> {
     return this.#ask("GET", `/v1/targets/${encodeURIComponent(name)}/doctor`, undefined);
   }
 
-  /** Changes as they happen, as server-sent events: a snapshot first, or what came after `Last-Event-ID`. */
+  /** Stream changes as server-sent events. */
   getEvents(query: Query = {}): AsyncGenerator<ServerSentEvent> {
     return this.#events("GET", "/v1/events", query);
   }
 
-  /** The state of one agent and every statement behind it. */
+  /** Explain the state of an agent, with every observation behind it. */
   getExplain(query: Query = {}): Promise<any> {
     return this.#ask("GET", "/v1/explain", query);
   }
 
-  /** How the daemon is and what it watches. */
+  /** Return the health of the daemon and of the tmux servers that it watches. */
   getHealth(): Promise<any> {
     return this.#ask("GET", "/v1/health", undefined);
   }
 
-  /** The changes of state of one agent, with how long each lasted. An agent that has ended is named by `runtime:ID`. */
+  /** List the state changes of an agent, with the duration of each state. */
   getHistory(query: Query = {}): Promise<any> {
     return this.#ask("GET", "/v1/history", query);
   }
 
-  /** Whether a pane is there and its agent runs. */
+  /** Check whether a pane exists and its agent runs. */
   getPaneHealth(query: Query = {}): Promise<any> {
     return this.#ask("GET", "/v1/actions/health", query);
   }
 
-  /** Panes, by default only those in which an agent lives. */
+  /** List panes. */
   getPanes(query: Query = {}): Promise<any> {
     return this.#ask("GET", "/v1/panes", query);
   }
 
-  /** The last events about one agent, as they came and without their secrets, the newest last. */
+  /** List the last events about an agent, redacted, oldest first. */
   getPastEvents(query: Query = {}): Promise<any> {
     return this.#ask("GET", "/v1/history/events", query);
   }
 
-  /** Sessions, with what their agents amount to. */
+  /** List sessions, with the number of agents in each state. */
   getSessions(query: Query = {}): Promise<any> {
     return this.#ask("GET", "/v1/sessions", query);
   }
 
-  /** Sessions, their states, turns and availability as they change, as server-sent events. A reader that comes back too late
-gets `resync`: it has to read `/v1/panes` anew. */
+  /** Stream sessions, states, turns and availability as server-sent events. */
   getStream(query: Query = {}): AsyncGenerator<ServerSentEvent> {
     return this.#events("GET", "/api/events/stream", query);
   }
 
-  /** Every target with how it fares and what is known of it. */
+  /** List the targets with their health. */
   getTargets(): Promise<any> {
     return this.#ask("GET", "/v1/targets", undefined);
   }
 
-  /** What happened to tasks: the newest, or what came after `after`. */
+  /** List task events: the newest, or those after `after`. */
   getTaskEvents(query: Query = {}): Promise<any> {
     return this.#ask("GET", "/v1/tasks/events", query);
   }
 
-  /** What a task has written. */
+  /** Return the output of a task. */
   getTaskLogs(query: Query = {}): Promise<any> {
     return this.#ask("GET", "/v1/tasks/logs", query);
   }
 
-  /** The tasks of one session as they are now. A session that is not there has `exists: false`. */
+  /** List the tasks of a session. */
   getTasks(query: Query = {}): Promise<any> {
     return this.#ask("GET", "/v1/tasks", query);
   }
 
-  /** Windows, with what their agents amount to. */
+  /** List windows, with the number of agents in each state. */
   getWindows(query: Query = {}): Promise<any> {
     return this.#ask("GET", "/v1/windows", query);
   }
 
-  /** Interrupts an agent, or ends it. */
+  /** Interrupt or end an agent. */
   kill(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/kill", undefined, body);
   }
 
-  /** Ends all tasks of a session, and the session. Refused to agents. */
+  /** End all tasks of a session, and the session. */
   killAllTasks(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/tasks/kill-all", undefined, body);
   }
 
-  /** Takes an event in. The answer comes when it is stored. */
+  /** Post an event about an agent. */
   postEvent(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/events", undefined, body);
   }
 
-  /** Tells that something happened to an agent. Fields beyond those named are passed on to whoever reads its events. */
+  /** Report a hook event of an agent. */
   postHook(event: string, body: unknown): Promise<any> {
     return this.#ask("POST", `/hook/${encodeURIComponent(event)}`, undefined, body);
   }
 
-  /** Makes a link that lets one browser in, once, within two minutes. Only over the unix socket. */
+  /** Create a link that logs in one browser, once, within two minutes. */
   postLink(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/web/link", undefined, body);
   }
 
-  /** Answers the dialog that an agent has open. */
+  /** Answer an agent's open dialog. */
   postRespond(agentId: string, body: unknown): Promise<any> {
     return this.#ask("POST", `/api/respond/${encodeURIComponent(agentId)}`, undefined, body);
   }
 
-  /** Takes windows away whose tasks have ended. */
+  /** Close the windows of tasks that have ended. */
   pruneDeadTasks(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/tasks/prune-dead", undefined, body);
   }
 
-  /** Watches it no longer. Nothing changes on the host itself. */
+  /** Remove a target. */
   removeTarget(name: string): Promise<any> {
     return this.#ask("DELETE", `/v1/targets/${encodeURIComponent(name)}`, undefined);
   }
 
-  /** Answers the dialog that is open. */
+  /** Answer an agent's open dialog. */
   respond(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/respond", undefined, body);
   }
 
-  /** Starts a task again as it was started, by the same rules. */
+  /** Run a task again with the same command and directory. */
   restartTask(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/tasks/restart", undefined, body);
   }
 
-  /** Starts an agent that has ended again, in its pane, with its session. */
+  /** Start an ended agent again in its pane, with its session. */
   resume(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/resume", undefined, body);
   }
 
-  /** Starts a task in a window of its own, or again in the window that has its name. Agents may do this, too, but what runs in the
-session of another is not replaced by them. */
+  /** Run a task in a window of its own, or again in the window with its name. */
   runTask(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/tasks/run", undefined, body);
   }
 
-  /** Types a text and has it submitted, or presses keys. */
+  /** Type a text into an agent and submit it, or press keys. */
   send(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/send", undefined, body);
   }
 
-  /** Types a text into a task and presses Enter. Refused to agents. */
+  /** Type a text into a task and press Enter. */
   sendTaskInput(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/tasks/input", undefined, body);
   }
 
-  /** To be told when a harness session begins: removes what earlier ones of the same project have left where nothing runs in it any more, and
-names the rest. Sessions of others, and of programs that still run, are not touched. */
+  /** Clean up after earlier harness sessions of a project. */
   startUpTasks(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/tasks/startup", undefined, body);
   }
 
-  /** Asks a task to end, and makes it if it does not. Refused to agents. */
+  /** Ask a task to end, and kill it if it does not. */
   stopTask(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/tasks/stop", undefined, body);
   }
 
-  /** Switches one on or off. The agents of one that is off are still listed; nothing is said about what they do. */
+  /** Switch an adapter on or off. */
   switchAdapter(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/adapters", undefined, body);
   }
 
-  /** Looks at a pane, to act on what was seen within the next 30 seconds, or as long as `actions.snapshot_lifetime` says. */
+  /** Take a snapshot of a pane to guard a later action. */
   takeSnapshot(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/snapshot", undefined, body);
   }
 
-  /** Shows what a pane has shown. */
+  /** Return the recent output of a pane. */
   viewOutput(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/view-output", undefined, body);
   }

@@ -1,4 +1,4 @@
-// Prints every agent that waits for somebody, and what it asks. Node 22.18 or newer runs it as it is:
+// Prints every agent that waits for input or approval, with its question. Runs with Node 22.18 or newer:
 //
 //     node waiting.ts                      over the daemon's socket (AGTMUX_SOCKET)
 //     node waiting.ts HOST PORT TOKEN      over TCP
@@ -12,7 +12,7 @@ const client = token
 const panes = (await client.getPanes()).items;
 for (const pane of panes) {
   if (pane.needs_action) {
-    console.log(`${pane.agent_type} in ${pane.identity.pane_id} asks: ${pane.dialog?.question ?? "something"}`);
+    console.log(`${pane.agent_type} in ${pane.identity.pane_id} asks: ${pane.dialog?.question ?? "(unknown question)"}`);
   }
 }
 console.log(`${panes.length} agents`);

@@ -1,20 +1,20 @@
-// Tells agtmux what opencode does: it starts `agtmux hook opencode <event>` for the few events that matter and writes
-// what is known of them to its stdin. Ids, kinds, names and what is asked; no prompts, no answers, no files.
+// Reports opencode's events to agtmux: runs `agtmux hook opencode <event>` and writes the event to its stdin. Sends
+// ids, types, names and questions of the agent. Never sends prompts, answers or files.
 
 import { spawn } from "node:child_process"
 
 const PROGRAM = "agtmux"
 
-/** A hook ends within a fraction of a second; one that does not is ended. */
-const PATIENCE = 5000
+/** A hook that runs longer than this is killed. */
+const TIMEOUT_MS = 5000
 
-/** The same status again is news only after so long. */
-const REPEAT = 60_000
+/** A repeated status is sent again only after this time. */
+const REPEAT_AFTER_MS = 60_000
 
-/** Subagents start subagents, but not without end. */
-const DEEPEST = 8
+/** The maximum depth of nested subagents. */
+const MAX_DEPTH = 8
 
-/** An opencode that another one in this pane has started is a tool of that one: it does not speak for the pane. */
+/** Marks the first opencode in a pane. An opencode started by it inherits the mark and reports nothing. */
 const MARK = "AGTMUX_OPENCODE"
 
 function isInsideAnother() {
@@ -26,11 +26,11 @@ function isInsideAnother() {
   return false
 }
 
-/** Resolves when the hook has ended, however it ended. */
+/** Runs a hook. Resolves when it has ended or failed. */
 function hook(name, payload) {
   return new Promise((resolve) => {
     const child = spawn(PROGRAM, ["hook", "opencode", name], { stdio: ["pipe", "ignore", "ignore"] })
-    const late = setTimeout(() => child.kill("SIGKILL"), PATIENCE)
+    const late = setTimeout(() => child.kill("SIGKILL"), TIMEOUT_MS)
     late.unref()
     const ended = () => {
       clearTimeout(late)
@@ -43,11 +43,11 @@ function hook(name, payload) {
   })
 }
 
-/** What is passed on of an event; nothing for those that do not matter. */
+/** The fields to send for an event; undefined for events that are not reported. */
 function excerpt({ type, properties: it }) {
   switch (type) {
     case "session.status":
-      // That it is idle is an event of its own.
+      // "session.idle" reports the idle status.
       return it.status.type === "idle" ? undefined : { status: it.status.type, attempt: it.status.attempt }
     case "session.idle":
       return {}
@@ -67,56 +67,56 @@ function excerpt({ type, properties: it }) {
 
 export const Agtmux = async ({ client }) => {
   if (isInsideAnother()) return {}
-  /** The session that started a session, or null. */
+  /** The parent of each session, or null. */
   const parents = new Map()
-  /** What was said last of a session, and when. */
-  const said = new Map()
+  /** The last report of each session, and its time. */
+  const lastReports = new Map()
   let turn = Promise.resolve()
 
-  /** Fails where opencode does not tell: whose session it is must not be guessed. */
+  /** Fails if opencode does not return the session: the parent must not be guessed. */
   async function parentOf(session) {
     if (!parents.has(session)) {
-      const request = { path: { id: session }, signal: AbortSignal.timeout(PATIENCE) }
-      const asked = await client.session.get(request)
-      if (!asked?.data) throw new Error("opencode does not tell whose session it is")
-      parents.set(session, asked.data.parentID ?? null)
+      const request = { path: { id: session }, signal: AbortSignal.timeout(TIMEOUT_MS) }
+      const response = await client.session.get(request)
+      if (!response?.data) throw new Error("opencode did not return the session")
+      parents.set(session, response.data.parentID ?? null)
     }
     return parents.get(session)
   }
 
-  /** The session that the user talks to: subagents have sessions of their own. */
+  /** The top session, which the user talks to. Subagents have their own sessions. */
   async function topOf(session) {
     let top = session
-    for (let depth = 0; depth < DEEPEST; depth++) top = (await parentOf(top)) ?? top
+    for (let depth = 0; depth < MAX_DEPTH; depth++) top = (await parentOf(top)) ?? top
     return top
   }
 
-  async function tell(name, session, payload) {
+  async function report(name, session, payload) {
     const top = await topOf(session)
     await hook(name, { session_id: top, child_id: top === session ? undefined : session, ...payload })
   }
 
-  function isNews(session, word) {
-    const last = said.get(session)
-    const repeats = last?.word === word && Date.now() - last.at < REPEAT
-    if (!repeats) said.set(session, { word, at: Date.now() })
+  function isNew(session, content) {
+    const last = lastReports.get(session)
+    const repeats = last?.content === content && Date.now() - last.at < REPEAT_AFTER_MS
+    if (!repeats) lastReports.set(session, { content, at: Date.now() })
     return !repeats
   }
 
-  function hear(event) {
+  function handle(event) {
     const { info, sessionID: session } = event.properties
     if (event.type === "session.created" || event.type === "session.updated") parents.set(info.id, info.parentID ?? null)
     const payload = excerpt(event)
-    if (!payload || !session || !isNews(session, JSON.stringify([event.type, payload]))) return
-    // One after the other, in the order in which they came.
-    turn = turn.then(() => tell(event.type, session, payload)).catch(() => {})
+    if (!payload || !session || !isNew(session, JSON.stringify([event.type, payload]))) return
+    // One at a time, in order.
+    turn = turn.then(() => report(event.type, session, payload)).catch(() => {})
   }
 
   return {
     event: async ({ event }) => {
-      // Whatever goes wrong here is no fault of the agent's.
+      // An error here must not affect the agent.
       try {
-        hear(event)
+        handle(event)
       } catch {}
     },
   }

@@ -1,15 +1,15 @@
-// Tells agtmux what Pi does: it starts `agtmux hook pi <event>` for the few events that matter and writes what is known
-// of them to its stdin. Ids, kinds, names and what is asked; no prompts, no answers, no files.
+// Reports Pi's events to agtmux: runs `agtmux hook pi <event>` and writes the event to its stdin. Sends ids, types,
+// names and questions of the agent. Never sends prompts, answers or files.
 
 import { spawn } from "node:child_process";
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 
 const PROGRAM = "agtmux";
 
-/** A hook ends within a fraction of a second; one that does not is ended. */
-const PATIENCE = 5000;
+/** A hook that runs longer than this is killed. */
+const TIMEOUT_MS = 5000;
 
-/** A Pi that another one in this pane has started is a tool of that one: it does not speak for the pane. */
+/** Marks the first Pi in a pane. A Pi started by it inherits the mark and reports nothing. */
 const MARK = "AGTMUX_PI";
 
 function isInsideAnother(): boolean {
@@ -21,11 +21,11 @@ function isInsideAnother(): boolean {
 	return false;
 }
 
-/** Resolves when the hook has ended, however it ended. */
+/** Runs a hook. Resolves when it has ended or failed. */
 function hook(name: string, payload: object): Promise<void> {
 	return new Promise((resolve) => {
 		const child = spawn(PROGRAM, ["hook", "pi", name], { stdio: ["pipe", "ignore", "ignore"] });
-		const late = setTimeout(() => child.kill("SIGKILL"), PATIENCE);
+		const late = setTimeout(() => child.kill("SIGKILL"), TIMEOUT_MS);
 		late.unref();
 		const ended = () => {
 			clearTimeout(late);
@@ -41,29 +41,29 @@ function hook(name: string, payload: object): Promise<void> {
 export default function (pi: ExtensionAPI) {
 	if (isInsideAnother()) return;
 	let queue: Promise<void> = Promise.resolve();
-	/** How a run is about to end; nothing when it was stopped. */
+	/** The outcome of the current run; undefined if the user stopped it. */
 	let outcome: string | undefined;
 
-	function tell(name: string, ctx: ExtensionContext, payload: object = {}): void {
-		// Whatever goes wrong here is no fault of the agent's.
+	function report(name: string, ctx: ExtensionContext, payload: object = {}): void {
+		// An error here must not affect the agent.
 		try {
-			const told = { session_id: ctx.sessionManager.getSessionId(), ...payload };
-			// One after the other, in the order in which they came.
-			queue = queue.then(() => hook(name, told)).catch(() => {});
+			const event = { session_id: ctx.sessionManager.getSessionId(), ...payload };
+			// One at a time, in order.
+			queue = queue.then(() => hook(name, event)).catch(() => {});
 		} catch {}
 	}
 
-	pi.on("session_start", (event, ctx) => tell("session_start", ctx, { reason: event.reason }));
+	pi.on("session_start", (event, ctx) => report("session_start", ctx, { reason: event.reason }));
 	pi.on("agent_start", (_event, ctx) => {
 		outcome = undefined;
-		tell("agent_start", ctx);
+		report("agent_start", ctx);
 	});
 	pi.on("agent_before_settle", (event) => {
 		outcome = event.outcome;
 	});
-	// Not agent_end: that comes before each retry, too.
-	pi.on("agent_settled", (_event, ctx) => tell("agent_settled", ctx, { outcome: outcome ?? "aborted" }));
-	pi.on("ui_prompt_start", (event, ctx) => tell("ui_prompt_start", ctx, { kind: event.kind, title: event.title }));
-	pi.on("ui_prompt_end", (event, ctx) => tell("ui_prompt_end", ctx, { kind: event.kind, title: event.title }));
-	pi.on("session_shutdown", (event, ctx) => tell("session_shutdown", ctx, { reason: event.reason }));
+	// Not agent_end, which also comes before each retry.
+	pi.on("agent_settled", (_event, ctx) => report("agent_settled", ctx, { outcome: outcome ?? "aborted" }));
+	pi.on("ui_prompt_start", (event, ctx) => report("ui_prompt_start", ctx, { kind: event.kind, title: event.title }));
+	pi.on("ui_prompt_end", (event, ctx) => report("ui_prompt_end", ctx, { kind: event.kind, title: event.title }));
+	pi.on("session_shutdown", (event, ctx) => report("session_shutdown", ctx, { reason: event.reason }));
 }

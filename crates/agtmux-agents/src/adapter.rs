@@ -1,4 +1,4 @@
-//! What an agent's manifest amounts to.
+//! A summary of an agent's manifest: its sources, states and capabilities.
 
 use std::collections::BTreeSet;
 
@@ -7,30 +7,30 @@ use agtmux_core::state::State;
 
 use crate::manifest::{CONTRACT, Manifest};
 
-/// One agent that can be understood.
+/// Describes one supported agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Adapter {
     pub name: String,
     pub contract: u32,
-    /// Of its rules.
+    /// The version of the rules.
     pub version: u32,
     pub capabilities: AgentCapabilities,
-    /// Where its evidence comes from.
+    /// The sources of the agent's evidence.
     pub sources: BTreeSet<Source>,
-    /// Whether its rules were seen to be right on the agent itself, or come from its documentation.
+    /// Whether the rules were verified on the agent itself. If false, they come from its documentation.
     pub measured: bool,
-    /// What it can tell of an agent.
+    /// The states that the rules can report.
     pub states: BTreeSet<State>,
     pub origin: ManifestOrigin,
-    /// Keys in its manifest that this build does not know.
+    /// One warning per manifest key that this build does not know.
     pub warnings: Vec<String>,
 }
 
-/// Where a manifest comes from.
+/// The origin of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ManifestOrigin {
     BuiltIn,
-    /// A file of the user's, perhaps in place of one of this build.
+    /// A user's file. `replaces` is true if it replaces a manifest of this build.
     File {
         path: String,
         replaces: bool,
@@ -39,9 +39,9 @@ pub enum ManifestOrigin {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentCapabilities {
-    /// It tells of itself.
+    /// The agent sends its own events.
     pub event_driven: bool,
-    /// Some of what it does is seen on its screen only.
+    /// Some states are visible on the screen only.
     pub polling_required: bool,
     pub supports_waiting_approval: bool,
     pub supports_waiting_input: bool,
@@ -51,16 +51,16 @@ pub struct AgentCapabilities {
 impl Adapter {
     pub(crate) fn from_manifest(manifest: &Manifest, origin: &ManifestOrigin) -> Self {
         let rules = manifest.rules();
-        let shown = rules.screen.iter().map(|rule| rule.state);
-        let titled = rules.title.iter().map(|rule| rule.state);
-        let asked = rules.dialog.iter().map(|rule| Assertion::DialogOpen(rule.kind));
-        let told = manifest.event.iter().flat_map(|rule| rule.assertions());
+        let screen_states = rules.screen.iter().map(|rule| rule.state);
+        let title_states = rules.title.iter().map(|rule| rule.state);
+        let dialogs = rules.dialog.iter().map(|rule| Assertion::DialogOpen(rule.kind));
+        let events = manifest.event.iter().flat_map(|rule| rule.assertions());
         let states: BTreeSet<State> =
-            shown.chain(titled).chain(asked.chain(told).filter_map(Assertion::state)).collect();
+            screen_states.chain(title_states).chain(dialogs.chain(events).filter_map(Assertion::state)).collect();
         let mut sources: BTreeSet<Source> = manifest.event.iter().map(|rule| rule.source()).collect();
         sources.insert(Source::Process);
-        let is_read = !rules.screen.is_empty() || !rules.dialog.is_empty();
-        sources.extend(is_read.then_some(Source::Screen));
+        let reads_screen = !rules.screen.is_empty() || !rules.dialog.is_empty();
+        sources.extend(reads_screen.then_some(Source::Screen));
         sources.extend((!rules.title.is_empty()).then_some(Source::Title));
         let asks = |kind| Assertion::DialogOpen(kind).state().is_some_and(|state| states.contains(&state));
         Self {
@@ -69,7 +69,7 @@ impl Adapter {
             version: manifest.version,
             capabilities: AgentCapabilities {
                 event_driven: !manifest.event.is_empty(),
-                polling_required: is_read,
+                polling_required: reads_screen,
                 supports_waiting_approval: asks(DialogKind::Approval),
                 supports_waiting_input: asks(DialogKind::Input),
                 supports_completed: states.contains(&State::Completed),
@@ -89,9 +89,9 @@ mod tests {
     use crate::AgentRegistry;
 
     #[test]
-    fn those_that_tell_of_themselves_support_everything() {
+    fn agents_with_events_support_all_capabilities() {
         for name in ["claude", "codex", "copilot", "gemini", "opencode", "pi", "qwen"] {
-            let adapter = AgentRegistry::builtin().adapters().find(|a| a.name == name).expect("is known");
+            let adapter = AgentRegistry::builtin().adapters().find(|a| a.name == name).expect("the agent is built in");
             let AgentCapabilities {
                 event_driven,
                 polling_required,
@@ -106,8 +106,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_only_read_about_is_said_to_be_so() {
-        let read: Vec<String> = AgentRegistry::builtin().adapters().filter(|a| !a.measured).map(|a| a.name).collect();
-        assert_eq!(read, ["cursor"]);
+    fn only_cursor_is_not_measured() {
+        let unmeasured: Vec<String> =
+            AgentRegistry::builtin().adapters().filter(|a| !a.measured).map(|a| a.name).collect();
+        assert_eq!(unmeasured, ["cursor"]);
     }
 }

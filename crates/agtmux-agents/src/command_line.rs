@@ -1,16 +1,17 @@
-//! Reads from a process's command line what it really runs: itself, or a script given to an interpreter.
+//! Finds out from a command line which program a process runs: the executable itself, or a script given to an
+//! interpreter.
 
 use crate::process::ProcessFacts;
 
-/// What a process runs.
+/// The program and arguments of a process.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Invocation<'a> {
     /// The last part of the executable's path.
     pub(crate) exe_name: Option<&'a [u8]>,
-    /// What it calls itself: the last part of `argv[0]`, or the first word of a process title.
+    /// The name in `argv[0]`: the last part of a path, or the first word of a process title.
     pub(crate) own_name: Option<&'a [u8]>,
     pub(crate) program: InvokedProgram<'a>,
-    /// The arguments of whatever it runs.
+    /// The arguments of the program or script.
     pub(crate) args: &'a [Vec<u8>],
 }
 
@@ -21,7 +22,7 @@ pub(crate) enum InvokedProgram<'a> {
     Script(&'a [u8]),
     /// A Python module.
     Module(&'a [u8]),
-    /// Often just a wrapper around the program of the same name.
+    /// A shell script, often a wrapper around the program of the same name.
     ShellScript(&'a [u8]),
 }
 
@@ -39,7 +40,7 @@ impl<'a> Invocation<'a> {
     }
 }
 
-/// Whether a process of these names is a shell, which may hold jobs in the background.
+/// Whether the process is a shell. Shells may have background jobs.
 pub(crate) fn is_shell(process: &ProcessFacts<'_>) -> bool {
     let invocation = Invocation::from_process(process);
     [invocation.exe_name, invocation.own_name].into_iter().flatten().any(is_shell_name)
@@ -63,7 +64,7 @@ fn program_name(argv0: &[u8]) -> &[u8] {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Interpreter {
     Node,
-    /// Those with a `run` command.
+    /// Both have a `run` command.
     BunOrDeno,
     Python,
     Shell,
@@ -96,7 +97,7 @@ impl Interpreter {
         }
     }
 
-    /// The script among these arguments, and what follows it.
+    /// The script among these arguments, and the arguments that follow it.
     fn find_script<'a>(self, mut args: &'a [Vec<u8>]) -> Option<(InvokedProgram<'a>, &'a [Vec<u8>])> {
         loop {
             let (first, rest) = args.split_first()?;
@@ -161,7 +162,7 @@ fn classify_javascript_option(option: &[u8]) -> Argument {
     }
 }
 
-/// Short options may stand together: `-um module`. The first that takes a value takes the rest.
+/// Short options may be combined: `-um module`. The first option that takes a value takes the rest.
 fn classify_python_option(option: &[u8]) -> Argument {
     if option.starts_with(b"--") {
         return Argument::Flag;

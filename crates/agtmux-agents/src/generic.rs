@@ -1,14 +1,14 @@
-//! What wrappers, scripts and adapters of others say: an event whose type is a state, or one of the few words that
-//! agents share for it.
+//! Generic events of wrappers, scripts and third-party adapters. The event type is a state name, or one of the few
+//! names that several agents use for a state.
 
 use agtmux_core::evidence::{Assertion, DialogKind};
 
 pub const RULE_NAME: &str = "generic";
 pub const RULE_VERSION: u32 = 1;
 
-/// What an event of this type says. Nothing for a word that is not known: such an event is kept, the state stays.
+/// The assertions of an event of this type. An unknown type makes no assertion: the event is stored, the state stays.
 pub fn assertions(event_type: &str) -> &'static [Assertion] {
-    // A turn that goes on or ends has no open question as far as its own source knows.
+    // A source that reports a running or ended turn knows of no open question.
     match event_type {
         "running" | "turn-started" | "start" => &[Assertion::Running, Assertion::NoDialog],
         "completed" | "agent-turn-complete" => &[Assertion::Completed, Assertion::NoDialog],
@@ -26,7 +26,7 @@ mod tests {
     use agtmux_core::state::State;
 
     #[test]
-    fn every_definite_state_can_be_said_by_its_name() {
+    fn every_definite_state_has_an_event_of_its_name() {
         for state in State::ALL.iter().filter(|s| **s != State::Unknown) {
             assert_eq!(assertions(state.as_str()).iter().find_map(|s| s.state()), Some(*state));
         }

@@ -1,10 +1,10 @@
-//! Patterns over paths.
+//! Matches paths against patterns with `*`.
 
-/// No path is longer, and an argument may be megabytes.
+/// Longer texts are not paths. The limit matters because an argument may have megabytes.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// Whether the whole path fits the pattern, in which `*` stands for any bytes, slashes too. A pattern that begins with
-/// `*/` also fits a relative path.
+/// Whether the whole path matches the pattern. `*` matches any bytes, including slashes. A pattern that begins with
+/// `*/` also matches a relative path.
 pub(crate) fn matches(pattern: &str, path: &[u8]) -> bool {
     if path.len() > MAX_PATH_BYTES {
         return false;
@@ -13,7 +13,7 @@ pub(crate) fn matches(pattern: &str, path: &[u8]) -> bool {
     below_anything || matches_whole(pattern.as_bytes(), path)
 }
 
-/// Goes back to the last star only, so that a long path cannot make it slow.
+/// Backtracks to the last star only, so that a long path cannot make the match slow.
 fn matches_whole(pattern: &[u8], path: &[u8]) -> bool {
     let (mut p, mut at) = (0, 0);
     let mut retry = None;
@@ -48,13 +48,13 @@ mod tests {
     }
 
     #[test]
-    fn relative_paths_fit_too() {
+    fn relative_paths_match() {
         assert!(matches("*/bin/tool", b"bin/tool"));
         assert!(matches("*/@scope/tool/*", b"@scope/tool/cli.js"));
     }
 
     #[test]
-    fn parts_of_names_do_not_fit() {
+    fn parts_of_names_do_not_match() {
         assert!(!matches("*/bin/tool", b"/usr/bin/toolbox"));
         assert!(!matches("*/bin/tool", b"/usr/sbin/tool"));
         assert!(!matches("*/@scope/tool/*", b"/lib/@scope/tool"));
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_for_a_path_is_none() {
+    fn texts_longer_than_a_path_do_not_match() {
         assert!(matches("*/x", &[b"/".repeat(4095), b"x".to_vec()].concat()));
         assert!(!matches("*/x", &[b"/".repeat(4096), b"x".to_vec()].concat()));
     }

@@ -1,7 +1,7 @@
-//! What agtmux knows about agents, as data, and the pure functions that judge evidence by it.
+//! The agents that agtmux knows, described as data, and the pure functions that judge evidence with these descriptions.
 //!
-//! Each agent has one manifest in `manifests/`. Adding an agent is adding a file there and naming it in the table of
-//! [`Registry::builtin`]. Users add theirs as files: [`UserManifests`].
+//! Each agent has one manifest in `manifests/`. To add an agent, add a file there and list it in the table of
+//! [`AgentRegistry::builtin`]. Users add their own manifests as files: [`UserManifests`].
 
 mod adapter;
 mod command_line;

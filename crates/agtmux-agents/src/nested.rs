@@ -1,4 +1,4 @@
-//! Which of several agents something comes from, where one has started the other.
+//! Attributes a process to the right agent where one agent has started another.
 
 use crate::command_line::{Invocation, is_shell};
 use crate::manifest::{Manifest, MatchStrength};
@@ -6,19 +6,19 @@ use crate::process::ProcessFacts;
 use crate::registry::AgentRegistry;
 
 impl AgentRegistry {
-    /// How many of these processes may be the agent that something comes from: those up to the nearest agent and the ones
-    /// that launched it, which are one with it. What is above has started that agent, and is another. All of them, where
-    /// none is an agent.
+    /// Counts the processes in `line` that belong to the nearest agent: everything up to that agent, plus the processes
+    /// that launched it. Processes above have started the agent and belong to another one. Counts all processes if none
+    /// is an agent.
     ///
-    /// `line` has the nearest first, each behind those that it is a parent of. `same_input` tells whether two processes
-    /// read from the same place, where that is known: a launcher hands on what it reads from, and the tools of an agent do
+    /// `line` starts with the nearest process; each process is followed by its parent. `same_input` returns whether two
+    /// processes read from the same file, if known. A launcher passes its standard input on; the tools of an agent do
     /// not read from its terminal.
     pub fn count_own_processes(
         &self,
         line: &[ProcessFacts<'_>],
         same_input: impl Fn(u32, u32) -> Option<bool>,
     ) -> usize {
-        // A shell script may have the name of the agent that it is a hook of.
+        // Only direct matches: a hook may be a shell script that has the name of its agent.
         let kind = |process: &ProcessFacts<'_>| self.direct_match(process);
         let Some(nearest) = line.iter().position(|process| kind(process).is_some()) else { return line.len() };
         let mut own = nearest;
@@ -27,7 +27,8 @@ impl AgentRegistry {
             let alike = kind(parent).zip(kind(child)).is_some_and(|(parent, child)| parent.name == child.name);
             let launched = match child.ppid == parent.pid {
                 true => same_arguments(child, parent) || shares_input(child, parent, &same_input),
-                // What launches may stand between the two, such as `timeout`; a shell is the tool of an agent.
+                // A launcher such as `timeout` may stand between the two. A shell between them is a tool call of the
+                // agent.
                 false => same_input(child.pid, parent.pid) == Some(true) && !line[own + 1..above].iter().any(is_shell),
             };
             if !(alike && launched) {

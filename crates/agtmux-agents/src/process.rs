@@ -1,29 +1,29 @@
-//! What is known of a process, and what it was found to be.
+//! The facts about a process, and the agent that a pane shows.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use agtmux_core::ids::AgentType;
 
-/// One process of a pane's tree, as the system reports it. Every byte of it may be hostile.
+/// One process of a pane's process tree, as the system reports it. Every byte of it may be hostile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessFacts<'a> {
     pub pid: u32,
     pub ppid: u32,
     pub pgrp: u32,
-    /// The foreground process group of the process's own terminal, which need not be the pane's: sudo and script make
-    /// another. None when it has no terminal, or when that is not known.
+    /// The foreground process group of the process's own terminal. That terminal may differ from the pane's: sudo and
+    /// script create another one. None if the process has no terminal, or if the group is not known.
     pub tpgid: Option<u32>,
     pub stopped: bool,
     pub zombie: bool,
-    /// The kernel's short name of it.
+    /// The short name that the kernel reports (`comm`).
     pub name: &'a [u8],
     pub argv: &'a [Vec<u8>],
     pub exe: Option<&'a Path>,
 }
 
 impl<'a> ProcessFacts<'a> {
-    /// The path of the executable, also when an update has replaced the file since.
+    /// The path of the executable, also if an update has replaced the file since.
     pub(crate) fn exe_path(&self) -> Option<&'a [u8]> {
         let path = self.exe?.as_os_str().as_bytes();
         Some(path.strip_suffix(b" (deleted)").unwrap_or(path))
@@ -35,8 +35,8 @@ impl<'a> ProcessFacts<'a> {
 pub struct IdentifiedAgent {
     pub agent_type: AgentType,
     pub pid: u32,
-    /// Stopped, as after Ctrl-Z.
+    /// Whether the process is stopped, as after Ctrl-Z.
     pub suspended: bool,
-    /// Started for one turn, with nobody to talk to: it works for as long as it lives.
+    /// Whether the agent was started for a single turn without user interaction. It runs until its process ends.
     pub headless: bool,
 }

@@ -1,4 +1,4 @@
-//! All agents that are known, and the search for one in a pane.
+//! The registry of all known agents, and the search for the agent in a pane.
 
 use std::sync::{Arc, LazyLock};
 
@@ -29,7 +29,7 @@ const EMBEDDED: [(&str, &str); 9] =
     embedded!["aider", "claude", "codex", "copilot", "cursor", "gemini", "opencode", "pi", "qwen"];
 
 static BUILTIN: LazyLock<AgentRegistry> =
-    LazyLock::new(|| AgentRegistry::embedded().expect("a test reads the embedded manifests"));
+    LazyLock::new(|| AgentRegistry::embedded().expect("the embedded manifests are valid"));
 
 #[derive(Debug)]
 pub struct AgentRegistry {
@@ -53,7 +53,7 @@ struct ProcessMatch<'a> {
 }
 
 impl AgentRegistry {
-    /// The agents that this build knows, read once.
+    /// The built-in agents. The manifests are read once.
     pub fn builtin() -> &'static Self {
         &BUILTIN
     }
@@ -69,7 +69,7 @@ impl AgentRegistry {
         Self { agents, faults }
     }
 
-    /// The manifest of an agent that this build knows, as it is written.
+    /// The text of a built-in manifest.
     pub fn builtin_manifest_text(name: &str) -> Option<&'static str> {
         EMBEDDED.iter().find(|(file, _)| file.strip_suffix(".toml") == Some(name)).map(|(_, text)| *text)
     }
@@ -82,12 +82,12 @@ impl AgentRegistry {
         self.manifest(agent_type).is_some()
     }
 
-    /// Files of the user's that cannot be used.
+    /// The user's manifest files that cannot be used.
     pub fn faults(&self) -> &[ManifestFault] {
         &self.faults
     }
 
-    /// The agents that are described in another way, or only here, or only there.
+    /// The names of the agents that differ between the two registries, or exist in only one of them.
     pub fn changed_agents(&self, other: &Self) -> Vec<String> {
         let missing = |agent: &&RegisteredAgent, from: &Self| {
             !from.agents.iter().any(|a| Arc::ptr_eq(&a.manifest, &agent.manifest))
@@ -104,81 +104,81 @@ impl AgentRegistry {
         self.agents.iter().map(|agent| &agent.manifest.name)
     }
 
-    /// Keys in manifests that this build does not know.
+    /// The warnings about manifest keys that this build does not know.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         self.agents.iter().flat_map(|agent| &agent.manifest.warnings).map(String::as_str)
     }
 
-    /// What a screen says of an agent of this type, with the title that the pane had then.
+    /// Judges the screen of an agent of this type. `title` is the pane title at the time of the capture.
     pub fn read_screen(&self, agent_type: &str, screen: &CapturedScreen, title: Option<&str>) -> ScreenReading {
         self.manifest(agent_type)
             .map(|manifest| ScreenReading::from_screen(manifest, screen, title))
             .unwrap_or_default()
     }
 
-    /// What a title says of an agent of this type. It says nothing about dialogs unless it tells of one.
+    /// Judges the title of an agent of this type. The result is about a dialog only if the title announces one.
     pub fn read_title(&self, agent_type: &str, title: &str) -> Option<ScreenObservation> {
         ScreenObservation::from_title(self.manifest(agent_type)?, title)
     }
 
-    /// The same, with what it tells about dialogs: an agent whose title tells of them asks nothing while it does not.
+    /// Like [`read_title`](Self::read_title), but adds "no dialog" for agents whose titles announce dialogs.
     pub fn title_observations(&self, agent_type: &str, title: &str) -> Vec<ScreenObservation> {
-        let Some((manifest, said)) = self.manifest(agent_type).zip(self.read_title(agent_type, title)) else {
+        let Some((manifest, observation)) = self.manifest(agent_type).zip(self.read_title(agent_type, title)) else {
             return Vec::new();
         };
-        let tells = manifest
+        let announces_dialogs = manifest
             .rules()
             .title
             .iter()
             .any(|rule| matches!(rule.state, State::WaitingApproval | State::WaitingInput));
-        let nothing = (tells && said.assertion.claim() == Claim::Turn)
-            .then(|| ScreenObservation { assertion: Assertion::NoDialog, ..said.clone() });
-        [said].into_iter().chain(nothing).collect()
+        let no_dialog = (announces_dialogs && observation.assertion.claim() == Claim::Turn)
+            .then(|| ScreenObservation { assertion: Assertion::NoDialog, ..observation.clone() });
+        [observation].into_iter().chain(no_dialog).collect()
     }
 
-    /// What stands in the agent's input box, without ghost text. None where no box is seen.
+    /// The text in the agent's input box, without ghost text. None if no box is visible.
     pub fn typed_text(&self, agent_type: &str, screen: &CapturedScreen) -> Option<String> {
         ScreenRegions::find(screen, self.manifest(agent_type)?.rules().layout.as_ref()).typed_text()
     }
 
-    /// The rows above the input box that have text.
+    /// The non-blank rows above the input box.
     pub fn transcript(&self, agent_type: &str, screen: &CapturedScreen) -> Vec<String> {
         let layout = self.manifest(agent_type).and_then(|manifest| manifest.rules().layout.as_ref());
         ScreenRegions::find(screen, layout).text_above_box()
     }
 
-    /// Whether the input box shows suggested text behind what was typed.
+    /// Whether the input box shows suggested text behind typed text.
     pub fn shows_suggestion(&self, agent_type: &str, screen: &CapturedScreen) -> bool {
         self.manifest(agent_type)
             .is_some_and(|manifest| ScreenRegions::find(screen, manifest.rules().layout.as_ref()).shows_suggestion())
     }
 
-    /// Whether the rules say where the agent's input box is.
+    /// Whether the manifest describes the agent's input box.
     pub fn has_input_box_rules(&self, agent_type: &str) -> bool {
         self.manifest(agent_type).is_some_and(|manifest| manifest.rules().layout.is_some())
     }
 
-    /// What the input box makes of keys.
+    /// How the input box handles keys.
     pub fn typing_rules(&self, agent_type: &str) -> Option<&TypingRules> {
         self.manifest(agent_type).map(|manifest| &manifest.typing)
     }
 
-    /// Whether the agent's own events can tell that a prompt was submitted.
+    /// Whether the agent's own events report submitted prompts.
     pub fn reports_submissions(&self, agent_type: &str) -> bool {
         self.manifest(agent_type).is_some_and(|manifest| manifest.event.iter().any(|rule| rule.submits.is_some()))
     }
 
-    /// The keys that answer a dialog which this rule found.
+    /// The keys that answer a dialog found by this rule.
     pub fn answer_keys(&self, agent_type: &str, rule: &str) -> Option<&AnswerKeys> {
         self.manifest(agent_type).map(|manifest| manifest.rules().answers.for_dialog(rule))
     }
 
-    /// How an agent of this type goes on with a session after it has ended.
+    /// The command that resumes an ended session of this agent type.
     pub fn resume(&self, agent_type: &str) -> Option<&ResumeTemplate> {
         self.manifest(agent_type)?.resume.as_ref()
     }
 
-    /// What an event of the agent's own says, given what is remembered of those before it.
+    /// Turns one event of an agent into observations. `memory` holds the result of the earlier events.
     pub fn reduce(
         &self,
         agent_type: &str,
@@ -196,19 +196,19 @@ impl AgentRegistry {
         }
     }
 
-    /// Every agent with what its manifest amounts to, by name.
+    /// The summary of every agent, sorted by name.
     pub fn adapters(&self) -> impl Iterator<Item = Adapter> {
         let mut agents: Vec<&RegisteredAgent> = self.agents.iter().collect();
         agents.sort_by(|a, b| a.manifest.name.cmp(&b.manifest.name));
         agents.into_iter().map(|agent| Adapter::from_manifest(&agent.manifest, &agent.origin))
     }
 
-    /// Whether its rules were seen to be right on the agent itself.
+    /// Whether the rules were verified on the agent itself.
     pub fn is_measured(&self, agent_type: &str) -> bool {
         self.manifest(agent_type).is_some_and(|manifest| manifest.measured)
     }
 
-    /// Whether one process may speak for several agents of this kind.
+    /// Whether one process may send the events of several agents of this type.
     pub fn shares_process(&self, agent_type: &str) -> bool {
         self.manifest(agent_type).is_some_and(|manifest| manifest.native.shared_process)
     }
@@ -221,18 +221,18 @@ impl AgentRegistry {
         self.manifest(agent_type)?.log.as_ref()
     }
 
-    /// Whether it tells of itself by codes in what it writes to its terminal.
+    /// Whether the agent reports its state by OSC sequences on its terminal.
     pub fn emits_osc(&self, agent_type: &str) -> bool {
         self.manifest(agent_type).is_some_and(|manifest| manifest.event.iter().any(|rule| rule.source() == Source::Osc))
     }
 
-    /// Whether an event of this type in a file of the agent's means anything.
+    /// Whether a rule exists for events of this type from the agent's status file or log.
     pub fn reads_file_event(&self, agent_type: &str, event_type: &str) -> bool {
         let rules = self.manifest(agent_type).into_iter().flat_map(|manifest| &manifest.event);
         rules.into_iter().any(|rule| rule.source() == Source::File && rule.event_type() == event_type)
     }
 
-    /// The text of a prompt that this event tells to have been submitted; empty where it does not say which.
+    /// The prompt that this event reports as submitted. Empty if the event does not contain the text.
     pub fn submitted_prompt(&self, agent_type: &str, event: NativeEvent<'_>) -> Option<String> {
         let rules = self.manifest(agent_type)?.event.iter();
         let mut fitting = rules.filter(|rule| rule.matches(event.source, event.event_type, event.payload, None));
@@ -244,11 +244,11 @@ impl AgentRegistry {
         self.agents.iter().map(|agent| &*agent.manifest).find(|manifest| manifest.name.as_str() == agent_type)
     }
 
-    /// The agent that a pane shows, if any: the outermost one of the foreground job, else the outermost stopped one.
+    /// Finds the agent that a pane shows: the outermost agent of the foreground job, or the outermost stopped agent.
     ///
-    /// `processes` are all below the pane, parents before children. The foreground job is the terminal's foreground
-    /// process group with everything below it: sudo runs its command in another group, on another terminal. Without
-    /// a known foreground group every process counts.
+    /// `processes` are all processes of the pane, parents before children. The foreground job is the terminal's
+    /// foreground process group and all descendants: sudo runs its command in another group, on another terminal.
+    /// Without a known foreground group, every process counts.
     pub fn identify(&self, processes: &[ProcessFacts<'_>], foreground_pgrp: Option<u32>) -> Option<IdentifiedAgent> {
         let matches = self.matches(processes, foreground_pgrp);
         let outermost = |eligible: fn(&ProcessMatch<'_>) -> bool| {
@@ -267,26 +267,19 @@ impl AgentRegistry {
     }
 
     fn matches(&self, processes: &[ProcessFacts<'_>], foreground_pgrp: Option<u32>) -> Vec<ProcessMatch<'_>> {
-        let standings = job_positions(processes, foreground_pgrp);
-        let alive = processes.iter().zip(standings).filter(|(process, _)| !process.zombie);
-        alive.filter_map(|(process, standing)| self.match_one(process, standing)).collect()
+        let positions = job_positions(processes, foreground_pgrp);
+        let alive = processes.iter().zip(positions).filter(|(process, _)| !process.zombie);
+        alive.filter_map(|(process, position)| self.match_one(process, position)).collect()
     }
 
-    fn match_one(&self, process: &ProcessFacts<'_>, standing: JobPosition) -> Option<ProcessMatch<'_>> {
+    fn match_one(&self, process: &ProcessFacts<'_>, position: JobPosition) -> Option<ProcessMatch<'_>> {
         let invocation = Invocation::from_process(process);
         let (manifest, strength) = self.judge_process(process, &invocation)?;
         let headless = manifest.process.is_headless(&invocation);
-        Some(ProcessMatch {
-            manifest,
-            strength,
-            position: standing,
-            pid: process.pid,
-            stopped: process.stopped,
-            headless,
-        })
+        Some(ProcessMatch { manifest, strength, position, pid: process.pid, stopped: process.stopped, headless })
     }
 
-    /// The agent that this process is, and how sure that is.
+    /// The manifest that matches this process, and how certain the match is.
     pub(crate) fn judge_process(
         &self,
         process: &ProcessFacts<'_>,
@@ -303,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_embedded_manifests_are_good() {
+    fn the_embedded_manifests_are_valid_and_have_no_warnings() {
         let names: Vec<&str> = AgentRegistry::builtin().agent_types().map(AgentType::as_str).collect();
         assert_eq!(names, ["aider", "claude", "codex", "copilot", "cursor", "gemini", "opencode", "pi", "qwen"]);
         assert_eq!(AgentRegistry::builtin().warnings().collect::<Vec<_>>(), Vec::<&str>::new());
@@ -311,13 +304,14 @@ mod tests {
 
     #[test]
     fn every_manifest_file_is_embedded_under_its_name() {
-        let directory = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/manifests")).expect("is there");
+        let directory = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/manifests"))
+            .expect("the manifests directory exists");
         let mut files: Vec<String> =
             directory.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned()).collect();
         files.sort();
         assert_eq!(files, EMBEDDED.map(|(file, _)| file));
         for (file, text) in EMBEDDED {
-            let name = Manifest::parse(file, text).expect("good").name;
+            let name = Manifest::parse(file, text).expect("valid manifest").name;
             assert_eq!(file, format!("{name}.toml"));
         }
     }

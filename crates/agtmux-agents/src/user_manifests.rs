@@ -1,4 +1,4 @@
-//! Manifests that a user adds to those of this build.
+//! Manifests that a user adds to the built-in ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,38 +9,38 @@ use crate::adapter::{Adapter, ManifestOrigin};
 use crate::manifest::{Manifest, ManifestError};
 use crate::registry::{AgentRegistry, RegisteredAgent};
 
-/// Far more than any of ours has.
+/// The largest manifest that is read. The built-in ones are much smaller.
 pub const MAX_MANIFEST_BYTES: u64 = 64 << 10;
-/// Each may be a pattern, and patterns take memory.
+/// The maximum number of strings in a manifest. Each one may be a pattern, and patterns take memory.
 const MAX_STRINGS: usize = 1000;
 
-/// A manifest and its file as they were found. Reading is the caller's.
+/// A manifest file and its text. The caller reads the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestFile {
     pub path: String,
-    /// Or why it cannot be read.
+    /// The text, or the reason why the file cannot be read.
     pub text: Result<String, String>,
 }
 
-/// A file that cannot be used.
+/// A manifest file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestFault {
     pub error: ManifestError,
-    /// The agent whose rules from before the mistake are still in force.
+    /// The agent that keeps the rules of the file's last valid version.
     pub agent_kept: Option<String>,
 }
 
-/// What a manifest amounts to, for whoever checks it before it is used.
+/// A summary of a valid manifest, for `agtmux adapters check`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestSummary {
     pub adapter: Adapter,
-    /// How its process is called.
+    /// The program names of the agent.
     pub programs: Vec<String>,
-    /// Each kind of rule and how many there are.
+    /// The number of rules of each kind.
     pub rules: Vec<(&'static str, usize)>,
 }
 
-/// A user's manifests. A file that becomes faulty keeps its last good version; one that goes takes its agent along.
+/// The user's manifests. A file that becomes invalid keeps its last valid version. Deleting a file removes its agent.
 #[derive(Debug, Default)]
 pub struct UserManifests {
     files: BTreeMap<String, UserManifest>,
@@ -54,7 +54,7 @@ struct UserManifest {
 }
 
 impl UserManifests {
-    /// Takes in all files that there are now. Says whether anything is different.
+    /// Replaces the known files by `found`. Returns whether anything has changed.
     pub fn update(&mut self, found: impl IntoIterator<Item = ManifestFile>) -> bool {
         let mut before = std::mem::take(&mut self.files);
         let mut changed = false;
@@ -72,8 +72,9 @@ impl UserManifests {
         changed || !before.is_empty()
     }
 
-    /// Those of this build with the user's in place of any that have the same name. Of two files for one agent the first
-    /// by name counts. The user's come last: what fits both an agent of ours and one of theirs is theirs.
+    /// Builds a registry of the built-in manifests and the user's. A user's manifest replaces a built-in one of the
+    /// same name. Of two files for one agent, the first by file name counts. User manifests come last, so that they win
+    /// if a process matches both a user's agent and a built-in one.
     pub fn registry(&self) -> AgentRegistry {
         let mut agents: Vec<RegisteredAgent> = AgentRegistry::builtin().agents().to_vec();
         let mut faults = Vec::new();
@@ -114,19 +115,16 @@ impl UserManifest {
     }
 }
 
-/// Within bounds: compiling it must take neither long nor much memory.
+/// Parses a manifest after checking its size: compiling must take neither long nor much memory.
 fn parse_within_limits(path: &str, text: &str) -> Result<Manifest, ManifestError> {
     if text.len() as u64 > MAX_MANIFEST_BYTES {
-        let problem = format!("has more than {} KiB: that is no manifest", MAX_MANIFEST_BYTES >> 10);
+        let problem = format!("is larger than {} KiB, the limit for a manifest", MAX_MANIFEST_BYTES >> 10);
         return Err(ManifestError::for_file(path, problem));
     }
-    // What cannot be parsed is told of by whoever needs it parsed.
-    let texts = DeTable::parse(text).map_or(0, |document| count_strings(document.get_ref()));
-    if texts > MAX_STRINGS {
-        return Err(ManifestError::for_file(
-            path,
-            format!("has {texts} texts and patterns, {MAX_STRINGS} at the most"),
-        ));
+    // `Manifest::parse` reports syntax errors below.
+    let strings = DeTable::parse(text).map_or(0, |document| count_strings(document.get_ref()));
+    if strings > MAX_STRINGS {
+        return Err(ManifestError::for_file(path, format!("has {strings} strings; the limit is {MAX_STRINGS}")));
     }
     Manifest::parse(path, text)
 }
@@ -144,7 +142,7 @@ fn count_strings_in(value: &DeValue<'_>) -> usize {
     }
 }
 
-/// What one file would be.
+/// Checks one manifest file without adding it.
 pub fn check_manifest(path: &str, text: &str) -> Result<ManifestSummary, ManifestError> {
     let manifest = parse_within_limits(path, text)?;
     let replaces = AgentRegistry::builtin().knows(manifest.name.as_str());
@@ -183,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn one_is_added_replaced_and_taken_away() {
+    fn user_manifests_are_added_replaced_and_removed() {
         let mut user = UserManifests::default();
         assert!(!user.update([]));
         assert!(user.update([file("/a/otto.toml", &agent("otto", "otto")), file("/a/pi.toml", &agent("pi", "my-pi"))]));
@@ -199,14 +197,14 @@ mod tests {
         assert!(
             !user.update([file("/a/otto.toml", &agent("otto", "otto")), file("/a/pi.toml", &agent("pi", "my-pi"))])
         );
-        assert_eq!(user.registry().changed_agents(&registry), [""; 0], "what did not change is the same");
+        assert_eq!(user.registry().changed_agents(&registry), [""; 0], "unchanged files give the same registry");
         assert!(user.update([]));
         assert_eq!(user.registry().changed_agents(&registry), ["otto", "pi"]);
         assert_eq!(user.registry().changed_agents(AgentRegistry::builtin()), [""; 0]);
     }
 
     #[test]
-    fn a_mistake_keeps_what_was_good_and_harms_nobody_else() {
+    fn an_invalid_file_keeps_its_last_valid_version_and_does_not_affect_other_files() {
         let mut user = UserManifests::default();
         let other = || file("/a/b.toml", &agent("b", "b"));
         user.update([file("/a/otto.toml", &agent("otto", "otto")), other()]);
@@ -218,15 +216,18 @@ mod tests {
         ]));
         let registry = user.registry();
         assert_eq!(registry.changed_agents(&good), [""; 0]);
-        let told = problems(&registry);
-        assert!(told[0].0.starts_with("/a/new.toml:1: written for contract 7") && told[0].1.is_none(), "{told:?}");
-        assert!(told[1].0.starts_with("/a/otto.toml:2: ") && told[1].1 == Some("otto"), "{told:?}");
-        user.update([ManifestFile { path: "/a/otto.toml".into(), text: Err("is no plain file".into()) }]);
-        assert_eq!(problems(&user.registry()), [("/a/otto.toml: is no plain file".into(), Some("otto"))]);
+        let faults = problems(&registry);
+        assert!(
+            faults[0].0.starts_with("/a/new.toml:1: written for contract 7") && faults[0].1.is_none(),
+            "{faults:?}"
+        );
+        assert!(faults[1].0.starts_with("/a/otto.toml:2: ") && faults[1].1 == Some("otto"), "{faults:?}");
+        user.update([ManifestFile { path: "/a/otto.toml".into(), text: Err("is not a regular file".into()) }]);
+        assert_eq!(problems(&user.registry()), [("/a/otto.toml: is not a regular file".into(), Some("otto"))]);
     }
 
     #[test]
-    fn of_two_files_for_one_agent_the_first_counts() {
+    fn the_first_of_two_files_for_one_agent_counts() {
         let mut user = UserManifests::default();
         user.update([file("/a/2.toml", &agent("otto", "two")), file("/a/1.toml", &agent("otto", "one"))]);
         let registry = user.registry();
@@ -238,17 +239,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_refused() {
+    fn manifests_that_are_too_large_are_rejected() {
         let refused = |text: &str| check_manifest("x.toml", text).expect_err("too much").to_string();
-        assert!(refused(&"#".repeat(70_000)).contains("more than 64 KiB"));
+        assert!(refused(&"#".repeat(70_000)).contains("larger than 64 KiB"));
         let many = format!("{}scripts = [{}]", agent("x", "x"), "'a',".repeat(1001));
-        assert!(refused(&many).contains("1003 texts and patterns, 1000 at the most"), "{}", refused(&many));
-        // As deep as a parser may go, and not deeper.
+        assert!(refused(&many).contains("1003 strings; the limit is 1000"), "{}", refused(&many));
+        // Deep nesting must not overflow the stack of the parser.
         assert!(refused(&format!("{}a = {}", agent("x", "x"), "[".repeat(30_000))).starts_with("x.toml:"));
     }
 
     #[test]
-    fn the_worst_pattern_that_is_taken_comes_to_an_end() {
+    fn the_slowest_accepted_pattern_terminates() {
         let with = |pattern: &str| {
             let layout = "[layout]\nprompt = '^>'\nfooter = 1\n";
             let rule = format!(
@@ -267,8 +268,8 @@ mod tests {
     }
 
     #[test]
-    fn a_check_tells_what_it_amounts_to() {
-        let checked = check_manifest("x.toml", &agent("codex", "x")).expect("good");
+    fn a_check_returns_the_summary_of_the_manifest() {
+        let checked = check_manifest("x.toml", &agent("codex", "x")).expect("valid manifest");
         assert_eq!((checked.programs.as_slice(), checked.adapter.name.as_str()), (&["x".to_owned()][..], "codex"));
         assert_eq!(checked.adapter.origin, ManifestOrigin::File { path: "x.toml".into(), replaces: true });
         assert!(checked.rules.iter().all(|(_, count)| *count == 0));

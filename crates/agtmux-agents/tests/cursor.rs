@@ -1,5 +1,5 @@
-//! Cursor could not be had: these screens are made by hand from what is written about it, and prove no more than that the
-//! rules find what they are meant to find.
+//! Cursor was not available: these screens are written by hand from its documentation. They only prove that the rules
+//! match the documented screens.
 
 use agtmux_agents::{AgentRegistry, Judgement, SavedScreen, judge};
 use agtmux_core::state::State;
@@ -10,8 +10,8 @@ fn judged(text: &str) -> Judgement {
 
 const FOOTER: &str = "  Claude 4 Sonnet · 12%\n  ~/work · main            Run Everything\n";
 
-fn at_rest(said: &str, prompt: &str) -> String {
-    format!("  Cursor Agent\n\n{said}\n\n  → {prompt}\n\n{FOOTER}")
+fn idle_screen(output: &str, prompt: &str) -> String {
+    format!("  Cursor Agent\n\n{output}\n\n  → {prompt}\n\n{FOOTER}")
 }
 
 fn approval(question: &str, first: &str) -> String {
@@ -22,29 +22,37 @@ fn approval(question: &str, first: &str) -> String {
 }
 
 #[test]
-fn it_rests_where_its_box_invites() {
-    assert_eq!(judged(&at_rest("", "Plan, search, build anything")).state, State::Idle);
-    assert_eq!(judged(&at_rest("  Done.", "Add a follow-up")).state, State::Idle);
-    assert_eq!(judged(&at_rest("  Done.", "something typed")).state, State::Unknown, "its box is not known then");
+fn cursor_is_idle_when_its_box_shows_the_placeholder() {
+    assert_eq!(judged(&idle_screen("", "Plan, search, build anything")).state, State::Idle);
+    assert_eq!(judged(&idle_screen("  Done.", "Add a follow-up")).state, State::Idle);
+    assert_eq!(
+        judged(&idle_screen("  Done.", "something typed")).state,
+        State::Unknown,
+        "without the placeholder the box is not recognized"
+    );
 }
 
 #[test]
-fn it_runs_while_it_can_be_stopped() {
-    assert_eq!(judged(&at_rest("  ⬢ Thinking", "Add a follow-up            ctrl+c to stop")).state, State::Running);
-    let below = at_rest("  ⬡ Thinking", "Add a follow-up").replace("  Claude 4", "  ctrl+c to stop\n  Claude 4");
+fn cursor_is_running_while_it_can_be_stopped() {
+    assert_eq!(judged(&idle_screen("  ⬢ Thinking", "Add a follow-up            ctrl+c to stop")).state, State::Running);
+    let below = idle_screen("  ⬡ Thinking", "Add a follow-up").replace("  Claude 4", "  ctrl+c to stop\n  Claude 4");
     assert_eq!(judged(&below).state, State::Running);
     let boxless = judged("  ⬢ Thinking\n  ctrl+c to stop\n");
-    assert_eq!((boxless.state, boxless.conclusive), (State::Running, false), "without its box that is a hint only");
+    assert_eq!(
+        (boxless.state, boxless.conclusive),
+        (State::Running, false),
+        "without an input box the result is not conclusive"
+    );
 }
 
 #[test]
-fn what_was_thought_before_does_not_run() {
-    assert_eq!(judged(&at_rest("  ⬢ Thought, 3 files read", "Add a follow-up")).state, State::Idle);
-    assert_eq!(judged(&at_rest("  press ctrl+c to stop it", "Add a follow-up")).state, State::Idle);
+fn output_of_earlier_turns_does_not_mean_running() {
+    assert_eq!(judged(&idle_screen("  ⬢ Thought, 3 files read", "Add a follow-up")).state, State::Idle);
+    assert_eq!(judged(&idle_screen("  press ctrl+c to stop it", "Add a follow-up")).state, State::Idle);
 }
 
 #[test]
-fn it_asks_before_it_runs_or_writes() {
+fn cursor_asks_before_it_runs_a_command_or_writes_a_file() {
     for (question, first) in [("Run this command?", "Run (once)"), ("Write to this file?", "Proceed")] {
         let asked = judged(&approval(question, first));
         assert_eq!(asked.state, State::WaitingApproval, "{question}");
@@ -57,15 +65,15 @@ fn it_asks_before_it_runs_or_writes() {
 }
 
 #[test]
-fn it_asks_whether_a_workspace_is_to_be_trusted() {
+fn cursor_asks_whether_to_trust_the_workspace() {
     let trust = "  ⚠ Workspace Trust Required\n\n  Cursor Agent can run code in this directory:\n\n  /srv/proj\n\n  Do you want to mark \
                  this directory as trusted?\n\n  ▶ [a] Trust this workspace\n    [q] Quit\n\n  Use arrow keys to navigate, Enter to select\n";
     assert_eq!(judged(trust).state, State::WaitingApproval);
 }
 
 #[test]
-fn the_mode_in_its_footer_is_no_approval() {
-    for said in ["", "  It asks: Run this command?", "  Run this command?\n  → Run everything"] {
-        assert_eq!(judged(&at_rest(said, "Add a follow-up")).state, State::Idle, "{said}");
+fn the_mode_in_the_footer_is_not_an_approval() {
+    for output in ["", "  It asks: Run this command?", "  Run this command?\n  → Run everything"] {
+        assert_eq!(judged(&idle_screen(output, "Add a follow-up")).state, State::Idle, "{output}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is asked on a screen, read from dialogs as they are written at other widths and in other scenes.
+//! Reads dialogs from screens of different widths and situations.
 
 use agtmux_agents::{AgentRegistry, AnswerMethod, CapturedScreen, Judgement, OptionKeys, SavedScreen, judge};
 use agtmux_core::dialog::Dialog;
@@ -37,7 +37,7 @@ Enter to select · ↑/↓ to navigate · Esc to cancel
 ";
 
 #[test]
-fn a_question_has_options_without_their_descriptions() {
+fn option_labels_do_not_contain_descriptions() {
     let asked = dialog("claude", ASK);
     assert_eq!(asked.question, "Which colour should the button be?");
     assert_eq!(labels(&asked), ["Red", "Blue", "Type something.", "Chat about this"]);
@@ -55,14 +55,14 @@ fn the_selection_does_not_change_the_fingerprint() {
 }
 
 #[test]
-fn a_list_with_two_selections_or_none_is_no_dialog() {
+fn a_list_with_two_markers_or_none_is_not_a_dialog() {
     for text in [ASK.replace("  2. Blue", "❯ 2. Blue"), ASK.replace("❯ 1. Red", "  1. Red")] {
         assert_eq!(judged("claude", &text).state, State::Unknown);
     }
 }
 
 #[test]
-fn menus_and_questions_before_the_start_are_seen() {
+fn menus_and_startup_questions_are_dialogs() {
     let model = "────────────────────────\n  Select model\n  Switch between models.\n\n    1. Default (recommended) ✔  Sonnet 4.5\n  \
                  ❯ 2. Opus                      Opus 4.1\n    3. Haiku                     Haiku 4.5\n\n  Enter to confirm · Esc to exit\n";
     assert_eq!(judged("claude", model).state, State::WaitingInput);
@@ -73,7 +73,7 @@ fn menus_and_questions_before_the_start_are_seen() {
 }
 
 #[test]
-fn long_labels_are_read_over_rows() {
+fn wrapped_labels_are_joined() {
     let narrow = "────────────────────────\n Bash command\n\n   touch /srv/project/work/with/a/long/pa\n   th/a.txt\n\n Do you want to \
                   proceed?\n ❯ 1. Yes\n   2. Yes, and always allow access\n      to /srv/project/work from this\n      project\n   3. No\n\n Esc \
                   to cancel · Tab to\n amend\n";
@@ -112,22 +112,26 @@ fn gemini_asks_for_approval_without_a_hint() {
 }
 
 #[test]
-fn keys_for_answers_are_known_by_the_rule_that_found_the_dialog() {
-    let keys = |agent: &str, rule: &str| AgentRegistry::builtin().answer_keys(agent, rule).expect("known").clone();
+fn answer_keys_are_found_by_rule_name() {
+    let keys = |agent: &str, rule: &str| {
+        AgentRegistry::builtin().answer_keys(agent, rule).expect("the agent is built in").clone()
+    };
     let permission = judged("claude", &ASK.replace("☐ Colour", "Bash").replace("Which", "Do you want to know which"));
     assert_eq!(permission.rule.as_deref(), Some("permission"));
     assert!(matches!(keys("claude", "permission").deny, Some(AnswerMethod::Keys(keys)) if keys == ["Escape"]));
     assert_eq!(keys("claude", "consent-list").option, Some(OptionKeys::Down));
     assert!(keys("claude", "menu").approve.is_none());
-    assert!(AgentRegistry::builtin().answer_keys("nobody", "permission").is_none());
+    assert!(AgentRegistry::builtin().answer_keys("no-such-agent", "permission").is_none());
 }
 
 #[test]
-fn an_approval_allows_no_more_than_what_is_asked() {
+fn an_approval_never_chooses_an_option_that_allows_more() {
     let approved = |agent: &str, rule: &str, labels: &[&str]| {
-        let way = AgentRegistry::builtin().answer_keys(agent, rule).expect("known").approve.clone();
-        let Some(AnswerMethod::Option(meant)) = way else { panic!("{agent} approves {rule} in another way") };
-        labels.iter().position(|label| meant.is_match(label)).map(|at| at + 1)
+        let method = AgentRegistry::builtin().answer_keys(agent, rule).expect("the agent is built in").approve.clone();
+        let Some(AnswerMethod::Option(pattern)) = method else {
+            panic!("{agent} does not approve {rule} by an option")
+        };
+        labels.iter().position(|label| pattern.is_match(label)).map(|at| at + 1)
     };
     let once = ["Yes", "Yes, and always allow access to /srv/project from this project", "No"];
     let edits = ["Yes, allow all edits during this session (shift+tab)", "Yes", "No"];
@@ -141,7 +145,11 @@ fn an_approval_allows_no_more_than_what_is_asked() {
         approved("claude", "plan", &["Yes, and switch to default (ask each time) for this session", "No"]),
         Some(1)
     );
-    assert_eq!(approved("claude", "plan", &["Yes, and bypass permissions", "No"]), None, "then it has to be named");
+    assert_eq!(
+        approved("claude", "plan", &["Yes, and bypass permissions", "No"]),
+        None,
+        "the caller must name the option"
+    );
     assert_eq!(approved("gemini", "plan", &["Yes, automatically accept edits", "Yes, manually accept edits"]), Some(2));
     assert_eq!(approved("gemini", "permission", &["Yes, allow always", "Yes, allow once", "No (esc)"]), Some(2));
     assert_eq!(approved("codex", "permission", &["Yes, and don't ask again for `touch`", "Yes, proceed"]), Some(2));
@@ -149,7 +157,7 @@ fn an_approval_allows_no_more_than_what_is_asked() {
 }
 
 #[test]
-fn the_selected_option_is_seen_by_its_marker_or_its_look() {
+fn the_selected_option_is_found_by_marker_or_by_style() {
     let selected = |agent: &str, text: &str| {
         let reading = AgentRegistry::builtin().read_screen(agent, &CapturedScreen::parse(text.as_bytes()), None);
         assert!(reading.dialog.is_some(), "{text}");
@@ -167,13 +175,13 @@ fn the_selected_option_is_seen_by_its_marker_or_its_look() {
     let filled = |label: &str| format!("\x1b[48;2;245;167;66m {label} ");
     assert_eq!(selected("opencode", &row([&filled("Allow once"), " Allow always ", " Reject "])), Some(1));
     assert_eq!(selected("opencode", &row([" Allow once ", " Allow always ", &filled("Reject")])), Some(3));
-    // Nobody is to guess which of them Enter would take.
+    // Without exactly one selected option, the result is None.
     assert_eq!(selected("opencode", &row([" Allow once ", " Allow always ", " Reject "])), None);
     assert_eq!(selected("opencode", &row([&filled("Allow once"), &filled("Allow always"), " Reject "])), None);
 }
 
 #[test]
-fn half_blocks_around_an_input_box_are_part_of_it() {
+fn half_block_borders_belong_to_the_input_box() {
     let text = "✦ hello\n\n                     ? for shortcuts\n────────────────\n Shift+Tab to accept edits\n▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄\n >   Type your \
                 message or @path/to/file\n▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀\n workspace (/directory)   sandbox\n /srv  no sandbox\n";
     assert_eq!(judged("gemini", text).state, State::Idle);
@@ -182,25 +190,25 @@ fn half_blocks_around_an_input_box_are_part_of_it() {
 }
 
 #[test]
-fn rest_is_not_concluded_where_the_spinner_would_be_off_the_screen() {
+fn idle_is_not_concluded_when_the_spinner_may_be_off_the_screen() {
     let palette = "────────────────\n Shift+Tab to accept edits\n\n > /h\n\n help    For help\n hooks   Manage hooks\n auth    Manage \
                    authentication\n workspace (/directory)   sandbox\n /srv  no sandbox\n";
-    let said = |title: &str, text: &str| {
+    let state_with_title = |title: &str, text: &str| {
         let saved = SavedScreen { text: text.as_bytes(), title: Some(title), command: Some("node") };
         judge(AgentRegistry::builtin(), "gemini", &saved).state
     };
-    assert_eq!(said("host", palette), State::Unknown);
-    assert_eq!(said("◇  Ready (proj)", palette), State::Idle);
-    assert_eq!(said("✦  Working… (proj)", palette), State::Running);
+    assert_eq!(state_with_title("host", palette), State::Unknown);
+    assert_eq!(state_with_title("◇  Ready (proj)", palette), State::Idle);
+    assert_eq!(state_with_title("✦  Working… (proj)", palette), State::Running);
     let whole = format!("✦ hello\n\n\n\n{palette}");
-    assert_eq!(said("host", &whole), State::Idle);
-    // The frame of a command to which the keys go tells at its top that it runs.
+    assert_eq!(state_with_title("host", &whole), State::Idle);
+    // A command that has the keyboard focus shows only at the top of its frame that it runs.
     let cut = format!("│ some output   │\n╰───────────────╯\n\n\n{palette}");
-    assert_eq!(said("host", &cut), State::Unknown);
+    assert_eq!(state_with_title("host", &cut), State::Unknown);
 }
 
 #[test]
-fn a_list_that_is_scrolled_keeps_its_numbers() {
+fn a_scrolled_list_keeps_its_numbers() {
     let text = "▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔\n   Select model\n\n   ↑ 4. Sonnet                 Sonnet 5.5\n     5. Haiku                  Haiku 5.5\n   ❯ 6. Sonnet 4.5 ✔           \
                 Newer version\n                               available\n\n   Enter to set as default · Esc to cancel\n";
     let numbers: Vec<u32> = dialog("claude", text).options.iter().map(|option| option.n).collect();
@@ -208,7 +216,7 @@ fn a_list_that_is_scrolled_keeps_its_numbers() {
 }
 
 #[test]
-fn a_question_that_is_higher_than_the_pane_is_one() {
+fn a_question_with_more_rows_than_the_pane_is_a_dialog() {
     let many = "Which shapes?\n\n❯ 1. [ ] Round\n  The round one\n  2. [ ] Square\n  The square one\n↓ 3. [ ] Oval\n  The oval one\n     \
                 Submit\n────────────────────\n  5. Chat about this\n\nEnter to select · ↑/↓ to navigate · Esc to cancel\n";
     assert_eq!(labels(&dialog("claude", many)), ["Round", "Square", "Oval", "Chat about this"]);
@@ -219,36 +227,70 @@ fn a_question_that_is_higher_than_the_pane_is_one() {
 }
 
 #[test]
-fn options_above_what_the_user_said_are_not_those_of_a_panel() {
+fn options_above_the_users_last_message_do_not_belong_to_a_panel() {
     let text = "● It looks so:\n  Do you want to proceed?\n  ❯ 1. Yes\n    2. No\n\n❯ /resume\n────────────────────\n\nResume Session\n\n  \
                 Type to search · Esc to cancel\n";
     let judgement = judged("claude", text);
-    assert_eq!((judgement.dialog, judgement.state), (None, State::Unknown), "which of them asks is not told");
+    assert_eq!((judgement.dialog, judgement.state), (None, State::Unknown), "the panel has no readable options");
 }
 
 #[test]
-fn a_list_that_is_scrolled_below_an_arrow_keeps_its_numbers() {
+fn options_above_the_border_of_a_panel_do_not_belong_to_it() {
+    let quoted = "● It looks so:\n  Do you want to proceed?\n  ❯ 1. Yes\n    2. No\n\n";
+    let panel = "────────────────────\n  Search prompts\n\n  Enter to use · Esc to cancel · ctrl+s to scope\n";
+    assert_eq!(judged("claude", &format!("{quoted}{panel}")).dialog, None);
+}
+
+#[test]
+fn a_panel_below_an_old_input_box_waits_for_input() {
+    let old = "● Done.\n\n────────────────────\n\x1b[39m❯ \x1b[2mTry\x1b[0m\n────────────────────\n";
+    for hint in ["Esc to cancel", "Enter to view · Esc to close", "Esc to go back · ↑/↓ to navigate"] {
+        let text = format!("{old}   Version:   2.1.325\n   Session name:   none\n\n   {hint}\n");
+        assert_eq!(judged("claude", &text).state, State::WaitingInput, "{hint}");
+    }
+    assert_eq!(judged("claude", old).state, State::Idle);
+}
+
+#[test]
+fn aider_at_an_unread_prompt_is_not_running() {
+    let turn = "────────────────────\ndiff> SAY hi\n\nhi\n\nTokens: 2.3k sent, 2 received.\n";
+    let at_rest = [
+        // Files in the chat are listed between the line and the prompt.
+        format!("{turn}────────────────────\nfoo.py\ndiff>\n"),
+        format!("{turn}────────────────────\nfoo.py\ndiff> \n"),
+        // Without `--pretty`, aider draws no line.
+        "diff> SAY hi\n\nhi\n\ndiff>\n".to_owned(),
+        // The marked option of a list.
+        "> 1. Sign in\n     Usage included\nplans\n\n  2. Use a key\n".to_owned(),
+    ];
+    for text in at_rest {
+        assert_ne!(judged("aider", &text).state, State::Running, "{text}");
+    }
+}
+
+#[test]
+fn a_list_scrolled_below_an_arrow_keeps_its_numbers() {
     let text = captured("gemini-28-80-ask-scrolled");
     let asked = dialog("gemini", &text);
     let options: Vec<(u32, &str)> = asked.options.iter().map(|option| (option.n, option.label.as_str())).collect();
     assert_eq!(options, [(3, "Enter a custom value")]);
     assert_eq!(asked.question, "Which colour should the button be?");
-    // Without the arrow nobody knows what became of the first ones.
+    // Without the arrow, the missing first options make the list unreadable.
     assert_eq!(dialog("gemini", &text.replace('▲', " ")).options, []);
 }
 
 #[test]
-fn gemini_asks_in_the_middle_of_a_turn_what_to_do_without_quota() {
+fn gemini_asks_about_an_exhausted_quota_in_the_middle_of_a_turn() {
     let text = "╭───────────────────────────────╮\n│ Usage limit reached for gemini-2.5-flash. │\n│ │\n│ ● 1. Keep trying │\n│   2. Stop │\n│ \
                 │\n╰───────────────────────────────╯\n";
     let saved = SavedScreen { text: text.as_bytes(), title: Some("✦  Working… (proj)"), command: Some("node") };
     let judgement = judge(AgentRegistry::builtin(), "gemini", &saved);
     assert_eq!((judgement.state, judgement.rule.as_deref()), (State::WaitingInput, Some("quota")));
-    assert!(AgentRegistry::builtin().answer_keys("gemini", "quota").expect("known").approve.is_none());
+    assert!(AgentRegistry::builtin().answer_keys("gemini", "quota").expect("the agent is built in").approve.is_none());
 }
 
 #[test]
-fn what_is_left_of_a_plan_is_no_menu() {
+fn the_end_of_a_plan_dialog_is_not_a_menu() {
     let text = captured("gemini-60-plan");
     assert_eq!(judged("gemini", &text).rule.as_deref(), Some("plan-options"));
     let hint: String =
@@ -267,7 +309,7 @@ fn qwen_asks_below_its_transcript() {
     assert_eq!(judged("qwen", text).state, State::WaitingApproval);
 }
 
-/// A capture of the real one.
+/// A capture of the real agent.
 fn captured(name: &str) -> String {
     let agent = name.split('-').next().unwrap_or(name);
     let path = format!("{}/evidence/screens/{agent}/{name}.txt", env!("CARGO_MANIFEST_DIR"));
@@ -275,7 +317,7 @@ fn captured(name: &str) -> String {
 }
 
 #[test]
-fn a_question_that_takes_several_options_tells_which_are_ticked() {
+fn a_question_with_several_answers_shows_the_ticked_ones() {
     let read = |name: &str| {
         AgentRegistry::builtin().read_screen("claude", &CapturedScreen::parse(captured(name).as_bytes()), None)
     };
@@ -285,26 +327,27 @@ fn a_question_that_takes_several_options_tells_which_are_ticked() {
     assert_eq!(dialog.question, "Which colours should the buttons have?");
     assert_eq!(labels(&dialog), ["Red", "Blue", "Green", "Type something", "Chat about this"]);
     assert_eq!(ticked.ticks, [(1, true), (2, false), (3, true), (4, false)]);
-    assert_eq!((ticked.selected, below.selected), (Some(1), None), "the row that sends it off has no number");
+    assert_eq!((ticked.selected, below.selected), (Some(1), None), "the submit row has no number");
     assert_eq!(below.dialog.map(|dialog| dialog.fingerprint), Some(dialog.fingerprint));
     assert_eq!(ticked.observations[0].rule.name, "choices");
     assert!(read("claude-80-multi").dialog.is_some_and(|dialog| dialog.multiple));
-    // What comes behind it belongs to the answer, unless something was left out.
+    // The review belongs to the answer, unless an answer is missing.
     for (name, rule) in [("claude-120-review", "review"), ("claude-120-review-incomplete", "review-incomplete")] {
         let review = read(name);
         assert_eq!((review.observations[0].rule.name.as_str(), review.ticks.as_slice()), (rule, &[][..]));
         assert_eq!(labels(&review.dialog.expect("a dialog")), ["Submit answers", "Cancel"]);
     }
-    let then = |rule: &str| AgentRegistry::builtin().answer_keys("claude", rule).expect("known").then.clone();
+    let then =
+        |rule: &str| AgentRegistry::builtin().answer_keys("claude", rule).expect("the agent is built in").then.clone();
     assert!(["choices", "question"].iter().all(|rule| then(rule).keys().eq(["review"])));
 }
 
 #[test]
-fn copilot_asks_with_a_list_between_two_rules() {
+fn copilot_asks_with_a_list_between_two_lines() {
     let asked = dialog("copilot", &captured("copilot-question"));
     assert_eq!(asked.question, "Which colour should the button be?");
     assert_eq!(labels(&asked), ["Red", "Blue", "Other (type your answer)"]);
-    assert_eq!(asked.subject.as_deref(), Some("Colour:"), "nothing of the transcript belongs to it");
+    assert_eq!(asked.subject.as_deref(), Some("Colour:"), "the subject contains no transcript text");
 }
 
 #[test]
@@ -317,7 +360,7 @@ fn qwen_asks_for_trust_and_for_an_answer() {
 }
 
 #[test]
-fn codex_asks_who_one_is() {
+fn codex_asks_how_to_sign_in() {
     let text = "  Sign in with ChatGPT to use Codex as part of your paid plan\n  or connect an API key\n\n> 1. Sign in with ChatGPT\n     Usage included\n\n  2. Provide \
                 your own API key\n     Pay for what you use\n\n  Press enter to continue\n";
     assert_eq!(labels(&dialog("codex", text)), ["Sign in with ChatGPT", "Provide your own API key"]);

@@ -1,13 +1,13 @@
-//! Agents in process trees as they really look, and what must not be taken for one.
+//! Agents in realistic process trees, and processes that must not be identified as agents.
 
-mod tree;
+mod process_tree;
 
 use agtmux_agents::AgentRegistry;
-use tree::Tree;
+use process_tree::ProcessTree;
 
-/// A line is one process, indented below its parent: marks, then its command line, then `=> type` on the one that must
-/// be found. `~` is a space inside an argument. Marks: `fg` and `bg` begin a job, `pty` one on another terminal,
-/// `stopped`, `zombie`, `exe:PATH`, `comm:NAME`.
+/// Each line is one process, indented below its parent: marks, then its command line, then `=> type` on the process
+/// that must be found. `~` is a space inside an argument. Marks: `fg` and `bg` begin a job, `pty` begins a job on
+/// another terminal, `stopped`, `zombie`, `exe:PATH`, `comm:NAME`.
 const CASES: &[(&str, &str)] = &[
     ("started by a shell", "-bash\n fg claude => claude"),
     ("the pane's own command", "claude --continue => claude"),
@@ -24,7 +24,7 @@ const CASES: &[(&str, &str)] = &[
     ("a process title", "zsh\n fg exe:/usr/bin/node comm:pi pi => pi"),
     ("a process title with padding", "zsh\n fg exe:/usr/bin/node claude   => claude"),
     (
-        "codex: the wrapper, stably",
+        "codex: always the wrapper",
         "zsh\n fg node /usr/bin/codex => codex\n  /usr/lib/node_modules/@openai/codex/vendor/x/codex/codex",
     ),
     (
@@ -73,13 +73,13 @@ const CASES: &[(&str, &str)] = &[
     ("in a nested shell", "zsh\n bash\n  fg claude => claude"),
     ("behind sh -c", "sh -c claude;~true\n claude => claude"),
     ("a wrapper script around the real one", "zsh\n fg sh /x/bin/claude\n  exe:/opt/claude claude => claude"),
-    ("a wrapper script that hides the real one", "zsh\n fg bash -e /x/bin/claude => claude\n  secret-binary"),
+    ("a wrapper script around a program of another name", "zsh\n fg bash -e /x/bin/claude => claude\n  secret-binary"),
     ("a wrapper of another name", "zsh\n fg bash /x/work.sh\n  claude => claude"),
     ("a wrapper around another agent", "zsh\n fg sh /x/bin/claude\n  codex => codex"),
     ("an agent that runs an agent", "zsh\n fg claude => claude\n  bash -c codex~exec~x\n   codex exec x"),
-    ("an agent that runs one in a pty", "zsh\n fg codex => codex\n  pty bash\n   fg claude"),
+    ("an agent that runs another agent in a pty", "zsh\n fg codex => codex\n  pty bash\n   fg claude"),
     ("in a pipe", "zsh\n fg claude -p hi => claude\n tee log"),
-    ("nothing but its short name", "zsh\n fg comm:claude => claude"),
+    ("only the short name is known", "zsh\n fg comm:claude => claude"),
     ("a helper's word in the prompt", "zsh\n fg opencode run explain how we serve => opencode"),
     ("stopped", "zsh\n bg stopped claude => claude"),
     ("stopped, while something else runs", "zsh\n bg stopped claude => claude\n fg vim x"),
@@ -90,7 +90,7 @@ const CASES: &[(&str, &str)] = &[
     ("background", "zsh\n bg claude"),
     ("background, while something else runs", "zsh\n bg claude\n fg vim x"),
     ("background in a root shell", "zsh\n fg sudo -i\n  pty sudo -i\n   fg -bash\n    bg claude"),
-    ("background with a terminal of its own", "zsh\n bg script -c claude\n  pty claude\n fg vim x"),
+    ("background with its own terminal", "zsh\n bg script -c claude\n  pty claude\n fg vim x"),
     ("dead", "zsh\n fg zombie comm:claude"),
     ("an empty shell", "-zsh"),
     ("an editor on a file", "zsh\n fg vim claude"),
@@ -99,7 +99,7 @@ const CASES: &[(&str, &str)] = &[
     ("cat", "zsh\n fg cat claude.md"),
     ("grep", "zsh\n fg grep codex"),
     ("tail", "zsh\n fg tail -f claude.log"),
-    ("an argument of a script", "zsh\n fg node server.js claude"),
+    ("the agent's name as an argument of a script", "zsh\n fg node server.js claude"),
     ("another script", "zsh\n fg python pi.py"),
     ("a script in a folder of that name", "zsh\n fg node /src/claude/server.js"),
     ("a package with a longer name", "zsh\n fg node /x/@openai/codex-sdk/index.js"),
@@ -110,9 +110,9 @@ const CASES: &[(&str, &str)] = &[
     ("over ssh", "zsh\n fg ssh host claude"),
     ("a program with a longer name", "zsh\n fg claude-monitor"),
     ("upper case", "zsh\n fg /Applications/Claude.app/Claude"),
-    ("the editor of that maker", "zsh\n fg cursor ."),
-    ("npx that has not begun yet", "zsh\n fg npm~exec~@openai/codex"),
-    ("sudo that still asks", "zsh\n fg sudo claude"),
+    ("the Cursor editor", "zsh\n fg cursor ."),
+    ("npx before it starts the agent", "zsh\n fg npm~exec~@openai/codex"),
+    ("sudo that still asks for a password", "zsh\n fg sudo claude"),
     ("a server for other programs", "zsh\n fg codex app-server"),
     ("a server behind its wrapper", "zsh\n fg node /usr/bin/codex mcp-server\n  codex mcp-server"),
     ("a server with options", "zsh\n fg codex -c model=x app-server"),
@@ -124,12 +124,12 @@ const CASES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn the_right_process_is_found() {
+fn identify_finds_the_agent_of_the_foreground_job() {
     let mut wrong = Vec::new();
     for (name, text) in CASES {
-        let tree = Tree::parse(text);
+        let tree = ProcessTree::parse(text);
         for (how, tree) in [("", tree.clone()), (" (terminals unknown)", tree.without_terminals())] {
-            // Only the terminals tell a job in the background of an inner shell from one in its foreground.
+            // Only the terminals distinguish a background job of an inner shell from its foreground job.
             if !how.is_empty() && text.contains("pty") && tree.expected.is_none() {
                 continue;
             }
@@ -142,8 +142,8 @@ fn the_right_process_is_found() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// The last process is a hook. The mark is on the outermost process of the agent that it is of; there is none where
-/// everything above it may be that agent. `launched` is whether a child reads from where its parent does.
+/// The last process is a hook. The mark is on the outermost process of the agent that runs the hook. There is no mark
+/// if every process above the hook may be that agent. `launched` says whether a child shares the input of its parent.
 const HOOKS: &[(&str, Option<bool>, &str)] = &[
     ("no agent at all", None, "zsh\n fg vim\n  sh -c hook"),
     ("of the agent", None, "zsh\n fg claude => claude\n  sh -c hook"),
@@ -153,34 +153,30 @@ const HOOKS: &[(&str, Option<bool>, &str)] = &[
         "zsh\n fg node /usr/bin/codex -m x => codex\n  /usr/lib/node_modules/@openai/codex/vendor/x/codex -m x\n   sh -c hook",
     ),
     (
-        "of one that starts itself anew with more arguments",
+        "of an agent that restarts itself with more arguments",
         Some(true),
         "zsh\n fg node /usr/bin/gemini => gemini\n  node --max-old-space-size=9 /usr/bin/gemini --more\n   sh -c hook",
     ),
-    (
-        "through a launcher with a terminal of its own",
-        Some(false),
-        "zsh\n fg claude -c => claude\n  pty claude -c\n   hook",
-    ),
+    ("through a launcher with its own terminal", Some(false), "zsh\n fg claude -c => claude\n  pty claude -c\n   hook"),
     ("through a launcher in the same job", None, "zsh\n fg claude => claude\n  claude --more\n   hook"),
     ("below npx", None, "zsh\n fg npm~exec~claude\n  sh -c claude\n   claude => claude\n    hook"),
     (
-        "of one in the shell of another",
+        "of an agent in the shell of another agent",
         None,
         "zsh\n fg claude\n  bash -c claude~-p;true\n   claude -p => claude\n    hook",
     ),
     (
-        "and that shell reads from the same place",
+        "the same, and the shell shares the input",
         Some(true),
         "zsh\n fg claude\n  bash -c x\n   claude -p => claude\n    hook",
     ),
     (
-        "through a launcher and what that starts",
+        "through a launcher and its child",
         Some(true),
         "zsh\n fg python3 /home/u/bin/claude => claude\n  timeout 9h claude\n   claude\n    hook",
     ),
-    ("of one that took the place of that shell", Some(false), "zsh\n fg codex\n  codex exec x => codex\n   sh -c hook"),
-    ("the same, in a job of its own", None, "zsh\n fg codex\n  bg codex exec x => codex\n   sh -c hook"),
+    ("of an agent that replaced the shell", Some(false), "zsh\n fg codex\n  codex exec x => codex\n   sh -c hook"),
+    ("the same, in its own job", None, "zsh\n fg codex\n  bg codex exec x => codex\n   sh -c hook"),
     (
         "with its own launcher",
         Some(false),
@@ -188,21 +184,21 @@ const HOOKS: &[(&str, Option<bool>, &str)] = &[
     ),
     ("of another kind", Some(true), "zsh\n fg claude\n  codex => codex\n   sh -c hook"),
     ("a script with the agent's name", None, "zsh\n fg claude => claude\n  sh /x/hooks/claude\n   hook"),
-    ("a server of the agent's", None, "zsh\n fg claude => claude\n  claude mcp serve\n   hook"),
+    ("a server of the agent", None, "zsh\n fg claude => claude\n  claude mcp serve\n   hook"),
 ];
 
 #[test]
-fn a_hook_is_of_the_nearest_agent() {
+fn a_hook_belongs_to_the_nearest_agent() {
     for (name, launched, text) in HOOKS {
-        let tree = Tree::parse(text);
+        let tree = ProcessTree::parse(text);
         let expected = tree.expected.as_ref().map(|(_, pid, _)| *pid);
         assert_eq!(tree.own(AgentRegistry::builtin(), *launched), expected, "{name}\n{text}");
     }
 }
 
 #[test]
-fn without_a_known_job_everything_counts() {
-    let mut tree = Tree::parse("zsh\n bg claude");
+fn without_a_known_foreground_group_every_process_counts() {
+    let mut tree = ProcessTree::parse("zsh\n bg claude");
     tree.foreground = None;
     assert_eq!(tree.identify(AgentRegistry::builtin()).map(|(agent, _, _)| agent), Some("claude".into()));
 }

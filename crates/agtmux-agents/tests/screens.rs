@@ -1,41 +1,41 @@
-//! Screens of real agents, each with what may be said of it.
+//! Screens of real agents, each with its acceptable states.
 
-mod cases;
+mod screen_cases;
 
 use agtmux_agents::{AgentRegistry, SavedScreen, judge};
 use agtmux_core::state::State;
-use cases::{Case, cases, tally};
+use screen_cases::{ScreenCase, cases, tally};
 
-fn state_of(case: &Case, text: &[u8]) -> (State, String) {
+fn state_of(case: &ScreenCase, text: &[u8]) -> (State, String) {
     let saved = SavedScreen { text, title: Some(&case.title), command: Some(&case.command) };
     let judgement = judge(AgentRegistry::builtin(), &case.agent, &saved);
-    let told = format!("{} by {:?} on {:?}", judgement.state, judgement.rule, judgement.evidence);
-    (judgement.state, told)
+    let result = format!("{} by {:?} on {:?}", judgement.state, judgement.rule, judgement.evidence);
+    (judgement.state, result)
 }
 
 #[test]
-fn captures_with_escapes_are_judged_right() {
+fn captures_with_escapes_are_judged_correctly() {
     let mut problems = Vec::new();
     for case in cases() {
-        // Some were saved as plain text only; those must do with less.
+        // Some captures were saved as plain text only.
         let text = case.ansi.as_ref().unwrap_or(&case.plain);
-        let (state, told) = state_of(&case, text);
+        let (state, result) = state_of(&case, text);
         if !case.accepts(state) {
-            problems.push(format!("{}: {told}, but it is {}", case.name, case.accept));
+            problems.push(format!("{}: {result}, expected {}", case.name, case.accept));
         }
     }
-    assert!(problems.is_empty(), "{} judged wrong:\n{}", problems.len(), problems.join("\n"));
+    assert!(problems.is_empty(), "{} judged wrongly:\n{}", problems.len(), problems.join("\n"));
 }
 
 #[test]
-fn plain_captures_are_judged_right_or_not_at_all() {
+fn plain_captures_are_judged_correctly_or_as_unknown() {
     let mut problems = Vec::new();
     for case in cases() {
-        let (state, told) = state_of(&case, &case.plain);
+        let (state, result) = state_of(&case, &case.plain);
         if state != State::Unknown && !case.accepts(state) {
-            problems.push(format!("{}: {told}, but it is {}", case.name, case.accept));
+            problems.push(format!("{}: {result}, expected {}", case.name, case.accept));
         }
     }
-    assert!(problems.is_empty(), "{} judged wrong:\n{}", problems.len(), problems.join("\n"));
+    assert!(problems.is_empty(), "{} judged wrongly:\n{}", problems.len(), problems.join("\n"));
     println!("{}", tally(|case| state_of(case, &case.plain).0));
 }

@@ -1,9 +1,9 @@
-//! What users write may be anything: it is refused with its place, or it works.
+//! User manifests with arbitrary contents are rejected with file and line, or work.
 
 use agtmux_agents::{AgentRegistry, ManifestFile, SavedScreen, UserManifests, check_manifest, judge};
 use proptest::prelude::*;
 
-fn mangled(source: &str, edits: &[(prop::sample::Index, u8, String)]) -> String {
+fn damaged(source: &str, edits: &[(prop::sample::Index, u8, String)]) -> String {
     let mut lines: Vec<String> = source.lines().map(Into::into).collect();
     for (at, how, text) in edits {
         let at = at.index(lines.len());
@@ -22,11 +22,11 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_mangled_manifest_is_refused_or_works(
+    fn a_damaged_manifest_is_rejected_or_works(
         agent in prop::sample::select(vec!["aider", "gemini", "pi"]),
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0u8..5, ".{0,12}"), 1..4),
     ) {
-        let text = mangled(AgentRegistry::builtin_manifest_text(agent).expect("is built in"), &edits);
+        let text = damaged(AgentRegistry::builtin_manifest_text(agent).expect("the agent is built in"), &edits);
         match check_manifest("x.toml", &text) {
             Err(error) => {
                 prop_assert!(error.to_string().starts_with("x.toml:"));
@@ -42,7 +42,7 @@ proptest! {
     }
 
     #[test]
-    fn anything_may_be_in_a_manifest(text in any::<String>()) {
+    fn checking_a_manifest_accepts_any_text(text in any::<String>()) {
         let _ = check_manifest("x.toml", &text);
         let _ = check_manifest("x.toml", &format!("contract = 1\nname = 'x'\n{text}"));
     }

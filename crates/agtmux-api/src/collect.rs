@@ -1,7 +1,6 @@
-//! What goes between a hub and the agtmux of another host: lines of JSON over the standard streams of `agtmux collect`.
+//! The protocol between a hub and the agtmux of another host: JSON lines over stdin and stdout of `agtmux collect`.
 //!
-//! Evidence goes one way, typed requests the other. There is nothing here by which a host could list what the hub knows,
-//! or ask the hub for anything.
+//! The host sends evidence, the hub sends typed requests. A host cannot send requests to the hub or read its data.
 
 use agtmux_core::fleet::{OutageCode, PaneProcess, PaneRow};
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, ServerName};
@@ -13,52 +12,52 @@ use serde_json::Value;
 use crate::error::ApiError;
 use crate::wire::{ActionGuards, AttachAction, KillAction, OutputAction, RespondAction, ResumeAction, SendAction};
 
-/// Changes when a hub would misread an older host, or the other way round.
+/// The protocol version. It changes when a hub and a host of different versions are incompatible.
 pub const COLLECT_VERSION: u32 = 1;
 
-/// No line is longer. Who sends a longer one is not listened to any more.
+/// The maximum length of a line. A peer that sends a longer one is disconnected.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Where the daemon gives out what `collect` passes on.
+/// The path of the daemon's evidence stream, which `collect` forwards.
 pub const EVIDENCE_PATH: &str = "/v1/evidence";
 
-/// A host that has nothing to tell says so this often.
+/// How often an idle host sends a heartbeat.
 pub const HEARTBEAT_INTERVAL: std::time::Duration = std::time::Duration::from_secs(3);
 
-/// A line from the host.
+/// A line from the host to the hub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum HostLine {
     Hello(HostHello),
     Batch(EvidenceBatch),
-    /// It is still there.
+    /// The host is still connected.
     #[serde(rename = "beat")]
     Heartbeat {
-        /// What its clock shows.
+        /// The host's clock.
         now: Timestamp,
     },
     Reply(HostReply),
 }
 
-/// The first line.
+/// The first line from the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostHello {
     pub collect: u32,
     pub version: String,
-    /// What its clock shows.
+    /// The host's clock.
     pub now: Timestamp,
     pub tmux_versions: Vec<String>,
 }
 
-/// What is new since the last one.
+/// Evidence that is new since the last batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvidenceBatch {
-    /// It is all there is: a server that is not in it is not there.
+    /// Whether the batch is complete: servers not in it do not exist.
     pub full: bool,
     pub evidence: Vec<HostEvidence>,
 }
 
-/// What was found out there. A host cannot say of which target it is: the hub knows whom it has called.
+/// One piece of evidence from a host. It does not name its target: the hub knows which host it connected to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum HostEvidence {
@@ -93,14 +92,14 @@ pub enum HostEvidence {
     Agent(Box<AgentEvidence>),
 }
 
-/// All that is known of one agent there.
+/// The evidence about one agent on the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentEvidence {
     pub server: ServerName,
     pub generation: Generation,
     pub pane: PaneId,
     pub process: ProcessRef,
-    /// As it is called there.
+    /// The runtime's id on the host.
     pub runtime_id: String,
     pub name: Option<String>,
     pub agent_id: Option<String>,
@@ -108,7 +107,7 @@ pub struct AgentEvidence {
     pub ledger: Ledger,
 }
 
-/// A line from the hub.
+/// A line from the hub to the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum HubLine {
@@ -116,7 +115,7 @@ pub enum HubLine {
     Request { id: u64, ask: Box<HubRequest> },
 }
 
-/// What a hub may ask for.
+/// An action that a hub may request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HubRequest {
@@ -129,7 +128,7 @@ pub enum HubRequest {
 }
 
 impl HubRequest {
-    /// Where the daemon takes it, and its body.
+    /// Returns the daemon's path for this action and the request body.
     pub fn endpoint(&self) -> (&'static str, serde_json::Result<Vec<u8>>) {
         match self {
             Self::Send(action) => ("/v1/actions/send", serde_json::to_vec(action)),
@@ -141,7 +140,7 @@ impl HubRequest {
         }
     }
 
-    /// Under which conditions it is done, where it changes something.
+    /// Returns the guards of an action that changes something.
     pub fn mutation_guards(&mut self) -> Option<&mut ActionGuards> {
         match self {
             Self::Send(action) => Some(&mut action.guards),
@@ -153,7 +152,7 @@ impl HubRequest {
     }
 }
 
-/// What came of a request.
+/// The reply to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostReply {
     pub id: u64,
@@ -161,13 +160,14 @@ pub struct HostReply {
     pub outcome: ReplyOutcome,
 }
 
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplyOutcome {
-    /// An outcome as the path of the action gives it.
+    /// The response body of the action's path.
     Done(Value),
     Refused(ApiError),
-    /// The daemon there did not answer: whether it was done is not known.
+    /// The host's daemon did not answer, so whether the action was carried out is unknown.
     Lost(String),
 }
 
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_read_back() {
+    fn lines_survive_a_json_round_trip() {
         let hello = HubLine::Hello { collect: COLLECT_VERSION, version: "1".into() };
         let request = HubLine::Request { id: 7, ask: Box::new(HubRequest::Attach(AttachAction::default())) };
         for line in [hello, request] {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_can_ask_for_nothing() {
+    fn a_host_cannot_send_requests() {
         for line in [r#"{"type":"request","id":1,"ask":{"kill":{"ref":"%0"}}}"#, r#"{"type":"list"}"#, "{}", "[]"] {
             assert!(serde_json::from_str::<HostLine>(line).is_err(), "{line}");
         }

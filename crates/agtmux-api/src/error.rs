@@ -1,17 +1,17 @@
-//! What an error says to everyone: a code for programs, what happened, and the next command to run.
+//! API errors: a code for programs, a message for people, and a hint with the next step.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The body of every answer that is not a success.
+/// The body of every error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct ApiError {
     pub code: ErrorCode,
     pub message: String,
     pub hint: Option<String>,
-    /// Something was typed or signalled before it failed, or may have been.
+    /// Whether the action may have typed text or sent a signal before it failed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub done_something: bool,
 }
@@ -20,93 +20,94 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
+/// A stable error code for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub enum ErrorCode {
-    /// A parameter or a body that cannot be read.
+    /// A parameter or the body is invalid.
     #[serde(rename = "E_BAD_REQUEST")]
     BadRequest,
-    /// No such path.
+    /// The path does not exist.
     #[serde(rename = "E_NOT_FOUND")]
     NotFound,
-    /// No such target.
+    /// The target does not exist.
     #[serde(rename = "E_TARGET_NOT_FOUND")]
     TargetNotFound,
-    /// There is a target of that name already.
+    /// A target with this name already exists.
     #[serde(rename = "E_TARGET_EXISTS")]
     TargetExists,
-    /// The target is out of reach: nothing was done.
+    /// The target is unreachable. Nothing was done.
     #[serde(rename = "E_TARGET_UNREACHABLE")]
     TargetUnreachable,
-    /// The line to the target broke after the request was sent: whether it was done is not known.
+    /// The connection to the target broke after the request was sent. Whether the action was carried out is unknown.
     #[serde(rename = "E_OUTCOME_UNKNOWN")]
     OutcomeUnknown,
-    /// No such runtime, or one that has ended.
+    /// The runtime does not exist or has ended.
     #[serde(rename = "E_RUNTIME_NOT_FOUND")]
     RuntimeNotFound,
-    /// A reference that names nothing.
+    /// The reference matches nothing.
     #[serde(rename = "E_REF_NOT_FOUND")]
     RefNotFound,
-    /// A reference that names several things.
+    /// The reference matches several panes or agents.
     #[serde(rename = "E_REF_AMBIGUOUS")]
     RefAmbiguous,
-    /// A reference that cannot be read.
+    /// The reference is not valid.
     #[serde(rename = "E_REF_INVALID")]
     RefInvalid,
-    /// The key of another event with other content.
+    /// The idempotency key was already used with different content.
     #[serde(rename = "E_IDEMPOTENCY_CONFLICT")]
     IdempotencyConflict,
-    /// More than 1 MiB.
+    /// The request is larger than 1 MiB.
     #[serde(rename = "E_TOO_LARGE")]
     TooLarge,
-    /// It could not be stored, so it was not taken.
+    /// The daemon could not store the event and did not accept it.
     #[serde(rename = "E_NOT_STORED")]
     NotStored,
-    /// Another runtime lives there than the one that was meant, or its host does not answer.
+    /// The pane now has another runtime than the one named, or its host does not answer.
     #[serde(rename = "E_RUNTIME_STALE")]
     RuntimeStale,
-    /// The state, or the dialog, is not the one that was seen.
+    /// The state or the dialog has changed since it was observed.
     #[serde(rename = "E_STATE_CHANGED")]
     StateChanged,
-    /// The snapshot is too old to be acted on, or is not known.
+    /// The snapshot has expired or is unknown.
     #[serde(rename = "E_SNAPSHOT_EXPIRED")]
     SnapshotExpired,
-    /// Things are not such that it can be done.
+    /// A precondition of the action is not met.
     #[serde(rename = "E_PRECONDITION")]
     Precondition,
-    /// An agent may not do this: it could approve itself.
+    /// The caller is an agent and may not do this: agents must not approve themselves.
     #[serde(rename = "E_CALLER_IS_AGENT")]
     CallerIsAgent,
     /// tmux: the pane does not exist.
     #[serde(rename = "PANE_NOT_FOUND")]
     PaneNotFound,
-    /// tmux: there is no such program.
+    /// tmux: the program is not installed.
     #[serde(rename = "TMUX_NOT_INSTALLED")]
     TmuxNotInstalled,
-    /// tmux: it failed.
+    /// tmux: the command failed.
     #[serde(rename = "SUBPROCESS_FAILED")]
     SubprocessFailed,
     /// The agent has no pane.
     #[serde(rename = "NO_PANE_ID")]
     NoPaneId,
-    /// tmux: it did not answer in time.
+    /// tmux: the command timed out.
     #[serde(rename = "TIMEOUT")]
     Timeout,
-    /// The text was typed and is still in the input box.
+    /// The text was typed but not submitted: it is still in the input box.
     #[serde(rename = "SEND_FAILED")]
     SendFailed,
-    /// tmux: something else.
+    /// tmux: any other error.
     #[serde(rename = "UNKNOWN")]
     Unknown,
-    /// No token, or a wrong one.
+    /// The token is missing or wrong.
     #[serde(rename = "E_UNAUTHORIZED")]
     Unauthorized,
-    /// Not from there, or not with this token.
+    /// The origin or the token does not allow this request.
     #[serde(rename = "E_FORBIDDEN")]
     Forbidden,
-    /// The method does not fit the path.
+    /// The path does not support this method.
     #[serde(rename = "E_METHOD")]
     Method,
-    /// A fault of ours.
+    /// An internal error of the daemon.
     #[serde(rename = "E_INTERNAL")]
     Internal,
 }

@@ -1,4 +1,4 @@
-//! Reads the small files that a user writes for us.
+//! Reads small files written by the user.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// More are not read: somebody has the wrong directory.
+/// The maximum number of files read: more suggests a wrong directory.
 const MAX_FILES: usize = 256;
 
-/// One file of a directory, and what it holds or why that cannot be read.
+/// A file in a directory, with its text or the reason why it cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserFile {
     pub path: PathBuf,
     pub text: Result<String, String>,
-    /// It is a link: what it leads to may change without the directory telling.
+    /// Whether the file is a symbolic link. A link's target may change without an event in the directory.
     pub is_link: bool,
 }
 
-/// The files with this ending, by name. A directory that is not there is an empty one. Hidden files are those that
-/// editors leave lying about.
-pub fn read_dir_files(dir: &Path, ending: &str, largest: u64) -> io::Result<Vec<UserFile>> {
+/// Reads all files with this extension, sorted by name. A missing directory counts as empty. Hidden files are skipped:
+/// editors leave temporary ones.
+pub fn read_dir_files(dir: &Path, extension: &str, largest: u64) -> io::Result<Vec<UserFile>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -29,11 +29,11 @@ pub fn read_dir_files(dir: &Path, ending: &str, largest: u64) -> io::Result<Vec<
         }
         Err(error) => return Err(error),
     };
-    let wanted = |path: &PathBuf| {
+    let is_candidate = |path: &PathBuf| {
         let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        !hidden && path.extension().is_some_and(|found| found == ending)
+        !hidden && path.extension().is_some_and(|found| found == extension)
     };
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(wanted).collect();
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_candidate).collect();
     paths.sort();
     paths.truncate(MAX_FILES);
     let found = |path: PathBuf| {
@@ -43,12 +43,13 @@ pub fn read_dir_files(dir: &Path, ending: &str, largest: u64) -> io::Result<Vec<
     Ok(paths.into_iter().map(found).collect())
 }
 
-/// A plain file of ours that is not too large. A link may lead to it; nothing that could make us wait is opened.
+/// Reads a regular file of the current user up to `largest` bytes. Follows symbolic links and never blocks on a FIFO or
+/// device.
 pub fn read_plain(path: &Path, largest: u64) -> io::Result<String> {
     read_text(open_plain(path, OFlags::empty())?, largest)
 }
 
-/// The same, and no link to one.
+/// Like [`read_plain`], but rejects symbolic links.
 pub fn read_plain_no_follow(path: &Path, largest: u64) -> io::Result<String> {
     read_text(open_no_follow(path)?, largest)
 }
@@ -57,12 +58,12 @@ fn read_text(file: File, largest: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.take(largest + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > largest {
-        return Err(refuse(format!("has more than {} KiB", largest >> 10)));
+        return Err(refuse(format!("is larger than {} KiB", largest >> 10)));
     }
-    String::from_utf8(bytes).map_err(|_| refuse("is no UTF-8 text".into()))
+    String::from_utf8(bytes).map_err(|_| refuse("is not UTF-8 text".into()))
 }
 
-/// A plain file of ours of any size, and no link to one.
+/// Opens a regular file of the current user of any size. Rejects symbolic links.
 pub fn open_no_follow(path: &Path) -> io::Result<File> {
     open_plain(path, OFlags::NOFOLLOW)
 }
@@ -72,7 +73,7 @@ fn open_plain(path: &Path, more: OFlags) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(refuse("is no plain file".into()));
+        return Err(refuse("is not a regular file".into()));
     }
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(refuse("belongs to another user".into()));
@@ -89,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_files_of_bounded_size_are_read() {
+    fn only_regular_files_of_bounded_size_are_read() {
         let dir = std::env::temp_dir().join(format!("agtmux-files-{}", std::process::id()));
         fs::create_dir_all(dir.join("e.toml")).expect("made");
         let write = |name: &str, text: &[u8]| fs::write(dir.join(name), text).expect("written");
@@ -102,18 +103,18 @@ mod tests {
         std::os::unix::fs::symlink("/dev/zero", dir.join("f.toml")).expect("linked");
         rustix::fs::mkfifoat(rustix::fs::CWD, dir.join("g.toml"), rustix::fs::Mode::RUSR).expect("a fifo");
         let found = read_dir_files(&dir, "toml", 1024).expect("read");
-        let told: Vec<_> = found.iter().map(|f| (f.text.as_deref().map_err(String::as_str), f.is_link)).collect();
+        let results: Vec<_> = found.iter().map(|f| (f.text.as_deref().map_err(String::as_str), f.is_link)).collect();
         assert_eq!(
-            told,
+            results,
             [
                 (Ok("a"), false),
-                (Err("has more than 1 KiB"), false),
-                (Err("is no UTF-8 text"), false),
+                (Err("is larger than 1 KiB"), false),
+                (Err("is not UTF-8 text"), false),
                 (Ok("a"), true),
-                (Err("is no plain file"), false),
-                // It belongs to root: whether that is us is not what this is about.
-                (Err("is no plain file"), true),
-                (Err("is no plain file"), false),
+                (Err("is not a regular file"), false),
+                // /dev/zero: the file type is checked before the owner.
+                (Err("is not a regular file"), true),
+                (Err("is not a regular file"), false),
             ]
         );
         let opens = |name: &str| open_no_follow(&dir.join(name)).is_ok();

@@ -1,4 +1,4 @@
-//! The contract between the daemon and everyone who talks to it.
+//! The contract between the daemon and its clients: wire types, errors, settings and the client.
 
 pub mod client;
 pub mod collect;
@@ -9,21 +9,21 @@ pub mod paths;
 pub mod task_files;
 pub mod wire;
 
-/// Changes when an old client would misread a new daemon, or the other way round.
-pub const API_VERSION: u32 = 1;
+/// The API version. It changes when an old client and a new daemon are incompatible, or the other way round.
+pub const API_VERSION: u32 = 2;
 
-/// The `schema_version` of every JSON document that we print or serve.
-pub const SCHEMA_VERSION: u32 = 1;
+/// The `schema_version` of every JSON document that agtmux prints or serves.
+pub const SCHEMA_VERSION: u32 = 2;
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Response header: the API version the daemon speaks.
+/// Response header: the daemon's API version.
 pub const API_HEADER: &str = "agtmux-api";
 /// Response header: the daemon's own version.
 pub const VERSION_HEADER: &str = "agtmux-version";
-/// Request header that says over TCP that a change is meant: no form of a page elsewhere can send it.
+/// Request header required for changes over TCP. A form on a foreign web page cannot send it.
 pub const WEB_HEADER: &str = "x-agtmux";
-/// Request header: the caller's `$TMUX`, so that its server is watched from then on.
+/// Request header: the caller's `$TMUX`. The daemon watches that server from then on.
 pub const TMUX_HEADER: &str = "agtmux-tmux";
-/// Request header: the caller's `$TMUX_TMPDIR`, whose sockets are watched from then on.
+/// Request header: the caller's `$TMUX_TMPDIR`. The daemon watches its sockets from then on.
 pub const TMUX_TMPDIR_HEADER: &str = "agtmux-tmux-tmpdir";

@@ -1,4 +1,4 @@
-//! Where our files are, and the care with which their directories are made.
+//! The locations of agtmux's files, and the safe creation of their directories.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Every place on disk that belongs to agtmux.
+/// All file locations of agtmux.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
     pub config: PathBuf,
@@ -17,12 +17,12 @@ pub struct Paths {
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
     #[error(
-        "neither HOME nor {0} is set, so there is no place for agtmux's files; set AGTMUX_STATE_DIR and AGTMUX_CONFIG"
+        "neither HOME nor {0} is set, so agtmux has no directory for its files; set AGTMUX_STATE_DIR and AGTMUX_CONFIG"
     )]
     NoHome(&'static str),
     #[error("{} must be an absolute path, not '{}'", .0, .1.display())]
     NotAbsolute(&'static str, PathBuf),
-    #[error("'{}' {why}; agtmux keeps out of it. Remove it, or set {variable} to another directory", path.display())]
+    #[error("'{}' {why}, so agtmux does not use it; remove it, or set {variable} to another directory", path.display())]
     Unsafe { path: PathBuf, why: String, variable: &'static str },
     #[error("cannot use '{}': {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
@@ -33,7 +33,7 @@ impl Paths {
         Self::resolve(|name| std::env::var_os(name).filter(|v| !v.is_empty()))
     }
 
-    /// `AGTMUX_*` first, then the XDG directories, then their defaults below HOME.
+    /// Resolves the paths from `AGTMUX_*` variables, then the XDG directories, then their defaults below HOME.
     pub fn resolve(var: impl Fn(&'static str) -> Option<OsString>) -> Result<Self, PathError> {
         let absolute = |name: &'static str| -> Result<Option<PathBuf>, PathError> {
             match var(name).map(PathBuf::from) {
@@ -42,7 +42,7 @@ impl Paths {
                 None => Ok(None),
             }
         };
-        // The XDG specification: a relative path there is to be ignored.
+        // The XDG specification requires relative paths to be ignored.
         let xdg = |name: &'static str| var(name).map(PathBuf::from).filter(|p| p.is_absolute());
         let below_home =
             |name: &'static str, rest: &str| xdg("HOME").map(|home| home.join(rest)).ok_or(PathError::NoHome(name));
@@ -63,7 +63,7 @@ impl Paths {
         };
         let socket = match absolute("AGTMUX_SOCKET")? {
             Some(path) => path,
-            // Whoever moves the state away means another daemon: it must not meet the usual one at its socket.
+            // Another state directory means another daemon, which must not share the default socket.
             None => match xdg("XDG_RUNTIME_DIR").filter(|_| state_override.is_none()) {
                 Some(dir) => dir.join("agtmux/agtmuxd.sock"),
                 None => state_dir.join("agtmuxd.sock"),
@@ -72,7 +72,7 @@ impl Paths {
         Ok(Self { config, state_dir, socket })
     }
 
-    /// The user's own manifests of agents, beside the settings.
+    /// The user's own agent manifests, next to the configuration file.
     pub fn agents_dir(&self) -> PathBuf {
         self.config.with_file_name("agents")
     }
@@ -85,58 +85,58 @@ impl Paths {
         self.state_dir.join("agtmuxd.log")
     }
 
-    /// Held by the one daemon that owns the socket.
+    /// The lock held by the running daemon.
     pub fn lock(&self) -> PathBuf {
         self.state_dir.join("agtmuxd.lock")
     }
 
-    /// The files that tmux's hooks open. Not in the runtime directory: that one vanishes at logout while the tmux
-    /// server lives on, and its hooks with it.
+    /// The files that tmux hooks write to. Not in the runtime directory, which is removed at logout while the tmux
+    /// server and its hooks live on.
     pub fn hook_dir(&self) -> PathBuf {
         self.state_dir.join("hooks")
     }
 
-    /// The sockets of connections to other hosts. Beside our own socket: that path is short enough for one.
+    /// The control sockets of ssh connections. Next to the daemon's socket, because that path is short enough.
     pub fn control_dir(&self) -> PathBuf {
         self.socket.with_file_name("ssh")
     }
 
-    /// Events that could not be delivered: a file each, taken in by the daemon as soon as it sees them.
+    /// Events that could not be delivered, one file each. The daemon ingests them as soon as it sees them.
     pub fn spool_dir(&self) -> PathBuf {
         self.state_dir.join("spool")
     }
 
-    /// What is known of tasks that run: files that tell the daemon how they do, also after it was away.
+    /// Files of running tasks, from which the daemon reads their status, also after it was stopped.
     pub fn tasks_dir(&self) -> PathBuf {
         self.state_dir.join("tasks")
     }
 
-    /// What is written down with a tmux session to know it for ours: this agtmux of this user.
+    /// The owner id stored in tmux sessions made by this installation of this user.
     pub fn task_owner(&self) -> String {
         let dir = self.tasks_dir();
         let bytes = dir.as_os_str().as_encoded_bytes();
-        let place = bytes
+        let dir_hash = bytes
             .iter()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
-        format!("{}:{place:016x}", rustix::process::geteuid().as_raw())
+        format!("{}:{dir_hash:016x}", rustix::process::geteuid().as_raw())
     }
 
-    /// What `agtmux setup` has put into the settings of agents, so that it can be taken out again.
+    /// The changes that `agtmux setup` made to agent settings, so that it can remove them.
     pub fn setup_record(&self) -> PathBuf {
         self.state_dir.join("setup.json")
     }
 
-    /// Held by the one `agtmux setup` that changes settings.
+    /// The lock held by a running `agtmux setup`.
     pub fn setup_lock(&self) -> PathBuf {
         self.state_dir.join("setup.lock")
     }
 
-    /// What `agtmux adapters record` saves of agents.
+    /// Recordings saved by `agtmux adapters record`.
     pub fn records_dir(&self) -> PathBuf {
         self.state_dir.join("records")
     }
 
-    /// Makes the directories that the daemon writes to, private and ours.
+    /// Creates the daemon's directories, accessible only to the current user.
     pub fn prepare(&self) -> Result<(), PathError> {
         self.prepare_state_dir()?;
         private_dir(&self.hook_dir(), "AGTMUX_STATE_DIR")?;
@@ -160,7 +160,8 @@ impl Paths {
     }
 }
 
-/// A directory of ours that nobody else can enter. An existing one that is a link, or somebody else's, is refused.
+/// Creates a directory that only the current user can access. Fails if it is a symbolic link or belongs to another
+/// user.
 pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError> {
     let io_error = |source| PathError::Io { path: path.to_owned(), source };
     let refuse = |why: &str| PathError::Unsafe { path: path.to_owned(), why: why.into(), variable };
@@ -185,7 +186,7 @@ pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError>
     if mode & 0o077 == 0 {
         return Ok(());
     }
-    // A directory that is used for other things too is not ours to close: /tmp, or a home.
+    // A directory with other files, such as /tmp or a home directory, keeps its mode.
     if holds_only_ours(path) {
         return fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(io_error);
     }
@@ -193,16 +194,16 @@ pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError>
     if others_write && !sticky { Err(refuse("can be written to by other users")) } else { Ok(()) }
 }
 
-/// Empty, or nothing in it that agtmux has not made.
+/// Whether the directory is empty or contains only files of agtmux.
 fn holds_only_ours(path: &Path) -> bool {
-    let ours = |name: &OsString| {
+    let is_ours = |name: &OsString| {
         let name = name.to_string_lossy();
         matches!(&*name, "hooks" | "records" | "spool" | "ssh" | "tasks" | "setup.json" | "setup.lock")
             || name.starts_with(".setup.json.agtmux-")
             || name.starts_with("agtmuxd.")
             || name.starts_with("state.db")
     };
-    fs::read_dir(path).is_ok_and(|entries| entries.flatten().all(|entry| ours(&entry.file_name())))
+    fs::read_dir(path).is_ok_and(|entries| entries.flatten().all(|entry| is_ours(&entry.file_name())))
 }
 
 #[cfg(test)]
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn xdg_directories_are_used() {
+    fn xdg_directories_take_precedence_over_home() {
         let p = paths(&[
             ("HOME", "/h"),
             ("XDG_RUNTIME_DIR", "/run/u"),
@@ -237,14 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_with_other_things_in_it_keeps_its_mode() {
+    fn a_directory_with_other_files_keeps_its_mode() {
         let base = std::env::temp_dir().join(format!("agtmux-paths-{}", std::process::id()));
         let mode_of = |dir: &Path| fs::metadata(dir).expect("there").permissions().mode() & 0o7777;
         for (name, file, before, after) in [
             ("shared", Some("letter"), 0o1777, Some(0o1777)),
             ("home", Some("letter"), 0o755, Some(0o755)),
             ("open", Some("letter"), 0o777, None),
-            ("ours", Some("agtmuxd.lock"), 0o777, Some(0o700)),
+            ("own", Some("agtmuxd.lock"), 0o777, Some(0o700)),
             ("empty", None, 0o755, Some(0o700)),
         ] {
             let dir = base.join(name);

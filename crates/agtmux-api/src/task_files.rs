@@ -1,5 +1,5 @@
-//! The files of a task that runs: what the daemon, the one who watches over the program in the pane, and the reader of its
-//! output leave for each other. They are what tells a daemon that was away what happened meanwhile.
+//! The files of a running task, shared by the daemon, the wrapper of the program in the pane, and the reader of its
+//! output. A daemon that was stopped reads from them what happened meanwhile.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -10,51 +10,51 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::{open_no_follow, read_plain_no_follow};
 
-/// What is to be run, written before it is.
+/// The specification of a run, written before its launch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSpec {
     pub run_id: String,
-    /// Of the tmux server.
+    /// The tmux server's socket.
     pub socket: String,
     pub session: String,
     pub task: String,
-    /// As a shell reads it.
+    /// The shell command.
     pub command: String,
     pub cwd: String,
-    /// How much of the output is kept.
+    /// The maximum size of the kept output.
     pub log_bytes: u64,
-    /// The kind of the agent that has had it started, if it was one: what the task does counts as done by that.
+    /// The type of the agent that started the task, if any. Actions of the task count as actions of that agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }
 
-/// How it ended, written by the one who waited for it.
+/// How a run ended, written by its wrapper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitRecord {
     pub code: Option<i32>,
     pub signal: Option<i32>,
-    /// Its terminal was taken away from it first.
+    /// Whether the process lost its terminal (SIGHUP) before it ended.
     pub hung_up: bool,
-    /// The end could not be marked in the output: its reader will not come upon it.
+    /// Whether the end marker could not be written, so readers must not wait for it.
     #[serde(default)]
     pub unmarked: bool,
 }
 
-/// What is known of the output.
+/// The status of a run's output.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct OutputStatus {
     pub bells: u64,
     pub bytes: u64,
-    /// Nothing has come for a moment, and the last line may ask for something.
+    /// Whether output has paused and the last line may be a prompt.
     pub quiet: bool,
-    /// Everything up to the end of the program has been read.
+    /// Whether all output up to the program's end has been read.
     pub ended: bool,
-    /// How many lines were ended where it had stopped at what may be a prompt.
+    /// The number of prompts answered: lines completed after output had paused at a possible prompt.
     pub answers: u64,
 }
 
 impl OutputStatus {
-    /// Always as long, so that it can be written over.
+    /// Formats the status with a fixed length, so that it can be overwritten in place.
     fn to_line(self) -> String {
         let Self { bells, bytes, quiet, ended, answers } = self;
         let line = format!("{bells:020} {bytes:020} {} {} {answers:020} ", u8::from(quiet), u8::from(ended));
@@ -62,7 +62,7 @@ impl OutputStatus {
         format!("{line}{sum:010}\n")
     }
 
-    /// None for what is not whole: it is being written just now.
+    /// Parses a status line. Returns `None` for a partial write.
     fn parse_line(line: &str) -> Option<Self> {
         let (line, sum) = line.trim_end_matches('\n').rsplit_once(' ')?;
         let line = format!("{line} ");
@@ -73,18 +73,18 @@ impl OutputStatus {
         let (bells, bytes) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         let mut flag = || words.next().map(|word| word == "1");
         let (quiet, ended) = (flag()?, flag()?);
-        // Readers that were started by an agtmux before this one do not count them.
+        // Readers started by older versions do not write this field.
         let answers = words.next().map_or(Some(0), |word| word.parse().ok())?;
         Some(Self { bells, bytes, quiet, ended, answers })
     }
 }
 
-/// How far the reader of an output is.
+/// The status of the process that reads a run's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReaderStatus {
     NotStarted,
     Active,
-    /// It has come to the end, or there is no reader any more.
+    /// The reader reached the end of the output, or no longer exists.
     Finished,
 }
 
@@ -92,17 +92,17 @@ fn checksum(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
-/// The files of one run, all beside its specification.
+/// The files of one run, next to its specification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFiles {
     spec: PathBuf,
 }
 
-/// More than any specification has.
+/// The maximum size of a file read here; larger than any specification.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 impl RunFiles {
-    /// In the directory that the daemon watches.
+    /// The files of a run in the directory that the daemon watches.
     pub fn in_dir(dir: &Path, run_id: &str) -> Self {
         Self { spec: dir.join(format!("{run_id}.run")) }
     }
@@ -123,7 +123,7 @@ impl RunFiles {
         self.spec.with_extension("out")
     }
 
-    /// Not beside the others: what is written to it is told to nobody.
+    /// The log file. It is in another directory, so that writes to it do not wake the daemon.
     pub fn log(&self) -> PathBuf {
         let name = self.spec.with_extension("log");
         let name = name.file_name().map(ToOwned::to_owned).unwrap_or_default();
@@ -138,16 +138,16 @@ impl RunFiles {
         self.read_spec_from(&self.spec)
     }
 
-    /// A file that speaks of another run than its name does is none of this one's.
+    /// Reads a specification. Fails if its run id does not match the file name.
     fn read_spec_from(&self, path: &Path) -> io::Result<RunSpec> {
         let spec: RunSpec = serde_json::from_str(&read_plain_no_follow(path, MAX_FILE_BYTES)?)?;
         match self.spec.file_stem().is_some_and(|name| name == spec.run_id.as_str()) {
             true => Ok(spec),
-            false => Err(io::Error::new(io::ErrorKind::InvalidData, "is of another run")),
+            false => Err(io::Error::new(io::ErrorKind::InvalidData, "belongs to another run")),
         }
     }
 
-    /// Kept beside the log and as long as that: what it takes to start the same once more.
+    /// Stores the specification next to the log and for as long as the log, so that the task can be restarted.
     pub fn keep_spec(&self, spec: &RunSpec) -> io::Result<()> {
         write_atomically(&self.kept_spec(), &serde_json::to_vec(spec)?)
     }
@@ -172,7 +172,7 @@ impl RunFiles {
         OutputStatus::parse_line(&read_plain_no_follow(&self.output(), MAX_FILE_BYTES).ok()?)
     }
 
-    /// Asks the status file itself: its writer holds it as long as it lives.
+    /// Checks the lock of the status file, which its writer holds while it lives.
     pub fn reader_status(&self) -> ReaderStatus {
         if self.read_output().is_some_and(|status| status.ended) {
             return ReaderStatus::Finished;
@@ -180,17 +180,17 @@ impl RunFiles {
         match open_no_follow(&self.output()).map(|file| file.try_lock_shared()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => ReaderStatus::NotStarted,
             Ok(Err(_)) => ReaderStatus::Active,
-            // Also where something else lies in its place: no reader of ours will come to its end there.
+            // Also if something else is at this path: no reader will finish it.
             Ok(Ok(())) | Err(_) => ReaderStatus::Finished,
         }
     }
 
-    /// How large the newest part of the log is: it changes as long as somebody reads.
+    /// The size of the newest part of the log. It changes while the reader is active.
     pub fn log_size(&self) -> u64 {
         fs::metadata(self.log()).map_or(0, |data| data.len())
     }
 
-    /// What nobody needs any more once the end is stored. The log stays.
+    /// Removes the files that are not needed once the exit is stored. The log stays.
     pub fn remove(&self) {
         for path in [&self.spec, &self.exit(), &self.output()] {
             let _ = fs::remove_file(path);
@@ -205,12 +205,12 @@ impl RunFiles {
     }
 }
 
-/// The status as it is written over and over.
+/// The status file, overwritten in place.
 #[derive(Debug)]
 pub struct OutputStatusFile(File);
 
 impl OutputStatusFile {
-    /// Locked before anybody can see it, and until its writer ends in whichever way.
+    /// Creates the file. It is locked before it becomes visible, until its writer ends.
     pub fn create(path: &Path) -> io::Result<Self> {
         let draft = draft_path(path);
         let file = create_fresh(&draft)?;
@@ -226,7 +226,7 @@ impl OutputStatusFile {
     }
 }
 
-/// The output that is kept: the newest, in two files of which the older one makes room.
+/// A log with bounded size, in two files. When the newer one is full, it replaces the older one.
 #[derive(Debug)]
 pub struct BoundedLog {
     path: PathBuf,
@@ -236,8 +236,8 @@ pub struct BoundedLog {
 }
 
 impl BoundedLog {
-    pub fn create(path: &Path, most: u64) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), file: create_fresh(path)?, size: 0, max_part_bytes: (most / 2).max(1) })
+    pub fn create(path: &Path, max_bytes: u64) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), file: create_fresh(path)?, size: 0, max_part_bytes: (max_bytes / 2).max(1) })
     }
 
     pub fn append(&mut self, mut bytes: &[u8]) -> io::Result<()> {
@@ -256,34 +256,34 @@ impl BoundedLog {
     }
 }
 
-/// What is kept, the oldest first, and at most this much of it from its end.
-pub fn read_log(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let newer = read_tail(path, most)?;
-    let mut bytes = read_tail(&older_log(path), most - newer.len() as u64)?;
+/// Reads at most `max_bytes` bytes from the end of the log, oldest first.
+pub fn read_log(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let newer = read_tail(path, max_bytes)?;
+    let mut bytes = read_tail(&older_log(path), max_bytes - newer.len() as u64)?;
     bytes.extend(newer);
     Ok(bytes)
 }
 
-/// No more than that is read, however long the file is. None is an empty one.
-fn read_tail(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+/// Reads at most `max_bytes` bytes from the end of a file. A missing file counts as empty.
+fn read_tail(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let mut file = match open_no_follow(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         file => file?,
     };
     let size = file.metadata()?.len();
-    let take = size.min(most);
+    let take = size.min(max_bytes);
     file.seek(SeekFrom::Start(size - take))?;
     let mut bytes = Vec::new();
     file.take(take).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Where the part of a log is that was put aside when the other one was full.
+/// The path of the older part of a log.
 pub fn older_log(path: &Path) -> PathBuf {
     path.with_extension("log.1")
 }
 
-/// A new file in the place of whatever has its name: nothing that lies there is written to, or waited for.
+/// Creates a new file and removes an existing one first, so that a link or FIFO at this path is never opened.
 fn create_fresh(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -291,7 +291,7 @@ fn create_fresh(path: &Path) -> io::Result<File> {
     }
 }
 
-/// There whole, or not at all.
+/// Writes a file atomically.
 fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = draft_path(path);
     let mut file = create_fresh(&draft)?;
@@ -306,8 +306,8 @@ fn draft_path(path: &Path) -> PathBuf {
     draft.into()
 }
 
-/// What the one who watches over the program writes to its terminal after the program's last word. tmux shows nothing of it, and
-/// the reader knows by it that it has everything.
+/// The marker that the wrapper writes to the terminal after the program's last output. tmux does not display it; it
+/// tells the reader that the output is complete.
 pub fn end_marker(run_id: &str) -> Vec<u8> {
     format!("\x1b]7502;agtmux-end;{run_id}\x1b\\").into_bytes()
 }
@@ -317,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_comes_back_whole_or_not_at_all() {
+    fn a_partial_status_line_is_rejected() {
         let status = OutputStatus { bells: 12, bytes: 9_000_000, quiet: true, ended: false, answers: 4 };
         let line = status.to_line();
         assert_eq!(line.len(), OutputStatus { bells: u64::MAX, ..OutputStatus::default() }.to_line().len());
@@ -330,12 +330,12 @@ mod tests {
         assert_eq!(
             OutputStatus::parse_line(&old),
             Some(OutputStatus { answers: 0, ..status }),
-            "of a reader before this one"
+            "written by an older reader"
         );
     }
 
     #[test]
-    fn whatever_lies_in_the_place_of_a_file_is_not_written_to_and_not_waited_for() {
+    fn links_and_fifos_at_a_file_path_are_neither_written_nor_waited_for() {
         let dir = std::env::temp_dir().join(format!("agtmux-taskplace-{}", std::process::id()));
         fs::create_dir_all(dir.join("logs")).expect("made");
         let (files, other) = (RunFiles::in_dir(&dir, "r1"), dir.join("other"));
@@ -346,12 +346,12 @@ mod tests {
         assert_eq!(
             (files.read_output(), files.reader_status()),
             (None, ReaderStatus::Finished),
-            "nor for the one who reads it"
+            "a FIFO is not waited for"
         );
         fs::remove_file(files.output()).expect("removed");
         std::os::unix::fs::symlink(&other, files.output()).expect("linked");
         fifo(&files.log());
-        assert!(read_log(&files.log(), 10).is_err(), "nobody waits for a fifo");
+        assert!(read_log(&files.log(), 10).is_err(), "a FIFO is rejected");
         let exit = ExitRecord { code: Some(3), signal: None, hung_up: false, unmarked: false };
         files.write_exit(&exit).expect("written");
         assert_eq!(files.read_exit(), Some(exit));
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_specification_of_another_run_is_none() {
+    fn a_specification_of_another_run_is_rejected() {
         let dir = std::env::temp_dir().join(format!("agtmux-taskspec-{}", std::process::id()));
         fs::create_dir_all(dir.join("logs")).expect("made");
         let text = |name: &str| name.to_owned();
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_ends_in_whichever_way_is_known_to_have() {
+    fn the_end_of_a_reader_is_detected() {
         let dir = std::env::temp_dir().join(format!("agtmux-reading-{}", std::process::id()));
         fs::create_dir_all(&dir).expect("made");
         let files = RunFiles::in_dir(&dir, "run");
@@ -400,15 +400,15 @@ mod tests {
         status.write(OutputStatus { bytes: 5, ..OutputStatus::default() }).expect("written");
         assert_eq!(files.reader_status(), ReaderStatus::Active);
         drop(status);
-        assert_eq!(files.reader_status(), ReaderStatus::Finished, "killed in the middle of it");
+        assert_eq!(files.reader_status(), ReaderStatus::Finished, "the reader was killed");
         let status = OutputStatusFile::create(&files.output()).expect("made");
         status.write(OutputStatus { ended: true, ..OutputStatus::default() }).expect("written");
-        assert_eq!(files.reader_status(), ReaderStatus::Finished, "at its end, and still there");
+        assert_eq!(files.reader_status(), ReaderStatus::Finished, "the output ended and the reader still runs");
         fs::remove_dir_all(&dir).expect("removed");
     }
 
     #[test]
-    fn a_log_keeps_the_newest_and_is_bounded() {
+    fn a_log_is_bounded_and_keeps_the_newest_output() {
         let dir = std::env::temp_dir().join(format!("agtmux-tasklog-{}", std::process::id()));
         fs::create_dir_all(&dir).expect("made");
         let path = dir.join("a.log");
@@ -420,10 +420,10 @@ mod tests {
         assert!((50..=100).contains(&kept.len()), "{}", kept.len());
         assert!(kept.ends_with(b"line 098\nline 099\n"));
         assert_eq!(read_log(&path, 4).expect("read"), b"099\n");
-        for most in 0..kept.len() {
-            assert_eq!(read_log(&path, most as u64).expect("read"), kept[kept.len() - most..], "{most}");
+        for max_bytes in 0..kept.len() {
+            assert_eq!(read_log(&path, max_bytes as u64).expect("read"), kept[kept.len() - max_bytes..], "{max_bytes}");
         }
-        assert_eq!(read_log(&dir.join("none.log"), 4).expect("no log is an empty one"), b"");
+        assert_eq!(read_log(&dir.join("none.log"), 4).expect("a missing log is empty"), b"");
         fs::remove_dir_all(&dir).expect("removed");
     }
 }

@@ -1,4 +1,4 @@
-//! The committed JSON schemas are those of the wire types. `make contract` writes them anew.
+//! Checks that the committed JSON schemas match the wire types. `make contract` regenerates them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,13 +11,13 @@ use schemars::{JsonSchema, schema_for};
 
 fn check<T: JsonSchema>(name: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("schema").join(format!("{name}.schema.json"));
-    let mut made = serde_json::to_string_pretty(&schema_for!(T)).expect("a schema serialises");
-    made.push('\n');
+    let mut generated = serde_json::to_string_pretty(&schema_for!(T)).expect("a schema serialises");
+    generated.push('\n');
     if std::env::var_os("AGTMUX_WRITE_CONTRACT").is_some() {
-        fs::write(&path, &made).expect("the schema can be written");
+        fs::write(&path, &generated).expect("the schema can be written");
     }
     let committed = fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == made, "{} is out of date: run `make contract` and commit it", path.display());
+    assert!(committed == generated, "{} is out of date: run `make contract` and commit it", path.display());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Which runtime an event is about.
+//! Finds the runtime that an event belongs to.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +10,32 @@ use crate::ids::{AgentType, PaneId, ProcessRef, ServerName, TargetName};
 use crate::runtime::{Runtime, RuntimeId};
 use crate::wire_enum::wire_enum;
 
-/// An agent may speak before its process is noticed; by no more than this.
+/// An agent may send an event before its process is detected, at most this long before.
 const MAX_DETECTION_DELAY: SignedDuration = SignedDuration::from_secs(5);
 
-/// For so long a pane's last agent may still have events on their way.
+/// How long after an agent's end its events may still arrive.
 const RECENTLY_ENDED_FOR: SignedDuration = SignedDuration::from_secs(60);
 
-/// Where an event says that it comes from, when it does not know its runtime.
+/// The origin of an event that does not name its runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EventOrigin {
     pub target: TargetName,
-    /// Not known: any server of the target.
+    /// `None`: any server of the target.
     pub server: Option<ServerName>,
-    /// Not known: the processes have to tell.
+    /// `None`: the processes identify the runtime.
     #[serde(default)]
     pub pane: Option<PaneId>,
     pub agent_type: Option<AgentType>,
-    /// Processes that may be the agent: the sender's own parents, mostly.
+    /// Processes that may be the agent, usually the sender's ancestors.
     pub pids: Vec<u32>,
     pub start: Option<u64>,
-    /// When each of them started, where that is known.
+    /// Start times by pid, where known.
     #[serde(default)]
     pub starts: BTreeMap<u32, u64>,
-    /// The agent's own session, and the directory in which it works.
+    /// The agent's own session id.
     #[serde(default)]
     pub session: Option<String>,
-    /// Those of its processes that have started the agent that it comes from: it is not about them.
+    /// Ancestors of the agent that sent the event. The event is not about an agent among them.
     #[serde(default)]
     #[serde(alias = "above")]
     pub outer_pids: Vec<u32>,
@@ -44,7 +44,7 @@ pub struct EventOrigin {
 }
 
 impl EventOrigin {
-    /// When its process of this number started, where it knows.
+    /// The start time of this pid, if known.
     fn start_of(&self, pid: u32) -> Option<u64> {
         self.start.or_else(|| self.starts.get(&pid).copied())
     }
@@ -55,7 +55,7 @@ impl EventOrigin {
 }
 
 wire_enum!(
-    /// Why an event belongs to no runtime.
+    /// Why an event could not be bound to a runtime.
     BindFailure {
         NoCandidate => "bind_no_candidate",
         Ambiguous => "bind_ambiguous",
@@ -63,7 +63,7 @@ wire_enum!(
     }
 );
 
-/// Panes whose agent has ended lately: what arrives for them may still be about that one.
+/// Panes whose agent ended recently. Events that arrive for such a pane may still be about that agent.
 #[derive(Debug, Default)]
 pub struct RecentlyEnded(BTreeMap<PaneKey, (ProcessRef, Timestamp)>);
 
@@ -73,25 +73,26 @@ impl RecentlyEnded {
         self.0.insert(pane, (process, now));
     }
 
-    /// Whether it may be the one that had lived there a moment before that time.
+    /// Whether the event may be about an agent that ended shortly before `time`.
     fn may_match(&self, pane: &PaneKey, from: &EventOrigin, time: Timestamp) -> bool {
-        // Without a pane it may be any that has the number of one of its processes.
+        // Without a pane, any recently ended process with a matching pid may be meant.
         let mut last = self.0.iter().filter(|(key, _)| from.pane.is_none() || *key == pane);
         last.any(|(_, (process, at))| time.duration_since(*at) < RECENTLY_ENDED_FOR && from.may_come_from(*process))
     }
 }
 
-/// Exactly one runtime must fit, or none is taken.
+/// Binds the event to a runtime. Fails unless exactly one runtime matches.
 pub fn bind(
     fleet: &Fleet,
-    moved_out: &RecentlyEnded,
+    recently_ended: &RecentlyEnded,
     from: &EventOrigin,
     event_time: Timestamp,
 ) -> Result<RuntimeId, BindFailure> {
-    let mut fitting =
-        runtimes_at(fleet, from).filter(|(_, runtime)| !from.outer_pids.contains(&runtime.process.pid)).filter(
-            |(pane, runtime)| matches_runtime(runtime, from, event_time, moved_out.may_match(pane, from, event_time)),
-        );
+    let mut fitting = runtimes_at(fleet, from)
+        .filter(|(_, runtime)| !from.outer_pids.contains(&runtime.process.pid))
+        .filter(|(pane, runtime)| {
+            matches_runtime(runtime, from, event_time, recently_ended.may_match(pane, from, event_time))
+        });
     match (fitting.next(), fitting.next()) {
         (Some((_, only)), None) => Ok(only.id.clone()),
         (None, _) => Err(BindFailure::NoCandidate),
@@ -99,12 +100,12 @@ pub fn bind(
     }
 }
 
-/// Whether any agent at all lives in the pane that is meant.
+/// Whether the event names a pane that contains an agent or task.
 pub fn pane_has_agent(fleet: &Fleet, from: &EventOrigin) -> bool {
     from.pane.is_some() && runtimes_at(fleet, from).next().is_some()
 }
 
-/// Everywhere, where no pane is named.
+/// Runtimes at the event's origin: in the named pane, or in all panes if the event names none.
 fn runtimes_at<'f>(fleet: &'f Fleet, from: &'f EventOrigin) -> impl Iterator<Item = (PaneKey, &'f Runtime)> {
     let servers = fleet.servers().filter(|(key, _)| {
         key.target == from.target && from.server.as_ref().is_none_or(|server| *server == key.server)
@@ -116,20 +117,20 @@ fn runtimes_at<'f>(fleet: &'f Fleet, from: &'f EventOrigin) -> impl Iterator<Ite
     })
 }
 
-fn matches_runtime(runtime: &Runtime, from: &EventOrigin, event_time: Timestamp, or_another: bool) -> bool {
+fn matches_runtime(runtime: &Runtime, from: &EventOrigin, event_time: Timestamp, maybe_previous: bool) -> bool {
     from.agent_type.as_ref().is_none_or(|agent| *agent == runtime.agent_type)
         && from.may_come_from(runtime.process)
         && match from.start_of(runtime.process.pid) {
-            // No other process ever has both.
+            // A pid together with its start time is unique.
             Some(start) => start == runtime.process.start,
-            None => within_lifetime(runtime, event_time, or_another),
+            None => within_lifetime(runtime, event_time, maybe_previous),
         }
 }
 
-/// What happened before it began is about somebody who lived there earlier, or about itself before it was noticed. Where
-/// the one who lived there a moment before may be meant, only a start time can tell the two apart.
-fn within_lifetime(runtime: &Runtime, event_time: Timestamp, or_another: bool) -> bool {
-    let allowed = if or_another { SignedDuration::ZERO } else { MAX_DETECTION_DELAY };
+/// Whether the event falls into the runtime's lifetime. An event from shortly before the runtime was detected still
+/// counts, unless a recently ended agent may be meant: then only a start time can tell the two apart.
+fn within_lifetime(runtime: &Runtime, event_time: Timestamp, maybe_previous: bool) -> bool {
+    let allowed = if maybe_previous { SignedDuration::ZERO } else { MAX_DETECTION_DELAY };
     runtime.started_at.duration_since(event_time) <= allowed
 }
 
@@ -188,19 +189,21 @@ mod tests {
         }
     }
 
-    fn nobody() -> RecentlyEnded {
+    fn none_ended() -> RecentlyEnded {
         RecentlyEnded::default()
     }
 
     #[test]
-    fn one_that_fits_is_taken() {
+    fn a_single_matching_runtime_is_bound() {
         let fleet = fleet(&["a"]);
-        assert!(bind(&fleet, &nobody(), &from(), at(101)).is_ok());
-        assert!(bind(&fleet, &nobody(), &EventOrigin { pids: vec![7, 50], start: Some(7), ..from() }, at(101)).is_ok());
+        assert!(bind(&fleet, &none_ended(), &from(), at(101)).is_ok());
+        assert!(
+            bind(&fleet, &none_ended(), &EventOrigin { pids: vec![7, 50], start: Some(7), ..from() }, at(101)).is_ok()
+        );
     }
 
     #[test]
-    fn hints_that_do_not_fit_rule_it_out() {
+    fn a_mismatched_hint_excludes_the_runtime() {
         let fleet = fleet(&["a"]);
         for wrong in [
             EventOrigin { pids: vec![51], ..from() },
@@ -209,105 +212,112 @@ mod tests {
             EventOrigin { pane: Some(PaneId(1)), ..from() },
             EventOrigin { server: Some(ServerName::new("b")), ..from() },
         ] {
-            assert_eq!(bind(&fleet, &nobody(), &wrong, at(101)), Err(BindFailure::NoCandidate), "{wrong:?}");
+            assert_eq!(bind(&fleet, &none_ended(), &wrong, at(101)), Err(BindFailure::NoCandidate), "{wrong:?}");
         }
     }
 
     #[test]
     fn the_same_pane_on_two_servers_is_ambiguous() {
         let fleet = fleet(&["a", "b"]);
-        assert_eq!(bind(&fleet, &nobody(), &from(), at(101)), Err(BindFailure::Ambiguous));
+        assert_eq!(bind(&fleet, &none_ended(), &from(), at(101)), Err(BindFailure::Ambiguous));
         assert!(
-            bind(&fleet, &nobody(), &EventOrigin { server: Some(ServerName::new("b")), ..from() }, at(101)).is_ok()
+            bind(&fleet, &none_ended(), &EventOrigin { server: Some(ServerName::new("b")), ..from() }, at(101)).is_ok()
         );
     }
 
     #[test]
-    fn an_event_from_before_it_began_is_somebody_elses() {
+    fn an_event_from_before_the_runtime_started_is_not_bound() {
         let fleet = fleet(&["a"]);
-        assert!(bind(&fleet, &nobody(), &from(), at(96)).is_ok(), "it may speak before it is noticed");
-        assert_eq!(bind(&fleet, &nobody(), &from(), at(90)), Err(BindFailure::NoCandidate));
+        assert!(
+            bind(&fleet, &none_ended(), &from(), at(96)).is_ok(),
+            "an agent may send an event before it is detected"
+        );
+        assert_eq!(bind(&fleet, &none_ended(), &from(), at(90)), Err(BindFailure::NoCandidate));
     }
 
     #[test]
-    fn what_may_be_about_the_last_inhabitant_needs_a_start_time() {
+    fn an_event_possibly_from_the_previous_agent_needs_a_start_time() {
         let fleet = fleet(&["a"]);
         let pane = PaneKey {
             server: ServerKey { target: TargetName::local(), server: ServerName::new("a") },
             pane: PaneId(0),
         };
-        let mut moved_out = RecentlyEnded::default();
-        moved_out.record(pane.clone(), ProcessRef { pid: 50, start: 6 }, at(97));
+        let mut recently_ended = RecentlyEnded::default();
+        recently_ended.record(pane.clone(), ProcessRef { pid: 50, start: 6 }, at(97));
         let with_pid = EventOrigin { pids: vec![50], ..from() };
         for unsure in [from(), with_pid.clone()] {
-            assert_eq!(bind(&fleet, &moved_out, &unsure, at(98)), Err(BindFailure::NoCandidate), "{unsure:?}");
-            assert!(bind(&fleet, &moved_out, &unsure, at(100)).is_ok(), "it had begun by then");
+            assert_eq!(bind(&fleet, &recently_ended, &unsure, at(98)), Err(BindFailure::NoCandidate), "{unsure:?}");
+            assert!(bind(&fleet, &recently_ended, &unsure, at(100)).is_ok(), "the agent had started by then");
         }
-        assert!(bind(&fleet, &moved_out, &EventOrigin { start: Some(7), ..with_pid.clone() }, at(98)).is_ok());
-        moved_out.record(pane, ProcessRef { pid: 49, start: 6 }, at(97));
-        assert!(bind(&fleet, &moved_out, &with_pid, at(98)).is_ok(), "the last one was another process");
+        assert!(bind(&fleet, &recently_ended, &EventOrigin { start: Some(7), ..with_pid.clone() }, at(98)).is_ok());
+        recently_ended.record(pane, ProcessRef { pid: 49, start: 6 }, at(97));
+        assert!(bind(&fleet, &recently_ended, &with_pid, at(98)).is_ok(), "the previous agent had another pid");
         assert_eq!(
-            bind(&fleet, &moved_out, &EventOrigin { start: Some(6), ..with_pid }, at(101)),
+            bind(&fleet, &recently_ended, &EventOrigin { start: Some(6), ..with_pid }, at(101)),
             Err(BindFailure::NoCandidate),
-            "the number of the process was used again"
+            "the pid was reused"
         );
     }
 
     #[test]
-    fn a_start_time_binds_however_late_the_agent_is_noticed() {
+    fn a_start_time_binds_even_if_the_agent_is_detected_late() {
         let fleet = fleet(&["a"]);
-        assert!(bind(&fleet, &nobody(), &EventOrigin { start: Some(7), ..from() }, at(75)).is_ok());
+        assert!(bind(&fleet, &none_ended(), &EventOrigin { start: Some(7), ..from() }, at(75)).is_ok());
     }
 
-    /// An event without a pane, from below these processes.
+    /// An event without a pane whose sender has these ancestors.
     fn below(pids: &[u32]) -> EventOrigin {
         EventOrigin { pane: None, pids: pids.to_vec(), ..from() }
     }
 
     #[test]
-    fn without_a_pane_the_process_tells() {
+    fn without_a_pane_the_process_identifies_the_runtime() {
         let fleet = fleet(&["a"]);
-        assert!(bind(&fleet, &nobody(), &below(&[900, 50, 10]), at(101)).is_ok());
+        assert!(bind(&fleet, &none_ended(), &below(&[900, 50, 10]), at(101)).is_ok());
         let exact = EventOrigin { starts: BTreeMap::from([(900, 8), (50, 7)]), ..below(&[900, 50]) };
-        assert!(bind(&fleet, &nobody(), &exact, at(75)).is_ok(), "no other process ever has both");
-        for nobodys in [
+        assert!(bind(&fleet, &none_ended(), &exact, at(75)).is_ok(), "a pid with its start time is unique");
+        for unmatched in [
             below(&[]),
             below(&[900, 51]),
             EventOrigin { starts: BTreeMap::from([(50, 8)]), ..below(&[50]) },
             EventOrigin { agent_type: Some(AgentType::new("codex")), ..below(&[50]) },
             EventOrigin { server: Some(ServerName::new("b")), ..below(&[50]) },
         ] {
-            assert_eq!(bind(&fleet, &nobody(), &nobodys, at(101)), Err(BindFailure::NoCandidate), "{nobodys:?}");
-            assert!(!pane_has_agent(&fleet, &nobodys));
+            assert_eq!(
+                bind(&fleet, &none_ended(), &unmatched, at(101)),
+                Err(BindFailure::NoCandidate),
+                "{unmatched:?}"
+            );
+            assert!(!pane_has_agent(&fleet, &unmatched));
         }
     }
 
     #[test]
-    fn without_a_pane_two_that_fit_are_not_guessed() {
-        assert_eq!(bind(&fleet(&["a", "b"]), &nobody(), &below(&[50]), at(101)), Err(BindFailure::Ambiguous));
+    fn without_a_pane_two_matches_are_ambiguous() {
+        assert_eq!(bind(&fleet(&["a", "b"]), &none_ended(), &below(&[50]), at(101)), Err(BindFailure::Ambiguous));
     }
 
     #[test]
-    fn without_a_pane_one_that_ended_anywhere_may_be_meant() {
+    fn without_a_pane_an_agent_that_ended_in_any_pane_may_be_meant() {
         let server = ServerKey { target: TargetName::local(), server: ServerName::new("a") };
-        let mut moved_out = RecentlyEnded::default();
-        moved_out.record(PaneKey { server, pane: PaneId(9) }, ProcessRef { pid: 50, start: 6 }, at(97));
+        let mut recently_ended = RecentlyEnded::default();
+        recently_ended.record(PaneKey { server, pane: PaneId(9) }, ProcessRef { pid: 50, start: 6 }, at(97));
         let fleet = fleet(&["a"]);
-        assert_eq!(bind(&fleet, &moved_out, &below(&[50]), at(98)), Err(BindFailure::NoCandidate));
-        assert!(bind(&fleet, &moved_out, &EventOrigin { start: Some(7), ..below(&[50]) }, at(98)).is_ok());
+        assert_eq!(bind(&fleet, &recently_ended, &below(&[50]), at(98)), Err(BindFailure::NoCandidate));
+        assert!(bind(&fleet, &recently_ended, &EventOrigin { start: Some(7), ..below(&[50]) }, at(98)).is_ok());
     }
 
     #[test]
-    fn what_an_agent_within_it_says_is_not_about_an_agent() {
+    fn events_of_a_nested_agent_are_not_bound_to_the_outer_agent() {
         let inner = EventOrigin { pids: vec![900, 50, 10], outer_pids: vec![50, 10], ..from() };
         let fleet = fleet(&["a"]);
         for from in [EventOrigin { pane: None, ..inner.clone() }, inner] {
-            assert_eq!(bind(&fleet, &nobody(), &from, at(101)), Err(BindFailure::NoCandidate), "{from:?}");
+            assert_eq!(bind(&fleet, &none_ended(), &from, at(101)), Err(BindFailure::NoCandidate), "{from:?}");
         }
     }
 
     #[test]
-    fn what_was_stored_with_a_pane_is_still_read() {
+    fn origins_stored_by_older_versions_are_still_read() {
         let stored =
             r#"{"target": "host", "server": null, "pane": "%3", "agent_type": null, "pids": [5], "start": null}"#;
         let read: EventOrigin = serde_json::from_str(stored).expect("read");

@@ -1,34 +1,38 @@
-//! What an agent asks, as it can be shown to a person and answered.
+//! Dialogs: what a waiting agent asks, in a form that can be shown and answered.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::evidence::DialogKind;
 
+/// A dialog that a waiting agent shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 pub struct Dialog {
     pub kind: DialogKind,
     pub question: String,
-    /// What the question is about, such as the command to run.
+    /// The subject of the question, such as the command to run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     pub options: Vec<DialogOption>,
-    /// Whether several of them can be chosen.
+    /// Whether several options can be chosen.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub multiple: bool,
-    /// The same for the same dialog however often it is looked at, another one as soon as anything is asked anew.
+    /// Identifies the dialog. It stays the same while the dialog is open and changes when the agent asks something
+    /// else.
     pub fingerprint: String,
 }
 
+/// One option of a dialog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 pub struct DialogOption {
+    /// The option's number, as used to answer it.
     pub n: u32,
     pub label: String,
 }
 
-/// So many characters of a subject are kept.
+/// The maximum length of a stored subject.
 const MAX_SUBJECT_CHARS: usize = 4000;
 
 const NAMESPACE: Uuid = Uuid::from_u128(0x5b0c_93de_17a2_4c86_a3f5_6e01_d84b_72c3);
@@ -40,7 +44,7 @@ impl Dialog {
     }
 }
 
-/// The start of what is too long, with a mark that tells two apart that end differently.
+/// Cuts a long subject and appends a hash of the full text, so that different subjects stay different.
 fn truncate_subject(subject: String) -> String {
     let Some((cut, _)) = subject.char_indices().nth(MAX_SUBJECT_CHARS) else { return subject };
     let mark = Uuid::new_v5(&NAMESPACE, subject.as_bytes()).simple().to_string();
@@ -48,11 +52,11 @@ fn truncate_subject(subject: String) -> String {
     format!("{}… ({more} more characters, {})", &subject[..cut], &mark[..8])
 }
 
-/// Over what is asked, not over how it looks right now: which option is selected changes with every key. The subject
-/// counts, or the approval of one command would be good for the next.
+/// Hashes the content of the dialog, not the selected option, which changes with every key press. The subject is
+/// included so that an approval of one command does not apply to the next.
 fn fingerprint(kind: DialogKind, question: &str, subject: Option<&str>, options: &[DialogOption]) -> String {
     let mut name = String::from(kind.as_str());
-    // Lengths keep two texts from running into each other.
+    // Length prefixes keep the texts separate.
     let mut add = |text: &str| name.push_str(&format!("|{}:{text}", text.len()));
     add(question);
     add(subject.unwrap_or_default());
@@ -72,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_tells_dialogs_apart() {
+    fn different_dialogs_have_different_fingerprints() {
         let one = dialog("Proceed?", "touch a", &["Yes", "No"]);
         assert_eq!(one, dialog("Proceed?", "touch a", &["Yes", "No"]));
         let others = [
@@ -88,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn long_subjects_that_end_differently_are_told_apart() {
+    fn long_subjects_that_end_differently_stay_different() {
         let long = "é".repeat(MAX_SUBJECT_CHARS);
         assert_eq!(dialog("Proceed?", &long, &[]).subject, Some(long.clone()));
         let [one, other] = ["a", "b"].map(|end| dialog("Proceed?", &format!("{long}{end}"), &[]));
@@ -99,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dialog_reads_back() {
+    fn a_dialog_survives_a_json_round_trip() {
         let one = dialog("Proceed?", "touch a", &["Yes", "No"]);
         let json = serde_json::to_string(&one).expect("writes");
         assert_eq!(serde_json::from_str::<Dialog>(&json).expect("reads"), one);

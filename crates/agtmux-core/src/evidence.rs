@@ -1,4 +1,4 @@
-//! What an adapter makes of raw evidence: a statement about one runtime by one source.
+//! Observations: what an adapter concludes about one runtime from raw evidence of one source.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::wire_enum::wire_enum;
 
 wire_enum!(
-    /// Where a statement comes from.
+    /// The source of an observation.
     Source {
         Hook => "hook",
         Notify => "notify",
@@ -24,36 +24,36 @@ wire_enum!(
 );
 
 impl Source {
-    /// `poller` is what others call a screen that is looked at.
+    /// Parses a source name. Accepts `poller` as another name for `screen`.
     pub fn parse(word: &str) -> Result<Self, crate::wire_enum::UnknownVariantError> {
         if word == "poller" { Ok(Self::Screen) } else { word.parse() }
     }
 
-    /// The agent itself said it.
+    /// Whether the agent itself reported it.
     pub fn is_native(self) -> bool {
         matches!(self, Self::Hook | Self::Notify | Self::Wrapper | Self::File | Self::Osc)
     }
 }
 
 wire_enum!(
-    /// What a statement is about. Statements about different things do not contradict each other.
+    /// The subject of an observation. Observations with different claims do not contradict each other.
     Claim {
-        /// Whether a turn is under way, and how the last one ended.
+        /// Whether a turn is running, and how the last turn ended.
         Turn => "turn",
-        /// Whether the agent asks something.
+        /// Whether a dialog is open.
         Dialog => "dialog",
     }
 );
 
 wire_enum!(
-    /// What kind of answer a dialog waits for.
+    /// The kind of answer that a dialog expects.
     DialogKind {
         Approval => "approval",
         Input => "input",
     }
 );
 
-/// What is said.
+/// The state that an observation asserts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Assertion {
@@ -75,7 +75,7 @@ impl Assertion {
         }
     }
 
-    /// The state it speaks for. An agent that asks nothing may be doing anything.
+    /// The agent state that follows from this assertion. `NoDialog` implies no state.
     pub fn state(self) -> Option<State> {
         match self {
             Self::Running => Some(State::Running),
@@ -88,43 +88,43 @@ impl Assertion {
         }
     }
 
-    /// Whether this, said later, makes the other untrue. That nothing runs says nothing about how the last turn ended.
+    /// Whether this assertion, made later, refutes the other. `Idle` does not refute how the last turn ended.
     pub fn contradicts(self, other: Self) -> bool {
-        let only_rests = self == Self::Idle && matches!(other, Self::Completed | Self::Failed);
-        self.claim() == other.claim() && self != other && !only_rests
+        let keeps_turn_result = self == Self::Idle && matches!(other, Self::Completed | Self::Failed);
+        self.claim() == other.claim() && self != other && !keeps_turn_result
     }
 }
 
-/// One statement about one runtime.
+/// One observation about one runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     pub source: Source,
     #[serde(rename = "stand")]
     pub assertion: Assertion,
-    /// Whether it may stand for itself. A hint that may not never makes a state.
+    /// Whether this observation alone can decide a state. An inconclusive hint never does.
     pub conclusive: bool,
-    /// When it was true: the time of the event, or when the capture of the screen began.
+    /// The time of the event, or the start of the screen capture.
     pub as_of: Timestamp,
-    /// For a screen: whether output had settled when it was captured.
+    /// For a screen: whether output had settled before the capture.
     pub settled: bool,
-    /// How long it may be trusted without being said again. None: until it is contradicted.
+    /// How long the observation stays valid without a repeat. `None`: until it is contradicted.
     pub ttl: Option<SignedDuration>,
     pub order: OrderKey,
     pub rule: RuleRef,
-    /// The line of evidence, as it was found.
+    /// The line of evidence, verbatim.
     pub excerpt: String,
-    /// Most likely so, but other things look the same.
+    /// Probable, but the same evidence has other explanations.
     #[serde(default, skip_serializing_if = "is_false")]
     pub tentative: bool,
-    /// It was concluded from what is not to be seen: it makes no turn untrue that the agent itself says is under way.
+    /// Inferred from the absence of a sign. It does not refute a running turn that the agent itself reported.
     #[serde(default, skip_serializing_if = "is_false")]
     #[serde(rename = "yields")]
     pub inferred_from_absence: bool,
-    /// Nothing of any turn is left: how the last one ended no longer counts.
+    /// No trace of any turn is visible, so the result of the last turn no longer counts.
     #[serde(default, skip_serializing_if = "is_false")]
     #[serde(rename = "anew")]
     pub no_turn_visible: bool,
-    /// What is asked, where the source shows it.
+    /// The open dialog, if the source shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialog: Option<Box<Dialog>>,
 }
@@ -133,7 +133,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// What decided, so that a person can look it up.
+/// The adapter rule that produced an observation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleRef {
     pub name: String,

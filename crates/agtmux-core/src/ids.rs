@@ -1,17 +1,17 @@
-//! Names and numbers that identify things. Each is its own type so that a window cannot be passed for a pane.
+//! Identifier types. Each id has its own type, so a window id cannot be used as a pane id.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a host whose tmux is watched. `host` is the machine the daemon runs on.
+/// The name of a host whose tmux is watched. `host` is the machine that runs the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TargetName(String);
 
 impl TargetName {
-    /// The target that is always there.
+    /// The machine that runs the daemon; always watched.
     pub const LOCAL: &'static str = "host";
 
     pub fn new(name: impl Into<String>) -> Self {
@@ -37,8 +37,8 @@ impl fmt::Display for TargetName {
     }
 }
 
-/// What a person calls one tmux server of a target: the socket's name in the user's tmux directory, or its whole path
-/// when it lives elsewhere.
+/// The name of a tmux server: its socket's file name in the user's tmux directory, or the full path of a socket
+/// elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ServerName(String);
@@ -59,26 +59,26 @@ impl fmt::Display for ServerName {
     }
 }
 
-/// One tmux server, whichever generation of it is alive.
+/// One tmux server, independent of its generation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ServerKey {
     pub target: TargetName,
     pub server: ServerName,
 }
 
-/// One life of a tmux server. Pane ids restart at %0 with every new one, so an id means nothing without it.
+/// One run of a tmux server. Pane ids restart at %0 with each generation, so an id is only unique together with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Generation {
     pub pid: u32,
-    /// Seconds since the epoch, as tmux reports it.
+    /// Seconds since the Unix epoch, as tmux reports it.
     pub start_time: i64,
 }
 
-/// A process that cannot be confused with a later one of the same number.
+/// A process, identified so that a reused pid is not mistaken for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ProcessRef {
     pub pid: u32,
-    /// The kernel's start time, in its own unit: only ever compared for equality.
+    /// The kernel's start time in its native unit. Only compared for equality.
     pub start: u64,
 }
 
@@ -122,17 +122,17 @@ macro_rules! tmux_id {
 }
 
 tmux_id!(
-    /// `%12`
+    /// A tmux pane id, such as `%12`.
     PaneId,
     "%"
 );
 tmux_id!(
-    /// `@3`
+    /// A tmux window id, such as `@3`.
     WindowId,
     "@"
 );
 tmux_id!(
-    /// `$0`
+    /// A tmux session id, such as `$0`.
     SessionId,
     "$"
 );
@@ -141,13 +141,13 @@ tmux_id!(
 #[error("not a tmux id: expected %N for a pane, @N for a window, $N for a session")]
 pub struct TmuxIdError;
 
-/// The kind of agent, by the name of its manifest: `claude`, `codex`, …
+/// The type of an agent, by the name of its manifest: `claude`, `codex`, …
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AgentType(String);
 
 impl AgentType {
-    /// What lives in the pane of a managed task, beside the kinds of agents.
+    /// The type of a managed task's runtime.
     pub const TASK: &'static str = "task";
 
     pub fn task() -> Self {
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_parse_only_their_own_sigil() {
+    fn ids_parse_only_with_their_own_sigil() {
         assert_eq!("%7".parse(), Ok(PaneId(7)));
         assert_eq!("@7".parse::<PaneId>(), Err(TmuxIdError));
         assert_eq!("%".parse::<PaneId>(), Err(TmuxIdError));

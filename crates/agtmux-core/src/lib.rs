@@ -1,7 +1,7 @@
-//! The pure heart of agtmux: the words everyone shares and the model of what runs where.
+//! The pure core of agtmux: shared vocabulary types, the fleet model and the state resolver.
 //!
-//! Nothing in here does IO, spawns a task or reads a clock: `now` is always an argument. That is what makes every
-//! decision replayable.
+//! This crate does no IO, spawns no tasks and reads no clock: `now` is always an argument, so every decision can be
+//! replayed.
 
 pub mod binding;
 pub mod dialog;

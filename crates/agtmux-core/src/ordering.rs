@@ -1,15 +1,15 @@
-//! Which of two events of one source is the newer one.
+//! Decides which of two events from one source is newer.
 
 use std::cmp::Ordering;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// A clock further off than this is not believed.
+/// An event time further in the past than this is replaced by the arrival time.
 const MAX_CLOCK_LAG: SignedDuration = SignedDuration::from_secs(10);
 
-/// Compared by the source's own number where both have one, else by time, then by arrival, then by id, so that no two
-/// events are ever equal and every replay decides the same.
+/// The sort key of an event: the source's own sequence number if both events have one, then event time, arrival time
+/// and id. The id makes the order total, so every replay decides the same way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderKey {
     pub source_seq: Option<u64>,
@@ -35,8 +35,7 @@ impl OrderKey {
     }
 }
 
-/// The time of an event as far as it can be believed: never in the future, and the time of arrival where the clock that
-/// made it is far off.
+/// Returns the claimed event time, or the arrival time if the claimed time is missing, in the future or too old.
 pub fn trusted_time(claimed: Option<Timestamp>, ingested_at: Timestamp) -> Timestamp {
     match claimed {
         Some(time) if time <= ingested_at && ingested_at.duration_since(time) <= MAX_CLOCK_LAG => time,
@@ -57,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sources_own_number_counts_before_time() {
+    fn source_sequence_numbers_take_precedence_over_time() {
         assert!(key(Some(2), 1, "a").is_newer_than(&key(Some(1), 9, "b")));
         assert!(key(None, 9, "a").is_newer_than(&key(Some(7), 1, "b")));
         assert!(key(Some(1), 5, "b").is_newer_than(&key(Some(1), 5, "a")));
@@ -65,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_off_is_not_believed() {
+    fn event_times_from_a_wrong_clock_are_ignored() {
         assert_eq!(trusted_time(Some(at(95)), at(100)), at(95));
         assert_eq!(trusted_time(Some(at(80)), at(100)), at(100));
         assert_eq!(trusted_time(Some(at(100 + 86_400)), at(100)), at(100), "a day ahead");

@@ -1,6 +1,6 @@
-//! What a program wrote to its terminal, read without a terminal: its bells, and its text.
+//! Parses raw terminal output without a terminal: counts bells and extracts text lines.
 
-/// Where in a control sequence the bytes are.
+/// The parser's position in a control sequence.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum EscapeState {
     #[default]
@@ -8,18 +8,18 @@ enum EscapeState {
     Escape,
     Intermediate,
     Csi,
-    /// A bell ends it, and is none.
+    /// BEL terminates an OSC string and does not count as a bell.
     Osc,
-    /// Of these only an escape is the end.
+    /// DCS, SOS, PM, APC and tmux title strings. Only an escape ends them.
     String,
 }
 
-/// What one byte turned out to be.
+/// The meaning of one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ParsedByte {
     Printed(u8),
     Control(u8),
-    /// The last byte of a CSI sequence.
+    /// The final byte of a CSI sequence.
     Csi(u8),
     Nothing,
 }
@@ -28,7 +28,7 @@ enum ParsedByte {
 struct EscapeParser(EscapeState);
 
 impl EscapeParser {
-    /// As tmux reads it: CAN and SUB end every sequence, an escape begins another one wherever it stands.
+    /// Parses like tmux: CAN and SUB end every sequence, and an escape starts a new one anywhere.
     fn advance(&mut self, byte: u8) -> ParsedByte {
         let (next, piece) = match (self.0, byte) {
             (_, 0x1b) => (EscapeState::Escape, ParsedByte::Nothing),
@@ -52,21 +52,22 @@ impl EscapeParser {
     }
 }
 
-/// Counts bells. A sequence may be cut in two by the way in which it is read.
+/// Counts bells. Keeps its parser state, so a sequence may be split across two reads.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct BellCounter(EscapeParser);
 
 impl BellCounter {
-    /// How many rang in these bytes.
+    /// Returns the number of bells in these bytes.
     pub fn count(&mut self, bytes: &[u8]) -> u64 {
         bytes.iter().filter(|byte| self.0.advance(**byte) == ParsedByte::Control(0x07)).count() as u64
     }
 }
 
-/// A line longer than this is cut: nobody reads it.
+/// Longer lines are cut.
 const MAX_LINE_CHARS: usize = 64 << 10;
 
-/// The text without escapes, line by line, as it would stand there: what a carriage return or a backspace wrote over is gone.
+/// Returns the visible text line by line, without escapes. Text overwritten after a carriage return or a backspace is
+/// dropped.
 pub fn lines(bytes: &[u8]) -> Vec<String> {
     let mut page = LineBuffer::default();
     let mut reader = EscapeParser::default();
@@ -85,11 +86,11 @@ pub fn lines(bytes: &[u8]) -> Vec<String> {
     page.lines
 }
 
-/// What moves the cursor nowhere but in its line, or not at all.
+/// Final bytes of CSI sequences that keep the cursor on its line.
 const CSI_WITHIN_LINE: &[u8] = b"mKhlncqt";
 
-/// The line at the end, as it would stand there: with a line feed, where it has ended. None where the cursor was moved about in it:
-/// then only a terminal knows where it is.
+/// Returns the last visible line, with a trailing line feed if the line is complete. Returns `None` if a sequence moved
+/// the cursor off the line: only a full terminal emulator can tell where the cursor is then.
 pub fn last_line(bytes: &[u8]) -> Option<String> {
     let open = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let start = open.iter().rposition(|byte| *byte == b'\n').map_or(0, |before| before + 1);
@@ -103,19 +104,19 @@ pub fn last_line(bytes: &[u8]) -> Option<String> {
     Some(line)
 }
 
-/// Whether the cursor is on the line on which it was before these bytes, which end none: somebody may have typed them there. One
-/// who draws anew goes elsewhere first.
+/// Whether these bytes leave the cursor on its line, as typed input does. A program that redraws moves the cursor away
+/// first.
 pub fn stays_in_line(bytes: &[u8]) -> bool {
     !bytes.contains(&b'\n')
         && !has_csi(bytes, |last| !CSI_WITHIN_LINE.contains(&last) && !CSI_LINE_EDITING.contains(&last))
 }
 
-/// What editors of lines write besides: they step about, insert, and erase what is behind the cursor.
+/// Final bytes that line editors also write: cursor steps, insertions, and erasure after the cursor.
 const CSI_LINE_EDITING: &[u8] = b"CDGJPX@";
 
-fn has_csi(bytes: &[u8], is_meant: impl Fn(u8) -> bool) -> bool {
+fn has_csi(bytes: &[u8], matches_final: impl Fn(u8) -> bool) -> bool {
     let mut reader = EscapeParser::default();
-    bytes.iter().any(|byte| matches!(reader.advance(*byte), ParsedByte::Csi(last) if is_meant(last)))
+    bytes.iter().any(|byte| matches!(reader.advance(*byte), ParsedByte::Csi(last) if matches_final(last)))
 }
 
 #[derive(Default)]
@@ -123,7 +124,7 @@ struct LineBuffer {
     lines: Vec<String>,
     line: Vec<char>,
     column: usize,
-    /// What is to be written next, not yet known to be whole characters.
+    /// Bytes not written yet: they may end in the middle of a character.
     pending: Vec<u8>,
 }
 
@@ -135,7 +136,7 @@ impl LineBuffer {
                 return;
             }
             match self.line.get_mut(self.column) {
-                Some(place) => *place = character,
+                Some(cell) => *cell = character,
                 None => self.line.push(character),
             }
             self.column += 1;
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_stays_in_its_line_and_what_is_drawn_does_not() {
+    fn typed_text_stays_on_its_line_and_redrawing_leaves_it() {
         for typed in [&b""[..], b"yes", b"n\x08 \x08y\r", b"\x1b[C\x1b[2Dx\x1b[K\x1b[?2004l\r", b"\x1b[1@a\x1b[J"] {
             assert!(stays_in_line(typed), "{typed:?}");
         }
@@ -187,17 +188,17 @@ mod tests {
     }
 
     #[test]
-    fn every_bell_counts_but_one_that_ends_a_title() {
+    fn every_bell_counts_except_one_that_ends_a_title() {
         assert_eq!(bells(b"\x07a\x07\x07"), 3);
         assert_eq!(bells(b"\x1b]0;title\x07"), 0);
         assert_eq!(bells(b"\x1b]0;title\x1b\\\x07"), 1);
-        assert_eq!(bells(b"\x1b[3\x071m"), 1, "one within a colour rings as well");
+        assert_eq!(bells(b"\x1b[3\x071m"), 1, "a bell inside a color sequence counts");
         assert_eq!(bells(b"\x1bPq\x07\x07\x1b\\\x07"), 1);
-        assert_eq!(bells(b"\x1b_x\x18\x07"), 1, "CAN ends what is not finished");
+        assert_eq!(bells(b"\x1b_x\x18\x07"), 1, "CAN ends an unfinished sequence");
     }
 
     #[test]
-    fn a_sequence_that_is_cut_in_two_is_still_one() {
+    fn a_sequence_split_across_reads_is_parsed_once() {
         let bytes = b"\x07\x1b]2;a\x07b\x07\x07\x1b[1m\x07";
         for cut in 0..=bytes.len() {
             let mut counter = BellCounter::default();
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn text_stands_as_it_would_on_a_screen() {
+    fn lines_match_what_a_screen_would_show() {
         assert_eq!(lines(b"a\r\n\x1b[31mred\x1b[0m\r\nlast"), ["a", "red", "last"]);
         assert_eq!(lines(b"10%\r50%\r100%\r\n"), ["100%"]);
         assert_eq!(lines(b"a long line\rok\x1b[K\n"), ["ok"]);
@@ -217,19 +218,19 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_is_known_unless_the_cursor_was_moved() {
+    fn last_line_is_none_after_the_cursor_moved() {
         let line = |bytes: &[u8]| last_line(bytes);
         assert_eq!(line(b"a\r\n\x1b[1mGo on? [y/N]\x1b[0m ").as_deref(), Some("Go on? [y/N]"));
         assert_eq!(line(b"a\r\nPress Enter\r\n").as_deref(), Some("Press Enter\n"));
         assert_eq!(line(b"Press Enter\r\n\r\n").as_deref(), Some("\n"));
         assert_eq!(line(b"10 %\rName:\x1b[K\x1b[?2004h").as_deref(), Some("Name:"));
         assert_eq!(line(b"\x1b[2J\x1b[H? Name\r\n  one\r\n  two\x1b[2A"), None);
-        assert_eq!(line(b"\x1b[H\r\nName:").as_deref(), Some("Name:"), "what moved before it does not matter");
+        assert_eq!(line(b"\x1b[H\r\nName:").as_deref(), Some("Name:"), "movement before the last line is ignored");
         assert_eq!(line(b"").as_deref(), Some(""));
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_kept_apart() {
+    fn invalid_bytes_become_replacement_characters() {
         assert_eq!(lines(b"a\xffb\n"), ["a\u{fffd}b"]);
     }
 }

@@ -1,4 +1,4 @@
-//! How a person or a program names one runtime. It is resolved to exactly one, or refused.
+//! References: how a user or a program names a runtime or a pane. A reference resolves to exactly one, or fails.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,41 +7,41 @@ use crate::fleet::{Fleet, Pane, PaneKey};
 use crate::ids::{PaneId, ServerKey, WindowId};
 use crate::runtime::{Runtime, RuntimeId};
 
-/// What was written.
+/// A parsed reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaneRef {
     /// `runtime:<id>`
     Runtime(RuntimeId),
-    /// `pane:<target>/<session>/<window>/<pane>`, `<target>@<server>` where two servers match. Parts are
+    /// `pane:<target>/<session>/<window>/<pane>`, with `<target>@<server>` to choose among servers. Parts are
     /// percent-encoded.
     Path { target: String, server: Option<String>, session: String, window: WindowId, pane: PaneId },
-    /// `%12`, on this machine: other hosts count from the same numbers.
+    /// `%12`, on this machine only: pane ids of other hosts use the same numbers.
     Pane(PaneId),
-    /// The name of an agent, its kind, or the session that it lives in, where there is one of it.
+    /// An agent's name or type, or its session name, if only one agent matches.
     Agent(String),
 }
 
-/// The longest name that an agent can be given.
+/// The maximum length of an agent name.
 const MAX_NAME_LEN: usize = 64;
 
-/// There may be many hosts, and each has its first pane.
+/// The maximum number of candidates listed from other hosts.
 const MAX_OTHER_HOSTS: usize = 4;
 
-/// Whether an agent can be named so, and be found by that name.
+/// Whether this is a valid agent name that a reference can resolve.
 pub fn is_agent_name(name: &str) -> bool {
     name.len() <= MAX_NAME_LEN && matches!(name.parse(), Ok(PaneRef::Agent(_)))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RefError {
-    #[error("'{0}' cannot be read as a reference")]
+    #[error("'{0}' is not a valid reference")]
     Invalid(String),
-    #[error("no agent fits '{0}'")]
+    #[error("no agent matches '{0}'")]
     NotFound(String),
-    /// A bare pane that this machine does not have, and others do.
-    #[error("this machine has no {reference}; other hosts do: {}", candidates.join(", "))]
+    /// A pane id without a host that exists only on other hosts.
+    #[error("this machine has no pane {reference}; other hosts have: {}", candidates.join(", "))]
     OnOtherHost { reference: String, candidates: Vec<String> },
-    #[error("'{reference}' fits several agents: {}", candidates.join(", "))]
+    #[error("'{reference}' matches several agents: {}", candidates.join(", "))]
     Ambiguous { reference: String, candidates: Vec<String> },
 }
 
@@ -54,8 +54,8 @@ impl FromStr for PaneRef {
             let plain = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
             return if plain { Ok(Self::Runtime(RuntimeId::from_stored(id.to_owned()))) } else { Err(invalid()) };
         }
-        if let Some(place) = s.strip_prefix("pane:") {
-            return parse_path(place).ok_or_else(invalid);
+        if let Some(path) = s.strip_prefix("pane:") {
+            return parse_path(path).ok_or_else(invalid);
         }
         if s.starts_with('%') {
             return s.parse().map(Self::Pane).map_err(|_| invalid());
@@ -77,12 +77,12 @@ fn parse_path(text: &str) -> Option<PaneRef> {
         server,
         session: decode(session)?,
         window: decode(window)?.parse().ok()?,
-        // A pane's own `%` is mostly written as it is.
+        // The `%` of a pane id is usually not percent-encoded.
         pane: pane.parse().ok().or_else(|| decode(pane)?.parse().ok())?,
     })
 }
 
-/// A `%` and two hex digits stand for a byte.
+/// Decodes percent-encoding.
 fn decode(part: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.bytes();
@@ -121,7 +121,7 @@ impl fmt::Display for PaneRef {
 }
 
 impl PaneRef {
-    /// Names this one and no other.
+    /// Builds the full reference to a pane.
     pub fn path_to(key: &PaneKey, pane: &Pane) -> Self {
         Self::Path {
             target: key.server.target.to_string(),
@@ -132,7 +132,7 @@ impl PaneRef {
         }
     }
 
-    /// As short as it can be written for somebody who is to name it in a command.
+    /// Builds the shortest unambiguous reference to a pane, for use in a command.
     pub fn shortest(key: &PaneKey, pane: &Pane) -> Self {
         match &pane.runtime {
             _ if key.server.target.is_local() => Self::Pane(key.pane),
@@ -141,22 +141,22 @@ impl PaneRef {
         }
     }
 
-    /// Exactly one runtime, or none.
+    /// Resolves the reference to exactly one runtime.
     pub fn resolve(&self, fleet: &Fleet) -> Result<(PaneKey, Runtime), RefError> {
-        let mut fitting = Vec::new();
+        let mut matching = Vec::new();
         for (key, server) in fleet.servers() {
             for (id, pane) in &server.panes {
-                let place = PaneKey { server: key.clone(), pane: *id };
-                if let Some(runtime) = pane.runtime.as_ref().filter(|runtime| self.matches(&place, pane, runtime)) {
-                    fitting.push((place, runtime.clone()));
+                let pane_key = PaneKey { server: key.clone(), pane: *id };
+                if let Some(runtime) = pane.runtime.as_ref().filter(|runtime| self.matches(&pane_key, pane, runtime)) {
+                    matching.push((pane_key, runtime.clone()));
                 }
             }
         }
-        match fitting.len() {
+        match matching.len() {
             0 => Err(self.not_found(fleet)),
-            1 => Ok(fitting.remove(0)),
+            1 => Ok(matching.remove(0)),
             _ => {
-                let candidates = fitting.iter().map(|(key, runtime)| {
+                let candidates = matching.iter().map(|(key, runtime)| {
                     let ServerKey { target, server } = &key.server;
                     format!("runtime:{} ({} in {} on {target}@{server})", runtime.id, runtime.agent_type, key.pane)
                 });
@@ -165,26 +165,26 @@ impl PaneRef {
         }
     }
 
-    /// Exactly one pane, or none. A pane is named whether or not an agent lives in it; an agent is named by itself.
+    /// Resolves the reference to exactly one pane. A pane reference also matches a pane without an agent.
     pub fn locate(&self, fleet: &Fleet) -> Result<PaneKey, RefError> {
-        let mut fitting = Vec::new();
+        let mut matching = Vec::new();
         for (key, server) in fleet.servers() {
             for (id, pane) in &server.panes {
-                let place = PaneKey { server: key.clone(), pane: *id };
+                let pane_key = PaneKey { server: key.clone(), pane: *id };
                 let fits = match &pane.runtime {
-                    Some(runtime) => self.matches(&place, pane, runtime),
-                    None => self.matches_pane(&place, pane),
+                    Some(runtime) => self.matches(&pane_key, pane, runtime),
+                    None => self.matches_pane(&pane_key, pane),
                 };
                 if fits {
-                    fitting.push((place, pane));
+                    matching.push((pane_key, pane));
                 }
             }
         }
-        match fitting.len() {
+        match matching.len() {
             0 => Err(self.not_found(fleet)),
-            1 => Ok(fitting.remove(0).0),
+            1 => Ok(matching.remove(0).0),
             _ => {
-                let candidates = fitting.iter().map(|(key, pane)| candidate(key, pane)).collect();
+                let candidates = matching.iter().map(|(key, pane)| candidate(key, pane)).collect();
                 Err(RefError::Ambiguous { reference: self.to_string(), candidates })
             }
         }
@@ -229,12 +229,12 @@ impl PaneRef {
     }
 }
 
-/// A reference that names only this one, and who lives there.
+/// Formats a candidate: its full reference and the agent in it.
 fn candidate(key: &PaneKey, pane: &Pane) -> String {
-    let place = PaneRef::path_to(key, pane);
+    let path = PaneRef::path_to(key, pane);
     match &pane.runtime {
-        Some(runtime) => format!("{place} ({})", runtime.agent_type),
-        None => format!("{place} (no agent)"),
+        Some(runtime) => format!("{path} ({})", runtime.agent_type),
+        None => format!("{path} (no agent)"),
     }
 }
 
@@ -245,36 +245,36 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_written_is_read_or_refused(text in any::<String>(), prefix in "(pane:|runtime:|%|)") {
+        fn parsing_never_panics(text in any::<String>(), prefix in "(pane:|runtime:|%|)") {
             let _ = format!("{prefix}{text}").parse::<PaneRef>();
         }
 
         #[test]
-        fn a_place_is_read_as_it_was_written(
+        fn a_path_reference_round_trips(
             target in any::<String>(),
             server in proptest::option::of(any::<String>()),
             session in any::<String>(),
             window in any::<u32>(),
             pane in any::<u32>(),
         ) {
-            let place = PaneRef::Path { target, server, session, window: WindowId(window), pane: PaneId(pane) };
-            let written = place.to_string();
+            let path = PaneRef::Path { target, server, session, window: WindowId(window), pane: PaneId(pane) };
+            let written = path.to_string();
             prop_assert!(written.bytes().all(|byte| byte.is_ascii_graphic()), "{}", written);
-            prop_assert_eq!(written.parse(), Ok(place));
+            prop_assert_eq!(written.parse(), Ok(path));
         }
     }
 
     #[test]
-    fn references_are_read_strictly() {
+    fn references_are_parsed_strictly() {
         assert_eq!("%3".parse(), Ok(PaneRef::Pane(PaneId(3))));
         assert_eq!("claude".parse(), Ok(PaneRef::Agent("claude".into())));
         assert!(matches!("runtime:ab12".parse(), Ok(PaneRef::Runtime(_))));
-        let place = "pane:host@default/my%20work/@1/%3".parse::<PaneRef>().expect("a place");
-        let PaneRef::Path { target, server, session, window, pane } = place else { panic!("a place") };
+        let path = "pane:host@default/my%20work/@1/%3".parse::<PaneRef>().expect("a path reference");
+        let PaneRef::Path { target, server, session, window, pane } = path else { panic!("a path reference") };
         assert_eq!((target.as_str(), server.as_deref(), session.as_str()), ("host", Some("default"), "my work"));
         assert_eq!((window, pane), (WindowId(1), PaneId(3)));
-        let odd = "pane:host@%2Ftmp%2Fs/%2512/@1/%2512".parse::<PaneRef>().expect("a place");
-        let PaneRef::Path { server, session, pane, .. } = odd else { panic!("a place") };
+        let odd = "pane:host@%2Ftmp%2Fs/%2512/@1/%2512".parse::<PaneRef>().expect("a path reference");
+        let PaneRef::Path { server, session, pane, .. } = odd else { panic!("a path reference") };
         assert_eq!((server.as_deref(), session.as_str(), pane), (Some("/tmp/s"), "%12", PaneId(2512)));
         for bad in
             ["", "%", "%x", "runtime:", "runtime:a/b", "pane:host/s/1/%3", "pane:host/s/@1", "a b", "pane:h/%zz/@1/%1"]

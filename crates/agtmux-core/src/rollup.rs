@@ -1,10 +1,10 @@
-//! Counts of agents by state: what a window, a session or everything amounts to.
+//! Counts of agents by state, for a window, a session or the whole fleet.
 
 use std::collections::BTreeMap;
 
 use crate::state::State;
 
-/// How many agents are in which state. Only states that occur are listed.
+/// The number of agents per state. States without agents are not listed.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct StateCounts(BTreeMap<State, u32>);
 
@@ -17,7 +17,7 @@ impl StateCounts {
         self.0.get(&state).copied().unwrap_or(0)
     }
 
-    /// The state that outranks the others.
+    /// The strongest state.
     pub fn top(&self) -> Option<State> {
         self.0.keys().next().copied()
     }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_strongest_state_is_on_top() {
+    fn top_is_the_strongest_state() {
         let counts: StateCounts =
             [State::Idle, State::WaitingInput, State::Running, State::WaitingApproval].into_iter().collect();
         assert_eq!(counts.top(), Some(State::WaitingApproval));

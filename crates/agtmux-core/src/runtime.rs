@@ -1,4 +1,4 @@
-//! What lives in a pane now, and the identity that keeps it apart from what lived there before.
+//! Runtimes: the agent or task that currently runs in a pane, and its stable identity.
 
 use std::fmt;
 
@@ -9,8 +9,7 @@ use uuid::Uuid;
 use crate::ids::{AgentType, Generation, PaneId, ProcessRef, ServerKey};
 use crate::state::{Confidence, ReasonCode, State};
 
-/// Made from everything that tells two runtimes apart, so that the same runtime has the same id after a restart of
-/// the daemon, and two never share one.
+/// A runtime's id, derived from its whole identity. It survives a daemon restart, and two runtimes never share one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RuntimeId(String);
@@ -20,7 +19,7 @@ impl RuntimeId {
         &self.0
     }
 
-    /// From a place that has already been given one, such as the store.
+    /// Wraps an id that was read from the store or received from a client.
     pub fn from_stored(id: String) -> Self {
         Self(id)
     }
@@ -32,7 +31,7 @@ impl fmt::Display for RuntimeId {
     }
 }
 
-/// Everything that makes a runtime this one.
+/// All fields that distinguish one runtime from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuntimeIdentity<'a> {
     pub server: &'a ServerKey,
@@ -45,7 +44,7 @@ pub struct RuntimeIdentity<'a> {
 
 impl RuntimeIdentity<'_> {
     pub fn id(&self) -> RuntimeId {
-        // Lengths keep two fields from running into each other; names may hold anything.
+        // Length prefixes keep the fields separate: names may contain any character.
         let name = format!(
             "{}:{}|{}:{}|{}.{}|{}|{}|{}.{}|{}",
             self.server.target.as_str().len(),
@@ -66,7 +65,7 @@ impl RuntimeIdentity<'_> {
 
 const NAMESPACE: Uuid = Uuid::from_u128(0x8d2f_6a1c_54b7_4e0e_9b43_0c6d_2a7e_51f9);
 
-/// The state of one runtime and since when.
+/// The state of one runtime and when it began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateRecord {
     pub state: State,
@@ -74,7 +73,7 @@ pub struct StateRecord {
     pub confidence: Confidence,
     pub version: u64,
     pub since: Timestamp,
-    /// When the version was made.
+    /// When this version was created.
     pub updated_at: Timestamp,
 }
 
@@ -91,12 +90,12 @@ impl StateRecord {
     }
 }
 
-/// An agent process living in a pane. What it is doing is the state engine's to say.
+/// An agent or task process in a pane. The state resolver decides its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Runtime {
     pub id: RuntimeId,
     pub agent_type: AgentType,
-    /// What whoever started it calls it.
+    /// The name given by the user at start, such as with `agtmux run --name`; a task's own name.
     pub name: Option<String>,
     pub process: ProcessRef,
     pub suspended: bool,
@@ -109,7 +108,7 @@ mod tests {
     use crate::ids::{ServerName, TargetName};
 
     #[test]
-    fn identity_decides_the_id() {
+    fn every_identity_field_changes_the_id() {
         let server = ServerKey { target: TargetName::local(), server: ServerName::new("default") };
         let claude = AgentType::new("claude");
         let base = RuntimeIdentity {

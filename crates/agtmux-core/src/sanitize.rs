@@ -1,23 +1,22 @@
-//! Makes foreign text safe to print on a terminal.
+//! Makes untrusted text safe to print on a terminal.
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::text;
 
-/// Text as a terminal may see it: control characters, escapes, invisible and direction-changing characters and
-/// invalid bytes are shown as escapes, everything else as it is.
-pub fn for_terminal(foreign: &str) -> String {
-    let mut out = String::with_capacity(foreign.len());
-    for c in foreign.chars() {
+/// Escapes control characters, invisible and direction-changing characters and invalid bytes. Other text is unchanged.
+pub fn for_terminal(untrusted: &str) -> String {
+    let mut out = String::with_capacity(untrusted.len());
+    for c in untrusted.chars() {
         push_safe(&mut out, c);
     }
     out
 }
 
-/// The same, but colours and other attributes of the text stay, and links are only their text.
-pub fn keeping_colours(foreign: &str) -> String {
-    let mut out = String::with_capacity(foreign.len());
-    let mut rest = foreign;
+/// Like [`for_terminal`], but keeps colors and text attributes, and reduces hyperlinks to their text.
+pub fn keeping_colours(untrusted: &str) -> String {
+    let mut out = String::with_capacity(untrusted.len());
+    let mut rest = untrusted;
     while let Some(c) = rest.chars().next() {
         let length = attribute(rest).or_else(|| link(rest));
         match length {
@@ -34,14 +33,14 @@ pub fn keeping_colours(foreign: &str) -> String {
     out
 }
 
-/// `CSI … m` at the beginning.
+/// Matches `CSI … m` at the start of the text.
 fn attribute(text: &str) -> Option<(usize, bool)> {
     let parameters = text.strip_prefix("\u{1b}[")?;
     let end = parameters.find(|c: char| !c.is_ascii_digit() && !matches!(c, ';' | ':'))?;
     parameters[end..].starts_with('m').then_some((end + 3, true))
 }
 
-/// `OSC 8 ; … ST` at the beginning.
+/// Matches `OSC 8 ; … ST` at the start of the text.
 fn link(text: &str) -> Option<(usize, bool)> {
     let body = text.strip_prefix("\u{1b}]8;")?;
     let end = body.find(|c: char| c.is_control())?;
@@ -55,12 +54,12 @@ fn link(text: &str) -> Option<(usize, bool)> {
     Some((4 + end + close, false))
 }
 
-/// The same, cut to a number of columns, with `…` where something was left out.
-pub fn for_column(foreign: &str, columns: usize) -> String {
+/// Like [`for_terminal`], cut to a number of columns, with `…` at the end if text was cut.
+pub fn for_column(untrusted: &str, columns: usize) -> String {
     let mut out = String::new();
     let mut used = 0;
     let mut before_last = 0;
-    for c in foreign.chars() {
+    for c in untrusted.chars() {
         let start = out.len();
         push_safe(&mut out, c);
         let width: usize = out[start..].chars().map(|c| c.width().unwrap_or(0)).sum();
@@ -95,7 +94,7 @@ fn push_safe(out: &mut String, c: char) {
     }
 }
 
-/// Characters that do something to a terminal or a reader without being seen.
+/// Characters that affect a terminal or a reader without being visible.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -109,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_attributes_of_the_text_are_kept() {
+    fn keeping_colours_keeps_only_text_attributes() {
         let shown =
             "\u{1b}[1;38:5:9mred\u{1b}[0m \u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\ \u{1b}]52;c;eA==\u{7}";
         let kept = keeping_colours(shown);
@@ -120,7 +119,7 @@ mod tests {
     use unicode_width::UnicodeWidthStr;
 
     #[test]
-    fn escapes_are_shown_not_sent() {
+    fn control_characters_are_escaped() {
         assert_eq!(for_terminal("a\x1b[31mb\u{9b}c"), "a\\x1b[31mb\\x9bc");
         assert_eq!(for_terminal("x\u{202e}y\u{200b}z"), "x\\u{202e}y\\u{200b}z");
         assert_eq!(for_terminal("two\nlines\t"), "two\\nlines\\t");
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_is_marked_and_fits() {
+    fn cut_text_ends_with_an_ellipsis_and_fits() {
         assert_eq!(for_column("abcdef", 4), "abc…");
         assert_eq!(for_column("abcd", 4), "abcd");
         assert_eq!(for_column("日本語", 4), "日…");
@@ -138,10 +137,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_but_printable_text_comes_out(bytes in proptest::collection::vec(any::<u8>(), 0..80), columns in 0usize..30) {
-            let foreign = text::from_bytes(&bytes);
-            prop_assert!(for_terminal(&foreign).chars().all(|c| !is_hidden(c)));
-            prop_assert!(for_column(&foreign, columns).width() <= columns);
+        fn output_is_always_printable(bytes in proptest::collection::vec(any::<u8>(), 0..80), columns in 0usize..30) {
+            let untrusted = text::from_bytes(&bytes);
+            prop_assert!(for_terminal(&untrusted).chars().all(|c| !is_hidden(c)));
+            prop_assert!(for_column(&untrusted, columns).width() <= columns);
         }
     }
 }

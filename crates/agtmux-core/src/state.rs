@@ -1,9 +1,9 @@
-//! The seven states, why a state is what it is, and how sure we are.
+//! The seven states of an agent, the reason codes of `unknown`, and confidence levels.
 
 use crate::wire_enum::wire_enum;
 
 wire_enum!(
-    /// What an agent is doing. In order of precedence, the strongest first.
+    /// What an agent is doing, in order of precedence, strongest first.
     State {
         Error => "error",
         WaitingApproval => "waiting_approval",
@@ -16,7 +16,7 @@ wire_enum!(
 );
 
 impl State {
-    /// Whether a person is being waited for.
+    /// Whether the agent needs a person to act.
     pub fn needs_action(self) -> bool {
         matches!(self, Self::Error | Self::WaitingApproval | Self::WaitingInput)
     }
@@ -29,25 +29,25 @@ impl State {
 wire_enum!(
     /// Why a state is `unknown`.
     ReasonCode {
-        /// The agent is there, but nothing reads its state.
+        /// The agent runs, but no adapter has reported its state.
         NoAdapter => "no_adapter",
-        /// The agent was stopped with Ctrl-Z.
+        /// The agent is stopped (Ctrl-Z).
         Suspended => "suspended",
-        /// The agent's process is gone.
+        /// The agent's process has ended.
         ProcessGone => "process_gone",
-        /// Its tmux server or host does not answer.
+        /// The agent's tmux server or host does not answer.
         TargetUnreachable => "target_unreachable",
-        /// What was known is too old to be trusted.
+        /// The latest evidence is too old.
         StaleSignal => "stale_signal",
-        /// The agent said something that its adapter cannot read.
+        /// The adapter cannot interpret the agent's output or events.
         UnsupportedSignal => "unsupported_signal",
-        /// Sources disagree and none outranks the other.
+        /// Sources disagree and neither outranks the other.
         ConflictingEvidence => "conflicting_evidence",
     }
 );
 
 wire_enum!(
-    /// How sure we are of a state.
+    /// How certain a state is.
     Confidence {
         High => "high",
         Medium => "medium",
@@ -60,14 +60,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_reads_back() {
+    fn every_state_name_parses_back() {
         for state in State::ALL {
             assert_eq!(state.as_str().parse(), Ok(*state));
         }
     }
 
     #[test]
-    fn an_unknown_word_names_the_known_ones() {
+    fn a_parse_error_lists_the_valid_names() {
         let message = "busy".parse::<State>().expect_err("not a state").to_string();
         assert!(message.contains("waiting_approval"), "{message}");
     }

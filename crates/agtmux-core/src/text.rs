@@ -1,8 +1,8 @@
-//! Bytes from outside, kept without loss in a `String`.
+//! Lossless conversion between external bytes and `String`.
 //!
-//! Paths and process names are bytes. JSON, SQL and terminals want text. An invalid byte `b` becomes the private
-//! character U+10FF00 + b, which nobody writes by hand; should one of those characters itself come in, its bytes are
-//! treated as invalid, so that the mapping goes both ways.
+//! Paths and process names are bytes; JSON, SQL and terminals need text. An invalid byte `b` becomes the private-use
+//! character U+10FF00 + b. If the input contains such a character, its bytes are escaped too, so the mapping is
+//! reversible.
 
 const BASE: u32 = 0x10_FF00;
 
@@ -10,12 +10,12 @@ fn escape_byte(byte: u8) -> char {
     char::from_u32(BASE + u32::from(byte)).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// The byte that this character stands in for, if it does.
+/// The byte that this character encodes, if it is an escape character.
 pub fn escaped_byte(c: char) -> Option<u8> {
     u8::try_from((c as u32).checked_sub(BASE)?).ok().filter(|b| *b >= 0x80)
 }
 
-/// Never fails and never loses a byte.
+/// Converts bytes to text without loss.
 pub fn from_bytes(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -32,7 +32,7 @@ pub fn from_bytes(bytes: &[u8]) -> String {
     out
 }
 
-/// The bytes that [`from_bytes`] was given.
+/// Reverses [`from_bytes`].
 pub fn to_bytes(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut buffer = [0; 4];
@@ -52,12 +52,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_byte_is_lost(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn bytes_round_trip(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             prop_assert_eq!(to_bytes(&from_bytes(&bytes)), bytes);
         }
 
         #[test]
-        fn valid_text_stays_as_it_is(text in "\\PC*") {
+        fn valid_text_is_unchanged(text in "\\PC*") {
             prop_assume!(!text.chars().any(|c| escaped_byte(c).is_some()));
             prop_assert_eq!(from_bytes(text.as_bytes()), text);
         }

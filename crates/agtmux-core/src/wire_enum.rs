@@ -1,7 +1,7 @@
-//! Closed sets of words.
+//! Enums with a fixed name per variant, used in JSON, SQL and on the command line.
 
-/// A closed set of words that reads and prints the way it goes over the wire. A word is a `tt`: derives that get it as a
-/// `literal` see a group, and not the word in it.
+/// Defines an enum whose variants serialize, print and parse by a fixed name. The name is matched as `tt`, because
+/// derives see a `literal` fragment as a token group.
 macro_rules! wire_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident => $word:tt,)+ }) => {
         $(#[$doc])*

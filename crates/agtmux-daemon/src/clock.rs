@@ -1,4 +1,4 @@
-//! The daemon's own time: it starts where the wall clock stands and never jumps, whatever happens to that clock.
+//! The daemon's clock: starts at the wall-clock time and never jumps, even if the wall clock is changed.
 
 use std::time::Instant;
 
@@ -15,14 +15,14 @@ impl Clock {
         Self { base: Timestamp::now(), started: Instant::now() }
     }
 
-    /// In whole microseconds, as times are stored: a replay must not see another time than the first run did.
+    /// The current time in whole microseconds, the precision of the store, so that a replay sees the same times.
     pub(crate) fn now(&self) -> Timestamp {
         let passed = SignedDuration::try_from(self.started.elapsed()).unwrap_or(SignedDuration::MAX);
         let now = self.base.checked_add(passed).unwrap_or(Timestamp::MAX);
         Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
     }
 
-    /// The moment at which this clock will show that time.
+    /// The `Instant` at which this clock shows `at`.
     pub(crate) fn instant(&self, at: Timestamp) -> Instant {
         let from_start = at.duration_since(self.base).max(SignedDuration::ZERO);
         self.started + from_start.unsigned_abs()

@@ -1,4 +1,4 @@
-//! The agents that are known now. Users add and change them while the daemon runs.
+//! The agent registry in force. Users can add and change manifests while the daemon runs.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -12,7 +12,7 @@ impl CurrentRegistry {
         Self(RwLock::new(registry))
     }
 
-    /// What is in force at this moment, whatever comes later.
+    /// The registry at this moment. Later replacements do not change it.
     pub(crate) fn get(&self) -> Arc<AgentRegistry> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

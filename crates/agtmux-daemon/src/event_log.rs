@@ -1,4 +1,5 @@
-//! What the engine writes and everyone else reads: the view, the recent events, and the number of the last one.
+//! The published state: the view, the recent events and the last sequence number. The engine writes it; every other
+//! part reads it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -11,12 +12,11 @@ use tokio::sync::watch;
 
 use crate::view::{FleetView, ItemChange};
 
-/// How many events are kept for readers that are behind, and how many bytes of them. One that is further behind starts
-/// over.
+/// Limits of the buffer for readers that lag: number of events and total bytes. A reader that lags further starts over.
 const MAX_EVENTS: usize = 8192;
 const MAX_BYTES: usize = 16 << 20;
-/// What shifts more than this at once, as a server with hundreds of panes that is found, is not kept at all: to start over
-/// costs a reader no more than to read it.
+/// A larger change, such as a new server with hundreds of panes, is not buffered: reading a new snapshot costs a reader
+/// no more.
 const MAX_EVENTS_AT_ONCE: usize = 256;
 
 #[derive(Debug)]
@@ -31,24 +31,24 @@ pub(crate) struct EventLogState {
     recent: VecDeque<Arc<PublishedEvent>>,
     recent_bytes: usize,
     seq: u64,
-    /// Nothing was published before this number in this life.
+    /// The sequence number at the start of this daemon.
     start_seq: u64,
-    /// The number of the last event that had to make room.
+    /// The sequence number of the last event that was dropped from the buffer.
     dropped_up_to: u64,
 }
 
-/// An event, and the bytes that most readers get.
+/// An event and its encoded frame, which most readers receive unchanged.
 #[derive(Debug)]
 pub(crate) struct PublishedEvent {
     pub(crate) event: WatchEvent,
     pub(crate) frame: Bytes,
 }
 
-/// What a reader gets who has everything up to some event.
+/// The events after a sequence number.
 #[derive(Debug)]
 pub(crate) enum EventsSince {
     Events(Vec<Arc<PublishedEvent>>),
-    /// Too far behind, or from another life: everything has to be read anew.
+    /// The events are no longer buffered, or the number is from another daemon. The reader needs a new snapshot.
     TooOld,
 }
 
@@ -60,31 +60,31 @@ impl EventLog {
     }
 
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, EventLogState> {
-        // A writer that panicked left whole values behind: each field is replaced, not edited in halves.
+        // Each field is replaced as a whole, so the state is consistent even after a panic of the writer.
         self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the view and publishes what that shifted, as one step for every reader.
-    /// Numbers up to `after` are taken by the transitions that led to it, and by what happened to tasks.
+    /// Changes the view and publishes the result in one step for all readers. Sequence numbers up to `after` belong to
+    /// the transitions and task events that caused the change.
     pub(crate) fn publish(
         &self,
         now: Timestamp,
         after: u64,
-        happened: Vec<TaskWatchEvent>,
+        task_events: Vec<TaskWatchEvent>,
         change: impl FnOnce(&mut FleetView) -> Vec<ItemChange>,
     ) -> u64 {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-        for news in happened {
-            let event = task_event(news);
+        for task_event in task_events {
+            let event = task_watch_event(task_event);
             let frame = frame(&event, true);
             inner.push(PublishedEvent { event, frame });
         }
         inner.seq = inner.seq.max(after);
-        let shifts = change(&mut inner.view);
-        if shifts.len() > MAX_EVENTS_AT_ONCE {
-            inner.discard_all(shifts.len());
+        let changes = change(&mut inner.view);
+        if changes.len() > MAX_EVENTS_AT_ONCE {
+            inner.discard_all(changes.len());
         } else {
-            for (kind, item) in shifts {
+            for (kind, item) in changes {
                 inner.seq += 1;
                 let event = event(inner.seq, now, kind, item);
                 let frame = frame(&event, true);
@@ -103,9 +103,9 @@ impl EventLog {
 }
 
 impl EventLogState {
-    /// Numbers are used up all the same: no reader may take what it has for what there is.
-    fn discard_all(&mut self, shifts: usize) {
-        self.seq += shifts as u64;
+    /// Advances the sequence number, so that no reader mistakes its copy for the current state.
+    fn discard_all(&mut self, changes: usize) {
+        self.seq += changes as u64;
         self.recent = VecDeque::new();
         self.recent_bytes = 0;
         self.dropped_up_to = self.seq;
@@ -115,7 +115,7 @@ impl EventLogState {
         self.seq
     }
 
-    /// The oldest make room; the newest is kept in any case.
+    /// Drops the oldest events to make room, but never the newest.
     fn push(&mut self, published: PublishedEvent) {
         self.recent_bytes += published.frame.len();
         self.recent.push_back(Arc::new(published));
@@ -127,7 +127,7 @@ impl EventLogState {
     }
 
     pub(crate) fn since(&self, seq: u64) -> EventsSince {
-        // Everything after this number is still here.
+        // All events after this number are still buffered.
         let complete_from = if self.dropped_up_to > 0 { self.dropped_up_to } else { self.start_seq };
         if seq < complete_from || seq > self.seq {
             return EventsSince::TooOld;
@@ -149,20 +149,21 @@ pub(crate) fn event(seq: u64, at: Timestamp, kind: WatchEventKind, item: WatchIt
     WatchEvent { schema_version: SCHEMA_VERSION, seq, at, kind, scope: scope_of(&item), item: Some(item), task: None }
 }
 
-/// It has its number already, and was stored under it.
-fn task_event(news: TaskWatchEvent) -> WatchEvent {
+/// A task event keeps the sequence number under which it was stored.
+fn task_watch_event(task_event: TaskWatchEvent) -> WatchEvent {
     WatchEvent {
         schema_version: SCHEMA_VERSION,
-        seq: news.event.seq,
-        at: news.event.at,
+        seq: task_event.event.seq,
+        at: task_event.event.at,
         kind: WatchEventKind::Task,
         scope: ListScope::Panes,
         item: None,
-        task: Some(Box::new(news)),
+        task: Some(Box::new(task_event)),
     }
 }
 
-/// One server-sent event. Only an event after which nothing is missing carries an id to go on from.
+/// Encodes one server-sent event. Only an event after which nothing is missing carries an id, so that readers can
+/// resume there.
 pub(crate) fn frame(event: &WatchEvent, with_id: bool) -> Bytes {
     let data = serde_json::to_string(event).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"));
     let kind = event.kind.as_str();
@@ -181,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    fn shifts(count: usize) -> Vec<ItemChange> {
+    fn changes(count: usize) -> Vec<ItemChange> {
         let item = |n: usize| {
             let identity = SessionIdentity { target: None, server: None, session_name: format!("s{n}") };
             let counts = Default::default();
@@ -190,23 +191,23 @@ mod tests {
         (0..count).map(|n| (WatchEventKind::Upsert, item(n))).collect()
     }
 
-    fn told_since(shared: &EventLog, seq: u64) -> Option<usize> {
-        match shared.read().since(seq) {
+    fn count_since(log: &EventLog, seq: u64) -> Option<usize> {
+        match log.read().since(seq) {
             EventsSince::Events(events) => Some(events.len()),
             EventsSince::TooOld => None,
         }
     }
 
     #[test]
-    fn a_reader_starts_over_after_more_than_it_is_worth_to_keep() {
-        let shared = EventLog::new(FleetView::default(), 0);
-        let first = shared.publish(Timestamp::UNIX_EPOCH, 0, Vec::new(), |_| shifts(3));
-        assert_eq!(told_since(&shared, 0), Some(3));
-        let second = shared.publish(Timestamp::UNIX_EPOCH, 0, Vec::new(), |_| shifts(MAX_EVENTS_AT_ONCE + 1));
-        assert_eq!((told_since(&shared, 0), told_since(&shared, first)), (None, None));
-        assert_eq!(told_since(&shared, second), Some(0), "one that has read everything has");
-        shared.publish(Timestamp::UNIX_EPOCH, 0, Vec::new(), |_| shifts(2));
-        assert_eq!(told_since(&shared, second), Some(2));
+    fn a_large_change_makes_readers_start_over() {
+        let log = EventLog::new(FleetView::default(), 0);
+        let first = log.publish(Timestamp::UNIX_EPOCH, 0, Vec::new(), |_| changes(3));
+        assert_eq!(count_since(&log, 0), Some(3));
+        let second = log.publish(Timestamp::UNIX_EPOCH, 0, Vec::new(), |_| changes(MAX_EVENTS_AT_ONCE + 1));
+        assert_eq!((count_since(&log, 0), count_since(&log, first)), (None, None));
+        assert_eq!(count_since(&log, second), Some(0), "an up-to-date reader has missed nothing");
+        log.publish(Timestamp::UNIX_EPOCH, 0, Vec::new(), |_| changes(2));
+        assert_eq!(count_since(&log, second), Some(2));
     }
 
     fn published(seq: u64, bytes: usize) -> PublishedEvent {
@@ -222,10 +223,10 @@ mod tests {
         PublishedEvent { event, frame: Bytes::from(vec![b' '; bytes]) }
     }
 
-    /// The number of the first event that is still kept after this many of this size.
-    fn first_kept(events: u64, bytes: usize) -> Option<u64> {
-        let shared = EventLog::new(FleetView::default(), 0);
-        let mut inner = shared.inner.write().unwrap_or_else(PoisonError::into_inner);
+    /// Returns the sequence number of the first buffered event after `events` events of `bytes` bytes.
+    fn first_buffered(events: u64, bytes: usize) -> Option<u64> {
+        let log = EventLog::new(FleetView::default(), 0);
+        let mut inner = log.inner.write().unwrap_or_else(PoisonError::into_inner);
         for seq in 1..=events {
             inner.seq = seq;
             inner.push(published(seq, bytes));
@@ -237,10 +238,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_by_number_and_by_size() {
-        assert_eq!(first_kept(8192, 100), Some(1));
-        assert_eq!(first_kept(8200, 100), Some(9), "the oldest go when there are too many");
-        assert_eq!(first_kept(20, 1 << 20), Some(5), "or when they are too large");
-        assert_eq!(first_kept(3, MAX_BYTES + 1), Some(3), "but never the newest");
+    fn the_buffer_is_limited_by_count_and_size() {
+        assert_eq!(first_buffered(8192, 100), Some(1));
+        assert_eq!(first_buffered(8200, 100), Some(9), "too many events: the oldest are dropped");
+        assert_eq!(first_buffered(20, 1 << 20), Some(5), "too many bytes: the oldest are dropped");
+        assert_eq!(first_buffered(3, MAX_BYTES + 1), Some(3), "the newest is never dropped");
     }
 }

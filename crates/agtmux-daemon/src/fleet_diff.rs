@@ -1,4 +1,4 @@
-//! From what changed in the fleet to what has to be written.
+//! Compares the fleet with the stored records and lists the writes that are needed.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,15 @@ use jiff::Timestamp;
 
 use crate::store::{PaneRecord, StoreChange};
 
-/// Remembers what is stored, so that a change that is not stored costs no write.
+/// Remembers the stored records, so that an unchanged record costs no write.
 #[derive(Debug, Default)]
 pub(crate) struct FleetDiff {
     stored: HashMap<PaneKey, PaneRecord>,
 }
 
 impl FleetDiff {
-    /// Endings come first: a pane has at most one current runtime, also halfway through a batch.
+    /// The writes for a delta. Ended runtimes come first: a pane has at most one current runtime, also in the middle of
+    /// a batch.
     pub(crate) fn changes(&mut self, fleet: &Fleet, delta: &FleetDelta, now: Timestamp) -> Vec<StoreChange> {
         let ended = delta.runtime_changes.iter().filter_map(|life| match life {
             RuntimeChange::Ended { runtime, .. } => Some(StoreChange::EndRuntime { id: runtime.clone(), at: now }),
@@ -43,7 +44,7 @@ impl FleetDiff {
         changes
     }
 
-    /// Everything again, after writes have failed.
+    /// The writes for the whole fleet, used after writes have failed.
     pub(crate) fn all_changes(&mut self, fleet: &Fleet, now: Timestamp) -> Vec<StoreChange> {
         self.stored.clear();
         let mut delta = FleetDelta { targets_changed: true, ..FleetDelta::default() };

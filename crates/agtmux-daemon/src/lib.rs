@@ -1,4 +1,4 @@
-//! The daemon: observers bring evidence in, the engine decides, the store keeps it, the server tells everyone.
+//! The daemon: observers collect evidence, the engine decides, the store keeps the result, the server publishes it.
 
 mod actions;
 mod bridge;
@@ -10,6 +10,7 @@ mod fleet_diff;
 mod lock;
 mod logging;
 mod observe;
+mod program;
 mod remote_timeouts;
 mod replay;
 mod run;

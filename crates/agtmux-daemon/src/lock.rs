@@ -1,4 +1,4 @@
-//! One daemon per user: whoever holds the lock owns the socket and the database.
+//! One daemon per user: the process that holds the lock owns the socket and the database.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -8,14 +8,14 @@ use std::path::Path;
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::process::{Flock, FlockType, fcntl_getlk};
 
-/// Held until it is dropped or the process ends, however it ends.
+/// The lock, held until it is dropped or the process ends.
 #[derive(Debug)]
 pub(crate) struct DaemonLock {
-    // Closing any handle of the file in this process would give up the lock: there is only this one.
+    // Closing any other handle of this file in the process would release the lock, so there is only one.
     _file: File,
 }
 
-/// `None` when another process holds it.
+/// Takes the lock; `None` if another process holds it.
 pub(crate) fn acquire(path: &Path) -> io::Result<Option<DaemonLock>> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -25,7 +25,7 @@ pub(crate) fn acquire(path: &Path) -> io::Result<Option<DaemonLock>> {
     }
 }
 
-/// The process that holds the lock. The kernel knows it; nothing that could be out of date is read.
+/// The process that holds the lock, as the kernel reports it. A pid file could be outdated.
 pub(crate) fn holder(path: &Path) -> Option<u32> {
     let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
     let lock = fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)).ok()??;

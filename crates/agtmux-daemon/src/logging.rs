@@ -1,4 +1,4 @@
-//! Where the log goes.
+//! Log output: stderr or a file.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal};
@@ -9,13 +9,13 @@ use std::sync::Mutex;
 use agtmux_api::config::LogLevel;
 use tracing_subscriber::EnvFilter;
 
-/// A log past this is put aside at the next start; one older one is kept.
+/// A larger log is renamed at the next start. One old log is kept.
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
 pub(crate) fn to_stderr(level: LogLevel) {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
     let builder = tracing_subscriber::fmt().with_env_filter(filter(level)).with_writer(io::stderr);
-    // Fails only when a log is already set up, as in tests that start several daemons.
+    // Fails only if a subscriber is already set, as in tests that start several daemons.
     let _ = builder.with_ansi(io::stderr().is_terminal() && !plain).try_init();
 }
 

@@ -1,46 +1,47 @@
-//! How long another host may be silent before it is taken to be away. All of these times are here, because they add up to one
-//! promise: a host that is not there any more, however that came about, is not called `ok` for longer than [`PROMISE`].
+//! Timeouts of remote hosts. They are defined in one place, because together they guarantee that a host that has
+//! disappeared is not reported as `ok` for longer than `MAX_DETECTION_TIME`.
 //!
-//! Each way in which a host is listened to has a sum of its own, counted from the moment in which it fell silent:
+//! Each kind of connection has its own sum, counted from the moment when the host falls silent:
 //!
-//! | while | what is waited for | sum |
+//! | connection | timeouts | sum |
 //! |---|---|---|
-//! | its agtmux tells | [`SILENT_AFTER`], and why it ended: [`LAST_WORDS`] | 8 s |
-//! | its shell is asked, and a question is under way | [`PROGRAM`] and [`TEXT_TAKES`] there, and [`ON_THE_WAY`] | 8 s |
-//! | its shell is asked, and none is | [`ASKED_EVERY`], then [`PROGRAM`] and [`ON_THE_WAY`] | 8 s |
-//! | another way to it is tried while it is `ok` | why the last one ended: [`LAST_WORDS`], then [`HELLO_AGAIN`] | 8 s |
+//! | native | [`SILENCE_TIMEOUT`], then [`SSH_EXIT_TIMEOUT`] | 8 s |
+//! | shell, running a batch | [`PROGRAM_TIMEOUT`] and [`MAX_TEXT_ALLOWANCE`], then [`ROUND_TRIP_ALLOWANCE`] | 8 s |
+//! | shell, idle | [`PING_INTERVAL`], then [`PROGRAM_TIMEOUT`] and [`ROUND_TRIP_ALLOWANCE`] | 8 s |
+//! | reconnecting while `ok` | [`SSH_EXIT_TIMEOUT`], then [`HELLO_TIMEOUT_WHEN_OK`] | 8 s |
 //!
-//! None of it depends on the settings. A host that is not `ok` gets longer to say its first word.
+//! The timeouts do not depend on the settings. A host that is not `ok` gets more time for its first message.
 //!
-//! [`TEXT_TAKES`]: agtmux_tmux::host::TEXT_TAKES
-//! [`ON_THE_WAY`]: agtmux_tmux::host::ON_THE_WAY
+//! [`MAX_TEXT_ALLOWANCE`]: agtmux_tmux::host::MAX_TEXT_ALLOWANCE
+//! [`ROUND_TRIP_ALLOWANCE`]: agtmux_tmux::host::ROUND_TRIP_ALLOWANCE
 
 use std::time::Duration;
 
 use agtmux_core::target::TargetHealth;
 
-/// The promise. The documents give it too.
+/// The upper limit that the documentation promises.
 #[cfg(test)]
 const MAX_DETECTION_TIME: Duration = Duration::from_secs(10);
 
-/// A host with agtmux beats every three seconds. One that misses two beats, and a second more, is not there.
+/// A host with agtmux sends a heartbeat every three seconds. It counts as gone after two missed heartbeats and one
+/// second.
 pub(crate) const SILENCE_TIMEOUT: Duration = Duration::from_secs(7);
-/// One that takes nothing of what is written to it for so long is stuck, whatever it says.
+/// A host that reads nothing of a pending write for this long is stuck.
 pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
-/// For ssh to end and to have said why, once its output has ended.
+/// After the end of its output, ssh gets this long to exit and to print the reason.
 pub(crate) const SSH_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What one program may take on a host that is asked through its shell, such as one question to a tmux server.
+/// The timeout of one program on an agentless host, such as one tmux call.
 pub(crate) const PROGRAM_TIMEOUT: Duration = Duration::from_secs(3);
-/// Its shell is asked something at least this often, if only whether it is there.
+/// An idle shell gets a ping after this time.
 pub(crate) const PING_INTERVAL: Duration = Duration::from_secs(3);
 
-/// From the call of ssh to the first word: a login, and perhaps the start of a daemon.
+/// From the start of ssh to the first message: a login, and possibly the start of a daemon.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(9);
-/// The same for a host that is said to be well. One that needs longer is tried again, and not called well meanwhile.
+/// The same while the host counts as `ok`. A slower host loses that health and is tried again.
 const HELLO_TIMEOUT_WHEN_OK: Duration = Duration::from_secs(7);
 
-/// How long a host that fares like this has for its first word.
+/// The timeout of the first message, by the current health of the host.
 pub(crate) fn hello_timeout(health: TargetHealth) -> Duration {
     if health == TargetHealth::Ok { HELLO_TIMEOUT_WHEN_OK } else { HELLO_TIMEOUT }
 }
@@ -51,23 +52,23 @@ mod tests {
     use agtmux_api::collect::HEARTBEAT_INTERVAL;
     use agtmux_tmux::host::{MAX_TEXT_ALLOWANCE, ROUND_TRIP_ALLOWANCE};
 
-    /// What a busy machine may add to any of them.
+    /// Slack for a busy machine.
     const MARGIN: Duration = Duration::from_millis(1500);
 
     #[test]
-    fn however_a_host_falls_silent_it_is_known_within_ten_seconds() {
+    fn a_silent_host_is_detected_within_ten_seconds() {
         let sums = [
-            ("its agtmux tells", SILENCE_TIMEOUT + SSH_EXIT_TIMEOUT),
-            ("a question is under way", PROGRAM_TIMEOUT + MAX_TEXT_ALLOWANCE + ROUND_TRIP_ALLOWANCE),
-            ("no question is under way", PING_INTERVAL + PROGRAM_TIMEOUT + ROUND_TRIP_ALLOWANCE),
-            ("another way is tried", SSH_EXIT_TIMEOUT + hello_timeout(TargetHealth::Ok)),
+            ("native", SILENCE_TIMEOUT + SSH_EXIT_TIMEOUT),
+            ("shell, running a batch", PROGRAM_TIMEOUT + MAX_TEXT_ALLOWANCE + ROUND_TRIP_ALLOWANCE),
+            ("shell, idle", PING_INTERVAL + PROGRAM_TIMEOUT + ROUND_TRIP_ALLOWANCE),
+            ("reconnecting while ok", SSH_EXIT_TIMEOUT + hello_timeout(TargetHealth::Ok)),
         ];
         for (what, sum) in sums {
             assert!(sum + MARGIN < MAX_DETECTION_TIME, "{what}: {sum:?}");
         }
-        // One beat that is lost, or late, is no silence.
-        assert!(SILENCE_TIMEOUT > 2 * HEARTBEAT_INTERVAL, "a beat may be late");
-        assert!(WRITE_TIMEOUT < SILENCE_TIMEOUT, "it is in none of the sums");
+        // One late or lost heartbeat must not count as silence.
+        assert!(SILENCE_TIMEOUT > 2 * HEARTBEAT_INTERVAL, "one late heartbeat is allowed");
+        assert!(WRITE_TIMEOUT < SILENCE_TIMEOUT, "the write timeout is not part of the sums");
         assert!(hello_timeout(TargetHealth::Down) > hello_timeout(TargetHealth::Ok));
     }
 }

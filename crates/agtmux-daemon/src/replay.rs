@@ -1,4 +1,4 @@
-//! Does the log still give the states that were published?
+//! Checks whether the engine log still produces the published states.
 
 use std::path::Path;
 
@@ -8,25 +8,32 @@ use rusqlite::{Connection, OpenFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::store::log::{self, StoredTransition};
+use crate::store::schema;
 
-/// How a replay went.
+/// The result of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplayOutcome {
-    /// Every input gave what was stored.
+    /// Every input produced the stored transitions.
     Same { inputs: u64, transitions: u64 },
-    /// The first that did not.
+    /// The first input with different transitions.
     Differs { n: u64, stored: String, replayed: String },
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    #[error("'{path}' cannot be read: {message}")]
+    #[error("cannot read '{path}': {message}")]
     Unreadable { path: String, message: String },
-    #[error("'{0}' has no checkpoint to begin from: no agtmux daemon has written it")]
+    #[error(
+        "'{path}' has schema version {found}, and this agtmux reads version {}; open it once with the daemon of this \
+         version to migrate it",
+        schema::VERSION
+    )]
+    OtherSchema { path: String, found: u32 },
+    #[error("'{0}' has no checkpoint: it was not written by an agtmux daemon")]
     NoCheckpoint(String),
 }
 
-/// One line of a log in JSON: an input and what it brought about. The first line may be a checkpoint.
+/// One line of a JSON log: an input and its transitions. The first line may be a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ReplayLine {
@@ -34,11 +41,15 @@ pub enum ReplayLine {
     Logged { n: u64, at: Timestamp, input: ResolverInput, transitions: Vec<StateTransition> },
 }
 
-/// Runs the inputs after the last checkpoint of a database again. The file is only read.
+/// Replays the inputs after the first checkpoint of a database. The file is opened read-only.
 pub fn replay_database(path: &Path) -> Result<ReplayOutcome, ReplayError> {
     let unreadable =
         |e: rusqlite::Error| ReplayError::Unreadable { path: path.display().to_string(), message: e.to_string() };
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(unreadable)?;
+    let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(unreadable)?;
+    if found != schema::VERSION && found != 0 {
+        return Err(ReplayError::OtherSchema { path: path.display().to_string(), found });
+    }
     let Some((start, mut engine)) = log::first_checkpoint(&connection).map_err(unreadable)? else {
         return Err(ReplayError::NoCheckpoint(path.display().to_string()));
     };
@@ -49,7 +60,7 @@ pub fn replay_database(path: &Path) -> Result<ReplayOutcome, ReplayError> {
         let replayed: Vec<StoredTransition> =
             engine.apply(input, at).iter().map(|t| StoredTransition::of(0, n, at, t)).collect();
         let mut expected = Vec::new();
-        while let Some(next) = stored.next_if(|t| t.n <= n) {
+        while let Some(next) = stored.next_if(|t| t.input_seq <= n) {
             expected.push(next);
         }
         let same = expected.len() == replayed.len() && expected.iter().zip(&replayed).all(|(a, b)| a.same_change(b));
@@ -74,7 +85,7 @@ pub fn replay_database(path: &Path) -> Result<ReplayOutcome, ReplayError> {
     Ok(ReplayOutcome::Same { inputs, transitions })
 }
 
-/// The same for lines of JSON.
+/// Replays a log of JSON lines.
 pub fn replay_lines(name: &str, text: &str) -> Result<ReplayOutcome, ReplayError> {
     let mut engine = StateResolver::new(jiff::SignedDuration::from_secs(120));
     let (mut inputs, mut count) = (0, 0);
@@ -108,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// A checkpoint, the beginning of an agent and its end.
+    /// A checkpoint, the start of an agent and its end.
     fn lines() -> Vec<String> {
         let mut engine = StateResolver::new(SignedDuration::from_secs(120));
         let runtime = RuntimeId::from_stored("r".into());
@@ -129,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_replayed_and_the_first_difference_is_named() {
+    fn the_first_difference_of_a_replay_is_reported() {
         let mut lines = lines();
         let same = replay_lines("log", &lines.join("\n")).expect("read");
         assert_eq!(same, ReplayOutcome::Same { inputs: 2, transitions: 1 });
@@ -138,13 +149,13 @@ mod tests {
         assert!(matches!(differs, ReplayOutcome::Differs { n: 1, .. }), "{differs:?}");
         lines[2] = "nonsense".into();
         lines.remove(1);
-        let error = replay_lines("log", &lines.join("\n")).expect_err("no JSON").to_string();
+        let error = replay_lines("log", &lines.join("\n")).expect_err("invalid JSON").to_string();
         assert!(error.contains("'log'") && error.contains("line 2"), "{error}");
     }
 
     proptest! {
         #[test]
-        fn a_damaged_log_is_replayed_or_refused_by_its_line(
+        fn a_damaged_log_is_replayed_or_refused_with_its_line(
             at in any::<prop::sample::Index>(),
             byte in any::<u8>(),
             order in Just((0..3usize).collect::<Vec<_>>()).prop_shuffle(),

@@ -1,4 +1,4 @@
-//! From start to stop.
+//! Runs the daemon from start to stop.
 
 use std::io;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ use crate::tasks::Tasks;
 use crate::view::FleetView;
 use crate::{lock, logging};
 
-/// Readers get this long to leave when the daemon stops, and tmux servers to let go of our hooks.
+/// At shutdown, clients get this long to disconnect and tmux servers to remove our hooks.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(4);
 
 #[derive(Debug)]
@@ -56,9 +56,9 @@ pub enum DaemonError {
     System { what: &'static str, source: io::Error },
 }
 
-/// Blocks until the daemon is told to stop (SIGTERM, SIGINT, SIGHUP). `on_ready` is called once when it serves.
+/// Blocks until the daemon receives SIGTERM, SIGINT or SIGHUP. Calls `on_ready` once when the daemon serves requests.
 pub fn run(options: DaemonOptions, on_ready: impl FnOnce() + Send + 'static) -> Result<(), DaemonError> {
-    // Whatever the caller's umask: nobody else reads what is made here.
+    // Files of the daemon are private, whatever the caller's umask.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     raise_file_limit();
     let paths = &options.paths;
@@ -74,23 +74,23 @@ pub fn run(options: DaemonOptions, on_ready: impl FnOnce() + Send + 'static) -> 
             logging::to_file(options.config.daemon.log_level, &paths.log()).map_err(io_error("write", paths.log()))?;
         }
     }
-    // One thread is enough: the work is waiting. The store has its own.
+    // One thread is enough, because the daemon mostly waits. The store has its own thread.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|source| DaemonError::System { what: "start", source })?;
+        .map_err(|source| DaemonError::System { what: "start the async runtime", source })?;
     let outcome = runtime.block_on(run_until_stopped(options, on_ready));
-    // Readers that would not leave are cut off here.
+    // Connections that are still open are closed here.
     runtime.shutdown_timeout(Duration::from_millis(100));
     outcome
 }
 
-/// Each pane takes a file descriptor or two: the usual soft limit of 1024 is soon reached, the hard one is not.
+/// Each pane needs one or two file descriptors, so the usual soft limit of 1024 is too low.
 fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Where it is refused the panes beyond the limit are seen by looking instead.
+    // If this fails, panes beyond the limit are polled.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
@@ -99,7 +99,7 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
     let (listen, hosts) = (config.web.listen.0, config.web.hosts.clone());
     let system = |what| move |source| DaemonError::System { what, source };
     let stop = stop_signal().map_err(system("listen for signals"))?;
-    // Beside everything else that a start does: the first event shall not wait for it.
+    // Runs in parallel with the start, so that the first event does not wait for the redaction table.
     tokio::task::spawn_blocking(agtmux_core::redact::prepare);
     let (store, mut remembered) = Store::open(&paths.database())?;
     let known_tasks = std::mem::take(&mut remembered.tasks);
@@ -107,34 +107,35 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
     let store_error = Arc::default();
     let clock = Clock::start();
     let fleet = remembered.fleet.clone();
-    let shared = Arc::new(EventLog::new(FleetView::from_fleet(&fleet), remembered.seq));
-    let lookout = Arc::new(RecheckHints::default());
+    let event_log = Arc::new(EventLog::new(FleetView::from_fleet(&fleet), remembered.seq));
+    let recheck_hints = Arc::new(RecheckHints::default());
     let (engine, handle) = Engine::new(
         clock,
         config.state,
         remembered,
         store.clone(),
         Arc::clone(&store_error),
-        shared.clone(),
-        lookout.clone(),
+        event_log.clone(),
+        recheck_hints.clone(),
     )?;
     let manifests = UserManifestWatch::open(paths.agents_dir());
     tokio::spawn(engine.with_registry(manifests.registry()).run());
     let socket_error = |source| DaemonError::Io { what: "listen on", path: paths.socket.clone(), source };
     let bound = serve::bind(&paths.socket).map_err(socket_error)?;
-    let discovery = Discovery::start(config, paths.hook_dir(), handle.clone(), lookout, clock, &fleet, manifests)
+    let discovery = Discovery::start(config, paths.hook_dir(), handle.clone(), recheck_hints, clock, &fleet, manifests)
         .await
         .map_err(system("watch this machine"))?;
     let stored = store.reader().and_then(|reader| {
-        stored_targets::all(&reader).map_err(|error| StoreError::Write(format!("targets cannot be read: {error}")))
+        stored_targets::all(&reader).map_err(|error| StoreError::Write(format!("cannot read targets: {error}")))
     })?;
-    let means = TargetOptions {
+    let target_options = TargetOptions {
         program: discovery.config().ssh.program.clone(),
         control_dir: paths.control_dir(),
         discovery: discovery.clone(),
     };
     let targets =
-        TargetManager::start(means, stored, &fleet, handle.clone(), store.clone(), shared.clone(), clock).await;
+        TargetManager::start(target_options, stored, &fleet, handle.clone(), store.clone(), event_log.clone(), clock)
+            .await;
     let actions =
         Actions::new(handle.clone(), discovery.clone(), targets.clone(), store.clone(), clock, paths.tasks_dir());
     let tasks = Tasks::start(handle.clone(), discovery.clone(), actions.clone(), &store, clock, &paths, known_tasks);
@@ -144,9 +145,9 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
     };
     let (stopping, is_stopping) = watch::channel(false);
     let bridge =
-        Bridge::start(shared.clone(), handle.clone(), actions.clone(), store.clone(), clock, is_stopping.clone());
+        Bridge::start(event_log.clone(), handle.clone(), actions.clone(), store.clone(), clock, is_stopping.clone());
     let context = ServeContext {
-        event_log: shared,
+        event_log,
         engine: handle.clone(),
         store,
         store_error,
@@ -170,7 +171,7 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
     tracing::info!("stopping");
     notify_service_manager(sd_notify::NotifyState::Stopping);
     let _ = stopping.send(true);
-    let farewell = async {
+    let shutdown = async {
         targets.shut_down().await;
         discovery.stop().await;
         handle.flush().await;
@@ -179,14 +180,14 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
             let _ = web.await;
         }
     };
-    if tokio::time::timeout(SHUTDOWN_TIMEOUT, farewell).await.is_err() {
-        tracing::warn!("stopped before everyone had left; the next start tidies up");
+    if tokio::time::timeout(SHUTDOWN_TIMEOUT, shutdown).await.is_err() {
+        tracing::warn!("shutdown timed out before all clients had disconnected; the next start cleans up");
     }
     Ok(())
 }
 
 fn notify_service_manager(state: sd_notify::NotifyState<'_>) {
-    // Does nothing unless a service manager started us.
+    // Does nothing unless a service manager started the daemon.
     let _ = sd_notify::notify(&[state]);
 }
 

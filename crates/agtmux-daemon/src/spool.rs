@@ -1,5 +1,5 @@
-//! Events that hooks could not deliver: read at the start and whenever one appears, taken in like any other, and deleted
-//! when they are stored.
+//! Delivers events that hooks saved while the daemon was not reachable. The spool directory is read at the start and
+//! after each change; delivered files are deleted.
 
 use std::fs;
 use std::io;
@@ -15,11 +15,11 @@ use crate::engine::{EngineHandle, IncomingEvent};
 use crate::observe::Discovery;
 use crate::serve;
 
-/// What the API takes, too.
+/// The API has the same limit.
 const MAX_EVENT_BYTES: u64 = 1 << 20;
-/// How many unreadable files are kept to be looked at.
+/// How many unreadable files are kept for inspection.
 const MAX_BAD_FILES: usize = 100;
-/// When the disk refuses, or a file cannot be read now.
+/// The delay after a disk error or a failed delivery.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
 const WATCH_TOKEN: WatchToken = WatchToken(1);
@@ -31,10 +31,10 @@ pub(crate) struct Spool {
 }
 
 enum SpoolOutcome {
-    /// Stored, or refused for good.
+    /// Stored, or permanently refused.
     Done,
     Unreadable(String),
-    /// It stays where it is.
+    /// The file stays in the spool.
     RetryLater,
 }
 
@@ -48,7 +48,7 @@ impl Spool {
         match platform::open(PlatformOptions { pty_events: false, force_portable: false }) {
             Ok(platform) => self.follow(platform).await,
             Err(error) => {
-                tracing::warn!(%error, "the spool cannot be watched; what is in it now is read once");
+                tracing::warn!(%error, "cannot watch the spool; reading it once");
                 self.deliver_all().await;
             }
         }
@@ -57,12 +57,12 @@ impl Spool {
     async fn follow(&self, mut platform: Platform) {
         let mut warned = false;
         loop {
-            // Before it is read: what comes after that is told of.
+            // Watch before reading, so that later files cause a signal.
             let watched = self.watch(&platform);
             if let Err(error) = &watched
                 && !std::mem::replace(&mut warned, true)
             {
-                tracing::warn!(%error, "the spool cannot be watched; it is looked into now and then");
+                tracing::warn!(%error, "cannot watch the spool; polling it");
             }
             let signal = if self.deliver_all().await && watched.is_ok() {
                 platform.signals.recv().await
@@ -78,20 +78,20 @@ impl Spool {
         }
     }
 
-    /// A directory that is gone is made again, and one that was replaced is watched anew.
+    /// Creates a missing directory, and watches a replaced one again.
     fn watch(&self, platform: &Platform) -> io::Result<()> {
         private_dir(&self.dir, "AGTMUX_STATE_DIR").map_err(io::Error::other)?;
         platform.watcher.watch_dir(WATCH_TOKEN, &self.dir)
     }
 
-    /// The oldest first, one after the other. False when something had to be left for later.
+    /// Delivers all files, oldest first. Returns false if a file has to be retried.
     async fn deliver_all(&self) -> bool {
         let mut all = true;
         for path in pending_files(&self.dir) {
             match self.deliver(&path).await {
                 SpoolOutcome::Done => remove(&path),
                 SpoolOutcome::Unreadable(why) => {
-                    tracing::warn!(file = %path.display(), why, "an event in the spool cannot be read; it is put aside");
+                    tracing::warn!(file = %path.display(), why, "cannot read an event in the spool; moving it to bad/");
                     move_to_bad(&self.dir, &path);
                 }
                 SpoolOutcome::RetryLater => all = false,
@@ -103,7 +103,7 @@ impl Spool {
     async fn deliver(&self, path: &Path) -> SpoolOutcome {
         let bytes = match read(path) {
             Ok(bytes) => bytes,
-            // Dropped by a hook that needed the room.
+            // A hook deleted the file to make room.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return SpoolOutcome::Done,
             Err(error) => return SpoolOutcome::Unreadable(error.to_string()),
         };
@@ -112,7 +112,7 @@ impl Spool {
             Err(error) => return SpoolOutcome::Unreadable(error.to_string()),
         };
         if let Some(socket) = event.socket {
-            // As if the hook had come in person: its server is watched from now on.
+            // Registers the server of the event, as a direct call of the hook would.
             self.discovery.add_caller_sockets(Some(format!("{socket},0,0")), None).await;
         }
         let outcome = match serve::read_event(bytes.into()).await {
@@ -133,7 +133,7 @@ impl Spool {
     }
 }
 
-/// The names begin with the time. Drafts and the folder of bad ones are left out.
+/// The event files, sorted by name and so by time. Drafts and the `bad` directory are excluded.
 fn pending_files(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let is_event = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
@@ -145,10 +145,10 @@ fn pending_files(dir: &Path) -> Vec<PathBuf> {
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let meta = fs::symlink_metadata(path)?;
     if !meta.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
     }
     if meta.len() > MAX_EVENT_BYTES {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it has more than 1 MiB"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "larger than 1 MiB"));
     }
     fs::read(path)
 }
@@ -156,7 +156,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 fn remove(path: &Path) {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(file = %path.display(), %error, "a delivered event stays in the spool");
+            tracing::warn!(file = %path.display(), %error, "cannot delete a delivered event from the spool");
         }
         _ => {}
     }
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bad_ones_are_bounded_and_drafts_are_left_alone() {
+    fn bad_files_are_limited_and_drafts_are_ignored() {
         let dir = tempfile::tempdir().expect("a directory");
         fs::write(dir.path().join(".x.tmp"), "draft").expect("written");
         for n in 0..MAX_BAD_FILES + 3 {
@@ -191,7 +191,7 @@ mod tests {
         }
         let bad = pending_files(&dir.path().join("bad"));
         assert_eq!(bad.len(), MAX_BAD_FILES);
-        assert!(bad[0].ends_with("0003.json"), "the oldest go first: {}", bad[0].display());
+        assert!(bad[0].ends_with("0003.json"), "the oldest are deleted first: {}", bad[0].display());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The mock model by itself, to lead a real agent by hand: prints where it listens, then serves until its input ends.
+//! Runs the mock model alone, to drive a real agent by hand. Prints its URL, then serves until its standard input ends.
 //!
 //!     cargo run --package agtmux-testkit --example model
 
@@ -11,7 +11,7 @@ fn main() -> std::io::Result<()> {
     let mut output = std::io::stdout();
     writeln!(output, "{}", model.url())?;
     output.flush()?;
-    // Whoever started it holds the other end: when they go, so does it.
+    // The parent process holds the other end of the pipe: when the parent ends, this program ends.
     std::io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A loaded machine, on purpose.
+//! Puts load on the machine.
 
 use std::hint;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl BusyCores {
         Self { stop, threads }
     }
 
-    /// One for every core of the machine.
+    /// Keeps every core of the machine busy.
     pub fn all() -> Self {
         Self::start(thread::available_parallelism().map_or(1, usize::from))
     }
@@ -36,7 +36,7 @@ impl Drop for BusyCores {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // A thread that only spins cannot have panicked, and a drop must not.
+            // The thread only spins and cannot panic. A drop must not panic either.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Running programs without waiting for ever and without leaving them behind.
+//! Runs child processes with a time limit and cleans them up.
 
 use std::ops::{Deref, DerefMut};
 use std::process::{Child, Command, Output, Stdio};
@@ -10,7 +10,7 @@ use rustix::process::Signal;
 
 use crate::process;
 
-/// A child that is killed and waited for when it is dropped.
+/// A child process that is killed and reaped on drop.
 #[derive(Debug)]
 pub struct ChildGuard(Child);
 
@@ -40,13 +40,13 @@ impl DerefMut for ChildGuard {
 
 impl Drop for ChildGuard {
     fn drop(&mut self) {
-        // Both fail only when it has ended already.
+        // Both fail only if the child has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// What a program printed, or None if it did not end in time and was killed.
+/// The output of a program. None if the program did not end in time and was killed.
 pub(crate) fn output_within(command: &mut Command, deadline: Duration) -> Option<Output> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = match command.spawn() {
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_hangs_is_killed() {
+    fn a_program_that_hangs_is_killed() {
         assert!(output_within(Command::new("sleep").arg("1000"), Duration::from_millis(20)).is_none());
         let output = output_within(Command::new("echo").arg("hi"), Duration::from_secs(20)).expect("ends");
         assert_eq!(output.stdout, b"hi\n");

@@ -1,4 +1,4 @@
-//! A tmux client with a terminal of its own.
+//! A tmux client with its own terminal.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -13,10 +13,10 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::child::ChildGuard;
 use crate::tmux::TestTmuxServer;
 
-/// What is kept of a client's output.
+/// The maximum size of the stored output of a client.
 const KEPT_OUTPUT: usize = 256 * 1024;
 
-/// `tmux attach` under a pseudo terminal of 80 by 24. Detached when dropped.
+/// `tmux attach` in a pseudo terminal of 80 by 24. Dropping it detaches the client.
 #[derive(Debug)]
 pub struct AttachedClient {
     client: ChildGuard,
@@ -28,7 +28,7 @@ impl AttachedClient {
     pub(crate) fn start(server: &TestTmuxServer, session: &str) -> Self {
         let (terminal, program_side) = open_terminal();
         let tmux = server.command();
-        // setsid gives it the terminal as its controlling one; Command cannot without unsafe code.
+        // setsid sets the controlling terminal; Command cannot do that without unsafe code.
         let mut command = server.command_for("setsid");
         command.args(["-c", "tmux"]).args(tmux.get_args());
         command.args(["attach-session", "-t"]).arg(format!("={session}"));
@@ -43,7 +43,7 @@ impl AttachedClient {
         self.client.id()
     }
 
-    /// Types, as a person would.
+    /// Types keys, as a person would.
     #[track_caller]
     pub fn type_keys(&self, keys: &[u8]) {
         (&self.terminal).write_all(keys).expect("the terminal takes keys");
@@ -54,12 +54,12 @@ impl AttachedClient {
         set_size(&self.terminal, columns, rows);
     }
 
-    /// The newest bytes that were drawn.
+    /// The newest bytes that the client has drawn.
     pub fn output(&self) -> Vec<u8> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether it has not ended.
+    /// Whether the client is still running.
     pub fn is_attached(&mut self) -> bool {
         matches!(self.client.try_wait(), Ok(None))
     }
@@ -67,15 +67,15 @@ impl AttachedClient {
 
 fn open_terminal() -> (File, File) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a pseudo terminal");
-    grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("it is ours");
-    let path = ptsname(&terminal, Vec::new()).expect("it has a name");
+    grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("the terminal belongs to this process");
+    let path = ptsname(&terminal, Vec::new()).expect("the terminal has a name");
     let path = std::ffi::OsStr::from_bytes(path.to_bytes());
     let mut options = OpenOptions::new();
     let options = std::os::unix::fs::OpenOptionsExt::custom_flags(
         options.read(true).write(true),
         rustix::fs::OFlags::NOCTTY.bits().cast_signed(),
     );
-    let program_side = options.open(path).expect("its other side opens");
+    let program_side = options.open(path).expect("the program side of the terminal opens");
     let terminal = File::from(terminal);
     set_size(&terminal, 80, 24);
     (terminal, program_side)
@@ -86,7 +86,7 @@ fn set_size(terminal: &File, columns: u16, rows: u16) {
     tcsetwinsize(terminal, size).expect("a terminal has a size");
 }
 
-/// Reads until the client has ended: one that nobody reads from would stall its server.
+/// Reads the output until the client ends: unread output would block the tmux server.
 fn drain(mut terminal: File, output: Arc<Mutex<Vec<u8>>>) {
     thread::spawn(move || {
         let mut buffer = [0; 8192];

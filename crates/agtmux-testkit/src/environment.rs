@@ -1,4 +1,4 @@
-//! The environment that every process of a world runs in.
+//! The environment of every process of a world.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -6,10 +6,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Marks every process of a world, and all that descend from it.
+/// The variable that marks every process of a world and its descendants.
 pub(crate) const WORLD_VARIABLE: &str = "AGTMUX_WORLD";
 
-/// Passed on: without these, programs are not found or coverage is not measured.
+/// Variables inherited from the test: programs and coverage need them.
 const INHERITED_VARIABLES: [&str; 4] = ["PATH", "RUST_BACKTRACE", "LLVM_PROFILE_FILE", "LD_LIBRARY_PATH"];
 
 #[derive(Debug)]
@@ -22,20 +22,20 @@ pub(crate) struct TestEnvironment {
 impl TestEnvironment {
     pub(crate) fn create_in(dir: &Path) -> Self {
         let id = dir.file_name().unwrap_or(dir.as_os_str()).to_string_lossy().into_owned();
-        let place = |name: &str| {
+        let new_dir = |name: &str| {
             let path = dir.join(name);
             fs::DirBuilder::new().mode(0o700).create(&path).expect("a new directory");
             path.into_os_string()
         };
         let mut variables = vec![
-            ("HOME", place("home")),
-            ("XDG_CONFIG_HOME", place("config")),
-            ("XDG_STATE_HOME", place("xdg-state")),
-            ("XDG_DATA_HOME", place("data")),
-            ("XDG_CACHE_HOME", place("cache")),
-            ("XDG_RUNTIME_DIR", place("run")),
-            ("TMPDIR", place("tmp")),
-            ("AGTMUX_STATE_DIR", place("state")),
+            ("HOME", new_dir("home")),
+            ("XDG_CONFIG_HOME", new_dir("config")),
+            ("XDG_STATE_HOME", new_dir("xdg-state")),
+            ("XDG_DATA_HOME", new_dir("data")),
+            ("XDG_CACHE_HOME", new_dir("cache")),
+            ("XDG_RUNTIME_DIR", new_dir("run")),
+            ("TMPDIR", new_dir("tmp")),
+            ("AGTMUX_STATE_DIR", new_dir("state")),
             ("AGTMUX_SOCKET", dir.join("run/agtmuxd.sock").into_os_string()),
             ("TMUX_TMPDIR", dir.as_os_str().to_owned()),
             ("LANG", "C.UTF-8".into()),
@@ -43,11 +43,11 @@ impl TestEnvironment {
             ("TERM", "xterm-256color".into()),
             (WORLD_VARIABLE, OsString::from(&id)),
         ];
-        place(&tmux_directory());
-        let bin = place("bin");
+        new_dir(&tmux_directory());
+        let bin = new_dir("bin");
         variables.extend(INHERITED_VARIABLES.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))));
         for (_, path) in variables.iter_mut().filter(|(name, _)| *name == "PATH") {
-            // What a test installs comes before what the machine has.
+            // Programs that a test installs come before those of the machine.
             let rest = std::mem::replace(path, bin.clone());
             path.push(":");
             path.push(rest);
@@ -55,7 +55,7 @@ impl TestEnvironment {
         Self { id, dir: dir.to_owned(), variables }
     }
 
-    /// Where tmux itself would put the sockets of this world.
+    /// The directory in which tmux puts the sockets of this world.
     pub(crate) fn sockets(&self) -> PathBuf {
         self.dir.join(tmux_directory())
     }

@@ -1,4 +1,4 @@
-//! Other hosts on this machine: each has a real sshd on loopback, a home of its own and tmux servers of its own.
+//! Simulated remote hosts: each has a real sshd on loopback, its own home directory and its own tmux servers.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,10 +15,10 @@ use crate::child::{ChildGuard, output_within};
 use crate::wait::wait_until;
 use crate::{TestTmuxServer, TestWorld, process};
 
-/// More than an sshd needs to start or to end on a busy machine.
+/// The time limit for sshd to start or end on a busy machine.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why there can be no hosts here, if so. Tests print it and count as skipped.
+/// The reason why hosts cannot be simulated on this machine, if any. Tests print it and are skipped.
 pub fn hosts_unavailable_reason() -> Option<String> {
     match sshd_program() {
         Some(_) => None,
@@ -30,36 +30,35 @@ fn sshd_program() -> Option<PathBuf> {
     ["/usr/sbin/sshd", "/usr/local/sbin/sshd", "/usr/bin/sshd"].iter().map(PathBuf::from).find(|path| path.exists())
 }
 
-/// The hosts that one hub can reach: the key that opens them, and the settings under which its `ssh` finds them.
+/// The hosts that one hub can reach: the ssh key and the ssh configuration of the hub.
 #[derive(Debug)]
 pub struct TestHosts {
     dir: PathBuf,
     ssh_config: Mutex<String>,
 }
 
-/// How a host differs from a plain one, on which there is only tmux and sh.
+/// Options of a host. The default host has only tmux and sh.
 #[derive(Debug, Default, Clone)]
 pub struct TestHostOptions {
-    /// The agtmux that is installed there.
+    /// The agtmux binary installed on the host.
     pub agtmux: Option<PathBuf>,
-    /// The login shell, where it is not that of whoever runs the tests.
+    /// The login shell. Default: the shell of the user who runs the tests.
     pub shell: Option<PathBuf>,
-    /// Where its sshd listens, `127.0.0.1` if nothing is said. For hosts behind a link that can be cut.
+    /// The address of its sshd, by default `127.0.0.1`. For hosts behind a [`NetworkLink`](crate::NetworkLink).
     pub address: Option<String>,
-    /// Put before the command that starts sshd, such as `ip netns exec NAME`.
+    /// Words before the command that starts sshd, such as `ip netns exec NAME`.
     pub command_prefix: Vec<String>,
 }
 
 impl TestHosts {
-    /// For the hub that lives in this world: its `ssh` finds the hosts from now on, and nothing else of whoever runs the
-    /// tests.
+    /// Sets up ssh for the hub in this world. Its `ssh` reads only this configuration, not that of the user.
     pub fn for_hub(hub: &TestWorld) -> Self {
         let dir = hub.dir().join("ssh");
         fs::DirBuilder::new().mode(0o700).create(&dir).expect("a new directory");
         let hosts = Self { dir, ssh_config: Mutex::new(String::new()) };
         keygen(hub, &hosts.dir.join("key"));
-        fs::write(hosts.config(), "").expect("written");
-        // ssh looks for its settings in the home of the password file, wherever HOME is.
+        fs::write(hosts.config(), "").expect("the file is written");
+        // ssh ignores HOME and reads its settings from the home directory in the password file.
         let real = ["/usr/bin/ssh", "/usr/local/bin/ssh"].into_iter().find(|path| Path::new(path).exists());
         let real = real.expect("ssh is installed");
         let script = format!("#!/bin/sh\nexec {real} -F {} \"$@\"\n", hosts.config().display());
@@ -67,18 +66,18 @@ impl TestHosts {
         hosts
     }
 
-    /// Its `ssh_config`.
+    /// The path of the `ssh_config` file.
     pub fn config(&self) -> PathBuf {
         self.dir.join("config")
     }
 
-    /// A host under this alias, with tmux and sh only.
+    /// Starts a host with tmux and sh only.
     #[track_caller]
     pub fn agentless(&self, alias: &str) -> TestHost {
         self.start(alias, TestHostOptions::default())
     }
 
-    /// A host under this alias on which agtmux is installed.
+    /// Starts a host with agtmux.
     #[track_caller]
     pub fn with_agtmux(&self, alias: &str, agtmux: impl Into<PathBuf>) -> TestHost {
         self.start(alias, TestHostOptions { agtmux: Some(agtmux.into()), ..TestHostOptions::default() })
@@ -89,7 +88,7 @@ impl TestHosts {
         let world = match &options.agtmux {
             Some(agtmux) => {
                 let world = TestWorld::with_agtmux(agtmux);
-                std::os::unix::fs::symlink(agtmux, world.bin().join("agtmux")).expect("linked");
+                std::os::unix::fs::symlink(agtmux, world.bin().join("agtmux")).expect("the symlink is created");
                 world
             }
             None => TestWorld::new(),
@@ -99,9 +98,9 @@ impl TestHosts {
         let dir = world.dir().join("sshd");
         fs::DirBuilder::new().mode(0o700).create(&dir).expect("a new directory");
         keygen(&world, &dir.join("host_key"));
-        fs::copy(self.dir.join("key.pub"), dir.join("authorized_keys")).expect("copied");
+        fs::copy(self.dir.join("key.pub"), dir.join("authorized_keys")).expect("the file is copied");
         let settings = sshd_settings(&world, &dir, &address, port, options.shell.as_deref());
-        fs::write(dir.join("sshd_config"), settings).expect("written");
+        fs::write(dir.join("sshd_config"), settings).expect("the file is written");
         let host = TestHost {
             alias: alias.into(),
             address,
@@ -115,43 +114,43 @@ impl TestHosts {
         host
     }
 
-    /// Another alias for the same host.
+    /// Adds another alias for the same host.
     pub fn alias(&self, host: &TestHost, alias: &str) {
         self.add_alias(alias, &host.address, host.port);
     }
 
-    /// Lets this hub in as well, under an alias of its own.
+    /// Gives this hub access to a host of another hub, under its own alias.
     pub fn grant_access(&self, owner: &Self, host: &TestHost, alias: &str) {
         for file in ["key", "key.pub", "known_hosts"] {
-            fs::copy(owner.dir.join(file), self.dir.join(file)).expect("copied");
+            fs::copy(owner.dir.join(file), self.dir.join(file)).expect("the file is copied");
         }
         self.alias(host, alias);
     }
 
     fn register(&self, host: &TestHost) {
-        let public = fs::read_to_string(host.dir().join("host_key.pub")).expect("a key was made");
+        let public = fs::read_to_string(host.dir().join("host_key.pub")).expect("the key exists");
         let file = self.dir.join("known_hosts");
         let mut known = fs::read_to_string(&file).unwrap_or_default();
         let _ = writeln!(known, "[{}]:{} {}", host.address, host.port, public.trim());
-        fs::write(file, known).expect("written");
+        fs::write(file, known).expect("the file is written");
         self.add_alias(&host.alias, &host.address, host.port);
     }
 
     fn add_alias(&self, alias: &str, address: &str, port: u16) {
-        let mut known = self.ssh_config.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ssh_config = self.ssh_config.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = self.dir.display();
         let _ = writeln!(
-            known,
+            ssh_config,
             "Host {alias}\n  HostName {address}\n  Port {port}\n  User {}\n  IdentityFile {dir}/key\n  IdentitiesOnly yes\n  \
              IdentityAgent none\n  UserKnownHostsFile {dir}/known_hosts\n  GlobalKnownHostsFile /dev/null\n  \
              StrictHostKeyChecking yes\n",
             user_name()
         );
-        fs::write(self.config(), known.as_str()).expect("written");
+        fs::write(self.config(), ssh_config.as_str()).expect("the file is written");
     }
 }
 
-/// A host of its own. When it is dropped its sshd ends, and then its world.
+/// A simulated host. Dropping it stops its sshd and then drops its world.
 #[derive(Debug)]
 pub struct TestHost {
     alias: String,
@@ -163,7 +162,7 @@ pub struct TestHost {
 }
 
 impl TestHost {
-    /// What the hub's `ssh` calls it.
+    /// The name of the host in the hub's `ssh`.
     pub fn alias(&self) -> &str {
         &self.alias
     }
@@ -172,7 +171,7 @@ impl TestHost {
         self.port
     }
 
-    /// What is there: files, tmux servers, processes.
+    /// The world of the host: files, tmux servers, processes.
     pub fn world(&self) -> &TestWorld {
         &self.world
     }
@@ -181,7 +180,7 @@ impl TestHost {
         self.world.tmux(name)
     }
 
-    /// What its sshd has to say.
+    /// The log of its sshd.
     pub fn log(&self) -> String {
         fs::read_to_string(self.dir().join("log")).unwrap_or_default()
     }
@@ -190,7 +189,7 @@ impl TestHost {
         self.world.dir().join("sshd")
     }
 
-    /// Starts its sshd, also after it was killed.
+    /// Starts its sshd, also after [`kill_sshd`](Self::kill_sshd).
     #[track_caller]
     pub fn start_sshd(&self) {
         let dir = self.dir();
@@ -201,7 +200,7 @@ impl TestHost {
         command.args(&words[1..]).arg("-D").arg("-f").arg(dir.join("sshd_config")).arg("-E").arg(dir.join("log"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         if rustix::process::geteuid().is_root() {
-            // Where sshd locks itself into; the package makes it only when it starts its own.
+            // The privilege separation directory of sshd. The package creates it only when it starts its own sshd.
             let _ = fs::DirBuilder::new().mode(0o755).create("/run/sshd");
         }
         let _ = fs::remove_file(dir.join("log"));
@@ -210,7 +209,7 @@ impl TestHost {
         wait_until("sshd to listen", ANSWER_TIMEOUT, || self.log().contains("Server listening"));
     }
 
-    /// Ends its sshd and every connection to it, as a crash would.
+    /// Kills its sshd and every connection, as a crash would.
     pub fn kill_sshd(&self) {
         let pids = self.sshd_pids();
         let Some(mut running) = self.sshd.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
@@ -222,7 +221,7 @@ impl TestHost {
         wait_until("every sshd's end", ANSWER_TIMEOUT, || !pids.iter().any(|pid| process::is_alive(*pid)));
     }
 
-    /// Stops every sshd of it where it stands: connections stay open and nobody answers.
+    /// Stops every sshd process with SIGSTOP: connections stay open without any answer.
     pub fn freeze(&self) {
         let pids = self.sshd_pids();
         for pid in &pids {
@@ -237,19 +236,19 @@ impl TestHost {
         }
     }
 
-    /// The listener and one or two for each connection.
+    /// The pids of the listener and of one or two sshd processes per connection.
     pub fn sshd_pids(&self) -> Vec<u32> {
         let is_sshd = |pid: &u32| {
             let argv = process::argv(*pid);
             argv.first().is_some_and(|word| word.starts_with(b"sshd") || word.ends_with(b"/sshd"))
         };
-        // By descent: sshd writes what it does over its own environment.
+        // Found by descent, because sshd overwrites its environment with its process title.
         let sshd = self.sshd.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(listener) = sshd.as_ref().map(|running| running.id()) else { return Vec::new() };
         [listener].into_iter().chain(process::descendants(listener)).filter(is_sshd).collect()
     }
 
-    /// What a command prints there, run by ssh as a person would.
+    /// Runs a command on the host over ssh and returns its output.
     #[track_caller]
     pub fn run(&self, hub: &TestWorld, command: &str) -> String {
         let mut ssh = hub.command(hub.bin().join("ssh"));
@@ -268,17 +267,17 @@ impl Drop for TestHost {
 }
 
 fn sshd_settings(world: &TestWorld, dir: &Path, address: &str, port: u16, shell: Option<&Path>) -> String {
-    let place = dir.display();
+    let sshd_dir = dir.display();
     let mut settings = format!(
-        "Port {port}\nListenAddress {address}\nHostKey {place}/host_key\nAuthorizedKeysFile {place}/authorized_keys\n\
+        "Port {port}\nListenAddress {address}\nHostKey {sshd_dir}/host_key\nAuthorizedKeysFile {sshd_dir}/authorized_keys\n\
          PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
          PermitRootLogin prohibit-password\nPrintMotd no\nMaxStartups 100\nMaxSessions 100\nLogLevel INFO\n"
     );
     let variables = world.variables().into_iter().map(|(name, value)| format!("\"{name}={value}\""));
-    // sshd takes the first such line only.
+    // sshd reads only the first SetEnv line.
     let _ = writeln!(settings, "SetEnv {}", variables.collect::<Vec<_>>().join(" "));
     if let Some(shell) = shell {
-        // What sshd itself does with the shell of an account: the words of the client are its to read.
+        // The same command lines that sshd builds for the login shell of an account.
         let shell = shell.display();
         let _ = writeln!(
             settings,
@@ -292,13 +291,13 @@ fn keygen(world: &TestWorld, file: &Path) {
     let mut command = world.command("ssh-keygen");
     command.args(["-q", "-t", "ed25519", "-N", "", "-C", "agtmux-test", "-f"]).arg(file);
     let made = output_within(&mut command, ANSWER_TIMEOUT).is_some_and(|output| output.status.success());
-    assert!(made, "ssh-keygen makes a key");
-    fs::set_permissions(file, fs::Permissions::from_mode(0o600)).expect("set");
+    assert!(made, "ssh-keygen creates a key");
+    fs::set_permissions(file, fs::Permissions::from_mode(0o600)).expect("the mode is set");
 }
 
 fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("it has one").port()
+    listener.local_addr().expect("the listener has an address").port()
 }
 
 fn user_name() -> String {

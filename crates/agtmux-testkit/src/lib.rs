@@ -1,7 +1,7 @@
-//! What tests need to try agtmux on real tmux servers without touching anybody else's.
+//! Test support: runs agtmux on private, real tmux servers.
 //!
-//! A [`World`] is a place of its own: files, environment, tmux servers, daemon. When it is dropped it takes everything
-//! down and fails the test if a process is left over.
+//! A [`TestWorld`] is an isolated environment: files, variables, tmux servers and a daemon. Dropping it stops
+//! everything and fails the test if a process is left over.
 
 mod busy_cores;
 mod child;

@@ -1,11 +1,11 @@
-//! Links to hosts that can be cut: a network namespace behind each.
+//! Network links that a test can cut. Each one leads to a network namespace.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::TestHostOptions;
 
-/// A link to a namespace. Both go when it is dropped.
+/// A link to a network namespace. Dropping it removes both.
 #[derive(Debug)]
 pub struct NetworkLink {
     name: String,
@@ -18,12 +18,12 @@ fn ip(args: &[&str]) -> Result<(), String> {
 }
 
 impl NetworkLink {
-    /// Fails where one may not make any.
+    /// Creates a link. Fails without the permission to create namespaces.
     pub fn new() -> Result<Self, String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let n = (std::process::id() * 4 + COUNT.fetch_add(1, Ordering::SeqCst)) % 16_000;
         let (name, outer, inner) = (format!("agt{n}"), format!("agto{n}"), format!("agti{n}"));
-        // From the block that is for such trials.
+        // 198.18.0.0/15 is reserved for tests.
         let net = format!("198.18.{}", n / 64);
         let (ours, theirs) = (n % 64 * 4 + 1, n % 64 * 4 + 2);
         ip(&["netns", "add", &name])?;
@@ -37,7 +37,7 @@ impl NetworkLink {
         Ok(link)
     }
 
-    /// The same host, at the other end of it.
+    /// Moves a host to the other end of the link.
     pub fn place_behind(&self, options: TestHostOptions) -> TestHostOptions {
         let within = ["ip", "netns", "exec", &self.name].map(str::to_owned).to_vec();
         TestHostOptions { address: Some(self.address.clone()), command_prefix: within, ..options }
@@ -47,15 +47,15 @@ impl NetworkLink {
         self.name.replacen("agt", "agto", 1)
     }
 
-    /// No word comes through any more, neither that it is cut nor anything else.
+    /// Drops all packets silently: neither side gets an error.
     #[track_caller]
     pub fn cut(&self) {
-        ip(&["link", "set", &self.outer_interface(), "down"]).expect("it is ours");
+        ip(&["link", "set", &self.outer_interface(), "down"]).expect("the interface belongs to this test");
     }
 
     #[track_caller]
     pub fn restore(&self) {
-        ip(&["link", "set", &self.outer_interface(), "up"]).expect("it is ours");
+        ip(&["link", "set", &self.outer_interface(), "up"]).expect("the interface belongs to this test");
     }
 }
 

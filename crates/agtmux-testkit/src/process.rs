@@ -1,4 +1,4 @@
-//! What the kernel says about processes.
+//! Reads process information from /proc.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
-/// Every process that can be seen now.
+/// The pids of all visible processes.
 pub fn all() -> Vec<u32> {
     let entries = fs::read_dir("/proc").expect("/proc is readable");
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Whether it lives. A zombie does not.
+/// Whether the process is alive. A zombie is not.
 pub fn is_alive(pid: u32) -> bool {
     ProcStat::read(pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
 }
@@ -22,7 +22,7 @@ pub fn is_stopped(pid: u32) -> bool {
     ProcStat::read(pid).is_some_and(|stat| stat.state == 'T')
 }
 
-/// What its open descriptors lead to, sorted. Empty when it is gone.
+/// The targets of the open file descriptors, sorted. Empty if the process has ended.
 pub fn open_fds(pid: u32) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
     let mut targets: Vec<PathBuf> = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok()).collect();
@@ -34,13 +34,13 @@ pub fn parent(pid: u32) -> Option<u32> {
     ProcStat::read(pid).map(|stat| stat.parent)
 }
 
-/// Its living children.
+/// The living children of a process.
 pub fn children(pid: u32) -> Vec<u32> {
     let child_of = |candidate: &u32| ProcStat::read(*candidate).is_some_and(|s| s.parent == pid && s.state != 'Z');
     all().into_iter().filter(child_of).collect()
 }
 
-/// Everything alive below it.
+/// The living descendants of a process.
 pub fn descendants(pid: u32) -> Vec<u32> {
     let mut by_parent: HashMap<u32, Vec<u32>> = HashMap::new();
     for candidate in all() {
@@ -58,53 +58,52 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
-/// CPU time used so far, by itself.
+/// The CPU time used by the process itself.
 pub fn cpu_time(pid: u32) -> Option<Duration> {
     ProcStat::read(pid).map(|stat| ticks(stat.own_ticks))
 }
 
-/// CPU time used so far by itself and by those of its children that have ended and been waited for.
+/// The CPU time used by the process and by its reaped children.
 pub fn cpu_time_with_children(pid: u32) -> Option<Duration> {
     ProcStat::read(pid).map(|stat| ticks(stat.own_ticks + stat.children_ticks))
 }
 
-/// Memory it holds now, in bytes.
+/// The resident memory in bytes.
 pub fn resident_memory(pid: u32) -> Option<u64> {
     let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size() as u64)
 }
 
-/// How many processes and threads the machine has started since it booted. Everyone's: compare two readings on a quiet
-/// machine.
+/// The number of processes and threads started since boot, by all users. Compare two readings on a quiet machine.
 pub fn started_since_boot() -> u64 {
     let stat = fs::read_to_string("/proc/stat").expect("/proc/stat is readable");
-    let line = stat.lines().find_map(|line| line.strip_prefix("processes ")).expect("it counts processes");
+    let line = stat.lines().find_map(|line| line.strip_prefix("processes ")).expect("/proc/stat counts processes");
     line.trim().parse().expect("a number")
 }
 
-/// Its command line, for people.
+/// The pid and command line, for messages.
 pub fn describe(pid: u32) -> String {
     let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<_> = argv.split(|b| *b == 0).filter(|w| !w.is_empty()).map(String::from_utf8_lossy).collect();
     format!("{pid} ({})", words.join(" "))
 }
 
-/// Its arguments as bytes.
+/// The arguments of a process as bytes.
 pub fn argv(pid: u32) -> Vec<Vec<u8>> {
     let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let text = argv.strip_suffix(b"\0").unwrap_or(&argv);
     text.split(|b| *b == 0).map(<[u8]>::to_vec).collect()
 }
 
-/// Whether its environment, as it was started with, holds this variable with this value.
+/// Whether the process was started with this environment variable and value.
 pub fn has_variable(pid: u32, name: &str, value: &str) -> bool {
     let wanted = format!("{name}={value}");
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|b| *b == 0).any(|variable| variable == wanted.as_bytes())
 }
 
-/// Sends a signal. False when there is no such process.
+/// Sends a signal. Returns false if there is no such process.
 pub fn signal(pid: u32, signal: Signal) -> bool {
     to_pid(pid).is_some_and(|pid| rustix::process::kill_process(pid, signal).is_ok())
 }
@@ -117,7 +116,7 @@ fn ticks(count: u64) -> Duration {
     Duration::from_millis(count * 1000 / rustix::param::clock_ticks_per_second())
 }
 
-/// What a process holds. Two of them show whether it leaks.
+/// The resources of a process. Comparing two footprints shows a leak.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footprint {
     pub fds: Vec<PathBuf>,
@@ -126,13 +125,13 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// None when it is gone.
+    /// None if the process has ended.
     pub fn of(pid: u32) -> Option<Self> {
         let resident_memory = resident_memory(pid)?;
         Some(Self { fds: open_fds(pid), children: children(pid), resident_memory })
     }
 
-    /// Fails the test if there are more descriptors or children now.
+    /// Fails the test if `later` has more descriptors or children.
     #[track_caller]
     pub fn assert_no_leak(&self, later: &Self) {
         let children: Vec<String> = later.children.iter().map(|pid| describe(*pid)).collect();
@@ -152,7 +151,7 @@ struct ProcStat {
 impl ProcStat {
     fn read(pid: u32) -> Option<Self> {
         let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // The name in parentheses may hold anything, also parentheses and blanks.
+        // The name in parentheses may contain any characters, including parentheses and spaces.
         let after_name = bytes.iter().rposition(|b| *b == b')')? + 1;
         let text = String::from_utf8_lossy(&bytes[after_name..]);
         let fields: Vec<&str> = text.split_whitespace().collect();
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn opened_files_are_counted() {
+    fn open_files_are_listed() {
         let file = tempfile::NamedTempFile::new().expect("temporary");
         let other = File::open(file.path()).expect("opens");
         assert_eq!(open_fds(id()).iter().filter(|path| *path == file.path()).count(), 2);
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn children_come_and_go() {
+    fn children_and_descendants_are_listed() {
         let before = started_since_boot();
         let child = ChildGuard::start(Command::new("sh").args(["-c", "sleep 1000 & wait"]));
         wait_until("the grandchild", SOON, || children(child.id()).len() == 1);
@@ -207,14 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_process_is_seen() {
+    fn a_stopped_process_is_recognized() {
         let child = ChildGuard::start(Command::new("sleep").arg("1000"));
         assert!(signal(child.id(), Signal::STOP));
         wait_until("the stop", SOON, || is_stopped(child.id()));
     }
 
     #[test]
-    fn leaks_are_named() {
+    fn a_leak_fails_the_test_and_is_named() {
         let small = Footprint { fds: vec!["/a".into()], children: vec![], resident_memory: 1 };
         let grown = Footprint { fds: vec!["/a".into(), "/leaked".into()], ..small.clone() };
         grown.assert_no_leak(&small);
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_core_is_felt() {
+    fn cpu_time_grows_on_a_busy_core() {
         let before = cpu_time_with_children(id()).expect("alive");
         let busy = BusyCores::start(1);
         wait_until("50 ms of work", SOON, || {

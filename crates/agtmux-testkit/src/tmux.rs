@@ -1,4 +1,4 @@
-//! A private tmux server.
+//! Private tmux servers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,10 +13,10 @@ use crate::environment::TestEnvironment;
 use crate::process;
 use crate::wait::{wait_for, wait_until};
 
-/// More than any server needs that is not stopped or broken.
+/// The time limit for one tmux command. Only a stopped or broken server exceeds it.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A server of one world, with no configuration but its own. It starts with its first session.
+/// A tmux server of one world, without the user's configuration. It starts with its first session.
 #[derive(Debug, Clone)]
 pub struct TestTmuxServer {
     environment: Arc<TestEnvironment>,
@@ -24,7 +24,7 @@ pub struct TestTmuxServer {
     socket: PathBuf,
 }
 
-/// One row of `list-panes -a`. A pane of a linked window has several.
+/// One row of `list-panes -a`. A pane of a linked window has several rows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TestPane {
     pub pane_id: String,
@@ -72,19 +72,19 @@ impl TestTmuxServer {
         &self.socket
     }
 
-    /// tmux, pointed at this server.
+    /// A tmux command for this server.
     pub fn command(&self) -> Command {
         let mut command = self.environment.command("tmux");
         command.arg("-S").arg(&self.socket).args(["-f", "/dev/null"]);
         command
     }
 
-    /// Another program, in the environment of this server's world.
+    /// A command for another program, in the environment of this world.
     pub(crate) fn command_for(&self, program: &str) -> Command {
         self.environment.command(program)
     }
 
-    /// What tmux answers. Fails the test if it fails.
+    /// Runs a tmux command and returns its output. Fails the test if the command fails.
     #[track_caller]
     pub fn run(&self, args: &[&str]) -> String {
         match self.try_run(args) {
@@ -97,7 +97,7 @@ impl TestTmuxServer {
         self.try_run_bytes(args).map(|answer| String::from_utf8_lossy(&answer).trim_end_matches('\n').to_owned())
     }
 
-    /// The answer to the last byte.
+    /// Runs a tmux command and returns its exact output.
     pub fn try_run_bytes(&self, args: &[&str]) -> Result<Vec<u8>, String> {
         let output = output_within(self.command().args(args), ANSWER_TIMEOUT).ok_or("no answer")?;
         if output.status.success() {
@@ -112,25 +112,25 @@ impl TestTmuxServer {
 
     #[track_caller]
     pub fn pid(&self) -> u32 {
-        self.run(&["display-message", "-p", "#{pid}"]).parse().expect("tmux says its pid")
+        self.run(&["display-message", "-p", "#{pid}"]).parse().expect("tmux prints its pid")
     }
 
-    /// Hangs the server, as a debugger or a full disk would. Gives its pid for [`TmuxServer::cont`].
+    /// Stops the server with SIGSTOP, so that it hangs. Returns its pid for [`TestTmuxServer::cont`].
     #[track_caller]
     pub fn stop(&self) -> u32 {
         let pid = self.pid();
-        assert!(process::signal(pid, Signal::STOP), "server {} is gone", self.name);
+        assert!(process::signal(pid, Signal::STOP), "server {} has ended", self.name);
         wait_until("the server to stop", ANSWER_TIMEOUT, || process::is_stopped(pid));
         pid
     }
 
     #[track_caller]
     pub fn cont(&self, pid: u32) {
-        assert!(process::signal(pid, Signal::CONT), "server {} is gone", self.name);
-        wait_until("the server to go on", ANSWER_TIMEOUT, || !process::is_stopped(pid));
+        assert!(process::signal(pid, Signal::CONT), "server {} has ended", self.name);
+        wait_until("the server to continue", ANSWER_TIMEOUT, || !process::is_stopped(pid));
     }
 
-    /// Returns when it is gone.
+    /// Kills the server and waits for its end.
     #[track_caller]
     pub fn kill_server(&self) {
         let pid = self.pid();
@@ -138,7 +138,8 @@ impl TestTmuxServer {
         wait_until("the server's end", ANSWER_TIMEOUT, || !process::is_alive(pid));
     }
 
-    /// A detached session of 80 by 24 with this command, or a shell if it is empty. Gives its pane's id.
+    /// Starts a detached session of 80 by 24 with this command, or a shell if the command is empty. Returns the pane
+    /// id.
     #[track_caller]
     pub fn new_session(&self, name: &str, command: &str) -> String {
         let mut args = vec!["new-session", "-d", "-P", "-F", "#{pane_id}", "-x", "80", "-y", "24", "-s", name];
@@ -146,18 +147,18 @@ impl TestTmuxServer {
         self.run(&args)
     }
 
-    /// All panes, in tmux's order.
+    /// All panes, in the order of tmux.
     #[track_caller]
     pub fn panes(&self) -> Vec<TestPane> {
         self.rows(&["list-panes", "-a"], &PANE_FIELDS).into_iter().map(TestPane::from_row).collect()
     }
 
-    /// The values of these formats, one row for each thing that a list command lists. Whatever they hold, no value can
-    /// pass for another: each is preceded by its length.
+    /// The values of these formats, one row per listed item. Each value is preceded by its length, so values cannot be
+    /// confused whatever they contain.
     #[track_caller]
     pub fn rows(&self, list: &[&str], formats: &[&str]) -> Vec<Vec<Vec<u8>>> {
         let framed: String = formats.iter().map(|name| format!("#{{n:{name}}}:#{{{name}}}")).collect();
-        // A program that becomes another one between a length and its value makes the row unreadable.
+        // If a program execs another one between the length and the value, the row is unreadable.
         wait_for("rows that can be read", ANSWER_TIMEOUT, || {
             let answer = match self.try_run_bytes(&[list, &["-F", &framed]].concat()) {
                 Ok(answer) => answer,
@@ -167,7 +168,7 @@ impl TestTmuxServer {
         })
     }
 
-    /// Attaches a real client with a terminal of its own to a session.
+    /// Attaches a real client with its own terminal to a session.
     #[track_caller]
     pub fn attach(&self, session: &str) -> AttachedClient {
         let client = AttachedClient::start(self, session);

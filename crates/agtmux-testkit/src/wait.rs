@@ -1,4 +1,4 @@
-//! Waiting for something by its name.
+//! Waits for a named condition.
 
 use std::fmt::Debug;
 use std::thread;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const MAX_PAUSE: Duration = Duration::from_millis(25);
 
-/// What a look at the world can say: done, or not yet and what was seen instead.
+/// The result of one poll: the value, or a description of the current state.
 pub trait WaitResult<T> {
     fn into_result(self) -> Result<T, String>;
 }
@@ -24,14 +24,14 @@ impl<T, S: Debug> WaitResult<T> for Result<T, S> {
     }
 }
 
-/// Looks again and again until there is something, and fails the test with the name of what it waited for and what
-/// it saw last. A look returns an `Option`, or a `Result` whose error is what was seen instead.
+/// Polls until `look` returns a value. After the deadline, fails the test with `what` and the last state. `look`
+/// returns an `Option`, or a `Result` whose error describes the current state.
 #[track_caller]
 pub fn wait_for<T, O: WaitResult<T>>(what: &str, deadline: Duration, mut look: impl FnMut() -> O) -> T {
     let start = Instant::now();
     let mut pause = FIRST_PAUSE;
     loop {
-        // Read before the look: the last look must begin after the deadline, or a slow machine gets only one.
+        // Read before polling: the last poll must begin after the deadline, or a slow machine gets only one.
         let late = start.elapsed() >= deadline;
         let seen = match look().into_result() {
             Ok(value) => return value,
@@ -43,7 +43,7 @@ pub fn wait_for<T, O: WaitResult<T>>(what: &str, deadline: Duration, mut look: i
     }
 }
 
-/// The same for a plain condition.
+/// Polls until the condition holds.
 #[track_caller]
 pub fn wait_until(what: &str, deadline: Duration, mut holds: impl FnMut() -> bool) {
     wait_for(what, deadline, || holds().then_some(()));
@@ -55,9 +55,9 @@ mod tests {
     use std::panic::catch_unwind;
 
     #[test]
-    fn it_returns_what_it_waited_for() {
+    fn wait_for_returns_the_value() {
         let mut looks = 0;
-        let found = wait_for("the third look", Duration::from_secs(5), || {
+        let found = wait_for("the third poll", Duration::from_secs(5), || {
             looks += 1;
             (looks == 3).then_some(looks)
         });
@@ -65,17 +65,17 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_it_missed() {
-        let error = catch_unwind(|| wait_for::<(), _>("godot", Duration::from_millis(5), || Err("only vladimir")))
-            .expect_err("he does not come");
+    fn wait_for_reports_the_last_state() {
+        let error = catch_unwind(|| wait_for::<(), _>("the message", Duration::from_millis(5), || Err("nothing yet")))
+            .expect_err("the wait fails");
         let message = error.downcast_ref::<String>().expect("a message");
-        assert_eq!(message, "waited 5ms for godot; last seen: \"only vladimir\"");
+        assert_eq!(message, "waited 5ms for the message; last seen: \"nothing yet\"");
     }
 
     #[test]
-    fn the_last_look_is_after_the_deadline() {
+    fn the_last_poll_begins_after_the_deadline() {
         let start = Instant::now();
-        wait_until("a slow look", Duration::from_millis(1), || {
+        wait_until("a slow poll", Duration::from_millis(1), || {
             let late_enough = start.elapsed() > Duration::from_millis(5);
             thread::sleep(Duration::from_millis(10));
             late_enough

@@ -1,4 +1,4 @@
-//! A place of its own for one test.
+//! An isolated environment for one test.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,16 +17,17 @@ use crate::environment::{TestEnvironment, WORLD_VARIABLE};
 use crate::process;
 use crate::tmux::TestTmuxServer;
 
-/// How long a daemon, a server and their children get to end when they are told to.
+/// The time limit for a daemon, a tmux server and their children to end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How `agtmux replay` ends when it finds a difference.
+/// The exit code of `agtmux replay` if it finds a difference.
 const REPLAY_DIFFERS: i32 = 1;
 
 /// Files, environment, tmux servers and a daemon that no other test and no user shares.
 ///
-/// When it is dropped, the daemon is told to end, the tmux servers are killed, and any process of this world that is
-/// still there fails the test. So does a database whose log no longer gives the states that it holds. Declare it first: what is declared later is dropped earlier.
+/// Dropping it stops the daemon and kills the tmux servers. The test fails if a process of this world is left, or if a
+/// replay of the engine log gives other states than the database. Declare it first: variables declared later are
+/// dropped earlier.
 #[derive(Debug)]
 pub struct TestWorld {
     environment: Arc<TestEnvironment>,
@@ -38,7 +39,7 @@ pub struct TestWorld {
 impl TestWorld {
     #[expect(clippy::new_without_default, reason = "making one touches the disk")]
     pub fn new() -> Self {
-        // A socket's path has about a hundred bytes, and the usual temporary directory may use them up.
+        // A socket path has at most about 100 bytes, and the default temporary directory may be too long.
         let dir = tempfile::Builder::new().prefix("agt-").tempdir_in("/tmp").expect("/tmp is writable");
         Self {
             environment: Arc::new(TestEnvironment::create_in(dir.path())),
@@ -48,29 +49,29 @@ impl TestWorld {
         }
     }
 
-    /// With the binary under test: `World::with_agtmux(env!("CARGO_BIN_EXE_agtmux"))`.
+    /// A world with the binary under test: `TestWorld::with_agtmux(env!("CARGO_BIN_EXE_agtmux"))`.
     pub fn with_agtmux(binary: impl Into<PathBuf>) -> Self {
         let mut world = Self::new();
         world.agtmux = Some(binary.into());
         world
     }
 
-    /// Shortens the time that processes get to end before they count as left behind.
+    /// Sets the time after which processes that still run count as leaked.
     pub fn set_shutdown_timeout(&mut self, farewell: Duration) {
         self.shutdown_timeout = farewell;
     }
 
-    /// A command in this world's environment, and in no other.
+    /// A command that runs in this world's environment only.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         self.environment.command(program)
     }
 
     #[track_caller]
     pub fn agtmux(&self) -> Command {
-        self.command(self.agtmux.as_ref().expect("World::with_agtmux says which binary"))
+        self.command(self.agtmux.as_ref().expect("the world was created with `with_agtmux`"))
     }
 
-    /// A tmux server under this name. It starts with its first session.
+    /// A tmux server with this name. It starts with its first session.
     pub fn tmux(&self, name: &str) -> TestTmuxServer {
         TestTmuxServer::new(Arc::clone(&self.environment), name)
     }
@@ -100,7 +101,7 @@ impl TestWorld {
         self.dir().join("run/agtmuxd.sock")
     }
 
-    /// Comes first on the PATH here.
+    /// The first directory on the PATH of this world.
     pub fn bin(&self) -> PathBuf {
         self.dir().join("bin")
     }
@@ -109,45 +110,44 @@ impl TestWorld {
     #[track_caller]
     pub fn install_script(&self, name: &str, script: &str) {
         let (source, file) = (self.dir().join("tmp").join(name), self.bin().join(name));
-        fs::write(&source, script).expect("written");
-        fs::set_permissions(&source, fs::Permissions::from_mode(0o755)).expect("set");
-        // By another process, for the reason that is told below at the copy of a shell.
+        fs::write(&source, script).expect("the file is written");
+        fs::set_permissions(&source, fs::Permissions::from_mode(0o755)).expect("the mode is set");
+        // Copied by another process, for the reason given in `shell_copy`.
         let copied = self.command("cp").arg(&source).arg(&file).status();
         assert!(copied.is_ok_and(|status| status.success()), "a script can be copied");
     }
 
-    /// What every process here has in its environment.
+    /// The environment variables of every process of this world.
     pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
         let text = |value: &std::ffi::OsString| value.to_string_lossy().into_owned();
         self.environment.variables().iter().map(|(name, value)| (*name, text(value))).collect()
     }
 
-    /// Where `tmux -L name` has its sockets here.
+    /// The directory of the sockets of `tmux -L name`.
     pub fn tmux_sockets(&self) -> PathBuf {
         self.environment.sockets()
     }
 
-    /// A shell command that looks like the program of this name in the process table and reads its input until it
-    /// ends.
+    /// A shell command that appears under this name in the process table and reads its input until the end.
     pub fn fake_agent_command(&self, name: &str) -> String {
         format!("exec {} -c 'while read -r line; do :; done'", self.shell_copy(name).display())
     }
 
-    /// A shell under another name.
+    /// A copy of the shell with another name.
     pub fn shell_copy(&self, name: &str) -> PathBuf {
         let program = self.home().join(name);
-        // One that runs already cannot be written to.
+        // An executable that runs cannot be overwritten.
         if program.exists() {
             return program;
         }
-        // Not fs::copy: a process that another thread starts meanwhile would hold the file open for writing, and a
-        // file that is open for writing cannot be executed.
+        // Not fs::copy: a process that another thread starts meanwhile would inherit the open file, and a file that is
+        // open for writing cannot be executed.
         let copied = self.command("cp").arg("/bin/sh").arg(&program).status();
         assert!(copied.is_ok_and(|status| status.success()), "a shell can be copied");
         program
     }
 
-    /// Every living process of this world.
+    /// All living processes of this world.
     pub fn processes(&self) -> Vec<u32> {
         let ours = |pid: &u32| process::has_variable(*pid, WORLD_VARIABLE, self.id()) && process::is_alive(*pid);
         process::all().into_iter().filter(ours).collect()
@@ -155,10 +155,10 @@ impl TestWorld {
 
     /// The daemons of this world.
     pub fn daemons(&self) -> Vec<u32> {
-        let alike: Vec<u32> = self.processes().into_iter().filter(|pid| is_daemon(&process::argv(*pid))).collect();
-        // A child that has not yet become another program still looks like its parent.
-        let begun_by_another = |pid: &u32| process::parent(*pid).is_some_and(|parent| alike.contains(&parent));
-        alike.iter().copied().filter(|pid| !begun_by_another(pid)).collect()
+        let candidates: Vec<u32> = self.processes().into_iter().filter(|pid| is_daemon(&process::argv(*pid))).collect();
+        // Between fork and exec a child still looks like its parent.
+        let has_daemon_parent = |pid: &u32| process::parent(*pid).is_some_and(|parent| candidates.contains(&parent));
+        candidates.iter().copied().filter(|pid| !has_daemon_parent(pid)).collect()
     }
 
     fn stop_daemons(&self) {
@@ -177,8 +177,8 @@ impl TestWorld {
         }
     }
 
-    /// Whatever a test did, its log must give the states that were shown. A database that the test damaged cannot be
-    /// replayed, and says so with another code.
+    /// Fails the test if a replay of the log gives other states than the database. A damaged database cannot be
+    /// replayed and gives another exit code.
     fn assert_replay_matches(&self) {
         let (Some(agtmux), database) = (&self.agtmux, self.state_dir().join("state.db")) else { return };
         if !database.exists() {
@@ -188,15 +188,15 @@ impl TestWorld {
         let done = output_within(replay.arg("replay").arg("--db").arg(&database), self.shutdown_timeout);
         let differs = done.filter(|output| output.status.code() == Some(REPLAY_DIFFERS));
         if let Some(output) = differs {
-            panic!("the log gives other states than were shown: {}", String::from_utf8_lossy(&output.stderr));
+            panic!("the replay gives other states than the database: {}", String::from_utf8_lossy(&output.stderr));
         }
     }
 
-    /// Never hits a stranger that got the number of a process of ours.
+    /// Sends a signal, but never to an unrelated process that reuses the pid.
     fn signal(&self, pid: u32, signal: Signal) {
         let Some(Ok(handle)) = process::to_pid(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty())) else { return };
         if process::has_variable(pid, WORLD_VARIABLE, self.id()) {
-            // Fails only when it has ended by now, which is what we want.
+            // Fails only if the process has already ended.
             let _ = pidfd_send_signal(&handle, signal);
         }
     }
@@ -231,7 +231,8 @@ fn is_daemon(argv: &[Vec<u8>]) -> bool {
     }
 }
 
-/// What is still there when it is gone, or when the time is up. Unlike a wait it does not fail: it runs in a drop.
+/// Polls until the list is empty or the time is up, and returns the last list. It does not panic, because it runs in
+/// a drop.
 fn wait_until_empty(deadline: Duration, mut look: impl FnMut() -> Vec<u32>) -> Vec<u32> {
     let start = Instant::now();
     loop {

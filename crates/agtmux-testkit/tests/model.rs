@@ -1,4 +1,4 @@
-//! The mock model does what a prompt says, in each protocol.
+//! The mock model follows the prompt in each protocol.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -16,9 +16,9 @@ fn post(model: &MockModel, path: &str, body: &Value) -> String {
     let body = body.to_string();
     let head =
         format!("POST {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {}", body.len());
-    write!(stream, "{head}\r\n\r\n{body}").expect("it reads");
+    write!(stream, "{head}\r\n\r\n{body}").expect("the model reads the request");
     let mut answer = Vec::new();
-    // A connection that is cut ends with an error after what came before.
+    // A connection that is cut ends with an error after the data.
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -44,8 +44,8 @@ fn gemini(prompt: &str) -> Value {
     json!({"tools": tools, "contents": [{"role": "user", "parts": [{"text": prompt}]}]})
 }
 
-/// Each protocol with a prompt in it.
-fn everywhere(prompt: &str) -> [(&'static str, Value); 4] {
+/// A request with this prompt in each protocol.
+fn all_protocols(prompt: &str) -> [(&'static str, Value); 4] {
     [
         ("/v1/messages?beta=true", anthropic(prompt)),
         ("/v1/responses", responses(prompt)),
@@ -55,20 +55,20 @@ fn everywhere(prompt: &str) -> [(&'static str, Value); 4] {
 }
 
 #[test]
-fn it_says_what_it_is_told() {
+fn say_answers_with_the_text() {
     let model = MockModel::new();
-    for (path, body) in everywhere("SAY good morning") {
+    for (path, body) in all_protocols("SAY good morning") {
         let answer = post(&model, path, &body);
         assert!(answer.contains("text/event-stream") && answer.contains("good morning"), "{path}: {answer}");
-        let request = model.find_request("SAY good").expect("it was logged");
+        let request = model.find_request("SAY good").expect("the request is logged");
         assert!(request.answer_ended.is_some() && request.action == "SAY" && !request.is_side_request, "{request:?}");
     }
 }
 
 #[test]
-fn it_calls_the_shell_and_closes_after_the_result() {
+fn run_calls_the_shell_tool_and_ends_after_the_result() {
     let model = MockModel::new();
-    for (path, body) in everywhere("RUN touch wanted") {
+    for (path, body) in all_protocols("RUN touch wanted") {
         let answer = post(&model, path, &body);
         assert!(answer.contains("touch wanted"), "{path}: {answer}");
     }
@@ -85,11 +85,14 @@ fn it_calls_the_shell_and_closes_after_the_result() {
 }
 
 #[test]
-fn it_writes_down_what_an_agent_without_tools_shall_run() {
+fn an_agent_without_tools_gets_the_command_as_text() {
     let model = MockModel::new();
     let mut body = chat("RUN touch wanted");
     body["tools"] = json!([]);
-    assert!(!post(&model, "/v1/chat/completions", &body).contains("wanted"), "that is none of the conversation");
+    assert!(
+        !post(&model, "/v1/chat/completions", &body).contains("wanted"),
+        "a request without tools is not part of the conversation"
+    );
     body["model"] = json!("mock-no-tools");
     let answer = post(&model, "/v1/chat/completions", &body);
     assert!(answer.contains("```bash\\ntouch wanted") && !answer.contains("tool_calls"), "{answer}");
@@ -97,32 +100,32 @@ fn it_writes_down_what_an_agent_without_tools_shall_run() {
 }
 
 #[test]
-fn it_fails_and_breaks_off_when_told_to() {
+fn fail_and_drop_end_the_answer() {
     let model = MockModel::new();
-    for (path, body) in everywhere("FAIL 529") {
+    for (path, body) in all_protocols("FAIL 529") {
         let answer = post(&model, path, &body);
         assert!(answer.starts_with("HTTP/1.1 529") && answer.contains("mock failure 529"), "{path}: {answer}");
     }
-    for (path, body) in everywhere("DROP") {
+    for (path, body) in all_protocols("DROP") {
         let answer = post(&model, path, &body);
         assert!(answer.contains("half an ans") && !answer.ends_with("0\r\n\r\n"), "{path}: {answer}");
     }
 }
 
 #[test]
-fn side_business_is_answered_in_the_shape_that_was_asked_for() {
+fn side_requests_are_answered_in_the_requested_format() {
     let model = MockModel::new();
     let mut title = responses("SLOW 30");
     title["text"] = json!({"format": {"type": "json_schema"}});
     assert!(post(&model, "/v1/responses", &title).contains(r#"{\"title\":"#));
     assert!(model.requests().last().is_some_and(|request| request.is_side_request));
-    assert!(model.find_request("SLOW 30").is_none(), "a title is not the conversation");
+    assert!(model.find_request("SLOW 30").is_none(), "a title request is not part of the conversation");
     let counted = post(&model, "/v1/messages/count_tokens", &anthropic("SLOW 30"));
     assert!(counted.contains("input_tokens"), "{counted}");
 }
 
 #[test]
-fn a_slow_answer_is_slow_and_who_hangs_up_is_noted() {
+fn a_slow_answer_is_slow_and_a_disconnect_is_logged() {
     let model = MockModel::new();
     let begun = Instant::now();
     assert!(post(&model, "/v1/messages", &anthropic("SLOW 1")).contains(SLOW_END_TEXT));
@@ -131,14 +134,14 @@ fn a_slow_answer_is_slow_and_who_hangs_up_is_noted() {
     let body = anthropic("SLOW 60").to_string();
     let mut stream = TcpStream::connect(&address).expect("the model listens");
     write!(stream, "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len())
-        .expect("sent");
+        .expect("the request is sent");
     wait_for("the answer to begin", SOON, || model.find_request("SLOW 60")?.answer_began);
     drop(stream);
-    wait_for("the end of the reader to be noted", SOON, || model.find_request("SLOW 60")?.client_left);
+    wait_for("the disconnect to be logged", SOON, || model.find_request("SLOW 60")?.client_left);
 }
 
 #[test]
-fn it_ends_with_the_test() {
+fn the_server_ends_when_dropped() {
     let model = MockModel::new();
     let address = model.url().replace("http://", "");
     drop(model);

@@ -8,7 +8,7 @@ use agtmux_testkit::{TestWorld, process, wait_for, wait_until};
 const SOON: Duration = Duration::from_secs(10);
 
 #[test]
-fn servers_are_apart() {
+fn servers_are_independent() {
     let world = TestWorld::new();
     let (first, second) = (world.tmux("first"), world.tmux("second"));
     assert!(!first.is_running());
@@ -21,22 +21,22 @@ fn servers_are_apart() {
 }
 
 #[test]
-fn a_failing_command_says_why() {
+fn a_failing_command_returns_the_error_of_tmux() {
     let world = TestWorld::new();
     let server = world.tmux("default");
     server.new_session("work", "cat");
-    let error = server.try_run(&["kill-session", "-t", "=nobody"]).expect_err("no such session");
+    let error = server.try_run(&["kill-session", "-t", "=missing"]).expect_err("no such session");
     assert!(error.contains("can't find session"), "{error}");
 }
 
 #[test]
-fn rows_cannot_be_forged() {
+fn values_with_separators_are_read_correctly() {
     let world = TestWorld::new();
     let server = world.tmux("default");
     let cwd = world.home().join("a\n2:%93:@93:$9");
-    fs::create_dir(&cwd).expect("any name will do");
+    fs::create_dir(&cwd).expect("the directory is created");
     let pane = server.new_session("wörk", "cat");
-    let cwd_text = cwd.to_str().expect("plain");
+    let cwd_text = cwd.to_str().expect("UTF-8");
     server.run(&["new-window", "-t", "=wörk:", "-n", "näme: ##(touch x)", "-c", cwd_text, "cat"]);
     server.run(&["select-pane", "-t", &pane, "-T", "a title: 日本"]);
     let panes = wait_for("the working directory", SOON, || {
@@ -51,7 +51,7 @@ fn rows_cannot_be_forged() {
 }
 
 #[test]
-fn a_stopped_server_goes_on() {
+fn a_stopped_server_can_continue() {
     let world = TestWorld::new();
     let server = world.tmux("default");
     server.new_session("work", "cat");
@@ -62,7 +62,7 @@ fn a_stopped_server_goes_on() {
 }
 
 #[test]
-fn a_stopped_server_does_not_outlive_its_world() {
+fn dropping_the_world_ends_a_stopped_server() {
     let world = TestWorld::new();
     let server = world.tmux("default");
     server.new_session("work", "cat");
@@ -72,7 +72,7 @@ fn a_stopped_server_does_not_outlive_its_world() {
 }
 
 #[test]
-fn clients_attach_type_resize_and_leave() {
+fn clients_attach_type_resize_and_detach() {
     let world = TestWorld::new();
     let server = world.tmux("default");
     server.new_session("work", "cat");

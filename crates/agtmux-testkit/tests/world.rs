@@ -1,4 +1,4 @@
-//! A world is apart from everything else and leaves nothing behind.
+//! A world is isolated and leaves nothing behind.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,25 +13,25 @@ fn message(error: Box<dyn std::any::Any + Send>) -> String {
 }
 
 #[test]
-fn the_environment_is_its_own() {
+fn the_environment_is_isolated() {
     let world = TestWorld::new();
     let output = world.command("env").output().expect("env runs");
-    let text = String::from_utf8(output.stdout).expect("plain");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
-    let dir = world.dir().to_str().expect("plain");
+    let dir = world.dir().to_str().expect("UTF-8");
     for name in ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "AGTMUX_STATE_DIR", "AGTMUX_SOCKET"] {
         assert!(value(name).is_some_and(|path| path.starts_with(dir)), "{name} in {text}");
     }
     assert_eq!(value("TMUX_TMPDIR"), Some(dir));
     assert_eq!(value("AGTMUX_WORLD"), Some(world.id()));
-    let path = format!("{dir}/bin:{}", std::env::var("PATH").expect("plain"));
+    let path = format!("{dir}/bin:{}", std::env::var("PATH").expect("UTF-8"));
     assert_eq!(value("PATH"), Some(path.as_str()));
     assert_eq!((value("TMUX"), value("TMUX_PANE"), value("CARGO_MANIFEST_DIR")), (None, None, None));
     assert!(world.socket().as_os_str().len() < 80, "sockets need short paths");
 }
 
 #[test]
-fn its_directory_goes_with_it() {
+fn dropping_a_world_removes_its_directory() {
     let world = TestWorld::new();
     let dir = world.dir().to_owned();
     fs::write(world.home().join("file"), "x").expect("writable");
@@ -40,7 +40,7 @@ fn its_directory_goes_with_it() {
 }
 
 #[test]
-fn what_is_left_behind_is_named_and_killed() {
+fn leaked_processes_are_named_and_killed() {
     let mut world = TestWorld::new();
     world.set_shutdown_timeout(Duration::from_millis(50));
     let bystander = ChildGuard::start(std::process::Command::new("sleep").arg("1000"));
@@ -52,7 +52,7 @@ fn what_is_left_behind_is_named_and_killed() {
 }
 
 #[test]
-fn a_failing_test_is_not_hidden_by_its_leak() {
+fn a_leak_does_not_hide_the_failure_of_the_test() {
     let mut leaked = None;
     let error = catch_unwind(AssertUnwindSafe(|| {
         let mut world = TestWorld::new();
@@ -67,7 +67,7 @@ fn a_failing_test_is_not_hidden_by_its_leak() {
 }
 
 #[test]
-fn a_daemon_is_told_to_end() {
+fn dropping_a_world_terminates_its_daemon() {
     let world = TestWorld::new();
     let done = std::env::temp_dir().join(format!("{}-done", world.id()));
     let script = world.shell_copy("agtmuxd");
@@ -83,40 +83,40 @@ fn a_daemon_is_told_to_end() {
     process::signal(daemon.id(), rustix::process::Signal::STOP);
     drop(world);
     assert!(daemon.wait().is_ok_and(|status| status.success()));
-    assert_eq!(fs::read_to_string(&done).expect("said goodbye"), "bye\n");
-    fs::remove_file(&done).expect("ours");
+    assert_eq!(fs::read_to_string(&done).expect("the daemon handled SIGTERM"), "bye\n");
+    fs::remove_file(&done).expect("the file is removable");
 }
 
-/// A world whose binary answers to `replay --db FILE` with this code.
-fn world_with_replay(place: &TestWorld, ends_with: i32) -> TestWorld {
+/// A world whose binary exits with this code for `replay --db FILE`.
+fn world_with_replay(outer: &TestWorld, exit_code: i32) -> TestWorld {
     let script =
-        format!("#!/bin/sh\n[ \"$1 $2\" = 'replay --db' ] && echo 'input 7 differs' >&2 && exit {ends_with}\n");
-    fs::write(place.home().join("draft"), script).expect("writable");
-    // A file that another thread's new process still holds open for writing cannot be executed: cp makes a new one.
-    let made = place.command("sh").args(["-c", "cp home/draft home/agtmux && chmod 755 home/agtmux"]).status();
+        format!("#!/bin/sh\n[ \"$1 $2\" = 'replay --db' ] && echo 'input 7 differs' >&2 && exit {exit_code}\n");
+    fs::write(outer.home().join("draft"), script).expect("writable");
+    // A file that a process of another thread still holds open for writing cannot be executed: cp creates a new file.
+    let made = outer.command("sh").args(["-c", "cp home/draft home/agtmux && chmod 755 home/agtmux"]).status();
     assert!(made.is_ok_and(|status| status.success()));
-    let world = TestWorld::with_agtmux(place.home().join("agtmux"));
+    let world = TestWorld::with_agtmux(outer.home().join("agtmux"));
     fs::write(world.state_dir().join("state.db"), "x").expect("writable");
     world
 }
 
 #[test]
-fn a_log_that_gives_other_states_fails_the_test() {
-    let place = TestWorld::new();
-    let world = world_with_replay(&place, 1);
+fn a_replay_difference_fails_the_test() {
+    let outer = TestWorld::new();
+    let world = world_with_replay(&outer, 1);
     let error = catch_unwind(AssertUnwindSafe(|| drop(world))).expect_err("a difference fails the test");
     assert!(message(error).contains("input 7 differs"));
-    drop(world_with_replay(&place, 0));
-    drop(world_with_replay(&place, 2));
+    drop(world_with_replay(&outer, 0));
+    drop(world_with_replay(&outer, 2));
 }
 
 #[test]
-fn stand_ins_carry_their_name() {
+fn fake_agents_have_the_name_of_the_agent() {
     let world = TestWorld::new();
     let server = world.tmux("default");
     server.new_session("work", &world.fake_agent_command("claude"));
     let pid = server.panes()[0].pid;
-    wait_for("the stand-in", SOON, || {
+    wait_for("the fake agent", SOON, || {
         let exe = fs::read_link(format!("/proc/{pid}/exe"));
         if exe.as_ref().is_ok_and(|exe| *exe == world.home().join("claude")) { Ok(()) } else { Err(exe) }
     });

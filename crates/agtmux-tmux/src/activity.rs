@@ -1,4 +1,4 @@
-//! All panes, with what tells that one of them wrote or runs something else: for hosts where nothing else tells.
+//! Lists all panes with activity data, for hosts whose terminals cannot be watched.
 
 use std::collections::HashMap;
 
@@ -7,15 +7,15 @@ use crate::input::SERVER_TIME;
 use crate::listing::{self, PANE, PANE_FIELDS, SERVER, SERVER_FIELDS, ServerListing, WINDOW, WINDOW_FIELDS};
 use crate::server::TmuxError;
 
-/// What changes when a pane does something. Its window's activity moves with every write of any of its panes, also where
-/// neither the cursor nor the history do, but only in whole seconds.
+/// Values that change when a pane is active. The window activity changes with every write of any pane, even if the
+/// cursor and the history stay, but only in whole seconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneActivity {
-    /// Seconds, by the clock of the server.
+    /// Seconds by the server's clock.
     pub window_activity: i64,
     pub cursor: (u32, u32),
     pub history_bytes: u64,
-    /// Whoever has its terminal, and where that is.
+    /// The foreground program and its directory.
     pub command: Vec<u8>,
     pub cwd: Vec<u8>,
 }
@@ -24,7 +24,7 @@ pub struct PaneActivity {
 pub struct ActivityListing {
     pub listing: ServerListing,
     pub activity: HashMap<u32, PaneActivity>,
-    /// The time at the server, in seconds.
+    /// The server's time in seconds.
     pub clock: Option<i64>,
 }
 
@@ -53,9 +53,9 @@ pub(crate) fn list_all(framing: &Framing) -> Vec<TmuxCommand> {
 
 pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<ActivityListing, TmuxError> {
     let listing = listing::parse_all(framing, answer)?;
-    let pulses = framing.records(ACTIVITY, answer).iter().filter_map(|fields| parse_activity(fields)).collect();
+    let activity = framing.records(ACTIVITY, answer).iter().filter_map(|fields| parse_activity(fields)).collect();
     let clock = framing.records(CLOCK, answer).first().and_then(|fields| signed(fields.first()?));
-    Ok(ActivityListing { listing, activity: pulses, clock })
+    Ok(ActivityListing { listing, activity, clock })
 }
 
 impl ActivityListing {
@@ -66,14 +66,14 @@ impl ActivityListing {
 
 fn parse_activity(fields: &[&[u8]]) -> Option<(u32, PaneActivity)> {
     let &[pane, activity, x, y, history, command, cwd] = fields else { return None };
-    let pulse = PaneActivity {
+    let activity = PaneActivity {
         window_activity: signed(activity)?,
         cursor: (listing::parse_number(x)?, listing::parse_number(y)?),
         history_bytes: signed(history).and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
         command: listing::truncate_text(command),
         cwd: listing::truncate_text(cwd),
     };
-    Some((listing::parse_id(b'%', pane)?, pulse))
+    Some((listing::parse_id(b'%', pane)?, activity))
 }
 
 fn signed(field: &[u8]) -> Option<i64> {
@@ -86,23 +86,23 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_pulse_is_read_beside_its_pane() {
+    fn activity_is_parsed_next_to_its_pane() {
         let framing = Framing::fresh();
         let window = framing.record(WINDOW, &["$0", "@0", "0", "work", "edit", "1", "1"]);
         let pane = framing.record(PANE, &["%3", "0", "42", "0", "", "", "/dev/pts/3", "a title"]);
-        let beat = framing.record(ACTIVITY, &["%3", "100", "7", "2", "605", "node", "/a\n%9 b"]);
+        let activity_record = framing.record(ACTIVITY, &["%3", "100", "7", "2", "605", "node", "/a\n%9 b"]);
         let last = framing.record(CLOCK, &["101"]) + &framing.record(SERVER, &["9", "50", "3.3a"]);
-        let answer = format!("{window}{pane}{beat}\n{last}\n");
-        let seen = parse_all(&framing, answer.as_bytes()).expect("whole");
-        assert_eq!((seen.listing.rows.len(), seen.clock), (1, Some(101)));
-        let pulse = &seen.activity[&3];
-        assert_eq!((pulse.window_activity, pulse.cursor, pulse.history_bytes), (100, (7, 2), 605));
-        assert_eq!((pulse.command.as_slice(), pulse.cwd.as_slice()), (&b"node"[..], &b"/a\n%9 b"[..]));
+        let answer = format!("{window}{pane}{activity_record}\n{last}\n");
+        let parsed = parse_all(&framing, answer.as_bytes()).expect("a complete answer");
+        assert_eq!((parsed.listing.rows.len(), parsed.clock), (1, Some(101)));
+        let activity = &parsed.activity[&3];
+        assert_eq!((activity.window_activity, activity.cursor, activity.history_bytes), (100, (7, 2), 605));
+        assert_eq!((activity.command.as_slice(), activity.cwd.as_slice()), (&b"node"[..], &b"/a\n%9 b"[..]));
     }
 
     proptest! {
         #[test]
-        fn no_answer_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn parse_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = parse_all(&Framing::fixed("a"), &bytes);
         }
     }

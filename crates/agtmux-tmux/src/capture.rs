@@ -1,15 +1,15 @@
-//! What panes show, several in one call.
+//! Captures of several panes in one tmux call.
 
 use crate::command::{Framing, TmuxCommand};
 
-/// What one pane shows. Text is bytes with escapes: nobody vouches for it.
+/// The content of one pane. Texts are bytes: the encoding is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
-    /// The server that answered: panes of another one may have the same numbers.
+    /// The server that answered. Panes of another server can have the same ids.
     pub server_pid: u32,
     pub pane: u32,
     pub pane_pid: u32,
-    /// Its program draws the whole screen and keeps no history.
+    /// The alternate screen is active: the program draws the whole screen and keeps no history.
     pub full_screen: bool,
     pub title: Vec<u8>,
     pub screen: Vec<u8>,
@@ -20,16 +20,17 @@ const FIELDS: [&str; 5] = ["#{pid}", "#{pane_id}", "#{pane_pid}", "#{alternate_o
 const HEAD: char = 'h';
 const END: char = 'e';
 
-/// More than any screen has, and ten thousand lines of history.
+/// More than any screen, and enough for ten thousand lines of history.
 const MAX_SCREEN_BYTES: usize = 8 << 20;
 
-/// A pane that is gone makes tmux skip the rest: those before it have been answered by then.
+/// The commands that capture these panes. tmux stops at the first pane that is gone; earlier panes have been printed by
+/// then.
 pub(crate) fn capture_commands(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     let (head, end) = (framing.record(HEAD, &FIELDS), framing.record(END, &[]));
     let one = |pane: &u32| {
         [
             TmuxCommand::display(&head, Some(*pane)),
-            // The pane itself, also while somebody scrolls through it; with colours, which tell a hint from a word.
+            // Captures the pane itself, also in copy mode. Colours distinguish hints from typed text.
             TmuxCommand::new("capture-pane").arg("-p").arg("-e").arg("-t").arg(format!("%{pane}")),
             TmuxCommand::display(&end, Some(*pane)),
         ]
@@ -37,7 +38,7 @@ pub(crate) fn capture_commands(framing: &Framing, panes: &[u32]) -> Vec<TmuxComm
     panes.iter().flat_map(one).collect()
 }
 
-/// The last lines of one pane, and of its history. Rows that were wrapped are joined.
+/// The commands that capture the last lines of one pane with its history. Wrapped rows are joined.
 pub(crate) fn history_commands(framing: &Framing, pane: u32, lines: u32, colours: bool) -> Vec<TmuxCommand> {
     let target = format!("%{pane}");
     let capture = TmuxCommand::new("capture-pane").arg("-p").arg("-J").arg("-S").arg(format!("-{lines}"));
@@ -49,7 +50,7 @@ pub(crate) fn history_commands(framing: &Framing, pane: u32, lines: u32, colours
     ]
 }
 
-/// Those that were answered whole.
+/// Parses the complete captures of an answer.
 pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Vec<Capture> {
     framing.sections(HEAD, END, answer).into_iter().filter_map(|(fields, body)| parse_section(&fields, body)).collect()
 }
@@ -79,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn screens_are_told_apart() {
+    fn captures_of_several_panes_are_separated() {
         let framing = Framing::fresh();
         let text = answer(&framing, "%1", "one", "a\nb") + &answer(&framing, "%2", "two", "");
         let captures = parse(&framing, text.as_bytes());
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_cut_off_is_not_taken() {
+    fn an_incomplete_capture_is_ignored() {
         let framing = Framing::fresh();
         let whole = answer(&framing, "%1", "one", "a");
         let text = whole.clone() + &framing.record(HEAD, &["9", "%2", "43", "0", "two"]) + "\nhalf a screen";
@@ -97,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_answer_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn parse_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = parse(&Framing::fixed("a"), &bytes);
         }
     }

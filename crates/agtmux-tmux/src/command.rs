@@ -1,9 +1,9 @@
-//! Typed tmux commands, and the framing that keeps their answers apart.
+//! Typed tmux commands, and the framing that separates their outputs.
 
 use std::ffi::{OsStr, OsString};
 
-/// One tmux command with its arguments. Arguments are passed as they are: no shell is involved, and a trailing `;`,
-/// which tmux would take for its separator, is escaped.
+/// One tmux command with its arguments. No shell is involved. A trailing `;`, which tmux would read as a separator, is
+/// escaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TmuxCommand {
     words: Vec<OsString>,
@@ -19,7 +19,7 @@ impl TmuxCommand {
         self
     }
 
-    /// Prints a format. The target is a pane id: names would be matched by prefix.
+    /// Prints a format for a pane. The target is an id, because tmux matches names by prefix.
     pub fn display(format: &str, pane: Option<u32>) -> Self {
         let command = Self::new("display-message").arg("-p");
         let command = match pane {
@@ -29,14 +29,14 @@ impl TmuxCommand {
         command.arg(format)
     }
 
-    /// As a line for tmux's own parser, for a command that is given to another one.
+    /// The command as a line for tmux's parser, for commands that take another command as an argument.
     pub(crate) fn line(&self) -> OsString {
         use std::os::unix::ffi::{OsStrExt, OsStringExt};
         let words: Vec<Vec<u8>> = self.words.iter().map(|word| quote_on_one_line(word.as_bytes())).collect();
         OsString::from_vec(words.join(&b' '))
     }
 
-    /// A word as it is: for a command that becomes a line, in which nothing is split.
+    /// Adds an argument without escaping, for a command that becomes a line.
     pub(crate) fn literal(mut self, word: impl AsRef<OsStr>) -> Self {
         self.words.push(word.as_ref().to_owned());
         self
@@ -47,16 +47,16 @@ impl TmuxCommand {
     }
 }
 
-/// How a quoted word that is ended before it and begun anew after it has a newline in it.
+/// A newline inside a quoted word: closes the quote, adds the newline and opens the quote again.
 pub(crate) const QUOTED_NEWLINE: &str = "'\"\\n\"'";
 
-/// A word for tmux's parser. It takes a backslash at the end of a line away, also between quotes, so lines are not ended there.
+/// Quotes a word for tmux's parser on one line. The parser removes a backslash before a newline, even between quotes.
 fn quote_on_one_line(word: &[u8]) -> Vec<u8> {
     let quoted = crate::tap::quoted(word);
     quoted.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(QUOTED_NEWLINE.as_bytes())
 }
 
-/// tmux splits its argument vector at words that end in `;`.
+/// tmux splits its argument vector after words that end in `;`.
 fn escape_trailing_semicolon(word: &OsStr) -> OsString {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     match word.as_bytes().strip_suffix(b";") {
@@ -73,8 +73,8 @@ pub(crate) fn chain_arguments(commands: &[TmuxCommand]) -> impl Iterator<Item = 
     })
 }
 
-/// A word made anew for each call. Rows and fields are told apart by it: a title or a path that was there before the
-/// call cannot contain it, so it can forge neither.
+/// A random marker for one call. It separates records and fields. A title or path that existed before the call cannot
+/// contain it, so it cannot forge a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Framing {
     marker: String,
@@ -87,18 +87,18 @@ impl Framing {
     }
 
     #[cfg(test)]
-    pub(crate) fn fixed(word: &str) -> Self {
-        Self { marker: word.to_owned() }
+    pub(crate) fn fixed(marker: &str) -> Self {
+        Self { marker: marker.to_owned() }
     }
 
-    /// A format that prints one record of these fields.
+    /// A format that prints one record with these fields.
     pub fn record(&self, kind: char, fields: &[&str]) -> String {
         let w = &self.marker;
         format!("{w}{kind}{}{w}.", fields.join(&format!("{w}|")))
     }
 
-    /// What stands between a record of one kind and the next of another, with the fields of the first. One without its
-    /// end is left out.
+    /// The text between each `head` record and the next `end` record, with the fields of the head. A section without
+    /// its end is skipped.
     pub(crate) fn sections<'a>(&self, head: char, end: char, answer: &'a [u8]) -> Vec<(Vec<&'a [u8]>, &'a [u8])> {
         let (start, close) = (format!("{}{head}", self.marker), format!("{}.", self.marker));
         let separator = format!("{}|", self.marker);
@@ -112,7 +112,7 @@ impl Framing {
             rest = &rest[length + close.len()..];
             let Some(length) = find(rest, end.as_bytes()) else { break };
             let body = &rest[..length];
-            // Another head in between: the one before was cut off.
+            // Another head before the end: the first section was cut off.
             if find(body, start.as_bytes()).is_none() {
                 sections.push((fields, body));
                 rest = &rest[length + end.len()..];
@@ -121,11 +121,11 @@ impl Framing {
         sections
     }
 
-    /// Each record of this kind with what stands between it and the next one.
+    /// Each record of this kind with the text up to the next one.
     pub(crate) fn groups<'a>(&self, head: char, answer: &'a [u8]) -> Vec<(Vec<&'a [u8]>, &'a [u8])> {
         let (start, close) = (format!("{}{head}", self.marker), format!("{}.", self.marker));
         let separator = format!("{}|", self.marker);
-        // What stands before the first of them belongs to none.
+        // Text before the first record belongs to no group.
         let groups = split(answer, start.as_bytes()).into_iter().skip(1).filter_map(|group| {
             // A record without its end was cut off.
             let length = find(group, close.as_bytes())?;
@@ -134,7 +134,7 @@ impl Framing {
         groups.collect()
     }
 
-    /// The records of this kind in an answer, each as its fields. Text between records is ignored.
+    /// The fields of each record of this kind. Text between records is ignored.
     pub fn records<'a>(&self, kind: char, answer: &'a [u8]) -> Vec<Vec<&'a [u8]>> {
         let (start, end, separator) =
             (format!("{}{kind}", self.marker), format!("{}.", self.marker), format!("{}|", self.marker));
@@ -179,34 +179,34 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_trailing_semicolon_stays_text() {
+    fn a_trailing_semicolon_is_escaped() {
         let words: Vec<_> =
             chain_arguments(&[TmuxCommand::new("a").arg("x;").arg(";"), TmuxCommand::new("b")]).collect();
         assert_eq!(words, ["a", "x\\;", "\\;", ";", "b"]);
     }
 
     #[test]
-    fn a_line_for_tmux_is_one_line() {
+    fn a_command_line_contains_no_raw_newline() {
         let line = TmuxCommand::new("a").literal("it's \\\nb").literal("c").line();
         assert_eq!(line.to_string_lossy(), r#"'a' 'it'\''s \'"\n"'b' 'c'"#);
     }
 
     #[test]
-    fn a_newline_in_a_field_makes_no_new_record() {
+    fn a_newline_in_a_field_starts_no_record() {
         let framing = Framing::fixed("WORD");
         let answer = b"WORDp%1WORD|a\n%9 FAKEWORD.\nWORDp%2WORD|bWORD.\n";
         assert_eq!(framing.records('p', answer), [[&b"%1"[..], b"a\n%9 FAKE"], [b"%2", b"b"]]);
     }
 
     #[test]
-    fn a_record_that_was_cut_off_is_not_one() {
+    fn an_incomplete_record_is_ignored() {
         let framing = Framing::fixed("WORD");
         assert_eq!(framing.records('p', b"WORDp%1WORD|aWORD.\nWORDp%2WORD|b"), [[&b"%1"[..], b"a"]]);
     }
 
     proptest! {
         #[test]
-        fn whatever_fields_hold_comes_back(rows in proptest::collection::vec(
+        fn records_return_the_fields_unchanged(rows in proptest::collection::vec(
             proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..20), 1..4), 0..5)) {
             let framing = Framing::fresh();
             let mut answer = Vec::new();

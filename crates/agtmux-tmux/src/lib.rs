@@ -1,7 +1,6 @@
-//! Speaks tmux and watches its panes. Knows nothing of agents.
+//! Runs tmux commands and watches panes. Knows nothing about agents.
 //!
-//! Everything that comes back from tmux is hostile until parsed: replies are framed with a word that no pane could have
-//! known, and ids are checked.
+//! Output of tmux is untrusted until it is parsed: records are framed with a random marker, and ids are checked.
 
 mod activity;
 mod attach;
@@ -28,7 +27,7 @@ pub use listing::{ListedPane, PaneExit, ServerInfo, ServerListing};
 pub use server::{TmuxError, TmuxServer};
 pub use sockets::{SocketDir, is_listening, is_own_socket, listener_pid, socket_of_tmux_variable};
 pub use tasks::{
-    CursorScreen, LaunchError, LaunchedPane, TRUNCATION_MARK as SHOWN_CUT, TaskLaunch, TaskPane, TaskSessionOwner,
-    TmuxTaskSession, default_socket, quoted_for_shell,
+    CursorScreen, LaunchError, LaunchedPane, TRUNCATION_MARK, TaskLaunch, TaskPane, TaskSessionOwner, TmuxTaskSession,
+    default_socket, quoted_for_shell,
 };
 pub use version::{MIN_VERSION, TmuxVersion};

@@ -1,11 +1,11 @@
-//! One question, all panes: the format and its parser.
+//! Lists all panes in one call: the format and its parser.
 
 use std::collections::HashMap;
 
 use crate::command::{Framing, TmuxCommand};
 use crate::server::TmuxError;
 
-/// One pane as one session shows it. Text is bytes: nobody vouches for its encoding.
+/// One pane in one session. Texts are bytes: the encoding is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ListedPane {
     pub session: u32,
@@ -15,7 +15,7 @@ pub struct ListedPane {
     pub window_name: Vec<u8>,
     pub pane: u32,
     pub pane_index: u32,
-    /// 0 when tmux knows none.
+    /// 0 if tmux reports none.
     pub pid: u32,
     pub tty: Vec<u8>,
     pub dead: Option<PaneExit>,
@@ -28,7 +28,7 @@ pub struct PaneExit {
     pub signal: Option<i32>,
 }
 
-/// Which life of the server answered.
+/// The server generation that answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerInfo {
     pub pid: u32,
@@ -42,7 +42,7 @@ pub struct ServerListing {
     pub rows: Vec<ListedPane>,
 }
 
-/// A title has no length limit of its own; nobody reads more than this.
+/// Titles have no length limit in tmux; longer texts are cut.
 const MAX_TEXT_BYTES: usize = 4096;
 
 pub(crate) const WINDOW_FIELDS: [&str; 7] = [
@@ -55,8 +55,8 @@ pub(crate) const WINDOW_FIELDS: [&str; 7] = [
     "#{session_windows}",
 ];
 
-// Without pane_current_command and pane_current_path: tmux looks those up in the process table for each pane, which
-// doubles the cost of a listing, and we can do it ourselves for the few panes that changed.
+// pane_current_command and pane_current_path are left out: tmux looks them up in the process table for each pane, which
+// doubles the cost of a listing. The daemon reads them for the few panes that changed.
 pub(crate) const PANE_FIELDS: [&str; 8] = [
     "#{pane_id}",
     "#{pane_index}",
@@ -74,8 +74,8 @@ pub(crate) const WINDOW: char = 'w';
 pub(crate) const PANE: char = 'p';
 pub(crate) const SERVER: char = 's';
 
-/// All panes of the server, window by window: asked for each pane, what belongs to its window would double the cost. The
-/// server's own record comes last and shows that the answer is whole.
+/// Lists all panes, window by window. Window fields in each pane record would double the cost. The server record comes
+/// last and proves that the answer is complete.
 pub(crate) fn list_all(framing: &Framing) -> Vec<TmuxCommand> {
     let window = framing.record(WINDOW, &WINDOW_FIELDS);
     let panes = framing.record(PANE, &PANE_FIELDS);
@@ -85,20 +85,20 @@ pub(crate) fn list_all(framing: &Framing) -> Vec<TmuxCommand> {
     ]
 }
 
-/// The same for some panes. tmux answers for another pane when one is gone, so rows have to be checked.
+/// Lists some panes. tmux answers for another pane if one is gone, so the caller checks the ids.
 pub(crate) fn list_some(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     let format = framing.record(WINDOW, &WINDOW_FIELDS) + &framing.record(PANE, &PANE_FIELDS);
     let reads = panes.iter().map(|pane| TmuxCommand::display(&format, Some(*pane)));
     reads.chain([TmuxCommand::display(&framing.record(SERVER, &SERVER_FIELDS), None)]).collect()
 }
 
-/// What tmux says where there is no session.
-pub(crate) fn has_no_session(said: &str) -> bool {
-    said.contains("no current target")
+/// Whether the error means that the server has no session.
+pub(crate) fn has_no_session(message: &str) -> bool {
+    message.contains("no current target")
 }
 
-/// A server that gives up in the middle of a long line says so nowhere, newer ones do that under load: who is missing is
-/// found by counting.
+/// Parses a full listing and checks the counts. Newer servers can silently drop output in the middle of a long line
+/// under load.
 pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<ServerListing, TmuxError> {
     let windows = framing.groups(WINDOW, answer);
     let mut counted: HashMap<&[u8], usize> = HashMap::new();
@@ -108,9 +108,10 @@ pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<ServerListin
     for (window, body) in &windows {
         let &[session, .., panes, session_windows] = window.as_slice() else { continue };
         let windows = counted.get(session).copied().unwrap_or_default();
-        let is_whole = |said: &[u8], found: usize| parse_number(said).is_none_or(|said| said as usize == found);
-        if !is_whole(panes, framing.records(PANE, body).len()) || !is_whole(session_windows, windows) {
-            return Err(TmuxError::Unreadable("some of its panes are missing from it".into()));
+        let is_complete =
+            |reported: &[u8], found: usize| parse_number(reported).is_none_or(|reported| reported as usize == found);
+        if !is_complete(panes, framing.records(PANE, body).len()) || !is_complete(session_windows, windows) {
+            return Err(TmuxError::Unreadable("some panes are missing".into()));
         }
     }
     parse(framing, answer)
@@ -119,9 +120,9 @@ pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<ServerListin
 pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Result<ServerListing, TmuxError> {
     let server = framing.records(SERVER, answer);
     let [server] = server.as_slice() else {
-        return Err(TmuxError::Unreadable("the answer is not complete".into()));
+        return Err(TmuxError::Unreadable("the output is incomplete".into()));
     };
-    let server = parse_server(server).ok_or_else(|| TmuxError::Unreadable("no pid and start time".into()))?;
+    let server = parse_server(server).ok_or_else(|| TmuxError::Unreadable("pid and start time are missing".into()))?;
     let mut rows = Vec::new();
     for (window, body) in framing.groups(WINDOW, answer) {
         for pane in framing.records(PANE, body) {
@@ -142,7 +143,7 @@ fn parse_server(fields: &[&[u8]]) -> Option<ServerInfo> {
     })
 }
 
-/// How tmux describes a pane that is gone: it succeeds, and every field is empty.
+/// tmux prints empty fields for a pane that is gone.
 fn is_missing_pane(window: &[&[u8]], pane: &[&[u8]]) -> bool {
     window.iter().chain(pane).all(|field| field.is_empty())
 }
@@ -150,7 +151,7 @@ fn is_missing_pane(window: &[&[u8]], pane: &[&[u8]]) -> bool {
 fn parse_row(window: &[&[u8]], pane: &[&[u8]]) -> Result<ListedPane, TmuxError> {
     try_parse_row(window, pane).ok_or_else(|| {
         let shown: Vec<_> = window.iter().chain(pane).take(10).map(|f| f.escape_ascii().to_string()).collect();
-        TmuxError::Unreadable(format!("a pane described as {}", shown.join(" ")))
+        TmuxError::Unreadable(format!("invalid pane fields: {}", shown.join(" ")))
     })
 }
 
@@ -217,9 +218,9 @@ mod tests {
     const FIRST: [&str; 8] = ["%3", "1", "42", "0", "", "", "/dev/pts/7", "a title"];
 
     #[test]
-    fn a_row_is_read_field_by_field() {
+    fn parse_reads_every_field() {
         let framing = Framing::fresh();
-        let listing = parse(&framing, &answer(&framing, &[(EDIT, &[FIRST])], SERVED)).expect("whole");
+        let listing = parse(&framing, &answer(&framing, &[(EDIT, &[FIRST])], SERVED)).expect("a complete answer");
         assert_eq!(listing.server, ServerInfo { pid: 9, start_time: 1_700_000_000, version: "3.3a".into() });
         let row = &listing.rows[0];
         assert_eq!((row.session, row.window, row.pane, row.pid), (1, 2, 3, 42));
@@ -235,16 +236,16 @@ mod tests {
         (linked[0], linked[3]) = ("$5", "other");
         let empty = ["$1", "@9", "1", "work", "empty", "0", "2"];
         let windows: [([&str; 7], Panes<'_>); 3] = [(EDIT, &[FIRST, second]), (empty, &[]), (linked, &[FIRST, second])];
-        let listing = parse(&framing, &answer(&framing, &windows, SERVED)).expect("whole");
-        let places: Vec<_> = listing.rows.iter().map(|row| (row.session, row.window, row.pane)).collect();
-        assert_eq!(places, [(1, 2, 3), (1, 2, 4), (5, 2, 3), (5, 2, 4)]);
+        let listing = parse(&framing, &answer(&framing, &windows, SERVED)).expect("a complete answer");
+        let ids: Vec<_> = listing.rows.iter().map(|row| (row.session, row.window, row.pane)).collect();
+        assert_eq!(ids, [(1, 2, 3), (1, 2, 4), (5, 2, 3), (5, 2, 4)]);
     }
 
     #[test]
-    fn nobody_is_left_out_and_half_a_pane_is_refused() {
+    fn empty_rows_are_skipped_and_incomplete_rows_are_refused() {
         let framing = Framing::fresh();
         let windows: [([&str; 7], Panes<'_>); 2] = [([""; 7], &[[""; 8]]), (EDIT, &[FIRST])];
-        let listing = parse(&framing, &answer(&framing, &windows, SERVED)).expect("whole");
+        let listing = parse(&framing, &answer(&framing, &windows, SERVED)).expect("a complete answer");
         assert_eq!(listing.rows.len(), 1);
         let mut half = FIRST;
         half[0] = "";
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_missing_from_the_middle_of_an_answer_is_missed() {
+    fn a_listing_with_missing_panes_or_windows_is_refused() {
         let framing = Framing::fresh();
         let (mut second, mut other) = (FIRST, EDIT);
         second[0] = "%4";
@@ -260,29 +261,29 @@ mod tests {
         let mut first = EDIT;
         first[6] = "2";
         let parsed = |windows: &[([&str; 7], Panes<'_>)]| parse_all(&framing, &answer(&framing, windows, SERVED));
-        assert_eq!(parsed(&[(first, &[FIRST]), (other, &[FIRST, second])]).expect("whole").rows.len(), 3);
+        assert_eq!(parsed(&[(first, &[FIRST]), (other, &[FIRST, second])]).expect("a complete answer").rows.len(), 3);
         assert!(parsed(&[(first, &[FIRST]), (other, &[FIRST])]).is_err(), "a pane");
         assert!(parsed(&[(first, &[FIRST])]).is_err(), "a window");
     }
 
     #[test]
-    fn an_answer_without_its_end_is_refused() {
+    fn an_answer_without_the_server_record_is_refused() {
         let framing = Framing::fresh();
         assert!(parse(&framing, &answer(&framing, &[(EDIT, &[FIRST])], None)).is_err());
         assert!(parse(&framing, b"").is_err());
     }
 
     #[test]
-    fn a_dead_pane_tells_how() {
+    fn a_dead_pane_has_its_exit_signal() {
         let framing = Framing::fresh();
         let mut dead = FIRST;
         (dead[3], dead[5]) = ("1", "9");
-        let listing = parse(&framing, &answer(&framing, &[(EDIT, &[dead])], SERVED)).expect("whole");
+        let listing = parse(&framing, &answer(&framing, &[(EDIT, &[dead])], SERVED)).expect("a complete answer");
         assert_eq!(listing.rows[0].dead, Some(PaneExit { status: None, signal: Some(9) }));
     }
 
     #[test]
-    fn endless_text_is_cut_at_a_character() {
+    fn long_text_is_cut_at_a_character_boundary() {
         let long = "é".repeat(MAX_TEXT_BYTES);
         let cut = String::from_utf8(truncate_text(long.as_bytes())).expect("still UTF-8");
         assert!(cut.len() <= MAX_TEXT_BYTES + 4 && cut.ends_with("é…"));
@@ -290,12 +291,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_answer_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn parse_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = parse(&Framing::fixed("a"), &bytes);
         }
 
         #[test]
-        fn no_field_makes_it_panic(fields in proptest::collection::vec("\\PC{0,12}", 15)) {
+        fn parse_row_never_panics(fields in proptest::collection::vec("\\PC{0,12}", 15)) {
             let fields: Vec<&[u8]> = fields.iter().map(|f| f.as_bytes()).collect();
             let _ = parse_row(&fields[..7], &fields[7..]);
         }

@@ -1,4 +1,4 @@
-//! One tmux server: its socket, and how it is asked.
+//! One tmux server: its socket, and how commands are run.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -23,24 +23,24 @@ use crate::version::TmuxVersion;
 pub enum TmuxError {
     #[error("'{0}' is not installed")]
     NotInstalled(String),
-    #[error("tmux could not be started: {0}")]
+    #[error("could not start tmux: {0}")]
     Spawn(String),
-    #[error("no server listens on its socket")]
+    #[error("no tmux server is running on the socket")]
     NoServer,
-    #[error("the server did not answer within {0:?}")]
+    #[error("the tmux server did not answer within {0:?}")]
     Timeout(Duration),
-    #[error("tmux said: {0}")]
+    #[error("tmux failed: {0}")]
     Failed(String),
-    #[error("tmux answered with something that is no listing: {0}")]
+    #[error("could not parse the output of tmux: {0}")]
     Unreadable(String),
-    #[error("its host cannot be reached: {0}")]
+    #[error("the host is unreachable: {0}")]
     Unreachable(String),
 }
 
-/// More than any listing has; a server that sends more is not answering our question.
+/// More than any listing; a server that sends more is misbehaving.
 const MAX_OUTPUT_BYTES: u64 = 64 << 20;
 
-/// -N: never start a server. -u: UTF-8 whatever the locale says, or text comes back damaged.
+/// -N: never start a server. -u: UTF-8 whatever the locale, otherwise text is damaged.
 const NEVER_START_FLAGS: [&str; 2] = ["-u", "-N"];
 
 #[derive(Debug, Clone)]
@@ -51,14 +51,14 @@ pub struct TmuxServer {
     executor: Executor,
 }
 
-/// Who starts the program.
+/// Where the tmux program runs.
 #[derive(Debug, Clone)]
 enum Executor {
     Local,
     Host(HostShell),
 }
 
-/// On the way to another host text takes its time: this many bytes a second at the least.
+/// The minimum throughput that is assumed for text sent to another host.
 const MIN_BYTES_PER_SECOND: usize = 200_000;
 
 impl TmuxServer {
@@ -74,12 +74,12 @@ impl TmuxServer {
         &self.socket
     }
 
-    /// Every pane, in one call.
+    /// Lists every pane in one call.
     pub async fn list(&self) -> Result<ServerListing, TmuxError> {
         let framing = Framing::fresh();
         let answer = match self.run(&listing::list_all(&framing)).await {
-            // A server may live without a session; it then has nothing that could be listed.
-            Err(TmuxError::Failed(said)) if listing::has_no_session(&said) => {
+            // A server can run without a session; then `list-windows` fails.
+            Err(TmuxError::Failed(message)) if listing::has_no_session(&message) => {
                 self.run(&listing::list_some(&framing, &[])).await?
             }
             answer => answer?,
@@ -87,7 +87,7 @@ impl TmuxServer {
         listing::parse_all(&framing, &answer)
     }
 
-    /// Some panes, in one call. Panes that are gone are missing from the answer.
+    /// Lists some panes in one call. Panes that are gone are missing from the result.
     pub async fn read(&self, panes: &[u32]) -> Result<ServerListing, TmuxError> {
         let framing = Framing::fresh();
         let answer = self.run(&listing::list_some(&framing, panes)).await?;
@@ -97,8 +97,8 @@ impl TmuxServer {
         Ok(listing)
     }
 
-    /// What some panes show, in one call. Panes that are gone are missing from the answer, and may be the reason why
-    /// others are.
+    /// Captures some panes in one call. Panes that are gone are missing, and other panes can be missing because of
+    /// them.
     pub async fn capture(&self, panes: &[u32]) -> Result<Vec<Capture>, TmuxError> {
         let framing = Framing::fresh();
         let output = self.exec(&capture::capture_commands(&framing, panes), None).await?;
@@ -109,15 +109,15 @@ impl TmuxServer {
         }
     }
 
-    /// Gives what a pane writes to a program, too, unless somebody else has its pipe. Says whether it does.
+    /// Pipes the pane's output to a program as well. Returns false if the pane already has a pipe.
     pub async fn tap(&self, pane: u32, argv: &[OsString]) -> Result<bool, TmuxError> {
         let framing = Framing::fresh();
         let answer = self.run(&tap::open_pipe(&framing, pane, argv)).await?;
         Ok(!tap::pipe_was_in_use(&framing, &answer))
     }
 
-    /// Types, if the pane is still the one that was meant. What is typed in several steps may stop in between. Nothing is
-    /// typed any more once this has returned, also not by a server that was stopped and goes on.
+    /// Types into the pane if it still matches the guard. Input of several steps can stop in between. Nothing is typed
+    /// after this returns, even by a stopped server that continues.
     pub async fn type_into(&self, guard: PaneGuard, typing: PaneInput<'_>) -> Result<(), TypeError> {
         let framing = Framing::fresh();
         for step in input::steps(guard.pane, typing) {
@@ -132,33 +132,32 @@ impl TmuxServer {
         Ok(())
     }
 
-    /// Whether that pane is there and has that process, dead or alive.
+    /// Checks that the pane exists and has this process, dead or alive.
     pub async fn check_pane(&self, guard: PaneGuard) -> Result<(), TypeError> {
         let framing = Framing::fresh();
         let answer = self.run(&[attach::check_pane(&framing, guard)]).await?;
         input::parse_outcome(&framing, guard, &answer)
     }
 
-    /// Starts a program in a dead pane, if it is still that one and still dead. The pane's program before it is what the
-    /// guard names.
+    /// Starts a program in a dead pane, if it is still that pane and still dead. The guard names the previous program.
     pub async fn respawn(&self, guard: PaneGuard, cwd: Option<&str>, command: &str) -> Result<(), TypeError> {
         let framing = Framing::fresh();
         let answer = self.run(&[input::respawn(&framing, guard, self.deadline_second(None), cwd, command)]).await?;
         match input::parse_outcome(&framing, guard, &answer) {
-            // It is the dead pane that was meant: all that is left is the time.
+            // The pane is the expected dead one, so only the deadline can have failed.
             Err(TypeError::Refused(TypeRefusal::Dead)) => Err(TypeRefusal::TooLate.into()),
             outcome => outcome,
         }
     }
 
-    /// A call that was cut short may leave its buffer behind. It does no harm where the buffer is gone, and a server that
-    /// is stopped does it when it goes on: nobody has to wait.
+    /// Deletes the buffer of an interrupted call. Deleting a missing buffer is harmless. The task runs in the
+    /// background, because a stopped server answers only when it continues.
     fn delete_buffer_in_background(&self, buffer: &str) {
         let (server, forget) = (self.clone(), TmuxCommand::new("delete-buffer").arg("-b").arg(buffer));
         tokio::spawn(async move { server.run(&[forget]).await });
     }
 
-    /// The last lines of what a pane has shown, wrapped lines in one, with colours if asked for.
+    /// The last lines of the pane and its history, with wrapped lines joined, and with colours if requested.
     pub async fn output(&self, pane: u32, lines: u32, colours: bool) -> Result<Option<Capture>, TmuxError> {
         let framing = Framing::fresh();
         let output = self.exec(&capture::history_commands(&framing, pane, lines, colours), None).await?;
@@ -169,7 +168,7 @@ impl TmuxServer {
         }
     }
 
-    /// Runs the commands in order in one call; the first that fails ends it.
+    /// Runs the commands in order in one call. The first failure ends the call.
     pub async fn run(&self, commands: &[TmuxCommand]) -> Result<Vec<u8>, TmuxError> {
         self.run_with_stdin(commands, None).await
     }
@@ -180,14 +179,14 @@ impl TmuxServer {
         Ok(output.stdout)
     }
 
-    /// The same, and the server is started where there is none.
+    /// Runs the commands and starts the server if there is none.
     pub(crate) async fn run_or_start_server(&self, commands: &[TmuxCommand]) -> Result<Vec<u8>, TmuxError> {
         let output = self.spawn(self.arguments(&["-u"], commands), None).await?;
         self.check_status(&output)?;
         Ok(output.stdout)
     }
 
-    /// The second, by the clock of its host, from which on a call that begins now has been given up.
+    /// The second on the host's clock at which a call that begins now is given up.
     pub(crate) fn deadline_second(&self, stdin: Option<&[u8]>) -> u64 {
         let now = match &self.executor {
             Executor::Local => SystemTime::now(),
@@ -196,7 +195,7 @@ impl TmuxServer {
         input::deadline_second(now, self.call_timeout(stdin))
     }
 
-    /// How long a call may take where the program runs.
+    /// How long a call may take on the host of the server.
     fn call_timeout(&self, stdin: Option<&[u8]>) -> Duration {
         match self.executor {
             Executor::Local => self.timeout,
@@ -211,49 +210,49 @@ impl TmuxServer {
         match &self.executor {
             Executor::Local => self.spawn(self.arguments(&NEVER_START_FLAGS, commands), stdin).await,
             Executor::Host(shell) => {
-                let patience = self.call_timeout(stdin);
-                let mut question = ShellBatch::default();
-                question.add(self.shell_line(commands, stdin, patience));
-                let answers = shell.run(question, patience + ROUND_TRIP_ALLOWANCE).await?;
-                answers.into_iter().next().ok_or_else(|| TmuxError::Unreachable("it did not answer".into()))
+                let timeout = self.call_timeout(stdin);
+                let mut batch = ShellBatch::default();
+                batch.add(self.shell_line(commands, stdin, timeout));
+                let outputs = shell.run(batch, timeout + ROUND_TRIP_ALLOWANCE).await?;
+                outputs.into_iter().next().ok_or_else(|| TmuxError::Unreachable("no answer".into()))
             }
         }
     }
 
-    /// Whether the program did what it was told.
+    /// Checks the exit status.
     pub(crate) fn check_status(&self, answer: &ShellOutput) -> Result<(), TmuxError> {
         match (answer.status, &self.executor) {
             (0, _) => Ok(()),
             (127, Executor::Host(_)) => Err(TmuxError::NotInstalled(self.program.display().to_string())),
-            // How `timeout` tells that it had to end it.
+            // The exit statuses of `timeout` after it ended the program.
             (124 | 137, Executor::Host(_)) => Err(TmuxError::Timeout(self.timeout)),
             _ => Err(error_from_stderr(&String::from_utf8_lossy(&answer.stderr))),
         }
     }
 
-    /// The words of a call.
+    /// The arguments of a call.
     fn arguments(&self, flags: &[&str], commands: &[TmuxCommand]) -> Vec<OsString> {
         let socket = ["-S".into(), self.socket.clone().into_os_string()];
         flags.iter().map(OsString::from).chain(socket).chain(chain_arguments(commands)).collect()
     }
 
-    /// The call as a line for the shell of its host.
-    pub(crate) fn shell_line(&self, commands: &[TmuxCommand], stdin: Option<&[u8]>, patience: Duration) -> Vec<u8> {
+    /// The call as a line for the host's shell.
+    pub(crate) fn shell_line(&self, commands: &[TmuxCommand], stdin: Option<&[u8]>, timeout: Duration) -> Vec<u8> {
         let mut line = stdin.map(|text| [print_command(text), b" | ".to_vec()].concat()).unwrap_or_default();
         if let Executor::Host(shell) = &self.executor
             && shell.facts().has_timeout
         {
-            line.extend(format!("timeout -s KILL {} ", patience.as_secs().max(1)).bytes());
+            line.extend(format!("timeout -s KILL {} ", timeout.as_secs().max(1)).bytes());
         }
-        let words = self.arguments(&NEVER_START_FLAGS, commands);
-        let words = [self.program.as_os_str()].into_iter().chain(words.iter().map(OsString::as_os_str));
-        line.extend(command_line(words));
+        let args = self.arguments(&NEVER_START_FLAGS, commands);
+        let args = [self.program.as_os_str()].into_iter().chain(args.iter().map(OsString::as_os_str));
+        line.extend(command_line(args));
         line
     }
 
-    async fn spawn(&self, words: Vec<OsString>, stdin: Option<&[u8]>) -> Result<ShellOutput, TmuxError> {
+    async fn spawn(&self, args: Vec<OsString>, stdin: Option<&[u8]>) -> Result<ShellOutput, TmuxError> {
         let mut child = tokio::process::Command::new(&self.program)
-            .args(words)
+            .args(args)
             .env_remove("TMUX")
             .env_remove("TMUX_PANE")
             .stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() })
@@ -275,7 +274,7 @@ impl TmuxServer {
         tokio::time::timeout(self.timeout, all).await.unwrap_or(Err(TmuxError::Timeout(self.timeout)))
     }
 
-    /// The version of the program, which is not always that of the server.
+    /// The version of the tmux program, which can differ from the server's.
     pub async fn program_version(program: &Path, timeout: Duration) -> Result<TmuxVersion, TmuxError> {
         let mut command = tokio::process::Command::new(program);
         command.arg("-V").stdin(Stdio::null()).kill_on_drop(true);
@@ -285,7 +284,7 @@ impl TmuxServer {
     }
 }
 
-/// A tmux that did not read all of it fails, and says why.
+/// A write error is ignored: tmux then fails and reports why.
 async fn write_all(to: Option<tokio::process::ChildStdin>, bytes: &[u8]) {
     if let Some(mut to) = to {
         let _ = to.write_all(bytes).await;
@@ -306,7 +305,7 @@ async fn read_bounded(from: &mut Option<impl tokio::io::AsyncRead + Unpin>) -> R
 
 impl From<ShellError> for TmuxError {
     fn from(error: ShellError) -> Self {
-        // Also one that gave no answer in time: it is given up then, and whether its tmux has answered is not known.
+        // A timeout too: the connection is given up, and the result of tmux is unknown.
         Self::Unreachable(error.to_string())
     }
 }
@@ -321,9 +320,9 @@ fn spawn_error(program: &Path, error: &std::io::Error) -> TmuxError {
 
 fn error_from_stderr(stderr: &str) -> TmuxError {
     let text = stderr.trim();
-    let gone = ["no server running", "error connecting", "server exited", "lost server"];
-    if gone.iter().any(|words| text.contains(words)) {
+    let no_server = ["no server running", "error connecting", "server exited", "lost server"];
+    if no_server.iter().any(|message| text.contains(message)) {
         return TmuxError::NoServer;
     }
-    TmuxError::Failed(if text.is_empty() { "nothing, and failed".into() } else { text.chars().take(500).collect() })
+    TmuxError::Failed(if text.is_empty() { "no error message".into() } else { text.chars().take(500).collect() })
 }

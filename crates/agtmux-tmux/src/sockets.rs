@@ -1,4 +1,4 @@
-//! Where tmux servers listen.
+//! Finds tmux sockets.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,12 +10,12 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
-/// A directory in which tmux puts the sockets of one user.
+/// The directory of one user's tmux sockets.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketDir(PathBuf);
 
 impl SocketDir {
-    /// `$TMUX_TMPDIR` (or /tmp) and the user's own folder in it, as tmux does it.
+    /// `$TMUX_TMPDIR` or /tmp, and the user's directory in it, as tmux does.
     pub fn below(tmpdir: Option<&OsStr>) -> Self {
         let base = tmpdir.map(Path::new).filter(|p| p.is_absolute()).unwrap_or(Path::new("/tmp"));
         Self(base.join(format!("tmux-{}", rustix::process::geteuid().as_raw())))
@@ -25,7 +25,7 @@ impl SocketDir {
         &self.0
     }
 
-    /// Our own sockets in it, dead or alive. A directory that is not ours has none.
+    /// The user's own sockets, dead or alive. A directory of another user has none.
     pub fn sockets(&self) -> Vec<PathBuf> {
         let ours = |meta: &fs::Metadata| meta.uid() == rustix::process::geteuid().as_raw();
         if !fs::symlink_metadata(&self.0).is_ok_and(|meta| meta.is_dir() && ours(&meta)) {
@@ -38,22 +38,22 @@ impl SocketDir {
     }
 }
 
-/// Whether this is a socket that belongs to us. Links are not followed.
+/// Whether this is a socket of the current user. Symbolic links are not followed.
 pub fn is_own_socket(path: &Path) -> bool {
     fs::symlink_metadata(path)
         .is_ok_and(|meta| meta.file_type().is_socket() && meta.uid() == rustix::process::geteuid().as_raw())
 }
 
-/// Whether somebody listens there. tmux takes the short connection for a client that left at once.
+/// Whether a process listens on the socket. tmux treats the short connection as a client that disconnected.
 pub fn is_listening(path: &Path) -> bool {
     match connect(path) {
         Ok(_) => true,
-        // Its queue is full: it is there, but has not looked for a while.
+        // The queue is full: the server exists but has not accepted connections for a while.
         Err(error) => error == Errno::AGAIN,
     }
 }
 
-/// Never waits, not even for a server that has stopped taking connections.
+/// Connects without blocking, even if the server has stopped accepting.
 fn connect(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -61,13 +61,13 @@ fn connect(path: &Path) -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
-/// The process that listens there, also one that does not answer.
+/// The process that listens on the socket, even if it does not answer.
 pub fn listener_pid(path: &Path) -> Option<u32> {
     let peer = socket_peercred(connect(path).ok()?).ok()?;
     u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
 }
 
-/// The socket in a value of `$TMUX`: `path,pid,session`. The path itself may contain commas.
+/// The socket path in a value of `$TMUX`: `path,pid,session`. The path can contain commas.
 pub fn socket_of_tmux_variable(value: &str) -> Option<PathBuf> {
     let mut parts = value.rsplitn(3, ',');
     let (session, pid, path) = (parts.next()?, parts.next()?, parts.next()?);
@@ -81,7 +81,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn the_tmux_variable_names_a_socket() {
+    fn the_socket_is_read_from_the_tmux_variable() {
         assert_eq!(socket_of_tmux_variable("/tmp/tmux-0/default,123,0"), Some("/tmp/tmux-0/default".into()));
         assert_eq!(socket_of_tmux_variable("/tmp/a,b/s,1,2"), Some("/tmp/a,b/s".into()));
         for bad in ["", "/x", "rel,1,2", "/x,1", "/x,-1,2", "/x,a,b"] {
@@ -90,11 +90,11 @@ mod tests {
     }
 
     #[test]
-    fn only_sockets_of_ours_count() {
+    fn only_own_sockets_are_listed() {
         let base = tempfile::tempdir().expect("a directory");
         let dir = SocketDir::below(Some(base.path().as_os_str()));
-        assert!(dir.sockets().is_empty(), "the directory is not there yet");
-        fs::create_dir(dir.path()).expect("made");
+        assert!(dir.sockets().is_empty(), "the directory does not exist yet");
+        fs::create_dir(dir.path()).expect("the directory is created");
         fs::write(dir.path().join("plain"), "").expect("written");
         let socket = dir.path().join("default");
         let listener = UnixListener::bind(&socket).expect("bound");

@@ -1,4 +1,4 @@
-//! A pipe from a pane's output to a program, where the pane has none yet.
+//! Opens a pipe from a pane's output to a program, if the pane has none.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -7,12 +7,12 @@ use crate::command::{Framing, TmuxCommand};
 
 const PIPE_IN_USE: char = 't';
 
-/// Both in one command of the server's: a pipe that the user opens in between must not be replaced.
+/// Checks and opens in one server command, so that a pipe of the user is never replaced.
 pub(crate) fn open_pipe(framing: &Framing, pane: u32, argv: &[OsString]) -> Vec<TmuxCommand> {
     let target = format!("%{pane}");
     let taken = format!("display-message -p {}", framing.record(PIPE_IN_USE, &[]));
-    // With -I tmux notices when the program ends, not only when the pane writes next. Nothing can come back on it: the
-    // program's output goes nowhere.
+    // With -I tmux notices when the program ends, not only when the pane writes again. Nothing comes back: the
+    // program's output is discarded.
     let open = [b"pipe-pane -IO -t ", target.as_bytes(), b" ", &quoted(&escape_formats(&exec_line(argv)))].concat();
     let choice = TmuxCommand::new("if-shell").arg("-F").arg("-t").arg(&target).arg("#{pane_pipe}");
     vec![choice.arg(taken).arg(OsString::from_vec(open))]
@@ -22,13 +22,13 @@ pub(crate) fn pipe_was_in_use(framing: &Framing, answer: &[u8]) -> bool {
     !framing.records(PIPE_IN_USE, answer).is_empty()
 }
 
-/// A line for `sh` that becomes this program, and says nothing.
+/// A line for `sh` that executes the program and discards its output.
 pub(crate) fn exec_line(argv: &[OsString]) -> Vec<u8> {
     let words: Vec<Vec<u8>> = argv.iter().map(|word| quoted(word.as_bytes())).collect();
     [b"exec ".as_slice(), &words.join(&b' '), b" >/dev/null"].concat()
 }
 
-/// A word, for `sh` as for tmux.
+/// Quotes a word for `sh` and tmux.
 pub(crate) fn quoted(word: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'\''];
     for byte in word {
@@ -41,7 +41,7 @@ pub(crate) fn quoted(word: &[u8]) -> Vec<u8> {
     quoted
 }
 
-/// tmux takes the line for a format, and for a time's.
+/// tmux expands the line as a format and as a time format, so `#` and `%` are doubled.
 pub(crate) fn escape_formats(line: &[u8]) -> Vec<u8> {
     line.iter().flat_map(|byte| if matches!(byte, b'#' | b'%') { vec![*byte; 2] } else { vec![*byte] }).collect()
 }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_kept_whole() {
+    fn arguments_are_quoted_and_formats_escaped() {
         let line = exec_line(&["/a b/it's".into(), "$(x)".into()]);
         assert_eq!(String::from_utf8_lossy(&line), r"exec '/a b/it'\''s' '$(x)' >/dev/null");
         assert_eq!(escape_formats(b"50% #{x}"), b"50%% ##{x}");

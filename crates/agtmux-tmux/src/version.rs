@@ -1,11 +1,11 @@
-//! Which tmux this is.
+//! tmux versions.
 
 use std::fmt;
 
-/// The oldest tmux that has everything we use.
+/// The oldest supported tmux.
 pub const MIN_VERSION: TmuxVersion = TmuxVersion { major: 3, minor: 2 };
 
-/// `3.3a` is 3.3 to us: letters are bug-fix releases.
+/// A tmux version. `3.3a` equals 3.3: letters are bug-fix releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TmuxVersion {
     pub major: u32,
@@ -13,8 +13,8 @@ pub struct TmuxVersion {
 }
 
 impl TmuxVersion {
-    /// From `tmux -V` or `#{version}`: `tmux 3.3a`, `3.2`, `next-3.7`, `openbsd-7.5`, `master`. What has no number in
-    /// it is a development build and counts as new.
+    /// Parses `tmux -V` or `#{version}`: `tmux 3.3a`, `3.2`, `next-3.7`, `openbsd-7.5`, `master`. A version without a
+    /// number is a development build and counts as new.
     pub fn parse(text: &str) -> Self {
         let text = text.trim().trim_start_matches("tmux ").trim_start_matches("next-");
         if text.starts_with("openbsd-") {
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_as_tmux_prints_them() {
+    fn versions_are_parsed_and_compared() {
         assert_eq!(TmuxVersion::parse("tmux 3.3a\n"), TmuxVersion { major: 3, minor: 3 });
         assert_eq!(TmuxVersion::parse("next-3.7"), TmuxVersion { major: 3, minor: 7 });
         assert!(!TmuxVersion::parse("tmux 3.1c").is_supported());

@@ -1,5 +1,5 @@
-//! A host that has only tmux and a shell, asked through one shell that stays open. The shell is one of this machine: what ssh
-//! does in between is tried elsewhere.
+//! A host with tmux and a shell only, used through one open shell. The shell runs on this machine; host_ssh.rs tests
+//! ssh.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use agtmux_tmux::{PaneGuard, PaneInput, TmuxError, TmuxKey, TypeError, TypeRefus
 use rustix::process::Signal;
 use tokio::process::Command;
 
-const SOON: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(20);
 /// Long enough for a busy machine.
-const PATIENT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The runtime ends before the world does: what it has started is gone by then.
+/// The runtime ends before the world, so that its processes are gone by then.
 fn in_world(test: impl AsyncFnOnce(&TestWorld)) {
     let world = TestWorld::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -30,24 +30,24 @@ async fn shell(world: &TestWorld) -> HostShell {
 async fn shell_of(world: &TestWorld, program: &str, args: &[&str]) -> Result<HostShell, ShellError> {
     let mut command = world.command(program);
     command.args(args);
-    HostShell::open(Command::from(command), PATIENT).await
+    HostShell::open(Command::from(command), TIMEOUT).await
 }
 
-/// Those that read what they are to run, as ours does and those of panes do not.
+/// Shells that read a script from stdin, as ours does. Shells of panes have arguments.
 fn shells(world: &TestWorld) -> Vec<u32> {
     world.processes().into_iter().filter(|pid| process::argv(*pid) == [b"sh"]).collect()
 }
 
-/// A pane's first process is a copy of its server until it has become what it is to run.
-fn becomes(server: &agtmux_testkit::TestTmuxServer, pane: &str, command: &str) {
-    wait_until("the pane's program", SOON, || {
+/// Waits until the pane runs the command. The first process of a pane is a fork of the server until exec.
+fn wait_for_command(server: &agtmux_testkit::TestTmuxServer, pane: &str, command: &str) {
+    wait_until("the pane's program", DEADLINE, || {
         server.run(&["display-message", "-p", "-t", pane, "#{pane_current_command}"]) == command
     });
 }
 
-async fn sweep(shell: &HostShell, servers: Vec<PathBuf>) -> HostScan {
-    let sweep = HostScanRequest { sockets: true, servers, processes: true, ..HostScanRequest::default() };
-    shell.scan(&sweep, PATIENT).await.expect("it answers")
+async fn scan(shell: &HostShell, servers: Vec<PathBuf>) -> HostScan {
+    let request = HostScanRequest { sockets: true, servers, processes: true, ..HostScanRequest::default() };
+    shell.scan(&request, TIMEOUT).await.expect("tmux answers")
 }
 
 fn guard(server: &agtmux_testkit::TestTmuxServer, pane: &str) -> PaneGuard {
@@ -59,25 +59,25 @@ fn guard(server: &agtmux_testkit::TestTmuxServer, pane: &str) -> PaneGuard {
 }
 
 #[test]
-fn everything_on_a_host_is_seen_in_one_question() {
+fn one_scan_returns_the_whole_host() {
     in_world(async |world| {
         let (one, two) = (world.tmux("default"), world.tmux("a$(touch x);'b"));
         let pane = one.new_session("work", "exec cat");
         two.new_session("`id`", "sleep 600");
-        becomes(&one, &pane, "cat");
+        wait_for_command(&one, &pane, "cat");
         let shell = shell(world).await;
-        let found = sweep(&shell, Vec::new()).await.sockets.expect("asked for");
+        let found = scan(&shell, Vec::new()).await.sockets.expect("requested");
         assert_eq!(found.len(), 2, "{found:?}");
-        let seen = sweep(&shell, found.clone()).await;
+        let seen = scan(&shell, found.clone()).await;
         for (socket, listing) in &seen.servers {
             let listing = listing.as_ref().unwrap_or_else(|error| panic!("{}: {error}", socket.display()));
             assert_eq!((listing.listing.rows.len(), listing.activity.len()), (1, 1));
-            let there = agtmux_tmux::TmuxServer::new("tmux", socket, PATIENT).list().await.expect("it answers");
-            assert_eq!(listing.listing, there, "as it is seen from here");
+            let direct = agtmux_tmux::TmuxServer::new("tmux", socket, TIMEOUT).list().await.expect("tmux answers");
+            assert_eq!(listing.listing, direct, "the same listing as from this machine");
         }
         let pid = guard(&one, &pane).pane_pid;
-        let tree = seen.processes.expect("asked for").tree(pid).expect("the pane's program");
-        let here = process_table(false).trees(&[pid]).pop().flatten().expect("it runs");
+        let tree = seen.processes.expect("requested").tree(pid).expect("the process of the pane");
+        let local = process_table(false).trees(&[pid]).pop().flatten().expect("the process runs");
         let facts = |tree: &agtmux_tmux::platform::PaneProcesses| {
             let first = &tree.processes[0];
             (
@@ -90,36 +90,35 @@ fn everything_on_a_host_is_seen_in_one_question() {
                 tree.foreground_pgrp,
             )
         };
-        assert_eq!(facts(&tree), facts(&here));
+        assert_eq!(facts(&tree), facts(&local));
         assert!(!world.home().join("x").exists() && !world.dir().join("x").exists());
     });
 }
 
-/// What tells that a pane wrote, where nobody can watch its terminal. A redraw in place moves neither the cursor nor the
-/// history; the window's activity moves with it, in whole seconds.
+/// A redraw in place changes neither the cursor nor the history. The window activity changes, in whole seconds.
 #[test]
-fn a_pane_that_redraws_in_place_is_noticed() {
+fn a_redraw_in_place_changes_the_window_activity() {
     in_world(async |world| {
         let server = world.tmux("default");
         let pane = server.new_session("work", "printf '\\033[?1049h'; exec cat");
         let tty = server.run(&["display-message", "-p", "-t", &pane, "#{pane_tty}"]);
         let shell = shell(world).await;
         let look = async || {
-            let seen = sweep(&shell, vec![server.socket().to_owned()]).await.servers.remove(0).1.expect("it answers");
-            (seen.activity.into_values().next().expect("one pane"), seen.clock.expect("it tells the time"))
+            let seen = scan(&shell, vec![server.socket().to_owned()]).await.servers.remove(0).1.expect("tmux answers");
+            (seen.activity.into_values().next().expect("one pane"), seen.clock.expect("the server reports its time"))
         };
         let (first, clock) = look().await;
-        wait_until("another second", SOON, || {
+        wait_until("another second", DEADLINE, || {
             server.run(&["display-message", "-p", "%s"]).parse::<i64>().is_ok_and(|now| now > clock + 1)
         });
         let (quiet, _) = look().await;
         assert_eq!(
             (quiet.window_activity, quiet.cursor),
             (first.window_activity, first.cursor),
-            "it has written nothing"
+            "the pane has written nothing"
         );
-        fs::write(&tty, "\x1b[s\x1b[5;5Hredrawn\x1b[u").expect("its terminal");
-        wait_until("the redraw", SOON, || server.run(&["capture-pane", "-p", "-t", &pane]).contains("redrawn"));
+        fs::write(&tty, "\x1b[s\x1b[5;5Hredrawn\x1b[u").expect("the terminal is writable");
+        wait_until("the redraw", DEADLINE, || server.run(&["capture-pane", "-p", "-t", &pane]).contains("redrawn"));
         let (wrote, clock) = look().await;
         assert_eq!(wrote.cursor, first.cursor);
         assert!(
@@ -130,22 +129,24 @@ fn a_pane_that_redraws_in_place_is_noticed() {
 }
 
 #[test]
-fn a_large_paste_arrives_to_the_last_byte() {
+fn a_large_paste_arrives_completely() {
     in_world(async |world| {
         let (server, notes) = (world.tmux("default"), world.home().join("notes"));
         let pane = server.new_session("work", &format!("stty raw -echo; exec cat >{}", notes.display()));
-        becomes(&server, &pane, "cat");
+        wait_for_command(&server, &pane, "cat");
         let shell = shell(world).await;
-        let tmux = shell.tmux(server.socket(), PATIENT);
+        let tmux = shell.tmux(server.socket(), TIMEOUT);
         let line = "$(touch x) `id` 'q' \"d\" \\n \\ %s %% 日本語 -x ; # \u{1}\u{7f}\t\u{80}\n";
         let text = format!("-{}\n\n", line.repeat((1 << 20) / line.len()));
-        tmux.type_into(guard(&server, &pane), PaneInput::Bracketed(&text)).await.expect("typed");
-        tmux.type_into(guard(&server, &pane), PaneInput::Keys(&[TmuxKey::Character('|')])).await.expect("typed");
-        let read = wait_for("the end of it", Duration::from_secs(60), || {
+        tmux.type_into(guard(&server, &pane), PaneInput::Bracketed(&text)).await.expect("input is accepted");
+        tmux.type_into(guard(&server, &pane), PaneInput::Keys(&[TmuxKey::Character('|')]))
+            .await
+            .expect("input is accepted");
+        let read = wait_for("the last byte", Duration::from_secs(60), || {
             fs::read(&notes).ok().filter(|read| read.ends_with(b"|")).ok_or("not yet")
         });
-        assert!(read == format!("{text}|").as_bytes(), "{} bytes of {} came", read.len(), text.len() + 1);
-        assert_eq!(server.run(&["list-buffers"]), "", "no buffer is left behind");
+        assert!(read == format!("{text}|").as_bytes(), "{} of {} bytes arrived", read.len(), text.len() + 1);
+        assert_eq!(server.run(&["list-buffers"]), "", "no buffer remains");
         let other = PaneGuard { pane_pid: 1, ..guard(&server, &pane) };
         let refused = tmux.type_into(other, PaneInput::Paste("x")).await;
         assert_eq!(refused, Err(TypeError::Refused(TypeRefusal::OtherProcess)));
@@ -153,20 +154,20 @@ fn a_large_paste_arrives_to_the_last_byte() {
     });
 }
 
-/// What a login shell prints before ours has begun is nobody's answer.
+/// Output of the login shell is ignored.
 #[test]
-fn a_talkative_login_is_no_answer() {
+fn output_of_the_login_shell_is_ignored() {
     in_world(async |world| {
         let server = world.tmux("default");
         server.new_session("work", "cat");
         let talk = ["-c", "echo 'Welcome!'; echo 'Last login' >&2; exec sh"];
         let shell = shell_of(world, "sh", &talk).await.expect("a shell");
-        assert_eq!(shell.tmux(server.socket(), PATIENT).list().await.expect("it answers").rows.len(), 1);
+        assert_eq!(shell.tmux(server.socket(), TIMEOUT).list().await.expect("tmux answers").rows.len(), 1);
     });
 }
 
 #[test]
-fn a_server_that_hangs_costs_its_own_answer_only() {
+fn a_hanging_server_does_not_affect_others() {
     in_world(async |world| {
         let (hangs, well) = (world.tmux("hangs"), world.tmux("well"));
         let pid: u32 = guard(&hangs, &hangs.new_session("a", "cat")).server_pid;
@@ -174,8 +175,8 @@ fn a_server_that_hangs_costs_its_own_answer_only() {
         let shell = shell(world).await;
         process::signal(pid, Signal::STOP);
         let servers = vec![hangs.socket().to_owned(), well.socket().to_owned()];
-        let sweep = HostScanRequest { servers, ..HostScanRequest::default() };
-        let seen = shell.scan(&sweep, Duration::from_secs(1)).await.expect("the shell answers");
+        let request = HostScanRequest { servers, ..HostScanRequest::default() };
+        let seen = shell.scan(&request, Duration::from_secs(1)).await.expect("the shell answers");
         let outcomes: Vec<bool> = seen.servers.iter().map(|(_, listing)| listing.is_ok()).collect();
         assert_eq!(outcomes, [false, true]);
         assert!(matches!(seen.servers[0].1, Err(TmuxError::Timeout(_))), "{:?}", seen.servers[0].1);
@@ -185,30 +186,30 @@ fn a_server_that_hangs_costs_its_own_answer_only() {
 }
 
 #[test]
-fn a_host_that_does_not_answer_is_given_up_and_not_waited_for() {
+fn opening_a_silent_host_times_out() {
     in_world(async |world| {
         let mut command = world.command("sh");
         command.args(["-c", "read -r line; exec sleep 600"]);
         let opened = HostShell::open(Command::from(command), Duration::from_millis(500)).await;
         assert!(matches!(opened, Err(ShellError::Timeout { .. })), "{opened:?}");
-        wait_until("its end", SOON, || world.processes().is_empty());
+        wait_until("the processes to end", DEADLINE, || world.processes().is_empty());
     });
 }
 
-/// A shell that answers nothing any more.
+/// A shell that has been stopped by a signal.
 async fn stopped_shell(world: &TestWorld) -> HostShell {
     let id_file = world.home().join("id");
     let script = format!("echo $$ >{}; exec sh", id_file.display());
     let shell = shell_of(world, "sh", &["-c", &script]).await.expect("a shell");
-    shell.ping(PATIENT).await.expect("it is there");
+    shell.ping(TIMEOUT).await.expect("it exists");
     let id: u32 = fs::read_to_string(&id_file).expect("written").trim().parse().expect("a pid");
     process::signal(id, Signal::STOP);
     shell
 }
 
-/// It is not its tmux that does not answer: nobody knows what that did.
+/// A silent host says nothing about its tmux, so the result is unknown.
 #[test]
-fn no_word_of_a_host_is_no_word_about_its_tmux() {
+fn a_silent_host_makes_tmux_unreachable() {
     in_world(async |world| {
         let server = world.tmux("default");
         server.new_session("work", "cat");
@@ -218,89 +219,90 @@ fn no_word_of_a_host_is_no_word_about_its_tmux() {
     });
 }
 
-/// However much it was asked: what is asked of twenty servers may take long, but not without a word.
+/// A batch for twenty servers may take long, but not without output.
 #[test]
-fn a_host_that_falls_silent_is_given_up_as_soon_as_one_program_should_have_answered() {
+fn a_scan_of_a_silent_host_ends_after_one_program_timeout() {
     in_world(async |world| {
         let shell = stopped_shell(world).await;
         let servers = (0..20).map(|n| world.dir().join(format!("no{n}"))).collect();
-        let (sweep, began) = (HostScanRequest { servers, ..HostScanRequest::default() }, Instant::now());
-        let seen = shell.scan(&sweep, Duration::from_millis(500)).await;
+        let (request, began) = (HostScanRequest { servers, ..HostScanRequest::default() }, Instant::now());
+        let seen = shell.scan(&request, Duration::from_millis(500)).await;
         assert!(matches!(seen, Err(ShellError::Timeout { answered: 0, .. })), "{seen:?}");
         assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-        assert!(shell.has_ended() && shell.ping(PATIENT).await.is_err());
+        assert!(shell.has_ended() && shell.ping(TIMEOUT).await.is_err());
     });
 }
 
 #[test]
-fn its_end_is_told_at_once_with_its_last_words() {
+fn the_end_of_the_shell_is_reported_with_its_stderr() {
     in_world(async |world| {
         let ended = shell_of(world, "sh", &["-c", "echo 'no route to host' >&2; exit 255"]).await;
         assert_eq!(ended.err(), Some(ShellError::Closed("no route to host".into())));
         let server = world.tmux("default");
         server.new_session("work", "cat");
         let shell = shell(world).await;
-        let tmux = shell.tmux(server.socket(), PATIENT);
-        tmux.list().await.expect("it answers");
-        let [pid] = shells(world)[..] else { panic!("one shell is ours") };
+        let tmux = shell.tmux(server.socket(), TIMEOUT);
+        tmux.list().await.expect("tmux answers");
+        let [pid] = shells(world)[..] else { panic!("expected one shell") };
         process::signal(pid, Signal::KILL);
-        assert!(matches!(tokio::time::timeout(SOON, shell.ended()).await, Ok(ShellError::Closed(_))));
+        assert!(matches!(tokio::time::timeout(DEADLINE, shell.ended()).await, Ok(ShellError::Closed(_))));
         assert!(matches!(tmux.list().await, Err(TmuxError::Unreachable(_))));
     });
 }
 
-/// Whoever stops waiting must not leave an answer behind for the next.
+/// A caller that gives up must not leave an answer behind for the next one.
 #[test]
-fn an_answer_that_nobody_waits_for_is_not_given_to_the_next() {
+fn an_abandoned_answer_is_not_given_to_the_next_caller() {
     in_world(async |world| {
         let (server, shell) = (world.tmux("default"), shell(world).await);
         server.new_session("work", "cat");
         for _ in 0..20 {
-            let tmux = shell.tmux(server.socket(), PATIENT);
+            let tmux = shell.tmux(server.socket(), TIMEOUT);
             let _ = tokio::time::timeout(Duration::from_micros(300), tmux.list()).await;
-            assert!(shell.processes(PATIENT).await.expect("it answers").tree(std::process::id()).is_some());
-            assert_eq!(tmux.list().await.expect("it answers").rows.len(), 1);
+            assert!(shell.processes(TIMEOUT).await.expect("tmux answers").tree(std::process::id()).is_some());
+            assert_eq!(tmux.list().await.expect("tmux answers").rows.len(), 1);
         }
     });
 }
 
 #[test]
-fn only_the_process_that_is_meant_is_struck() {
+fn only_the_expected_process_is_signalled() {
     in_world(async |world| {
         let shell = shell(world).await;
-        let mut sleeper = world.command("sleep").arg("600").spawn().expect("it starts");
-        let found = shell.processes(PATIENT).await.expect("it answers").process(sleeper.id()).expect("it runs");
-        let stranger = agtmux_tmux::platform::ProcessInfo { start: found.start + 1, ..found.clone() };
-        assert_eq!(shell.signal_process(&stranger, true, PATIENT).await, Ok(false));
-        assert!(sleeper.try_wait().expect("a child").is_none(), "it was struck");
-        assert_eq!(shell.signal_process(&found, false, PATIENT).await, Ok(true));
-        sleeper.wait().expect("it ends");
-        assert_eq!(shell.signal_process(&found, false, PATIENT).await, Ok(false), "it has ended");
+        let mut sleeper = world.command("sleep").arg("600").spawn().expect("the process starts");
+        let found =
+            shell.processes(TIMEOUT).await.expect("tmux answers").process(sleeper.id()).expect("the process runs");
+        let other = agtmux_tmux::platform::ProcessInfo { start: found.start + 1, ..found.clone() };
+        assert_eq!(shell.signal_process(&other, true, TIMEOUT).await, Ok(false));
+        assert!(sleeper.try_wait().expect("a child").is_none(), "the other process was signalled");
+        assert_eq!(shell.signal_process(&found, false, TIMEOUT).await, Ok(true));
+        sleeper.wait().expect("the process ends");
+        assert_eq!(shell.signal_process(&found, false, TIMEOUT).await, Ok(false), "it has ended");
     });
 }
 
 #[test]
-fn nothing_is_left_when_the_shell_is_let_go() {
+fn closing_the_shell_leaves_nothing_behind() {
     in_world(async |world| {
         let server = world.tmux("default");
         server.new_session("work", "cat");
         let shell = shell(world).await;
         assert_eq!(shells(world).len(), 1);
-        sweep(&shell, vec![server.socket().to_owned()]).await;
+        scan(&shell, vec![server.socket().to_owned()]).await;
         drop(shell);
-        // The farewell is said by the runtime.
-        let deadline = tokio::time::Instant::now() + SOON;
+        // The runtime has to run to close the shell.
+        let deadline = tokio::time::Instant::now() + DEADLINE;
         while !shells(world).is_empty() && tokio::time::Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         assert_eq!(shells(world), Vec::<u32>::new());
-        assert_eq!(fs::read_dir(world.home()).expect("a home").count(), 0, "no file either");
+        assert_eq!(fs::read_dir(world.home()).expect("a home").count(), 0, "a file remains");
     });
 }
 
-/// What is typed is typed before a time by the clock of its server, which may show another day than ours.
+/// The deadline for typing uses the server's clock, which can differ from ours.
 #[test]
-fn the_clock_of_a_host_is_its_own() {
+fn deadlines_use_the_clock_of_the_host() {
     in_world(async |world| {
         let server = world.tmux("default");
         let pane = server.new_session("work", "exec cat");
@@ -308,31 +310,27 @@ fn the_clock_of_a_host_is_its_own() {
         fs::create_dir(&bin).expect("a new directory");
         let date = bin.join("date");
         fs::write(&date, "#!/bin/sh\necho $(($(/bin/date +%s) - 86400))\n").expect("written");
-        fs::set_permissions(&date, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("set");
+        fs::set_permissions(&date, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("permissions are set");
         let mut command = world.command("sh");
-        let path = std::env::var("PATH").expect("there is one");
+        let path = std::env::var("PATH").expect("PATH is set");
         command.env("PATH", format!("{}:{path}", bin.display()));
-        let shell = HostShell::open(Command::from(command), PATIENT).await.expect("a shell");
-        let behind = shell.clock_ahead_ms();
-        assert!((-86_403_000..=-86_399_000).contains(&behind), "{behind} ms");
-        let tmux = shell.tmux(server.socket(), PATIENT);
+        let shell = HostShell::open(Command::from(command), TIMEOUT).await.expect("a shell");
+        let offset = shell.clock_ahead_ms();
+        assert!((-86_403_000..=-86_399_000).contains(&offset), "{offset} ms");
+        let tmux = shell.tmux(server.socket(), TIMEOUT);
         let key = [TmuxKey::Character('x')];
         let late = tmux.type_into(guard(&server, &pane), PaneInput::Keys(&key)).await;
-        assert_eq!(
-            late,
-            Err(TypeError::Refused(TypeRefusal::TooLate)),
-            "by the clock that was believed it is too late"
-        );
-        // A listing tells the time at the server itself.
-        sweep(&shell, vec![server.socket().to_owned()]).await;
+        assert_eq!(late, Err(TypeError::Refused(TypeRefusal::TooLate)), "the deadline has passed by the wrong clock");
+        // A listing contains the server's own time.
+        scan(&shell, vec![server.socket().to_owned()]).await;
         assert!(shell.clock_ahead_ms().abs() < 3000, "{} ms", shell.clock_ahead_ms());
         assert_eq!(tmux.type_into(guard(&server, &pane), PaneInput::Keys(&key)).await, Ok(()));
     });
 }
 
-/// busybox has a `ps` that knows few words, and neither when a process began nor who has its terminal.
+/// The `ps` of busybox has few options: neither start times nor foreground groups.
 #[test]
-fn a_host_with_busybox_only_tells_as_much() {
+fn a_busybox_host_returns_the_same_data() {
     let Some(busybox) = ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| fs::exists(path).unwrap_or(false))
     else {
         eprintln!("skipped: busybox is not installed: run scripts/ensure-tools shells");
@@ -348,17 +346,17 @@ fn a_host_with_busybox_only_tells_as_much() {
         std::os::unix::fs::symlink(String::from_utf8_lossy(&tmux).trim(), bin.join("tmux")).expect("linked");
         let server = world.tmux("default");
         let pane = server.new_session("work", "exec cat");
-        becomes(&server, &pane, "cat");
+        wait_for_command(&server, &pane, "cat");
         let mut command = world.command(bin.join("sh"));
         command.env("PATH", &bin);
-        let shell = HostShell::open(Command::from(command), PATIENT).await.expect("a shell");
-        let seen = sweep(&shell, vec![server.socket().to_owned()]).await;
+        let shell = HostShell::open(Command::from(command), TIMEOUT).await.expect("a shell");
+        let seen = scan(&shell, vec![server.socket().to_owned()]).await;
         assert!(seen.servers[0].1.is_ok(), "{:?}", seen.servers[0].1);
         let pid = guard(&server, &pane).pane_pid;
-        let tree = seen.processes.expect("asked for").tree(pid).expect("the pane's program");
-        let here = process_table(false).trees(&[pid]).pop().flatten().expect("it runs");
-        assert_eq!((tree.foreground_pgrp, tree.processes[0].start), (here.foreground_pgrp, here.processes[0].start));
-        assert_eq!(tree.processes[0].argv, here.processes[0].argv);
-        assert_eq!(shell.signal_process(&tree.processes[0], true, PATIENT).await, Ok(true));
+        let tree = seen.processes.expect("requested").tree(pid).expect("the process of the pane");
+        let local = process_table(false).trees(&[pid]).pop().flatten().expect("the process runs");
+        assert_eq!((tree.foreground_pgrp, tree.processes[0].start), (local.foreground_pgrp, local.processes[0].start));
+        assert_eq!(tree.processes[0].argv, local.processes[0].argv);
+        assert_eq!(shell.signal_process(&tree.processes[0], true, TIMEOUT).await, Ok(true));
     });
 }

@@ -1,5 +1,5 @@
-//! Hosts behind a real sshd, whose accounts have the login shells that people have. Whatever a session, a socket or a word is
-//! called, it arrives as it is, and nothing of it is run.
+//! Hosts behind a real sshd with different login shells. Session names, sockets and words arrive unchanged, and no part
+//! of them is executed.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -13,9 +13,9 @@ use agtmux_tmux::host::{HostScanRequest, HostShell, REMOTE_COMMAND, command_line
 use agtmux_tmux::ssh::{ConnectionSharing, SshClient};
 use agtmux_tmux::{PaneGuard, PaneInput, TmuxServer};
 
-const SOON: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(20);
 /// Long enough for a busy machine.
-const PATIENT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 const HOSTILE: [&str; 9] = [
     "-oProxyCommand=touch x",
@@ -29,7 +29,7 @@ const HOSTILE: [&str; 9] = [
     "~ * ? [a] {a,b} !! %s",
 ];
 
-/// A host for each login shell that is installed here.
+/// Runs the test on one host for each installed login shell.
 fn in_every_shell(test: impl AsyncFn(&TestWorld, &TestHost, &SshClient)) {
     if let Some(why) = hosts_unavailable_reason() {
         eprintln!("skipped: {why}");
@@ -47,58 +47,58 @@ fn in_every_shell(test: impl AsyncFn(&TestWorld, &TestHost, &SshClient)) {
         runtime.block_on(test(&hub, &host, &ssh));
         drop(runtime);
         for world in [&hub, host.world()] {
-            assert!(!made_anywhere(world.dir()), "{alias}: something was run");
+            assert!(!marker_file_exists(world.dir()), "{alias}: a word was executed");
         }
     }
 }
 
-/// busybox is the shell that it is called as.
+/// busybox selects its applet by the name of the link.
 fn busybox_shell(hub: &TestWorld, busybox: &Path) -> PathBuf {
     let link = hub.dir().join("ash");
     std::os::unix::fs::symlink(busybox, &link).expect("linked");
     link
 }
 
-fn made_anywhere(dir: &Path) -> bool {
+fn marker_file_exists(dir: &Path) -> bool {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.into_iter().any(|entry| {
         let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        entry.file_name() == "x" || (is_dir && made_anywhere(&entry.path()))
+        entry.file_name() == "x" || (is_dir && marker_file_exists(&entry.path()))
     })
 }
 
 async fn open(ssh: &SshClient) -> HostShell {
-    HostShell::open(ssh.command(ConnectionSharing::Shared, REMOTE_COMMAND), PATIENT).await.expect("a shell there")
+    HostShell::open(ssh.command(ConnectionSharing::Shared, REMOTE_COMMAND), TIMEOUT).await.expect("a shell on the host")
 }
 
 #[test]
-fn sessions_and_servers_of_any_name_are_seen_and_typed_into() {
+fn sessions_and_servers_with_any_name_are_listed_and_accept_input() {
     in_every_shell(async |_, host, ssh| {
         let notes = host.world().home().join("notes");
         for (n, name) in HOSTILE.iter().enumerate() {
             let server = host.tmux("default");
-            // tmux itself would run what is in a name that it is given for a new session.
+            // tmux expands formats in the name of a new session.
             let as_it_is = name.replace('#', "##");
             server.run(&["new-session", "-d", "-s", &as_it_is, "-n", &as_it_is, "cat"]);
-            // A socket cannot have a slash in its name, and some names are too long.
+            // Socket names cannot contain a slash, and their length is limited.
             if n < 4 {
                 host.tmux(&name.replace(' ', "")).new_session("work", "cat");
             }
         }
         let server = host.tmux("default");
         let pane = server.new_session("reader", &format!("stty raw -echo; exec cat >{}", notes.display()));
-        wait_until("the reader", SOON, || {
+        wait_until("the reader", DEADLINE, || {
             server.run(&["display-message", "-p", "-t", &pane, "#{pane_current_command}"]) == "cat"
         });
         let shell = open(ssh).await;
         let find = HostScanRequest { sockets: true, ..HostScanRequest::default() };
-        let servers = shell.scan(&find, PATIENT).await.expect("it answers").sockets.expect("asked for");
+        let servers = shell.scan(&find, TIMEOUT).await.expect("tmux answers").sockets.expect("requested");
         assert_eq!(servers.len(), 5, "{servers:?}");
         let list = HostScanRequest { servers, ..HostScanRequest::default() };
-        for (socket, listing) in shell.scan(&list, PATIENT).await.expect("it answers").servers {
-            let here = TmuxServer::new("tmux", &socket, PATIENT).list().await.expect("it answers");
-            let there = listing.unwrap_or_else(|error| panic!("{}: {error}", socket.display()));
-            assert_eq!(there.listing, here, "as it is seen on the host itself");
+        for (socket, listing) in shell.scan(&list, TIMEOUT).await.expect("tmux answers").servers {
+            let direct = TmuxServer::new("tmux", &socket, TIMEOUT).list().await.expect("tmux answers");
+            let scanned = listing.unwrap_or_else(|error| panic!("{}: {error}", socket.display()));
+            assert_eq!(scanned.listing, direct, "the same listing as on the host");
         }
         let facts = server.run(&["display-message", "-p", "-t", &pane, "#{pid} #{start_time} #{pane_pid}"]);
         let facts: Vec<u32> = facts.split(' ').map(|fact| fact.parse().expect("a number")).collect();
@@ -109,18 +109,18 @@ fn sessions_and_servers_of_any_name_are_seen_and_typed_into() {
             pane_pid: facts[2],
         };
         let words = HOSTILE.join("\n");
-        // Once as long as a text may be.
+        // One shell gets the longest allowed text.
         let times = if ssh.destination() == "sh" { (1 << 20) / words.len() } else { 1 };
         let text = words.repeat(times) + "\n\n|";
-        let tmux = shell.tmux(server.socket(), PATIENT);
-        tmux.type_into(guard, PaneInput::Bracketed(&text)).await.expect("typed");
-        wait_until("all of it", SOON, || fs::read(&notes).is_ok_and(|read| read == text.as_bytes()));
+        let tmux = shell.tmux(server.socket(), TIMEOUT);
+        tmux.type_into(guard, PaneInput::Bracketed(&text)).await.expect("input is accepted");
+        wait_until("the whole text", DEADLINE, || fs::read(&notes).is_ok_and(|read| read == text.as_bytes()));
     });
 }
 
-/// What is given to ssh is read by the login shell there.
+/// The login shell of the host reads the words that ssh sends.
 #[test]
-fn any_words_arrive_as_they_are() {
+fn any_words_arrive_unchanged() {
     in_every_shell(async |_, _, ssh| {
         let hostile = HOSTILE.iter().map(|word| word.as_bytes().to_vec());
         let more: [&[u8]; 5] = [b"", b"'", b"\\", b"\xff\xc3\x28 \x80", b"\n\n"];
@@ -137,7 +137,8 @@ fn any_words_arrive_as_they_are() {
         let printf = [OsStr::new("printf"), OsStr::new("<%s>")];
         let line = command_line(printf.into_iter().chain(words.iter().map(|word| OsStr::from_bytes(word))));
         let mut command = ssh.command(ConnectionSharing::Dedicated, OsString::from_vec(line));
-        let output = tokio::time::timeout(SOON, command.output()).await.expect("in time").expect("ssh runs");
+        let output =
+            tokio::time::timeout(DEADLINE, command.output()).await.expect("before the timeout").expect("ssh runs");
         let expected: Vec<u8> = words.iter().flat_map(|word| [b"<", word.as_slice(), b">"].concat()).collect();
         let shown = |bytes: &[u8]| bytes.escape_ascii().to_string();
         assert_eq!(shown(&output.stdout), shown(&expected), "{}: {}", ssh.destination(), shown(&output.stderr));
@@ -145,42 +146,42 @@ fn any_words_arrive_as_they_are() {
 }
 
 #[test]
-fn nothing_is_left_on_a_host_and_its_tmux_shows_nothing_of_ours() {
+fn a_scan_leaves_no_traces_on_the_host() {
     in_every_shell(async |_, host, ssh| {
         let server = host.tmux("default");
         server.new_session("work", "cat");
-        let looks = [
+        let queries = [
             ["list-sessions", "-F", "#{session_name} #{session_attached} #{session_last_attached}"],
             ["list-buffers", "-F", "#{buffer_name}"],
             ["list-clients", "-F", "#{client_name}"],
             ["show-hooks", "-g", ""],
         ];
-        let seen = || looks.map(|words| server.run(&words[..if words[2].is_empty() { 2 } else { 3 }]));
+        let seen = || queries.map(|words| server.run(&words[..if words[2].is_empty() { 2 } else { 3 }]));
         let files = || fs::read_dir(host.world().home()).expect("a home").flatten().map(|e| e.file_name()).collect();
         let (before, files_before): (_, BTreeSet<OsString>) = (seen(), files());
-        // By ssh they are called as the login shell was told to call them.
+        // Over ssh the process name is the one that the login shell sets.
         let shells = || {
             let all = host.world().processes().into_iter();
             all.filter(|pid| process::argv(*pid) == [b"sh"]).count()
         };
         let shell = open(ssh).await;
         for _ in 0..3 {
-            let sweep = HostScanRequest {
+            let request = HostScanRequest {
                 sockets: true,
                 servers: vec![server.socket().to_owned()],
                 processes: true,
                 ..HostScanRequest::default()
             };
-            shell.scan(&sweep, PATIENT).await.expect("it answers");
+            shell.scan(&request, TIMEOUT).await.expect("tmux answers");
         }
         assert_eq!(seen(), before);
         assert_eq!(shells(), 1);
         drop(shell);
-        let deadline = tokio::time::Instant::now() + SOON;
+        let deadline = tokio::time::Instant::now() + DEADLINE;
         while shells() > 0 && tokio::time::Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        assert_eq!(shells(), 0, "a process is left");
+        assert_eq!(shells(), 0, "a process remains");
         assert_eq!(files(), files_before);
     });
 }

@@ -1,36 +1,36 @@
-//! What is typed goes into the pane that was meant, or nowhere. Each refusal is checked by what the pane's program has read.
+//! Input reaches the expected pane or no pane. Each refusal is verified by the bytes that the pane's program has read.
 
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agtmux_testkit::{TestTmuxServer as Kept, TestWorld, wait_until};
+use agtmux_testkit::{TestTmuxServer, TestWorld, wait_until};
 use agtmux_tmux::{PaneGuard, PaneInput, TmuxError, TmuxKey, TmuxServer, TypeError, TypeRefusal};
 
-const SOON: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(20);
 /// Long enough for a busy machine.
-const PATIENT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A pane whose program notes every byte.
-struct Reader {
+/// A pane whose program records every byte.
+struct RecordingPane {
     notes: PathBuf,
-    server: Kept,
+    server: TestTmuxServer,
     pane: String,
     runtime: tokio::runtime::Runtime,
     world: TestWorld,
 }
 
-fn reader_command(notes: &std::path::Path) -> String {
+fn record_command(notes: &std::path::Path) -> String {
     format!("stty raw -echo; exec cat >{}", notes.display())
 }
 
-impl Reader {
+impl RecordingPane {
     fn new() -> Self {
         let world = TestWorld::new();
         let (server, notes) = (world.tmux("default"), world.home().join("notes"));
-        let pane = server.new_session("work", &reader_command(&notes));
+        let pane = server.new_session("work", &record_command(&notes));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        wait_until("the reader", SOON, || {
+        wait_until("the reader", DEADLINE, || {
             server.run(&["display-message", "-p", "-t", &pane, "#{pane_current_command}"]) == "cat"
         });
         Self { notes, server, pane, runtime, world }
@@ -53,59 +53,59 @@ impl Reader {
     fn refuses(&self, guard: PaneGuard, why: TypeRefusal) {
         let interrupt = [TmuxKey::Named("C-c".into())];
         for typing in [PaneInput::Paste("pasted"), PaneInput::Keys(&interrupt)] {
-            assert_eq!(self.types(guard, typing, PATIENT), Err(TypeError::Refused(why)), "{typing:?}");
+            assert_eq!(self.types(guard, typing, TIMEOUT), Err(TypeError::Refused(why)), "{typing:?}");
         }
-        assert_eq!(self.server.run(&["list-buffers", "-F", "#{buffer_name}"]), "", "a buffer was left behind");
+        assert_eq!(self.server.run(&["list-buffers", "-F", "#{buffer_name}"]), "", "a buffer remains");
     }
 
-    /// Everything that was typed before this has been read.
+    /// Sends a marker and checks the bytes that the program has read.
     #[track_caller]
     fn has_read(&self, expected: &str) {
         self.server.run(&["send-keys", "-t", &self.pane, "-l", "--", "|"]);
         let read = || String::from_utf8_lossy(&fs::read(&self.notes).unwrap_or_default()).into_owned();
-        wait_until("the mark to be read", SOON, || read().ends_with('|'));
+        wait_until("the mark to be read", DEADLINE, || read().ends_with('|'));
         assert_eq!(read(), format!("{expected}|"));
     }
 }
 
 #[test]
-fn a_pane_that_is_meant_gets_every_byte_and_no_buffer_is_left() {
-    let reader = Reader::new();
+fn the_expected_pane_gets_every_byte_and_no_buffer_remains() {
+    let reader = RecordingPane::new();
     reader.server.run(&["set-buffer", "the user's own"]);
     let before = reader.server.run(&["list-buffers", "-F", "#{buffer_name} #{buffer_sample}"]);
     let text = "two\nlines; #(touch x) #{pane_id} $(x) `y` \\ ' \" 日本語 -x ;";
     let keys = [TmuxKey::Character(';'), TmuxKey::Character('é'), TmuxKey::enter()];
     for typing in [PaneInput::Paste(text), PaneInput::Keys(&keys), PaneInput::LeaveMode] {
-        assert_eq!(reader.types(reader.guard(), typing, PATIENT), Ok(()), "{typing:?}");
+        assert_eq!(reader.types(reader.guard(), typing, TIMEOUT), Ok(()), "{typing:?}");
     }
     assert_eq!(reader.server.run(&["list-buffers", "-F", "#{buffer_name} #{buffer_sample}"]), before);
     reader.has_read(&format!("{text};é\r"));
 }
 
 #[test]
-fn another_life_of_the_server_or_of_the_pane_is_refused() {
-    let reader = Reader::new();
+fn another_server_generation_or_process_is_refused() {
+    let reader = RecordingPane::new();
     let guard = reader.guard();
     reader.refuses(PaneGuard { server_pid: guard.server_pid + 1, ..guard }, TypeRefusal::OtherServer);
     reader.refuses(PaneGuard { server_start: guard.server_start - 1, ..guard }, TypeRefusal::OtherServer);
     reader.refuses(PaneGuard { pane_pid: guard.pane_pid + 1, ..guard }, TypeRefusal::OtherProcess);
     reader.refuses(PaneGuard { pane: 99, ..guard }, TypeRefusal::NoPane);
-    reader.server.run(&["respawn-pane", "-k", "-t", &reader.pane, &reader_command(&reader.notes)]);
+    reader.server.run(&["respawn-pane", "-k", "-t", &reader.pane, &record_command(&reader.notes)]);
     reader.refuses(guard, TypeRefusal::OtherProcess);
     let current = || reader.server.run(&["display-message", "-p", "-t", &reader.pane, "#{pane_current_command}"]);
-    wait_until("the reader", SOON, || current() == "cat");
+    wait_until("the reader", DEADLINE, || current() == "cat");
     reader.has_read("");
 }
 
 #[test]
-fn a_pane_that_takes_no_keys_is_refused() {
-    let reader = Reader::new();
+fn a_pane_that_accepts_no_keys_is_refused() {
+    let reader = RecordingPane::new();
     let (guard, pane) = (reader.guard(), reader.pane.as_str());
     for mode in [&["copy-mode", "-t", pane][..], &["clock-mode", "-t", pane], &["choose-tree", "-t", pane]] {
         reader.server.run(mode);
         reader.refuses(guard, TypeRefusal::InMode);
-        // It leaves any mode, if it is asked to.
-        assert_eq!(reader.types(guard, PaneInput::LeaveMode, PATIENT), Ok(()));
+        // LeaveMode ends any mode.
+        assert_eq!(reader.types(guard, PaneInput::LeaveMode, TIMEOUT), Ok(()));
         assert_eq!(reader.server.run(&["display-message", "-p", "-t", pane, "#{pane_in_mode}"]), "0", "{mode:?}");
     }
     reader.server.run(&["set-option", "-w", "-t", pane, "synchronize-panes", "on"]);
@@ -119,23 +119,23 @@ fn a_pane_that_takes_no_keys_is_refused() {
 
 #[test]
 fn a_dead_pane_is_refused_and_its_server_survives() {
-    let reader = Reader::new();
+    let reader = RecordingPane::new();
     reader.server.run(&["set-option", "-w", "-t", &reader.pane, "remain-on-exit", "on"]);
     let guard = reader.guard();
     let server = reader.server.pid();
     agtmux_testkit::process::signal(guard.pane_pid, rustix::process::Signal::KILL);
     let dead = || reader.server.run(&["display-message", "-p", "-t", &reader.pane, "#{pane_dead}"]) == "1";
-    wait_until("the pane to be dead", SOON, dead);
+    wait_until("the pane to be dead", DEADLINE, dead);
     reader.refuses(guard, TypeRefusal::Dead);
-    assert_eq!(reader.types(guard, PaneInput::LeaveMode, PATIENT), Err(TypeError::Refused(TypeRefusal::Dead)));
+    assert_eq!(reader.types(guard, PaneInput::LeaveMode, TIMEOUT), Err(TypeError::Refused(TypeRefusal::Dead)));
     assert_eq!(reader.server.pid(), server);
     assert_eq!(fs::read(&reader.notes).expect("notes"), b"");
 }
 
-/// A client that is killed leaves its commands behind in the server's socket.
+/// A killed client leaves its commands in the server's socket.
 #[test]
-fn a_server_that_was_stopped_types_nothing_when_it_goes_on() {
-    let reader = Reader::new();
+fn a_stopped_server_types_nothing_after_it_continues() {
+    let reader = RecordingPane::new();
     reader.server.run(&["set-buffer", "the user's own"]);
     let buffers = || reader.server.run(&["list-buffers", "-F", "#{buffer_name} #{buffer_sample}"]);
     let (before, guard) = (buffers(), reader.guard());
@@ -145,15 +145,16 @@ fn a_server_that_was_stopped_types_nothing_when_it_goes_on() {
     for typing in [PaneInput::Keys(&keys), PaneInput::Paste("pasted late")] {
         assert_eq!(reader.types(guard, typing, timeout), Err(TypeError::Tmux(TmuxError::Timeout(timeout))));
     }
-    // The last of them may hold until the second in which it was given up is over.
-    let second = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("later").as_secs();
-    let given_up = second();
-    wait_until("the next second", SOON, || second() > given_up);
+    // The last command is valid until the end of its deadline second.
+    let second =
+        || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time after 1970").as_secs();
+    let deadline = second();
+    wait_until("the next second", DEADLINE, || second() > deadline);
     reader.server.cont(stopped);
     reader.has_read("");
-    wait_until("our buffer to be gone", SOON, || buffers() == before);
-    // It is as good as before.
-    assert_eq!(reader.types(guard, PaneInput::Paste("now"), PATIENT), Ok(()));
+    wait_until("our buffer to be gone", DEADLINE, || buffers() == before);
+    // The pane accepts input again.
+    assert_eq!(reader.types(guard, PaneInput::Paste("now"), TIMEOUT), Ok(()));
     reader.has_read("|now");
     assert!(reader.world.dir().exists());
 }

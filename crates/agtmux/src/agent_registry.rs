@@ -1,4 +1,4 @@
-//! The agents that are known without asking the daemon: those of this build and the user's own.
+//! The agent registry without the daemon: built-in manifests and the user's own.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::error::CliError;
 
-/// As the daemon would know them if it were started now.
+/// Loads the same registry that a daemon started now would load.
 pub(crate) fn load() -> Result<AgentRegistry, CliError> {
-    // Without a home nobody has put a file there.
+    // Without a home directory there are no user manifests.
     let Ok(paths) = Paths::from_env() else { return Ok(UserManifests::default().registry()) };
     let dir = paths.agents_dir();
     let found = files::read_dir_files(&dir, "toml", MAX_MANIFEST_BYTES)
@@ -21,7 +21,7 @@ pub(crate) fn load() -> Result<AgentRegistry, CliError> {
     Ok(registry(files))
 }
 
-/// As they would be with this file alone.
+/// The built-in manifests and this one file.
 pub(crate) fn load_file(path: &Path, text: String) -> AgentRegistry {
     registry([ManifestFile { path: display_path(path), text: Ok(text) }])
 }
@@ -32,7 +32,7 @@ fn registry(files: impl IntoIterator<Item = ManifestFile>) -> AgentRegistry {
     user.registry()
 }
 
-/// A path as it stands in messages. Whatever prints it makes it safe.
+/// A path as text for messages. The code that prints the message sanitizes it.
 pub(crate) fn display_path(path: &Path) -> String {
     text::from_bytes(path.as_os_str().as_bytes())
 }

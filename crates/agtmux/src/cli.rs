@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line: commands, their help texts and the exit codes.
 
 use clap::{Parser, Subcommand};
 
@@ -9,23 +9,26 @@ use crate::commands::{
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    fine
-  1    failed, or the answer is no
-  2    wrong usage or a faulty configuration
-  3    no daemon runs and none may be started
-  4    the daemon is of another version: agtmux daemon restart
-  5    the daemon refused the request or did not answer it
+  0    success
+  1    failed, timed out or not confirmed
+  2    wrong usage or an invalid configuration
+  3    the daemon is not running and was not started
+  4    the daemon has another version; run `agtmux daemon restart`
+  5    the daemon rejected the request or did not answer
   126  run: the program cannot be executed
-  127  run: there is no such program
+  127  run: the program was not found
   130  interrupted with Ctrl-C
   143  terminated
 
-The daemon is started by the first command that needs it; AGTMUX_NO_AUTOSTART=1 forbids that.
-Files: AGTMUX_CONFIG, AGTMUX_STATE_DIR and AGTMUX_SOCKET say where they are.";
+Environment:
+  AGTMUX_CONFIG          path of the configuration file
+  AGTMUX_STATE_DIR       directory of the database and the log
+  AGTMUX_SOCKET          path of the daemon's socket
+  AGTMUX_NO_AUTOSTART=1  do not start the daemon (by default, commands start it if needed)";
 
-/// One place to see every AI coding agent that runs in tmux.
+/// See and control the AI coding agents that run in tmux
 ///
-/// Without a command it lists the panes in which an agent runs.
+/// Without a command, lists the panes in which an agent runs.
 #[derive(Debug, Parser)]
 #[command(name = "agtmux", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -35,70 +38,99 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
-    /// List panes, windows or sessions and what their agents do
+    /// List panes, windows or sessions and the states of their agents
+    ///
+    /// Without a subcommand, lists the panes in which an agent runs.
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
-    /// Follow the agents as they change
+    /// Follow the changes of panes, windows or sessions
     ///
-    /// On a terminal a table is kept up to date; q or Ctrl-C ends it. In a pipe each change is a line of JSON:
-    /// {schema_version, seq, at, type, scope, item}, where type is snapshot, upsert, remove or reset. When the daemon
-    /// is restarted, watch goes on where it was; a daemon that stays away is started again. Ctrl-C exits with 130; a
-    /// reader that goes away is a success.
+    /// On a terminal, shows a table and keeps it up to date; press q or Ctrl-C to quit. In a pipe, prints one line of
+    /// JSON per change: {schema_version, seq, at, type, scope, item}. The type is snapshot, upsert, remove, reset
+    /// or task.
+    /// When the daemon restarts, watch continues with the next event; if the daemon does not come back, watch starts
+    /// it. Exits with 130 on Ctrl-C, and with 0 when the reader closes the pipe.
     Watch(watch::WatchArgs),
-    /// One line for a status bar: how many agents wait, run or idle. Never starts the daemon
+    /// Print one line for a status bar: how many agents are waiting, running or idle
+    ///
+    /// Never starts the daemon. Exits with 3 if the daemon is not running.
     Status(status::StatusArgs),
-    /// Type a text into an agent's input box and have it submitted, or press keys
+    /// Send text or keys to an agent and verify that the text was submitted
+    ///
+    /// Types the text into the agent's input box, presses Enter and checks that the agent accepted it. The text goes
+    /// only to the agent you name. Fails if the agent has an open dialog; use `agtmux respond` to answer it.
     Send(Box<send::SendArgs>),
-    /// Answer what an agent asks, only while it asks just that
+    /// Answer an agent's open dialog
+    ///
+    /// Without an answer, shows the dialog and asks for one. Fails if the dialog has changed or no dialog is open.
     Respond(Box<respond::RespondArgs>),
-    /// Go to an agent's pane, if it is still the one that was meant
+    /// Attach to the pane of an agent
+    ///
+    /// Fails if another process has replaced the agent in its pane.
     Attach(Box<attach::AttachArgs>),
-    /// Show what an agent's pane has shown, as plain text
+    /// Print the contents of an agent's pane as plain text
     ViewOutput(Box<view_output::ViewOutputArgs>),
-    /// Wait until agents are in a state; for scripts
+    /// Wait until agents reach a state, for use in scripts
     Wait(wait::WaitArgs),
-    /// Interrupt an agent, or end it
+    /// Interrupt or end an agent
+    ///
+    /// By default types Ctrl-C into the pane. With --signal TERM or KILL, signals the agent's process and its group.
+    /// Asks for confirmation unless --yes is given.
     Kill(Box<kill::KillArgs>),
-    /// Start an agent that has ended again, in its pane and directory, with its own session
+    /// Restart an agent that has ended, with its own session
     Resume(Box<resume::ResumeArgs>),
-    /// Run work in the background in a tmux session of its own, and hear of it when it ends, rings or asks
+    /// Run and manage background tasks in a tmux session
+    ///
+    /// Each task runs in its own window. agtmux reports when a task exits, rings the bell or asks for input.
     #[command(subcommand)]
     Task(task::TaskCommand),
-    /// What was done to agents, by whom, and what came of it; refused actions, too
+    /// List the actions on agents: caller, action and outcome
+    ///
+    /// Includes rejected actions.
     Audit(audit::AuditArgs),
-    /// Tell why an agent's state is what it is, or judge a saved screen
+    /// Explain the state of an agent, or detect the state on a saved screen
     Explain(explain::ExplainArgs),
-    /// Tell how an agent's state has changed and how long each lasted
+    /// Show the past states of an agent and how long each lasted
     History(history::HistoryArgs),
-    /// Which agents are understood, how well, and from what; add one of your own
+    /// List the supported agents, and add your own
+    ///
+    /// Without a subcommand, lists every adapter with its health and its sources of evidence.
     Adapters(adapters::AdaptersArgs),
-    /// Bring an event to the daemon, from a wrapper, a script or an adapter of your own
+    /// Report an event about an agent to the daemon
+    ///
+    /// For wrappers, scripts and adapters of your own.
     Emit(Box<emit::EmitArgs>),
-    /// Connect your agents: put our hooks into their settings, beside what is there, and take them out again
+    /// Install agtmux's hooks in the settings of your agents, or remove them
+    ///
+    /// Shows the changes and asks before it writes. Hooks and settings of your own stay.
     Setup(setup::SetupArgs),
-    /// Run an agent and tell when it starts and how it ends
+    /// Run an agent and report its start and its exit
     Run(run::AgentRunArgs),
-    /// What the hooks of agents call: brings their events to the daemon. Never fails, never waits
+    /// Report a hook event to the daemon; called by the hooks of agents
     Hook(hook::HookArgs),
-    /// Run a log of observations again and compare: exits with 1 at the first difference
+    /// Check the database: compute all states again from its log and compare them
+    ///
+    /// Exits with 1 at the first difference.
     Replay(replay::ReplayArgs),
-    /// Run, start, stop and look at the daemon
+    /// Start, stop and inspect the daemon
     #[command(subcommand)]
     Daemon(daemon::DaemonCommand),
-    /// Watch other hosts by ssh
+    /// Manage the hosts that agtmux watches over ssh
     #[command(subcommand)]
     Target(target::TargetCommand),
-    /// What a hub runs here by ssh: passes on what is known of this host, and does what the hub asks for
+    /// Internal: stream this host's state to a hub over stdin and stdout
     Collect(collect::CollectArgs),
-    /// Let a browser in
+    /// Give a browser access to the web dashboard
     #[command(subcommand)]
     Web(web::WebCommand),
-    /// Look at the settings
+    /// Show and check the configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
-    /// Show agtmux at work on a private tmux server with scripted agents, and clean it up again
+    /// Show a demo with scripted agents on a private tmux server
+    ///
+    /// Removes the tmux server, the daemon and the files of the demo when it ends.
     Demo,
-    /// What `make run` shows: your agents, or the demo where no tmux server runs
+    /// Show your agents, or the demo if no tmux server is running
     Welcome,
 }
 
@@ -112,12 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_is_sound() {
+    fn the_command_definition_is_valid() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn every_documented_flag_is_there() {
+    fn every_documented_command_line_parses() {
         for line in [
             "agtmux",
             "agtmux ls",
@@ -185,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_and_unknown_words_are_refused() {
+    fn conflicting_and_unknown_arguments_are_rejected() {
         for line in [
             "agtmux list panes --target host --all-targets",
             "agtmux watch --target host --all-targets",
@@ -200,7 +232,7 @@ mod tests {
             "agtmux watch --since yesterday-ish",
             "agtmux daemon",
             "agtmux run",
-            "agtmux setup --agent nobody",
+            "agtmux setup --agent unknown",
             "agtmux adapters check",
             "agtmux adapters --json new x",
             "agtmux explain --screen s",
@@ -227,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documents_list_the_same_exit_codes() {
+    fn help_and_docs_list_the_same_exit_codes() {
         let document = include_str!("../../../docs/exit-codes.md");
         let codes = |text: &str, before: &str, after: &str| -> Vec<String> {
             let word = |line: &str| Some(line.strip_prefix(before)?.split_once(after)?.0.trim().to_owned());

@@ -1,4 +1,4 @@
-//! The way to the daemon. Whoever needs it starts it, as tmux does with its server.
+//! The connection to the daemon. A command that needs the daemon starts it, as tmux does with its server.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 
-/// What a detached daemon says on stdout to the one who started it.
+/// The words that a detached daemon prints on stdout for the process that started it.
 pub(crate) const READY: &str = "ready";
 pub(crate) const ALREADY_RUNNING: &str = "already running";
 
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How long the holder of the lock gets to open its socket before it is taken for one that is about to end.
+/// How long to wait for the daemon that holds the lock to open its socket. After that it is assumed to be exiting.
 const OTHER_OPENS_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ impl DaemonClient {
         Ok(Self { paths, client })
     }
 
-    /// The answer as it came, from a daemon that is started when there is none.
+    /// Sends a GET request and returns the body. Starts the daemon if it is not running.
     pub(crate) async fn get_bytes(&self, path: &str, query: &impl Serialize) -> Result<Bytes, CliError> {
         match self.client.get_bytes(path, query).await {
             Err(ClientError::NotRunning(_)) => {
@@ -48,7 +48,7 @@ impl DaemonClient {
         }
     }
 
-    /// Sends a body and gives back the answer as it came.
+    /// Sends a POST request and returns the body of the answer.
     pub(crate) async fn post(&self, path: &str, body: Bytes) -> Result<Bytes, CliError> {
         match self.client.post_bytes(path, body.clone()).await {
             Err(ClientError::NotRunning(_)) => {
@@ -59,7 +59,7 @@ impl DaemonClient {
         }
     }
 
-    /// Asks for something to be done and gives back the answer as it came.
+    /// Sends an action and returns the body of the answer.
     pub(crate) async fn act(&self, path: &str, request: &impl Serialize) -> Result<Bytes, CliError> {
         let body = Bytes::from(serde_json::to_vec(request).map_err(|error| CliError::io("write JSON", error))?);
         match self.client.post_action(path, body.clone()).await {
@@ -71,7 +71,7 @@ impl DaemonClient {
         }
     }
 
-    /// Takes something away and gives back the answer as it came.
+    /// Sends a DELETE request and returns the body of the answer.
     pub(crate) async fn delete(&self, path: &str) -> Result<Bytes, CliError> {
         match self.client.delete(path).await {
             Err(ClientError::NotRunning(_)) => {
@@ -82,7 +82,7 @@ impl DaemonClient {
         }
     }
 
-    /// For what takes the daemon a while to find out.
+    /// Sends a GET request with a long timeout.
     pub(crate) async fn get_slow(&self, path: &str) -> Result<Bytes, CliError> {
         match self.client.get_slow(path).await {
             Err(ClientError::NotRunning(_)) => {
@@ -99,21 +99,24 @@ impl DaemonClient {
 
     pub(crate) async fn autostart(&self) -> Result<(), CliError> {
         if autostart_forbidden() {
-            let message = CliMessage::new(format!("no daemon listens on '{}'", self.paths.socket.display()))
-                .because("AGTMUX_NO_AUTOSTART is set, so none was started")
-                .hint("agtmux daemon start");
+            let message = CliMessage::new(format!(
+                "the daemon is not running: nothing listens on '{}'",
+                self.paths.socket.display()
+            ))
+            .because("AGTMUX_NO_AUTOSTART is set, so agtmux did not start it")
+            .hint("agtmux daemon start");
             return Err(CliError::new(CliExit::NoDaemon, message));
         }
         self.start().await
     }
 
-    /// Returns when a daemon serves, whoever started it.
+    /// Returns when a daemon serves requests, whether this process or another one started it.
     pub(crate) async fn start(&self) -> Result<(), CliError> {
         let deadline = Instant::now() + START_TIMEOUT;
         loop {
             match spawn(deadline).await? {
                 SpawnOutcome::Ready => return Ok(()),
-                // Someone else holds the lock: it opens its socket soon, or it is on its way out.
+                // Another daemon holds the lock. It opens its socket soon, or it is exiting.
                 SpawnOutcome::AlreadyStarting => {
                     let patience = deadline.min(Instant::now() + OTHER_OPENS_WITHIN);
                     if self.wait_until_listening(patience).await {
@@ -127,13 +130,13 @@ impl DaemonClient {
         }
     }
 
-    /// Waits for somebody to listen.
+    /// Waits until a daemon listens on the socket. Returns false at the deadline.
     pub(crate) async fn wait_until_listening(&self, deadline: Instant) -> bool {
         loop {
             match self.client.connect().await {
                 Err(ClientError::NotRunning(_)) if Instant::now() < deadline => sleep(POLL_INTERVAL).await,
                 Err(ClientError::NotRunning(_)) => return false,
-                // Any other fault is told by the request that follows.
+                // The next request reports any other error.
                 _ => return true,
             }
         }
@@ -141,7 +144,7 @@ impl DaemonClient {
 }
 
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CliError> {
-    let broken = |error| ClientError::Broken(format!("unreadable answer: {error}"));
+    let broken = |error| ClientError::Broken(format!("invalid response: {error}"));
     Ok(serde_json::from_slice(bytes).map_err(broken)?)
 }
 
@@ -178,25 +181,24 @@ async fn read_first_line(child: &mut Child) -> Option<String> {
     Some(line.trim_end().to_owned())
 }
 
-/// The daemon ended before it served; it has said why.
+/// The error for a daemon that exited before it was ready, with what it wrote to stderr.
 async fn startup_error(mut child: Child, deadline: Instant) -> CliError {
-    let mut said = String::new();
+    let mut stderr_text = String::new();
     if let Some(mut stderr) = child.stderr.take() {
-        // It may be cut short, but what came is still worth showing.
-        let _ = timeout_at(deadline, stderr.read_to_string(&mut said)).await;
+        // The text may be incomplete at the deadline; print what was read.
+        let _ = timeout_at(deadline, stderr.read_to_string(&mut stderr_text)).await;
     }
     let status = timeout_at(deadline, child.wait()).await.ok().and_then(Result::ok);
     let exit = match status.and_then(|status| status.code()) {
         Some(code) if code == i32::from(CliExit::Usage as u8) => CliExit::Usage,
         _ => CliExit::Failed,
     };
-    let message =
-        CliMessage::new("the daemon could not be started").because(said.trim().trim_start_matches("agtmux: "));
-    CliError::new(exit, message.hint("agtmux daemon run   (in the foreground, to see what it does)"))
+    let message = CliMessage::new("cannot start the daemon").because(stderr_text.trim().trim_start_matches("agtmux: "));
+    CliError::new(exit, message.hint("agtmux daemon run   (in the foreground, with its log)"))
 }
 
 fn start_timeout() -> CliError {
-    let message = CliMessage::new(format!("the daemon did not get ready within {} s", START_TIMEOUT.as_secs()))
+    let message = CliMessage::new(format!("the daemon was not ready after {} s", START_TIMEOUT.as_secs()))
         .hint("agtmux daemon logs")
         .hint("agtmux daemon status");
     CliError::new(CliExit::NoDaemon, message)

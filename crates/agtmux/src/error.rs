@@ -1,4 +1,4 @@
-//! The one error that commands end with, and the exit codes.
+//! The error type of all commands, and the exit codes.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use agtmux_api::paths::PathError;
 
 use crate::message::CliMessage;
 
-/// How the program ends. `docs/exit-codes.md` and `agtmux --help` list the same numbers.
+/// The exit code. `docs/exit-codes.md` and `agtmux --help` list the same numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum CliExit {
@@ -34,9 +34,9 @@ impl From<CliExit> for ExitCode {
 #[derive(Debug)]
 pub(crate) struct CliError {
     exit: CliExit,
-    /// None when there is nothing to say: whoever read our output has gone.
+    /// `None` if nothing is printed, for example because the reader closed the pipe.
     message: Option<CliMessage>,
-    /// Why the daemon refused.
+    /// The daemon's error code, if the daemon rejected the request.
     code: Option<ErrorCode>,
 }
 
@@ -45,7 +45,7 @@ impl CliError {
         Self { exit, message: Some(message), code: None }
     }
 
-    /// For whoever knows already.
+    /// An error without a message, for example after Ctrl-C.
     pub(crate) fn silent(exit: CliExit) -> Self {
         Self { exit, message: None, code: None }
     }
@@ -54,12 +54,12 @@ impl CliError {
         Self::new(CliExit::Failed, message)
     }
 
-    /// For a call of the system that should not fail.
+    /// A failed system call: "cannot {doing}: {error}".
     pub(crate) fn io(doing: &str, error: impl std::fmt::Display) -> Self {
         Self::failed(CliMessage::new(format!("cannot {doing}: {error}")))
     }
 
-    /// The same with more to say.
+    /// Changes the message and keeps the rest.
     pub(crate) fn map_message(self, more: impl FnOnce(CliMessage) -> CliMessage) -> Self {
         Self { message: self.message.map(more), ..self }
     }
@@ -83,7 +83,7 @@ impl CliError {
     }
 }
 
-/// `agtmux list | head` is a success, whatever head left unread.
+/// A closed pipe is a success: `agtmux list | head` exits with 0.
 pub(crate) fn stdout_failed(error: std::io::Error) -> CliError {
     if error.kind() == std::io::ErrorKind::BrokenPipe {
         return CliError::silent(CliExit::Ok);
@@ -131,24 +131,24 @@ mod tests {
     use agtmux_api::error::{ApiError, ErrorCode};
 
     #[test]
-    fn a_daemon_of_another_version_is_named_with_the_remedy() {
+    fn another_daemon_version_is_reported_with_the_restart_command() {
         let error = CliError::from(ClientError::Version { daemon: "0.0.9".into(), daemon_api: "0".into() });
         assert_eq!(error.exit(), CliExit::OtherVersion);
-        let told = error.message.expect("a message").to_string();
-        assert!(told.contains("0.0.9") && told.contains("try: agtmux daemon restart"), "{told}");
+        let text = error.message.expect("a message").to_string();
+        assert!(text.contains("0.0.9") && text.contains("try: agtmux daemon restart"), "{text}");
     }
 
     #[test]
-    fn a_refusal_passes_its_hint_on() {
+    fn the_hint_of_the_daemon_is_printed() {
         let refusal = ApiError::new(ErrorCode::TargetNotFound, "no target 'x'").with_hint("agtmux target list");
         let error = CliError::from(ClientError::Refused(refusal));
         assert_eq!(error.exit(), CliExit::DaemonFailed);
-        let told = error.message.expect("a message").to_string();
-        assert_eq!(told, "agtmux: no target 'x'\n  try: agtmux target list\n");
+        let text = error.message.expect("a message").to_string();
+        assert_eq!(text, "agtmux: no target 'x'\n  try: agtmux target list\n");
     }
 
     #[test]
-    fn a_reader_that_left_is_no_error() {
+    fn a_closed_pipe_is_not_an_error() {
         let error = stdout_failed(std::io::ErrorKind::BrokenPipe.into());
         assert_eq!(error.exit(), CliExit::Ok);
         assert!(error.message.is_none());

@@ -1,4 +1,4 @@
-//! The `agtmux` command: a client of the daemon.
+//! The `agtmux` executable. Every command except `daemon run` is a client of the daemon.
 
 mod agent_registry;
 mod cli;

@@ -1,4 +1,4 @@
-//! What is told on stderr: what happened, why, and the next command to run.
+//! Messages on stderr: what happened, why, and the next command to run.
 
 use std::fmt;
 use std::io::Write;
@@ -27,19 +27,20 @@ impl CliMessage {
         self
     }
 
-    /// Only the first line, for where there is room for no more.
+    /// The first line only, for a place with one line.
     pub(crate) fn headline(&self) -> String {
         sanitize::for_terminal(self.what.lines().next().unwrap_or_default())
     }
 
     pub(crate) fn print_stderr(&self) {
-        // A stderr that is closed is no reason to fail.
+        // A closed stderr is not an error.
         let _ = write!(std::io::stderr(), "{self}");
     }
 }
 
 impl fmt::Display for CliMessage {
-    /// Paths, names and messages of others are in here, so every line is made safe. Each ends with a newline.
+    /// Sanitizes every line, because it may contain paths, names and text from other programs. Each ends with a
+    /// newline.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = self.what.lines();
         writeln!(f, "agtmux: {}", sanitize::for_terminal(lines.next().unwrap_or_default()))?;
@@ -58,13 +59,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_why_and_the_next_command() {
+    fn the_message_has_what_why_and_the_next_command() {
         let message = CliMessage::new("it broke").because("the disk is full").hint("df -h");
         assert_eq!(message.to_string(), "agtmux: it broke\n  the disk is full\n  try: df -h\n");
     }
 
     #[test]
-    fn foreign_text_cannot_reach_the_terminal_raw() {
+    fn control_characters_are_escaped() {
         let message = CliMessage::new("bad \x1b[2J\nsecond\x07").hint("rm\u{202e}x");
         assert_eq!(message.to_string(), "agtmux: bad \\x1b[2J\n  second\\x07\n  try: rm\\u{202e}x\n");
         assert_eq!(message.headline(), "bad \\x1b[2J");

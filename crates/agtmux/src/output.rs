@@ -1,4 +1,4 @@
-//! Writing to stdout, which may be closed at any time.
+//! Writing to stdout, which the reader may close at any time.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     write(&[text.as_bytes()])
 }
 
-/// The bytes as they are, and a newline.
+/// Writes the bytes unchanged, and a newline.
 pub(crate) fn line(bytes: &[u8]) -> Result<(), CliError> {
     write(&[bytes.strip_suffix(b"\n").unwrap_or(bytes), b"\n"])
 }
@@ -22,7 +22,7 @@ pub(crate) fn lines(lines: &[String]) -> Result<(), CliError> {
 }
 
 fn write(parts: &[&[u8]]) -> Result<(), CliError> {
-    // Rust's stdout writes line by line; what we print can be a megabyte.
+    // Rust's stdout flushes at every line, which is slow for an output of a megabyte.
     let mut out = std::io::BufWriter::with_capacity(64 * 1024, std::io::stdout().lock());
     parts.iter().try_for_each(|part| out.write_all(part)).and_then(|()| out.flush()).map_err(stdout_failed)
 }

@@ -1,4 +1,4 @@
-//! The signals that end a long-running command, so that it can tidy up first.
+//! SIGINT, SIGTERM and SIGHUP as a future, so that long-running commands can clean up before they exit.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

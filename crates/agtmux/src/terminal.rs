@@ -1,14 +1,14 @@
-//! What stdout is: how wide, and whether colours are welcome.
+//! Properties of stdout: is it a terminal, how wide is it, does it show colours.
 
 use std::io::IsTerminal;
 
-/// A terminal that does not say how large it is.
+/// The size of a terminal that does not report one.
 const DEFAULT_SIZE: (usize, usize) = (80, 24);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StdoutTerminal {
     pub(crate) is_tty: bool,
-    /// None where lines may be as long as they like.
+    /// `None` if lines may have any length.
     pub(crate) width: Option<usize>,
     pub(crate) height: usize,
     pub(crate) colour: bool,
@@ -27,12 +27,12 @@ impl StdoutTerminal {
 
     fn decide(is_tty: bool, size: Option<(usize, usize)>, var: impl Fn(&str) -> Option<String>) -> Self {
         let (width, height) = size.unwrap_or(DEFAULT_SIZE);
-        // Whoever sets COLUMNS for a pipe wants it; a shell sets it without exporting it.
-        let asked = var("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+        // COLUMNS in the environment was exported on purpose: shells set it without exporting it.
+        let exported_columns = var("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
         let dumb = var("TERM").is_some_and(|term| term == "dumb");
         Self {
             is_tty,
-            width: asked.or(is_tty.then_some(width)),
+            width: exported_columns.or(is_tty.then_some(width)),
             height,
             colour: is_tty && !dumb && var("NO_COLOR").is_none(),
         }
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_has_both_unless_told_otherwise() {
+    fn a_terminal_has_width_and_colour_unless_the_environment_disables_them() {
         let tty = decide(true, &[("TERM", "xterm")]);
         assert_eq!((tty.width, tty.height, tty.colour), (Some(100), 30, true));
         assert!(!decide(true, &[("NO_COLOR", "1")]).colour);

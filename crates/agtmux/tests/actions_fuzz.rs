@@ -1,25 +1,25 @@
-//! Whatever is asked, the answer is a refusal that can be read, and the daemon goes on.
+//! Malformed action requests: each gets a readable error and the daemon keeps running.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "support/action_fixture.rs"]
+mod action_fixture;
+#[path = "support/agtmux_binary.rs"]
 mod agtmux;
-#[path = "support/trial_http.rs"]
+#[path = "support/hostile_texts.rs"]
+mod hostile_texts;
+#[path = "support/http.rs"]
 mod http;
-#[path = "support/actions_stage.rs"]
-mod stage;
-#[path = "support/trial_texts.rs"]
-mod texts;
 
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
+use action_fixture::{ActionFixture, assert_done, assert_refused};
 use agtmux::{SOON, items, list, pid, run, soak};
 use agtmux_testkit::{wait_for, wait_until};
+use hostile_texts::{HOSTILE_TEXTS, tmux_argument_escaped};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};
-use stage::{Stage, assert_done, assert_refused};
-use texts::{TEXTS, unexpanded};
 
 const ACTIONS: [&str; 6] = ["send", "respond", "kill", "attach", "view-output", "snapshot"];
 const KEYS: [&str; 18] = [
@@ -71,20 +71,20 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![6 => object, 1 => value().prop_map(|value| value.to_string().into_bytes()), 1 => any::<Vec<u8>>()]
 }
 
-fn post(stage: &Stage, path: &str, body: &[u8]) -> Option<http::Answer> {
+fn post(fixture: &ActionFixture, path: &str, body: &[u8]) -> Option<http::HttpResponse> {
     let head = http::request("POST", path, &format!("content-length: {}\r\n", body.len()));
-    http::send(&stage.socket(), &[&head, body].concat())
+    http::send(&fixture.socket(), &[&head, body].concat())
 }
 
-/// No pane is there: nothing can be done, whatever it is.
+/// There is no pane, so no action can succeed.
 #[test]
-fn no_body_does_harm() {
-    let stage = Stage::new("");
-    let daemon = pid(&stage.world);
+fn random_action_bodies_are_rejected_with_an_error() {
+    let fixture = ActionFixture::new("");
+    let daemon = pid(&fixture.world);
     let cases = if soak() { 20_000 } else { 400 };
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let checked = runner.run(&(proptest::sample::select(ACTIONS.to_vec()), body()), |(action, body)| {
-        let answer = post(&stage, &format!("/v1/actions/{action}"), &body);
+        let answer = post(&fixture, &format!("/v1/actions/{action}"), &body);
         let answer = answer.ok_or_else(|| TestCaseError::fail("no answer"))?;
         prop_assert!((400..500).contains(&answer.status), "{} for {:?}", answer.status, answer.json());
         let error = answer.json();
@@ -96,13 +96,13 @@ fn no_body_does_harm() {
         Ok(())
     });
     checked.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(pid(&stage.world), daemon);
+    assert_eq!(pid(&fixture.world), daemon);
 }
 
 #[test]
-fn what_is_not_known_or_too_large_is_refused() {
-    let stage = Stage::new("");
-    let agent = stage.agent("work");
+fn unknown_fields_bad_references_and_huge_bodies_are_rejected() {
+    let fixture = ActionFixture::new("");
+    let agent = fixture.agent("work");
     let unknown = [
         ("send", json!({"ref": agent.pane, "text": "x", "if_sate": "idle"})),
         ("send", json!({"ref": agent.pane, "text": "x", "answer": "approve"})),
@@ -118,38 +118,40 @@ fn what_is_not_known_or_too_large_is_refused() {
         ("send", json!([])),
     ];
     for (action, body) in unknown {
-        let answer = stage.post(action, &body);
+        let answer = fixture.post(action, &body);
         assert_refused(&answer, "E_BAD_REQUEST");
         assert_eq!(answer.status, 400, "{body}");
     }
     for reference in ["", "%", "%x", "pane:", "runtime:", "a b", "=work", "%0;", "pane:host/work/@0/%0/x", "../x"] {
-        assert_refused(&stage.send(reference, "x"), "E_REF_INVALID");
+        assert_refused(&fixture.send(reference, "x"), "E_REF_INVALID");
     }
     let huge = vec![b' '; 6 << 20];
-    let answer = post(&stage, "/v1/actions/send", &huge).expect("an answer");
+    let answer = post(&fixture, "/v1/actions/send", &huge).expect("an answer");
     assert_eq!(answer.status, 413);
     assert_refused(&answer, "E_TOO_LARGE");
-    agent.assert_untouched();
+    agent.assert_no_input();
 }
 
-/// Sessions and texts that want to be commands: each text arrives in the pane that was named, and nothing is run.
+/// Session names and texts that look like commands: each text arrives in the named pane and nothing is executed.
 #[test]
-fn names_that_want_to_be_commands_are_names() {
-    let stage = Stage::new("");
-    let mark = stage.world.dir().join("executed");
-    // tmux does not take a name that ends in it.
-    let names: Vec<&[u8]> = TEXTS.into_iter().filter(|name| !name.contains(&b'\r')).collect();
+fn session_names_and_texts_are_never_executed() {
+    let fixture = ActionFixture::new("");
+    let mark = fixture.world.dir().join("executed");
+    // tmux rejects a session name with a carriage return.
+    let names: Vec<&[u8]> = HOSTILE_TEXTS.into_iter().filter(|name| !name.contains(&b'\r')).collect();
     for (n, name) in names.iter().enumerate() {
-        let notes = stage.world.home().join(format!("reader-{n}"));
-        let read = format!("stty raw -echo; exec cat >{}", notes.display());
-        let mut new = stage.server.command();
-        new.env("MARK", &mark).args(["new-session", "-d", "-x", "80", "-y", "24", "-s"]).arg(unexpanded(name));
+        let input_file = fixture.world.home().join(format!("reader-{n}"));
+        let read = format!("stty raw -echo; exec cat >{}", input_file.display());
+        let mut new = fixture.server.command();
+        new.env("MARK", &mark)
+            .args(["new-session", "-d", "-x", "80", "-y", "24", "-s"])
+            .arg(tmux_argument_escaped(name));
         let made = run(new.arg("--").args(["sh", "-c"]).arg(OsStr::from_bytes(read.as_bytes())));
         assert_eq!(made.code, Some(0), "{}", made.stderr);
-        wait_until("the reader", SOON, || notes.exists());
+        wait_until("the reader", SOON, || input_file.exists());
     }
     let panes = wait_for("every pane to be listed", SOON, || {
-        let listing = list(&stage.world);
+        let listing = list(&fixture.world);
         if items(&listing).len() == names.len() { Ok(items(&listing).clone()) } else { Err(listing.to_string()) }
     });
     for pane in &panes {
@@ -160,22 +162,22 @@ fn names_that_want_to_be_commands_are_names() {
         let reference = format!("pane:host/{}/{window}/{id}", encoded(&session));
         let hostile = String::from_utf8_lossy(names[n]).chars().filter(|c| !c.is_control()).collect::<String>();
         let answer =
-            stage.post("send", &json!({"ref": reference, "text": hostile, "profile": "shell", "no_enter": true}));
+            fixture.post("send", &json!({"ref": reference, "text": hostile, "profile": "shell", "no_enter": true}));
         assert_eq!(assert_done(&answer)["pane_id"], id, "{session:?}");
-        let notes = stage.world.home().join(format!("reader-{n}"));
-        wait_until("the text", SOON, || fs::read(&notes).is_ok_and(|read| read.len() >= hostile.len()));
-        assert_eq!(String::from_utf8_lossy(&fs::read(&notes).expect("notes")), hostile);
-        // The bare name is refused, or names nothing: no agent lives there. One that looks like a pane's id is that.
+        let input_file = fixture.world.home().join(format!("reader-{n}"));
+        wait_until("the text", SOON, || fs::read(&input_file).is_ok_and(|read| read.len() >= hostile.len()));
+        assert_eq!(String::from_utf8_lossy(&fs::read(&input_file).expect("the input file exists")), hostile);
+        // A bare session name is refused or not found, since no agent runs there. A name like a pane id is that pane.
         if session.starts_with('%') {
             continue;
         }
-        let bare = stage.post("send", &json!({"ref": session, "text": "x", "profile": "shell"}));
+        let bare = fixture.post("send", &json!({"ref": session, "text": "x", "profile": "shell"}));
         assert!(matches!(bare.json()["code"].as_str(), Some("E_REF_NOT_FOUND" | "E_REF_INVALID")), "{}", bare.json());
     }
-    assert!(!mark.exists(), "somebody took a text for a command");
+    assert!(!mark.exists(), "a text was executed as a command");
     for n in 0..names.len() {
-        let read = fs::read(stage.world.home().join(format!("reader-{n}"))).expect("notes");
-        assert!(!read.ends_with(b"\r"), "more was typed");
+        let read = fs::read(fixture.world.home().join(format!("reader-{n}"))).expect("the input file exists");
+        assert!(!read.ends_with(b"\r"), "Enter was pressed");
     }
 }
 

@@ -1,6 +1,6 @@
-//! The guide in docs/add-your-agent.md, followed word for word.
+//! Runs every command of docs/add-your-agent.md and checks its output.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "support/agtmux_binary.rs"]
 mod agtmux;
 
 use std::path::Path;
@@ -10,11 +10,11 @@ use agtmux_testkit::{TestWorld, wait_for};
 
 const GUIDE: &str = include_str!("../../../docs/add-your-agent.md");
 
-/// Commands that only look may be given again until what they are to show is there.
+/// Read-only commands are repeated until their output is as expected.
 const READ_ONLY_COMMANDS: [&str; 4] =
     ["tmux capture-pane ", "agtmux list ", "agtmux explain ", "agtmux adapters check "];
 
-/// Commands, and what their output has to hold.
+/// A block of commands and the lines that their output must contain.
 struct GuideStep {
     commands: String,
     expected_output: Vec<String>,
@@ -31,7 +31,7 @@ fn guide_steps() -> Vec<GuideStep> {
             "text" => {
                 parts.last_mut().expect("commands come first").expected_output.extend(block.into_iter().map(Into::into))
             }
-            other => panic!("a block of '{other}' is neither given nor looked for"),
+            other => panic!("unknown code block '{other}' in the guide"),
         }
     }
     parts
@@ -47,16 +47,17 @@ fn output(world: &TestWorld, commands: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn the_guide_can_be_followed() {
+fn every_command_of_the_guide_works() {
     let (world, parts) = (world(), guide_steps());
     assert!(
         parts.len() > 10 && parts.iter().filter(|part| !part.expected_output.is_empty()).count() > 8,
-        "the guide is read"
+        "the guide has {} steps",
+        parts.len()
     );
     for GuideStep { commands, expected_output: shows } in parts {
-        let only_looks = commands
-            .lines()
-            .all(|line| READ_ONLY_COMMANDS.iter().any(|look| line.starts_with(look)) || line == "agtmux adapters");
+        let is_read_only = commands.lines().all(|line| {
+            READ_ONLY_COMMANDS.iter().any(|read_only| line.starts_with(read_only)) || line == "agtmux adapters"
+        });
         let attempt = || {
             let (code, text) = output(&world, &commands);
             let missing: Vec<&String> = shows.iter().filter(|line| !text.contains(line.trim())).collect();
@@ -66,7 +67,7 @@ fn the_guide_can_be_followed() {
                 Err(format!("{code:?}, no {missing:?} in\n{text}"))
             }
         };
-        match only_looks {
+        match is_read_only {
             true => wait_for(&commands, SOON, attempt),
             false => attempt().unwrap_or_else(|why| panic!("{commands}\n{why}")),
         }

@@ -1,22 +1,22 @@
-//! The stream that dashboards follow, and its gaps.
+//! The bridge event stream for dashboards, and resuming it.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "support/action_fixture.rs"]
+mod action_fixture;
+#[path = "support/agtmux_binary.rs"]
 mod agtmux;
-#[path = "support/trial_bridge.rs"]
+#[path = "support/bridge.rs"]
 mod bridge;
-#[path = "support/trial_http.rs"]
+#[path = "support/http.rs"]
 mod http;
-#[path = "support/actions_stage.rs"]
-mod stage;
 
 use std::io::{Read, Write};
 
+use action_fixture::{ActionFixture, RecordingAgent};
 use agtmux::{SOON, items, list, start, stop, world};
 use agtmux_testkit::{TestWorld, wait_until};
 use bridge::{follow, hook, post, session_start};
-use http::{Event, get};
+use http::{SseEvent, get};
 use serde_json::{Value, json};
-use stage::{Agent, Stage};
 
 fn start_agent(world: &TestWorld, session: &str) -> String {
     let tmux = world.tmux("default");
@@ -27,12 +27,12 @@ fn start_agent(world: &TestWorld, session: &str) -> String {
     hook(world, "session-start", &session_start(session, &pane, tmux.socket()))
 }
 
-fn kinds(events: &[Event]) -> Vec<String> {
+fn kinds(events: &[SseEvent]) -> Vec<String> {
     events.iter().map(|event| event.kind.clone().unwrap_or_default()).collect()
 }
 
 #[test]
-fn a_turn_is_told_from_its_command_to_its_end() {
+fn a_turn_is_published_from_command_to_completion() {
     let world = world();
     start(&world);
     let events = follow(&world, "", None);
@@ -52,7 +52,7 @@ fn a_turn_is_told_from_its_command_to_its_end() {
 }
 
 #[test]
-fn a_reader_chooses_types_and_agents() {
+fn the_stream_filters_by_type_and_agent() {
     let world = world();
     start(&world);
     let (one, _) = (start_agent(&world, "s1"), start_agent(&world, "s2"));
@@ -69,7 +69,7 @@ fn a_reader_chooses_types_and_agents() {
 }
 
 #[test]
-fn whoever_comes_back_misses_nothing_or_is_told_to_start_over() {
+fn a_resumed_stream_replays_missed_events_or_sends_resync() {
     let world = world();
     start(&world);
     start_agent(&world, "s1");
@@ -86,16 +86,18 @@ fn whoever_comes_back_misses_nothing_or_is_told_to_start_over() {
     stop(&world);
     start(&world);
     let too_late = follow(&world, "", Some(first));
-    assert!(too_late.next().is_some_and(|event| event.is("resync")), "its events are of another life");
+    assert!(too_late.next().is_some_and(|event| event.is("resync")), "the id belongs to the previous daemon");
 }
 
-/// The id that the stream begins with, before there is any event.
+/// The id that the stream sends before its first event.
 fn first_stream_id(world: &TestWorld) -> u64 {
     let mut stream = http::connect(&world.socket());
-    stream.write_all(&http::request("GET", "/api/events/stream?types=session_ended", "")).expect("it is read");
+    stream
+        .write_all(&http::request("GET", "/api/events/stream?types=session_ended", ""))
+        .expect("the daemon reads the request");
     let (mut seen, mut byte) = (String::new(), [0]);
     while !seen.contains("\r\n\r\n") || !seen.ends_with("\n\n") {
-        stream.read_exact(&mut byte).expect("it begins with a frame");
+        stream.read_exact(&mut byte).expect("the stream starts with a frame");
         seen.push(byte[0].into());
     }
     let id = seen.rsplit_once("id: ").unwrap_or_else(|| panic!("no id in {seen}")).1;
@@ -103,40 +105,40 @@ fn first_stream_id(world: &TestWorld) -> u64 {
 }
 
 #[test]
-fn whoever_has_got_no_event_yet_misses_none_either() {
+fn a_stream_can_be_resumed_from_its_first_id() {
     let world = world();
     start(&world);
     start_agent(&world, "s1");
     let id = first_stream_id(&world);
-    hook(&world, "user-prompt-submit", &json!({"session_id": "s1", "prompt": "while nobody reads"}));
+    hook(&world, "user-prompt-submit", &json!({"session_id": "s1", "prompt": "while no reader is connected"}));
     let again = follow(&world, "?types=turn_created", Some(id));
     assert!(again.next().is_some_and(|event| event.is("turn_created")));
 }
 
 #[test]
-fn a_session_that_moves_or_is_called_otherwise_is_the_same() {
+fn moving_or_renaming_a_tmux_session_publishes_no_session_event() {
     let world = world();
     start(&world);
     start_agent(&world, "s1");
     let tmux = world.tmux("default");
     tmux.new_session("there", "cat");
-    let lives_in = |name: &str| {
-        wait_until(&format!("it to live in {name}"), SOON, || {
+    let wait_for_session = |name: &str| {
+        wait_until(&format!("the pane to be in {name}"), SOON, || {
             items(&list(&world))[0]["identity"]["session_name"] == name
         });
     };
     let events = follow(&world, "", None);
     tmux.run(&["rename-session", "-t", "=s1", "otherwise"]);
-    lives_in("otherwise");
+    wait_for_session("otherwise");
     tmux.run(&["move-window", "-s", "=otherwise:", "-t", "=there:9"]);
-    lives_in("there");
+    wait_for_session("there");
     hook(&world, "user-prompt-submit", &json!({"session_id": "s1", "prompt": "go"}));
     let seen = events.until("the turn", |event| event.is("turn_created"));
     assert!(!seen.iter().any(|event| event.is("session_ended") || event.is("session_created")), "{seen:?}");
 }
 
 #[test]
-fn what_was_there_before_is_no_news() {
+fn a_daemon_restart_does_not_republish_known_sessions() {
     let world = world();
     start(&world);
     let before = start_agent(&world, "s1");
@@ -150,21 +152,21 @@ fn what_was_there_before_is_no_news() {
     assert!(seen.iter().all(|event| event.data["agent_id"] == after), "{seen:?}");
 }
 
-fn agent_with_question(stage: &Stage) -> (Agent, String) {
-    let agent = stage.agent("work");
-    let agent_id = hook(&stage.world, "session-start", &session_start("s1", &agent.pane, agent.server.socket()));
-    stage.show(&agent, "asks", "waiting_input");
+fn agent_with_question(fixture: &ActionFixture) -> (RecordingAgent, String) {
+    let agent = fixture.agent("work");
+    let agent_id = hook(&fixture.world, "session-start", &session_start("s1", &agent.pane, agent.server.socket()));
+    fixture.show_scene(&agent, "asks", "waiting_input");
     (agent, agent_id)
 }
 
-fn respond(stage: &Stage, agent_id: &str, body: &Value) -> (u16, Value) {
-    let answer = post(&stage.world, &format!("/api/respond/{agent_id}"), &body.to_string());
+fn respond(fixture: &ActionFixture, agent_id: &str, body: &Value) -> (u16, Value) {
+    let answer = post(&fixture.world, &format!("/api/respond/{agent_id}"), &body.to_string());
     (answer.status, answer.json())
 }
 
-/// The answers that are stored, in their order.
-fn stored_answers(stage: &Stage) -> Vec<String> {
-    let database = rusqlite::Connection::open(stage.world.state_dir().join("state.db")).expect("a database");
+/// The ids of the stored answer turns, oldest first.
+fn stored_answers(fixture: &ActionFixture) -> Vec<String> {
+    let database = rusqlite::Connection::open(fixture.world.state_dir().join("state.db")).expect("a database");
     let sql = "SELECT turn_id FROM turns WHERE actor = 'USER' AND intent = 'ANSWER' ORDER BY at";
     let mut turns = database.prepare(sql).expect("there are turns");
     let turns = turns.query_map([], |row| row.get(0)).expect("readable");
@@ -172,64 +174,67 @@ fn stored_answers(stage: &Stage) -> Vec<String> {
 }
 
 #[test]
-fn what_was_answered_before_a_refusal_is_a_turn() {
-    let stage = Stage::new("");
-    let (agent, agent_id) = agent_with_question(&stage);
-    let events = follow(&stage.world, "?types=turn_created,state_changed", None);
-    let (status, error) = respond(&stage, &agent_id, &json!({"mode": "select", "option_index": 7}));
-    assert_eq!((status, stored_answers(&stage).len()), (400, 0), "{error}");
+fn answers_given_before_a_refusal_are_stored_as_a_turn() {
+    let fixture = ActionFixture::new("");
+    let (agent, agent_id) = agent_with_question(&fixture);
+    let events = follow(&fixture.world, "?types=turn_created,state_changed", None);
+    let (status, error) = respond(&fixture, &agent_id, &json!({"mode": "select", "option_index": 7}));
+    assert_eq!((status, stored_answers(&fixture).len()), (400, 0), "{error}");
     let two = json!({"mode": "multi_select", "answers": [{"option_index": 0}, {"option_index": 1}]});
-    let (status, error) = respond(&stage, &agent_id, &two);
+    let (status, error) = respond(&fixture, &agent_id, &two);
     assert_eq!((status, &error["error_type"]), (409, &json!("wrong_state")), "{error}");
-    assert!(error["message"].as_str().is_some_and(|said| said.starts_with("1 of 2 answers were given")), "{error}");
-    assert_eq!(agent.all_read(), b"1");
-    let [turn] = &stored_answers(&stage)[..] else { panic!("one was given: {:?}", stored_answers(&stage)) };
+    assert!(
+        error["message"].as_str().is_some_and(|message| message.starts_with("1 of 2 answers were sent")),
+        "{error}"
+    );
+    assert_eq!(agent.complete_input(), b"1");
+    let [turn] = &stored_answers(&fixture)[..] else { panic!("expected one answer: {:?}", stored_answers(&fixture)) };
     let mut seen = events.until("the turn", |event| event.is("turn_created"));
     assert_eq!(seen.last().expect("the turn").data["turn_id"], *turn);
     if !seen.iter().any(|event| event.is("state_changed")) {
         seen.extend(events.next());
     }
-    let changed = seen.iter().find(|event| event.is("state_changed")).expect("it went on");
+    let changed = seen.iter().find(|event| event.is("state_changed")).expect("the agent continues");
     assert_eq!((&changed.data["new_state"], &changed.data["turn_id"]), (&json!("PROCESSING"), &json!(turn)));
 }
 
 #[test]
-fn a_request_that_is_sent_again_is_one_turn() {
-    let stage = Stage::new("");
-    let (agent, agent_id) = agent_with_question(&stage);
+fn a_repeated_respond_request_creates_one_turn() {
+    let fixture = ActionFixture::new("");
+    let (agent, agent_id) = agent_with_question(&fixture);
     let body = json!({"mode": "select", "option_index": 0, "request_ref": "mine"});
-    let (status, first) = respond(&stage, &agent_id, &body);
+    let (status, first) = respond(&fixture, &agent_id, &body);
     assert_eq!(status, 200, "{first}");
-    let events = follow(&stage.world, "?types=turn_created", None);
-    let (status, again) = respond(&stage, &agent_id, &body);
+    let events = follow(&fixture.world, "?types=turn_created", None);
+    let (status, again) = respond(&fixture, &agent_id, &body);
     assert_eq!((status, &again["turn_id"]), (200, &first["turn_id"]), "{again}");
-    assert_eq!(again["new_state"], "PROCESSING", "what is so now: {again}");
-    assert_eq!(stored_answers(&stage), [first["turn_id"].as_str().expect("an id")]);
-    assert_eq!(agent.all_read(), b"1");
+    assert_eq!(again["new_state"], "PROCESSING", "the current state: {again}");
+    assert_eq!(stored_answers(&fixture), [first["turn_id"].as_str().expect("an id")]);
+    assert_eq!(agent.complete_input(), b"1");
     let (status, other) =
-        respond(&stage, &agent_id, &json!({"option_index": 1, "mode": "select", "request_ref": "mine"}));
+        respond(&fixture, &agent_id, &json!({"option_index": 1, "mode": "select", "request_ref": "mine"}));
     assert_eq!((status, &other["code"]), (409, &json!("E_IDEMPOTENCY_CONFLICT")), "{other}");
-    // The next turn that is told is another one.
-    stage.show(&agent, "asks", "waiting_input");
-    let (_, next) = respond(&stage, &agent_id, &json!({"mode": "select", "option_index": 1}));
+    // The next published turn is a new one.
+    fixture.show_scene(&agent, "asks", "waiting_input");
+    let (_, next) = respond(&fixture, &agent_id, &json!({"mode": "select", "option_index": 1}));
     assert_eq!(events.next().expect("an event").data["turn_id"], next["turn_id"]);
 }
 
 #[test]
-fn of_two_who_answer_at_once_one_does_and_the_change_is_his() {
-    let stage = Stage::new("");
-    let (agent, agent_id) = agent_with_question(&stage);
-    let events = follow(&stage.world, "?types=state_changed", None);
+fn of_two_concurrent_responds_one_succeeds() {
+    let fixture = ActionFixture::new("");
+    let (agent, agent_id) = agent_with_question(&fixture);
+    let events = follow(&fixture.world, "?types=state_changed", None);
     let both: Vec<(u16, Value)> = std::thread::scope(|scope| {
-        let ask = || scope.spawn(|| respond(&stage, &agent_id, &json!({"mode": "select", "option_index": 0})));
-        let asked = [ask(), ask()];
-        asked.into_iter().map(|one| one.join().expect("it is answered")).collect()
+        let ask = || scope.spawn(|| respond(&fixture, &agent_id, &json!({"mode": "select", "option_index": 0})));
+        let requests = [ask(), ask()];
+        requests.into_iter().map(|one| one.join().expect("the request is answered")).collect()
     });
-    let done: Vec<&Value> = both.iter().filter(|(status, _)| *status == 200).map(|(_, said)| said).collect();
-    let [done] = done[..] else { panic!("just one: {both:?}") };
+    let done: Vec<&Value> = both.iter().filter(|(status, _)| *status == 200).map(|(_, body)| body).collect();
+    let [done] = done[..] else { panic!("exactly one must succeed: {both:?}") };
     assert!(both.iter().any(|(status, _)| *status == 409), "{both:?}");
-    assert_eq!(agent.all_read(), b"1");
-    assert_eq!(stored_answers(&stage).len(), 1);
+    assert_eq!(agent.complete_input(), b"1");
+    assert_eq!(stored_answers(&fixture).len(), 1);
     assert_eq!(events.next().expect("an event").data["turn_id"], done["turn_id"]);
 }
 

@@ -1,10 +1,10 @@
-//! Hooks of scripts in any language, by the scenarios of the tmux-bridge document.
+//! Hook requests over HTTP, including the scenarios of the tmux-bridge document.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "support/agtmux_binary.rs"]
 mod agtmux;
-#[path = "support/trial_bridge.rs"]
+#[path = "support/bridge.rs"]
 mod bridge;
-#[path = "support/trial_http.rs"]
+#[path = "support/http.rs"]
 mod http;
 
 use agtmux::{SOON, items, list, start, world};
@@ -13,7 +13,7 @@ use bridge::{follow, hook, post, session_start};
 use http::get;
 use serde_json::{Value, json};
 
-/// What the store has of an agent: its panes in tmux and in iTerm.
+/// The stored tmux and iTerm pane ids of an agent.
 fn stored_panes(world: &TestWorld, agent_id: &str) -> Option<(Option<String>, Option<String>)> {
     let database = rusqlite::Connection::open(world.state_dir().join("state.db")).expect("a database");
     let sql = "SELECT tmux_pane_id, iterm_pane_id FROM agents WHERE agent_id = ?1";
@@ -32,7 +32,7 @@ fn wait_for_state(world: &TestWorld, wanted: &str) {
     });
 }
 
-/// A world with a scripted agent in one pane. Gives the pane.
+/// A world with a scripted agent in one pane. Returns the pane id.
 fn world_with_agent() -> (TestWorld, String) {
     let world = world();
     let pane = world.tmux("default").new_session("work", &world.fake_agent_command("claude"));
@@ -60,7 +60,7 @@ fn late_discovery_via_other_hooks() {
     assert_eq!(stored_panes(&world, &agent_id), Some((None, None)));
     let again = hook(&world, "pre-tool-use", &session_start("s1", &pane, world.tmux("default").socket()));
     assert_eq!((again, stored_panes(&world, &agent_id)), (agent_id.clone(), Some((Some(pane), None))));
-    // From now on its session is enough.
+    // From now on the session id is enough.
     assert_eq!(hook(&world, "stop", &json!({"session_id": "s1"})), agent_id);
     wait_for_state(&world, "completed");
 }
@@ -74,7 +74,7 @@ fn pane_id_coexistence() {
     let panes = Some((Some(pane), Some("w0t1p2:ABC".to_owned())));
     assert_eq!(stored_panes(&world, &agent_id), panes);
     hook(&world, "stop", &json!({"session_id": "s1"}));
-    assert_eq!(stored_panes(&world, &agent_id), panes, "what a hook does not tell stays");
+    assert_eq!(stored_panes(&world, &agent_id), panes, "a hook without pane ids keeps the stored ones");
 }
 
 #[test]
@@ -84,11 +84,13 @@ fn session_end_preserves_pane_id() {
     let events = follow(&world, "", None);
     let agent_id = hook(&world, "session-start", &session_start("s1", &pane, tmux.socket()));
     let available = || get(&world.socket(), &format!("/api/respond/{agent_id}/availability")).json();
-    events.until("it to be reachable", |event| event.is("commander_availability") && event.data["available"] == true);
+    events.until("the agent to be reachable", |event| {
+        event.is("commander_availability") && event.data["available"] == true
+    });
     assert_eq!(available()["commander_available"], true);
     hook(&world, "session-end", &json!({"session_id": "s1", "reason": "prompt_input_exit"}));
-    // The hook is enough: the process has not ended yet.
-    let seen = events.until("its end", |event| event.is("session_ended"));
+    // The hook alone ends the session; the process still runs.
+    let seen = events.until("the end of the session", |event| event.is("session_ended"));
     let availability: Vec<&Value> =
         seen.iter().filter(|e| e.is("commander_availability")).map(|event| &event.data["available"]).collect();
     assert_eq!(availability, [false]);
@@ -96,24 +98,24 @@ fn session_end_preserves_pane_id() {
     assert_eq!(stored_panes(&world, &agent_id), Some((Some(pane.clone()), None)));
     let answer = post(&world, &format!("/api/respond/{agent_id}"), r#"{"mode": "select", "option_index": 0}"#);
     assert_eq!((answer.status, &answer.json()["error_type"]), (503, &json!("pane_not_found")));
-    // What comes late is no new session, and a new one is.
+    // A late hook starts no session; session-start does.
     hook(&world, "stop", &json!({"session_id": "s1"}));
     hook(&world, "session-start", &session_start("s1", &pane, tmux.socket()));
     let begun = events.next().expect("an event");
     assert!(begun.is("session_created") && begun.data["agent_id"] == agent_id, "{begun:?}");
-    events.until("it to be reachable again", |event| event.data["available"] == true);
+    events.until("the agent to be reachable again", |event| event.data["available"] == true);
     hook(&world, "session-end", &json!({"session_id": "s1"}));
-    events.until("its end", |event| event.is("session_ended"));
+    events.until("the end of the session", |event| event.is("session_ended"));
     tmux.run(&["respawn-pane", "-k", "-t", &pane, "cat"]);
     wait_until("the process to be gone", SOON, || items(&list(&world)).iter().all(|item| item["agent_id"].is_null()));
     let other = tmux.new_session("other", &world.fake_agent_command("claude"));
     hook(&world, "session-start", &session_start("s2", &other, tmux.socket()));
     let next = events.next().expect("an event");
-    assert!(next.is("session_created") && next.data["agent_id"] != agent_id, "it ended once: {next:?}");
+    assert!(next.is("session_created") && next.data["agent_id"] != agent_id, "the session ended once: {next:?}");
 }
 
 #[test]
-fn of_a_session_that_is_open_twice_only_the_one_that_is_meant_is_told_of() {
+fn hooks_of_a_session_open_in_two_panes_need_a_pane() {
     let (world, first) = world_with_agent();
     let tmux = world.tmux("default");
     let second = tmux.new_session("again", &world.fake_agent_command("claude"));
@@ -123,27 +125,27 @@ fn of_a_session_that_is_open_twice_only_the_one_that_is_meant_is_told_of() {
         item.map(|item| item["state"].clone()).unwrap_or_default()
     };
     let agent_id = hook(&world, "session-start", &session_start("s1", &first, tmux.socket()));
-    wait_until("both", SOON, || state_of(&second) != Value::Null);
+    wait_until("both agents", SOON, || state_of(&second) != Value::Null);
     assert_eq!(hook(&world, "session-start", &session_start("s1", &second, tmux.socket())), agent_id);
-    wait_until("both are at rest", SOON, || state_of(&first) == "idle" && state_of(&second) == "idle");
+    wait_until("both agents to be idle", SOON, || state_of(&first) == "idle" && state_of(&second) == "idle");
     let stop = || post(&world, "/hook/stop", r#"{"session_id": "s1"}"#).json()["bound"].clone();
-    assert_eq!(stop(), false, "nobody knows which one it is");
+    assert_eq!(stop(), false, "the hook fits two panes");
     let answer = post(&world, &format!("/api/respond/{agent_id}"), r#"{"mode": "select", "option_index": 0}"#);
     assert_eq!((answer.status, &answer.json()["error_type"]), (409, &json!("wrong_state")), "{}", answer.json());
     let events = follow(&world, "", None);
-    // The one that was followed goes: it is followed where it is left.
+    // The first pane closes: the session continues in the second one.
     tmux.run(&["kill-pane", "-t", &first]);
-    wait_until("it to be gone", SOON, || state_of(&first) == Value::Null);
+    wait_until("the first pane to be gone", SOON, || state_of(&first) == Value::Null);
     assert_eq!(stop(), true);
-    wait_until("its end", SOON, || state_of(&second) == "completed");
-    let seen = events.until("its end", |event| event.data["new_state"] == "COMPLETE");
+    wait_until("the completed state", SOON, || state_of(&second) == "completed");
+    let seen = events.until("the end of the session", |event| event.data["new_state"] == "COMPLETE");
     assert!(!seen.iter().any(|event| event.is("session_ended") || event.is("session_created")), "{seen:?}");
     let available = get(&world.socket(), &format!("/api/respond/{agent_id}/availability")).json();
     assert_eq!(available["commander_available"], true, "{available}");
 }
 
 #[test]
-fn of_a_session_that_is_open_twice_the_end_in_one_place_is_not_the_end_of_the_other() {
+fn session_end_in_one_pane_keeps_the_session_in_the_other() {
     let (world, first) = world_with_agent();
     let tmux = world.tmux("default");
     let second = tmux.new_session("again", &world.fake_agent_command("claude"));
@@ -156,17 +158,17 @@ fn of_a_session_that_is_open_twice_the_end_in_one_place_is_not_the_end_of_the_ot
     });
     let events = follow(&world, "?types=session_ended,session_created,state_changed", None);
     hook(&world, "session-end", &session_start("s1", &second, tmux.socket()));
-    // Nobody knows which one this is.
+    // This hook fits two panes.
     post(&world, "/hook/session-end", r#"{"session_id": "s1"}"#);
     hook(&world, "stop", &session_start("s1", &first, tmux.socket()));
-    let seen = events.until("the word of the first", |event| event.data["new_state"] == "COMPLETE");
+    let seen = events.until("the state change of the first pane", |event| event.data["new_state"] == "COMPLETE");
     assert!(seen.iter().all(|event| event.is("state_changed")), "{seen:?}");
     hook(&world, "session-end", &session_start("s1", &first, tmux.socket()));
-    events.until("its own end", |event| event.is("session_ended"));
+    events.until("the end of the session", |event| event.is("session_ended"));
 }
 
 #[test]
-fn an_end_that_is_sent_again_after_the_session_came_back_is_no_end() {
+fn a_repeated_session_end_does_not_end_a_restarted_session() {
     let (world, pane) = world_with_agent();
     let tmux = world.tmux("default");
     let events = follow(&world, "?types=session_ended,session_created,state_changed", None);
@@ -175,29 +177,33 @@ fn an_end_that_is_sent_again_after_the_session_came_back_is_no_end() {
     end["event_id"] = json!("end-1");
     hook(&world, "session-start", &start);
     hook(&world, "session-end", &end);
-    events.until("its end", |event| event.is("session_ended"));
+    events.until("the end of the session", |event| event.is("session_ended"));
     hook(&world, "session-start", &start);
-    events.until("it to be back", |event| event.is("session_created"));
+    events.until("the session to restart", |event| event.is("session_created"));
     hook(&world, "session-end", &end);
     hook(&world, "stop", &start);
-    let seen = events.until("its word", |event| event.data["new_state"] == "COMPLETE");
+    let seen = events.until("the completed state", |event| event.data["new_state"] == "COMPLETE");
     assert!(!seen.iter().any(|event| event.is("session_ended")), "{seen:?}");
 }
 
 #[test]
-fn nothing_of_what_is_refused_is_kept_and_nothing_secret_of_the_rest() {
+fn refused_hooks_and_secrets_are_not_stored() {
     let (world, pane) = world_with_agent();
     for body in [r#"{"session_id": "s1", "tmux_pane": "zero"}"#, r#"["s1", "/tmp", "%0"]"#] {
         assert_eq!(post(&world, "/hook/stop", body).status, 400, "{body}");
     }
     let agent_id = hook(&world, "stop", &json!({"session_id": "s1"}));
-    assert_eq!(stored_panes(&world, &agent_id), Some((None, None)), "the pane of the one that was refused");
+    assert_eq!(stored_panes(&world, &agent_id), Some((None, None)), "the pane of the refused hook is not stored");
     let mut secret = session_start("TOKEN=hunter2hunter2", &pane, world.tmux("default").socket());
     secret["iterm_pane_id"] = json!("PASSWORD=hunter2hunter2");
     let agent_id = hook(&world, "session-start", &secret);
     wait_for_state(&world, "idle");
     let answer = post(&world, "/hook/stop", r#"{"session_id": "TOKEN=hunter2hunter2"}"#).json();
-    assert_eq!((&answer["agent_id"], &answer["bound"]), (&json!(agent_id), &json!(true)), "it is the same session");
+    assert_eq!(
+        (&answer["agent_id"], &answer["bound"]),
+        (&json!(agent_id), &json!(true)),
+        "both hooks belong to the same session"
+    );
     for name in ["state.db", "state.db-wal"] {
         let bytes = std::fs::read(world.state_dir().join(name)).unwrap_or_default();
         assert!(!bytes.windows(7).any(|seven| seven == b"hunter2"), "{name}");
@@ -205,7 +211,7 @@ fn nothing_of_what_is_refused_is_kept_and_nothing_secret_of_the_rest() {
 }
 
 #[test]
-fn the_same_event_is_taken_once_and_another_of_its_name_is_refused() {
+fn a_repeated_event_id_is_accepted_only_with_the_same_body() {
     let (world, pane) = world_with_agent();
     let event = |prompt: &str| {
         let mut body = session_start("s1", &pane, world.tmux("default").socket());
@@ -216,7 +222,7 @@ fn the_same_event_is_taken_once_and_another_of_its_name_is_refused() {
 }
 
 #[test]
-fn every_hook_of_the_document_tells_its_state() {
+fn every_documented_hook_sets_its_state() {
     let (world, pane) = world_with_agent();
     hook(&world, "session-start", &session_start("s1", &pane, world.tmux("default").socket()));
     wait_for_state(&world, "idle");
@@ -236,7 +242,7 @@ fn every_hook_of_the_document_tells_its_state() {
 }
 
 #[test]
-fn what_is_no_hook_is_refused_with_a_word_about_it() {
+fn invalid_hook_requests_are_refused_with_a_hint() {
     let world = world();
     start(&world);
     for (path, body, status) in [

@@ -1,17 +1,17 @@
-//! Many readers of the bridge's stream over TCP, some of which stop reading. How soon they are told is measured by
-//! `cargo bench --bench bridge`.
+//! Many readers of the bridge stream over TCP, some of which stop reading. `cargo bench --bench bridge` measures the
+//! latency.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "support/agtmux_binary.rs"]
 mod agtmux;
-#[path = "support/trial_bridge.rs"]
+#[path = "support/bridge.rs"]
 mod bridge;
-#[path = "support/trial_crowd.rs"]
-mod crowd;
-#[path = "support/trial_http.rs"]
+#[path = "support/hook_load.rs"]
+mod hook_load;
+#[path = "support/http.rs"]
 mod http;
-#[path = "support/trial_posts.rs"]
-mod posts;
-#[path = "support/trial_web.rs"]
+#[path = "support/stream_readers.rs"]
+mod stream_readers;
+#[path = "support/web.rs"]
 mod web;
 
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use std::time::Duration;
 use agtmux::{SOON, items, list, pid, soak, world};
 use agtmux_testkit::{process, wait_for, wait_until};
 use bridge::{hook, session_start};
-use crowd::{Crowd, Following};
-use posts::Posts;
-use web::open;
+use hook_load::HookLoad;
+use stream_readers::{StreamReaders, StreamSubscription};
+use web::start_with_web;
 
 struct LoadSize {
     readers: usize,
@@ -38,17 +38,17 @@ const SHORT: LoadSize =
 /// A turn is two hooks and five events.
 const LONG: LoadSize =
     LoadSize { readers: 190, stalled: 10, agents: 10, hooks_per_second: 200.0, duration: Duration::from_secs(60) };
-/// What is kept of the last events, and for each connection; a quarter of a MiB each.
+/// Memory for the event buffer, and a quarter of a MiB per connection.
 const EVENT_BUFFER_MIB: usize = 8;
 const CONNECTIONS_PER_MIB: usize = 4;
-/// A busy machine takes longer than planned, and everything comes all the same.
+/// Delivery may take longer on a busy machine.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[test]
-fn readers_miss_nothing_whatever_others_do() {
+fn readers_receive_every_event_while_others_stall() {
     let size = if soak() { LONG } else { SHORT };
     let world = world();
-    let web = open(&world);
+    let web = start_with_web(&world);
     let tmux = world.tmux("default");
     let sessions: Vec<String> = (0..size.agents).map(|n| format!("s{n}")).collect();
     let panes: Vec<String> =
@@ -57,23 +57,23 @@ fn readers_miss_nothing_whatever_others_do() {
         let known = items(&list(&world)).iter().filter(|item| item["agent_type"] == "claude").count();
         if known == size.agents { Ok(()) } else { Err(known) }
     });
-    let begin = |(session, pane): (&String, &String)| {
+    let report_start = |(session, pane): (&String, &String)| {
         hook(&world, "session-start", &session_start(session, pane, tmux.socket()))
     };
-    let agent_ids: Arc<[String]> = sessions.iter().zip(&panes).map(begin).collect();
-    let posts = Arc::new(Posts::new(&sessions, size.hooks_per_second, size.duration));
-    let following = Following { address: web.address, bearer: web.bearer(), agent_ids, posts: posts.clone() };
-    let crowd = Crowd::gather(&following, size.readers, size.stalled);
+    let agent_ids: Arc<[String]> = sessions.iter().zip(&panes).map(report_start).collect();
+    let load = Arc::new(HookLoad::new(&sessions, size.hooks_per_second, size.duration));
+    let subscription = StreamSubscription { address: web.address, bearer: web.bearer(), agent_ids, load: load.clone() };
+    let clients = StreamReaders::connect(&subscription, size.readers, size.stalled);
     let memory = || process::resident_memory(pid(&world)).unwrap_or_default() >> 20;
     let before = memory();
-    let took = posts.run(&world.socket());
-    let turns = posts.turns() as u64;
-    wait_until("every reader to be told of every prompt", DELIVERY_TIMEOUT, || crowd.has_heard(turns));
-    let each = |reader: &Arc<crowd::Progress>| reader.prompts.load(Ordering::SeqCst);
-    assert!(crowd.readers().iter().all(|reader| each(reader) == turns), "each prompt once");
-    assert_eq!((crowd.missed(), crowd.lags().len() as u64), (0, turns * size.readers as u64));
+    let took = load.run(&world.socket());
+    let turns = load.turns() as u64;
+    wait_until("every reader to receive every prompt", DELIVERY_TIMEOUT, || clients.have_received(turns));
+    let each = |reader: &Arc<stream_readers::ReaderProgress>| reader.prompts.load(Ordering::SeqCst);
+    assert!(clients.readers().iter().all(|reader| each(reader) == turns), "each reader receives each prompt once");
+    assert_eq!((clients.missed(), clients.lags().len() as u64), (0, turns * size.readers as u64));
     let (readers, stalled, after) = (size.readers, size.stalled, memory());
     let bound = before + (EVENT_BUFFER_MIB + (readers + stalled).div_ceil(CONNECTIONS_PER_MIB)) as u64;
-    assert!(after <= bound, "it holds {after} MiB, after {before} and with a bound of {bound}");
+    assert!(after <= bound, "the daemon uses {after} MiB, {before} MiB before; the limit is {bound} MiB");
     println!("{turns} turns in {took:?}, {readers} readers and {stalled} stalled; {before} MiB, then {after}");
 }

@@ -1,11 +1,11 @@
-//! The stream of changes: nothing is missed, nothing comes twice, and nobody who does not read harms the others.
+//! The event stream: no event is missed or repeated, and stalled readers do not affect others.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "support/agtmux_binary.rs"]
 mod agtmux;
-#[path = "support/trial_http.rs"]
+#[path = "support/http.rs"]
 mod http;
-#[path = "support/trial_random.rs"]
-mod random;
+#[path = "support/seeded_random.rs"]
+mod seeded_random;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use agtmux::{SOON, health, kill, list, pid, soak, start, stop, wait_for_panes, world};
 use agtmux_testkit::{TestTmuxServer, TestWorld, process, wait_for, wait_until};
-use http::{Event, Events, begin, connect, get, request, send, send_noise};
-use random::Chance;
+use http::{SseClient, SseEvent, connect, get, open_stream, request, send, send_then_close};
+use seeded_random::SplitMixRandom;
 
-/// Windows that can be renamed all at once.
+/// Creates a session with this many windows.
 fn create_windows(server: &TestTmuxServer, count: usize) {
     let begin = ["start-server", ";", "set-option", "-g", "automatic-rename", "off", ";", "new-session", "-d"];
     server.run(&[&begin[..], &["-x", "80", "-y", "24", "-s", "work", "cat"]].concat());
@@ -40,38 +40,38 @@ fn seq(world: &TestWorld) -> u64 {
     health(world)["seq"].as_u64().expect("a number")
 }
 
-/// Waits until nothing more is published, and gives the last number.
+/// Waits until no more events are published. Returns the last seq.
 #[track_caller]
 fn wait_until_quiet(world: &TestWorld, server: &TestTmuxServer) -> u64 {
-    let panes = agtmux::true_pane_ids(server);
+    let panes = agtmux::tmux_pane_ids(server);
     wait_for_panes(world, server.name(), &panes);
     let mut last = (seq(world), 0);
-    wait_for("a moment without changes", SOON, || {
+    wait_for("no new events", SOON, || {
         let now = seq(world);
         last = if now == last.0 { (now, last.1 + 1) } else { (now, 0) };
         if last.1 > 20 { Ok(now) } else { Err(last) }
     })
 }
 
-/// What an event says, as far as two readers must agree.
-fn event_key(event: &Event) -> (u64, Option<String>, String) {
+/// The parts of an event that are the same for all readers.
+fn event_key(event: &SseEvent) -> (u64, Option<String>, String) {
     (event.seq(), event.kind.clone(), event.data["item"]["identity"].to_string())
 }
 
 #[track_caller]
-fn read_up_to_seq(events: &Events, last: u64) -> Vec<Event> {
+fn read_up_to_seq(events: &SseClient, last: u64) -> Vec<SseEvent> {
     events.until(&format!("event {last}"), |event| event.seq() >= last)
 }
 
 #[test]
-fn every_number_is_told_once_in_order() {
+fn every_seq_is_published_once_in_order() {
     let world = world();
     let server = world.tmux("default");
     create_windows(&server, 10);
     start(&world);
     wait_until_quiet(&world, &server);
     let readers = ["panes", "windows", "sessions"]
-        .map(|scope| Events::open(&world.socket(), &format!("?all=true&scope={scope}"), None));
+        .map(|scope| SseClient::open(&world.socket(), &format!("?all=true&scope={scope}"), None));
     let begun = readers.each_ref().map(|reader| reader.snapshot().1);
     let from = *begun.iter().max().expect("three");
     for round in 0..10 {
@@ -79,48 +79,48 @@ fn every_number_is_told_once_in_order() {
         server.run(&["new-session", "-d", "-s", &format!("session-{round}"), "cat"]);
     }
     let last = wait_until_quiet(&world, &server);
-    let mut told = BTreeMap::new();
+    let mut published = BTreeMap::new();
     for event in readers.iter().flat_map(|reader| drain_up_to_seq(reader, last)).filter(|event| event.seq() > from) {
-        let before = told.insert(event.seq(), event_key(&event));
-        assert!(before.is_none(), "{before:?} and {event:?} have one number");
+        let before = published.insert(event.seq(), event_key(&event));
+        assert!(before.is_none(), "{before:?} and {event:?} have the same seq");
         assert_eq!(event.id, Some(event.seq()));
     }
-    let numbers: Vec<u64> = told.keys().copied().collect();
+    let numbers: Vec<u64> = published.keys().copied().collect();
     assert_eq!(numbers, (from + 1..=last).collect::<Vec<_>>(), "every number, once");
 }
 
-/// Everything that a reader has up to this number. Numbers of other scopes are not among it.
+/// Reads events until this seq or until none arrive. Events of other scopes are not in the stream.
 #[track_caller]
-fn drain_up_to_seq(reader: &Events, last: u64) -> Vec<Event> {
-    let mut heard = Vec::new();
+fn drain_up_to_seq(reader: &SseClient, last: u64) -> Vec<SseEvent> {
+    let mut received = Vec::new();
     while let Some(event) = reader.next_within(Duration::from_secs(1)) {
-        heard.push(event);
-        if heard.last().is_some_and(|event| event.seq() >= last) {
+        received.push(event);
+        if received.last().is_some_and(|event| event.seq() >= last) {
             break;
         }
     }
-    assert!(heard.is_sorted_by(|a, b| a.seq() < b.seq()), "in order");
-    heard
+    assert!(received.is_sorted_by(|a, b| a.seq() < b.seq()), "in order");
+    received
 }
 
 #[test]
-fn whoever_comes_back_gets_what_was_missed_and_no_more() {
+fn a_resumed_stream_sends_exactly_the_missed_events() {
     let world = world();
     let server = world.tmux("default");
     create_windows(&server, 6);
     server.run(&["new-session", "-d", "-s", "untouched", "cat"]);
     start(&world);
     wait_until_quiet(&world, &server);
-    let steady = Events::open(&world.socket(), "?all=true", None);
+    let steady = SseClient::open(&world.socket(), "?all=true", None);
     steady.snapshot();
-    let passing = Events::open(&world.socket(), "?all=true", None);
+    let passing = SseClient::open(&world.socket(), "?all=true", None);
     let (items, _) = passing.snapshot();
     assert_eq!(items.len(), 7);
     rename_all(&server, 6, "before");
     let left_at = passing.until("some events", |event| event.is("upsert")).pop().and_then(|event| event.id);
     drop(passing);
 
-    // Something of every kind while it is away: gone, changed, changed and gone, new, new and gone.
+    // Every kind of change while the reader is away: removed, changed, changed and removed, added, added and removed.
     server.run(&["kill-session", "-t", "=untouched"]);
     wait_until_quiet(&world, &server);
     rename_all(&server, 6, "while away");
@@ -130,63 +130,63 @@ fn whoever_comes_back_gets_what_was_missed_and_no_more() {
     server.run(&["kill-window", "-t", "=work:5"]);
     server.run(&["new-session", "-d", "-s", "more", "cat"]);
     wait_until_quiet(&world, &server);
-    let back = Events::open(&world.socket(), "?all=true", left_at);
+    let back = SseClient::open(&world.socket(), "?all=true", left_at);
     rename_all(&server, 5, "after");
     server.run(&["kill-session", "-t", "=more"]);
     wait_until_quiet(&world, &server);
-    let after = |events: Vec<Event>| -> Vec<_> {
+    let after = |events: Vec<SseEvent>| -> Vec<_> {
         events.iter().map(event_key).filter(|(seq, ..)| Some(*seq) > left_at).collect()
     };
-    let is_end = |event: &Event| event.is("remove") && event.data["item"]["identity"]["session_name"] == "more";
+    let is_end = |event: &SseEvent| event.is("remove") && event.data["item"]["identity"]["session_name"] == "more";
     let missed = after(back.until("the last removal", is_end));
     assert_eq!(missed, after(steady.until("the last removal", is_end)));
     assert_eq!(missed.iter().filter(|(_, kind, _)| kind.as_deref() == Some("remove")).count(), 4);
 }
 
 #[test]
-fn a_number_that_is_too_old_or_of_the_future_starts_over() {
+fn an_unknown_last_event_id_resets_the_stream() {
     let world = world();
     let server = world.tmux("default");
     create_windows(&server, 3);
     start(&world);
-    let first = Events::open(&world.socket(), "?all=true", None);
-    let (_, of_last_life) = first.snapshot();
+    let first = SseClient::open(&world.socket(), "?all=true", None);
+    let (_, previous_daemon_id) = first.snapshot();
     agtmux::agtmux(&world, &["daemon", "restart"]);
     wait_until_quiet(&world, &server);
-    for unknown in [of_last_life, 0, seq(&world) + 1_000_000, u64::MAX] {
-        let events = Events::open(&world.socket(), "?all=true", Some(unknown));
+    for unknown in [previous_daemon_id, 0, seq(&world) + 1_000_000, u64::MAX] {
+        let events = SseClient::open(&world.socket(), "?all=true", Some(unknown));
         let reset = events.next().expect("a stream");
         assert!(reset.is("reset") && reset.data["item"].is_null(), "{unknown}: {reset:?}");
         let (items, last) = events.snapshot();
         assert_eq!((items.len(), items.iter().all(|item| item.is("snapshot"))), (3, true), "{items:?}");
         rename_all(&server, 1, &format!("after {unknown}"));
         let next = read_up_to_seq(&events, last + 1);
-        assert!(next[0].is("upsert"), "the stream goes on: {next:?}");
+        assert!(next[0].is("upsert"), "the stream continues: {next:?}");
     }
-    // Where it stands now, nothing is missing.
+    // The current seq needs no reset.
     let current = wait_until_quiet(&world, &server);
-    let events = Events::open(&world.socket(), "?all=true", Some(current));
+    let events = SseClient::open(&world.socket(), "?all=true", Some(current));
     rename_all(&server, 1, "the next");
     assert!(events.next().is_some_and(|event| event.is("upsert") && event.seq() > current));
 }
 
 #[test]
-fn numbers_grow_over_restarts() {
+fn seq_increases_across_daemon_restarts() {
     let world = world();
     let server = world.tmux("default");
     create_windows(&server, 2);
     start(&world);
     let mut last = 0;
-    for life in 0..4 {
-        rename_all(&server, 2, &format!("life-{life}"));
-        let events = Events::open(&world.socket(), "?all=true", None);
+    for round in 0..4 {
+        rename_all(&server, 2, &format!("round-{round}"));
+        let events = SseClient::open(&world.socket(), "?all=true", None);
         let (_, begun) = events.snapshot();
         assert!(begun >= last, "{begun} after {last}");
-        rename_all(&server, 2, &format!("life-{life}-again"));
-        let next = events.until("a change", |event| event.is("upsert")).pop().expect("one").seq();
+        rename_all(&server, 2, &format!("round-{round}-again"));
+        let next = events.until("a change", |event| event.is("upsert")).pop().expect("an event").seq();
         assert!(next > last, "{next} after {last}");
         last = wait_until_quiet(&world, &server);
-        if life % 2 == 0 {
+        if round % 2 == 0 {
             kill(pid(&world));
         } else {
             stop(&world);
@@ -196,7 +196,7 @@ fn numbers_grow_over_restarts() {
 }
 
 #[test]
-fn a_reader_that_stalls_harms_nobody() {
+fn a_stalled_reader_does_not_affect_other_readers() {
     let world = world();
     let server = world.tmux("default");
     let (count, rounds) = if soak() { (60, 500) } else { (60, 90) };
@@ -204,38 +204,39 @@ fn a_reader_that_stalls_harms_nobody() {
     let daemon = start(&world);
     wait_until_quiet(&world, &server);
     let memory_before = process::resident_memory(daemon).expect("alive");
-    let stalled: Vec<UnixStream> = (0..10).map(|_| begin(&world.socket(), "?all=true", None)).collect();
-    (0..if soak() { 190 } else { 20 }).for_each(|_| discard_in_background(begin(&world.socket(), "?all=true", None)));
+    let stalled: Vec<UnixStream> = (0..10).map(|_| open_stream(&world.socket(), "?all=true", None)).collect();
+    (0..if soak() { 190 } else { 20 })
+        .for_each(|_| discard_in_background(open_stream(&world.socket(), "?all=true", None)));
     let readers = ["panes", "panes", "windows", "sessions"]
-        .map(|scope| Events::open(&world.socket(), &format!("?all=true&scope={scope}"), None));
+        .map(|scope| SseClient::open(&world.socket(), &format!("?all=true&scope={scope}"), None));
     let from = readers.each_ref().map(|reader| reader.snapshot().1).into_iter().max().expect("some");
-    let mut heard: [Vec<Event>; 4] = Default::default();
+    let mut received: [Vec<SseEvent>; 4] = Default::default();
     let mut most = 0;
     for round in 0..rounds {
         let name = format!("round-{round}");
         rename_all(&server, count, &name);
-        // The next round begins when this one was told: then none of them falls together with another.
-        heard[0].extend(readers[0].until(&name, |event| event.is("upsert")));
-        wait_for_name(&readers[2], &mut heard[2], &name, count);
+        // Wait until this round is published so that two rounds are not merged.
+        received[0].extend(readers[0].until(&name, |event| event.is("upsert")));
+        wait_for_name(&readers[2], &mut received[2], &name, count);
         most = most.max(process::resident_memory(daemon).expect("alive"));
     }
     let last = wait_until_quiet(&world, &server);
-    for (reader, heard) in readers.iter().zip(&mut heard) {
-        heard.extend(drain_up_to_seq(reader, last));
-        assert!(!heard.iter().any(|event| event.is("reset")), "whoever reads is never reset");
+    for (reader, received) in readers.iter().zip(&mut received) {
+        received.extend(drain_up_to_seq(reader, last));
+        assert!(!received.iter().any(|event| event.is("reset")), "a reader that keeps up is never reset");
     }
-    assert_complete(&heard, from, last);
+    assert_complete(&received, from, last);
     let megabytes = |bytes: u64| bytes / (1 << 20);
     println!("{} events; memory {} MB, at most {} MB", last - from, megabytes(memory_before), megabytes(most));
     assert!(most < memory_before + (120 << 20), "memory went from {memory_before} to {most}");
-    assert!(last - from > 8192, "enough for the stalled ones to be left behind: {}", last - from);
+    assert!(last - from > 8192, "enough events to overflow the stalled readers: {}", last - from);
     for stream in stalled {
         assert_dropped_or_reset(stream);
     }
     assert_eq!(pid(&world), daemon);
 }
 
-/// One of a crowd: it reads, and that is all.
+/// Reads and discards the stream in the background.
 fn discard_in_background(mut stream: UnixStream) {
     stream.set_read_timeout(None).expect("a socket takes a timeout");
     thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()));
@@ -243,32 +244,32 @@ fn discard_in_background(mut stream: UnixStream) {
 
 /// Reads until all windows have this name.
 #[track_caller]
-fn wait_for_name(reader: &Events, heard: &mut Vec<Event>, name: &str, count: usize) {
-    let named = |event: &Event| event.data["item"]["window_name"] == name;
+fn wait_for_name(reader: &SseClient, received: &mut Vec<SseEvent>, name: &str, count: usize) {
+    let named = |event: &SseEvent| event.data["item"]["window_name"] == name;
     let mut missing = count;
     while missing > 0 {
-        let event = reader.next().expect("the stream goes on");
+        let event = reader.next().expect("the stream continues");
         missing -= usize::from(named(&event));
-        heard.push(event);
+        received.push(event);
     }
 }
 
-/// Two readers of the same agree, and all together have every number.
+/// Checks that two readers of one scope agree, and that the scopes together have every seq.
 #[track_caller]
-fn assert_complete(heard: &[Vec<Event>; 4], from: u64, last: u64) {
+fn assert_complete(received: &[Vec<SseEvent>; 4], from: u64, last: u64) {
     let later =
-        |events: &Vec<Event>| -> Vec<_> { events.iter().map(event_key).filter(|(seq, ..)| *seq > from).collect() };
-    let [panes, the_same, windows, sessions] = heard.each_ref().map(later);
+        |events: &Vec<SseEvent>| -> Vec<_> { events.iter().map(event_key).filter(|(seq, ..)| *seq > from).collect() };
+    let [panes, the_same, windows, sessions] = received.each_ref().map(later);
     assert_eq!(panes, the_same);
     let mut numbers: Vec<u64> = [panes, windows, sessions].concat().into_iter().map(|(seq, ..)| seq).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (from + 1..=last).collect::<Vec<_>>(), "every number, once");
 }
 
-/// It was dropped, or it is told to start over.
+/// Checks that the stalled reader was disconnected or received a reset.
 #[track_caller]
 fn assert_dropped_or_reset(stream: UnixStream) {
-    let events = Events::read(stream);
+    let events = SseClient::from_stream(stream);
     let mut seen = 0;
     while let Some(event) = events.next() {
         seen += 1;
@@ -278,11 +279,11 @@ fn assert_dropped_or_reset(stream: UnixStream) {
             return;
         }
     }
-    assert!(seen < 8192, "it was dropped before it had everything");
+    assert!(seen < 8192, "the reader was disconnected before it received all events");
 }
 
 #[test]
-fn a_reader_that_never_reads_is_dropped_in_the_end() {
+fn a_reader_that_never_reads_is_disconnected() {
     if !soak() {
         println!("skipped: takes half a minute; set AGTMUX_SOAK");
         return;
@@ -294,10 +295,10 @@ fn a_reader_that_never_reads_is_dropped_in_the_end() {
     wait_until_quiet(&world, &server);
     let sockets = || process::open_fds(daemon).len();
     let before = sockets();
-    let _stalled: Vec<UnixStream> = (0..10).map(|_| begin(&world.socket(), "?all=true", None)).collect();
+    let _stalled: Vec<UnixStream> = (0..10).map(|_| open_stream(&world.socket(), "?all=true", None)).collect();
     wait_until("ten more connections", SOON, || sockets() >= before + 10);
     let mut round = 0;
-    wait_until("the ten to be dropped", Duration::from_secs(120), || {
+    wait_until("the ten to be disconnected", Duration::from_secs(120), || {
         round += 1;
         rename_all(&server, 60, &format!("round-{round}"));
         sockets() <= before
@@ -305,22 +306,22 @@ fn a_reader_that_never_reads_is_dropped_in_the_end() {
 }
 
 #[test]
-fn a_pane_that_leaves_the_filter_is_taken_away() {
+fn a_pane_that_leaves_the_filter_is_removed_from_the_stream() {
     let world = world();
     let server = world.tmux("default");
     let agent = world.fake_agent_command("claude");
-    // A shell that runs the agent once and goes on without it.
+    // A shell that stays when the agent exits.
     server.new_session("work", &format!("sh -c \"$(printf '%s' \"{agent}\")\"; exec cat"));
     server.new_session("other", &world.fake_agent_command("codex"));
     start(&world);
     let queries = ["", "?agent=claude", "?state=unknown&session=work", "?target_session=host/work"];
     let readers = queries.map(|query| {
-        let events = Events::open(&world.socket(), query, None);
+        let events = SseClient::open(&world.socket(), query, None);
         wait_for_agent(&events);
         events
     });
-    // Both agents were looked at: what comes from here on is the removal alone.
-    wait_until("both agents to be looked at", Duration::from_secs(20), || {
+    // Wait until both screens are judged: then only the removal follows.
+    wait_until("both agents to be judged", Duration::from_secs(20), || {
         let listing = list(&world);
         let items = listing["items"].as_array().map(Vec::as_slice).unwrap_or_default();
         items.len() == 2 && items.iter().all(|item| item["reason_code"] == "unsupported_signal")
@@ -329,42 +330,42 @@ fn a_pane_that_leaves_the_filter_is_taken_away() {
     server.run(&["send-keys", "-t", "=work:", "C-d"]);
     for (reader, query) in readers.iter().zip(queries) {
         let seen = reader.until(&format!("the removal from '{query}'"), |event| event.is("remove"));
-        assert_eq!(seen.last().map(Event::pane), Some("%0"), "{seen:?}");
+        assert_eq!(seen.last().map(SseEvent::pane), Some("%0"), "{seen:?}");
     }
-    // Also for one who was away meanwhile.
-    let back = Events::open(&world.socket(), "?agent=claude", Some(resume_at));
-    assert_eq!(back.until("the removal", |event| event.is("remove")).last().map(Event::pane), Some("%0"));
-    let fresh = Events::open(&world.socket(), "?agent=claude", None);
+    // A resumed stream sends the removal too.
+    let back = SseClient::open(&world.socket(), "?agent=claude", Some(resume_at));
+    assert_eq!(back.until("the removal", |event| event.is("remove")).last().map(SseEvent::pane), Some("%0"));
+    let fresh = SseClient::open(&world.socket(), "?agent=claude", None);
     assert_eq!(fresh.snapshot().0.len(), 0);
-    assert_eq!(list(&world)["items"].as_array().map(Vec::len), Some(2), "the pane itself is still there");
+    assert_eq!(list(&world)["items"].as_array().map(Vec::len), Some(2), "the pane itself is still listed");
 }
 
 #[track_caller]
-fn wait_for_agent(events: &Events) {
-    let has_agent = |event: &Event| event.pane() == "%0" && event.data["item"]["agent_type"] == "claude";
+fn wait_for_agent(events: &SseClient) {
+    let has_agent = |event: &SseEvent| event.pane() == "%0" && event.data["item"]["agent_type"] == "claude";
     events.until("the agent", |event| has_agent(event) && event.data["item"]["identity"]["session_name"] == "work");
 }
 
 #[test]
-fn a_pane_that_goes_is_taken_away_also_from_those_who_were_away() {
+fn a_resumed_stream_sends_the_removal_of_a_closed_pane() {
     let world = world();
     let server = world.tmux("default");
     server.new_session("work", &world.fake_agent_command("claude"));
     server.new_session("stays", "cat");
     start(&world);
-    let events = Events::open(&world.socket(), "", None);
+    let events = SseClient::open(&world.socket(), "", None);
     wait_for_agent(&events);
     drop(events);
     let left_at = seq(&world);
     server.run(&["kill-session", "-t", "=work"]);
     wait_for_panes(&world, "default", &["%1".into()]);
-    let back = Events::open(&world.socket(), "", Some(left_at));
+    let back = SseClient::open(&world.socket(), "", Some(left_at));
     let seen = back.until("the removal", |event| event.is("remove"));
-    assert_eq!(seen.last().map(Event::pane), Some("%0"), "{seen:?}");
+    assert_eq!(seen.last().map(SseEvent::pane), Some("%0"), "{seen:?}");
 }
 
 #[test]
-fn what_cannot_be_understood_is_refused_with_a_reason() {
+fn invalid_requests_are_refused_with_code_and_hint() {
     let world = world();
     start(&world);
     let socket = world.socket();
@@ -398,32 +399,32 @@ fn what_cannot_be_understood_is_refused_with_a_reason() {
 }
 
 #[track_caller]
-fn assert_refusal(answer: &http::Answer, what: &str, status: u16, code: &str) {
-    let told = answer.json();
-    assert_eq!((answer.status, &told["code"]), (status, &code.into()), "{what}: {told}");
-    assert!(told["message"].as_str().is_some_and(|message| !message.is_empty()), "{what}: {told}");
-    assert!(told["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{what}: {told}");
+fn assert_refusal(answer: &http::HttpResponse, what: &str, status: u16, code: &str) {
+    let error = answer.json();
+    assert_eq!((answer.status, &error["code"]), (status, &code.into()), "{what}: {error}");
+    assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "{what}: {error}");
+    assert!(error["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{what}: {error}");
     assert!(
-        answer.head.contains("agtmux-api: 1") && answer.head.contains("application/json"),
+        answer.head.contains("agtmux-api: 2") && answer.head.contains("application/json"),
         "{what}: {}",
         answer.head
     );
 }
 
 #[test]
-fn garbage_and_floods_are_survived() {
+fn the_daemon_survives_garbage_and_floods() {
     let world = world();
     world.tmux("default").new_session("work", "cat");
     let daemon = start(&world);
     wait_for_panes(&world, "default", &["%0".into()]);
     let before = process::resident_memory(daemon).expect("alive");
     let socket = world.socket();
-    let mut chance = Chance::new();
+    let mut chance = SplitMixRandom::new();
     for _ in 0..if soak() { 2000 } else { 100 } {
         let length = chance.below(4000);
         let noise: Vec<u8> = (0..length).map(|_| u8::try_from(chance.below(256)).expect("a byte")).collect();
-        send_noise(&socket, &noise);
-        send_noise(&socket, &[b"GET /v1/panes HTTP/1.1\r\n", noise.as_slice()].concat());
+        send_then_close(&socket, &noise);
+        send_then_close(&socket, &[b"GET /v1/panes HTTP/1.1\r\n", noise.as_slice()].concat());
     }
     let long = "x".repeat(4 << 20);
     for endless in [
@@ -433,13 +434,13 @@ fn garbage_and_floods_are_survived() {
         format!("GET /v1/panes HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(100_000)),
         long.clone(),
     ] {
-        if let Some(answer) = send_noise(&socket, endless.as_bytes()) {
+        if let Some(answer) = send_then_close(&socket, endless.as_bytes()) {
             assert!((400..500).contains(&answer.status), "{}", answer.head);
         }
     }
     flood_with_body(&socket, 100 << 20);
     let half = hold_half_a_request(&socket, 300);
-    assert_eq!(agtmux::pane_ids(&list(&world), "default"), ["%0"], "others are served meanwhile");
+    assert_eq!(agtmux::pane_ids(&list(&world), "default"), ["%0"], "other clients are served meanwhile");
     drop(half);
     let after = process::resident_memory(daemon).expect("alive");
     println!("memory {} MB before, {} MB after", before >> 20, after >> 20);
@@ -448,7 +449,7 @@ fn garbage_and_floods_are_survived() {
     assert_eq!(health(&world)["status"], "ok");
 }
 
-/// A body that nobody asked for. It may be cut off at any time.
+/// Sends a large body to a path that takes none. The daemon may close the connection at any time.
 fn flood_with_body(socket: &std::path::Path, size: usize) {
     let mut stream = connect(socket);
     let head = format!("POST /v1/panes HTTP/1.1\r\nhost: x\r\ncontent-length: {size}\r\n\r\n");
@@ -464,22 +465,22 @@ fn flood_with_body(socket: &std::path::Path, size: usize) {
 fn hold_half_a_request(socket: &std::path::Path, count: usize) -> Vec<UnixStream> {
     let hold = |_| {
         let mut stream = connect(socket);
-        stream.write_all(b"GET /v1/panes HTTP/1.1\r\nhost:").expect("the daemon takes it");
+        stream.write_all(b"GET /v1/panes HTTP/1.1\r\nhost:").expect("the daemon accepts the bytes");
         stream
     };
     (0..count).map(hold).collect()
 }
 
 #[test]
-fn it_ends_in_time_whoever_is_connected() {
+fn the_daemon_stops_in_time_with_open_connections() {
     let world = world();
     world.tmux("default").new_session("work", "cat");
     start(&world);
     let half = hold_half_a_request(&world.socket(), 5);
-    let stalled: Vec<UnixStream> = (0..5).map(|_| begin(&world.socket(), "?all=true", None)).collect();
-    let reader = Events::open(&world.socket(), "?all=true", None);
+    let stalled: Vec<UnixStream> = (0..5).map(|_| open_stream(&world.socket(), "?all=true", None)).collect();
+    let reader = SseClient::open(&world.socket(), "?all=true", None);
     reader.snapshot();
-    // `daemon stop` fails when it takes too long.
+    // `daemon stop` fails if the daemon does not stop in time.
     stop(&world);
     while let Some(event) = reader.next() {
         assert!(!event.is("reset"), "{event:?}");

@@ -1,10 +1,10 @@
-//! What stands in `examples/` works as it stands there.
+//! Runs the programs in `examples/` unchanged.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "support/agtmux_binary.rs"]
 mod agtmux;
-#[path = "support/trial_http.rs"]
+#[path = "support/http.rs"]
 mod http;
-#[path = "support/trial_web.rs"]
+#[path = "support/web.rs"]
 mod web;
 
 use std::path::PathBuf;
@@ -12,27 +12,27 @@ use std::process::{Command, Stdio};
 
 use agtmux::{SOON, agtmux, items, list, run, world};
 use agtmux_testkit::{TestWorld, wait_until};
-use web::open;
+use web::start_with_web;
 
 fn example(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
 }
 
-/// Whether there is such a program, of at least this version.
+/// Whether this program is installed in at least this version.
 fn has_program(program: &str, least: (u32, u32)) -> bool {
-    let told = Command::new(program).arg("--version").output();
-    let told = told.map(|done| String::from_utf8_lossy(&done.stdout).into_owned()).unwrap_or_default();
-    let digits = told.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let output = Command::new(program).arg("--version").output();
+    let version_text = output.map(|done| String::from_utf8_lossy(&done.stdout).into_owned()).unwrap_or_default();
+    let digits = version_text.trim_start_matches(|c: char| !c.is_ascii_digit());
     let mut numbers = digits.split('.').map(|number| number.parse().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     let fine = version >= least;
     if !fine {
-        println!("skipped: {program} {}.{} or newer is not here ({})", least.0, least.1, told.trim());
+        println!("skipped: {program} {}.{} or newer is not installed ({})", least.0, least.1, version_text.trim());
     }
     fine
 }
 
-/// An agent that waits for an answer.
+/// Starts an agent that waits for input. Returns its pane id.
 fn agent_waiting_for_input(world: &TestWorld) -> String {
     let pane = world.tmux("default").new_session("work", &world.fake_agent_command("claude"));
     wait_until("the agent", SOON, || items(&list(world)).iter().any(|item| item["agent_type"] == "claude"));
@@ -44,16 +44,16 @@ fn agent_waiting_for_input(world: &TestWorld) -> String {
 fn assert_example_output(world: &TestWorld, command: &mut Command, pane: &str) {
     let done = run(command.envs(world.agtmux().get_envs().filter_map(|(name, value)| Some((name, value?)))));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert_eq!(done.text(), format!("claude in {pane} asks: something\n1 agents\n"));
+    assert_eq!(done.text(), format!("claude in {pane} asks: (unknown question)\n1 agents\n"));
 }
 
 #[test]
-fn the_python_client_lists_who_waits() {
+fn the_python_client_lists_waiting_agents() {
     if !has_program("python3", (3, 8)) {
         return;
     }
     let world = world();
-    let web = open(&world);
+    let web = start_with_web(&world);
     let pane = agent_waiting_for_input(&world);
     let script = example("python/waiting.py");
     assert_example_output(&world, world.command("python3").arg("-B").arg(&script), &pane);
@@ -65,12 +65,12 @@ fn the_python_client_lists_who_waits() {
 }
 
 #[test]
-fn the_typescript_client_lists_who_waits() {
+fn the_typescript_client_lists_waiting_agents() {
     if !has_program("node", (22, 18)) {
         return;
     }
     let world = world();
-    let web = open(&world);
+    let web = start_with_web(&world);
     let pane = agent_waiting_for_input(&world);
     let script = example("typescript/waiting.ts");
     assert_example_output(&world, world.command("node").arg(&script), &pane);
@@ -79,7 +79,7 @@ fn the_typescript_client_lists_who_waits() {
 }
 
 #[test]
-fn the_shell_hook_tells_of_an_agent_and_never_fails() {
+fn the_shell_hook_reports_state_and_never_fails() {
     if !has_program("curl", (7, 50)) {
         return;
     }
@@ -91,15 +91,15 @@ fn the_shell_hook_tells_of_an_agent_and_never_fails() {
         command.arg(&script).arg(event).env("TMUX_PANE", pane).env("TMUX", tmux).env("AGTMUX_SOCKET", world.socket());
         let mut child = command.stdin(Stdio::piped()).spawn().expect("sh starts");
         use std::io::Write;
-        child.stdin.take().expect("a pipe").write_all(payload.as_bytes()).expect("it is read");
-        assert!(child.wait().expect("it ends").success(), "{event}");
+        child.stdin.take().expect("a pipe").write_all(payload.as_bytes()).expect("the hook reads its stdin");
+        assert!(child.wait().expect("sh exits").success(), "{event}");
     };
     hook("stop", "%0", r#"{"session_id": "s1"}"#);
     let pane = world.tmux("default").new_session("work", &world.fake_agent_command("claude"));
     wait_until("the agent", SOON, || items(&list(&world)).iter().any(|item| item["agent_type"] == "claude"));
     hook("session-start", &pane, r#"{"session_id": "s1", "cwd": "/tmp"}"#);
     hook("user-prompt-submit", &pane, r#"{"session_id": "s1", "prompt": "it's \"quoted\" \\ {x}"}"#);
-    wait_until("it to run", SOON, || items(&list(&world))[0]["state"] == "running");
+    wait_until("the state running", SOON, || items(&list(&world))[0]["state"] == "running");
     hook("stop", &pane, "no JSON at all");
     hook("nonsense", &pane, "{}");
 }

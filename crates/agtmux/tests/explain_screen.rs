@@ -1,4 +1,4 @@
-//! `agtmux explain --screen`: a saved screen is judged with no daemon.
+//! `agtmux explain --screen` judges a saved screen without a daemon.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,19 +21,19 @@ fn recorded_screen(agent: &str, file: &str) -> PathBuf {
 }
 
 #[test]
-fn an_approval_is_told_with_its_options() {
+fn an_approval_dialog_is_printed_with_its_options() {
     let file = recorded_screen("claude", "claude-parallel-approval.ansi");
     let file = file.to_str().expect("plain");
-    let told =
+    let result =
         explain_json(&["--screen", file, "--agent", "claude", "--command", "claude", "--title", "✳ Claude Code"]);
-    let keys: Vec<&String> = told.as_object().expect("an object").keys().collect();
+    let keys: Vec<&String> = result.as_object().expect("an object").keys().collect();
     assert_eq!(keys.len(), 6, "{keys:?}");
     assert_eq!(
-        (&told["agent_type"], &told["state"], &told["conclusive"]),
+        (&result["agent_type"], &result["state"], &result["conclusive"]),
         (&"claude".into(), &"waiting_approval".into(), &true.into())
     );
-    assert_eq!((&told["rule"], &told["evidence"]), (&"permission".into(), &"Do you want to proceed?".into()));
-    let dialog = &told["dialog"];
+    assert_eq!((&result["rule"], &result["evidence"]), (&"permission".into(), &"Do you want to proceed?".into()));
+    let dialog = &result["dialog"];
     assert_eq!((&dialog["kind"], &dialog["question"]), (&"approval".into(), &"Do you want to proceed?".into()));
     assert_eq!((&dialog["options"][2]["n"], &dialog["options"][2]["label"]), (&3.into(), &"No".into()));
     assert!(dialog["subject"].as_str().expect("text").contains("touch /srv/project/work/p1"));
@@ -45,7 +45,7 @@ fn an_approval_is_told_with_its_options() {
 }
 
 #[test]
-fn title_and_command_count() {
+fn title_and_command_affect_the_state() {
     let file = recorded_screen("codex", "codex-running-stream.ansi");
     let file = file.to_str().expect("plain");
     let state =
@@ -57,7 +57,7 @@ fn title_and_command_count() {
 }
 
 #[test]
-fn what_is_on_a_screen_is_never_printed_raw() {
+fn screen_text_is_printed_without_control_characters() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("screen");
     let rule = "─".repeat(40);
@@ -79,8 +79,8 @@ fn what_is_on_a_screen_is_never_printed_raw() {
 }
 
 #[test]
-fn an_agent_that_is_not_known_is_refused() {
-    let output = explain(&["--screen", "/dev/null", "--agent", "nobody"]);
+fn an_unknown_agent_type_is_refused() {
+    let output = explain(&["--screen", "/dev/null", "--agent", "unknown"]);
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("claude, codex"), "{output:?}");
     assert_eq!(explain_json(&["--screen", "/dev/null", "--agent", "claude"])["state"], "unknown");

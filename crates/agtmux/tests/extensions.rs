@@ -1,7 +1,7 @@
-//! The plugin of opencode and the extension of Pi, run by node with events as the agents give them: what they pass on, in
-//! which order, and what they keep to themselves. Without a node that can run them there is nothing to try.
+//! Runs the opencode plugin and the Pi extension in node with the events of the agents, and checks which events they
+//! forward and in which order. Skipped without a suitable node.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "support/agtmux_binary.rs"]
 mod agtmux;
 
 use std::fs;
@@ -11,7 +11,7 @@ use agtmux::{run, script, world};
 use agtmux_testkit::TestWorld;
 use serde_json::{Value, json};
 
-/// Gives the events to the plugin one after the other, as opencode does.
+/// Passes the events to the plugin one after the other, as opencode does.
 const OPENCODE_DRIVER: &str = r#"
 import { Agtmux } from "./agtmux.mjs"
 const client = { session: { get: async ({ path }) => ({ data: { parentID: path.id === "from before" ? "top" : undefined } }) } }
@@ -27,12 +27,12 @@ const ctx = { sessionManager: { getSessionId: () => "s" } }
 for (const one of JSON.parse(process.env.EVENTS)) handlers[one.type]?.(one, ctx)
 "#;
 
-/// An extension with the program that it calls, which keeps what it is given. None where node cannot run it.
+/// Installs an extension with a fake agtmux that records its input. Returns None if node cannot run it.
 fn install_extension(world: &TestWorld, driver: &str, file: &str, source: &str) -> Option<PathBuf> {
     let kept = world.home().join("kept");
-    let told =
+    let record =
         format!("printf '{{\"event\":\"%s %s\",\"payload\":%s}}\\n' \"$2\" \"$3\" \"$(cat)\" >> {}", kept.display());
-    let program = script(world, "keep", &told);
+    let program = script(world, "keep", &record);
     let text = source.replacen("\"agtmux\"", &json!(program).to_string(), 1);
     fs::write(world.home().join(file), text).expect("the world is writable");
     let driver_file = world.home().join("driver.mjs");
@@ -40,11 +40,11 @@ fn install_extension(world: &TestWorld, driver: &str, file: &str, source: &str) 
     if node_runs(world, file) {
         return Some(driver_file);
     }
-    eprintln!("skipped: there is no node here that can run {file}");
+    eprintln!("skipped: no installed node can run {file}");
     None
 }
 
-/// Whether there is a node that knows this kind of file, whatever is in ours.
+/// Whether an installed node runs files of this type.
 fn node_runs(world: &TestWorld, file: &str) -> bool {
     let probe = world.home().join(format!("probe-{file}"));
     let typed = if file.ends_with("ts") { ": number" } else { "" };
@@ -52,7 +52,7 @@ fn node_runs(world: &TestWorld, file: &str) -> bool {
     world.command("node").arg(&probe).output().is_ok_and(|output| output.status.success())
 }
 
-/// What was passed on of these events, in the order of its coming.
+/// Runs the driver with these events. Returns the forwarded events in order.
 fn forwarded_events(
     world: &TestWorld,
     driver: &Path,
@@ -65,14 +65,14 @@ fn forwarded_events(
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let kept = fs::read_to_string(world.home().join("kept")).unwrap_or_default();
     let line = |line: &str| {
-        let told: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
-        (told["event"].as_str().expect("a name").to_owned(), told["payload"].clone())
+        let record: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
+        (record["event"].as_str().expect("a name").to_owned(), record["payload"].clone())
     };
     kept.lines().map(line).collect()
 }
 
-fn event_names(told: &[(String, Value)]) -> Vec<&str> {
-    told.iter().map(|(name, _)| name.as_str()).collect()
+fn event_names(forwarded: &[(String, Value)]) -> Vec<&str> {
+    forwarded.iter().map(|(name, _)| name.as_str()).collect()
 }
 
 fn install_opencode_plugin(world: &TestWorld) -> Option<PathBuf> {
@@ -85,7 +85,7 @@ fn session_event(kind: &str, session: &str, mut more: Value) -> Value {
 }
 
 #[test]
-fn the_plugin_passes_on_what_matters_in_order() {
+fn the_opencode_plugin_forwards_state_events_in_order() {
     let world = world();
     let Some(driver) = install_opencode_plugin(&world) else { return };
     let busy = |session| session_event("session.status", session, json!({"status": {"type": "busy"}}));
@@ -94,7 +94,7 @@ fn the_plugin_passes_on_what_matters_in_order() {
         busy("a"),
         session_event("message.part.updated", "a", json!({"part": {"text": "SECRET"}})),
         busy("a"),
-        {"type": "nothing like the others"},
+        {"type": "unknown type"},
         session_event("permission.asked", "a", json!({"id": "p", "permission": "edit", "patterns": ["x"],
             "metadata": {"filepath": "/x", "diff": "SECRET"}})),
         session_event("permission.replied", "a", json!({"requestID": "p", "reply": "once"})),
@@ -104,17 +104,20 @@ fn the_plugin_passes_on_what_matters_in_order() {
         {"type": "session.error", "properties": {"error": {"name": "no session"}}},
         session_event("session.idle", "a", json!({})),
     ]);
-    let told = forwarded_events(&world, &driver, &events, &[]);
+    let forwarded = forwarded_events(&world, &driver, &events, &[]);
     let wanted = ["status", "permission.asked", "permission.replied", "status", "error", "idle"];
     let wanted = wanted.map(|name| format!("opencode {}{name}", if name.contains('.') { "" } else { "session." }));
-    assert_eq!(event_names(&told), wanted);
-    assert!(told.iter().all(|(_, payload)| payload["session_id"] == "a" && payload["child_id"].is_null()), "{told:?}");
-    assert_eq!(told[1].1["id"], told[2].1["id"]);
-    assert!(!format!("{told:?}").contains("SECRET"), "{told:?}");
+    assert_eq!(event_names(&forwarded), wanted);
+    assert!(
+        forwarded.iter().all(|(_, payload)| payload["session_id"] == "a" && payload["child_id"].is_null()),
+        "{forwarded:?}"
+    );
+    assert_eq!(forwarded[1].1["id"], forwarded[2].1["id"]);
+    assert!(!format!("{forwarded:?}").contains("SECRET"), "{forwarded:?}");
 }
 
 #[test]
-fn the_plugin_knows_whose_child_a_session_is() {
+fn the_opencode_plugin_reports_child_sessions_under_their_parent() {
     let world = world();
     let Some(driver) = install_opencode_plugin(&world) else { return };
     let idle = |session| session_event("session.idle", session, json!({}));
@@ -126,30 +129,30 @@ fn the_plugin_knows_whose_child_a_session_is() {
         idle("from before"),
         idle("top"),
     ]);
-    let told = forwarded_events(&world, &driver, &events, &[]);
-    let whose: Vec<_> = told.iter().map(|(_, payload)| (&payload["session_id"], &payload["child_id"])).collect();
+    let forwarded = forwarded_events(&world, &driver, &events, &[]);
+    let whose: Vec<_> = forwarded.iter().map(|(_, payload)| (&payload["session_id"], &payload["child_id"])).collect();
     let top = json!("top");
     assert_eq!(whose, [(&top, &json!("grandchild")), (&top, &json!("from before")), (&top, &Value::Null)]);
 }
 
 #[test]
-fn an_agent_that_another_one_started_in_the_same_pane_is_silent() {
+fn a_nested_opencode_in_the_same_pane_forwards_nothing() {
     let world = world();
     let Some(driver) = install_opencode_plugin(&world) else { return };
     let events = json!([session_event("session.idle", "top", json!({}))]);
-    let tell = |mark: &str| {
-        // Removed by the one before.
+    let forwarded_count = |mark: &str| {
+        // The previous call may have left no file.
         let _ = fs::remove_file(world.home().join("kept"));
         let pane = [("TMUX", "/s,1,0"), ("TMUX_PANE", "%1"), ("AGTMUX_OPENCODE", mark)];
         forwarded_events(&world, &driver, &events, &pane).len()
     };
-    assert_eq!(tell("1 /s,1,0 %1"), 0, "it runs below the one with this number");
-    assert_eq!(tell("1 /s,1,0 %2"), 1, "a server that an agent started passes its marks on to all panes");
-    assert_eq!(tell(""), 1);
+    assert_eq!(forwarded_count("1 /s,1,0 %1"), 0, "the parent process is the outer opencode");
+    assert_eq!(forwarded_count("1 /s,1,0 %2"), 1, "the variable of another pane is inherited through the tmux server");
+    assert_eq!(forwarded_count(""), 1);
 }
 
 #[test]
-fn an_agtmux_that_is_gone_is_no_fault_of_the_agents() {
+fn the_opencode_plugin_ignores_a_missing_agtmux() {
     let world = world();
     let Some(driver) = install_opencode_plugin(&world) else { return };
     fs::remove_file(world.home().join("keep")).expect("removed");
@@ -159,7 +162,7 @@ fn an_agtmux_that_is_gone_is_no_fault_of_the_agents() {
 }
 
 #[test]
-fn the_extension_passes_on_what_matters_in_order() {
+fn the_pi_extension_forwards_state_events_in_order() {
     let world = world();
     let source = include_str!("../../../extensions/pi/agtmux.ts");
     let Some(driver) = install_extension(&world, PI_DRIVER, "agtmux.mts", source) else { return };
@@ -175,11 +178,11 @@ fn the_extension_passes_on_what_matters_in_order() {
         {"type": "agent_settled"},
         {"type": "session_shutdown", "reason": "quit"},
     ]);
-    let told = forwarded_events(&world, &driver, &events, &[]);
+    let forwarded = forwarded_events(&world, &driver, &events, &[]);
     let wanted = ["session_start", "agent_start", "ui_prompt_start", "ui_prompt_end"];
     let wanted = wanted.iter().chain(&["agent_settled", "agent_start", "agent_settled", "session_shutdown"]);
-    assert_eq!(event_names(&told), wanted.map(|name| format!("pi {name}")).collect::<Vec<_>>());
-    let outcomes: Vec<_> = told.iter().filter_map(|(_, payload)| payload["outcome"].as_str()).collect();
-    assert_eq!(outcomes, ["completed", "aborted"], "one that does not say how it ends was stopped");
-    assert!(!format!("{told:?}").contains("SECRET"), "{told:?}");
+    assert_eq!(event_names(&forwarded), wanted.map(|name| format!("pi {name}")).collect::<Vec<_>>());
+    let outcomes: Vec<_> = forwarded.iter().filter_map(|(_, payload)| payload["outcome"].as_str()).collect();
+    assert_eq!(outcomes, ["completed", "aborted"], "a turn without an outcome was aborted");
+    assert!(!format!("{forwarded:?}").contains("SECRET"), "{forwarded:?}");
 }

@@ -1,6 +1,6 @@
-//! What the hooks of agents call: it never fails, never waits, and nothing that it was told is lost.
+//! `agtmux hook`, which agents call: it never fails, never blocks the agent, and loses no event.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "support/agtmux_binary.rs"]
 mod agtmux;
 
 use std::fs;
@@ -19,10 +19,10 @@ use rusqlite::{Connection, OpenFlags};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-/// Far more than a hook may take, and far less than it would take if it waited for somebody.
+/// Far more than a hook needs, and far less than a blocked request would take.
 const HOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A pane with an agent that does what is typed, in a world without a daemon.
+/// A pane with an agent that executes typed lines, in a world without a daemon.
 fn world_with_agent() -> (TestWorld, TestTmuxServer) {
     let world = world();
     let agent = world.shell_copy("claude");
@@ -31,12 +31,12 @@ fn world_with_agent() -> (TestWorld, TestTmuxServer) {
     (world, server)
 }
 
-/// Has the agent in the pane call a hook with this on stdin.
+/// Makes the agent in the pane call a hook with this payload on stdin.
 fn call_hook_in_pane(world: &TestWorld, server: &TestTmuxServer, event: &str, payload: &Value) {
     call_hook_in_pane_through(world, server, "", event, payload);
 }
 
-/// By way of this command.
+/// The same through a wrapper command.
 fn call_hook_in_pane_through(world: &TestWorld, server: &TestTmuxServer, by: &str, event: &str, payload: &Value) {
     let file = world.home().join(format!("{event}.json"));
     fs::write(&file, payload.to_string()).expect("the world is writable");
@@ -82,7 +82,7 @@ fn spool_files(world: &TestWorld) -> Vec<PathBuf> {
     files
 }
 
-/// So many events are kept in the end; the hook does not wait for it.
+/// Waits until the spool has this many events: the hook writes them after it returned.
 #[track_caller]
 fn wait_for_spooled(world: &TestWorld, count: usize) -> Vec<PathBuf> {
     wait_for(&format!("{count} events in the spool"), SOON, || {
@@ -96,9 +96,9 @@ fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).expect("readable")).expect("JSON")
 }
 
-/// Runs a hook with this on stdin, which stays open if it is to. It must end at once, well, and in silence.
+/// Runs a hook with this stdin, optionally left open. The hook must exit quickly with code 0 and print nothing.
 #[track_caller]
-fn run_silently(command: &mut Command, stdin: &[u8], keep_open: bool) -> Duration {
+fn run_quiet(command: &mut Command, stdin: &[u8], keep_open: bool) -> Duration {
     let began = Instant::now();
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
@@ -116,11 +116,11 @@ fn run_silently(command: &mut Command, stdin: &[u8], keep_open: bool) -> Duratio
             process::signal(pid, Signal::KILL);
             panic!("{command:?} did not end within {HOOK_TIMEOUT:?}")
         })
-        .expect("it has an end");
+        .expect("the output can be read");
     let took = began.elapsed();
     drop(writer.join());
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.stdout.is_empty(), "agents read this: {}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.stdout.is_empty(), "agents read the hook's stdout: {}", String::from_utf8_lossy(&output.stdout));
     took
 }
 
@@ -131,7 +131,7 @@ fn hook_command(world: &TestWorld, args: &[&str]) -> Command {
 }
 
 #[test]
-fn an_event_says_where_it_comes_from_and_nothing_of_the_environment() {
+fn an_event_names_its_origin_and_contains_no_environment() {
     let (world, server) = world_with_agent();
     server.run(&["send-keys", "-t", "%0", "-l", "export SECRET_OF_THE_AGENT=do-not-tell; cd /tmp"]);
     server.run(&["send-keys", "-t", "%0", "Enter"]);
@@ -147,13 +147,13 @@ fn an_event_says_where_it_comes_from_and_nothing_of_the_environment() {
     assert_eq!(event["payload"], json!({"session_id": "s1", "prompt": "hello"}));
     assert!(event["event_time"].is_string() && event["dedupe_key"].is_string(), "{event}");
     let pids = event["pids"].as_array().expect("pids");
-    assert_eq!(pids.first(), Some(&json!(server.panes()[0].pid)), "the nearest first: {pids:?}");
-    assert!(pids.contains(&json!(server.pid())), "up to the top: {pids:?}");
+    assert_eq!(pids.first(), Some(&json!(server.panes()[0].pid)), "the nearest process first: {pids:?}");
+    assert!(pids.contains(&json!(server.pid())), "up to the tmux server: {pids:?}");
     assert!(!event.to_string().contains("do-not-tell") && !event.to_string().contains("AGTMUX_WORLD"), "{event}");
-    assert_eq!(spool_files(&world), Vec::<PathBuf>::new(), "it was delivered at once");
+    assert_eq!(spool_files(&world), Vec::<PathBuf>::new(), "the event was delivered directly");
 }
 
-/// What is known of the one agent.
+/// The listed state and agent id of the only agent.
 fn listed_state(world: &TestWorld) -> Value {
     let listed = agtmux(world, &["list", "panes", "--json"]).json();
     let item = agtmux::items(&listed).first().cloned().unwrap_or_default();
@@ -168,14 +168,14 @@ fn wait_for_state(world: &TestWorld, state: &str) -> Value {
     })
 }
 
-/// A line that calls a hook as an agent does, which goes on reading from where it did.
+/// A shell line that calls a hook like an agent, without consuming the script's stdin.
 fn hook_call_line(world: &TestWorld, event: &str, payload: &Value) -> String {
     let file = world.home().join(format!("{}-{event}.json", payload["session_id"].as_str().expect("a session")));
     fs::write(&file, payload.to_string()).expect("the world is writable");
     format!("sh -c 'exec {} hook claude {event} < {}'\n", env!("CARGO_BIN_EXE_agtmux"), file.display())
 }
 
-/// Has the agent run another one of its kind that calls hooks for a session of its own.
+/// Makes the agent run a nested agent that calls hooks for its own session.
 fn run_nested_agent(world: &TestWorld, server: &TestTmuxServer, by: &str, session: &str) {
     let calls = hook_call_line(world, "SessionStart", &json!({"session_id": session, "source": "resume"}))
         + &hook_call_line(world, "UserPromptSubmit", &json!({"session_id": session, "prompt": "go"}))
@@ -185,27 +185,27 @@ fn run_nested_agent(world: &TestWorld, server: &TestTmuxServer, by: &str, sessio
     let line = by.replace("NESTED", &format!("{} {}", world.shell_copy("claude").display(), script.display()));
     server.run(&["send-keys", "-t", "%0", "-l", &line]);
     server.run(&["send-keys", "-t", "%0", "Enter"]);
-    wait_for("the last hook of the nested one", SOON, || {
+    wait_for("the last hook of the nested agent", SOON, || {
         let found = |row: &StoredEventRow| row.event_type == "Stop" && row.event["payload"]["session_id"] == session;
         if stored_events(world).iter().any(found) { Ok(()) } else { Err(stored_events(world)) }
     });
 }
 
 #[test]
-fn an_agent_within_an_agent_speaks_for_itself_only() {
+fn hooks_of_a_nested_agent_do_not_affect_the_outer_agent() {
     let (world, server) = world_with_agent();
     start(&world);
     call_hook_in_pane(&world, &server, "UserPromptSubmit", &json!({"session_id": "outer", "prompt": "go"}));
     let before = wait_for_state(&world, "running");
-    // As from a tool's shell, which may become the last program that it runs.
+    // As a child of a tool's shell, and in place of that shell by `exec`.
     for (session, by) in
         [("within-a-shell", "sh -c 'NESTED; true'"), ("in-its-place", "sh -c 'exec NESTED < /dev/null'")]
     {
         run_nested_agent(&world, &server, by, session);
         assert_eq!(listed_state(&world), before, "{session}");
-        let theirs = |row: &StoredEventRow| row.event["payload"]["session_id"] == session;
+        let is_nested = |row: &StoredEventRow| row.event["payload"]["session_id"] == session;
         assert!(
-            stored_events(&world).iter().filter(|row| theirs(row)).all(|row| !row.bound),
+            stored_events(&world).iter().filter(|row| is_nested(row)).all(|row| !row.bound),
             "{session}: {:?}",
             stored_events(&world)
         );
@@ -215,7 +215,7 @@ fn an_agent_within_an_agent_speaks_for_itself_only() {
 }
 
 #[test]
-fn an_agent_and_its_launcher_are_one() {
+fn a_launcher_and_its_agent_are_one_runtime() {
     let world = world();
     let agent = world.shell_copy("claude");
     let server = world.tmux("default");
@@ -229,9 +229,9 @@ fn an_agent_and_its_launcher_are_one() {
     wait_for_state(&world, "running");
 }
 
-/// As where the environment was cleaned, or in a server that was started outside of tmux.
+/// For example with a cleaned environment, or in an agent server started outside of tmux.
 #[test]
-fn a_hook_that_knows_no_pane_is_found_by_its_process() {
+fn a_hook_without_a_pane_is_bound_by_its_process() {
     let (world, server) = world_with_agent();
     let other = server.new_session("other", &world.fake_agent_command("claude"));
     start(&world);
@@ -248,61 +248,61 @@ fn a_hook_that_knows_no_pane_is_found_by_its_process() {
             Err(format!("{:?} {:?}", state("%0"), stored_events(&world)))
         }
     });
-    assert!(state(&other).is_some_and(|state| state != "completed"), "the other one has said nothing");
-    let row = stored_events(&world).into_iter().find(|row| row.event_type == "Stop").expect("it is stored");
+    assert!(state(&other).is_some_and(|state| state != "completed"), "the other agent is unchanged");
+    let row = stored_events(&world).into_iter().find(|row| row.event_type == "Stop").expect("the event is stored");
     assert_eq!((&row.event["pane"], &row.event["socket"]), (&Value::Null, &Value::Null));
-    // The one who calls is below no agent.
-    let stranger = payload.to_string();
-    run_silently(hook_command(&world, &["claude", "SubagentStop"]).env_remove("TMUX_PANE"), stranger.as_bytes(), false);
-    let row = wait_for("the stranger's event", SOON, || {
+    // This caller has no agent among its ancestors.
+    let unrelated = payload.to_string();
+    run_quiet(hook_command(&world, &["claude", "SubagentStop"]).env_remove("TMUX_PANE"), unrelated.as_bytes(), false);
+    let row = wait_for("the unrelated event", SOON, || {
         stored_events(&world).into_iter().find(|row| row.event_type == "SubagentStop").ok_or(stored_events(&world))
     });
-    assert!(!row.bound, "also if it names a session that is known: {row:?}");
+    assert!(!row.bound, "a known session id is not enough: {row:?}");
 }
 
 #[test]
-fn whatever_happens_the_agent_is_left_in_peace() {
+fn the_hook_command_exits_silently_in_every_case() {
     let world = world();
     let payload = br#"{"session_id": "s"}"#;
-    run_silently(&mut hook_command(&world, &["claude", "Stop"]), payload, false);
+    run_quiet(&mut hook_command(&world, &["claude", "Stop"]), payload, false);
     assert_eq!(
         read_json(&wait_for_spooled(&world, 1)[0])["payload"],
         json!({"session_id": "s"}),
-        "no daemon: it is kept"
+        "without a daemon the event is spooled"
     );
     assert_eq!(world.daemons(), Vec::<u32>::new(), "a hook starts no daemon");
-    run_silently(&mut hook_command(&world, &["claude", "Stop"]), b"", false);
-    run_silently(&mut hook_command(&world, &["claude", "Stop"]), b"no json \xff\0", false);
-    run_silently(&mut hook_command(&world, &["claude", "Stop"]), b"", true);
-    run_silently(&mut hook_command(&world, &["claude", "Stop"]), b"{\"half\":", true);
-    run_silently(&mut hook_command(&world, &["claude", "Stop"]), payload, true);
+    run_quiet(&mut hook_command(&world, &["claude", "Stop"]), b"", false);
+    run_quiet(&mut hook_command(&world, &["claude", "Stop"]), b"no json \xff\0", false);
+    run_quiet(&mut hook_command(&world, &["claude", "Stop"]), b"", true);
+    run_quiet(&mut hook_command(&world, &["claude", "Stop"]), b"{\"half\":", true);
+    run_quiet(&mut hook_command(&world, &["claude", "Stop"]), payload, true);
     assert_eq!(
         read_json(&wait_for_spooled(&world, 6)[5])["payload"],
         json!({"session_id": "s"}),
-        "a whole one needs no end"
+        "complete JSON needs no end of input"
     );
-    run_silently(&mut hook_command(&world, &["nobody", "Nothing", "more", "words"]), payload, false);
+    run_quiet(&mut hook_command(&world, &["unknown", "Nothing", "more", "words"]), payload, false);
     for words in [&[][..], &["claude"], &["--nonsense"]] {
-        run_silently(&mut hook_command(&world, words), b"", false);
+        run_quiet(&mut hook_command(&world, words), b"", false);
     }
     let huge = format!("{{\"session_id\": \"s\", \"tool_response\": \"{}\", \"last\": 1}}", "x".repeat(3 << 20));
-    run_silently(&mut hook_command(&world, &["claude", "PostToolUse"]), huge.as_bytes(), false);
-    let largest = read_json(wait_for_spooled(&world, 8).last().expect("it is kept"));
+    run_quiet(&mut hook_command(&world, &["claude", "PostToolUse"]), huge.as_bytes(), false);
+    let largest = read_json(wait_for_spooled(&world, 8).last().expect("the event is spooled"));
     assert_eq!(largest["payload"], json!({"session_id": "s", "agtmux": {"truncated": true}}));
     let file = world.home().join("a-file");
     fs::write(&file, "").expect("the world is writable");
-    run_silently(hook_command(&world, &["claude", "Stop"]).env("AGTMUX_STATE_DIR", file.join("below")), payload, false);
-    run_silently(hook_command(&world, &["claude", "Stop"]).env("AGTMUX_STATE_DIR", "relative"), payload, false);
-    run_silently(hook_command(&world, &["claude", "Stop"]).env("AGTMUX_SOCKET", &file), payload, false);
-    run_silently(hook_command(&world, &["claude", "Stop"]).env_clear(), payload, false);
+    run_quiet(hook_command(&world, &["claude", "Stop"]).env("AGTMUX_STATE_DIR", file.join("below")), payload, false);
+    run_quiet(hook_command(&world, &["claude", "Stop"]).env("AGTMUX_STATE_DIR", "relative"), payload, false);
+    run_quiet(hook_command(&world, &["claude", "Stop"]).env("AGTMUX_SOCKET", &file), payload, false);
+    run_quiet(hook_command(&world, &["claude", "Stop"]).env_clear(), payload, false);
     for path in spool_files(&world) {
-        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(&path).expect("the file exists").permissions().mode() & 0o777, 0o600);
     }
-    let dir = fs::metadata(world.state_dir().join("spool")).expect("there");
+    let dir = fs::metadata(world.state_dir().join("spool")).expect("the file exists");
     assert_eq!(dir.permissions().mode() & 0o777, 0o700);
 }
 
-/// Takes one request whole, and answers with this status.
+/// Reads one whole request and answers with this status.
 fn answer_once(listener: &UnixListener, status: u16) {
     let (mut stream, _) = listener.accept().expect("a caller");
     let mut request = BufReader::new(stream.try_clone().expect("cloned"));
@@ -310,49 +310,50 @@ fn answer_once(listener: &UnixListener, status: u16) {
         request.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
     let length = head.iter().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).expect("a length");
     request.take(length).read_to_end(&mut Vec::new()).expect("a body");
-    // Whoever has read enough is gone before the end of it.
+    // The hook may close the connection before it reads the whole response.
     let _ = stream.write_all(format!("HTTP/1.1 {status} Told\r\ncontent-length: 0\r\n\r\n").as_bytes());
 }
 
 #[test]
-fn an_event_is_kept_when_the_daemon_answers_with_a_fault_of_its_own() {
+fn an_event_is_spooled_when_the_daemon_answers_5xx() {
     let world = world();
     fs::create_dir_all(world.socket().parent().expect("a directory")).expect("made");
     let listener = UnixListener::bind(world.socket()).expect("bound");
     for status in [500, 503, 504] {
         thread::scope(|scope| {
             scope.spawn(|| answer_once(&listener, status));
-            run_silently(&mut hook_command(&world, &["claude", &format!("Event{status}")]), b"{}", false);
+            run_quiet(&mut hook_command(&world, &["claude", &format!("Event{status}")]), b"{}", false);
         });
     }
-    let told: Vec<Value> =
+    let event_types: Vec<Value> =
         wait_for_spooled(&world, 3).iter().map(|path| read_json(path)["event_type"].clone()).collect();
-    assert_eq!(told, ["Event500", "Event503", "Event504"]);
+    assert_eq!(event_types, ["Event500", "Event503", "Event504"]);
 }
 
 #[test]
-fn a_daemon_that_hangs_holds_nobody_up_and_gets_each_event_once() {
+fn a_hung_daemon_does_not_block_hooks_and_gets_each_event_once() {
     let (world, server) = world_with_agent();
     let daemon = start(&world);
     wait_for("the agent", SOON, || agtmux(&world, &["list", "--json"]).text().contains("claude").then_some(()));
-    assert!(process::signal(daemon, Signal::STOP), "the daemon is there");
+    assert!(process::signal(daemon, Signal::STOP), "the daemon runs");
     wait_until("the daemon to hang", SOON, || process::is_stopped(daemon));
     for n in 0..3 {
         call_hook_in_pane(&world, &server, &format!("Event{n}"), &json!({"n": n}));
         wait_for("the event in the spool", SOON, || (spool_files(&world).len() == n + 1).then_some(()));
     }
-    run_silently(&mut hook_command(&world, &["claude", "Direct"]), b"{}", false);
-    assert!(process::signal(daemon, Signal::CONT), "the daemon is there");
+    run_quiet(&mut hook_command(&world, &["claude", "Direct"]), b"{}", false);
+    assert!(process::signal(daemon, Signal::CONT), "the daemon runs");
     wait_for("the spool to be empty", SOON, || spool_files(&world).is_empty().then_some(()));
-    let taken = |name: &str| stored_events(&world).iter().filter(|row| row.event_type == name && row.bound).count();
-    wait_until("all events", SOON, || (0..3).all(|n| taken(&format!("Event{n}")) > 0));
-    // Their requests waited in its socket, too: that they were taken once is what the key is for.
+    let stored_count =
+        |name: &str| stored_events(&world).iter().filter(|row| row.event_type == name && row.bound).count();
+    wait_until("all events", SOON, || (0..3).all(|n| stored_count(&format!("Event{n}")) > 0));
+    // The requests also waited in the daemon's socket: the dedupe key drops the second copy.
     agtmux(&world, &["list"]);
-    assert_eq!((0..3).map(|n| taken(&format!("Event{n}"))).collect::<Vec<_>>(), [1, 1, 1]);
+    assert_eq!((0..3).map(|n| stored_count(&format!("Event{n}"))).collect::<Vec<_>>(), [1, 1, 1]);
 }
 
 #[test]
-fn what_was_kept_is_delivered_when_the_daemon_comes_back() {
+fn spooled_events_are_delivered_when_the_daemon_starts() {
     let (world, server) = world_with_agent();
     for n in 0..3 {
         call_hook_in_pane(
@@ -365,7 +366,7 @@ fn what_was_kept_is_delivered_when_the_daemon_comes_back() {
     }
     let files = wait_for_spooled(&world, 3);
     for path in &files {
-        assert!(!fs::read_to_string(path).expect("readable").contains("sk-ant-api03-AAAA"), "secrets are not kept");
+        assert!(!fs::read_to_string(path).expect("readable").contains("sk-ant-api03-AAAA"), "secrets are not spooled");
     }
     let bad = files[0].with_file_name("00000000000000000001-bad.json");
     fs::write(&bad, "no event").expect("written");
@@ -380,22 +381,25 @@ fn what_was_kept_is_delivered_when_the_daemon_comes_back() {
         spool_files(world).into_iter().filter(|path| path.extension().is_some_and(|e| e == "json")).count()
     };
     wait_until("the spool to be empty", SOON, || left(&world) == 0);
-    assert!(bad.with_file_name("bad").join(bad.file_name().expect("a name")).exists(), "the bad one is put aside");
+    assert!(
+        bad.with_file_name("bad").join(bad.file_name().expect("a name")).exists(),
+        "the invalid file is moved to bad/"
+    );
     stop(&world);
-    run_silently(&mut hook_command(&world, &["claude", "Late"]), b"{}", false);
+    run_quiet(&mut hook_command(&world, &["claude", "Late"]), b"{}", false);
     wait_for_spooled(&world, 1);
     start(&world);
-    wait_until("the late one to be delivered", SOON, || left(&world) == 0);
+    wait_until("the late event to be delivered", SOON, || left(&world) == 0);
 }
 
-/// Whoever tidies up may take it for rubbish; the next hook that cannot deliver makes it again, or the daemon does.
+/// A cleanup tool may delete the spool. The daemon, or the next hook that cannot deliver, creates it again.
 #[test]
-fn a_spool_that_was_removed_is_watched_again() {
+fn a_removed_spool_is_recreated_and_watched() {
     let (world, _server) = world_with_agent();
     start(&world);
     let spool = world.state_dir().join("spool");
     for round in 0..3 {
-        fs::remove_dir_all(&spool).expect("it is there");
+        fs::remove_dir_all(&spool).expect("the spool exists");
         wait_until("the spool", SOON, || spool.is_dir());
         let event = json!({"source": "hook", "agent_type": "claude", "pane": "%0", "event_type": format!("Round{round}"),
             "dedupe_key": format!("round-{round}"), "payload": {}});
@@ -403,51 +407,47 @@ fn a_spool_that_was_removed_is_watched_again() {
         fs::write(&draft, event.to_string()).expect("written");
         let kept = spool.join(format!("{round:020}-kept.json"));
         fs::rename(draft, &kept).expect("renamed");
-        wait_until("the event to be taken", SOON, || !kept.exists());
+        wait_until("the event to be delivered", SOON, || !kept.exists());
         let types: Vec<String> = stored_events(&world).into_iter().map(|row| row.event_type).collect();
         assert!(types.contains(&format!("Round{round}")), "{types:?}");
     }
 }
 
 #[test]
-fn the_spool_has_an_end() {
+fn the_spool_is_limited_in_files_and_bytes() {
     let world = world();
     let spool = world.state_dir().join("spool");
     fs::create_dir_all(&spool).expect("made");
     for n in 0..1000 {
         fs::write(spool.join(format!("{n:020}-old.json")), "{}").expect("written");
     }
-    run_silently(&mut hook_command(&world, &["claude", "Stop"]), b"{}", false);
+    run_quiet(&mut hook_command(&world, &["claude", "Stop"]), b"{}", false);
     let oldest = |n: u32| spool.join(format!("{n:020}-old.json"));
-    wait_until("the oldest to go", SOON, || !oldest(0).exists());
+    wait_until("the oldest file to be removed", SOON, || !oldest(0).exists());
     assert_eq!((wait_for_spooled(&world, 1000).len(), oldest(1).exists()), (1000, true));
     fs::write(spool.join(format!("{:020}-large.json", 0)), vec![b' '; 17 << 20]).expect("written");
-    run_silently(&mut hook_command(&world, &["claude", "Stop"]), b"{}", false);
-    wait_until("too many bytes to go, too", SOON, || !spool.join(format!("{:020}-large.json", 0)).exists());
+    run_quiet(&mut hook_command(&world, &["claude", "Stop"]), b"{}", false);
+    wait_until("the oversized file to be removed", SOON, || !spool.join(format!("{:020}-large.json", 0)).exists());
 }
 
 #[test]
-fn codex_notifies_us_and_whoever_was_there_before() {
+fn codex_notify_also_runs_the_previous_notify_program() {
     let world = world();
-    let told = world.home().join("told");
-    let theirs =
-        script(&world, "theirs", &format!("printf '%s\\n' \"$#\" \"$@\" > {}.new; mv {0}.new {0}", told.display()));
+    let record = world.home().join("arguments");
+    let previous =
+        script(&world, "previous", &format!("printf '%s\\n' \"$#\" \"$@\" > {}.new; mv {0}.new {0}", record.display()));
     let notification = json!({"type": "agent-turn-complete", "thread-id": "t 'x' \"y\""}).to_string();
-    let theirs = theirs.to_str().expect("plain");
-    run_silently(
-        &mut hook_command(&world, &["codex", "notify", "--then", theirs, "-a", "two words", &notification]),
+    let previous = previous.to_str().expect("plain");
+    run_quiet(
+        &mut hook_command(&world, &["codex", "notify", "--then", previous, "-a", "two words", &notification]),
         b"",
         true,
     );
-    let heard = wait_for("their program", SOON, || fs::read_to_string(&told).ok());
-    assert_eq!(heard, format!("3\n-a\ntwo words\n{notification}\n"));
-    run_silently(&mut hook_command(&world, &["codex", "notify", &notification]), b"", true);
-    run_silently(
-        &mut hook_command(&world, &["codex", "notify", "--then", "/does/not/exist", &notification]),
-        b"",
-        false,
-    );
-    run_silently(&mut hook_command(&world, &["codex", "notify"]), b"", true);
+    let arguments = wait_for("the previous notify program", SOON, || fs::read_to_string(&record).ok());
+    assert_eq!(arguments, format!("3\n-a\ntwo words\n{notification}\n"));
+    run_quiet(&mut hook_command(&world, &["codex", "notify", &notification]), b"", true);
+    run_quiet(&mut hook_command(&world, &["codex", "notify", "--then", "/does/not/exist", &notification]), b"", false);
+    run_quiet(&mut hook_command(&world, &["codex", "notify"]), b"", true);
     for event in wait_for_spooled(&world, 3).iter().map(|path| read_json(path)) {
         assert_eq!((&event["source"], &event["event_type"]), (&json!("notify"), &json!("agent-turn-complete")));
         assert_eq!((&event["agent_type"], event["payload"].to_string()), (&json!("codex"), notification.clone()));
@@ -455,7 +455,7 @@ fn codex_notifies_us_and_whoever_was_there_before() {
 }
 
 #[test]
-fn geminis_transcript_tells_how_the_turn_ended() {
+fn the_gemini_transcript_shows_how_the_turn_ended() {
     let world = world();
     let transcript = world.home().join("chat.jsonl");
     let records = [
@@ -466,24 +466,24 @@ fn geminis_transcript_tells_how_the_turn_ended() {
     fs::write(&transcript, records.map(|record| format!("{record}\n")).concat()).expect("written");
     let payload = json!({"hook_event_name": "AfterAgent", "transcript_path": transcript}).to_string();
     for event in ["AfterAgent", "BeforeAgent"] {
-        run_silently(&mut hook_command(&world, &["gemini", event]), payload.as_bytes(), false);
+        run_quiet(&mut hook_command(&world, &["gemini", event]), payload.as_bytes(), false);
     }
-    let told: Vec<Value> =
+    let added: Vec<Value> =
         wait_for_spooled(&world, 2).iter().map(|path| read_json(path)["payload"]["agtmux"].clone()).collect();
-    assert_eq!(told[0]["last_record"], json!({"type": "info", "text": "Request cancelled."}));
-    assert_eq!(told[1], Value::Null, "other hooks do not read it");
+    assert_eq!(added[0]["last_record"], json!({"type": "info", "text": "Request cancelled."}));
+    assert_eq!(added[1], Value::Null, "other hooks do not read the transcript");
 }
 
-/// Prints what a hook costs; how much that is depends on the machine.
+/// Prints the time and CPU cost of a hook. The values depend on the machine, so nothing is asserted.
 #[test]
-fn what_a_hook_costs() {
+fn print_the_cost_of_a_hook() {
     let world = world();
     start(&world);
     let me = std::process::id();
     let measure = |name: &str, command: &dyn Fn() -> Command| {
         let before = process::cpu_time_with_children(me).unwrap_or_default();
         let mut took: Vec<Duration> =
-            (0..50).map(|_| run_silently(&mut command(), br#"{"session_id":"s"}"#, false)).collect();
+            (0..50).map(|_| run_quiet(&mut command(), br#"{"session_id":"s"}"#, false)).collect();
         took.sort();
         let cpu = process::cpu_time_with_children(me).unwrap_or_default().saturating_sub(before);
         println!("{name}: median {:?}, slowest {:?}, cpu with its start {:?} each", took[25], took[49], cpu / 50);

@@ -1,8 +1,8 @@
-//! Events from outside: taken once, never lost once acknowledged, never stored with their secrets.
+//! Posted events: accepted once, never lost after the acknowledgement, stored without secrets.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "support/agtmux_binary.rs"]
 mod agtmux;
-#[path = "support/trial_http.rs"]
+#[path = "support/http.rs"]
 mod http;
 
 use std::path::Path;
@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use agtmux::{SOON, agtmux, items, kill, list, soak, start, stop, world};
 use agtmux_testkit::{TestWorld, wait_for};
-use http::{Answer, request, send, send_noise};
+use http::{HttpResponse, request, send, send_then_close};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 
-/// A world with one agent in it, and the id of its runtime.
+/// A world with one agent. Returns the world and the runtime id.
 fn world_with_agent() -> (TestWorld, String) {
     let world = world();
     world.tmux("default").new_session("work", &world.fake_agent_command("claude"));
@@ -38,7 +38,7 @@ fn state(world: &TestWorld) -> String {
     agent(world).map(|item| text(&item["state"])).unwrap_or_default()
 }
 
-fn post(socket: &Path, body: &[u8]) -> Option<Answer> {
+fn post(socket: &Path, body: &[u8]) -> Option<HttpResponse> {
     let mut bytes = request("POST", "/v1/events", &format!("content-length: {}\r\n", body.len()));
     bytes.extend_from_slice(body);
     send(socket, &bytes)
@@ -102,7 +102,7 @@ fn bad_events_are_refused_with_a_code_and_change_nothing() {
         (strange("dedupe_key", json!("k".repeat(600))), 400, "E_BAD_REQUEST"),
         (strange("dedupe_key", Value::Null), 400, "E_BAD_REQUEST"),
         (strange("event_time", json!("yesterday")), 400, "E_BAD_REQUEST"),
-        (strange("runtime_id", json!("nobody")), 404, "E_RUNTIME_NOT_FOUND"),
+        (strange("runtime_id", json!("unknown")), 404, "E_RUNTIME_NOT_FOUND"),
         (strange("dedupe_key", json!("k")), 409, "E_IDEMPOTENCY_CONFLICT"),
         (json!({"source": "hook", "event_type": "idle", "dedupe_key": "x"}).to_string().into(), 400, "E_BAD_REQUEST"),
         (
@@ -120,15 +120,15 @@ fn bad_events_are_refused_with_a_code_and_change_nothing() {
     }
     assert_eq!(state(&world), "running");
     let day_off = strange("event_time", json!("2031-01-01T00:00:00Z"));
-    assert_eq!(post(&world.socket(), &day_off).expect("an answer").status, 202, "a clock that is off is not believed");
+    assert_eq!(post(&world.socket(), &day_off).expect("an answer").status, 202, "a wrong event_time is ignored");
     assert_eq!(state(&world), "idle");
     let unknown = event(&runtime, "something-new", "later");
     post_accepted(&world, &unknown);
-    assert_eq!(state(&world), "idle", "an event of an unknown type is kept and changes nothing");
+    assert_eq!(state(&world), "idle", "an event of an unknown type does not change the state");
 }
 
 #[test]
-fn no_secret_reaches_the_disk_and_unknown_fields_are_kept() {
+fn secrets_are_not_stored_and_unknown_fields_are() {
     let (world, runtime) = world_with_agent();
     let secret = "sk-ant-api03-AAAABBBBCCCCDDDDEEEEFFFFGGGGHHHH1111222233334444";
     let mut event = event(&runtime, "running", "k");
@@ -141,14 +141,14 @@ fn no_secret_reaches_the_disk_and_unknown_fields_are_kept() {
         stored.extend(std::fs::read(entry.path()).unwrap_or_default());
     }
     let stored = String::from_utf8_lossy(&stored).into_owned();
-    assert!(stored.contains("kept-as-it-is"), "the rest of the event is there");
+    assert!(stored.contains("kept-as-it-is"), "unknown fields are stored");
     for gone in [secret, "hunter2hunter2"] {
         assert!(!stored.contains(gone), "{gone} was stored");
     }
 }
 
 #[test]
-fn a_large_event_is_taken_without_its_secrets() {
+fn a_large_event_is_stored_with_its_secrets_redacted() {
     let (world, runtime) = world_with_agent();
     let secret = |n: u32| format!("ghp_{n:036}");
     let mut event = event(&runtime, "running", "k");
@@ -163,7 +163,7 @@ fn a_large_event_is_taken_without_its_secrets() {
 }
 
 #[test]
-fn a_body_that_does_not_arrive_whole_changes_nothing() {
+fn an_incomplete_body_changes_nothing() {
     let (world, runtime) = world_with_agent();
     let body = event(&runtime, "running", "k").to_string();
     let mut cut = request("POST", "/v1/events", &format!("content-length: {}\r\n", body.len() + 10));
@@ -172,7 +172,7 @@ fn a_body_that_does_not_arrive_whole_changes_nothing() {
         b"POST /v1/events HTTP/1.1\r\nhost: agtmux\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n".to_vec();
     garbled.extend_from_slice(format!("{:x}\r\n{body}\r\nno number\r\n", body.len()).as_bytes());
     for bytes in [cut, garbled] {
-        if let Some(answer) = send_noise(&world.socket(), &bytes) {
+        if let Some(answer) = send_then_close(&world.socket(), &bytes) {
             let error = answer.json();
             assert_eq!((answer.status, error["code"].as_str()), (400, Some("E_BAD_REQUEST")), "{error}");
         }
@@ -181,7 +181,7 @@ fn a_body_that_does_not_arrive_whole_changes_nothing() {
     post_accepted(&world, &event(&runtime, "running", "k"));
 }
 
-/// The states in a history, one after the other. Why nothing is known may change in between.
+/// The states in a history without repetitions: the reason of `unknown` may change in between.
 fn states(history: &Value) -> Vec<String> {
     let mut states: Vec<String> =
         history["items"].as_array().expect("items").iter().map(|item| text(&item["state"])).collect();
@@ -190,14 +190,14 @@ fn states(history: &Value) -> Vec<String> {
 }
 
 #[test]
-fn history_since_shows_only_what_changed_after_that() {
+fn history_since_shows_only_later_changes() {
     let (world, runtime) = world_with_agent();
     post_accepted(&world, &event(&runtime, "running", "k1"));
     let since = |since: &str| states(&agtmux(&world, &["history", "claude", "--since", since, "--json"]).json());
     assert_eq!(since("1h"), ["unknown", "running"]);
     let all = agtmux(&world, &["history", "claude", "--json"]).json();
     let last = text(&all["items"].as_array().and_then(|items| items.last()).expect("an item")["at"]);
-    assert_eq!(since(&last), ["running"], "the moment itself counts");
+    assert_eq!(since(&last), ["running"], "--since is inclusive");
     assert_eq!(since("2100-01-01T00:00:00Z"), Vec::<String>::new());
     post_accepted(&world, &event(&runtime, "waiting_input", "k2"));
     assert_eq!(since(&last), ["running", "waiting_input"]);
@@ -206,7 +206,7 @@ fn history_since_shows_only_what_changed_after_that() {
     assert!(wrong.stderr.contains("such as 10m"), "{}", wrong.stderr);
 }
 
-/// Whatever still arrives about an agent that ended leaves the one that lives in its pane now as it is.
+/// Checks that late events of the ended runtime do not change the new runtime in the same pane.
 #[track_caller]
 fn assert_runtimes_are_separate(world: &TestWorld, old: &Value, new: &Value) {
     let place = |item: &Value| (text(&item["identity"]["server"]), text(&item["identity"]["pane_id"]));
@@ -219,7 +219,7 @@ fn assert_runtimes_are_separate(world: &TestWorld, old: &Value, new: &Value) {
     post_accepted(world, &event(&text(&new["runtime_id"]), "idle", "new"));
     assert_eq!(state(world), "idle");
     let before = agtmux(world, &["history", &format!("runtime:{old_id}"), "--json"]).json();
-    assert_eq!(states(&before), ["unknown", "running"], "its own history is kept");
+    assert_eq!(states(&before), ["unknown", "running"], "the old runtime keeps its history");
 }
 
 fn wait_for_new_runtime(world: &TestWorld, old: &Value) -> Value {
@@ -275,14 +275,14 @@ fn database(world: &TestWorld) -> Connection {
 }
 
 #[test]
-fn an_event_for_nobody_waits_and_says_so() {
+fn an_event_for_an_unknown_pane_is_pending() {
     let (world, _) = world_with_agent();
     let waiting = json!({"pane": "%99", "source": "hook", "event_type": "running", "dedupe_key": "k"});
     assert_eq!(post_accepted(&world, &waiting)["status"], "pending_bind");
     assert_eq!(state(&world), "unknown");
 }
 
-/// Posts events until told to stop, and notes which were acknowledged.
+/// Posts events until `over` is set, and records the acknowledged ones.
 fn send_until_stopped(
     socket: &Path,
     runtime: &str,
@@ -301,7 +301,7 @@ fn send_until_stopped(
     }
 }
 
-/// The daemon may die at any moment of this.
+/// Posts an event. Returns None if the daemon dies meanwhile.
 fn post_quietly(socket: &Path, event: &Value) -> Option<u16> {
     use std::io::{Read, Write};
     let body = event.to_string();
@@ -315,11 +315,11 @@ fn post_quietly(socket: &Path, event: &Value) -> Option<u16> {
     String::from_utf8_lossy(&answer).split(' ').nth(1)?.parse().ok()
 }
 
-/// Enough to bring events faster than they are taken one by one. The rate that was reached is printed.
+/// Enough senders to exceed the rate of single commits. The test prints the rate.
 const SENDERS: usize = 4;
 
 #[test]
-fn kill_9_while_events_arrive_loses_nothing_that_was_acknowledged() {
+fn kill_9_loses_no_acknowledged_event() {
     let (world, runtime) = world_with_agent();
     let (acknowledged, next) = (Mutex::new(Vec::new()), AtomicU64::new(0));
     let kills = if soak() { 200 } else { 20 };
@@ -361,7 +361,7 @@ fn check_database(db: &Path, runtime: &str, acknowledged: &[u64], shown: &Value)
         .expect("a statement");
     for n in acknowledged {
         let found: i64 = count.query_row((runtime, format!("k{n}")), |row| row.get(0)).expect("counted");
-        assert_eq!(found, 1, "event k{n} was acknowledged");
+        assert_eq!(found, 1, "acknowledged event k{n} is not stored once");
     }
     let stored: String = connection
         .query_row("SELECT state FROM states WHERE runtime_id = ?1", [runtime], |row| row.get(0))

@@ -1,6 +1,6 @@
-//! Codes that agents write to their terminals, where the settings ask for them.
+//! OSC state codes that agents write to their terminals, read with `observe.osc_tap`.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "support/agtmux_binary.rs"]
 mod agtmux;
 
 use std::fs;
@@ -11,7 +11,7 @@ use agtmux_testkit::{TestTmuxServer, TestWorld, process, wait_for, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// A pane with a shell, in which an agent can be started.
+/// A pane with a shell in which the test starts an agent.
 struct OscFixture {
     world: TestWorld,
     server: TestTmuxServer,
@@ -28,7 +28,7 @@ impl OscFixture {
     }
 
     fn start_codex(&self) {
-        // Not in the shell's place: that is there again when the agent ends.
+        // Without `exec`, so that the shell remains when the agent exits.
         let command = self.world.fake_agent_command("codex");
         let command = command.trim_start_matches("exec ");
         self.server.run(&["send-keys", "-t", &self.pane, command, "Enter"]);
@@ -59,11 +59,11 @@ impl OscFixture {
 }
 
 #[test]
-fn codes_tell_every_state_and_the_pipe_goes_with_the_agent() {
-    let room = OscFixture::new(true);
-    start(&room.world);
-    room.start_codex();
-    wait_until("the pipe", SOON, || room.has_pipe());
+fn osc_codes_set_every_state_and_the_pipe_closes_with_the_agent() {
+    let fixture = OscFixture::new(true);
+    start(&fixture.world);
+    fixture.start_codex();
+    wait_until("the pipe", SOON, || fixture.has_pipe());
     for (code, state) in [
         ("state=working:app=codex", "running"),
         ("state=blocked:app=codex:kind=permission", "waiting_approval"),
@@ -73,60 +73,60 @@ fn codes_tell_every_state_and_the_pipe_goes_with_the_agent() {
         ("state=error:app=codex", "error"),
         ("state=idle:app=codex", "idle"),
     ] {
-        room.write_osc(code);
-        room.wait_for_state(state);
+        fixture.write_osc(code);
+        fixture.wait_for_state(state);
     }
-    // Somebody else's code, in the same terminal.
-    room.write_osc("state=working:app=other");
-    room.write_osc("state=blocked:app=codex:kind=permission");
-    room.wait_for_state("waiting_approval");
-    room.server.run(&["send-keys", "-t", &room.pane, "C-d"]);
-    wait_until("no agent", SOON, || room.codex().is_none());
-    wait_until("no pipe", SOON, || !room.has_pipe());
+    // A code of another app in the same terminal.
+    fixture.write_osc("state=working:app=other");
+    fixture.write_osc("state=blocked:app=codex:kind=permission");
+    fixture.wait_for_state("waiting_approval");
+    fixture.server.run(&["send-keys", "-t", &fixture.pane, "C-d"]);
+    wait_until("no agent", SOON, || fixture.codex().is_none());
+    wait_until("no pipe", SOON, || !fixture.has_pipe());
 }
 
 #[test]
-fn a_pipe_of_the_users_stays_theirs() {
-    let room = OscFixture::new(true);
-    let log = room.world.dir().join("piped");
-    room.server.run(&["pipe-pane", "-O", "-t", &room.pane, &format!("exec cat >> {}", log.display())]);
-    start(&room.world);
-    room.start_codex();
-    // A second one, whose tap shows that taps are opened by now.
+fn a_pipe_of_the_user_is_kept() {
+    let fixture = OscFixture::new(true);
+    let log = fixture.world.dir().join("piped");
+    fixture.server.run(&["pipe-pane", "-O", "-t", &fixture.pane, &format!("exec cat >> {}", log.display())]);
+    start(&fixture.world);
+    fixture.start_codex();
+    // A second agent: once its pane is piped, agtmux has opened its taps.
     let second =
-        room.server.run(&["new-window", "-d", "-P", "-F", "#{pane_id}", &room.world.fake_agent_command("codex")]);
-    let piped = |pane: &str| room.server.run(&["display-message", "-p", "-t", pane, "#{pane_pipe}"]).trim() == "1";
-    wait_until("the other's pipe", SOON, || piped(&second));
-    room.write_osc("state=working:app=codex");
-    wait_until("what was written", SOON, || fs::read(&log).is_ok_and(|text| text.ends_with(b"codex\x1b\\")));
-    assert!(room.has_pipe());
+        fixture.server.run(&["new-window", "-d", "-P", "-F", "#{pane_id}", &fixture.world.fake_agent_command("codex")]);
+    let piped = |pane: &str| fixture.server.run(&["display-message", "-p", "-t", pane, "#{pane_pipe}"]).trim() == "1";
+    wait_until("the pipe of the second pane", SOON, || piped(&second));
+    fixture.write_osc("state=working:app=codex");
+    wait_until("the code in the user's log", SOON, || fs::read(&log).is_ok_and(|text| text.ends_with(b"codex\x1b\\")));
+    assert!(fixture.has_pipe());
 }
 
 #[test]
-fn nothing_is_piped_unless_it_is_asked_for() {
-    let room = OscFixture::new(false);
-    start(&room.world);
-    room.start_codex();
-    // Its screen is looked at after a tap would have been opened.
-    wait_for("a look at its screen", SOON, || match room.codex() {
+fn no_pane_is_piped_with_osc_tap_off() {
+    let fixture = OscFixture::new(false);
+    start(&fixture.world);
+    fixture.start_codex();
+    // agtmux judges the screen only after it would have opened a tap.
+    wait_for("the screen to be judged", SOON, || match fixture.codex() {
         Some(item) if item["reason_code"] == "unsupported_signal" => Ok(()),
         other => Err(format!("{other:?}")),
     });
-    assert!(!room.has_pipe());
+    assert!(!fixture.has_pipe());
 }
 
 #[test]
-fn a_killed_daemon_leaves_no_pipe_and_the_next_one_opens_its_own() {
-    let room = OscFixture::new(true);
-    start(&room.world);
-    room.start_codex();
-    wait_until("the pipe", SOON, || room.has_pipe());
-    for daemon in room.world.daemons() {
+fn the_pipe_closes_with_a_killed_daemon_and_reopens_with_the_next() {
+    let fixture = OscFixture::new(true);
+    start(&fixture.world);
+    fixture.start_codex();
+    wait_until("the pipe", SOON, || fixture.has_pipe());
+    for daemon in fixture.world.daemons() {
         process::signal(daemon, Signal::KILL);
     }
-    wait_until("no pipe", SOON, || !room.has_pipe());
-    start(&room.world);
-    wait_until("the pipe", SOON, || room.has_pipe());
-    room.write_osc("state=working:app=codex");
-    room.wait_for_state("running");
+    wait_until("no pipe", SOON, || !fixture.has_pipe());
+    start(&fixture.world);
+    wait_until("the pipe", SOON, || fixture.has_pipe());
+    fixture.write_osc("state=working:app=codex");
+    fixture.wait_for_state("running");
 }

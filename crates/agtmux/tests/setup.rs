@@ -1,6 +1,6 @@
-//! `agtmux setup` on real files: nothing else is touched, and everything can be undone.
+//! `agtmux setup` on real settings files: it changes only its own entries, and uninstall reverts them.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "support/agtmux_binary.rs"]
 mod agtmux;
 #[path = "support/settings.rs"]
 mod settings;
@@ -14,10 +14,10 @@ use agtmux::{SOON, run, script, world};
 use agtmux_testkit::{TestWorld, wait_for};
 use serde_json::Value;
 use settings::{
-    CLAUDE, CODEX_CONFIG, CODEX_HOOKS, COPILOT, CURSOR, GEMINI, QWEN, backups, done, file, put, read, setup,
+    CLAUDE, CODEX_CONFIG, CODEX_HOOKS, COPILOT, CURSOR, GEMINI, QWEN, backups, file, put, read, setup, setup_ok,
 };
 
-/// Settings as people have them.
+/// Settings files in different styles.
 const SETTINGS_VARIANTS: [&str; 9] = [
     "{}",
     "",
@@ -31,62 +31,66 @@ const SETTINGS_VARIANTS: [&str; 9] = [
 ];
 
 #[test]
-fn install_and_uninstall_give_back_the_same_bytes() {
+fn uninstall_restores_the_original_bytes() {
     for text in SETTINGS_VARIANTS {
         let world = world();
         let files = [CLAUDE, GEMINI, CODEX_HOOKS, CURSOR, QWEN].map(|name| put(&world, name, text));
         let config = put(&world, CODEX_CONFIG, "# mine\r\nmodel = 'x' # y\r\n\r\n[features]\r\na = true");
         let before = read(&config);
-        done(&world, &["--yes"]);
+        setup_ok(&world, &["--yes"]);
         for path in files.iter().chain([&config]) {
             assert!(read(path).contains("agtmux"), "{}", path.display());
             let [backup] = &backups(path)[..] else { panic!("one backup of {}: {:?}", path.display(), backups(path)) };
-            assert_eq!(read(backup), if path == &config { &before } else { text }, "the backup is what was there");
+            assert_eq!(
+                read(backup),
+                if path == &config { &before } else { text },
+                "the backup has the original content"
+            );
         }
-        let again = done(&world, &["--yes"]);
-        assert!(!again.text().contains("@@") && again.text().contains("nothing to do"), "{}", again.text());
-        done(&world, &["--uninstall", "--yes"]);
+        let again = setup_ok(&world, &["--yes"]);
+        assert!(!again.text().contains("@@") && again.text().contains("up to date"), "{}", again.text());
+        setup_ok(&world, &["--uninstall", "--yes"]);
         for path in &files {
             assert_eq!(read(path), text, "{}", path.display());
         }
         assert_eq!(read(&config), before);
-        let nothing = done(&world, &["--uninstall", "--yes"]);
-        assert!(nothing.text().contains("nothing of ours"), "{}", nothing.text());
+        let nothing = setup_ok(&world, &["--uninstall", "--yes"]);
+        assert!(nothing.text().contains("no hooks of agtmux"), "{}", nothing.text());
     }
 }
 
 #[test]
-fn directories_that_were_not_there_are_gone_again() {
+fn uninstall_removes_created_directories() {
     let world = world();
-    done(&world, &["--agent", "pi", "--agent", "copilot", "--yes"]);
+    setup_ok(&world, &["--agent", "pi", "--agent", "copilot", "--yes"]);
     let made = [".pi", ".copilot"].map(|name| file(&world, name));
     assert!(made[0].join("agent/extensions/agtmux.ts").exists() && made[1].join("hooks").is_dir());
     fs::write(made[1].join("mine"), "").expect("written");
-    done(&world, &["--uninstall", "--yes"]);
+    setup_ok(&world, &["--uninstall", "--yes"]);
     assert!(!made[0].exists() && !made[1].join("hooks").exists());
-    assert!(made[1].join("mine").exists(), "what somebody else has put there stays");
+    assert!(made[1].join("mine").exists(), "a file of the user stays");
 }
 
 #[test]
-fn hooks_of_others_keep_the_version_that_they_need() {
+fn uninstall_keeps_the_version_field_for_other_hooks() {
     let world = world();
-    done(&world, &["--agent", "cursor", "--yes"]);
+    setup_ok(&world, &["--agent", "cursor", "--yes"]);
     let hooks = file(&world, CURSOR);
     let mut settings: Value = serde_json::from_str(&read(&hooks)).expect("JSON");
     settings["hooks"]["stop"].as_array_mut().expect("a list").push(serde_json::json!({"command": "mine"}));
     fs::write(&hooks, settings.to_string()).expect("written");
-    done(&world, &["--uninstall", "--yes"]);
+    setup_ok(&world, &["--uninstall", "--yes"]);
     let left: Value = serde_json::from_str(&read(&hooks)).expect("JSON");
     assert_eq!(left, serde_json::json!({"version": 1, "hooks": {"stop": [{"command": "mine"}]}}));
 }
 
 #[test]
-fn files_that_were_not_there_are_gone_again() {
+fn uninstall_removes_created_files() {
     let world = world();
     for dir in [".claude", ".codex", ".copilot", ".cursor", ".gemini", ".qwen"] {
         fs::create_dir(file(&world, dir)).expect("made");
     }
-    done(&world, &["--yes"]);
+    setup_ok(&world, &["--yes"]);
     let made = [CLAUDE, GEMINI, CODEX_HOOKS, CODEX_CONFIG, CURSOR, COPILOT, QWEN].map(|name| file(&world, name));
     let settings: Value = serde_json::from_str(&read(&made[0])).expect("JSON");
     let entry = &settings["hooks"]["PermissionRequest"][0]["hooks"][0];
@@ -104,10 +108,10 @@ fn files_that_were_not_there_are_gone_again() {
     let cursor: Value = serde_json::from_str(&read(&made[4])).expect("JSON");
     assert_eq!((&cursor["version"], cursor["hooks"].as_object().map(serde_json::Map::len)), (&1.into(), Some(5)));
     let entry = serde_json::json!([{"command": format!("'{}' hook cursor stop", env!("CARGO_BIN_EXE_agtmux"))}]);
-    assert_eq!(cursor["hooks"]["stop"], entry, "no groups, and nothing that it might not know");
+    assert_eq!(cursor["hooks"]["stop"], entry, "no groups and no unknown fields");
     let qwen: Value = serde_json::from_str(&read(&made[6])).expect("JSON");
     assert!(qwen["hooks"]["StopFailure"][0]["hooks"][0]["command"].is_string(), "{qwen}");
-    done(&world, &["--uninstall", "--yes"]);
+    setup_ok(&world, &["--uninstall", "--yes"]);
     for path in made {
         assert!(!path.exists(), "{}", path.display());
     }
@@ -115,54 +119,54 @@ fn files_that_were_not_there_are_gone_again() {
 }
 
 #[test]
-fn copilot_gets_a_file_of_our_own() {
+fn copilot_hooks_go_into_a_separate_file() {
     let world = world();
     let theirs = put(&world, ".copilot/hooks/mine.json", "{\"version\": 1, \"hooks\": {}}");
     let ours = file(&world, COPILOT);
-    done(&world, &["--yes", "--agent", "copilot"]);
+    setup_ok(&world, &["--yes", "--agent", "copilot"]);
     let hooks: Value = serde_json::from_str(&read(&ours)).expect("JSON");
     assert_eq!(hooks["version"], 1);
     let entry = &hooks["hooks"]["notification"][0];
     assert_eq!(entry["bash"], format!("'{}' hook copilot notification", env!("CARGO_BIN_EXE_agtmux")));
-    assert!(hooks["hooks"]["preToolUse"].is_null(), "a hook that cannot be run would stop its tools: {hooks}");
-    let again = done(&world, &["--yes", "--agent", "copilot"]);
-    assert!(again.text().contains("nothing to do"), "{}", again.text());
-    // Whoever removes the state directory can still be rid of it.
+    assert!(hooks["hooks"]["preToolUse"].is_null(), "a failing preToolUse hook would block tools: {hooks}");
+    let again = setup_ok(&world, &["--yes", "--agent", "copilot"]);
+    assert!(again.text().contains("up to date"), "{}", again.text());
+    // Uninstall works without the record in the state directory.
     fs::remove_file(world.state_dir().join("setup.json")).expect("removed");
-    done(&world, &["--uninstall", "--yes"]);
+    setup_ok(&world, &["--uninstall", "--yes"]);
     assert!(!ours.exists() && backups(&ours).is_empty());
     assert_eq!(read(&theirs), "{\"version\": 1, \"hooks\": {}}");
 }
 
 #[test]
-fn what_the_user_put_into_our_own_file_stays() {
+fn uninstall_keeps_user_hooks_in_our_copilot_file() {
     let world = world();
     let text =
         "{\n  \"version\": 1,\n  \"hooks\": { \"agentStop\": [{ \"type\": \"command\", \"bash\": \"mine\" }] }\n}\n";
     let ours = put(&world, COPILOT, text);
-    done(&world, &["--yes", "--agent", "copilot"]);
+    setup_ok(&world, &["--yes", "--agent", "copilot"]);
     assert!(read(&ours).contains("hook copilot agentStop"));
-    done(&world, &["--uninstall", "--yes"]);
+    setup_ok(&world, &["--uninstall", "--yes"]);
     assert_eq!(read(&ours), text);
 }
 
 #[test]
-fn what_the_user_did_in_between_stays() {
+fn uninstall_keeps_later_user_edits() {
     let world = world();
     let claude = put(&world, CLAUDE, "{\n  \"model\": \"opus\"\n}\n");
     let config = put(&world, CODEX_CONFIG, "");
     fs::remove_file(&config).expect("removed");
-    done(&world, &["--yes"]);
+    setup_ok(&world, &["--yes"]);
     fs::write(&claude, read(&claude).replace("\"opus\"", "\"haiku\", // cheaper\n  \"new\": [ ]")).expect("written");
     fs::write(&config, format!("{}model = 'x'\n", read(&config))).expect("written");
-    done(&world, &["--uninstall", "--yes"]);
+    setup_ok(&world, &["--uninstall", "--yes"]);
     assert_eq!(read(&claude), "{\n  \"model\": \"haiku\", // cheaper\n  \"new\": [ ]\n}\n");
     assert_eq!(read(&config), "model = 'x'\n");
 }
 
-/// One event of a name that it does not know would make Cursor ignore the whole file, the user's own hooks included.
+/// Cursor ignores the whole file, with the user's own hooks, if it contains one unknown event name.
 #[test]
-fn cursors_own_hooks_stay_and_its_version_is_kept() {
+fn cursor_setup_keeps_user_hooks_and_version() {
     const KNOWN: [&str; 5] = ["beforeSubmitPrompt", "preToolUse", "afterAgentResponse", "stop", "sessionEnd"];
     for (text, version) in [
         (
@@ -175,7 +179,7 @@ fn cursors_own_hooks_stay_and_its_version_is_kept() {
     ] {
         let world = world();
         let hooks = put(&world, CURSOR, text);
-        done(&world, &["--yes", "--agent", "cursor"]);
+        setup_ok(&world, &["--yes", "--agent", "cursor"]);
         let now: Value = serde_json::from_str(&read(&hooks)).expect("JSON");
         assert_eq!(now["version"], version);
         for event in KNOWN {
@@ -187,136 +191,136 @@ fn cursors_own_hooks_stay_and_its_version_is_kept() {
         }
         let events = now["hooks"].as_object().expect("hooks").keys();
         assert!(events.clone().all(|event| KNOWN.contains(&event.as_str()) || text.contains(event.as_str())), "{now}");
-        done(&world, &["--uninstall", "--yes"]);
+        setup_ok(&world, &["--uninstall", "--yes"]);
         assert_eq!(read(&hooks), text);
     }
 }
 
 #[test]
-fn the_record_may_be_lost() {
+fn uninstall_works_without_the_record() {
     let world = world();
     let claude = put(&world, CLAUDE, "{\n  \"model\": \"opus\"\n}\n");
-    done(&world, &["--yes"]);
+    setup_ok(&world, &["--yes"]);
     fs::remove_file(world.state_dir().join("setup.json")).expect("removed");
-    done(&world, &["--uninstall", "--yes"]);
+    setup_ok(&world, &["--uninstall", "--yes"]);
     assert_eq!(read(&claude), "{\n  \"model\": \"opus\"\n}\n");
 }
 
 #[test]
-fn a_users_notify_is_called_by_ours_and_comes_back() {
+fn a_user_notify_program_is_chained_and_restored() {
     let world = world();
-    let told = world.home().join("told");
-    let theirs = script(&world, "theirs", &format!("printf '%s\\n' \"$@\" > {}.new; mv {0}.new {0}", told.display()));
+    let record = world.home().join("result");
+    let theirs = script(&world, "theirs", &format!("printf '%s\\n' \"$@\" > {}.new; mv {0}.new {0}", record.display()));
     let text = format!("notify = [ \"{}\",\n  '-x', ] # mine\n[t]\n", theirs.display());
     let config = put(&world, CODEX_CONFIG, &text);
-    done(&world, &["--yes", "--agent", "codex"]);
+    setup_ok(&world, &["--yes", "--agent", "codex"]);
     let document: toml_edit::DocumentMut = read(&config).parse().expect("TOML");
     let words: Vec<String> =
         document["notify"].as_array().expect("a list").iter().map(|w| w.as_str().expect("a word").into()).collect();
     assert_eq!(words[1..5], ["hook", "codex", "notify", "--then"]);
     run(world.command(&words[0]).args(&words[1..]).arg("{\"type\":\"agent-turn-complete\"}"));
-    let heard = wait_for("the user's own program", SOON, || fs::read_to_string(&told).ok());
-    assert_eq!(heard, "-x\n{\"type\":\"agent-turn-complete\"}\n");
-    done(&world, &["--uninstall", "--yes"]);
+    let arguments = wait_for("the user's own program", SOON, || fs::read_to_string(&record).ok());
+    assert_eq!(arguments, "-x\n{\"type\":\"agent-turn-complete\"}\n");
+    setup_ok(&world, &["--uninstall", "--yes"]);
     assert_eq!(read(&config), text);
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_refused_and_the_others_go_on() {
+fn an_unreadable_file_is_refused_and_the_others_are_changed() {
     let world = world();
     let broken = "{\n  \"a\": 1,\n  oops\n}\n";
     let claude = put(&world, CLAUDE, broken);
     let gemini = put(&world, GEMINI, "{}");
     put(&world, CODEX_CONFIG, "a = 1\nb = = 2\n");
     fs::write(file(&world, CODEX_HOOKS), b"{\n\"a\": \"\xff\"}").expect("written");
-    let told = setup(&world, &["--yes"]);
-    assert_eq!(told.code, Some(1));
-    let said = format!("{}{}", told.text(), told.stderr);
+    let result = setup(&world, &["--yes"]);
+    assert_eq!(result.code, Some(1));
+    let output = format!("{}{}", result.text(), result.stderr);
     for part in [".claude/settings.json", "line 3", "config.toml", "line 2", "not UTF-8"] {
-        assert!(said.contains(part), "{part} in {said}");
+        assert!(output.contains(part), "{part} in {output}");
     }
     assert_eq!(read(&claude), broken);
-    assert!(backups(&claude).is_empty(), "nothing was changed");
+    assert!(backups(&claude).is_empty(), "a refused file has no backup");
     assert!(read(&gemini).contains("hook gemini AfterAgent"));
 }
 
 #[test]
-fn nothing_is_changed_unasked() {
+fn setup_changes_nothing_without_confirmation() {
     let world = world();
     let claude = put(&world, CLAUDE, "{}");
-    let dry = done(&world, &["--dry-run"]);
+    let dry = setup_ok(&world, &["--dry-run"]);
     assert!(dry.text().contains("@@") && dry.text().contains("+    \"Stop\": ["), "{}", dry.text());
-    let unasked = setup(&world, &[]);
-    assert_eq!(unasked.code, Some(2));
-    assert!(unasked.stderr.contains("try: agtmux setup --yes"), "{}", unasked.stderr);
-    let json = done(&world, &["--dry-run", "--json"]).json();
+    let unconfirmed = setup(&world, &[]);
+    assert_eq!(unconfirmed.code, Some(2));
+    assert!(unconfirmed.stderr.contains("try: agtmux setup --yes"), "{}", unconfirmed.stderr);
+    let json = setup_ok(&world, &["--dry-run", "--json"]).json();
     assert_eq!(json["agents"][0]["agent"], "claude");
     assert_eq!(json["agents"][0]["files"][0]["action"], "change");
     assert_eq!(json["agents"][0]["files"][0]["applied"], false);
     assert_eq!(read(&claude), "{}");
     assert!(backups(&claude).is_empty());
     for (answer, expected) in [("n\n", false), ("\n", false), ("y\n", true)] {
-        // script(1) gives it a terminal to ask on.
-        let mut asked: Command = world.command("script");
-        asked.args(["-qec", &format!("{} setup", env!("CARGO_BIN_EXE_agtmux")), "/dev/null"]);
+        // script(1) provides a terminal for the prompt.
+        let mut command: Command = world.command("script");
+        command.args(["-qec", &format!("{} setup", env!("CARGO_BIN_EXE_agtmux")), "/dev/null"]);
         let input = world.home().join("answer");
         fs::write(&input, answer).expect("written");
-        let status = asked.stdin(fs::File::open(&input).expect("opens")).output().expect("it runs").status;
+        let status = command.stdin(fs::File::open(&input).expect("opens")).output().expect("setup runs").status;
         assert_eq!((status.success(), read(&claude) != "{}"), (expected, expected), "{answer:?}");
     }
 }
 
 #[test]
-fn modes_and_links_are_kept() {
+fn setup_keeps_file_modes_and_symlinks() {
     let world = world();
     let target = put(&world, "dotfiles/claude.json", "{\n  \"a\": 1\n}\n");
     fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).expect("set");
     fs::create_dir_all(file(&world, ".claude")).expect("made");
     let link = file(&world, CLAUDE);
     symlink("../dotfiles/claude.json", &link).expect("linked");
-    done(&world, &["--yes"]);
+    setup_ok(&world, &["--yes"]);
     assert!(link.is_symlink() && read(&target).contains("hook claude Stop"));
-    assert_eq!(fs::metadata(&target).expect("there").permissions().mode() & 0o7777, 0o640);
+    assert_eq!(fs::metadata(&target).expect("the file exists").permissions().mode() & 0o7777, 0o640);
     let [backup] = &backups(&target)[..] else { panic!("one backup") };
-    assert_eq!(fs::metadata(backup).expect("there").permissions().mode() & 0o7777, 0o640);
-    done(&world, &["--uninstall", "--yes"]);
+    assert_eq!(fs::metadata(backup).expect("the file exists").permissions().mode() & 0o7777, 0o640);
+    setup_ok(&world, &["--uninstall", "--yes"]);
     assert_eq!(read(&target), "{\n  \"a\": 1\n}\n");
     fs::remove_file(&target).expect("removed");
-    let nowhere = setup(&world, &["--yes"]);
-    assert_eq!(nowhere.code, Some(1));
-    assert!(nowhere.text().contains("leads nowhere"), "{}", nowhere.text());
+    let dangling = setup(&world, &["--yes"]);
+    assert_eq!(dangling.code, Some(1));
+    assert!(dangling.text().contains("broken symbolic link"), "{}", dangling.text());
 }
 
 #[test]
-fn a_program_that_moved_is_corrected() {
+fn setup_updates_the_path_of_a_moved_program() {
     let world = world();
     let text = "{\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"command\": \"mine\"}]}\n    ]\n  }\n}\n";
     let claude = put(&world, CLAUDE, text);
-    done(&world, &["--yes"]);
+    setup_ok(&world, &["--yes"]);
     let installed = read(&claude);
     fs::write(&claude, installed.replace(env!("CARGO_BIN_EXE_agtmux"), "/old/place/agtmux")).expect("written");
-    done(&world, &["--yes"]);
-    assert_eq!(read(&claude), installed, "the old path is gone and nothing is there twice");
-    done(&world, &["--uninstall", "--yes"]);
+    setup_ok(&world, &["--yes"]);
+    assert_eq!(read(&claude), installed, "the old path is replaced without duplicates");
+    setup_ok(&world, &["--uninstall", "--yes"]);
     assert_eq!(read(&claude), text);
 }
 
 #[test]
-fn only_what_is_here_is_connected() {
+fn setup_connects_only_installed_or_named_agents() {
     let world = world();
-    let nobody = setup(&world, &["--yes"]);
-    if nobody.code == Some(1) {
-        assert!(nobody.stderr.contains("no agent was found"), "{}", nobody.stderr);
+    let none_found = setup(&world, &["--yes"]);
+    if none_found.code == Some(1) {
+        assert!(none_found.stderr.contains("no agent found"), "{}", none_found.stderr);
     }
     let elsewhere = world.home().join("elsewhere");
     fs::create_dir(&elsewhere).expect("made");
     run(world.agtmux().args(["setup", "--yes", "--agent", "claude"]).env("CLAUDE_CONFIG_DIR", &elsewhere));
     assert!(read(&elsewhere.join("settings.json")).contains("hook claude Stop"));
-    let told = done(&world, &["--yes", "--agent", "codex"]);
-    assert!(told.text().contains("review the new hooks"), "{}", told.text());
+    let result = setup_ok(&world, &["--yes", "--agent", "codex"]);
+    assert!(result.text().contains("review the new hooks"), "{}", result.text());
 }
 
-/// The files that are all ours, with the directories that make their agents known.
+/// The paths of the extension files that agtmux owns. Creates the directories that make their agents known.
 fn own_files(world: &TestWorld) -> [PathBuf; 2] {
     let opencode = world.dir().join("config/opencode");
     let pi = file(world, ".pi/agent");
@@ -327,19 +331,19 @@ fn own_files(world: &TestWorld) -> [PathBuf; 2] {
 }
 
 #[test]
-fn files_of_our_own_come_and_go_with_their_directories() {
+fn extension_files_are_installed_and_removed_with_their_directories() {
     let world = world();
     let files = own_files(&world);
-    done(&world, &["--yes"]);
+    setup_ok(&world, &["--yes"]);
     for path in &files {
         let text = read(path);
         let program = format!("const PROGRAM = \"{}\"", env!("CARGO_BIN_EXE_agtmux"));
         assert!(text.contains(&program), "{text}");
         assert!(text.starts_with("// Written by `agtmux setup`"), "{text}");
     }
-    let again = done(&world, &["--yes"]);
-    assert!(!again.text().contains("@@") && again.text().contains("nothing to do"), "{}", again.text());
-    let gone = done(&world, &["--uninstall", "--yes"]);
+    let again = setup_ok(&world, &["--yes"]);
+    assert!(!again.text().contains("@@") && again.text().contains("up to date"), "{}", again.text());
+    let gone = setup_ok(&world, &["--uninstall", "--yes"]);
     assert!(gone.text().contains("removed "), "{}", gone.text());
     for path in &files {
         let dir = path.parent().expect("a directory");
@@ -349,7 +353,7 @@ fn files_of_our_own_come_and_go_with_their_directories() {
 }
 
 #[test]
-fn a_file_of_our_own_follows_the_program_and_leaves_what_is_beside_it() {
+fn extension_files_are_updated_and_neighbours_are_kept() {
     let world = world();
     let [opencode, _] = own_files(&world);
     let link = world.home().join("agtmux");
@@ -357,31 +361,31 @@ fn a_file_of_our_own_follows_the_program_and_leaves_what_is_beside_it() {
     let path = std::env::join_paths([&world.home(), Path::new("/usr/bin"), Path::new("/bin")]).expect("a PATH");
     let elsewhere = run(world.agtmux().args(["setup", "--yes"]).env("PATH", path));
     assert_eq!(elsewhere.code, Some(0), "{}", elsewhere.stderr);
-    assert!(read(&opencode).contains(&format!("\"{}\"", link.display())), "the name on PATH outlives updates");
-    done(&world, &["--yes"]);
+    assert!(read(&opencode).contains(&format!("\"{}\"", link.display())), "the link on PATH survives updates");
+    setup_ok(&world, &["--yes"]);
     assert!(read(&opencode).contains(&format!("\"{}\"", env!("CARGO_BIN_EXE_agtmux"))), "{}", read(&opencode));
-    assert!(backups(&opencode).is_empty(), "all of it was ours");
+    assert!(backups(&opencode).is_empty(), "no backup of an own file");
     let theirs = opencode.with_file_name("theirs.js");
     fs::write(&theirs, "export const X = async () => ({})\n").expect("written");
     fs::remove_file(world.state_dir().join("setup.json")).expect("removed");
-    done(&world, &["--uninstall", "--yes"]);
-    assert!(!opencode.exists() && theirs.exists(), "also without the record");
+    setup_ok(&world, &["--uninstall", "--yes"]);
+    assert!(!opencode.exists() && theirs.exists(), "uninstall works without the record");
 }
 
 #[test]
-fn a_file_that_somebody_else_wrote_or_changed_is_left_alone() {
+fn foreign_or_modified_extension_files_are_not_changed() {
     let world = world();
     let [opencode, pi] = own_files(&world);
-    done(&world, &["--yes"]);
-    let changed = read(&opencode).replace("PATIENCE = 5000", "PATIENCE = 1");
+    setup_ok(&world, &["--yes"]);
+    let changed = read(&opencode).replace("TIMEOUT_MS = 5000", "TIMEOUT_MS = 1");
     fs::write(&opencode, &changed).expect("written");
     fs::write(&pi, "export default () => {};\n").expect("written");
     let refused = setup(&world, &["--yes"]);
     assert_eq!(refused.code, Some(1));
     assert!(refused.text().contains("changed after agtmux wrote it; move or delete it"), "{}", refused.text());
-    assert!(refused.text().contains("that agtmux has not written; move it"), "{}", refused.text());
+    assert!(refused.text().contains("that agtmux did not write; move it"), "{}", refused.text());
     let kept = setup(&world, &["--uninstall", "--yes"]);
-    assert_eq!(kept.code, Some(1), "what is left is told");
+    assert_eq!(kept.code, Some(1), "a kept file is reported");
     assert!(kept.text().contains("changed after agtmux wrote it"), "{}", kept.text());
     assert_eq!((read(&opencode), read(&pi)), (changed, "export default () => {};\n".to_owned()));
 }

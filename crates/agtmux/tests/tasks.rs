@@ -1,9 +1,9 @@
-//! `agtmux task`: what is printed, what is touched, and what is not.
+//! The `agtmux task` commands.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "support/agtmux_binary.rs"]
 mod agtmux;
-#[path = "support/trial_tasks.rs"]
-mod tasks;
+#[path = "support/task_commands.rs"]
+mod task_commands;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,10 +11,10 @@ use std::os::unix::fs::symlink;
 use agtmux::{SOON, agtmux, configure, items, kill, list, pid, run, script, world};
 use agtmux_testkit::{wait_for, wait_until};
 use serde_json::{Value, json};
-use tasks::{SESSION, command, events, launch, project, task, told, wait_for_event};
+use task_commands::{SESSION, command, event_types, events, launch, project, task, wait_for_event};
 
 #[test]
-fn a_start_prints_four_lines_and_leaves_what_the_contract_says() {
+fn task_run_prints_four_lines_and_sets_the_documented_options() {
     let world = world();
     let done = task(
         &world,
@@ -34,12 +34,12 @@ fn a_start_prints_four_lines_and_leaves_what_the_contract_says() {
         (log == format!("{SESSION} {SESSION} []\n{cwd}\n")).then_some(()).ok_or(log)
     });
     let listed = list(&world);
-    let pane = items(&listed).iter().find(|item| item["name"] == "api.server_1").expect("it is listed");
+    let pane = items(&listed).iter().find(|item| item["name"] == "api.server_1").expect("the task is listed");
     assert_eq!((&pane["agent_type"], &pane["state"]), (&json!("task"), &json!("running")));
 }
 
 #[test]
-fn one_word_is_read_by_a_shell_and_several_keep_their_quoting() {
+fn one_argument_is_a_shell_line_and_several_keep_their_quoting() {
     let world = world();
     launch(&world, "one", "echo a   b; echo $((1+1))");
     let several =
@@ -50,12 +50,12 @@ fn one_word_is_read_by_a_shell_and_several_keep_their_quoting() {
 }
 
 #[test]
-fn what_is_no_name_or_no_session_is_refused_with_the_remedy() {
+fn invalid_task_names_and_sessions_are_refused_with_a_hint() {
     let world = world();
     for (args, why) in [
         (vec!["run", "a b", "--", "true"], "1 to 40"),
-        (vec!["run", "x", "--session", "a.b", "--", "true"], "cannot be the name of a task session"),
-        (vec!["run", "x", "--", "  "], "no command"),
+        (vec!["run", "x", "--session", "a.b", "--", "true"], "is not a valid task session name"),
+        (vec!["run", "x", "--", "  "], "the command is empty"),
     ] {
         let done = run(&mut command(&world, &args));
         assert!(
@@ -69,7 +69,7 @@ fn what_is_no_name_or_no_session_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn the_helpers_of_pi_are_this_program_under_other_names() {
+fn the_pi_helper_names_run_task_commands() {
     let world = world();
     let (binary, dir) = (env!("CARGO_BIN_EXE_agtmux"), world.home());
     for name in ["pi-tmux-task-run", "pi-tmux-session-name"] {
@@ -87,7 +87,7 @@ fn the_helpers_of_pi_are_this_program_under_other_names() {
 }
 
 #[test]
-fn a_missing_session_is_an_answer() {
+fn task_commands_report_a_missing_session() {
     let world = world();
     let shown = task(&world, &["list", "--json"]).json();
     assert_eq!(
@@ -101,7 +101,7 @@ fn a_missing_session_is_an_answer() {
 }
 
 #[test]
-fn a_list_tells_what_runs_and_how_the_rest_ended() {
+fn task_list_shows_running_and_ended_tasks() {
     let world = world();
     let ended = launch(&world, "ended", "printf '\\a\\a\\ahello\\n'; exit 7");
     let killed = launch(&world, "killed", "kill -TERM $$");
@@ -133,11 +133,11 @@ fn a_list_tells_what_runs_and_how_the_rest_ended() {
         let states: Vec<Value> = items(&list(&world)).iter().map(|item| item["state"].clone()).collect();
         (states == [json!("error"), json!("error"), json!("running")]).then_some(()).ok_or(states)
     });
-    assert_eq!(told(&events(&world), &runs), ["started"]);
+    assert_eq!(event_types(&events(&world), &runs), ["started"]);
 }
 
 #[test]
-fn a_question_is_told_once_answered_through_the_sender_and_over() {
+fn a_task_prompt_is_reported_once_and_can_be_answered() {
     let world = world();
     let ask = launch(&world, "ask", "printf 'Proceed? [y/N] '; read a; echo got $a; exec sleep 100");
     let event = wait_for_event(&world, &ask, "input");
@@ -145,19 +145,19 @@ fn a_question_is_told_once_answered_through_the_sender_and_over() {
     assert_eq!(event["message"], "tmux task @0 (ask) is waiting for input: Proceed? [y/N]");
     assert_eq!(event["delivery"], json!({"status": true, "notice": false, "message": true, "agent_turn": "followUp"}));
     let state = || items(&list(&world)).first().map(|item| item["state"].clone());
-    wait_until("it waits", SOON, || state() == Some(json!("waiting_input")));
+    wait_until("the state waiting_input", SOON, || state() == Some(json!("waiting_input")));
     let typed = task(&world, &["input", "ask", "--text", "y", "--json"]).json();
     assert_eq!(typed["pane_id"], "%0");
     wait_until("the answer", SOON, || task(&world, &["logs", "ask"]).text().ends_with("got y\n"));
-    wait_until("it goes on", SOON, || state() == Some(json!("running")));
-    assert_eq!(told(&events(&world), &ask), ["started", "input"]);
+    wait_until("the state running", SOON, || state() == Some(json!("running")));
+    assert_eq!(event_types(&events(&world), &ask), ["started", "input"]);
     let audited = agtmux(&world, &["audit", "--json"]).json();
     let done: Vec<String> = items(&audited).iter().map(|item| format!("{} {}", item["kind"], item["status"])).collect();
     assert_eq!(done, ["\"task\" \"done\"", "\"send\" \"done\""]);
 }
 
 #[test]
-fn ending_by_us_is_told_for_what_it_is() {
+fn task_events_name_who_ended_the_task() {
     let world = world();
     let stopped = launch(&world, "stopped", "trap '' HUP; sleep 100; true");
     let window = launch(&world, "window", "exec sleep 100");
@@ -183,18 +183,18 @@ fn ending_by_us_is_told_for_what_it_is() {
     let names: Vec<&Value> = pruned["tasks"].as_array().expect("a list").iter().map(|task| &task["task"]).collect();
     assert_eq!(names, [&json!("stopped"), &json!("done")]);
     task(&world, &["kill-all", "--yes"]);
-    wait_until("the session is gone", SOON, || task(&world, &["list", "--json"]).json()["exists"] == false);
-    // A last word that comes after what was looked for would be in the list by now.
+    wait_until("the session to be gone", SOON, || task(&world, &["list", "--json"]).json()["exists"] == false);
+    // Late events of the killed tasks would be stored before the events of this task.
     launch(&world, "last", "true");
     let events = events(&world);
-    assert_eq!(told(&events, &reused), ["started"], "one that made room");
-    assert_eq!(told(&events, &again), ["started"], "one that was killed with all");
-    assert_eq!(told(&events, &done), ["started", "exited"], "one that was pruned");
-    assert_eq!(told(&events, &stopped), ["started", "exited"]);
+    assert_eq!(event_types(&events, &reused), ["started"], "a task replaced by restart has no exit event");
+    assert_eq!(event_types(&events, &again), ["started"], "a task ended by kill-all has no exit event");
+    assert_eq!(event_types(&events, &done), ["started", "exited"], "a pruned task has one exit event");
+    assert_eq!(event_types(&events, &stopped), ["started", "exited"]);
 }
 
 #[test]
-fn what_is_not_ours_is_not_touched() {
+fn sessions_of_the_user_are_not_changed() {
     let world = world();
     let server = world.tmux("default");
     server.new_session(SESSION, "exec sleep 100");
@@ -204,7 +204,7 @@ fn what_is_not_ours_is_not_touched() {
     }
     assert_eq!(server.panes().len(), 1);
     assert_eq!(server.run(&["show-options", "-w", "-t", "=pi-proj-1:"]), "");
-    // `foo` begins as `foo-bar` does.
+    // `pi-foo` is a prefix of `pi-foo-bar`.
     run(command(&world, &["run", "a", "--", "exec sleep 100"]).env("AGTMUX_SESSION", "pi-foo-bar"));
     let done = run(command(&world, &["kill-all", "--yes", "--json"]).env("AGTMUX_SESSION", "pi-foo"));
     assert_eq!(done.json()["exists"], false);
@@ -212,15 +212,15 @@ fn what_is_not_ours_is_not_touched() {
 }
 
 #[test]
-fn staying_gives_output_and_code_or_leaves_it_running() {
+fn task_run_wait_returns_output_and_code_or_leaves_the_task_running() {
     let world = world();
     let done = run(&mut command(&world, &["run", "--wait", "20s", "quick", "--", "echo out; exit 4"]));
     assert_eq!(done.code, Some(4));
     assert!(done.text().starts_with("session=pi-proj-1\n") && done.text().ends_with("out\nexit_code=4\n"), "{done:?}");
     let done = run(&mut command(&world, &["run", "--wait", "20s", "--json", "hit", "--", "kill -9 $$"]));
     assert_eq!(done.code, Some(137));
-    let told: Value = serde_json::from_slice(&done.stdout).expect("JSON");
-    assert_eq!((&told["finished"], &told["signal"]), (&json!(true), &json!("SIGKILL")));
+    let result: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert_eq!((&result["finished"], &result["signal"]), (&json!(true), &json!("SIGKILL")));
     let done = run(&mut command(&world, &["run", "--wait", "300ms", "slow", "--", "echo up; exec sleep 100"]));
     assert!(done.code == Some(0) && done.stderr.contains("agtmux task logs slow -f"), "{done:?}");
     assert_eq!(run(&mut command(&world, &["wait", "slow", "--timeout", "100ms"])).code, Some(1));
@@ -228,7 +228,7 @@ fn staying_gives_output_and_code_or_leaves_it_running() {
 }
 
 #[test]
-fn an_agent_may_start_tasks_and_read_but_not_type_or_end() {
+fn agents_may_start_and_read_tasks_but_not_type_or_stop() {
     let world = world();
     let server = world.tmux("default");
     let out = world.home().join("out");
@@ -255,14 +255,14 @@ fn an_agent_may_start_tasks_and_read_but_not_type_or_end() {
     );
     agtmux(&world, &["daemon", "start"]);
     server.new_session("work", &line);
-    let codes = wait_for("what the agent may", SOON, || {
+    let codes = wait_for("the exit codes of the agent's commands", SOON, || {
         fs::read_to_string(&out).ok().filter(|text| text.ends_with("end\n")).ok_or("not yet")
     });
     assert_eq!(codes.lines().collect::<Vec<_>>(), ["0", "0", "0", "5", "5", "5", "end"]);
 }
 
 #[test]
-fn a_program_of_the_users_is_told_of_each_event() {
+fn the_on_event_program_receives_each_event() {
     let world = world();
     let seen = world.home().join("seen");
     let hook = script(&world, "hook", &format!("cat >>{}", seen.display()));
@@ -276,12 +276,12 @@ fn a_program_of_the_users_is_told_of_each_event() {
         let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         (lines.len() == 2).then_some(lines).ok_or(text)
     });
-    assert_eq!(told(&lines, &run), ["started", "exited"]);
-    assert!(!world.home().join("no").exists(), "no shell reads it");
+    assert_eq!(event_types(&lines, &run), ["started", "exited"]);
+    assert!(!world.home().join("no").exists(), "on_event is not run by a shell");
 }
 
 #[test]
-fn tasks_live_on_while_the_daemon_is_away_and_nothing_is_told_twice() {
+fn tasks_survive_a_daemon_kill_and_events_are_not_repeated() {
     let world = world();
     let ended = launch(&world, "ended", "read a; printf '\\a\\a'; echo bye; exit 9");
     let lives = launch(&world, "lives", "exec sleep 100");
@@ -291,7 +291,7 @@ fn tasks_live_on_while_the_daemon_is_away_and_nothing_is_told_twice() {
     let server = world.tmux("default");
     server.run(&["send-keys", "-t", "%0", "Enter"]);
     server.run(&["kill-window", "-t", "@2"]);
-    wait_until("the end", SOON, || server.run(&["display-message", "-p", "-t", "%0", "#{pane_dead}"]) == "1");
+    wait_until("the task to end", SOON, || server.run(&["display-message", "-p", "-t", "%0", "#{pane_dead}"]) == "1");
     let exited = wait_for_event(&world, &ended, "exited");
     assert_eq!((&exited["exit_code"], &exited["recent_output"]), (&json!(9), &json!(["bye"])));
     assert_eq!(exited["message"], "tmux task @0 (ended) sent a terminal notification, then exited with code 9");
@@ -302,36 +302,36 @@ fn tasks_live_on_while_the_daemon_is_away_and_nothing_is_told_twice() {
     }
     let events = events(&world);
     assert_eq!(events.len(), before + 3, "{events:?}");
-    assert_eq!(told(&events, &ended), ["started", "notify", "exited"]);
-    assert_eq!(told(&events, &lives), ["started"]);
+    assert_eq!(event_types(&events, &ended), ["started", "notify", "exited"]);
+    assert_eq!(event_types(&events, &lives), ["started"]);
     assert!(server.run(&["display-message", "-p", "-t", "%1", "#{pane_dead}"]) == "0");
     let again = launch(&world, "ended", "exit 1");
-    assert_eq!(again["window_id"], "@0", "the slot is found again");
+    assert_eq!(again["window_id"], "@0", "the task reuses its window");
     wait_for_event(&world, &again, "exited");
 }
 
 #[test]
-fn what_waits_for_the_program_when_the_daemon_is_killed_is_told_by_the_next_one() {
+fn events_pending_for_on_event_survive_a_daemon_kill() {
     let world = world();
-    let (said, go) = (world.home().join("said"), world.home().join("go"));
+    let (received, go) = (world.home().join("received"), world.home().join("go"));
     let body = format!(
         "read -r line; echo \"$line\" >>{0}; until [ -e {1} ]; do sleep 0.05; done",
-        said.display(),
+        received.display(),
         go.display()
     );
     let hook = script(&world, "hook", &body);
     configure(&world, &format!("[tasks]\non_event = \"{}\"\n", hook.display()));
     let run = launch(&world, "t", "exit 3");
     wait_for_event(&world, &run, "exited");
-    let told = || fs::read_to_string(&said).unwrap_or_default().lines().count();
-    wait_until("the first is told, and the second waits", SOON, || told() == 1);
+    let received_count = || fs::read_to_string(&received).unwrap_or_default().lines().count();
+    wait_until("the first event to be received", SOON, || received_count() == 1);
     kill(pid(&world));
     fs::write(&go, "").expect("written");
     let later = launch(&world, "u", "exit 4");
     wait_for_event(&world, &later, "exited");
-    wait_until("all four", SOON, || told() >= 4);
-    let kinds: Vec<(Value, Value)> = fs::read_to_string(&said)
-        .expect("said")
+    wait_until("all four events", SOON, || received_count() >= 4);
+    let kinds: Vec<(Value, Value)> = fs::read_to_string(&received)
+        .expect("readable")
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("an event"))
         .map(|event| (event["task"].clone(), event["type"].clone()))
@@ -341,7 +341,7 @@ fn what_waits_for_the_program_when_the_daemon_is_killed_is_told_by_the_next_one(
 }
 
 #[test]
-fn a_session_is_named_by_the_option_then_by_pi_then_by_us() {
+fn the_session_comes_from_option_then_pi_then_agtmux_variable() {
     let world = world();
     let session = |options: &[&str], pi: Option<&str>| {
         let mut list = command(&world, &[&["list", "--json"], options].concat());
@@ -352,13 +352,13 @@ fn a_session_is_named_by_the_option_then_by_pi_then_by_us() {
         run(&mut list).json()["session_name"].clone()
     };
     assert_eq!(session(&[], None), SESSION);
-    assert_eq!(session(&[], Some("")), SESSION, "an empty one is none");
+    assert_eq!(session(&[], Some("")), SESSION, "an empty variable is ignored");
     assert_eq!(session(&[], Some("pi-x-2")), "pi-x-2");
     assert_eq!(session(&["--session", "pi-y-3"], Some("pi-x-2")), "pi-y-3");
 }
 
 #[test]
-fn a_command_needs_no_dashes_before_it() {
+fn task_run_accepts_a_command_without_dashes() {
     let world = world();
     let done = task(&world, &["run", "--json", "t", "echo one; exit 5"]).json();
     assert_eq!(wait_for_event(&world, &done, "exited")["exit_code"], 5);
@@ -371,7 +371,7 @@ fn a_task_does_not_inherit_the_session_that_started_it() {
     let world = world();
     let shell = "echo [$PI_SESSION_ID] [$PI_SESSION_FILE] $PI_TMUX_SESSION $PI_OTHER";
     let mut start = command(&world, &["run", "--json", "t", "--", shell]);
-    // The first task starts the tmux server, which then has all of this.
+    // The first task starts the tmux server, which inherits these variables.
     let stale =
         [("PI_SESSION_ID", "old"), ("PI_SESSION_FILE", "/old"), ("PI_TMUX_SESSION", SESSION), ("PI_OTHER", "kept")];
     let done = run(start.envs(stale)).json();
@@ -379,7 +379,7 @@ fn a_task_does_not_inherit_the_session_that_started_it() {
 }
 
 #[test]
-fn events_are_those_of_the_session_unless_all_are_asked_for() {
+fn task_events_are_limited_to_the_session_by_default() {
     let world = world();
     let mine = launch(&world, "mine", "exit 0");
     let other =

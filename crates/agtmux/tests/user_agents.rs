@@ -1,19 +1,19 @@
-//! An agent that nobody has heard of is added with one file: it shows every state, and the file can change at any time.
+//! User manifests: one file adds an unknown agent with all its states, and changes to the file apply at once.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "support/agtmux_binary.rs"]
 mod agtmux;
 
 use std::fs;
 use std::path::PathBuf;
 
-use agtmux::{Done, SOON, agtmux, items, list, script, start, world};
+use agtmux::{CommandResult, SOON, agtmux, items, list, script, start, world};
 use agtmux_testkit::{TestTmuxServer, TestWorld, wait_for};
 use serde_json::{Value, json};
 
 const MANIFEST: &str = include_str!("otto/otto.toml");
 const SCRIPT: &str = include_str!("otto/otto");
 
-/// A program in one pane that draws what it is told.
+/// A program in one pane that draws the scene it reads.
 struct ManifestAgent {
     server: TestTmuxServer,
     pane: String,
@@ -48,7 +48,7 @@ impl ManifestAgent {
         items(&listing).iter().find(here).cloned().unwrap_or(listing)
     }
 
-    /// Waits until the list says so: the kind of agent and its state, both null where there is no agent.
+    /// Waits until the pane has this agent type and state; both are null without an agent.
     #[track_caller]
     fn wait_for_state(&self, kind: &Value, state: &Value) -> Value {
         wait_for(&format!("{kind} in {state}"), SOON, || {
@@ -72,7 +72,7 @@ impl ManifestAgent {
         items(&adapters).iter().find(|item| item["name"] == name).cloned()
     }
 
-    /// Waits until the adapter of this name is as it should be.
+    /// Waits until the adapter of this name satisfies the condition.
     #[track_caller]
     fn wait_for_adapter(&self, what: &str, name: &str, fits: impl Fn(Option<&Value>) -> bool) {
         wait_for(what, SOON, || {
@@ -93,7 +93,7 @@ fn write_manifest(world: &TestWorld, name: &str, text: &str) {
 }
 
 #[test]
-fn one_file_is_enough_for_every_state() {
+fn one_manifest_file_detects_every_state() {
     let otto = ManifestAgent::start("otto");
     otto.wait_for_state(&Value::Null, &Value::Null);
     write_manifest(&otto.world, "otto.toml", MANIFEST);
@@ -122,36 +122,40 @@ fn one_file_is_enough_for_every_state() {
 }
 
 #[test]
-fn a_file_counts_as_soon_as_it_is_written() {
+fn manifest_changes_apply_immediately() {
     let otto = ManifestAgent::start("otto");
     write_manifest(&otto.world, "otto.toml", MANIFEST);
     otto.wait_for_otto_state("idle");
-    // Nothing is drawn: what is there is judged anew.
+    // Nothing is drawn: agtmux judges the current screen again.
     write_manifest(&otto.world, "otto.toml", &MANIFEST.replace("state = \"idle\"", "state = \"error\""));
     otto.wait_for_otto_state("error");
 
     write_manifest(&otto.world, "otto.toml", &MANIFEST.replace(r"all = ['\Aotto: failed']", "all = ['(']"));
-    otto.wait_for_adapter("the mistake", "otto", |adapter| {
+    otto.wait_for_adapter("the manifest error", "otto", |adapter| {
         let error = adapter.and_then(|adapter| adapter["error"].as_str()).unwrap_or_default();
-        error.contains("otto.toml:26: rule 'failed': 'all' is no regular expression: unclosed group")
+        error.contains("otto.toml:26: rule 'failed': 'all' is not a valid regular expression: unclosed group")
     });
     otto.wait_for_otto_state("error");
-    let told = agtmux(&otto.world, &["adapters"]);
-    assert!(told.text().contains("faulty file"), "{}", told.text());
-    assert!(told.stderr.contains("otto.toml:26: rule 'failed'") && told.stderr.contains("in force"), "{}", told.stderr);
+    let listed = agtmux(&otto.world, &["adapters"]);
+    assert!(listed.text().contains("invalid file"), "{}", listed.text());
+    assert!(
+        listed.stderr.contains("otto.toml:26: rule 'failed'") && listed.stderr.contains("stays in use"),
+        "{}",
+        listed.stderr
+    );
 
     write_manifest(&otto.world, "otto.toml", &MANIFEST.replace("name = \"otto\"", "name = \"karl\"\ncolour = 1"));
     otto.wait_for_state(&json!("karl"), &json!("idle"));
     let karl = otto.adapter("karl").expect("is known");
     assert_eq!((&karl["error"], otto.adapter("otto")), (&Value::Null, None));
     let warning = karl["warnings"][0].as_str().unwrap_or_default();
-    assert!(warning.contains("otto.toml:3: 'colour' is not known to this build"), "{karl}");
+    assert!(warning.contains("otto.toml:3: 'colour' is unknown to this build"), "{karl}");
 
     fs::remove_file(manifest_path(&otto.world, "otto.toml")).expect("removed");
     otto.wait_for_state(&Value::Null, &Value::Null);
     otto.wait_for_adapter("no such adapter", "karl", |adapter| adapter.is_none());
 
-    // An editor writes beside it and moves it there; the directory may come and go.
+    // Editors write a new file and rename it. The directory may be removed and created again.
     fs::remove_dir(manifest_path(&otto.world, "")).expect("removed");
     write_manifest(&otto.world, "otto.toml.new", MANIFEST);
     assert_eq!(otto.adapter("otto"), None);
@@ -160,7 +164,7 @@ fn a_file_counts_as_soon_as_it_is_written() {
 }
 
 #[test]
-fn a_built_in_agent_is_replaced_and_comes_back() {
+fn a_manifest_replaces_a_built_in_agent_until_removed() {
     let claude = ManifestAgent::start("claude");
     let is = |state: &str| claude.wait_for_state(&json!("claude"), &json!(state));
     is("unknown");
@@ -179,7 +183,7 @@ fn a_built_in_agent_is_replaced_and_comes_back() {
 }
 
 #[test]
-fn a_broken_file_disables_only_itself() {
+fn a_broken_manifest_disables_only_itself() {
     let world = world();
     write_manifest(&world, "otto.toml", MANIFEST);
     write_manifest(&world, "broken.toml", "contract = 1\nname = \"x\"\nprocess = 1\n");
@@ -198,23 +202,23 @@ fn a_broken_file_disables_only_itself() {
         error(1).contains("claude.toml:1: written for contract 2") && error(1).contains("update agtmux"),
         "{adapters}"
     );
-    assert!(error(2).ends_with("dir.toml: is no plain file"), "{adapters}");
+    assert!(error(2).ends_with("dir.toml: is not a regular file"), "{adapters}");
     assert!(error(3).contains("there is already an agent named 'otto', in "), "{adapters}");
     assert_eq!(otto.adapter("claude").expect("is known")["origin"], "built_in");
     let logs = agtmux(&otto.world, &["daemon", "logs"]).text();
-    assert!(logs.contains("a manifest is faulty and is left out") && logs.contains("broken.toml:3"), "{logs}");
-    let told = agtmux(&otto.world, &["adapters"]);
+    assert!(logs.contains("invalid manifest; it is ignored") && logs.contains("broken.toml:3"), "{logs}");
+    let listed = agtmux(&otto.world, &["adapters"]);
     assert!(
-        told.text().lines().any(|line| line.starts_with("broken") && line.contains("broken.toml")),
+        listed.text().lines().any(|line| line.starts_with("broken") && line.contains("broken.toml")),
         "{}",
-        told.text()
+        listed.text()
     );
-    assert!(told.stderr.contains("try: agtmux adapters check "), "{}", told.stderr);
+    assert!(listed.stderr.contains("try: agtmux adapters check "), "{}", listed.stderr);
 }
 
-/// Not only screens are judged anew: what a process was started for and what its file says is told again.
+/// A manifest change re-reads not only the screen, but also the process arguments and the status file.
 #[test]
-fn every_source_is_read_again_after_a_change() {
+fn a_manifest_change_rereads_every_source() {
     let with = |version: u32, rest: &str| {
         let text = MANIFEST.replace("version = 3", &format!("version = {version}"));
         text.replace("programs = [\"otto\"]", &format!("programs = [\"otto\"]\n{rest}"))
@@ -249,7 +253,7 @@ fn every_source_is_read_again_after_a_change() {
 }
 
 #[test]
-fn what_links_lead_to_is_followed() {
+fn changes_behind_a_manifest_symlink_apply() {
     let otto = ManifestAgent::start("otto");
     let (dotfiles, link) = (otto.world.home().join("dotfiles.toml"), manifest_path(&otto.world, "otto.toml"));
     fs::write(&dotfiles, MANIFEST).expect("written");
@@ -260,9 +264,9 @@ fn what_links_lead_to_is_followed() {
     otto.wait_for_otto_state("error");
 }
 
-/// A recording holds what is needed to find a mistake, and nothing that has to stay private.
+/// A recording contains the data for debugging, with secrets redacted.
 #[test]
-fn an_agent_is_recorded_without_its_secrets() {
+fn adapters_record_redacts_secrets() {
     let world = world();
     write_manifest(&world, "otto.toml", MANIFEST);
     let key = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz";
@@ -284,7 +288,7 @@ fn an_agent_is_recorded_without_its_secrets() {
     let text = |name: &str| fs::read_to_string(out.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     for name in ["screen.txt", "screen.ansi", "facts.json", "explain.json", "history.json", "events.json"] {
         assert!(!text(name).contains(&key[14..40]), "{name}: {}", text(name));
-        let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(out.join(name)).expect("there"));
+        let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(out.join(name)).expect("the file exists"));
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
     assert!(text("screen.txt").contains("~ boiling (3 s)\n") && text("screen.txt").contains("[redacted:"));
@@ -302,16 +306,16 @@ fn an_agent_is_recorded_without_its_secrets() {
     let screen = PathBuf::from(usual.text().trim()).join("screen.ansi");
     let judged =
         agtmux(&otto.world, &["explain", "--screen", screen.to_str().expect("plain"), "--agent", "otto", "--json"]);
-    assert_eq!(judged.json()["state"], "unknown", "what was drawn below the box is not otto's");
-    assert_eq!(agtmux(&otto.world, &["adapters", "record", "nobody"]).code, Some(5));
+    assert_eq!(judged.json()["state"], "unknown", "text below the input box makes the screen unknown");
+    assert_eq!(agtmux(&otto.world, &["adapters", "record", "missing"]).code, Some(5));
 }
 
-fn run_without_daemon(world: &TestWorld, args: &[&str]) -> Done {
+fn run_without_daemon(world: &TestWorld, args: &[&str]) -> CommandResult {
     agtmux::run(world.agtmux().env("AGTMUX_NO_AUTOSTART", "1").args(args))
 }
 
 #[test]
-fn a_manifest_is_checked_with_no_daemon() {
+fn adapters_check_works_without_a_daemon() {
     let world = world();
     let file = world.home().join("otto.toml");
     let check = |text: &str, more: &[&str]| {
@@ -321,23 +325,23 @@ fn a_manifest_is_checked_with_no_daemon() {
     let good = check(MANIFEST, &[]);
     assert_eq!((good.code, good.stderr.as_str()), (Some(0), ""));
     for part in [
-        "otto.toml is fine: the agent 'otto', version 3\n",
+        "otto.toml is valid: agent 'otto', version 3\n",
         "  recognised by  otto\n",
         "  rules          4 screen, 2 dialog, 0 title, 0 event\n",
-        "  can tell       error, waiting_approval, waiting_input, running, completed, idle\n",
-        "to use it, put it into ",
+        "  states         error, waiting_approval, waiting_input, running, completed, idle\n",
+        "to use it, move it to ",
     ] {
         assert!(good.text().contains(part), "{}", good.text());
     }
     let warned = check(&MANIFEST.replace("footer = 1", "footer = 1\nheader = 1"), &[]);
     assert_eq!(warned.code, Some(0));
-    assert!(warned.text().contains("otto.toml:13: 'layout.header' is not known"), "{}", warned.text());
+    assert!(warned.text().contains("otto.toml:13: 'layout.header' is unknown to this build"), "{}", warned.text());
     let replaces = check(&MANIFEST.replace("\"otto\"", "\"codex\""), &[]);
     assert!(replaces.text().contains("replaces       the built-in agent 'codex'"), "{}", replaces.text());
     let bad = check(&MANIFEST.replace("'^press", "'^(press"), &[]);
     assert_eq!((bad.code, bad.text().as_str()), (Some(2), ""));
     assert!(
-        bad.stderr.contains("otto.toml:47: dialog 'permission': 'hint' is no regular expression"),
+        bad.stderr.contains("otto.toml:47: dialog 'permission': 'hint' is not a valid regular expression"),
         "{}",
         bad.stderr
     );
@@ -351,7 +355,7 @@ fn a_manifest_is_checked_with_no_daemon() {
 }
 
 #[test]
-fn a_start_is_written_once() {
+fn adapters_new_never_overwrites_a_file() {
     let world = world();
     let new = |args: &[&str]| run_without_daemon(&world, &[&["adapters", "new"], args].concat());
     let path = manifest_path(&world, "otto.toml");
@@ -360,13 +364,13 @@ fn a_start_is_written_once() {
     assert_eq!(run_without_daemon(&world, &["adapters", "check", path.to_str().expect("plain")]).code, Some(0));
     let again = new(&["otto"]);
     assert_eq!(again.code, Some(1));
-    assert!(again.stderr.contains("there is an agent 'otto' already, in '"), "{}", again.stderr);
+    assert!(again.stderr.contains("the agent 'otto' already exists, in '"), "{}", again.stderr);
     fs::write(&path, "broken").expect("written");
-    assert!(new(&["otto"]).stderr.contains("is there already and is left alone"));
-    assert_eq!(fs::read_to_string(&path).expect("there"), "broken");
+    assert!(new(&["otto"]).stderr.contains("already exists and was not changed"));
+    assert_eq!(fs::read_to_string(&path).expect("the file exists"), "broken");
     let taken = new(&["claude"]);
     assert_eq!(taken.code, Some(1));
-    assert!(taken.stderr.contains("there is a built-in agent 'claude'"), "{}", taken.stderr);
+    assert!(taken.stderr.contains("'claude' is a built-in agent"), "{}", taken.stderr);
     assert!(!manifest_path(&world, "claude.toml").exists());
     assert!(new(&["claude", "--stdout"]).text().contains("name = \"claude\""));
     assert!(new(&["karl", "--stdout"]).text().contains("name = \"karl\""));
@@ -376,7 +380,7 @@ fn a_start_is_written_once() {
 }
 
 #[test]
-fn a_saved_screen_is_judged_by_a_manifest_of_ones_own() {
+fn explain_screen_accepts_a_user_manifest() {
     let world = world();
     let screen = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/otto/screens/approval");
     let judge =
@@ -397,5 +401,5 @@ fn a_saved_screen_is_judged_by_a_manifest_of_ones_own() {
     let broken = judge(&["--agent", "otto"]);
     assert_eq!(broken.code, Some(2));
     assert!(broken.stderr.contains("otto.toml:2: "), "{}", broken.stderr);
-    assert_eq!(judge(&["--agent", "claude"]).json()["state"], "unknown", "others are not harmed");
+    assert_eq!(judge(&["--agent", "claude"]).json()["state"], "unknown", "other agents still work");
 }

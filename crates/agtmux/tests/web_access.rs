@@ -1,10 +1,10 @@
-//! Nobody comes in over TCP who was not let in, and no page from elsewhere gets anything done.
+//! The TCP port: requests need a token, and pages of other origins are refused.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "support/agtmux_binary.rs"]
 mod agtmux;
-#[path = "support/trial_http.rs"]
+#[path = "support/http.rs"]
 mod http;
-#[path = "support/trial_web.rs"]
+#[path = "support/web.rs"]
 mod web;
 
 use std::fs;
@@ -15,12 +15,12 @@ use std::os::unix::fs::PermissionsExt;
 use agtmux::{SOON, agtmux, configure, health, pid, start, world};
 use agtmux_testkit::{TestWorld, process, wait_until};
 use serde_json::Value;
-use web::{Web, link, open};
+use web::{WebAccess, login_link, start_with_web};
 
 const PATHS: [&str; 4] = ["/v1/panes", "/v1/events", "/api/events/stream", "/"];
 const ACTION_HEADERS: [&str; 2] = ["Content-Type: application/json", "X-Agtmux: 1"];
 
-/// Every operation of the contract, with something in the place of its parameters.
+/// Every operation of the OpenAPI document as method and path, with dummy parameters.
 fn operations(world: &TestWorld) -> Vec<(String, String)> {
     let contract = http::get(&world.socket(), "/v1/openapi.json").json();
     let paths = contract["paths"].as_object().expect("paths");
@@ -36,8 +36,8 @@ fn to_strings(headers: &[&str]) -> Vec<String> {
     headers.iter().map(|header| (*header).to_owned()).collect()
 }
 
-/// Headers by which a request must not get in, and the status that says so. Some know the token.
-fn rejected_headers(web: &Web) -> Vec<(Vec<String>, u16)> {
+/// Header sets that must be rejected, with the expected status. Some contain the token.
+fn rejected_headers(web: &WebAccess) -> Vec<(Vec<String>, u16)> {
     let (ours, bearer, port) = (format!("Host: {}", web.address), web.bearer(), web.address.port());
     let wrong = format!("Authorization: Bearer {}0", &web.token[1..]);
     let basic = format!("Authorization: Basic {}", web.token);
@@ -65,29 +65,29 @@ fn rejected_headers(web: &Web) -> Vec<(Vec<String>, u16)> {
     unknown.chain(hosts).chain(elsewhere).collect()
 }
 
-/// The same for what changes something: a form, a text, nothing that says that it is meant, a token for looking.
-fn rejected_change_headers(web: &Web) -> Vec<Vec<String>> {
+/// Header sets that must be rejected for changes: wrong content types, a missing X-Agtmux header, a read-only token.
+fn rejected_change_headers(web: &WebAccess) -> Vec<Vec<String>> {
     let (ours, bearer) = (format!("Host: {}", web.address), web.bearer());
     let read_only = format!("Authorization: Bearer {}", web.read_only);
-    let [json, meant] = ACTION_HEADERS;
+    let [json, x_agtmux] = ACTION_HEADERS;
     let ways = [
-        &[bearer.as_str(), "Content-Type: application/x-www-form-urlencoded", meant][..],
-        &[bearer.as_str(), "Content-Type: text/plain", meant],
-        &[bearer.as_str(), "Content-Type: multipart/form-data; boundary=x", meant],
-        &[bearer.as_str(), json, "Content-Type: text/plain", meant],
+        &[bearer.as_str(), "Content-Type: application/x-www-form-urlencoded", x_agtmux][..],
+        &[bearer.as_str(), "Content-Type: text/plain", x_agtmux],
+        &[bearer.as_str(), "Content-Type: multipart/form-data; boundary=x", x_agtmux],
+        &[bearer.as_str(), json, "Content-Type: text/plain", x_agtmux],
         &[bearer.as_str(), json],
-        &[bearer.as_str(), meant],
+        &[bearer.as_str(), x_agtmux],
         &[bearer.as_str()],
-        &[read_only.as_str(), json, meant],
+        &[read_only.as_str(), json, x_agtmux],
     ];
     ways.iter().map(|headers| to_strings(&[&[ours.as_str()], *headers].concat())).collect()
 }
 
-/// Whatever the contract has, also what is added to it later.
+/// Covers every operation of the OpenAPI document, including future ones.
 #[test]
-fn every_path_is_closed_to_whoever_is_not_let_in() {
+fn every_path_rejects_unauthorized_requests() {
     let world = world();
-    let web = open(&world);
+    let web = start_with_web(&world);
     let mut operations = operations(&world);
     let streams = ["/v1/events", "/api/events/stream", "/v1/tasks/events/stream"];
     for stream in streams {
@@ -95,11 +95,11 @@ fn every_path_is_closed_to_whoever_is_not_let_in() {
     }
     let changing = operations.iter().filter(|(method, _)| method != "GET").count();
     assert!(operations.len() > 35 && changing > 15, "{changing} of {operations:?}");
-    let besides = ["/", "/app.js", "/style.css", "/favicon.ico", "/v1/openapi.json", "/v1/evidence", "/nothing"];
-    operations.extend(besides.map(|path| ("GET".into(), path.into())));
+    let other_paths = ["/", "/app.js", "/style.css", "/favicon.ico", "/v1/openapi.json", "/v1/evidence", "/nothing"];
+    operations.extend(other_paths.map(|path| ("GET".into(), path.into())));
     operations.extend(["HEAD", "OPTIONS", "DELETE"].map(|method| (method.into(), "/v1/panes".into())));
     let ask = |line: &str, headers: &[String], body: &str| {
-        web.raw(line, &headers.iter().map(String::as_str).collect::<Vec<_>>(), body).status
+        web.request_raw(line, &headers.iter().map(String::as_str).collect::<Vec<_>>(), body).status
     };
     let (ways_in, ways_to_change) = (rejected_headers(&web), rejected_change_headers(&web));
     for (method, path) in &operations {
@@ -114,42 +114,44 @@ fn every_path_is_closed_to_whoever_is_not_let_in() {
         }
     }
     let audit = http::get(&world.socket(), "/v1/audit").json();
-    assert_eq!(audit["items"], serde_json::json!([]), "nothing was even tried");
+    assert_eq!(audit["items"], serde_json::json!([]), "no rejected request was audited");
 }
 
-/// Half a request, and none at all: both would keep a place that others need.
+/// Connections without a complete request would use up the connection limit.
 #[test]
-fn whoever_does_not_come_to_the_point_is_dropped() {
+fn incomplete_requests_are_disconnected() {
     let world = world();
-    let web = open(&world);
-    let said = ["", "GET / HTTP/1.1\r\nHost: ", "GET /v1/panes HTTP/1.1\r\n"];
-    let mut callers = said.map(|said| {
+    let web = start_with_web(&world);
+    let partial_requests = ["", "GET / HTTP/1.1\r\nHost: ", "GET /v1/panes HTTP/1.1\r\n"];
+    let mut callers = partial_requests.map(|bytes| {
         let mut caller = TcpStream::connect(web.address).expect("the port is open");
-        caller.write_all(said.as_bytes()).expect("it is read");
+        caller.write_all(bytes.as_bytes()).expect("written");
         caller.set_read_timeout(Some(2 * SOON)).expect("a socket takes a timeout");
         caller
     });
-    for (caller, said) in callers.iter_mut().zip(said) {
+    for (caller, bytes) in callers.iter_mut().zip(partial_requests) {
         let mut answer = Vec::new();
-        caller.read_to_end(&mut answer).unwrap_or_else(|error| panic!("{said:?} is waited for: {error}"));
+        caller
+            .read_to_end(&mut answer)
+            .unwrap_or_else(|error| panic!("the connection with {bytes:?} stays open: {error}"));
         let answer = String::from_utf8_lossy(&answer).into_owned();
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
     }
-    assert_eq!(web.ask("GET /v1/health", &[&web.bearer()], "").status, 200);
+    assert_eq!(web.request("GET /v1/health", &[&web.bearer()], "").status, 200);
 }
 
 #[test]
-fn a_crowd_at_the_port_keeps_nobody_from_the_socket() {
+fn many_tcp_connections_do_not_block_the_unix_socket() {
     let world = world();
-    let web = open(&world);
+    let web = start_with_web(&world);
     let daemon = pid(&world);
-    let crowd: Vec<TcpStream> =
-        (0..600).map(|_| TcpStream::connect(web.address).expect("there is a queue before it")).collect();
-    wait_until("as many as there is room for", SOON, || process::open_fds(daemon).len() > 500);
+    let connections: Vec<TcpStream> =
+        (0..600).map(|_| TcpStream::connect(web.address).expect("the listen backlog accepts it")).collect();
+    wait_until("the connection limit", SOON, || process::open_fds(daemon).len() > 500);
     assert_eq!(health(&world)["status"], "ok");
-    assert!(process::open_fds(daemon).len() < 600, "there is an end to it");
-    drop(crowd);
-    assert_eq!(web.ask("GET /v1/health", &[&web.bearer()], "").status, 200);
+    assert!(process::open_fds(daemon).len() < 600, "the number of connections is limited");
+    drop(connections);
+    assert_eq!(web.request("GET /v1/health", &[&web.bearer()], "").status, 200);
 }
 
 fn listens_on_tcp(pid: u32) -> bool {
@@ -164,7 +166,7 @@ fn listens_on_tcp(pid: u32) -> bool {
 }
 
 #[test]
-fn a_daemon_opens_no_port_unless_it_is_told_to() {
+fn the_daemon_opens_a_port_only_if_configured() {
     let world = world();
     let daemon = start(&world);
     assert!(!listens_on_tcp(daemon));
@@ -175,21 +177,21 @@ fn a_daemon_opens_no_port_unless_it_is_told_to() {
 }
 
 #[test]
-fn one_that_is_told_to_opens_it_for_this_machine_and_keeps_its_tokens_to_itself() {
+fn the_port_is_loopback_only_and_token_files_are_private() {
     let world = world();
-    let web = open(&world);
+    let web = start_with_web(&world);
     assert!(listens_on_tcp(pid(&world)) && web.address.ip().is_loopback());
     for name in ["web-token", "web-token-read-only"] {
-        let mode = fs::metadata(world.state_dir().join(name)).expect("there").permissions().mode();
+        let mode = fs::metadata(world.state_dir().join(name)).expect("the file exists").permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
-    assert_eq!(web.ask("GET /v1/health", &[&web.bearer()], "").status, 200);
+    assert_eq!(web.request("GET /v1/health", &[&web.bearer()], "").status, 200);
 }
 
 #[test]
-fn without_the_right_token_nothing_is_told() {
+fn requests_without_a_valid_token_get_401() {
     let world = world();
-    let web = open(&world);
+    let web = start_with_web(&world);
     let wrong = format!("Authorization: Bearer {}0", &web.token[1..]);
     let basic = format!("Authorization: Basic {}", web.token);
     let cookie = format!("Cookie: agtmux={}", web.token);
@@ -197,18 +199,18 @@ fn without_the_right_token_nothing_is_told() {
         let get = format!("GET {path}");
         for headers in [&[][..], &[wrong.as_str()], &[basic.as_str()], &["Authorization: Bearer "], &[cookie.as_str()]]
         {
-            assert_eq!(web.ask(&get, headers, "").status, 401, "{path} with {headers:?}");
+            assert_eq!(web.request(&get, headers, "").status, 401, "{path} with {headers:?}");
         }
         let in_query = format!("GET {path}?token={0}&access_token={0}", web.token);
-        assert_eq!(web.ask(&in_query, &[], "").status, 401, "{path}");
-        assert_eq!(web.ask(&get, &[&web.bearer()], "").status, 200, "{path}");
+        assert_eq!(web.request(&in_query, &[], "").status, 401, "{path}");
+        assert_eq!(web.request(&get, &[&web.bearer()], "").status, 200, "{path}");
     }
 }
 
 #[test]
-fn other_names_and_pages_from_elsewhere_are_refused_whatever_they_know() {
+fn foreign_hosts_and_origins_are_refused_with_a_valid_token() {
     let world = world();
-    let web = open(&world);
+    let web = start_with_web(&world);
     let (bearer, port) = (web.bearer(), web.address.port());
     for path in PATHS {
         let get = format!("GET {path}");
@@ -217,28 +219,32 @@ fn other_names_and_pages_from_elsewhere_are_refused_whatever_they_know() {
                 if host == format!("localhost:{port}") {
                     continue;
                 }
-                let answer = web.raw(&get, &[&format!("Host: {host}"), &bearer], "");
+                let answer = web.request_raw(&get, &[&format!("Host: {host}"), &bearer], "");
                 assert!(matches!(answer.status, 400 | 403), "{path} as {host}: {}", answer.status);
             }
         }
-        assert!(matches!(web.raw(&get, &[&bearer], "").status, 400 | 403), "{path} without a host");
+        assert!(matches!(web.request_raw(&get, &[&bearer], "").status, 400 | 403), "{path} without a host");
         for origin in ["null", "http://evil.com", "https://localhost.evil", "http://localhost"] {
-            let answer = web.ask(&get, &[&bearer, &format!("Origin: {origin}")], "");
+            let answer = web.request(&get, &[&bearer, &format!("Origin: {origin}")], "");
             assert_eq!(answer.status, 403, "{path} from {origin}");
         }
-        let elsewhere = web.ask(&get, &[&bearer, "Sec-Fetch-Site: cross-site"], "");
+        let elsewhere = web.request(&get, &[&bearer, "Sec-Fetch-Site: cross-site"], "");
         assert_eq!(elsewhere.status, 403, "{path}");
         let ours = format!("Origin: http://localhost:{port}");
-        assert_eq!(web.raw(&get, &[&format!("Host: localhost:{port}"), &bearer, &ours], "").status, 200, "{path}");
+        assert_eq!(
+            web.request_raw(&get, &[&format!("Host: localhost:{port}"), &bearer, &ours], "").status,
+            200,
+            "{path}"
+        );
     }
 }
 
 #[test]
-fn what_changes_something_has_to_be_meant() {
+fn changes_require_json_and_the_agtmux_header() {
     let world = world();
     let tmux = world.tmux("default");
     let pane = tmux.new_session("work", "cat");
-    let web = open(&world);
+    let web = start_with_web(&world);
     let bearer = web.bearer();
     let body = format!(r#"{{"ref":"{pane}","text":"typed","profile":"shell"}}"#);
     let post = "POST /v1/actions/send";
@@ -250,27 +256,27 @@ fn what_changes_something_has_to_be_meant() {
         &["X-Agtmux: 1"],
         &[],
     ] {
-        let answer = web.ask(post, &[&[bearer.as_str()], headers].concat(), &body);
+        let answer = web.request(post, &[&[bearer.as_str()], headers].concat(), &body);
         assert_eq!(answer.status, 403, "{headers:?}");
     }
     let read_only = format!("Authorization: Bearer {}", web.read_only);
-    assert_eq!(web.ask("GET /v1/panes", &[&read_only], "").status, 200);
-    assert_eq!(web.ask(post, &[&[read_only.as_str()], &ACTION_HEADERS[..]].concat(), &body).status, 403);
+    assert_eq!(web.request("GET /v1/panes", &[&read_only], "").status, 200);
+    assert_eq!(web.request(post, &[&[read_only.as_str()], &ACTION_HEADERS[..]].concat(), &body).status, 403);
     assert!(!tmux.run(&["capture-pane", "-p", "-t", &pane]).contains("typed"), "nothing was typed");
-    assert_eq!(web.ask(post, &[&[bearer.as_str()], &ACTION_HEADERS[..]].concat(), &body).status, 200);
+    assert_eq!(web.request(post, &[&[bearer.as_str()], &ACTION_HEADERS[..]].concat(), &body).status, 200);
     wait_until("the text", SOON, || tmux.run(&["capture-pane", "-p", "-t", &pane]).contains("typed"));
-    let audit = web.ask("GET /v1/audit", &[&bearer], "").json();
+    let audit = web.request("GET /v1/audit", &[&bearer], "").json();
     assert_eq!(audit["items"][0]["caller"]["via"], "tcp", "{audit}");
 }
 
 #[test]
-fn no_answer_allows_another_page_to_read_it() {
+fn no_response_allows_cross_origin_reads() {
     let world = world();
-    let web = open(&world);
+    let web = start_with_web(&world);
     let preflight = ["Origin: http://evil.com", "Access-Control-Request-Method: POST"];
-    assert_eq!(web.ask("OPTIONS /v1/actions/send", &preflight, "").status, 403);
+    assert_eq!(web.request("OPTIONS /v1/actions/send", &preflight, "").status, 403);
     for path in PATHS {
-        let head = web.ask(&format!("GET {path}"), &[&web.bearer()], "").head.to_lowercase();
+        let head = web.request(&format!("GET {path}"), &[&web.bearer()], "").head.to_lowercase();
         assert!(!head.contains("access-control"), "{head}");
         assert!(head.contains("content-security-policy: default-src 'self'"), "{head}");
         assert!(head.contains("nosniff") && head.contains("frame-ancestors 'none'"), "{head}");
@@ -278,38 +284,40 @@ fn no_answer_allows_another_page_to_read_it() {
 }
 
 #[test]
-fn a_link_lets_one_browser_in_once() {
+fn a_login_link_works_once() {
     let world = world();
-    let web = open(&world);
+    let web = start_with_web(&world);
     let path = |link: &str| format!("GET {}", link.strip_prefix(&format!("http://{}", web.address)).expect("ours"));
-    let get = path(&link(&world, &[]));
-    let answer = web.ask(&get, &["Sec-Fetch-Site: none"], "");
+    let get = path(&login_link(&world, &[]));
+    let answer = web.request(&get, &["Sec-Fetch-Site: none"], "");
     assert_eq!(answer.status, 303);
     let cookie = answer.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie").to_owned();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
     let cookie = format!("Cookie: other=1; {}", cookie.split(';').next().expect("a value"));
-    assert_eq!(web.ask("GET /v1/panes", &[&cookie], "").status, 200);
-    // Another server of this machine may set one of the same name: browsers send both.
+    assert_eq!(web.request("GET /v1/panes", &[&cookie], "").status, 200);
+    // Another server on this machine may set a cookie of the same name: browsers send both.
     let tossed = format!("Cookie: agtmux-{}=another; {}", web.address.port(), &cookie["Cookie: ".len()..]);
-    assert_eq!(web.ask("GET /v1/panes", &[&tossed], "").status, 200);
-    assert_eq!(web.ask(&get, &[], "").status, 401, "a second time");
-    assert_eq!(web.ask("GET /login/0000", &[], "").status, 401);
-    let links = web.ask("POST /v1/web/link", &[&[cookie.as_str()], &ACTION_HEADERS[..]].concat(), "{}");
-    assert_eq!(links.status, 403, "a browser makes no links");
-    let looking = web.ask(&path(&link(&world, &["--read-only"])), &[], "");
-    let looking = looking.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie").to_owned();
-    let looking = format!("Cookie: {}", looking.split(';').next().expect("a value"));
-    assert_eq!(web.ask("GET /v1/panes", &[&looking], "").status, 200);
+    assert_eq!(web.request("GET /v1/panes", &[&tossed], "").status, 200);
+    assert_eq!(web.request(&get, &[], "").status, 401, "the link works only once");
+    assert_eq!(web.request("GET /login/0000", &[], "").status, 401);
+    let links = web.request("POST /v1/web/link", &[&[cookie.as_str()], &ACTION_HEADERS[..]].concat(), "{}");
+    assert_eq!(links.status, 403, "a browser session cannot create links");
+    let read_only_cookie = web.request(&path(&login_link(&world, &["--read-only"])), &[], "");
+    let read_only_cookie =
+        read_only_cookie.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie").to_owned();
+    let read_only_cookie = format!("Cookie: {}", read_only_cookie.split(';').next().expect("a value"));
+    assert_eq!(web.request("GET /v1/panes", &[&read_only_cookie], "").status, 200);
     assert_eq!(
-        web.ask("POST /v1/actions/send", &[&[looking.as_str()], &ACTION_HEADERS[..]].concat(), "{}").status,
+        web.request("POST /v1/actions/send", &[&[read_only_cookie.as_str()], &ACTION_HEADERS[..]].concat(), "{}")
+            .status,
         403
     );
 }
 
 #[test]
-fn there_is_nothing_but_what_is_served() {
+fn unknown_paths_are_not_found() {
     let world = world();
-    let web = open(&world);
+    let web = start_with_web(&world);
     for path in [
         "/../etc/passwd",
         "/..%2f..%2fetc%2fpasswd",
@@ -324,20 +332,20 @@ fn there_is_nothing_but_what_is_served() {
         "/v1/actions/%ff",
         "/login/../v1/panes",
     ] {
-        let answer = web.ask(&format!("GET {path}"), &[&web.bearer()], "");
+        let answer = web.request(&format!("GET {path}"), &[&web.bearer()], "");
         assert!(matches!(answer.status, 400 | 404), "{path}: {}", answer.status);
         if answer.status == 404 {
             assert!(answer.json()["hint"].is_string(), "{path}: {}", answer.json());
         }
     }
-    // What only begins like the way in is not one.
+    // Paths that only start with /login are not the login path.
     for path in ["/login/../v1/panes", "/login/a/b", "/login/a/", "/login", "/login/..%2fv1%2fpanes"] {
-        assert_eq!(web.ask(&format!("GET {path}"), &[], "").status, 401, "{path}");
+        assert_eq!(web.request(&format!("GET {path}"), &[], "").status, 401, "{path}");
     }
 }
 
 #[test]
-fn an_address_that_others_can_reach_needs_a_word() {
+fn a_public_listen_address_requires_i_know() {
     let world = world();
     let refused = agtmux(&world, &["daemon", "run", "--listen", "0.0.0.0:0"]);
     assert_eq!(refused.code, Some(2));
@@ -351,7 +359,7 @@ fn an_address_that_others_can_reach_needs_a_word() {
 }
 
 #[test]
-fn a_token_that_others_can_read_is_not_used() {
+fn a_readable_token_file_is_refused() {
     let world = world();
     configure(&world, "[web]\nlisten = '127.0.0.1:0'\n");
     fs::create_dir_all(world.state_dir()).expect("made");

@@ -1,4 +1,4 @@
-//! Finds a dialog at the bottom of a screen.
+//! Finds the dialog at the bottom of a screen.
 
 use agtmux_core::dialog::Dialog;
 use regex::Regex;
@@ -8,7 +8,7 @@ use super::rule;
 use crate::manifest::{DialogRule, OptionFormat, StyleCondition};
 use crate::screen::{ScreenRegions, is_border, start_within_frame, unframed};
 
-/// A dialog is at most so high; what is above it is never looked at.
+/// The maximum height of a dialog. Rows above it are ignored.
 const MAX_DIALOG_ROWS: usize = 120;
 
 /// A row without its frame.
@@ -28,16 +28,17 @@ impl DialogLine<'_> {
     }
 }
 
-/// A dialog, and what can be seen of its options.
+/// A dialog and the visible state of its options.
 pub(super) struct FoundDialog {
     pub(super) dialog: Dialog,
-    /// The number of the one that is selected.
+    /// The number of the selected option.
     pub(super) selected: Option<u32>,
-    /// Those that can be ticked, and whether each is.
+    /// The options with a tick box, and whether each one is ticked.
     pub(super) ticks: Vec<(u32, bool)>,
 }
 
-/// The dialog that takes the place of the input box. Where there is a box, what looks like a dialog is a quotation.
+/// Finds the dialog that replaces the input box. If there is an input box, text that looks like a dialog is a
+/// quotation.
 pub(super) fn find<'r>(rules: &'r [DialogRule], regions: &ScreenRegions<'_>) -> Option<(&'r DialogRule, FoundDialog)> {
     if rules.is_empty() || regions.has_box() {
         return None;
@@ -64,7 +65,7 @@ fn match_rule(
     let found = match &rule.choices {
         OptionFormat::Numbered { marker } => options::numbered(lines, end, marker.as_ref(), rule.described)?,
         OptionFormat::Listed { marker } => options::listed(lines, end, marker)?,
-        // Options may stand in the row of the hint.
+        // Options may stand in the same row as the hint.
         OptionFormat::Inline { each } => options::inline(lines, (end + 1).min(lines.len()), each)?,
         OptionFormat::None => FoundOptions::none_at(end),
     };
@@ -72,8 +73,13 @@ fn match_rule(
     if rule.hint.is_none() && below > rule.trail {
         return None;
     }
-    // Options above the user's last words are quoted; the hint belongs to something else.
+    // Options above the user's last message are quoted; the hint belongs to something else.
     if regions.has_user_entry(first + found.lines.end..first + end) {
+        return None;
+    }
+    // The border of another dialog is below the options; the hint belongs to that dialog.
+    let last_start = regions.dialog_start(first + end).saturating_sub(first);
+    if rule.hint.is_some() && last_start > found.lines.end && lines[last_start - 1].is_border {
         return None;
     }
     if rule.ticks && found.ticks.is_empty() {
@@ -97,9 +103,9 @@ fn match_rule(
         None => paragraphs.iter().rposition(|p| p.contains('?')).or(paragraphs.len().checked_sub(1))?,
     };
     let others = paragraphs.iter().enumerate().filter(|(at, _)| *at != asks).map(|(_, paragraph)| paragraph.as_str());
-    // Whether something is ticked changes while it is answered.
-    let steady = |c: &char| !matches!(c, '☐' | '☑' | '☒' | '✔' | '✓');
-    let subject: String = others.collect::<Vec<_>>().join("\n").chars().filter(steady).collect();
+    // Ticks change while the user answers, so they are not part of the subject.
+    let is_not_tick = |c: &char| !matches!(c, '☐' | '☑' | '☒' | '✔' | '✓');
+    let subject: String = others.collect::<Vec<_>>().join("\n").chars().filter(is_not_tick).collect();
     let subject = Some(subject.trim().to_owned()).filter(|subject| !subject.is_empty());
     let asked = rule.question.as_ref().and_then(|question| question.captures(&paragraphs[asks])?.name("asks"));
     let question = asked.map_or(paragraphs[asks].as_str(), |asked| asked.as_str()).to_owned();
@@ -108,23 +114,23 @@ fn match_rule(
     Some(FoundDialog { dialog, selected, ticks: found.ticks })
 }
 
-/// The only one that looks so.
+/// The selected option: the only one with this style.
 fn selected_by_style(
     found: &FoundOptions,
     regions: &ScreenRegions<'_>,
     first: usize,
     look: StyleCondition,
 ) -> Option<u32> {
-    let looks_so = |(line, byte): &(usize, usize)| {
+    let has_style = |(line, byte): &(usize, usize)| {
         let row = &regions.screen.rows()[first + line];
         rule::meets_condition(row, start_within_frame(row) + byte, look)
     };
-    let mut fitting = found.options.iter().zip(&found.labels).filter(|(_, label)| looks_so(label));
+    let mut fitting = found.options.iter().zip(&found.labels).filter(|(_, label)| has_style(label));
     let selected = fitting.next()?.0.n;
     fitting.next().is_none().then_some(selected)
 }
 
-/// The row of the hint, which may be broken in two.
+/// The row of the hint, which may be wrapped over two rows.
 fn find_hint_line(lines: &[DialogLine<'_>], hint: &Regex, trail: usize) -> Option<usize> {
     let with_text: Vec<usize> = (0..lines.len()).rev().filter(|at| lines[*at].has_text()).take(trail + 1).collect();
     let broken = |at: usize| {
@@ -135,7 +141,7 @@ fn find_hint_line(lines: &[DialogLine<'_>], hint: &Regex, trail: usize) -> Optio
     whole.or_else(|| with_text.into_iter().find(|at| broken(*at)))
 }
 
-/// Rows that stand together, each paragraph in one line. Blank rows and edges part them.
+/// Joins consecutive rows into paragraphs. Blank rows and borders separate them.
 fn paragraphs(lines: &[DialogLine<'_>]) -> Vec<String> {
     lines
         .split(|line| !line.has_text())

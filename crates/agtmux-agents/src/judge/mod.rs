@@ -1,4 +1,4 @@
-//! What a screen and a title say of an agent.
+//! Judges an agent's state from its screen and title.
 
 mod dialog;
 mod no_agent;
@@ -16,10 +16,10 @@ pub use reading::{ScreenObservation, ScreenReading};
 use crate::registry::AgentRegistry;
 use crate::screen::CapturedScreen;
 
-/// Longer evidence tells nothing more.
+/// Longer evidence is cut.
 const MAX_EVIDENCE_COLUMNS: usize = 200;
 
-/// A capture of a pane, plain or with escapes, and what was known beside it.
+/// A capture of a pane, plain or with escapes, with the title and the command of the pane.
 #[derive(Debug, Clone, Copy)]
 pub struct SavedScreen<'a> {
     pub text: &'a [u8],
@@ -31,17 +31,17 @@ pub struct SavedScreen<'a> {
 pub struct Judgement {
     pub agent_type: String,
     pub state: State,
-    /// Whether it may stand for itself.
+    /// Whether the rule is certain without other evidence.
     pub conclusive: bool,
     pub rule: Option<String>,
     #[serde(skip)]
     pub rule_version: Option<u32>,
-    /// The line that decided.
+    /// The line that the rule matched.
     pub evidence: Option<String>,
     pub dialog: Option<Dialog>,
 }
 
-/// What a saved screen shows. Without a rule that fits, unknown: a wrong definite state is worse.
+/// Judges a saved screen. The state is unknown if no rule matches: a wrong definite state is worse.
 pub fn judge(registry: &AgentRegistry, agent_type: &str, saved: &SavedScreen<'_>) -> Judgement {
     let screen = CapturedScreen::parse(saved.text);
     if let Some(evidence) = no_agent::no_agent_reason(saved.command, &screen) {
@@ -51,18 +51,21 @@ pub fn judge(registry: &AgentRegistry, agent_type: &str, saved: &SavedScreen<'_>
     let reading = registry.read_screen(agent_type, &screen, saved.title);
     let title = saved.title.and_then(|title| registry.read_title(agent_type, title));
     let on_screen = reading.observations.first();
-    // A title lags, and it does not know every dialog; but it tells a turn under way that the screen does not show.
+    // A title may be stale and does not announce every dialog. But it reports a running turn that the screen may not
+    // show.
     let title_leads = reading.dialog.is_none()
-        && title.as_ref().is_some_and(|said| said.conclusive && said.assertion.state() == Some(State::Running));
-    let said = if title_leads { title.as_ref() } else { on_screen };
-    let Some(said) = said else { return unknown_judgement(agent_type) };
+        && title
+            .as_ref()
+            .is_some_and(|observation| observation.conclusive && observation.assertion.state() == Some(State::Running));
+    let observation = if title_leads { title.as_ref() } else { on_screen };
+    let Some(observation) = observation else { return unknown_judgement(agent_type) };
     Judgement {
         agent_type: agent_type.to_owned(),
-        state: said.assertion.state().unwrap_or(State::Unknown),
-        conclusive: said.conclusive,
-        rule: Some(said.rule.name.clone()),
-        rule_version: Some(said.rule.version),
-        evidence: Some(printable(&said.excerpt)),
+        state: observation.assertion.state().unwrap_or(State::Unknown),
+        conclusive: observation.conclusive,
+        rule: Some(observation.rule.name.clone()),
+        rule_version: Some(observation.rule.version),
+        evidence: Some(printable(&observation.excerpt)),
         dialog: reading.dialog,
     }
 }

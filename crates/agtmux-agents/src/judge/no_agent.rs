@@ -1,14 +1,14 @@
-//! Signs that no agent runs in a pane, whatever its screen still shows.
+//! Detects that no agent runs in a pane, regardless of the screen.
 
 use crate::command_line::is_shell_name;
 use crate::screen::CapturedScreen;
 
-/// Programs that take over a pane and are never an agent.
+/// Programs that are never an agent.
 const NON_AGENT_PROGRAMS: [&str; 4] = ["tmux", "tmux: client", "login", "screen"];
-/// What tmux writes below the last frame of a program that ended, where panes are kept.
+/// The text that tmux writes into a dead pane, below the last output (`remain-on-exit`).
 const DEAD_PANE_TEXT: &str = "Pane is dead (";
 
-/// What proves that nobody is there.
+/// The proof that no agent runs in the pane.
 pub(super) fn no_agent_reason(command: Option<&str>, screen: &CapturedScreen) -> Option<String> {
     let command = command.map(str::trim).unwrap_or_default();
     let name = command.strip_prefix('-').unwrap_or(command);

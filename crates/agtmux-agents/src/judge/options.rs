@@ -1,4 +1,4 @@
-//! The options of a dialog, however they are written.
+//! Reads the options of a dialog.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,42 +8,42 @@ use regex::Regex;
 
 use super::dialog::DialogLine;
 
-/// More rows between two options are no description of one.
+/// The maximum number of rows that describe one option.
 const MAX_DESCRIPTION_ROWS: usize = 8;
 const MAX_LIST_ROWS: usize = 60;
-/// The rows that may stand between a list and the hint below it.
+/// The maximum number of rows between a list and the hint below it.
 const MAX_GAP_ROWS: usize = 8;
 
 static NUMBERED: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^(\s*(?:[^\s\w]\s*)?)(\d{1,2})[.)]\s+(\S.*)$").expect("is a constant"));
-/// What says whether an option is taken, not what it is.
-static TICK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[.?\]\s*|\s*[✔✓√]$").expect("is a constant"));
-/// A box for a tick, where several options can be taken.
-static TICK_BOX: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[([ ✔✓√xX])\]\s").expect("is a constant"));
+    LazyLock::new(|| Regex::new(r"^(\s*(?:[^\s\w]\s*)?)(\d{1,2})[.)]\s+(\S.*)$").expect("valid pattern"));
+/// A tick in a label: the state of the option, not part of its text.
+static TICK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[.?\]\s*|\s*[✔✓√]$").expect("valid pattern"));
+/// A tick box, where several options can be chosen.
+static TICK_BOX: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[([ ✔✓√xX])\]\s").expect("valid pattern"));
 
 pub(super) struct FoundOptions {
     pub(super) options: Vec<DialogOption>,
-    /// The rows that hold them.
+    /// The rows of the options.
     pub(super) lines: Range<usize>,
-    /// What stands before the first of them in its row.
+    /// The text before the first option in its row.
     pub(super) lead: String,
-    /// Where each label begins: the row, and the byte in its text.
+    /// The start of each label: the row, and the byte offset in its text.
     pub(super) labels: Vec<(usize, usize)>,
-    /// The number of the one with the marker.
+    /// The number of the marked option.
     pub(super) marked: Option<u32>,
-    /// Those with a box for a tick, and whether there is one in it.
+    /// The options with a tick box, and whether each one is ticked.
     pub(super) ticks: Vec<(u32, bool)>,
 }
 
 impl FoundOptions {
-    /// For a dialog without options.
+    /// The result for a dialog without options.
     pub(super) fn none_at(line: usize) -> Self {
         let (options, labels, ticks) = (Vec::new(), Vec::new(), Vec::new());
         Self { options, lines: line..line, lead: String::new(), labels, marked: None, ticks }
     }
 }
 
-/// Rows `1. Yes`, counted down from the last one above `end`.
+/// Reads rows such as `1. Yes`, upwards from the last one above `end`.
 pub(super) fn numbered(
     lines: &[DialogLine<'_>],
     end: usize,
@@ -57,7 +57,7 @@ pub(super) fn numbered(
     let mut scrolled = false;
     for at in (end.saturating_sub(MAX_LIST_ROWS)..end).rev() {
         let Some(parts) = NUMBERED.captures(lines[at].text) else {
-            // Right above the first one that is on screen.
+            // The scroll arrow stands right above the first visible option.
             if lines[at].text.trim() == "▲" && gap == 0 && !found.is_empty() {
                 scrolled = true;
                 break;
@@ -69,10 +69,10 @@ pub(super) fn numbered(
             continue;
         };
         let n: u32 = parts[2].parse().ok()?;
-        // What is between this one and those below is not on screen.
-        let goes_on = |below: u32| n + 1 == below || (n < below && parts[1].contains('↓'));
-        // A numbered list in the description of an option, or in the question.
-        if found.last().is_some_and(|(_, below, ..)| !goes_on(*below)) {
+        // With a scroll arrow, the options between this one and the next are not visible.
+        let is_consecutive = |below: u32| n + 1 == below || (n < below && parts[1].contains('↓'));
+        // This row belongs to a numbered list in a description or in the question.
+        if found.last().is_some_and(|(_, below, ..)| !is_consecutive(*below)) {
             gap += 1;
             continue;
         }
@@ -83,7 +83,7 @@ pub(super) fn numbered(
         labels.push((at, label));
         let column = lines[at].text[..label].chars().count();
         found.push((at, n, parts[3].to_owned(), column));
-        // What is above is not on screen.
+        // With a scroll arrow, the options above are not visible.
         scrolled = parts[1].contains('↑') || (at > 0 && lines[at - 1].text.trim() == "↑");
         if n == 1 || scrolled {
             break;
@@ -93,7 +93,7 @@ pub(super) fn numbered(
     labels.reverse();
     let tick = |(_, n, label, _): &(usize, u32, String, usize)| Some((*n, &TICK_BOX.captures(label)?[1] != " "));
     let ticks: Vec<(u32, bool)> = found.iter().filter_map(tick).collect();
-    // Where options are ticked, the selection may be on what sends them off.
+    // With tick boxes, the selection may be on the submit row.
     let is_below = |marker: &Regex| {
         let rows = &lines[found.first().map_or(end, |first| first.0)..end];
         !ticks.is_empty() && rows.iter().filter(|line| marked_column(line.text, marker).is_some()).count() == 1
@@ -119,7 +119,7 @@ pub(super) fn numbered(
     Some(FoundOptions { options, lines: found[0].0..last_line + 1, lead: String::new(), labels, marked, ticks })
 }
 
-/// Rows around the marked one that begin in its column.
+/// Reads the rows around the marked one that begin in the same column.
 pub(super) fn listed(lines: &[DialogLine<'_>], end: usize, marker: &Regex) -> Option<FoundOptions> {
     let from = end.saturating_sub(MAX_LIST_ROWS);
     let (at, column) = (from..end).rev().find_map(|at| Some((at, marked_column(lines[at].text, marker)?)))?;
@@ -146,7 +146,7 @@ pub(super) fn listed(lines: &[DialogLine<'_>], end: usize, marker: &Regex) -> Op
         .then_some(FoundOptions { options, lines: rows, lead: String::new(), labels, marked, ticks: Vec::new() })
 }
 
-/// The column where the text behind a marker begins.
+/// The column at which the text behind a marker begins.
 fn marked_column(text: &str, marker: &Regex) -> Option<usize> {
     let trimmed = text.trim_start();
     let sign = trimmed.chars().next()?;
@@ -157,7 +157,7 @@ fn marked_column(text: &str, marker: &Regex) -> Option<usize> {
     is_marked.then(|| text[..text.len() - label.len()].chars().count())
 }
 
-/// The last row with several of them.
+/// Reads the options in the last row that contains several.
 pub(super) fn inline(lines: &[DialogLine<'_>], end: usize, each: &Regex) -> Option<FoundOptions> {
     let from = end.saturating_sub(MAX_GAP_ROWS);
     let at = (from..end).rev().find(|at| each.find_iter(lines[*at].text).nth(1).is_some())?;
@@ -169,7 +169,7 @@ pub(super) fn inline(lines: &[DialogLine<'_>], end: usize, each: &Regex) -> Opti
     Some(FoundOptions { options, lines: at..at + 1, lead, labels, marked: None, ticks: Vec::new() })
 }
 
-/// The label alone: descriptions may stand beside it, in a column of their own.
+/// The label without its tick and without a description in a second column.
 fn clean_label(label: &str) -> String {
     let alone = label.split("  ").next().unwrap_or(label).trim();
     TICK.replace_all(alone, "").trim().to_owned()

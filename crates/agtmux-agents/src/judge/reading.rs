@@ -1,4 +1,4 @@
-//! What one look at a screen or a title says, for whoever weighs it against other sources.
+//! Observations from one screen or title. The ledger compares them with other sources.
 
 use agtmux_core::dialog::Dialog;
 use agtmux_core::evidence::{Assertion, DialogKind, RuleRef};
@@ -9,30 +9,30 @@ use super::{dialog, rule};
 use crate::manifest::Manifest;
 use crate::screen::{CapturedScreen, ScreenRegions, normalize_text};
 
-/// One statement, with what decided it.
+/// One observation from a screen or title, and the rule behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScreenObservation {
     pub assertion: Assertion,
-    /// Whether it may stand for itself.
+    /// Whether the rule is certain without other evidence.
     pub conclusive: bool,
-    /// Concluded from what is not to be seen: it makes nothing untrue that the agent itself says.
+    /// Concluded from something that is absent on the screen. It does not overrule the agent's own events.
     pub yields: bool,
-    /// Nothing of any turn is left on screen: how the last one ended no longer counts.
+    /// The screen shows no turn any more, so the result of the last turn no longer counts.
     pub anew: bool,
     pub rule: RuleRef,
-    /// The line that decided, as it was found.
+    /// The line that the rule matched, unchanged.
     pub excerpt: String,
 }
 
-/// Everything that a screen says. Nothing where no rule fits.
+/// All observations from a screen. Empty if no rule matches.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScreenReading {
-    /// What says the state comes first.
+    /// The observation that determines the state comes first.
     pub observations: Vec<ScreenObservation>,
     pub dialog: Option<Dialog>,
-    /// The number of the option that is selected in it, where that can be seen.
+    /// The number of the selected option, if visible.
     pub selected: Option<u32>,
-    /// The numbers of those that can be ticked, and whether each is.
+    /// The numbers of the options with a tick box, and whether each one is ticked.
     pub ticks: Vec<(u32, bool)>,
 }
 
@@ -41,8 +41,8 @@ impl ScreenReading {
         let rules = manifest.rules();
         let regions = ScreenRegions::find(screen, rules.layout.as_ref());
         let title = title.map(normalize_text).filter(|title| !title.is_empty());
-        let said = |stand, conclusive, name: &str, excerpt: &str| ScreenObservation {
-            assertion: stand,
+        let observe = |assertion, conclusive, name: &str, excerpt: &str| ScreenObservation {
+            assertion,
             conclusive,
             yields: false,
             anew: false,
@@ -50,18 +50,18 @@ impl ScreenReading {
             excerpt: excerpt.to_owned(),
         };
         if let Some((rule, FoundDialog { dialog, selected, ticks })) = dialog::find(&rules.dialog, &regions) {
-            let asks = said(Assertion::DialogOpen(dialog.kind), rule.conclusive, &rule.name, &dialog.question);
+            let asks = observe(Assertion::DialogOpen(dialog.kind), rule.conclusive, &rule.name, &dialog.question);
             return Self { observations: vec![asks], dialog: Some(dialog), selected, ticks };
         }
         let fitting = rules.screen.iter().find_map(|r| Some((r, rule::matching_line(r, &regions, title.as_deref())?)));
         let Some((rule, excerpt)) = fitting else { return Self::default() };
-        let said = |stand: &Assertion| ScreenObservation {
+        let observe_state = |assertion: &Assertion| ScreenObservation {
             yields: rule.yields,
             anew: rule.anew,
-            ..said(*stand, rule.conclusive, &rule.name, &excerpt)
+            ..observe(*assertion, rule.conclusive, &rule.name, &excerpt)
         };
-        let stands = assertions(rule.state).iter().map(said);
-        Self { observations: stands.collect(), ..Self::default() }
+        let observations = assertions(rule.state).iter().map(observe_state);
+        Self { observations: observations.collect(), ..Self::default() }
     }
 }
 
@@ -69,20 +69,13 @@ impl ScreenObservation {
     pub(crate) fn from_title(manifest: &Manifest, title: &str) -> Option<Self> {
         let title = normalize_text(title);
         let rule = manifest.rules().title.iter().find(|rule| rule.pattern.is_match(&title))?;
-        let stand = *assertions(rule.state).first()?;
+        let assertion = *assertions(rule.state).first()?;
         let name = RuleRef { name: rule.name.clone(), version: manifest.version };
-        Some(Self {
-            assertion: stand,
-            conclusive: rule.conclusive,
-            yields: false,
-            anew: false,
-            rule: name,
-            excerpt: title,
-        })
+        Some(Self { assertion, conclusive: rule.conclusive, yields: false, anew: false, rule: name, excerpt: title })
     }
 }
 
-/// An agent that asks may be in the middle of a turn; one that does anything else asks nothing.
+/// The assertions for a state. A waiting agent may be in the middle of a turn; in any other state no dialog is open.
 fn assertions(state: State) -> &'static [Assertion] {
     match state {
         State::Running => &[Assertion::Running, Assertion::NoDialog],

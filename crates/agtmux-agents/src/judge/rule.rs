@@ -1,11 +1,11 @@
-//! Whether a rule fits a screen.
+//! Matches a screen rule against a screen.
 
 use regex::Regex;
 
 use crate::manifest::{BoxRequirement, ScreenRegion, ScreenRule, StyleCondition, StyleRule};
 use crate::screen::{CellColour, ScreenRegions, ScreenRow, start_within_frame, unframed};
 
-/// The line that made it fit.
+/// The line that the rule matched. None if the rule does not match.
 pub(super) fn matching_line(rule: &ScreenRule, regions: &ScreenRegions<'_>, title: Option<&str>) -> Option<String> {
     let needed = match rule.needs {
         BoxRequirement::Box => regions.has_box(),
@@ -40,7 +40,7 @@ pub(super) fn matching_line(rule: &ScreenRule, regions: &ScreenRegions<'_>, titl
     let found = any.or_else(|| rule.all.first().and_then(|pattern| pattern.find(text)));
     let line = found.map(|found| line_around(text, found.start()));
     let line = line.or(styled.map(|row| row.text())).map(collapse_runs).unwrap_or_default();
-    // What somebody is typing is nobody's business: the sign before it is enough.
+    // Typed text is private: only the prompt sign is reported.
     Some(if rule.region == ScreenRegion::Box { line.chars().take(1).collect() } else { line })
 }
 
@@ -54,8 +54,8 @@ fn title_matches(rule: &ScreenRule, regions: &ScreenRegions<'_>, title: Option<&
             .is_none_or(|from| title.is_some_and(|title| repeats_footer_name(title, from, regions)))
 }
 
-/// Whether a part of the title is a name below the box, or a part of a path there. Both may be cut short, and words may
-/// follow a path.
+/// Whether a part of the title equals a name below the box, or a component of a path there. Both may be truncated, and
+/// words may follow a path.
 fn repeats_footer_name(title: &str, from: &Regex, regions: &ScreenRegions<'_>) -> bool {
     let found = from.captures_iter(regions.text(ScreenRegion::Footer)).filter_map(|found| found.get(1));
     let names: Vec<&str> = found.flat_map(|name| name.as_str().split('/')).map(str::trim).collect();
@@ -67,19 +67,19 @@ fn repeats_footer_name(title: &str, from: &Regex, regions: &ScreenRegions<'_>) -
     title.split(" | ").any(|part| names.iter().any(|name| is_same(part.trim(), name)))
 }
 
-/// What is left of a text that was cut short.
+/// The start of a truncated text. None if the text is complete.
 fn text_before_ellipsis(text: &str) -> Option<&str> {
     text.split_once('…').map(|(start, _)| start).or_else(|| text.strip_suffix("..."))
 }
 
 fn line_around(text: &str, at: usize) -> &str {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
-    // A match may begin with the end of a line.
+    // A match may begin with a line break.
     let line = text[start..].trim_start_matches('\n');
     line.split('\n').next().unwrap_or_default()
 }
 
-/// Without the frame and without the long stretches of spaces and of lines that only fill the pane.
+/// Removes the frame and shortens long runs of spaces and line characters.
 fn collapse_runs(line: &str) -> String {
     let mut out = String::new();
     let mut alike = 0;
@@ -100,7 +100,7 @@ fn style_matches(row: &ScreenRow, rule: &StyleRule) -> bool {
     })
 }
 
-/// Whether the character that begins at this byte looks so.
+/// Whether the character at this byte has the required style.
 pub(super) fn meets_condition(row: &ScreenRow, byte: usize, look: StyleCondition) -> bool {
     let style = row.style_at(byte);
     match look {

@@ -1,4 +1,4 @@
-//! How a dialog is answered.
+//! The rules that say how to answer a dialog.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ struct TextAnswerToml {
     none: bool,
 }
 
-/// An answer that needs nothing else.
+/// An answer without any text or option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SimpleAnswer {
@@ -61,31 +61,31 @@ pub enum SimpleAnswer {
     Deny,
 }
 
-/// How one option is taken.
+/// How to choose one option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionKeys {
-    /// Its number is typed.
+    /// Type the number of the option.
     Digits,
-    /// The selection is moved up or down to it, then confirmed with Enter.
+    /// Move the selection up or down to the option, then press Enter.
     Down,
-    /// The same to the left or to the right.
+    /// Move the selection left or right to the option, then press Enter.
     Right,
 }
 
-/// How a plain answer is given.
+/// How to approve or deny.
 #[derive(Debug, Clone)]
 pub enum AnswerMethod {
-    /// By keys, with the names that tmux has for them.
+    /// Press these keys, named as tmux names them.
     Keys(Vec<String>),
-    /// By the first option that fits.
+    /// Choose the first option that matches.
     Option(OptionPattern),
 }
 
-/// Which options are meant, by their labels.
+/// Selects options by their labels.
 #[derive(Debug, Clone)]
 pub struct OptionPattern {
     include: Regex,
-    /// Those that would allow more than what is asked for.
+    /// Excludes options that allow more than the request.
     except: Option<Regex>,
 }
 
@@ -95,35 +95,36 @@ impl OptionPattern {
     }
 }
 
-/// How words of one's own are given: what has to be done before they can be typed.
+/// How to answer with free text: the steps before and after typing it.
 #[derive(Debug, Clone)]
 pub struct TextAnswerMethod {
-    /// The selection is moved to the option that fits.
+    /// Move the selection to the option that matches.
     pub at: Option<Regex>,
-    /// The option that fits is taken.
+    /// Choose the option that matches.
     pub take: Option<Regex>,
-    /// Then these keys are pressed.
+    /// Then press these keys.
     pub keys: Vec<String>,
-    /// Then this must be on the screen.
+    /// Then wait until the screen matches this pattern.
     pub ready: Option<Regex>,
-    /// Once the words stand there, these are pressed before Enter, and lead to what sends them off.
+    /// After the text is typed, press these keys before Enter. They move to the control that submits it.
     pub leave: Vec<String>,
-    /// The dialog closes by that. The words go to what comes up instead: another dialog that takes them, or the input box.
+    /// These steps close the dialog. The text goes to its successor: another dialog that accepts text, or the input
+    /// box.
     pub opens: bool,
-    /// It has no room for a second line.
+    /// The field accepts a single line only.
     pub one_line: bool,
 }
 
-/// What is not known is none, and cannot be answered.
+/// The answers to one dialog. An answer that is None is not supported.
 #[derive(Debug, Clone, Default)]
 pub struct AnswerKeys {
     pub approve: Option<AnswerMethod>,
     pub deny: Option<AnswerMethod>,
     pub option: Option<OptionKeys>,
-    /// Its options are ticked, and these keys on one of them send off what is ticked.
+    /// Set if several options can be ticked. These keys, pressed on an option, submit the ticked ones.
     pub many: Option<Vec<String>>,
     pub text: Option<TextAnswerMethod>,
-    /// Dialogs that an answer may bring up and that belong to it, and how they are answered.
+    /// Dialogs that an answer may open and that belong to it, with the answer to each.
     pub then: BTreeMap<String, SimpleAnswer>,
 }
 
@@ -138,65 +139,66 @@ impl AnswerRules {
         self.by_dialog.get(dialog).unwrap_or(&self.default_keys)
     }
 
-    /// The dialogs that are named.
+    /// The names of all dialogs that the answer rules mention.
     pub(super) fn dialog_names(&self) -> impl Iterator<Item = &String> {
         self.by_dialog.iter().flat_map(|(name, keys)| keys.then.keys().chain([name]))
     }
 }
 
-pub(super) fn compile(written: AnswersToml) -> Result<AnswerRules, String> {
-    let AnswersToml { approve, deny, option, text, dialogs } = written;
+pub(super) fn compile(raw: AnswersToml) -> Result<AnswerRules, String> {
+    let AnswersToml { approve, deny, option, text, dialogs } = raw;
     let given = DialogAnswersToml { approve, deny, option, many: None, text, then: BTreeMap::new() };
-    let usual = compile_answers("answers", given, &AnswerKeys::default())?;
-    let own = |(name, given): (String, DialogAnswersToml)| {
-        let keys = compile_answers(&format!("answers.dialogs.{name}"), given, &usual)?;
+    let defaults = compile_answers("answers", given, &AnswerKeys::default())?;
+    let compile_dialog = |(name, given): (String, DialogAnswersToml)| {
+        let keys = compile_answers(&format!("answers.dialogs.{name}"), given, &defaults)?;
         Ok((name, keys))
     };
-    let by_dialog = dialogs.into_iter().map(own).collect::<Result<_, String>>()?;
-    Ok(AnswerRules { default_keys: usual, by_dialog })
+    let by_dialog = dialogs.into_iter().map(compile_dialog).collect::<Result<_, String>>()?;
+    Ok(AnswerRules { default_keys: defaults, by_dialog })
 }
 
-/// What a dialog does not say for itself is as usual.
-fn compile_answers(place: &str, written: DialogAnswersToml, usual: &AnswerKeys) -> Result<AnswerKeys, String> {
-    let option = match written.option.as_deref() {
-        None => usual.option,
+/// Compiles the answers of one dialog. Missing keys take their value from the defaults.
+fn compile_answers(table: &str, raw: DialogAnswersToml, defaults: &AnswerKeys) -> Result<AnswerKeys, String> {
+    let option = match raw.option.as_deref() {
+        None => defaults.option,
         Some("{n}") => Some(OptionKeys::Digits),
         Some("down") => Some(OptionKeys::Down),
         Some("right") => Some(OptionKeys::Right),
         Some("") => None,
-        Some(other) => return Err(format!("'{place}.option' is '{{n}}', 'down' or 'right', not '{other}'")),
+        Some(other) => return Err(format!("'{table}.option' must be '{{n}}', 'down' or 'right', not '{other}'")),
     };
     let keys = AnswerKeys {
-        approve: compile_method(&format!("'{place}.approve'"), written.approve, &usual.approve)?,
-        deny: compile_method(&format!("'{place}.deny'"), written.deny, &usual.deny)?,
+        approve: compile_method(&format!("'{table}.approve'"), raw.approve, &defaults.approve)?,
+        deny: compile_method(&format!("'{table}.deny'"), raw.deny, &defaults.deny)?,
         option,
-        many: written.many,
-        text: match written.text {
-            None => usual.text.clone(),
+        many: raw.many,
+        text: match raw.text {
+            None => defaults.text.clone(),
             Some(given) if given.none => None,
-            Some(given) => Some(compile_text(&format!("'{place}.text"), given)?),
+            Some(given) => Some(compile_text(&format!("'{table}.text"), given)?),
         },
-        then: written.then,
+        then: raw.then,
     };
-    let takes = [&keys.approve, &keys.deny].iter().any(|way| matches!(way, Some(AnswerMethod::Option(_))));
-    let takes = takes || keys.text.as_ref().is_some_and(|text| text.take.is_some());
-    if takes && keys.option.is_none() {
-        return Err(format!("'{place}' takes an option, but has no 'option' that says how"));
+    let chooses_option =
+        [&keys.approve, &keys.deny].iter().any(|method| matches!(method, Some(AnswerMethod::Option(_))));
+    let chooses_option = chooses_option || keys.text.as_ref().is_some_and(|text| text.take.is_some());
+    if chooses_option && keys.option.is_none() {
+        return Err(format!("'{table}' chooses an option, but has no 'option' that says how"));
     }
     if keys.many.is_some() && keys.option != Some(OptionKeys::Digits) {
-        return Err(format!("'{place}.many' needs an 'option' of '{{n}}': options are ticked by their numbers"));
+        return Err(format!("'{table}.many' requires 'option' = '{{n}}': options are ticked by number"));
     }
     Ok(keys)
 }
 
-/// An empty list says that there is no such key.
+/// An empty list of keys means that the answer is not supported.
 fn compile_method(
     what: &str,
-    written: Option<AnswerMethodToml>,
-    usual: &Option<AnswerMethod>,
+    raw: Option<AnswerMethodToml>,
+    defaults: &Option<AnswerMethod>,
 ) -> Result<Option<AnswerMethod>, String> {
-    Ok(match written {
-        None => usual.clone(),
+    Ok(match raw {
+        None => defaults.clone(),
         Some(AnswerMethodToml::Keys(keys)) => (!keys.is_empty()).then_some(AnswerMethod::Keys(keys)),
         Some(AnswerMethodToml::Option { option, except }) => {
             let except = except.map(|except| compile_pattern(what, &except)).transpose()?;
@@ -205,20 +207,20 @@ fn compile_method(
     })
 }
 
-fn compile_text(what: &str, written: TextAnswerToml) -> Result<TextAnswerMethod, String> {
-    if written.at.is_some() && written.take.is_some() {
-        return Err(format!("{what}' has both 'at' and 'take': an option is either gone to or taken"));
+fn compile_text(what: &str, raw: TextAnswerToml) -> Result<TextAnswerMethod, String> {
+    if raw.at.is_some() && raw.take.is_some() {
+        return Err(format!("{what}' has both 'at' and 'take': use one of them"));
     }
-    let some = |key: &str, pattern: Option<String>| {
+    let compile_key = |key: &str, pattern: Option<String>| {
         pattern.map(|pattern| compile_pattern(&format!("{what}.{key}'"), &pattern)).transpose()
     };
     Ok(TextAnswerMethod {
-        at: some("at", written.at)?,
-        take: some("take", written.take)?,
-        keys: written.keys,
-        ready: some("ready", written.ready)?,
-        leave: written.leave,
-        opens: written.opens,
-        one_line: written.one_line,
+        at: compile_key("at", raw.at)?,
+        take: compile_key("take", raw.take)?,
+        keys: raw.keys,
+        ready: compile_key("ready", raw.ready)?,
+        leave: raw.leave,
+        opens: raw.opens,
+        one_line: raw.one_line,
     })
 }

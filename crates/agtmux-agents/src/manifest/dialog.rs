@@ -1,4 +1,4 @@
-//! Rules that find a dialog and what it asks.
+//! Rules that find a dialog and its question.
 
 use agtmux_core::evidence::DialogKind;
 use regex::Regex;
@@ -38,7 +38,7 @@ enum OptionFormatToml {
     None,
 }
 
-/// A hint that is too long for the pane goes on in a row or two.
+/// A hint that is too long for the pane continues in one or two more rows.
 fn default_trail() -> usize {
     2
 }
@@ -47,17 +47,17 @@ fn default_true() -> bool {
     true
 }
 
-/// How options are written.
+/// How a dialog displays its options.
 #[derive(Debug)]
 pub(crate) enum OptionFormat {
-    /// `1. Yes` in rows, one of them marked, if a marker is given. It is looked for in what is before the number.
+    /// Rows such as `1. Yes`. If a marker is given, one row is marked; the marker is searched before the number.
     Numbered { marker: Option<Regex> },
-    /// Rows of which one is marked; the others begin in the same column. The marker is looked for in the first
-    /// character and what is before it.
+    /// Rows of which one is marked; the others begin in the same column. The marker is searched up to the first
+    /// non-blank character.
     Listed { marker: Regex },
-    /// All in one row, each found by the pattern.
+    /// All options in one row, each matched by the pattern.
     Inline { each: Regex },
-    /// Free text.
+    /// No options: the dialog takes free text.
     None,
 }
 
@@ -66,57 +66,57 @@ pub(crate) struct DialogRule {
     pub(crate) name: String,
     pub(crate) kind: DialogKind,
     pub(crate) choices: OptionFormat,
-    /// How the selected option looks, where no marker tells.
+    /// The style of the selected option, for dialogs without a marker.
     pub(crate) selected: Option<StyleCondition>,
-    /// Whether rows below an option describe it. They are part of its label otherwise.
+    /// Whether rows below an option describe it. Otherwise they are part of its label.
     pub(crate) described: bool,
-    /// Whether it must have boxes for ticks.
+    /// Whether the options must have tick boxes.
     pub(crate) ticks: bool,
-    /// Must be found above the options.
+    /// Must match above the options.
     pub(crate) head: Option<Regex>,
-    /// Must be found above the options, and is in the paragraph that asks; its group `asks` is what it asks. Without it,
-    /// the last paragraph with a question mark, or the last one.
+    /// Must match above the options, in the paragraph with the question; the group `asks` is the question itself.
+    /// Without this pattern, the question is the last paragraph with a question mark, or the last paragraph.
     pub(crate) question: Option<Regex>,
-    /// Must be found in a label.
+    /// Must match the label of an option.
     pub(crate) offers: Option<Regex>,
-    /// Must be found in a row below the options.
+    /// Must match a row below the options.
     pub(crate) hint: Option<Regex>,
-    /// At most so many rows with text follow the dialog.
+    /// The maximum number of non-blank rows after the dialog.
     pub(crate) trail: usize,
     pub(crate) conclusive: bool,
 }
 
-pub(super) fn compile(written: Vec<DialogRuleToml>) -> Result<Vec<DialogRule>, String> {
-    written.into_iter().map(compile_rule).collect()
+pub(super) fn compile(raw: Vec<DialogRuleToml>) -> Result<Vec<DialogRule>, String> {
+    raw.into_iter().map(compile_rule).collect()
 }
 
-fn compile_rule(written: DialogRuleToml) -> Result<DialogRule, String> {
-    check_name("dialog", &written.name)?;
-    let what = |key: &str| format!("dialog '{}': '{key}'", written.name);
+fn compile_rule(raw: DialogRuleToml) -> Result<DialogRule, String> {
+    check_name("dialog", &raw.name)?;
+    let what = |key: &str| format!("dialog '{}': '{key}'", raw.name);
     let some = |key: &str, pattern: &Option<String>| compile_optional(&what(key), pattern.as_deref());
     let needed = |key: &str, pattern: &Option<String>| match pattern {
         Some(pattern) => compile_pattern(&what(key), pattern),
-        None => Err(format!("{} is needed for these options", what(key))),
+        None => Err(format!("{} is required for this kind of options", what(key))),
     };
-    let choices = match written.options {
-        OptionFormatToml::Numbered => OptionFormat::Numbered { marker: some("marker", &written.marker)? },
-        OptionFormatToml::Listed => OptionFormat::Listed { marker: needed("marker", &written.marker)? },
-        OptionFormatToml::Inline => OptionFormat::Inline { each: needed("choices", &written.choices)? },
+    let choices = match raw.options {
+        OptionFormatToml::Numbered => OptionFormat::Numbered { marker: some("marker", &raw.marker)? },
+        OptionFormatToml::Listed => OptionFormat::Listed { marker: needed("marker", &raw.marker)? },
+        OptionFormatToml::Inline => OptionFormat::Inline { each: needed("choices", &raw.choices)? },
         OptionFormatToml::None => OptionFormat::None,
     };
     let rule = DialogRule {
-        kind: written.kind,
+        kind: raw.kind,
         choices,
-        selected: written.selected,
-        described: written.described,
-        ticks: written.ticks,
-        head: some("head", &written.head)?,
-        question: some("question", &written.question)?,
-        offers: some("offers", &written.offers)?,
-        hint: some("hint", &written.hint)?,
-        trail: written.trail,
-        conclusive: written.conclusive,
-        name: written.name,
+        selected: raw.selected,
+        described: raw.described,
+        ticks: raw.ticks,
+        head: some("head", &raw.head)?,
+        question: some("question", &raw.question)?,
+        offers: some("offers", &raw.offers)?,
+        hint: some("hint", &raw.hint)?,
+        trail: raw.trail,
+        conclusive: raw.conclusive,
+        name: raw.name,
     };
     match rule.invalid_reason() {
         Some(why) => Err(format!("dialog '{}' {why}", rule.name)),
@@ -127,10 +127,10 @@ fn compile_rule(written: DialogRuleToml) -> Result<DialogRule, String> {
 impl DialogRule {
     fn invalid_reason(&self) -> Option<&'static str> {
         if self.hint.is_none() && self.head.is_none() && self.question.is_none() && self.offers.is_none() {
-            return Some("would call any list a dialog: give it 'hint', 'head', 'question' or 'offers'");
+            return Some("would match any list: add 'hint', 'head', 'question' or 'offers'");
         }
         if matches!(self.choices, OptionFormat::None) && (self.offers.is_some() || self.hint.is_none()) {
-            return Some("has no options: it needs a 'hint' and cannot have 'offers'");
+            return Some("has no options: it requires a 'hint' and cannot have 'offers'");
         }
         None
     }

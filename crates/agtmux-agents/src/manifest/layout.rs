@@ -1,4 +1,4 @@
-//! Where an agent's screen has its parts.
+//! The layout of an agent's screen.
 
 use regex::Regex;
 use serde::Deserialize;
@@ -25,56 +25,56 @@ pub(super) struct LayoutToml {
     ghost: Vec<String>,
 }
 
-/// How the input box is found, and what is around it. Patterns see one row each.
+/// Patterns that find the input box and the parts around it. Each pattern is matched against single rows.
 #[derive(Debug)]
 pub(crate) struct ScreenLayout {
     /// The row above the box.
     pub(crate) top: Option<Regex>,
-    /// A row right above the prompt that opens a box as well; a top just above it is still the one that counts.
+    /// A row right above the prompt that also opens a box. If a `top` is just above it, the `top` counts.
     pub(crate) lid: Option<Regex>,
-    /// A prompt that is only ever in the live box, whatever is above it.
+    /// A prompt that occurs only in the live box, regardless of the rows above it.
     pub(crate) alone: Option<Regex>,
-    /// The first row in the box, without a frame. Its group `sign` is not typed.
+    /// The first row in the box, without a frame. The group `sign` is not part of the typed text.
     pub(crate) prompt: Regex,
-    /// So many rows with text may stand between the top and the prompt.
+    /// The maximum number of non-blank rows between the top and the prompt.
     pub(crate) gap: usize,
-    /// The row below the box. Without one, the box ends at the first blank row, or where the foot begins.
+    /// The row below the box. Without this pattern, the box ends at the first blank row, or where the foot begins.
     pub(crate) bottom: Option<Regex>,
-    /// A row that must be below the box.
+    /// A row that must exist below the box.
     pub(crate) foot: Option<Regex>,
-    /// At most so many rows with text are below the box.
+    /// The maximum number of non-blank rows below the box.
     pub(crate) footer: usize,
-    /// A row that is never below the box: where it is, the box is an old one.
+    /// A row that never stands below a live box. If it does, the box is an old one.
     pub(crate) not_below: Option<Regex>,
     /// A row that begins an entry of the transcript.
     pub(crate) entry: Option<Regex>,
-    /// A row that begins what the user said.
+    /// A row that begins a message of the user.
     pub(crate) user: Option<Regex>,
     /// The row above a dialog.
     pub(crate) dialog: Option<Regex>,
-    /// A row in the box that is not typed.
+    /// A row in the box that is not typed text.
     pub(crate) label: Option<Regex>,
-    /// What stands in the box while nothing is typed, for captures that do not tell how text looks.
+    /// The text of an empty box, for captures without styles.
     pub(crate) ghost: Vec<Regex>,
 }
 
 impl ScreenLayout {
-    pub(super) fn compile(written: LayoutToml) -> Result<Self, String> {
+    pub(super) fn compile(raw: LayoutToml) -> Result<Self, String> {
         Ok(Self {
-            top: compile_optional("'layout.top'", written.top.as_deref())?,
-            lid: compile_optional("'layout.lid'", written.lid.as_deref())?,
-            alone: compile_optional("'layout.alone'", written.alone.as_deref())?,
-            prompt: compile("'layout.prompt'", &written.prompt)?,
-            gap: written.gap,
-            bottom: compile_optional("'layout.bottom'", written.bottom.as_deref())?,
-            foot: compile_optional("'layout.foot'", written.foot.as_deref())?,
-            footer: written.footer,
-            not_below: compile_optional("'layout.not_below'", written.not_below.as_deref())?,
-            entry: compile_optional("'layout.entry'", written.entry.as_deref())?,
-            user: compile_optional("'layout.user'", written.user.as_deref())?,
-            dialog: compile_optional("'layout.dialog'", written.dialog.as_deref())?,
-            label: compile_optional("'layout.label'", written.label.as_deref())?,
-            ghost: compile_all("'layout.ghost'", &written.ghost)?,
+            top: compile_optional("'layout.top'", raw.top.as_deref())?,
+            lid: compile_optional("'layout.lid'", raw.lid.as_deref())?,
+            alone: compile_optional("'layout.alone'", raw.alone.as_deref())?,
+            prompt: compile("'layout.prompt'", &raw.prompt)?,
+            gap: raw.gap,
+            bottom: compile_optional("'layout.bottom'", raw.bottom.as_deref())?,
+            foot: compile_optional("'layout.foot'", raw.foot.as_deref())?,
+            footer: raw.footer,
+            not_below: compile_optional("'layout.not_below'", raw.not_below.as_deref())?,
+            entry: compile_optional("'layout.entry'", raw.entry.as_deref())?,
+            user: compile_optional("'layout.user'", raw.user.as_deref())?,
+            dialog: compile_optional("'layout.dialog'", raw.dialog.as_deref())?,
+            label: compile_optional("'layout.label'", raw.label.as_deref())?,
+            ghost: compile_all("'layout.ghost'", &raw.ghost)?,
         })
     }
 }

@@ -1,39 +1,39 @@
-//! Where in a file a mistake is.
+//! Finds the line of an error in a manifest file.
 
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-/// Why a manifest cannot be used, and where it says so.
+/// Why a manifest cannot be used, with file and line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", format_location(file, *line, problem))]
 pub struct ManifestError {
     pub file: String,
-    /// Counted from one. None where it is about the whole file.
+    /// The line, counted from one. None if the error concerns the whole file.
     pub line: Option<usize>,
     pub problem: String,
 }
 
 impl ManifestError {
-    /// About the whole file.
+    /// An error that concerns the whole file.
     pub(crate) fn for_file(file: &str, problem: String) -> Self {
         Self { file: file.into(), line: None, problem }
     }
 
     pub(super) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let line = error.span().map(|span| line_at(text, span.start));
-        // What it expected instead comes in further lines.
+        // The message may continue on more lines with the expected values.
         Self { file: file.into(), line, problem: error.message().lines().collect::<Vec<_>>().join("; ") }
     }
 
-    /// The line is that of the rule, or of its key, that the problem names.
+    /// An error in a rule or key. The line is found from the names in `problem`.
     pub(super) fn invalid(file: &str, text: &str, problem: String) -> Self {
         Self { file: file.into(), line: line_of_problem(text, &problem), problem }
     }
 }
 
-/// A file and a line, as editors and compilers write them.
+/// Formats a message as `file:line: message`.
 pub(super) fn format_location(file: &str, line: Option<usize>, what: &str) -> String {
     match line {
         Some(line) => format!("{file}:{line}: {what}"),
@@ -47,8 +47,8 @@ pub(super) fn line_of_key(text: &str, path: &str) -> Option<usize> {
     find_key(document.get_ref(), path).map(|span| line_at(text, span.start))
 }
 
-/// The line of what a problem is about. Problems put names in quotes: first that of a rule or the path of a key, then
-/// perhaps that of a key in the rule.
+/// The line that a problem refers to. Problems quote names: first a rule or the path of a key, then optionally a key
+/// in the rule.
 fn line_of_problem(text: &str, problem: &str) -> Option<usize> {
     let document = DeTable::parse(text).ok()?;
     let root = document.get_ref();
@@ -67,7 +67,7 @@ fn line_at(text: &str, byte: usize) -> usize {
     1 + text.bytes().take(byte).filter(|b| *b == b'\n').count()
 }
 
-/// The last table of a list that goes by this name: of two the second is the mistake.
+/// The last table of a list with this name. Of two tables with one name, the second is the error.
 fn table_named<'a, 'i>(root: &'a DeTable<'i>, name: &str) -> Option<(&'a DeTable<'i>, Range<usize>)> {
     let lists = root.iter().filter_map(|(_, value)| value.get_ref().as_array());
     let tables = lists.flat_map(|list| list.iter()).filter_map(|item| Some((item.get_ref().as_table()?, item.span())));
@@ -77,7 +77,7 @@ fn table_named<'a, 'i>(root: &'a DeTable<'i>, name: &str) -> Option<(&'a DeTable
     tables.filter(|(table, _)| is_named(table)).max_by_key(|(_, span)| span.start)
 }
 
-/// As far as the path leads.
+/// Follows a key path as far as it exists.
 fn find_key(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));
     let (key, value) = entry(table, first)?;
@@ -131,21 +131,21 @@ turn = 'completed'
 
     fn error(from: &str, to: &str) -> String {
         assert!(TEXT.contains(from), "{from}");
-        Manifest::parse("o.toml", &TEXT.replace(from, to)).expect_err("must be refused").to_string()
+        Manifest::parse("o.toml", &TEXT.replace(from, to)).expect_err("the manifest is invalid").to_string()
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_line() {
+    fn errors_contain_their_line() {
         for (from, to, expected) in [
             ("contract = 1", "contract = 2", "o.toml:1: written for contract 2"),
-            ("'otto'\n[", "'Otto'\n[", "o.toml:2: 'name' must consist of lower case letters"),
+            ("'otto'\n[", "'Otto'\n[", "o.toml:2: 'name' must consist of lower-case letters"),
             ("['otto']", "[]", "o.toml:4: 'process.programs' must name"),
-            ("'^>'", "'('", "o.toml:6: 'layout.prompt' is no regular expression: unclosed group"),
+            ("'^>'", "'('", "o.toml:6: 'layout.prompt' is not a valid regular expression: unclosed group"),
             ("footer = 1", "footer = x", "o.toml:7: "),
-            ("['^x']", "['^x', '*']", "o.toml:12: rule 'busy': 'all' is no regular expression"),
-            ("all = ['^x']", "", "o.toml:9: rule 'busy' must look for something"),
+            ("['^x']", "['^x', '*']", "o.toml:12: rule 'busy': 'all' is not a valid regular expression"),
+            ("all = ['^x']", "", "o.toml:9: rule 'busy' needs a pattern"),
             ("'above'", "'nowhere'", "o.toml:11: unknown variant `nowhere`"),
-            ("name = 'ask'", "name = 'busy'", "o.toml:15: there are two rules named 'busy'"),
+            ("name = 'ask'", "name = 'busy'", "o.toml:15: two rules are named 'busy'"),
             ("hint = 'Enter'", "hint = ''", "o.toml:19: dialog 'ask': 'hint' is empty"),
             ("turn = 'completed'", "closes = 'same'", "o.toml:21: the event rule for 'Stop' closes"),
             ("contract = 1\n", "", "o.toml:1: missing field `contract`"),
@@ -157,14 +157,14 @@ turn = 'completed'
     }
 
     #[test]
-    fn an_unknown_key_is_told_with_its_line() {
+    fn warnings_about_unknown_keys_contain_their_line() {
         let text = TEXT.replace("hint =", "colour = 1\nhint =").replace("footer", "line = 1\nfooter");
-        let warnings = Manifest::parse("o.toml", &text).expect("good").warnings;
+        let warnings = Manifest::parse("o.toml", &text).expect("valid manifest").warnings;
         assert_eq!(
             warnings,
             [
-                "o.toml:20: 'dialog.0.colour' is not known to this build and has no effect",
-                "o.toml:7: 'layout.line' is not known to this build and has no effect",
+                "o.toml:20: 'dialog.0.colour' is unknown to this build and has no effect",
+                "o.toml:7: 'layout.line' is unknown to this build and has no effect",
             ]
         );
     }

@@ -5,28 +5,28 @@ use serde_json::Value;
 use crate::glob;
 use crate::native::value_at;
 
-/// Whether a file's name fits a pattern of a path's part.
+/// Whether a file name matches the pattern of one path component.
 pub fn name_matches(pattern: &str, name: &[u8]) -> bool {
     glob::matches(pattern, name)
 }
 
-/// A log that an agent writes of what it does: a JSON document per line, only ever added to.
+/// An append-only log of an agent, with one JSON document per line.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct AgentLogFile {
-    /// The variable that moves the agent's directory elsewhere.
+    /// The environment variable that overrides the agent's directory.
     #[serde(default)]
     pub root_variable: Option<String>,
-    /// The agent's directory, below HOME.
+    /// The agent's directory, relative to HOME.
     pub root: String,
-    /// The log in it; a `*` stands for any part of a name.
+    /// The path of the log in that directory; `*` matches any part of a name.
     pub path: String,
-    /// The file beside a log that tells whose it is; `{pid}` stands for the agent's process. Without one it is the log that
-    /// the process has open.
+    /// The lock file beside a log that names its agent; `{pid}` stands for the agent's process. Without a lock file,
+    /// the agent's log is the one that the process has open.
     #[serde(default)]
     pub lock: Option<String>,
-    /// Where a record names its kind; the first that is there counts.
+    /// The paths of the record's type; the first one that exists counts.
     event: Vec<String>,
-    /// Where a record tells when it was written.
+    /// The path of the record's time.
     time: String,
 }
 
@@ -38,12 +38,12 @@ impl AgentLogFile {
         };
         let lock = self.lock.as_deref().is_none_or(|lock| plain(lock) && !lock.contains(['/', '*']));
         if !plain(&self.root) || self.root.contains('*') || !plain(&self.path) || !lock {
-            return Some("'log' must name a directory below HOME, a file in it, and a lock beside that".into());
+            return Some("'log' must name a directory below HOME, a file in it, and a lock file beside the log".into());
         }
-        self.event.is_empty().then(|| "'log.event' must name where a record tells its kind".into())
+        self.event.is_empty().then(|| "'log.event' must name the path of the record's type".into())
     }
 
-    /// Whether a path below the agent's directory is one of its logs.
+    /// Whether a path, relative to the agent's directory, is one of its logs.
     pub fn matches_path(&self, below_root: &str) -> bool {
         let (mut wanted, mut found) = (self.path.split('/'), below_root.split('/'));
         loop {
@@ -64,7 +64,7 @@ impl AgentLogFile {
     }
 }
 
-/// As RFC 3339, or in milliseconds.
+/// Reads a time in RFC 3339 format or in milliseconds.
 pub(super) fn time_at(record: &Value, path: &str) -> Option<Timestamp> {
     match value_at(record, path)? {
         Value::String(text) => text.parse().ok(),
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stays_within_a_name() {
+    fn a_star_does_not_match_a_slash() {
         let log = log("sessions/*/rollout-*.jsonl", None);
         assert!(log.matches_path("sessions/15/rollout-a.jsonl"));
         for other in
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_out_of_the_agents_directory() {
+    fn paths_outside_the_agents_directory_are_rejected() {
         assert_eq!(log("sessions/*/log.jsonl", Some("inuse.{pid}.lock")).problem(), None);
         for (path, lock) in [("/etc/passwd", None), ("../x", None), ("a/./b", None), ("a", Some("../b")), ("", None)] {
             assert!(log(path, lock).problem().is_some(), "{path} {lock:?}");
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_tells_its_kind_and_its_time() {
+    fn type_and_time_of_a_record_are_read() {
         let log = log("log", None);
         let record =
             json!({"type": "event_msg", "payload": {"type": "task_started"}, "timestamp": "2026-01-02T03:04:05Z"});

@@ -1,4 +1,4 @@
-//! One agent, described as data.
+//! The manifest: one agent, described as data.
 
 mod answers;
 mod dialog;
@@ -31,16 +31,16 @@ pub use status_file::AgentStatusFile;
 pub(crate) use title::TitleRule;
 pub use typing::TypingRules;
 
-/// The version of the manifests' language that this build reads.
+/// The version of the manifest format that this build reads.
 pub const CONTRACT: u32 = 1;
 
-/// Read first: another contract may give the same keys other meanings.
+/// Read first: in another contract the same keys may have other meanings.
 #[derive(Deserialize)]
 struct ManifestHeader {
     contract: u32,
 }
 
-/// As it is written. Rules are compiled from it, so that a mistake can be told with the name of its rule.
+/// The manifest as written in TOML. Rules are compiled from it in a second step, so that an error can name its rule.
 #[derive(Deserialize)]
 struct ManifestToml {
     #[serde(rename = "contract")]
@@ -75,7 +75,7 @@ struct ManifestToml {
 }
 
 impl ManifestToml {
-    /// With the keys that this build does not know.
+    /// Reads the manifest and returns a warning for each unknown key.
     fn read(file: &str, text: &str) -> Result<(Self, Vec<String>), ManifestError> {
         let syntax = |error| ManifestError::syntax(file, text, &error);
         let header: ManifestHeader = toml::from_str(text).map_err(syntax)?;
@@ -91,17 +91,17 @@ impl ManifestToml {
         }
         let mut warnings = Vec::new();
         let document = toml::Deserializer::parse(text).map_err(syntax)?;
-        let written = serde_ignored::deserialize(document, |key| {
-            // A part that may be missing stands in the path as a question mark.
+        let raw = serde_ignored::deserialize(document, |key| {
+            // serde_ignored writes an optional part of the path as a question mark.
             let key = key.to_string().replace(".?", "");
-            let what = format!("'{key}' is not known to this build and has no effect");
+            let what = format!("'{key}' is unknown to this build and has no effect");
             warnings.push(location::format_location(file, location::line_of_key(text, &key), &what));
         });
-        Ok((written.map_err(syntax)?, warnings))
+        Ok((raw.map_err(syntax)?, warnings))
     }
 }
 
-/// The part of it that tells how the agent looks.
+/// The part of a manifest that describes the agent's screen, title and dialogs.
 struct DisplayRulesToml {
     layout: Option<layout::LayoutToml>,
     screen: Vec<screen::ScreenRuleToml>,
@@ -121,30 +121,31 @@ fn default_version() -> u32 {
 #[derive(Debug)]
 pub(crate) struct Manifest {
     pub(crate) name: AgentType,
-    /// Of the rules: it is kept with each judgement, so that an old one can be told from a new one.
+    /// The version of the rules. Each judgement stores it, so that old judgements can be distinguished from new ones.
     pub(crate) version: u32,
-    /// Whether the rules were seen to be right on the agent itself, or come from its documentation.
+    /// Whether the rules were verified on the agent itself. If false, they come from its documentation.
     pub(crate) measured: bool,
     pub(crate) process: ProcessRules,
     pub(crate) typing: TypingRules,
-    /// How to read the agent's own events, and what each says.
+    /// How to read the agent's own events.
     pub(crate) native: NativeRules,
     pub(crate) event: Vec<EventRule>,
     pub(crate) status_file: Option<AgentStatusFile>,
     pub(crate) log: Option<AgentLogFile>,
     pub(crate) resume: Option<ResumeTemplate>,
-    /// Keys that this build does not know.
+    /// One warning per key that this build does not know.
     pub(crate) warnings: Vec<String>,
     rules: OnceLock<DisplayRules>,
-    /// What the rules are compiled from when they are first needed.
+    /// The text from which the rules are compiled on first use.
     embedded: Option<&'static str>,
 }
 
-/// How an agent looks. Patterns take memory, and most people use few of the agents that are known.
+/// The compiled rules for an agent's screen. They are compiled on first use, because patterns take memory and most
+/// users run only a few of the known agents.
 #[derive(Debug)]
 pub(crate) struct DisplayRules {
     pub(crate) layout: Option<ScreenLayout>,
-    /// The strongest first.
+    /// Sorted by priority, highest first.
     pub(crate) screen: Vec<ScreenRule>,
     pub(crate) title: Vec<TitleRule>,
     pub(crate) dialog: Vec<DialogRule>,
@@ -152,11 +153,11 @@ pub(crate) struct DisplayRules {
 }
 
 impl Manifest {
-    /// One of our own: its rules are compiled when they are needed.
+    /// Reads a built-in manifest. Its rules are compiled on first use.
     pub(crate) fn embedded(file: &str, text: &'static str) -> Result<Self, ManifestError> {
-        let (written, warnings) = ManifestToml::read(file, text)?;
+        let (raw, warnings) = ManifestToml::read(file, text)?;
         let (manifest, _) =
-            Self::without_rules(written, warnings).map_err(|problem| ManifestError::invalid(file, text, problem))?;
+            Self::without_rules(raw, warnings).map_err(|problem| ManifestError::invalid(file, text, problem))?;
         Ok(Self { embedded: Some(text), ..manifest })
     }
 
@@ -164,23 +165,23 @@ impl Manifest {
         self.rules.get_or_init(|| {
             let compiled = self.embedded.map(|text| Self::parse(self.name.as_str(), text));
             let rules = compiled.and_then(Result::ok).and_then(|manifest| manifest.rules.into_inner());
-            rules.unwrap_or_else(|| unreachable!("a test compiles the embedded manifests"))
+            rules.unwrap_or_else(|| unreachable!("the embedded manifests are valid"))
         })
     }
 
     pub(crate) fn parse(file: &str, text: &str) -> Result<Self, ManifestError> {
-        let (written, warnings) = ManifestToml::read(file, text)?;
-        Self::compile(written, warnings).map_err(|problem| ManifestError::invalid(file, text, problem))
+        let (raw, warnings) = ManifestToml::read(file, text)?;
+        Self::compile(raw, warnings).map_err(|problem| ManifestError::invalid(file, text, problem))
     }
 
-    fn compile(written: ManifestToml, warnings: Vec<String>) -> Result<Self, String> {
-        let (manifest, looks) = Self::without_rules(written, warnings)?;
+    fn compile(raw: ManifestToml, warnings: Vec<String>) -> Result<Self, String> {
+        let (manifest, display) = Self::without_rules(raw, warnings)?;
         let rules = DisplayRules {
-            layout: looks.layout.map(ScreenLayout::compile).transpose()?,
-            screen: screen::compile(looks.screen)?,
-            title: title::compile(looks.title)?,
-            dialog: dialog::compile(looks.dialog)?,
-            answers: answers::compile(looks.answers)?,
+            layout: display.layout.map(ScreenLayout::compile).transpose()?,
+            screen: screen::compile(display.screen)?,
+            title: title::compile(display.title)?,
+            dialog: dialog::compile(display.dialog)?,
+            answers: answers::compile(display.answers)?,
         };
         match rules.contradiction() {
             Some(problem) => Err(problem),
@@ -188,58 +189,58 @@ impl Manifest {
         }
     }
 
-    fn without_rules(written: ManifestToml, warnings: Vec<String>) -> Result<(Self, DisplayRulesToml), String> {
+    fn without_rules(raw: ManifestToml, warnings: Vec<String>) -> Result<(Self, DisplayRulesToml), String> {
         let name_is_plain = |name: &str| {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         };
-        if !name_is_plain(written.name.as_str()) {
-            return Err("'name' must consist of lower case letters, digits and '-'".into());
+        if !name_is_plain(raw.name.as_str()) {
+            return Err("'name' must consist of lower-case letters, digits and '-'".into());
         }
-        if let Some(problem) = written.process.problem() {
+        if let Some(problem) = raw.process.problem() {
             return Err(problem.into());
         }
-        let files = written.status_file.iter().filter_map(AgentStatusFile::problem);
-        let files = files.chain(written.log.iter().filter_map(AgentLogFile::problem));
-        let others = files.chain(written.resume.iter().filter_map(ResumeTemplate::problem));
-        if let Some(problem) = written.event.iter().filter_map(EventRule::problem).chain(others).next() {
+        let files = raw.status_file.iter().filter_map(AgentStatusFile::problem);
+        let files = files.chain(raw.log.iter().filter_map(AgentLogFile::problem));
+        let others = files.chain(raw.resume.iter().filter_map(ResumeTemplate::problem));
+        if let Some(problem) = raw.event.iter().filter_map(EventRule::problem).chain(others).next() {
             return Err(problem);
         }
         let manifest = Self {
-            name: written.name,
-            version: written.version,
-            measured: written.measured,
-            process: written.process,
-            typing: written.typing,
-            native: written.native,
-            event: written.event,
-            status_file: written.status_file,
-            log: written.log,
-            resume: written.resume,
+            name: raw.name,
+            version: raw.version,
+            measured: raw.measured,
+            process: raw.process,
+            typing: raw.typing,
+            native: raw.native,
+            event: raw.event,
+            status_file: raw.status_file,
+            log: raw.log,
+            resume: raw.resume,
             warnings,
             rules: OnceLock::new(),
             embedded: None,
         };
-        let ManifestToml { layout, screen, title, dialog, answers, .. } = written;
+        let ManifestToml { layout, screen, title, dialog, answers, .. } = raw;
         Ok((manifest, DisplayRulesToml { layout, screen, title, dialog, answers }))
     }
 }
 
 impl DisplayRules {
-    /// What no part of it can see for itself.
+    /// Errors that concern several parts of the manifest.
     fn contradiction(&self) -> Option<String> {
         let names = || {
             let screens = self.screen.iter().map(|rule| &rule.name);
             screens.chain(self.title.iter().map(|rule| &rule.name)).chain(self.dialog.iter().map(|rule| &rule.name))
         };
         if let Some((_, twice)) = names().enumerate().find(|(at, name)| names().take(*at).any(|n| n == *name)) {
-            return Some(format!("there are two rules named '{twice}'"));
+            return Some(format!("two rules are named '{twice}'"));
         }
         if self.layout.is_none() && !self.screen.is_empty() {
-            return Some(format!("rule '{}' judges a screen, but there is no [layout]", self.screen[0].name));
+            return Some(format!("rule '{}' judges a screen, but the manifest has no [layout]", self.screen[0].name));
         }
         let knows = |name: &str| self.dialog.iter().any(|rule| rule.name == name);
         let stray = self.answers.dialog_names().find(|name| !knows(name));
-        stray.map(|name| format!("'answers.dialogs.{name}' is for a dialog that has no rule"))
+        stray.map(|name| format!("'answers.dialogs.{name}' refers to a dialog that has no rule"))
     }
 }
 

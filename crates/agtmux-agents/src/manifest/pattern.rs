@@ -1,22 +1,23 @@
-//! Regular expressions of rules.
+//! Compiles the regular expressions of rules.
 
 use regex::{Regex, RegexBuilder};
 
-/// Compiled, in bytes. Matching takes time in proportion to it and to the text: no pattern makes the daemon wait.
+/// The maximum size of a compiled pattern. Matching time is proportional to this size and to the text, so no pattern
+/// can block the daemon.
 const MAX_PATTERN_BYTES: usize = 256 << 10;
 const MAX_DFA_BYTES: usize = 1 << 20;
 
-/// A pattern of a rule; `what` names it in the error. `^` and `$` fit at each line.
+/// Compiles a pattern of a rule; `what` names the pattern in errors. `^` and `$` match at each line.
 pub(super) fn compile(what: &str, pattern: &str) -> Result<Regex, String> {
     if pattern.is_empty() {
-        return Err(format!("{what} is empty and would fit everything"));
+        return Err(format!("{what} is empty and would match everything"));
     }
     let compiled =
         RegexBuilder::new(pattern).multi_line(true).size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_DFA_BYTES).build();
-    compiled.map_err(|error| format!("{what} is no regular expression: {}", reason(&error.to_string())))
+    compiled.map_err(|error| format!("{what} is not a valid regular expression: {}", reason(&error.to_string())))
 }
 
-/// The last line has the reason; those before it draw where it is.
+/// The last line contains the reason; the lines before it show the position.
 fn reason(error: &str) -> &str {
     let last = error.trim_end().lines().next_back().unwrap_or(error);
     last.strip_prefix("error: ").unwrap_or(last)
@@ -30,8 +31,12 @@ pub(super) fn compile_optional(what: &str, pattern: Option<&str>) -> Result<Opti
     pattern.map(|pattern| compile(what, pattern)).transpose()
 }
 
-/// Names stand in explanations and in `answers.dialogs`.
+/// Checks a rule name. Names are used in explanations and in `answers.dialogs`.
 pub(super) fn check_name(kind: &str, name: &str) -> Result<(), String> {
     let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    if plain { Ok(()) } else { Err(format!("{kind} '{name}': a name has lower case letters, digits and '-'")) }
+    if plain {
+        Ok(())
+    } else {
+        Err(format!("{kind} '{name}': a name may contain only lower-case letters, digits and '-'"))
+    }
 }

@@ -1,4 +1,4 @@
-//! How an agent looks in the process table.
+//! Rules that recognize an agent in the process table.
 
 use serde::Deserialize;
 
@@ -6,12 +6,12 @@ use crate::command_line::{Invocation, InvokedProgram, file_name};
 use crate::glob;
 use crate::process::ProcessFacts;
 
-/// How an agent looks in the process table.
+/// Recognizes an agent in the process table.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ProcessRules {
-    /// Names of the executable, of `argv[0]`, or that the process gives itself as its title.
+    /// Program names, compared with the executable, with `argv[0]` and with the process title.
     programs: Vec<String>,
-    /// Paths of executables whose names say nothing.
+    /// Paths of executables whose file names do not identify the agent.
     #[serde(default)]
     executables: Vec<String>,
     /// Paths of scripts that an interpreter runs.
@@ -20,16 +20,16 @@ pub(crate) struct ProcessRules {
     /// Python modules.
     #[serde(default)]
     modules: Vec<String>,
-    /// First words after the program that make it something else than an agent to talk to, such as a server for
-    /// other programs.
+    /// First words after the program that start something other than an interactive agent, such as a server for other
+    /// programs.
     #[serde(default)]
     helpers: Vec<Vec<String>>,
-    /// Options, or first words after the program, that have it do one turn without anybody to talk to.
+    /// Options, or first words after the program, that run a single turn without user interaction.
     #[serde(default)]
     headless: Vec<String>,
 }
 
-/// How sure a match is. What is certain wins over what may be a mere wrapper.
+/// How certain a match is. A direct match wins over a possible wrapper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MatchStrength {
     Weak,
@@ -42,10 +42,10 @@ impl ProcessRules {
             return Some("'process.programs' must name at least one program");
         }
         if self.programs.iter().any(|name| name.is_empty() || name.contains('/')) {
-            return Some("'process.programs' are names, not paths: use 'executables' or 'scripts' for those");
+            return Some("'process.programs' must be names, not paths: use 'executables' or 'scripts' for paths");
         }
-        // An empty list of words would call every process a helper.
-        self.helpers.iter().any(Vec::is_empty).then_some("'process.helpers' must not hold an empty list")
+        // An empty list of words would match every process.
+        self.helpers.iter().any(Vec::is_empty).then_some("'process.helpers' must not contain an empty list")
     }
 
     pub(crate) fn programs(&self) -> &[String] {
@@ -82,17 +82,17 @@ impl ProcessRules {
     fn is_direct(&self, process: &ProcessFacts<'_>, invocation: &Invocation<'_>) -> bool {
         let named =
             [invocation.exe_name, invocation.own_name].into_iter().flatten().any(|name| self.is_program_name(name));
-        let at_its_place = || process.exe_path().is_some_and(|path| any_matches(&self.executables, path));
+        let path_matches = || process.exe_path().is_some_and(|path| any_matches(&self.executables, path));
         let interpreted = || match invocation.program {
             InvokedProgram::Script(path) => any_matches(&self.scripts, path),
             InvokedProgram::Module(module) => self.modules.iter().any(|m| m.as_bytes() == module),
             InvokedProgram::Itself | InvokedProgram::ShellScript(_) => false,
         };
-        named || at_its_place() || interpreted()
+        named || path_matches() || interpreted()
     }
 
-    /// A shell script of the agent's name, or a process that shows nothing but its short name, which the kernel takes
-    /// from the script's name as well.
+    /// A shell script with the agent's name, or a process of which only the short name is known. The kernel may take
+    /// that short name from a script, too.
     fn is_weak(&self, process: &ProcessFacts<'_>, invocation: &Invocation<'_>) -> bool {
         match invocation.program {
             InvokedProgram::ShellScript(path) => self.is_program_name(file_name(path)),
@@ -109,8 +109,8 @@ fn any_matches(patterns: &[String], path: &[u8]) -> bool {
     patterns.iter().any(|pattern| glob::matches(pattern, path))
 }
 
-/// Whether the first words that are not options, or options' values, are these. Which options take a value is not
-/// known, so one word after each is allowed to be one.
+/// Whether the first words that are neither options nor option values are these. It is not known which options take a
+/// value, so one word after each option may be a value.
 fn starts_with_words(args: &[Vec<u8>], words: &[String]) -> bool {
     let starts_here = |rest: &[Vec<u8>]| {
         rest.len() >= words.len() && rest.iter().zip(words).all(|(arg, word)| arg == word.as_bytes())
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn helpers_are_told_by_their_first_words() {
+    fn helpers_are_recognized_by_their_first_words() {
         let leads = |args: &str, words: &str| {
             let args: Vec<Vec<u8>> = args.split(' ').map(|a| a.as_bytes().to_vec()).collect();
             let words: Vec<String> = words.split(' ').map(Into::into).collect();

@@ -2,22 +2,22 @@ use serde::Deserialize;
 
 const SESSION: &str = "{session}";
 
-/// How an agent goes on with a session of its own after it has ended.
+/// The command that resumes a session of an agent after it has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ResumeTemplate {
-    /// Words of a command line; `{session}` stands for the session's id.
+    /// The words of the command line; `{session}` stands for the session id.
     command: Vec<String>,
 }
 
 impl ResumeTemplate {
-    /// The command line for this session. None for an id that no agent would give: it is typed into a shell.
+    /// The command line for this session. None if the id has unusual characters, because it is typed into a shell.
     pub fn command_line(&self, session: &str) -> Option<String> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-        let known = !session.is_empty() && session.len() <= 128 && !session.starts_with('-');
-        (known && session.bytes().all(plain)).then(|| self.command.join(" ").replace(SESSION, session))
+        let is_valid_length = !session.is_empty() && session.len() <= 128 && !session.starts_with('-');
+        (is_valid_length && session.bytes().all(plain)).then(|| self.command.join(" ").replace(SESSION, session))
     }
 
-    /// Words that need no quotes in any shell, and one place for the session.
+    /// Checks that the words need no quotes in any shell and that exactly one contains the session.
     pub(super) fn problem(&self) -> Option<String> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./=:@+".contains(&b);
         let is_plain = |word: &String| {
@@ -25,10 +25,10 @@ impl ResumeTemplate {
             !word.is_empty() && rest.bytes().all(plain)
         };
         let program = self.command.first().is_some_and(|word| !word.contains(SESSION) && !word.starts_with('-'));
-        let places: usize = self.command.iter().map(|word| word.matches(SESSION).count()).sum();
-        let good = program && places == 1 && self.command.iter().all(is_plain);
+        let session_count: usize = self.command.iter().map(|word| word.matches(SESSION).count()).sum();
+        let good = program && session_count == 1 && self.command.iter().all(is_plain);
         (!good).then(|| {
-            "'resume.command' must be a program and plain words, one of them with '{session}', as [\"x\", \"--resume\", \"{session}\"]"
+            "'resume.command' must be a program and plain words, one of them with '{session}', for example [\"x\", \"--resume\", \"{session}\"]"
                 .into()
         })
     }
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_words_and_plain_ids_make_a_command() {
+    fn only_plain_words_and_plain_ids_are_accepted() {
         let claude = resume(&["claude", "--resume", "{session}"]);
         assert_eq!(claude.problem(), None);
         assert_eq!(claude.command_line("ab-1_2").as_deref(), Some("claude --resume ab-1_2"));

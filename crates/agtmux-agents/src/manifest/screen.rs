@@ -1,4 +1,4 @@
-//! Rules that judge a part of the screen.
+//! Rules that judge a region of the screen.
 
 use agtmux_core::state::State;
 use regex::Regex;
@@ -54,7 +54,7 @@ fn default_true() -> bool {
     true
 }
 
-/// A part of the screen. Blank rows are left out of all of them.
+/// A region of the screen. Blank rows are skipped in every region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ScreenRegion {
@@ -71,7 +71,7 @@ pub(crate) enum ScreenRegion {
     Above,
     /// The last entry of the transcript.
     Last,
-    /// From the last thing that the user said.
+    /// The transcript from the last message of the user on.
     Turn,
 }
 
@@ -79,19 +79,19 @@ impl ScreenRegion {
     pub(crate) const COUNT: usize = Self::Turn as usize + 1;
 }
 
-/// What else must be on screen.
+/// Whether the rule requires an input box on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BoxRequirement {
     #[default]
     Box,
-    /// A box with so many rows above it that whatever belongs there is on screen.
+    /// A box with enough rows above it to show everything that belongs there.
     BoxWithRoom,
     NoBox,
     Nothing,
 }
 
-/// How a piece of text looks.
+/// The required style of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StyleCondition {
@@ -102,15 +102,15 @@ pub(crate) enum StyleCondition {
     /// Dim or grey.
     Faint,
     NotFaint,
-    /// Neither default nor a shade of grey.
+    /// Neither the default colour nor a shade of grey.
     Coloured,
-    /// In the terminal's own ink, neither coloured nor receding.
+    /// In the terminal's default colour, neither coloured nor dim.
     Plain,
-    /// On another ground than the row around it.
+    /// On another background than the row around it.
     Filled,
 }
 
-/// The pattern, or its first group, must be found with this look. A capture that does not tell looks fits none.
+/// The pattern, or its first group, must match text with this style. A capture without styles never matches.
 #[derive(Debug)]
 pub(crate) struct StyleRule {
     pub(crate) pattern: Regex,
@@ -126,53 +126,53 @@ pub(crate) struct ScreenRule {
     pub(crate) any: Vec<Regex>,
     pub(crate) none: Vec<Regex>,
     pub(crate) style: Vec<StyleRule>,
-    /// Whether a capture that does not tell looks fits as if it had those.
+    /// Whether a capture without styles matches, too.
     pub(crate) plain_too: bool,
-    /// What must not be found in other regions.
+    /// Patterns that must not match in other regions.
     pub(crate) absent: Vec<(ScreenRegion, Regex)>,
     pub(crate) title: Option<Regex>,
     pub(crate) not_title: Option<Regex>,
-    /// The title must repeat a name that the first group finds below the box: one that a shell left behind does not.
+    /// The title must repeat a name that the first group finds below the box. A stale title of a shell does not.
     pub(crate) title_from: Option<Regex>,
     pub(crate) state: State,
     pub(crate) conclusive: bool,
-    /// It concludes from what is not to be seen: an agent that says otherwise is right.
+    /// The rule concludes from something that is absent. An event of the agent overrules it.
     pub(crate) yields: bool,
-    /// It fits only where nothing of any turn is left.
+    /// The rule matches only a screen without any turn, as after the conversation was restarted.
     pub(crate) anew: bool,
     priority: i32,
 }
 
-pub(super) fn compile(written: Vec<ScreenRuleToml>) -> Result<Vec<ScreenRule>, String> {
-    let mut rules = written.into_iter().map(compile_rule).collect::<Result<Vec<_>, _>>()?;
+pub(super) fn compile(raw: Vec<ScreenRuleToml>) -> Result<Vec<ScreenRule>, String> {
+    let mut rules = raw.into_iter().map(compile_rule).collect::<Result<Vec<_>, _>>()?;
     rules.sort_by_key(|rule| std::cmp::Reverse(rule.priority));
     Ok(rules)
 }
 
-fn compile_rule(written: ScreenRuleToml) -> Result<ScreenRule, String> {
-    check_name("rule", &written.name)?;
-    let what = |key: &str| format!("rule '{}': '{key}'", written.name);
+fn compile_rule(raw: ScreenRuleToml) -> Result<ScreenRule, String> {
+    check_name("rule", &raw.name)?;
+    let what = |key: &str| format!("rule '{}': '{key}'", raw.name);
     let style =
         |s: &StyleRuleToml| Ok(StyleRule { pattern: compile_pattern(&what("style.match"), &s.r#match)?, is: s.is });
     let absence = |a: &AbsentRuleToml| Ok((a.region, compile_pattern(&what("absent.match"), &a.r#match)?));
     let rule = ScreenRule {
-        region: written.region,
-        needs: written.needs,
-        all: compile_all(&what("all"), &written.all)?,
-        any: compile_all(&what("any"), &written.any)?,
-        none: compile_all(&what("none"), &written.none)?,
-        style: written.style.iter().map(style).collect::<Result<_, String>>()?,
-        absent: written.absent.iter().map(absence).collect::<Result<_, String>>()?,
-        title: compile_optional(&what("title"), written.title.as_deref())?,
-        not_title: compile_optional(&what("not_title"), written.not_title.as_deref())?,
-        title_from: compile_optional(&what("title_from"), written.title_from.as_deref())?,
-        plain_too: written.plain_too,
-        state: written.state,
-        conclusive: written.conclusive,
-        yields: written.yields,
-        anew: written.anew,
-        priority: written.priority,
-        name: written.name,
+        region: raw.region,
+        needs: raw.needs,
+        all: compile_all(&what("all"), &raw.all)?,
+        any: compile_all(&what("any"), &raw.any)?,
+        none: compile_all(&what("none"), &raw.none)?,
+        style: raw.style.iter().map(style).collect::<Result<_, String>>()?,
+        absent: raw.absent.iter().map(absence).collect::<Result<_, String>>()?,
+        title: compile_optional(&what("title"), raw.title.as_deref())?,
+        not_title: compile_optional(&what("not_title"), raw.not_title.as_deref())?,
+        title_from: compile_optional(&what("title_from"), raw.title_from.as_deref())?,
+        plain_too: raw.plain_too,
+        state: raw.state,
+        conclusive: raw.conclusive,
+        yields: raw.yields,
+        anew: raw.anew,
+        priority: raw.priority,
+        name: raw.name,
     };
     match rule.invalid_reason() {
         Some(why) => Err(format!("rule '{}' {why}", rule.name)),
@@ -183,16 +183,16 @@ fn compile_rule(written: ScreenRuleToml) -> Result<ScreenRule, String> {
 impl ScreenRule {
     fn invalid_reason(&self) -> Option<&'static str> {
         if self.all.is_empty() && self.any.is_empty() && self.style.is_empty() {
-            return Some("must look for something: give it 'all', 'any' or 'style'");
+            return Some("needs a pattern: add 'all', 'any' or 'style'");
         }
         if self.state == State::Unknown {
-            return Some("must not conclude 'unknown': that is what is left when no rule fits");
+            return Some("must not have the state 'unknown', which applies when no rule matches");
         }
         if self.anew && self.state != State::Idle {
-            return Some("must conclude 'idle' where nothing of any turn is left: see its 'anew'");
+            return Some("must have the state 'idle', because it has 'anew'");
         }
         let within_box = matches!(self.region, ScreenRegion::Footer | ScreenRegion::Box | ScreenRegion::Rim);
         (within_box && !matches!(self.needs, BoxRequirement::Box | BoxRequirement::BoxWithRoom))
-            .then_some("can never fit: its region is only there with an input box")
+            .then_some("can never match: its region exists only with an input box")
     }
 }

@@ -5,52 +5,52 @@ use serde_json::Value;
 use super::log_file::time_at;
 use crate::native::value_at;
 
-/// A file in which an agent keeps what it is doing.
+/// A file in which an agent stores its current status.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct AgentStatusFile {
-    /// The variable that moves the agent's directory elsewhere.
+    /// The environment variable that overrides the agent's directory.
     #[serde(default)]
     pub root_variable: Option<String>,
-    /// The agent's directory, below HOME.
+    /// The agent's directory, relative to HOME.
     pub root: String,
-    /// The file in it; `{pid}` stands for the agent's process.
+    /// The path of the file in that directory; `{pid}` stands for the agent's process.
     pub path: String,
-    /// The type of the events that its contents are.
+    /// The event type under which the contents are reported.
     pub event: String,
-    /// Where it tells when its process started, as the kernel counts it.
+    /// The path of the process start time, in kernel ticks.
     #[serde(default)]
     start: Option<String>,
-    /// Where it tells when it was written; else the file's own time counts.
+    /// The path of the time at which the file was written. Without it, the file's modification time counts.
     #[serde(default)]
     time: Option<String>,
 }
 
 impl AgentStatusFile {
     pub(super) fn problem(&self) -> Option<String> {
-        let leads_out =
+        let is_outside =
             |path: &str| path.is_empty() || path.starts_with('/') || path.split('/').any(|part| part == "..");
-        let wrong = leads_out(&self.root) || leads_out(&self.path);
+        let wrong = is_outside(&self.root) || is_outside(&self.path);
         wrong.then(|| "'status_file' must name a directory below HOME and a file in it".into())
     }
 
-    /// Whether these contents are about the process that started then. An agent that was killed leaves its file behind, and
-    /// another process may get its number.
+    /// Whether these contents describe the process with this start time. A killed agent leaves its file behind, and
+    /// another process may get its pid.
     pub fn is_about(
         &self,
         contents: &Value,
         (start, began): (u64, Option<Timestamp>),
         modified: Option<Timestamp>,
     ) -> bool {
-        if let Some(told) = self.start.as_deref().and_then(|path| number(value_at(contents, path)?)) {
-            return told == start;
+        if let Some(recorded) = self.start.as_deref().and_then(|path| number(value_at(contents, path)?)) {
+            return recorded == start;
         }
-        let told = self.time.as_deref().and_then(|path| time_at(contents, path));
-        let written = told.or(modified);
+        let recorded = self.time.as_deref().and_then(|path| time_at(contents, path));
+        let written = recorded.or(modified);
         written.zip(began).is_none_or(|(written, began)| written >= began)
     }
 }
 
-/// Some systems count it in another way; that is no number.
+/// Reads a number. On some systems the start time is a date instead.
 fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_before_a_process_began_is_not_about_it() {
+    fn contents_written_before_the_process_started_are_ignored() {
         let file = AgentStatusFile {
             root_variable: None,
             root: ".agent".into(),
@@ -85,6 +85,9 @@ mod tests {
         ] {
             assert_eq!(file.is_about(&contents, (7, at_second(50)), at_second(modified)), about, "{contents}");
         }
-        assert!(file.is_about(&json!({"at": 1000}), (7, None), None), "nothing tells otherwise");
+        assert!(
+            file.is_about(&json!({"at": 1000}), (7, None), None),
+            "without any start time the contents are accepted"
+        );
     }
 }

@@ -23,15 +23,15 @@ pub(crate) struct TitleRule {
     pub(crate) conclusive: bool,
 }
 
-pub(super) fn compile(written: Vec<TitleRuleToml>) -> Result<Vec<TitleRule>, String> {
-    written.into_iter().map(compile_rule).collect()
+pub(super) fn compile(raw: Vec<TitleRuleToml>) -> Result<Vec<TitleRule>, String> {
+    raw.into_iter().map(compile_rule).collect()
 }
 
-fn compile_rule(written: TitleRuleToml) -> Result<TitleRule, String> {
-    check_name("rule", &written.name)?;
-    if written.state == State::Unknown {
-        return Err(format!("rule '{}' must not conclude 'unknown'", written.name));
+fn compile_rule(raw: TitleRuleToml) -> Result<TitleRule, String> {
+    check_name("rule", &raw.name)?;
+    if raw.state == State::Unknown {
+        return Err(format!("rule '{}' must not have the state 'unknown'", raw.name));
     }
-    let pattern = compile_pattern(&format!("rule '{}': 'match'", written.name), &written.r#match)?;
-    Ok(TitleRule { name: written.name, pattern, state: written.state, conclusive: written.conclusive })
+    let pattern = compile_pattern(&format!("rule '{}': 'match'", raw.name), &raw.r#match)?;
+    Ok(TitleRule { name: raw.name, pattern, state: raw.state, conclusive: raw.conclusive })
 }

@@ -1,20 +1,20 @@
-//! What an agent's input box makes of keys.
+//! How an agent's input box handles keys.
 
 use serde::Deserialize;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 pub struct TypingRules {
-    /// Right behind this, Enter makes a new line instead of sending.
+    /// Right after this text, Enter makes a new line instead of submitting.
     pub continued_by: Option<String>,
-    /// One Escape leaves alone what was typed, while the agent rests. Two may not.
+    /// A single Escape keeps the typed text while the agent is idle. A second Escape may erase it.
     #[serde(default)]
     pub escape_keeps: bool,
-    /// It knows the brackets around a paste also before it has asked for them, as when it has just been started.
+    /// The agent understands bracketed paste even before it has enabled the mode, as right after its start.
     #[serde(default)]
     pub knows_brackets: bool,
-    /// What was sent stays where it was typed until something else is printed: that it is seen there tells nothing.
+    /// Submitted text stays in the box until the agent prints something. Seeing it there proves nothing.
     #[serde(default)]
     pub leaves_text: bool,
-    /// So long after a paste is drawn, Enter is still taken for a part of it.
+    /// For this time after a paste is drawn, the agent treats Enter as part of the paste.
     pub settle_ms: Option<u64>,
 }

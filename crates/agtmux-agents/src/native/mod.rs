@@ -1,5 +1,5 @@
-//! What an agent says of itself: events in, statements out. It takes a memory, because one event alone is often not
-//! enough: which of several questions was answered, whether more prompts are queued.
+//! Turns an agent's own events into observations. The reducer keeps a memory, because a single event is often not
+//! enough: it does not say which of several questions was answered, or whether more prompts are queued.
 
 mod rule;
 #[cfg(test)]
@@ -18,32 +18,33 @@ use crate::generic;
 pub(crate) use rule::value_at;
 use rule::{ClosedQuestions, text_at};
 
-/// More questions than anybody has open at a time.
+/// The maximum number of open questions per runtime. The oldest ones are dropped.
 const MAX_OPEN_QUESTIONS: usize = 64;
-/// What nobody confirms is said nevertheless: an agent gives others no more time than this to decide.
+/// An observation that waits for confirmation is released after this time, because an agent gives its hooks at most
+/// this long.
 const CONFIRMATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 
-/// What is remembered of one runtime between its events.
+/// The adapter's memory of one runtime between events.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdapterMemory {
-    /// The agent's own name for its session.
+    /// The agent's own session id.
     pub session: Option<String>,
     #[serde(alias = "open")]
     open_questions: Vec<OpenQuestion>,
-    /// Prompts whose turns have not ended.
+    /// The number of prompts whose turns have not ended.
     #[serde(alias = "prompts")]
     pending_prompts: u32,
-    /// How the last turn ended, or will, if a hook has told.
+    /// How the last turn ended or will end, if a hook has reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(alias = "ended")]
     turn_end: Option<Assertion>,
-    /// Said when its time comes, unless its source says something else first.
+    /// Observations to release later, unless their source reports something else first.
     held: Vec<HeldObservation>,
-    /// Who last said that a turn is under way.
+    /// The sources whose last report was a running turn.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     #[serde(alias = "under_way")]
     running_sources: BTreeSet<Source>,
-    /// How far its log has been read: what is older is known, however often it is read again.
+    /// The time of the newest log record read. Older records are known, even if they are read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(alias = "logged")]
     log_read_until: Option<Timestamp>,
@@ -54,7 +55,7 @@ struct OpenQuestion {
     key: String,
     kind: DialogKind,
     owner: Option<String>,
-    /// Since when it is open: that it is still open when another one closes is nothing new.
+    /// When the question was opened. It keeps this time when another question closes.
     at: Timestamp,
 }
 
@@ -63,19 +64,19 @@ struct HeldObservation {
     due: Timestamp,
     #[serde(alias = "said")]
     observation: NativeObservation,
-    /// Said as soon as this source no longer says that the turn is under way.
+    /// Release the observation as soon as this source no longer reports a running turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     confirmed_by: Option<Source>,
 }
 
-/// One thing that an agent told.
+/// One observation from an agent's own event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NativeObservation {
     pub source: Source,
     #[serde(alias = "stand")]
     pub assertion: Assertion,
     pub as_of: Timestamp,
-    /// Most likely so, but other things look the same.
+    /// Probable, but other situations produce the same event.
     pub tentative: bool,
     pub rule: RuleRef,
     pub excerpt: String,
@@ -89,7 +90,7 @@ pub struct NativeEvent<'a> {
     pub at: Timestamp,
 }
 
-/// The rules of one agent.
+/// Applies the event rules of one agent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EventReducer<'a> {
     pub(crate) name: &'a str,
@@ -99,26 +100,26 @@ pub(crate) struct EventReducer<'a> {
 }
 
 impl AdapterMemory {
-    /// Takes note of a record of the agent's log. Says whether it is older than one that was noted before.
+    /// Stores the time of a log record. Returns whether the record is older than an earlier one.
     pub fn record_log_time(&mut self, at: Timestamp) -> bool {
         let known = self.log_read_until.is_some_and(|logged| at < logged);
         self.log_read_until = self.log_read_until.max(Some(at));
         known
     }
 
-    /// When [`recall`](Self::recall) has something.
+    /// The next time at which [`take_due`](Self::take_due) returns an observation.
     pub fn next_due(&self) -> Option<Timestamp> {
         self.held.iter().map(|held| held.due).min()
     }
 
-    /// What was held back until now, one after the other.
+    /// Removes and returns one held observation that is due.
     pub fn take_due(&mut self, now: Timestamp) -> Option<NativeObservation> {
         let due = self.held.iter().position(|held| held.due <= now)?;
-        let told = self.held.remove(due).observation;
-        if told.source == Source::Hook {
+        let observation = self.held.remove(due).observation;
+        if observation.source == Source::Hook {
             self.pending_prompts = 0;
         }
-        Some(told)
+        Some(observation)
     }
 }
 
@@ -146,7 +147,7 @@ impl EventReducer<'_> {
                 let owner = self.native.owner.as_deref().and_then(|path| text_at(event.payload, path));
                 self.apply(rule, memory, event, owner, now)
             }
-            // What is no event of this agent may be a word of those who wrap it.
+            // An event without a rule may be a generic event of a wrapper.
             None => generic_observations(event),
         }
     }
@@ -161,9 +162,9 @@ impl EventReducer<'_> {
     ) -> Vec<NativeObservation> {
         let since = rule.since_ms.as_deref().and_then(|path| value_at(event.payload, path)?.as_i64());
         let since = since.and_then(|ms| Timestamp::from_millisecond(ms).ok());
-        let told = |stand| NativeObservation {
+        let observe = |assertion| NativeObservation {
             source: event.source,
-            assertion: stand,
+            assertion,
             as_of: since.unwrap_or(event.at),
             tentative: rule.tentative,
             rule: RuleRef { name: format!("{}.{}", self.name, event.event_type), version: self.version },
@@ -171,8 +172,8 @@ impl EventReducer<'_> {
         };
         let mut all = Vec::new();
         if let Some(turn) = rule.turn {
-            let stand = memory.turn_end.filter(|_| rule.as_ended).unwrap_or(turn.assertion());
-            all.extend(memory.apply_turn(rule, told(stand), now));
+            let assertion = memory.turn_end.filter(|_| rule.as_ended).unwrap_or(turn.assertion());
+            all.extend(memory.apply_turn(rule, observe(assertion), now));
         }
         if let Some(ends) = rule.ends {
             memory.turn_end = Some(ends.assertion());
@@ -180,60 +181,62 @@ impl EventReducer<'_> {
         all.extend(
             memory
                 .update_questions(rule, event, owner)
-                .map(|(stand, at)| NativeObservation { as_of: at, ..told(stand) }),
+                .map(|(assertion, at)| NativeObservation { as_of: at, ..observe(assertion) }),
         );
-        all.extend(rule.asks.map(|asks| told(asks.assertion())));
+        all.extend(rule.asks.map(|asks| observe(asks.assertion())));
         all
     }
 }
 
 impl AdapterMemory {
-    /// What is to be said now that this is known of the turn.
-    fn apply_turn(&mut self, rule: &EventRule, said: NativeObservation, now: Timestamp) -> Vec<NativeObservation> {
-        let (source, stand) = (said.source, said.assertion);
+    /// Records an observation about the turn and returns the observations to report now.
+    fn apply_turn(
+        &mut self,
+        rule: &EventRule,
+        observation: NativeObservation,
+        now: Timestamp,
+    ) -> Vec<NativeObservation> {
+        let (source, assertion) = (observation.source, observation.assertion);
         self.held.retain(|held| held.observation.source != source);
         let queued = self.pending_prompts > 1;
-        // Between two queued turns it rests as well.
+        // Between two queued turns, the confirming source also reports no running turn.
         let confirmed_by = rule.confirmed_by.filter(|by| !queued && self.running_sources.contains(by));
-        self.pending_prompts = match stand {
+        self.pending_prompts = match assertion {
             Assertion::Running => self.pending_prompts + u32::from(rule.prompt),
             _ if source == Source::Hook => self.pending_prompts.saturating_sub(1),
             _ => self.pending_prompts,
         };
         if source == Source::Hook {
-            self.turn_end = Some(stand).filter(|stand| *stand != Assertion::Running);
+            self.turn_end = Some(assertion).filter(|assertion| *assertion != Assertion::Running);
         }
-        let mut all = self.release_confirmed(source, stand, said.as_of);
+        let mut all = self.release_confirmed(source, assertion, observation.as_of);
         let hold = if confirmed_by.is_some() { CONFIRMATION_TIMEOUT } else { rule.hold_time(queued) };
         if hold.is_zero() {
-            all.push(said);
+            all.push(observation);
         } else {
-            self.held.push(HeldObservation {
-                due: now.checked_add(hold).unwrap_or(now),
-                observation: said,
-                confirmed_by,
-            });
+            self.held.push(HeldObservation { due: now.checked_add(hold).unwrap_or(now), observation, confirmed_by });
         }
         all
     }
 
-    /// What was held back until this source said that no turn is under way: true from then on.
-    fn release_confirmed(&mut self, by: Source, stand: Assertion, as_of: Timestamp) -> Vec<NativeObservation> {
-        if stand == Assertion::Running {
+    /// Releases the observations that waited until this source reports no running turn. They are true from then on.
+    fn release_confirmed(&mut self, by: Source, assertion: Assertion, as_of: Timestamp) -> Vec<NativeObservation> {
+        if assertion == Assertion::Running {
             self.running_sources.insert(by);
             return Vec::new();
         }
         self.running_sources.remove(&by);
         let (confirmed, held) = self.held.drain(..).partition(|held| held.confirmed_by == Some(by));
         self.held = held;
-        let told = |HeldObservation { observation: said, .. }: HeldObservation| NativeObservation {
-            as_of: said.as_of.max(as_of),
-            ..said
+        let release = |HeldObservation { observation, .. }: HeldObservation| NativeObservation {
+            as_of: observation.as_of.max(as_of),
+            ..observation
         };
-        Vec::into_iter(confirmed).map(told).collect()
+        Vec::into_iter(confirmed).map(release).collect()
     }
 
-    /// What is open after this event, if the event has anything to do with it.
+    /// Opens and closes questions. Returns the newest open question, or that none is open, if the event concerns
+    /// questions.
     fn update_questions(
         &mut self,
         rule: &EventRule,
@@ -250,7 +253,7 @@ impl AdapterMemory {
                     self.open_questions.remove(found);
                 }
             }
-            // Sources are not equally quick: what was asked after this happened is not answered by it.
+            // Sources have different delays: a question that was opened after this event stays open.
             ClosedQuestions::Own => self.open_questions.retain(|open| open.owner.is_some() || open.at > now),
             ClosedQuestions::All => self.open_questions.retain(|open| open.at > now),
         }
@@ -271,26 +274,26 @@ impl AdapterMemory {
     }
 }
 
-/// The text there, or none.
+/// The text at this path, or an empty text.
 pub(crate) fn text_or_empty(payload: &Value, path: &str) -> String {
     text_at(payload, path).unwrap_or_default()
 }
 
-/// Payloads may be large; what is kept of them is not.
+/// A short digest of a question key. The payload itself may be large.
 fn key_digest(key: &[&Value]) -> String {
     let text = serde_json::to_string(key).unwrap_or_default();
     uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, text.as_bytes()).simple().to_string()
 }
 
-/// What anybody may say of an agent.
+/// The observations of a generic event, for any agent.
 pub(crate) fn generic_observations(event: NativeEvent<'_>) -> Vec<NativeObservation> {
-    let told = |stand: &Assertion| NativeObservation {
+    let observe = |assertion: &Assertion| NativeObservation {
         source: event.source,
-        assertion: *stand,
+        assertion: *assertion,
         as_of: event.at,
         tentative: false,
         rule: RuleRef { name: generic::RULE_NAME.into(), version: generic::RULE_VERSION },
         excerpt: event.event_type.to_owned(),
     };
-    generic::assertions(event.event_type).iter().map(told).collect()
+    generic::assertions(event.event_type).iter().map(observe).collect()
 }

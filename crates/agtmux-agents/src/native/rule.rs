@@ -1,4 +1,4 @@
-//! What an agent's own events mean, as data.
+//! The rules for an agent's own events, as data.
 
 use std::collections::BTreeMap;
 
@@ -7,88 +7,89 @@ use jiff::SignedDuration;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// How to read what an agent says of itself.
+/// How to read the agent's own events.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct NativeRules {
-    /// Where an event names the agent's session; the first place of several that names one.
+    /// The paths of the session id in a payload. The first path that leads to a text counts.
     #[serde(default)]
     pub(super) session: PayloadPaths,
-    /// It may start others of its kind, whose events come from the same pane: those of another session say nothing,
-    /// unless their rule says that the session changes.
+    /// The agent may start other agents of its type in the same pane. Events of another session are ignored, unless
+    /// their rule has `changes_session`.
     #[serde(default)]
     pub(super) one_session: bool,
-    /// Where an event names the sub-agent that it is about; absent or empty for the agent itself.
+    /// The path of the sub-agent id in a payload. Absent or empty for the agent itself.
     #[serde(default)]
     pub(super) owner: Option<String>,
-    /// One process may serve the agents of several panes, and speak from where the first of them is.
+    /// One process may serve the agents of several panes. Its events name the pane of the first one.
     #[serde(default)]
     pub(crate) shared_process: bool,
 }
 
-/// One kind of event. The first rule that fits decides; an event that fits none is kept and says nothing.
+/// The rule for one kind of event. The first matching rule decides. An event without a rule is stored and makes no
+/// assertion.
 #[derive(Debug, Deserialize)]
 pub(crate) struct EventRule {
     #[serde(default = "default_source")]
     pub(super) source: Source,
     #[serde(rename = "type")]
     pub(super) event_type: String,
-    /// Paths into the payload and what must be found there, all of it.
+    /// Conditions on the payload, by path. All of them must hold.
     #[serde(default)]
     when: BTreeMap<String, PayloadCondition>,
-    /// Where the payload names its session, which must be the one that is known: side threads have others.
+    /// The path of the session id, which must equal the known one. Side threads have other ids.
     #[serde(default)]
     of_session: Option<String>,
     #[serde(default)]
     pub(super) turn: Option<TurnState>,
-    /// A question of this kind is open from now on, until an event with the same key closes it.
+    /// Opens a question of this kind, until an event with the same key closes it.
     #[serde(default)]
     pub(super) opens: Option<DialogKind>,
     #[serde(default)]
     pub(super) closes: ClosedQuestions,
-    /// The agent goes on in another session.
+    /// The agent continues in another session.
     #[serde(default)]
     pub(super) changes_session: bool,
-    /// The agent's session is over; the next one that is named is its own.
+    /// The agent's session has ended. The next session that an event names is the agent's new one.
     #[serde(default)]
     pub(super) ends_session: bool,
-    /// What tells one open question from another.
+    /// The paths whose values identify a question.
     #[serde(default)]
     pub(super) key: Vec<String>,
-    /// What the source knows of questions as a whole, for one that reports what is instead of what happens.
+    /// The open question, for a source that reports states instead of events.
     #[serde(default)]
     pub(super) asks: Option<AskedQuestion>,
-    /// A prompt goes in: one more turn that has to end.
+    /// The event reports a prompt: one more turn has to end.
     #[serde(default)]
     pub(super) prompt: bool,
-    /// It tells that a prompt was submitted, and this is where the payload has its text.
+    /// The event reports a submitted prompt. This is the path of its text.
     #[serde(default)]
     pub(crate) submits: Option<String>,
-    /// How the turn will have ended when its end is told by a rule with `as_ended`.
+    /// How the turn ends. A later rule with `as_ended` reports it.
     #[serde(default)]
     pub(super) ends: Option<TurnState>,
-    /// It is said only if nothing else about the turn comes within this time.
+    /// Report the turn only if no other event about the turn arrives within this time.
     #[serde(default)]
     hold_ms: u32,
-    /// As before, but only while prompts are queued.
+    /// Like `hold_ms`, but only while prompts are queued.
     #[serde(default)]
     queued_hold_ms: u32,
-    /// While this source says that the turn is under way, it is said only when that source says otherwise: others may
-    /// still decide that the turn goes on.
+    /// While this source reports a running turn, wait until it reports something else: other hooks may still continue
+    /// the turn.
     #[serde(default)]
     pub(super) confirmed_by: Option<Source>,
-    /// Where the payload tells since when it is so, in milliseconds; the time of the event otherwise.
+    /// The path of the time since which the report is true, in milliseconds. Default: the time of the event.
     #[serde(default)]
     pub(super) since_ms: Option<String>,
-    /// Most likely so, but other things look the same.
+    /// Probable, but other situations produce the same event.
     #[serde(default)]
     pub(super) tentative: bool,
-    /// Where an event before it has told how the turn ended, it says that instead. An agent that was stopped or failed may
-    /// say so and then that it is done; and what it shows may have said otherwise in between, for it is drawn later.
+    /// If an earlier event has reported how the turn ended, report that instead. A stopped or failed agent may first
+    /// say so and then report the end. In between the screen may differ, because it is drawn later.
     #[serde(default)]
     pub(super) as_ended: bool,
 }
 
-/// One path into a payload, or several of which the first that leads to a text counts.
+/// One path into a payload, or several. The first path that leads to a text counts.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum PayloadPaths {
@@ -112,7 +113,7 @@ impl PayloadPaths {
     }
 }
 
-/// What stands there, unless it is empty.
+/// The text at this path. None if it is missing or empty.
 pub(super) fn text_at(payload: &Value, path: &str) -> Option<String> {
     value_at(payload, path)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
@@ -120,9 +121,9 @@ pub(super) fn text_at(payload: &Value, path: &str) -> Option<String> {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum PayloadCondition {
-    /// Something that is not empty is there, or is not.
+    /// Whether a value that is not empty must be present.
     Present(bool),
-    /// This text; with `*` at its end, text that begins with it.
+    /// This exact text. With `*` at its end: any text that begins with it.
     Text(String),
     AnyOf(Vec<String>),
 }
@@ -182,20 +183,20 @@ impl EventRule {
         self.source
     }
 
-    /// What it can say.
+    /// The assertions that the rule can make.
     pub(crate) fn assertions(&self) -> impl Iterator<Item = Assertion> {
         let turn = self.turn.map(TurnState::assertion);
         turn.into_iter().chain(self.opens.map(Assertion::DialogOpen)).chain(self.asks.map(AskedQuestion::assertion))
     }
 
-    /// A rule that can never say anything is a mistake, unless it is there to keep others from fitting.
+    /// Why the rule is invalid. A rule without any effect is valid: it prevents later rules from matching.
     pub(crate) fn problem(&self) -> Option<String> {
         let named = |what: &str| Some(format!("the event rule for '{}' {what}", self.event_type));
         if self.event_type.is_empty() {
             return Some("an event rule has an empty 'type'".into());
         }
         if self.opens.is_some() && self.asks.is_some() {
-            return named("has both 'opens' and 'asks'");
+            return named("has both 'opens' and 'asks': use one of them");
         }
         if matches!(self.ends, Some(TurnState::Running | TurnState::Completed)) {
             return named("has an 'ends' that is neither 'idle' nor 'error'");
@@ -237,7 +238,7 @@ fn value_matches(value: &Value, wanted: &str) -> bool {
     }
 }
 
-/// `a.b` is the field `b` of the field `a`.
+/// The value at a path: `a.b` is the field `b` of the field `a`.
 pub(crate) fn value_at<'v>(payload: &'v Value, path: &str) -> Option<&'v Value> {
     path.split('.').try_fold(payload, |value, field| value.get(field))
 }

@@ -1,4 +1,4 @@
-//! Recorded events of real agents, and what their manifests make of them.
+//! Recorded events of real agents, and the observations that their manifests produce.
 
 mod confirmed;
 mod copilot;
@@ -13,19 +13,19 @@ use serde_json::{Value, json};
 use super::{AdapterMemory, NativeEvent};
 use crate::AgentRegistry;
 
-const ASKS: Assertion = Assertion::DialogOpen(DialogKind::Approval);
+const APPROVAL: Assertion = Assertion::DialogOpen(DialogKind::Approval);
 const QUESTION: Assertion = Assertion::DialogOpen(DialogKind::Input);
-const NOTHING: Assertion = Assertion::NoDialog;
+const NO_DIALOG: Assertion = Assertion::NoDialog;
 
-/// One agent, event by event.
-struct Story {
+/// Feeds events to the adapter of one agent.
+struct AdapterTest {
     agent: &'static str,
     memory: AdapterMemory,
     now: Timestamp,
 }
 
-impl Story {
-    fn of(agent: &'static str) -> Self {
+impl AdapterTest {
+    fn new(agent: &'static str) -> Self {
         Self { agent, memory: AdapterMemory::default(), now: Timestamp::from_second(1_000_000).expect("in range") }
     }
 
@@ -33,22 +33,22 @@ impl Story {
         let path = format!("{}/evidence/hooks/{}/{name}.json", env!("CARGO_MANIFEST_DIR"), self.agent);
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
         let mut payload: Value = serde_json::from_str(&text).expect("recorded JSON");
-        // They were recorded in different sessions; here they tell of one.
+        // The payloads were recorded in different sessions; the test puts them into one.
         for name in ["session_id", "thread-id"] {
-            if payload.get(name).is_some() && !name_is_of_side_thread(&path) {
+            if payload.get(name).is_some() && !is_side_thread(&path) {
                 payload[name] = json!("5fb0cf8a-72f8-44e6-bdb5-bc8b0383eb7f");
             }
         }
         payload
     }
 
-    /// What a recorded hook payload says.
+    /// The assertions from a recorded hook payload.
     fn hook(&mut self, name: &str) -> Vec<Assertion> {
         let payload = self.recorded(name);
-        self.say(&payload)
+        self.hook_payload(&payload)
     }
 
-    fn say(&mut self, payload: &Value) -> Vec<Assertion> {
+    fn hook_payload(&mut self, payload: &Value) -> Vec<Assertion> {
         let event_type = payload["hook_event_name"].as_str().expect("a hook").to_owned();
         self.event(Source::Hook, &event_type, payload)
     }
@@ -56,205 +56,201 @@ impl Story {
     fn event(&mut self, source: Source, event_type: &str, payload: &Value) -> Vec<Assertion> {
         self.now += SignedDuration::from_millis(10);
         let event = NativeEvent { source, event_type, payload, at: self.now };
-        let told = AgentRegistry::builtin().reduce(self.agent, &mut self.memory, event, self.now);
-        told.into_iter().map(|told| told.assertion).collect()
+        let observations = AgentRegistry::builtin().reduce(self.agent, &mut self.memory, event, self.now);
+        observations.into_iter().map(|observation| observation.assertion).collect()
     }
 
-    /// The events of a recording, one on each line.
+    /// The events of a recording, one per line.
     fn lines(&self, name: &str) -> Vec<Value> {
         let path = format!("{}/evidence/hooks/{}/{name}.jsonl", env!("CARGO_MANIFEST_DIR"), self.agent);
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
         text.lines().map(|line| serde_json::from_str(line).expect("recorded JSON")).collect()
     }
 
-    fn line(&mut self, line: &Value) -> Vec<Assertion> {
+    fn replay_line(&mut self, line: &Value) -> Vec<Assertion> {
         let event_type = line["event"].as_str().expect("an event").to_owned();
         self.event(Source::Hook, &event_type, &line["payload"])
     }
 
-    /// What each event of a recording says.
-    fn tell(&mut self, name: &str) -> Vec<Vec<Assertion>> {
-        self.lines(name).iter().map(|line| self.line(line)).collect()
+    /// The assertions from each event of a recording.
+    fn replay(&mut self, name: &str) -> Vec<Vec<Assertion>> {
+        self.lines(name).iter().map(|line| self.replay_line(line)).collect()
     }
 
-    fn later(&mut self, millis: i64) -> Option<Assertion> {
+    fn advance(&mut self, millis: i64) -> Option<Assertion> {
         self.now += SignedDuration::from_millis(millis);
-        self.memory.take_due(self.now).map(|told| told.assertion)
+        self.memory.take_due(self.now).map(|observation| observation.assertion)
     }
 }
 
-fn name_is_of_side_thread(path: &str) -> bool {
+fn is_side_thread(path: &str) -> bool {
     path.contains("title-thread")
 }
 
 #[test]
-fn a_turn_of_claude() {
-    let mut claude = Story::of("claude");
-    assert_eq!(claude.hook("SessionStart.startup"), [Assertion::Idle, NOTHING]);
-    assert_eq!(claude.hook("UserPromptSubmit"), [Assertion::Running, NOTHING]);
+fn claude_reports_a_turn() {
+    let mut claude = AdapterTest::new("claude");
+    assert_eq!(claude.hook("SessionStart.startup"), [Assertion::Idle, NO_DIALOG]);
+    assert_eq!(claude.hook("UserPromptSubmit"), [Assertion::Running, NO_DIALOG]);
     assert_eq!(claude.hook("PreToolUse"), [Assertion::Running]);
-    assert_eq!(claude.hook("PermissionRequest"), [ASKS]);
+    assert_eq!(claude.hook("PermissionRequest"), [APPROVAL]);
     let mut done = claude.recorded("PermissionRequest");
     done["hook_event_name"] = json!("PostToolUse");
-    assert_eq!(claude.say(&done), [Assertion::Running, NOTHING]);
-    assert_eq!(claude.hook("Stop"), [Assertion::Completed, NOTHING]);
-    assert_eq!(claude.hook("StopFailure.server_error"), [Assertion::Failed, NOTHING]);
+    assert_eq!(claude.hook_payload(&done), [Assertion::Running, NO_DIALOG]);
+    assert_eq!(claude.hook("Stop"), [Assertion::Completed, NO_DIALOG]);
+    assert_eq!(claude.hook("StopFailure.server_error"), [Assertion::Failed, NO_DIALOG]);
 }
 
 #[test]
-fn a_tool_that_ends_does_not_answer_for_another() {
-    let mut claude = Story::of("claude");
+fn the_end_of_one_tool_does_not_close_the_question_of_another() {
+    let mut claude = AdapterTest::new("claude");
     claude.hook("UserPromptSubmit");
     claude.hook("PermissionRequest");
-    assert_eq!(claude.hook("PostToolUse"), [Assertion::Running], "another tool's end");
+    assert_eq!(claude.hook("PostToolUse"), [Assertion::Running], "the end of another tool");
     assert_eq!(claude.hook("PermissionRequest.AskUserQuestion"), [QUESTION]);
     let answered = claude.hook("PostToolUse.AskUserQuestion");
-    assert_eq!(answered, [Assertion::Running, ASKS], "the first question is still open");
+    assert_eq!(answered, [Assertion::Running, APPROVAL], "the first question is still open");
 }
 
 #[test]
-fn a_turn_that_ends_leaves_the_question_of_a_subagent_open() {
-    let mut claude = Story::of("claude");
+fn the_end_of_a_turn_leaves_the_question_of_a_subagent_open() {
+    let mut claude = AdapterTest::new("claude");
     claude.hook("UserPromptSubmit");
     let mut request = claude.recorded("PermissionRequest");
     request["agent_id"] = json!("a5a34f56645410a62");
-    assert_eq!(claude.say(&request), [ASKS]);
-    assert_eq!(claude.hook("Stop.bg"), [Assertion::Running, ASKS]);
+    assert_eq!(claude.hook_payload(&request), [APPROVAL]);
+    assert_eq!(claude.hook("Stop.bg"), [Assertion::Running, APPROVAL]);
     request["hook_event_name"] = json!("PostToolUse");
-    assert_eq!(claude.say(&request), [Assertion::Running, NOTHING]);
+    assert_eq!(claude.hook_payload(&request), [Assertion::Running, NO_DIALOG]);
 }
 
 #[test]
-fn what_goes_on_in_the_background_keeps_a_turn_running() {
-    let mut claude = Story::of("claude");
+fn background_work_keeps_a_turn_running() {
+    let mut claude = AdapterTest::new("claude");
     claude.hook("UserPromptSubmit");
-    assert_eq!(claude.hook("Stop.bg"), [Assertion::Running, NOTHING]);
+    assert_eq!(claude.hook("Stop.bg"), [Assertion::Running, NO_DIALOG]);
     let mut notified = claude.recorded("UserPromptSubmit");
     notified["prompt"] = json!("<task-notification>\n<task-id>1</task-id>");
-    assert_eq!(claude.say(&notified), [Assertion::Running]);
-    assert_eq!(claude.hook("Stop"), [Assertion::Completed, NOTHING]);
+    assert_eq!(claude.hook_payload(&notified), [Assertion::Running]);
+    assert_eq!(claude.hook("Stop"), [Assertion::Completed, NO_DIALOG]);
 }
 
 #[test]
-fn the_stop_of_a_turn_is_held_back_while_a_prompt_is_queued() {
-    let mut claude = Story::of("claude");
+fn a_stop_is_held_while_a_prompt_is_queued() {
+    let mut claude = AdapterTest::new("claude");
     claude.hook("UserPromptSubmit");
     claude.hook("UserPromptSubmit");
-    assert_eq!(claude.hook("Stop"), [NOTHING], "the queued prompt is next");
+    assert_eq!(claude.hook("Stop"), [NO_DIALOG], "the queued prompt follows");
     assert_eq!(claude.hook("PreToolUse"), [Assertion::Running]);
-    assert_eq!(claude.later(10_000), None, "the next turn has begun");
-    assert_eq!(claude.hook("Stop"), [Assertion::Completed, NOTHING]);
+    assert_eq!(claude.advance(10_000), None, "the next turn has begun");
+    assert_eq!(claude.hook("Stop"), [Assertion::Completed, NO_DIALOG]);
 }
 
 #[test]
-fn a_queued_prompt_that_never_came_does_not_hide_the_end() {
-    let mut claude = Story::of("claude");
+fn a_queued_prompt_that_never_starts_does_not_hide_the_end() {
+    let mut claude = AdapterTest::new("claude");
     claude.hook("UserPromptSubmit");
     claude.hook("UserPromptSubmit");
     claude.hook("Stop");
-    assert_eq!(claude.later(100), None);
-    assert_eq!(claude.later(1_000), Some(Assertion::Completed));
+    assert_eq!(claude.advance(100), None);
+    assert_eq!(claude.advance(1_000), Some(Assertion::Completed));
     claude.hook("UserPromptSubmit");
-    assert_eq!(claude.hook("Stop"), [Assertion::Completed, NOTHING], "nothing is queued any more");
+    assert_eq!(claude.hook("Stop"), [Assertion::Completed, NO_DIALOG], "no prompt is queued any more");
 }
 
 #[test]
-fn compaction_and_what_is_not_known_say_nothing() {
-    let mut claude = Story::of("claude");
+fn compaction_and_unknown_events_make_no_assertion() {
+    let mut claude = AdapterTest::new("claude");
     for name in ["SessionStart.compact", "PreCompact", "PostCompact", "MessageDisplay", "SubagentStop", "ConfigChange"]
     {
         assert_eq!(claude.hook(name), [], "{name}");
     }
     assert_eq!(claude.hook("SessionEnd.clear"), []);
-    assert_eq!(claude.hook("Notification.permission_prompt"), [], "it comes six seconds late, perhaps too late");
+    assert_eq!(claude.hook("Notification.permission_prompt"), [], "the notification comes six seconds late");
 }
 
 #[test]
-fn the_status_file_of_claude() {
-    let mut claude = Story::of("claude");
+fn claude_reports_its_state_in_its_status_file() {
+    let mut claude = AdapterTest::new("claude");
     let mut status = |status: &str, waiting_for: &str| {
         let payload = json!({"status": status, "waitingFor": waiting_for, "statusUpdatedAt": 5_000});
         claude.event(Source::File, "status", &payload)
     };
-    assert_eq!(status("busy", ""), [Assertion::Running, NOTHING]);
-    assert_eq!(status("shell", ""), [Assertion::Running, NOTHING]);
-    assert_eq!(status("idle", ""), [NOTHING], "the next turn may begin at once");
-    assert_eq!(status("waiting", "permission prompt"), [ASKS]);
+    assert_eq!(status("busy", ""), [Assertion::Running, NO_DIALOG]);
+    assert_eq!(status("shell", ""), [Assertion::Running, NO_DIALOG]);
+    assert_eq!(status("idle", ""), [NO_DIALOG], "the next turn may begin at once");
+    assert_eq!(status("waiting", "permission prompt"), [APPROVAL]);
     assert_eq!(status("waiting", "input needed"), [QUESTION]);
     assert_eq!(status("waiting", "dialog open"), [QUESTION]);
     assert_eq!(status("something new", ""), []);
-    assert_eq!(status("busy", ""), [Assertion::Running, NOTHING]);
-    assert_eq!(claude.later(1_000), None);
+    assert_eq!(status("busy", ""), [Assertion::Running, NO_DIALOG]);
+    assert_eq!(claude.advance(1_000), None);
     claude.event(Source::File, "status", &json!({"status": "idle"}));
     claude.hook("PreToolUse");
-    assert_eq!(claude.later(1_000), Some(Assertion::Idle), "a hook does not speak for the file");
+    assert_eq!(claude.advance(1_000), Some(Assertion::Idle), "a hook does not cancel the report of the file");
 }
 
 #[test]
-fn a_status_file_tells_since_when() {
+fn a_status_file_contains_the_time_of_its_state() {
     let mut memory = AdapterMemory::default();
     let (at, now) = (Timestamp::from_second(90).expect("in range"), Timestamp::from_second(100).expect("in range"));
     let payload = json!({"status": "busy", "statusUpdatedAt": 80_000});
     let event = NativeEvent { source: Source::File, event_type: "status", payload: &payload, at };
-    let told = AgentRegistry::builtin().reduce("claude", &mut memory, event, now);
-    assert!(told.iter().all(|told| told.as_of == Timestamp::from_second(80).expect("in range")));
+    let observations = AgentRegistry::builtin().reduce("claude", &mut memory, event, now);
+    assert!(observations.iter().all(|observation| observation.as_of == Timestamp::from_second(80).expect("in range")));
 }
 
 #[test]
-fn a_turn_of_codex() {
-    let mut codex = Story::of("codex");
+fn codex_reports_a_turn() {
+    let mut codex = AdapterTest::new("codex");
     assert_eq!(codex.hook("hook.SessionStart"), []);
-    assert_eq!(codex.hook("hook.UserPromptSubmit"), [Assertion::Running, NOTHING]);
+    assert_eq!(codex.hook("hook.UserPromptSubmit"), [Assertion::Running, NO_DIALOG]);
     assert_eq!(codex.hook("hook.PreModelRequest"), [Assertion::Running]);
     assert_eq!(codex.hook("hook.PreToolUse"), [Assertion::Running]);
-    assert_eq!(codex.hook("hook.PermissionRequest"), [ASKS]);
-    assert_eq!(
-        codex.hook("hook.PostToolUse"),
-        [Assertion::Running, NOTHING],
-        "the same command, told with less around it"
-    );
-    assert_eq!(codex.hook("hook.PostModelRequest.failed"), [], "it may try again");
-    assert_eq!(codex.hook("hook.Stop"), [Assertion::Completed, NOTHING]);
-    assert_eq!(codex.hook("hook.Interrupt"), [Assertion::Idle, NOTHING]);
+    assert_eq!(codex.hook("hook.PermissionRequest"), [APPROVAL]);
+    assert_eq!(codex.hook("hook.PostToolUse"), [Assertion::Running, NO_DIALOG], "the same command, with fewer fields");
+    assert_eq!(codex.hook("hook.PostModelRequest.failed"), [], "codex may retry");
+    assert_eq!(codex.hook("hook.Stop"), [Assertion::Completed, NO_DIALOG]);
+    assert_eq!(codex.hook("hook.Interrupt"), [Assertion::Idle, NO_DIALOG]);
     assert_eq!(codex.hook("hook.SessionEnd"), []);
 }
 
 #[test]
-fn a_question_of_codex() {
-    let mut codex = Story::of("codex");
+fn codex_reports_a_question() {
+    let mut codex = AdapterTest::new("codex");
     let mut asked = codex.recorded("hook.PreToolUse");
     asked["tool_name"] = json!("request_user_input");
-    assert_eq!(codex.say(&asked), [Assertion::Running, QUESTION]);
+    assert_eq!(codex.hook_payload(&asked), [Assertion::Running, QUESTION]);
     asked["hook_event_name"] = json!("PostToolUse");
-    assert_eq!(codex.say(&asked), [Assertion::Running, NOTHING]);
+    assert_eq!(codex.hook_payload(&asked), [Assertion::Running, NO_DIALOG]);
 }
 
 #[test]
-fn the_title_thread_of_codex_ends_no_turn() {
-    let mut codex = Story::of("codex");
+fn the_title_thread_of_codex_does_not_end_the_turn() {
+    let mut codex = AdapterTest::new("codex");
     let (own, side) =
         (codex.recorded("notify.agent-turn-complete"), codex.recorded("notify.agent-turn-complete.title-thread"));
-    assert_eq!(codex.event(Source::Notify, "agent-turn-complete", &own), [], "which thread is whose is not known yet");
+    assert_eq!(codex.event(Source::Notify, "agent-turn-complete", &own), [], "the main thread is not known yet");
     codex.hook("hook.UserPromptSubmit");
     assert_eq!(codex.event(Source::Notify, "agent-turn-complete", &side), []);
     assert_eq!(codex.event(Source::Notify, "agent-turn-complete", &own), [Assertion::Completed]);
 }
 
 #[test]
-fn a_turn_of_gemini() {
-    let mut gemini = Story::of("gemini");
-    assert_eq!(gemini.hook("hook.SessionStart"), [Assertion::Idle, NOTHING]);
-    assert_eq!(gemini.hook("hook.BeforeAgent"), [Assertion::Running, NOTHING]);
+fn gemini_reports_a_turn() {
+    let mut gemini = AdapterTest::new("gemini");
+    assert_eq!(gemini.hook("hook.SessionStart"), [Assertion::Idle, NO_DIALOG]);
+    assert_eq!(gemini.hook("hook.BeforeAgent"), [Assertion::Running, NO_DIALOG]);
     assert_eq!(gemini.hook("hook.BeforeTool"), [Assertion::Running]);
-    assert_eq!(gemini.hook("hook.Notification.exec"), [ASKS]);
-    assert_eq!(gemini.hook("hook.AfterTool"), [Assertion::Running, NOTHING]);
-    assert_eq!(gemini.hook("hook.Notification.edit"), [ASKS]);
-    assert_eq!(gemini.hook("hook.AfterTool"), [Assertion::Running, NOTHING]);
+    assert_eq!(gemini.hook("hook.Notification.exec"), [APPROVAL]);
+    assert_eq!(gemini.hook("hook.AfterTool"), [Assertion::Running, NO_DIALOG]);
+    assert_eq!(gemini.hook("hook.Notification.edit"), [APPROVAL]);
+    assert_eq!(gemini.hook("hook.AfterTool"), [Assertion::Running, NO_DIALOG]);
     assert_eq!(gemini.hook("hook.Notification.ask_user"), [QUESTION]);
 }
 
 #[test]
-fn how_a_turn_of_gemini_ended_is_told_by_its_last_record() {
+fn the_last_record_of_gemini_says_how_the_turn_ended() {
     let ends = [
         (json!({"type": "gemini", "text": "hello"}), Assertion::Completed),
         (json!({"type": "error", "text": "[API Error: 400]"}), Assertion::Failed),
@@ -262,98 +258,104 @@ fn how_a_turn_of_gemini_ended_is_told_by_its_last_record() {
         (json!({"type": "info", "text": "Request cancelled."}), Assertion::Idle),
         (Value::Null, Assertion::Idle),
     ];
-    for (record, stand) in ends {
-        let mut gemini = Story::of("gemini");
+    for (record, assertion) in ends {
+        let mut gemini = AdapterTest::new("gemini");
         gemini.hook("hook.BeforeAgent");
         let mut end = gemini.recorded("hook.AfterAgent");
         end["agtmux"] = json!({ "last_record": record });
-        assert_eq!(gemini.say(&end), [NOTHING], "a queued message may follow");
-        assert_eq!(gemini.later(400), Some(stand), "{record}");
+        assert_eq!(gemini.hook_payload(&end), [NO_DIALOG], "a queued message may follow");
+        assert_eq!(gemini.advance(400), Some(assertion), "{record}");
     }
 }
 
 #[test]
-fn a_message_that_gemini_had_queued_goes_on_running() {
-    let mut gemini = Story::of("gemini");
+fn a_queued_message_of_gemini_keeps_it_running() {
+    let mut gemini = AdapterTest::new("gemini");
     gemini.hook("hook.BeforeAgent");
     gemini.hook("hook.AfterAgent");
-    assert_eq!(gemini.later(100), None);
-    assert_eq!(gemini.hook("hook.BeforeAgent"), [Assertion::Running, NOTHING]);
-    assert_eq!(gemini.later(1_000), None);
+    assert_eq!(gemini.advance(100), None);
+    assert_eq!(gemini.hook("hook.BeforeAgent"), [Assertion::Running, NO_DIALOG]);
+    assert_eq!(gemini.advance(1_000), None);
 }
 
 #[test]
-fn words_of_wrappers_are_understood_for_every_agent() {
-    assert_eq!(Story::of("claude").event(Source::Wrapper, "running", &Value::Null), [Assertion::Running, NOTHING]);
-    assert_eq!(Story::of("nobody").event(Source::Wrapper, "idle", &Value::Null), [Assertion::Idle, NOTHING]);
+fn generic_events_work_for_every_agent() {
+    assert_eq!(
+        AdapterTest::new("claude").event(Source::Wrapper, "running", &Value::Null),
+        [Assertion::Running, NO_DIALOG]
+    );
+    assert_eq!(
+        AdapterTest::new("no-such-agent").event(Source::Wrapper, "idle", &Value::Null),
+        [Assertion::Idle, NO_DIALOG]
+    );
 }
 
 #[test]
-fn an_agent_below_the_agent_does_not_speak_for_it() {
-    let mut claude = Story::of("claude");
+fn events_of_a_nested_agent_are_ignored() {
+    let mut claude = AdapterTest::new("claude");
     claude.hook("UserPromptSubmit");
     for name in ["SessionStart.startup", "UserPromptSubmit", "PermissionRequest", "Stop"] {
         let mut inner = claude.recorded(name);
         inner["session_id"] = json!("another");
-        assert_eq!(claude.say(&inner), [], "{name}");
+        assert_eq!(claude.hook_payload(&inner), [], "{name}");
     }
     for source in ["clear", "resume", "fork"] {
         let mut begun = claude.recorded("SessionStart.clear");
         (begun["source"], begun["session_id"]) = (json!(source), json!(source));
-        assert_eq!(claude.say(&begun), [Assertion::Idle, NOTHING], "{source}");
+        assert_eq!(claude.hook_payload(&begun), [Assertion::Idle, NO_DIALOG], "{source}");
         let mut next = claude.recorded("UserPromptSubmit");
         next["session_id"] = json!(source);
-        assert_eq!(claude.say(&next), [Assertion::Running, NOTHING], "{source}");
+        assert_eq!(claude.hook_payload(&next), [Assertion::Running, NO_DIALOG], "{source}");
     }
 }
 
 #[test]
-fn a_question_that_is_still_open_is_as_old_as_it_is() {
+fn an_open_question_keeps_its_time() {
     let (mut memory, second) = (AdapterMemory::default(), |n| Timestamp::from_second(n).expect("in range"));
-    let mut tell = |event_type: &str, tool: &str, at: i64| {
+    let mut report = |event_type: &str, tool: &str, at: i64| {
         let payload = json!({"session_id": "s", "tool_name": tool});
         let event = NativeEvent { source: Source::Hook, event_type, payload: &payload, at: second(at) };
-        let told = AgentRegistry::builtin().reduce("claude", &mut memory, event, second(at));
-        told.into_iter().find(|told| told.assertion == ASKS).map(|told| told.as_of)
+        let observations = AgentRegistry::builtin().reduce("claude", &mut memory, event, second(at));
+        observations.into_iter().find(|found| found.assertion == APPROVAL).map(|found| found.as_of)
     };
-    assert_eq!(tell("PermissionRequest", "A", 10), Some(second(10)));
-    assert_eq!(tell("PermissionRequest", "B", 20), Some(second(20)));
-    assert_eq!(tell("PostToolUse", "B", 60), Some(second(10)), "nobody has asked anew");
+    assert_eq!(report("PermissionRequest", "A", 10), Some(second(10)));
+    assert_eq!(report("PermissionRequest", "B", 20), Some(second(20)));
+    assert_eq!(report("PostToolUse", "B", 60), Some(second(10)), "the first question is still open");
 }
 
 #[test]
-fn a_session_is_remembered() {
-    let mut claude = Story::of("claude");
+fn the_session_id_is_stored() {
+    let mut claude = AdapterTest::new("claude");
     claude.hook("UserPromptSubmit");
     assert_eq!(claude.memory.session.as_deref(), Some("5fb0cf8a-72f8-44e6-bdb5-bc8b0383eb7f"));
 }
 
 #[test]
-fn the_log_of_codex() {
-    let mut codex = Story::of("codex");
+fn codex_reports_turns_in_its_log() {
+    let mut codex = AdapterTest::new("codex");
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/evidence/logs/codex.jsonl");
-    let log = AgentRegistry::builtin().log_file("codex").expect("it keeps one");
-    let mut told = Vec::new();
+    let log = AgentRegistry::builtin().log_file("codex").expect("codex has a log");
+    let mut reported = Vec::new();
     for line in std::fs::read_to_string(path).expect("recorded").lines() {
         let record: Value = serde_json::from_str(line).expect("a record");
         assert!(log.time(&record).is_some(), "{line}");
         let event_type = log.event_type(&record).expect("a kind");
         if AgentRegistry::builtin().reads_file_event("codex", event_type) {
-            let stands = codex.event(Source::File, event_type, &record);
-            let ended = codex.later(1_000);
-            told.extend(stands.into_iter().chain(ended).filter(|stand| *stand != NOTHING));
+            let assertions = codex.event(Source::File, event_type, &record);
+            let ended = codex.advance(1_000);
+            reported.extend(assertions.into_iter().chain(ended).filter(|assertion| *assertion != NO_DIALOG));
         }
     }
-    let mut turns = told.chunks(2).map(|turn| {
+    let mut turns = reported.chunks(2).map(|turn| {
         assert_eq!(turn[0], Assertion::Running);
         turn[1]
     });
     let counted = |turns: &mut dyn Iterator<Item = Assertion>| {
         let all: Vec<Assertion> = turns.collect();
         [Assertion::Completed, Assertion::Failed, Assertion::Idle]
-            .map(|end| all.iter().filter(|stand| **stand == end).count())
+            .map(|end| all.iter().filter(|assertion| **assertion == end).count())
     };
-    assert_eq!(counted(&mut turns), [6, 4, 3], "{told:?}");
+    assert_eq!(counted(&mut turns), [6, 4, 3], "{reported:?}");
     assert_eq!(codex.memory.session.as_deref(), Some("01a1ddf7-75c2-7cb2-9199-69961f5f6ed6"));
     assert!(!AgentRegistry::builtin().reads_file_event("codex", "token_count"));
 }

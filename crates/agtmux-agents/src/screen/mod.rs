@@ -1,4 +1,4 @@
-//! What a pane shows: rows of text and how each cell looks.
+//! The contents of a pane: rows of text and the style of each cell.
 
 mod parse_capture;
 mod regions;
@@ -7,23 +7,23 @@ mod style;
 pub(crate) use regions::ScreenRegions;
 pub use style::{CellColour, CellStyle};
 
-/// A capture of a pane, plain or with escapes. Rows below the last one with text are left out.
+/// A capture of a pane, plain or with escapes. Blank rows at the end are dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturedScreen {
     rows: Vec<ScreenRow>,
     styled: bool,
 }
 
-/// One row, without the spaces at its end. No-break spaces are spaces, and characters without width are left out.
+/// One row without trailing spaces. No-break spaces become spaces, and zero-width characters are dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScreenRow {
     text: String,
-    /// Where each style begins, in bytes.
+    /// The byte offset at which each style begins.
     runs: Vec<(usize, CellStyle)>,
 }
 
 impl CapturedScreen {
-    /// Reads what `tmux capture-pane -p` printed, with `-e` or without. Anything may come in.
+    /// Parses the output of `tmux capture-pane -p`, with or without `-e`. Accepts any bytes.
     pub fn parse(capture: &[u8]) -> Self {
         parse_capture::parse_screen(capture)
     }
@@ -32,12 +32,12 @@ impl CapturedScreen {
         &self.rows
     }
 
-    /// The text of all rows without the frames around it.
+    /// The text of all rows without frames.
     pub fn inner_text(&self) -> String {
         self.rows.iter().map(|row| unframed(row.text())).collect::<Vec<_>>().join("\n")
     }
 
-    /// Whether the capture told how anything looks.
+    /// Whether the capture contains styles.
     pub fn is_styled(&self) -> bool {
         self.styled
     }
@@ -59,7 +59,7 @@ impl ScreenRow {
     }
 }
 
-/// A row's text without the frame around it, its indentation inside of the frame kept.
+/// A row's text without the frame around it. The indentation inside the frame is kept.
 pub(crate) fn unframed(text: &str) -> &str {
     const SIDES: [char; 3] = ['│', '┃', '║'];
     let mut inner = without_scrollbar(text.trim_end());
@@ -69,24 +69,24 @@ pub(crate) fn unframed(text: &str) -> &str {
     inner
 }
 
-/// Some draw one beside all rows, for as long as something moves.
+/// Some agents draw a scrollbar beside all rows while the screen scrolls.
 fn without_scrollbar(text: &str) -> &str {
     let Some(rest) = text.strip_suffix(['█', '┃']) else { return text };
     let beside = rest.ends_with([' ', '│']) && !rest.trim_start().starts_with(['█', '┃']);
     if beside { rest.trim_end() } else { text }
 }
 
-/// Where that begins in the row, in bytes.
+/// The byte offset of the text inside the frame.
 pub(crate) fn start_within_frame(row: &ScreenRow) -> usize {
     row.text().find(unframed(row.text())).unwrap_or(0)
 }
 
-/// Text from beside a screen, such as a title, as rules see it.
+/// Normalizes other text, such as a title, in the same way as the rows of a screen.
 pub(crate) fn normalize_text(text: &str) -> String {
     text.chars().filter_map(parse_capture::normalize_char).collect::<String>().trim().to_owned()
 }
 
-/// Whether a row only draws a line: an edge of a frame or a rule.
+/// Whether a row only draws a line: a border of a frame or a horizontal line.
 pub(crate) fn is_border(text: &str) -> bool {
     let inner = unframed(text).trim();
     let drawn = |c: char| matches!(c, '\u{2500}'..='\u{257f}' | '▀' | '▄' | '▔' | '▁');
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_taken_off() {
+    fn frames_are_removed() {
         assert_eq!(unframed("│ │ touch a   │ │"), " touch a");
         assert_eq!(unframed("  ┃  △ Permission required"), "  △ Permission required");
         assert_eq!(unframed("  ┃"), "");
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_known() {
+    fn borders_are_recognized() {
         for edge in ["────────", "╭───────╮", "│ ╰─────╯ │", "╌╌╌╌╌╌", "▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔ no ▔", "  ╹▀▀▀▀▀"]
         {
             assert!(is_border(edge), "{edge}");

@@ -1,4 +1,4 @@
-//! Rows out of bytes.
+//! Parses the bytes of a capture into rows.
 
 use std::collections::VecDeque;
 
@@ -6,15 +6,15 @@ use vte::{Params, Parser, Perform};
 
 use super::{CapturedScreen, CellStyle, ScreenRow};
 
-/// No pane is higher. Of what comes in beyond that only the end is kept, where agents live.
+/// The maximum number of rows. Of a longer capture only the end is kept, where agents draw.
 const MAX_ROWS: usize = 1000;
-/// No pane is wider.
+/// The maximum length of a row.
 const MAX_ROW_BYTES: usize = 8 << 10;
 
 pub(super) fn parse_screen(capture: &[u8]) -> CapturedScreen {
     let mut reader = CaptureParser::default();
     for line in capture.split(|byte| *byte == b'\n') {
-        // A parser of its own for each line: an escape that never ends must not swallow the screen below it.
+        // Each line gets a new parser: an unterminated escape must not swallow the rows below it.
         Parser::new().advance(&mut reader, line);
         reader.end_row();
     }
@@ -28,7 +28,7 @@ pub(super) fn parse_screen(capture: &[u8]) -> CapturedScreen {
 struct CaptureParser {
     rows: VecDeque<ScreenRow>,
     row: ScreenRow,
-    /// Goes on over the ends of rows, as tmux prints it.
+    /// Continues over the ends of rows, as tmux prints it.
     style: CellStyle,
     styled: bool,
 }
@@ -76,7 +76,7 @@ impl Perform for CaptureParser {
     }
 }
 
-/// The character that stands for this one in rules, if it shows at all.
+/// The character that rules see for this one. None if the character is invisible.
 pub(crate) fn normalize_char(c: char) -> Option<char> {
     match c {
         '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{3000}' => Some(' '),
@@ -95,14 +95,14 @@ mod tests {
     }
 
     #[test]
-    fn plain_text_is_read_as_it_is() {
+    fn plain_text_is_kept() {
         let screen = CapturedScreen::parse(b"one  \r\n\n  two\n\n\n");
         assert_eq!(texts("one  \r\n\n  two\n\n\n"), ["one", "", "  two"]);
         assert!(!screen.is_styled());
     }
 
     #[test]
-    fn styles_go_on_over_rows() {
+    fn styles_continue_over_rows() {
         let screen = CapturedScreen::parse("\x1b[2mdim\nstill\x1b[0m no \x1b[7mX\x1b[27m\x1b[38;5;246mgrey".as_bytes());
         let [first, second] = screen.rows() else { panic!("two rows") };
         assert!(screen.is_styled() && first.style_at(0).dim && second.style_at(4).dim);
@@ -112,17 +112,17 @@ mod tests {
     }
 
     #[test]
-    fn invisible_characters_do_not_hide_a_marker() {
+    fn invisible_characters_are_dropped() {
         assert_eq!(texts("◐\u{fe0e} Qwen\n❯\u{a0}x\u{200b}"), ["◐ Qwen", "❯ x"]);
     }
 
     #[test]
-    fn an_escape_that_never_ends_costs_only_its_row() {
+    fn an_unterminated_escape_affects_only_its_row() {
         assert_eq!(texts("a\n\x1b]0;title\nb\n\x1bPq\nc\n\x1b[1;2\nd"), ["a", "", "b", "", "c", "", "d"]);
     }
 
     #[test]
-    fn only_the_end_of_too_much_is_kept() {
+    fn only_the_end_of_a_long_capture_is_kept() {
         let many = "x\n".repeat(5000) + "last";
         let screen = CapturedScreen::parse(many.as_bytes());
         assert_eq!(screen.rows().len(), MAX_ROWS);

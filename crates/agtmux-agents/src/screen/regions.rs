@@ -1,4 +1,4 @@
-//! The named parts of an agent's screen.
+//! The named regions of an agent's screen.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use crate::manifest::{ScreenLayout, ScreenRegion};
 
 const BOTTOM_ROWS: usize = 12;
 const ABOVE_ROWS: usize = 3;
-/// A box that is higher holds a document, and no rule is made for that.
+/// The maximum height of an input box. No rule exists for a box with more rows.
 const MAX_BOX_ROWS: usize = 200;
 
-/// A screen with its input box found.
+/// A screen and its input box, divided into regions.
 #[derive(Debug)]
 pub(crate) struct ScreenRegions<'s> {
     pub(crate) screen: &'s CapturedScreen,
@@ -22,7 +22,7 @@ pub(crate) struct ScreenRegions<'s> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct InputBox {
-    /// The row above it, or the first row of it where it has no top.
+    /// The row above the box, or its first row if it has no top.
     rim: usize,
     inside: Range<usize>,
     footer: usize,
@@ -34,17 +34,17 @@ impl<'s> ScreenRegions<'s> {
         Self { screen, layout, input_box: live, texts: Default::default() }
     }
 
-    /// Whether there is a box to type into.
+    /// Whether the screen shows an input box.
     pub(crate) fn has_box(&self) -> bool {
         self.input_box.is_some()
     }
 
-    /// Whether there is one, with rows above it.
+    /// Whether the screen shows an input box with enough rows above it.
     pub(crate) fn has_room_above(&self) -> bool {
         self.input_box.as_ref().is_some_and(|live| live.rim >= ABOVE_ROWS)
     }
 
-    /// The rows of a region, from the top. Blank ones are left out.
+    /// The non-blank rows of a region, from the top.
     pub(crate) fn rows(&self, region: ScreenRegion) -> Vec<&'s ScreenRow> {
         let all = self.screen.rows();
         let live = self.input_box.as_ref();
@@ -63,7 +63,7 @@ impl<'s> ScreenRegions<'s> {
         rows[rows.len().saturating_sub(most)..].to_vec()
     }
 
-    /// The same as text.
+    /// The text of a region.
     pub(crate) fn text(&self, region: ScreenRegion) -> &str {
         self.texts[region as usize].get_or_init(|| {
             let rows = self.rows(region);
@@ -75,14 +75,14 @@ impl<'s> ScreenRegions<'s> {
         })
     }
 
-    /// All rows with text above the box; none where there is no box.
+    /// The non-blank rows above the box. Empty if there is no box.
     pub(crate) fn text_above_box(&self) -> Vec<String> {
         let above = self.input_box.as_ref().map_or(0, |live| live.rim);
         let rows = self.screen.rows()[..above].iter().filter(|row| !row.is_blank());
         rows.map(|row| row.text().to_owned()).collect()
     }
 
-    /// What stands in the box without what only looks typed, and without the prompt's sign.
+    /// The text typed into the box, without ghost text and without the prompt sign.
     pub(crate) fn typed_text(&self) -> Option<String> {
         let live = self.input_box.as_ref()?;
         let layout = self.layout?;
@@ -97,15 +97,15 @@ impl<'s> ScreenRegions<'s> {
         }
         let text = typed.iter().map(|row| row.trim()).collect::<Vec<_>>().join("\n").trim().to_owned();
         let looks_typed = self.screen.is_styled() && rows.iter().any(|row| has_plain_text(row));
-        // Where it stands tells as much as how it looks, and colours may be off.
+        // The position of a placeholder identifies it too, because colours may be off.
         let in_its_place =
             rows.first().is_some_and(|row| layout.alone.as_ref().is_some_and(|p| p.is_match(row.text())));
         let is_ghost = (in_its_place || !looks_typed) && layout.ghost.iter().any(|ghost| ghost.is_match(&text));
         Some(if is_ghost { String::new() } else { text })
     }
 
-    /// Whether a row of the box has text that only looks typed behind text that was typed. Rules and separators have no
-    /// letters, and a placeholder stands alone.
+    /// Whether a row of the box has ghost text behind typed text. Lines and separators have no letters, and a
+    /// placeholder stands alone.
     pub(crate) fn shows_suggestion(&self) -> bool {
         let typed = self.typed_text().is_some_and(|typed| !typed.is_empty());
         typed
@@ -116,14 +116,14 @@ impl<'s> ScreenRegions<'s> {
             })
     }
 
-    /// Where the dialog that ends above this row begins.
+    /// The first row of the dialog that ends above row `before`.
     pub(crate) fn dialog_start(&self, before: usize) -> usize {
         let begins =
             |row: &ScreenRow| self.layout.and_then(|l| l.dialog.as_ref()).is_some_and(|top| top.is_match(row.text()));
         self.screen.rows()[..before].iter().rposition(begins).map_or(0, |top| top + 1)
     }
 
-    /// Whether an entry of the transcript that is the user's begins in these rows.
+    /// Whether a transcript entry of the user begins in these rows.
     pub(crate) fn has_user_entry(&self, rows: Range<usize>) -> bool {
         let rows = self.screen.rows().get(rows).unwrap_or_default();
         let patterns = self.layout.and_then(|layout| layout.user.as_ref().zip(layout.entry.as_ref()));
@@ -139,7 +139,8 @@ impl<'s> ScreenRegions<'s> {
     }
 }
 
-/// Ghost text is faint, and the character under the cursor, reversed or underlined, belongs to it if what follows is faint.
+/// Removes ghost text from a row. Ghost text is faint. The character under the cursor, reversed or underlined, belongs
+/// to it if the next character is faint.
 fn without_ghost(row: &ScreenRow, styled: bool) -> String {
     let text = unframed(row.text());
     if !styled {
@@ -152,7 +153,7 @@ fn without_ghost(row: &ScreenRow, styled: bool) -> String {
     while let Some((at, c)) = chars.next() {
         let under_cursor = style(at).reverse || style(at).underline;
         let starts_ghost = under_cursor && chars.peek().is_some_and(|(next, _)| style(*next).is_faint());
-        // The sign before it may be faint as well, and spaces say nothing.
+        // The prompt sign may be faint as well, and spaces have no visible style.
         if !(starts_ghost || style(at).is_faint()) || at == 0 || c == ' ' {
             typed.push(c);
         }
@@ -160,7 +161,7 @@ fn without_ghost(row: &ScreenRow, styled: bool) -> String {
     typed
 }
 
-/// Whether a letter behind the sign is written as typed ones are. Themes write placeholders in all colours.
+/// Whether the row has a letter in the style of typed text. Themes draw placeholders in any colour.
 fn has_plain_text(row: &ScreenRow) -> bool {
     let is_plain = |style: CellStyle| !style.is_faint() && matches!(style.fg, CellColour::Default | CellColour::White);
     let mut letters = row.text().char_indices().filter(|(_, c)| c.is_alphanumeric());
@@ -180,7 +181,7 @@ fn find_box(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
     (has_foot && !is_old && found.inside.len() <= MAX_BOX_ROWS).then_some(found)
 }
 
-/// Between the last row that closes a box and the one above that opens it.
+/// The box between the last `bottom` row and the `top` row above it.
 fn find_closed_box(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
     let fits =
         |pattern: &Option<regex::Regex>, row: &ScreenRow| pattern.as_ref().is_some_and(|p| p.is_match(row.text()));
@@ -203,18 +204,18 @@ fn find_closed_box(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox
         .filter(|b| !b.inside.is_empty())
 }
 
-/// From the lowest prompt that is known to be one to the first row that is blank or drawn.
+/// The box from the lowest certain prompt to the first blank row or border.
 fn find_box_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
-    // Of several ways to the same prompt the last one says most about what is above it.
-    let ways =
+    // If several searches find the same prompt, the last one gives the best upper end of the box.
+    let candidates =
         [find_prompt_alone(rows, layout), find_prompt_below_lid(rows, layout), find_prompt_below_top(rows, layout)];
-    let (first, rim) = ways.into_iter().flatten().max_by_key(|(first, _)| *first)?;
+    let (first, rim) = candidates.into_iter().flatten().max_by_key(|(first, _)| *first)?;
     let end =
         (first + 1..rows.len()).find(|at| rows[*at].is_blank() || is_border(rows[*at].text())).unwrap_or(rows.len());
     Some(InputBox { rim, inside: first..end, footer: end })
 }
 
-/// The prompt below the last top, and that top.
+/// The prompt below the last `top` row, and that row.
 fn find_prompt_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(usize, usize)> {
     let rim = rows.iter().rposition(|row| is_top(row, layout))?;
     let with_text = (rim + 1..rows.len()).filter(|at| !rows[*at].is_blank());
@@ -222,11 +223,11 @@ fn find_prompt_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(u
     Some((first, rim))
 }
 
-/// The last prompt right below a lid, and the top above them, if there is one.
+/// The last prompt right below a `lid` row, and the `top` row above them, if any.
 fn find_prompt_below_lid(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(usize, usize)> {
     let is_lid = |row: &ScreenRow| layout.lid.as_ref().is_some_and(|lid| lid.is_match(row.text()));
     let lid = rows.windows(2).rposition(|pair| is_lid(&pair[0]) && layout.prompt.is_match(pair[1].text()))?;
-    // Above what may never be below a box there is another one, if any.
+    // Rows above a `not_below` row belong to another box.
     let is_beyond = |row: &ScreenRow| layout.not_below.as_ref().is_some_and(|pattern| pattern.is_match(row.text()));
     let near = (0..lid).rev().filter(|at| !rows[*at].is_blank()).take(layout.gap);
     let rim = near.take_while(|at| !is_beyond(&rows[*at])).find(|at| is_top(&rows[*at], layout)).unwrap_or(lid);
@@ -242,14 +243,14 @@ fn is_top(row: &ScreenRow, layout: &ScreenLayout) -> bool {
     layout.top.as_ref().is_some_and(|top| top.is_match(row.text()))
 }
 
-/// From the last prompt to the foot.
+/// The box from the last prompt to the `foot` row.
 fn find_box_at_prompt(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
     let first = rows.iter().rposition(|row| layout.prompt.is_match(row.text()))?;
     let below: Vec<usize> = (first + 1..rows.len()).filter(|at| !rows[*at].is_blank()).collect();
     let candidates = &below[below.len().saturating_sub(layout.footer)..];
     let is_foot = |at: &usize| layout.foot.as_ref().is_none_or(|foot| foot.is_match(rows[*at].text()));
     let footer = candidates.iter().copied().find(is_foot).unwrap_or(rows.len());
-    // What was typed goes on below the prompt, indented; whatever begins further left is something else.
+    // Typed text continues below the prompt, indented. Rows that begin further left are something else.
     let typed = rows[first + 1..footer].iter().all(|row| row.is_blank() || row.text().starts_with("  "));
     typed.then_some(InputBox { rim: first, inside: first..footer, footer })
 }

@@ -1,12 +1,12 @@
-//! How a cell looks, as far as it tells what a text is.
+//! The style of a cell, as far as rules use it.
 
-/// A colour, as coarse as judgements need it: themes differ in the rest.
+/// A colour class. Rules need no more detail, because themes differ in the exact colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CellColour {
     #[default]
     Default,
     Black,
-    /// The greys in which hints and placeholders are written.
+    /// The greys of hints and placeholders.
     Grey,
     White,
     Colour,
@@ -23,7 +23,7 @@ pub struct CellStyle {
 }
 
 impl CellStyle {
-    /// Written so that it recedes, as ghost text is.
+    /// Whether the text is dim or grey, like ghost text.
     pub fn is_faint(self) -> bool {
         self.dim || self.fg == CellColour::Grey
     }
@@ -62,7 +62,7 @@ fn basic_colour(n: u16) -> CellColour {
     }
 }
 
-/// `38:5:n` brings its values along, `38;5;n` takes them from the parameters that follow.
+/// Reads an extended colour. `38:5:n` contains its values; `38;5;n` takes them from the next parameters.
 fn extended_colour<'a>(subs: &[u16], rest: &mut impl Iterator<Item = &'a [u16]>) -> Option<CellColour> {
     let mut next = || rest.next().and_then(|param| param.first().copied());
     match subs {
@@ -88,7 +88,7 @@ fn indexed_colour(n: u16) -> CellColour {
 fn rgb_colour(r: u16, g: u16, b: u16) -> CellColour {
     let (lowest, highest) = (r.min(g).min(b), r.max(g).max(b));
     match highest {
-        // Themes tint their greys.
+        // Themes use slightly tinted greys.
         _ if highest - lowest > 28 => CellColour::Colour,
         0..40 => CellColour::Black,
         40..190 => CellColour::Grey,
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn both_spellings_of_colours_are_read() {
+    fn both_notations_of_extended_colours_are_read() {
         for params in [&[&[38u16][..], &[5], &[246]][..], &[&[38, 5, 246][..]], &[&[38, 2, 0, 120, 120, 120][..]]] {
             assert_eq!(after(params).fg, CellColour::Grey, "{params:?}");
         }
@@ -124,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_unheard_of_changes_nothing() {
+    fn incomplete_and_unknown_parameters_are_ignored() {
         for params in [&[&[38u16][..]][..], &[&[38, 5][..]], &[&[38][..], &[9]], &[&[77][..]], &[&[][..]]] {
             assert_eq!(after(params), CellStyle::default(), "{params:?}");
         }
     }
 
     #[test]
-    fn a_reset_takes_everything_back() {
+    fn a_reset_clears_all_styles() {
         assert_eq!(after(&[&[1], &[2], &[7], &[31], &[44], &[0]]), CellStyle::default());
         assert_eq!(after(&[&[1], &[2], &[22]]), CellStyle::default());
     }

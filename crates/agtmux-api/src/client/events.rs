@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use super::ClientError;
 use crate::wire::WatchEvent;
 
-/// Reads server-sent events. Comments, which the daemon sends as heartbeats, are skipped.
+/// A stream of server-sent events. Comments, which the daemon sends as heartbeats, are skipped.
 #[derive(Debug)]
 pub struct EventStream {
     body: Incoming,
@@ -18,20 +18,20 @@ impl EventStream {
         Self { body, buffer: BytesMut::new() }
     }
 
-    /// The next event, or `None` when the daemon ended the stream.
+    /// Returns the next event, or `None` when the daemon ends the stream.
     pub async fn next(&mut self) -> Result<Option<WatchEvent>, ClientError> {
         self.next_as().await
     }
 
-    /// The same where the events are of another kind.
+    /// Like [`next`](Self::next), for other event types.
     pub async fn next_as<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ClientError> {
         loop {
             while let Some(end) = self.buffer.iter().position(|b| *b == b'\n') {
                 let line = self.buffer.split_to(end + 1);
-                // Our events carry all of their data in one line.
+                // The daemon sends the data of each event on one line.
                 if let Some(data) = line.strip_prefix(b"data:") {
-                    let event = serde_json::from_slice(data)
-                        .map_err(|e| ClientError::Broken(format!("unreadable event: {e}")))?;
+                    let event =
+                        serde_json::from_slice(data).map_err(|e| ClientError::Broken(format!("invalid event: {e}")))?;
                     return Ok(Some(event));
                 }
             }

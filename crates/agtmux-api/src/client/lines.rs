@@ -5,7 +5,7 @@ use hyper::body::Incoming;
 use super::ClientError;
 use crate::collect::MAX_LINE_BYTES;
 
-/// Reads lines as they come.
+/// A stream of lines.
 #[derive(Debug)]
 pub struct LineStream {
     body: Incoming,
@@ -17,7 +17,7 @@ impl LineStream {
         Self { body, buffer: BytesMut::new() }
     }
 
-    /// The next line without its end, or `None` when the daemon ended the stream.
+    /// Returns the next line without its line feed, or `None` when the daemon ends the stream.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         let mut searched = 0;
         loop {
@@ -28,7 +28,7 @@ impl LineStream {
             }
             searched = self.buffer.len();
             if searched > MAX_LINE_BYTES {
-                return Err(ClientError::Broken(format!("a line of more than {} MiB", MAX_LINE_BYTES >> 20)));
+                return Err(ClientError::Broken(format!("a line is longer than {} MiB", MAX_LINE_BYTES >> 20)));
             }
             match self.body.frame().await {
                 None => return Ok(None),

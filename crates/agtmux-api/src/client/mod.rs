@@ -1,4 +1,4 @@
-//! The one client. Every command speaks to the daemon through it.
+//! The API client. All commands talk to the daemon through it.
 
 mod events;
 mod lines;
@@ -22,13 +22,13 @@ use crate::error::ApiError;
 use crate::wire::ListQuery;
 use crate::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION_HEADER};
 
-/// A daemon that is alive answers far sooner; one that does not answer by then is stuck.
+/// A healthy daemon answers much sooner.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 const ACTION_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    #[error("no daemon listens on '{}'", .0.display())]
+    #[error("no daemon is listening on '{}'", .0.display())]
     NotRunning(PathBuf),
     #[error("cannot reach the daemon on '{}': {source}", socket.display())]
     Connect { socket: PathBuf, source: std::io::Error },
@@ -39,7 +39,7 @@ pub enum ClientError {
     #[error("the connection to the daemon broke: {0}")]
     Broken(String),
     #[error(
-        "the daemon is version {daemon} and speaks API {daemon_api}; this is agtmux {} with API {API_VERSION}",
+        "the daemon is version {daemon} with API {daemon_api}; this is agtmux {} with API {API_VERSION}",
         crate::VERSION
     )]
     Version { daemon: String, daemon_api: String },
@@ -47,6 +47,7 @@ pub enum ClientError {
     Refused(ApiError),
 }
 
+/// A client of the daemon on one unix socket.
 #[derive(Debug, Clone)]
 pub struct ApiClient {
     socket: PathBuf,
@@ -63,10 +64,10 @@ impl ApiClient {
 
     pub async fn get<T: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<T, ClientError> {
         let body = self.get_bytes(path, query).await?;
-        serde_json::from_slice(&body).map_err(|e| ClientError::Broken(format!("unreadable answer: {e}")))
+        serde_json::from_slice(&body).map_err(|e| ClientError::Broken(format!("invalid response: {e}")))
     }
 
-    /// The answer as it came, for whoever only passes it on.
+    /// Returns the raw response body.
     pub async fn get_bytes(&self, path: &str, query: &impl Serialize) -> Result<Bytes, ClientError> {
         self.bytes(Method::GET, &with_query(path, query)?, Bytes::new(), RESPONSE_TIMEOUT).await
     }
@@ -75,7 +76,8 @@ impl ApiClient {
         self.bytes(Method::POST, path, body, RESPONSE_TIMEOUT).await
     }
 
-    /// Asks for something to be done, which takes as long as others who type into the same pane, and its agent, take.
+    /// Requests an action. Uses the long timeout, because the action may wait for other senders to the same pane and
+    /// for its agent.
     pub async fn post_action(&self, path: &str, body: Bytes) -> Result<Bytes, ClientError> {
         self.bytes(Method::POST, path, body, ACTION_TIMEOUT).await
     }
@@ -84,7 +86,7 @@ impl ApiClient {
         self.bytes(Method::DELETE, path, Bytes::new(), ACTION_TIMEOUT).await
     }
 
-    /// For what takes the daemon a while to find out.
+    /// Like `get_bytes`, with the long timeout.
     pub async fn get_slow(&self, path: &str) -> Result<Bytes, ClientError> {
         self.bytes(Method::GET, path, Bytes::new(), ACTION_TIMEOUT).await
     }
@@ -99,18 +101,18 @@ impl ApiClient {
         tokio::time::timeout(within, answer).await.map_err(|_| ClientError::Timeout(within))?
     }
 
-    /// The stream of changes, from a snapshot on or after the event that `query.last_event_id` names.
+    /// Opens the event stream, starting with a snapshot or after the event `query.last_event_id`.
     pub async fn events(&self, query: &ListQuery) -> Result<EventStream, ClientError> {
         self.stream("/v1/events", query).await
     }
 
-    /// Any other stream of events.
+    /// Opens any other event stream.
     pub async fn stream(&self, path: &str, query: &impl Serialize) -> Result<EventStream, ClientError> {
         let uri = with_query(path, query)?;
         Ok(EventStream::new(self.open(&uri, "text/event-stream").await?))
     }
 
-    /// A stream of lines.
+    /// Opens a stream of lines.
     pub async fn lines(&self, path: &str) -> Result<LineStream, ClientError> {
         Ok(LineStream::new(self.open(path, "application/x-ndjson").await?))
     }
@@ -138,7 +140,7 @@ impl ApiClient {
         let stream = self.connect().await?;
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-        // Ends by itself when the answer has been read or the sender is dropped.
+        // The task ends when the response has been read or the sender is dropped.
         tokio::spawn(connection);
         let mut request = Request::builder()
             .method(method)
@@ -157,7 +159,7 @@ impl ApiClient {
         Ok(response)
     }
 
-    /// Also used to find out whose daemon it is.
+    /// Connects to the socket and checks that the daemon belongs to the current user.
     pub async fn connect(&self) -> Result<UnixStream, ClientError> {
         let stream = UnixStream::connect(&self.socket).await.map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
@@ -174,21 +176,30 @@ impl ApiClient {
 }
 
 fn with_query(path: &str, query: &impl Serialize) -> Result<String, ClientError> {
-    let query = encode_query(&serde_json::to_value(query).map_err(broken)?);
+    let query = encode_query(&serde_json::to_value(query).map_err(broken)?)?;
     Ok(if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") })
 }
 
 /// Encodes the fields of an object as a query string. Absent fields are left out.
-fn encode_query(fields: &serde_json::Value) -> String {
+fn encode_query(fields: &serde_json::Value) -> Result<String, ClientError> {
+    use serde_json::Value;
     let mut query = form_urlencoded::Serializer::new(String::new());
-    for (name, value) in fields.as_object().into_iter().flatten() {
+    let fields = match fields {
+        Value::Null => return Ok(String::new()),
+        Value::Object(fields) => fields,
+        other => return Err(broken(format!("a query must be an object, not {other}"))),
+    };
+    for (name, value) in fields {
         match value {
-            serde_json::Value::Null => {}
-            serde_json::Value::String(text) => drop(query.append_pair(name, text)),
-            other => drop(query.append_pair(name, &other.to_string())),
+            Value::Null => {}
+            Value::String(text) => drop(query.append_pair(name, text)),
+            Value::Bool(_) | Value::Number(_) => drop(query.append_pair(name, &value.to_string())),
+            Value::Array(_) | Value::Object(_) => {
+                return Err(broken(format!("the query field '{name}' must be a single value, not {value}")));
+            }
         }
     }
-    query.finish()
+    Ok(query.finish())
 }
 
 fn broken(error: impl std::fmt::Display) -> ClientError {
@@ -207,6 +218,6 @@ fn check_version(response: &Response<Incoming>) -> Result<(), ClientError> {
 fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
     match serde_json::from_slice(body) {
         Ok(error) => ClientError::Refused(error),
-        Err(_) => ClientError::Broken(format!("the daemon answered {status} without a reason")),
+        Err(_) => ClientError::Broken(format!("the daemon answered {status} without an error body")),
     }
 }

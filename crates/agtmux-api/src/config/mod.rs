@@ -1,5 +1,5 @@
-//! The settings. `defaults.toml` is the one place where a default lives: it is parsed for its values and printed for
-//! its comments.
+//! The configuration. `defaults.toml` is the only place with default values: it is parsed for its values and printed
+//! with its comments.
 
 mod yaml;
 
@@ -65,7 +65,7 @@ pub struct TmuxConfig {
     pub pty_events: bool,
 }
 
-/// How other hosts are reached.
+/// Settings for connections to other hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SshConfig {
@@ -90,7 +90,7 @@ pub struct ObserveConfig {
     pub osc_tap: bool,
 }
 
-/// How text gets into a pane.
+/// Settings for typing text into a pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TmuxBridgeConfig {
@@ -118,7 +118,7 @@ pub struct AuditConfig {
     pub store_text: bool,
 }
 
-/// Background work.
+/// Settings for managed tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasksConfig {
@@ -127,7 +127,7 @@ pub struct TasksConfig {
     pub log_kib: u64,
 }
 
-/// The way in for browsers and scripts.
+/// Settings for the TCP listener for browsers and scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebConfig {
@@ -136,7 +136,7 @@ pub struct WebConfig {
     pub hosts: Vec<String>,
 }
 
-/// Where to listen, or nowhere.
+/// The address to listen on, or none.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct ListenAddress(pub Option<SocketAddr>);
 
@@ -149,7 +149,7 @@ impl std::str::FromStr for ListenAddress {
             _ => s
                 .parse()
                 .map(|address| Self(Some(address)))
-                .map_err(|_| format!("'{s}' is no address; write it like 127.0.0.1:7777")),
+                .map_err(|_| format!("'{s}' is not an address; write it like 127.0.0.1:7777")),
         }
     }
 }
@@ -167,17 +167,17 @@ impl<'de> Deserialize<'de> for ListenAddress {
 }
 
 impl WebConfig {
-    /// Others on the network could come in, and what they send could be read.
+    /// Returns an error if the address is reachable from other machines and the user has not confirmed that.
     pub fn exposure_error(&self) -> Option<String> {
         let address = self.listen.0.filter(|address| !address.ip().is_loopback() && !self.i_know)?;
         Some(format!(
-            "web.listen: {address} can be reached from other machines, in the clear; use 127.0.0.1, or put a proxy with TLS \
-             before it and say so with web.i_know = true (--i-know)"
+            "web.listen: {address} is reachable from other machines without encryption; use 127.0.0.1, or put a TLS proxy \
+             in front of it and confirm with web.i_know = true (--i-know)"
         ))
     }
 }
 
-/// A length of time as people write it: `1500ms`, `2s`, `1m 30s`.
+/// A duration as written in the configuration: `1500ms`, `2s`, `1m 30s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConfigDuration(pub Duration);
 
@@ -185,9 +185,9 @@ impl std::str::FromStr for ConfigDuration {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Self, String> {
-        let span: jiff::SignedDuration =
-            s.parse().map_err(|_| format!("'{s}' is no length of time; write it like 1500ms, 2s, 1m 30s or 168h"))?;
-        Duration::try_from(span)
+        let duration: jiff::SignedDuration =
+            s.parse().map_err(|_| format!("'{s}' is not a duration; write it like 1500ms, 2s, 1m 30s or 168h"))?;
+        Duration::try_from(duration)
             .map(Self)
             .map_err(|_| format!("'{s}' is negative; write it like 1500ms, 2s, 1m 30s or 168h"))
     }
@@ -196,7 +196,7 @@ impl std::str::FromStr for ConfigDuration {
 impl fmt::Display for ConfigDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::SignedDuration::try_from(self.0) {
-            Ok(span) => write!(f, "{span:#}"),
+            Ok(duration) => write!(f, "{duration:#}"),
             Err(_) => write!(f, "{}s", self.0.as_secs()),
         }
     }
@@ -218,7 +218,7 @@ impl<'de> Deserialize<'de> for ConfigDuration {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a length of time, as 1500ms, 2s, 1m 30s or 168h; a bare number counts seconds")]
+#[serde(untagged, expecting = "a duration such as 1500ms, 2s, 1m 30s or 168h; a bare number means seconds")]
 enum DurationValue {
     Text(String),
     Seconds(u64),
@@ -228,23 +228,23 @@ enum DurationValue {
 pub enum ConfigError {
     #[error("cannot read '{}': {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("'{}' has a fault:\n{message}", path.display())]
+    #[error("'{}' is not valid:\n{message}", path.display())]
     Syntax { path: PathBuf, message: String },
     #[error("'{}': {message}", path.display())]
     Value { path: PathBuf, message: String },
-    #[error("there are '{}' and '{}', and only one of them can be meant; move one of them away", one.display(), other.display())]
+    #[error("both '{}' and '{}' exist; remove one of them", one.display(), other.display())]
     BothExist { one: PathBuf, other: PathBuf },
 }
 
 impl Default for Config {
     fn default() -> Self {
-        // Covered by a test: the defaults are part of the program.
+        // A test checks that the built-in defaults parse.
         toml::from_str(DEFAULTS).unwrap_or_else(|error| unreachable!("defaults.toml: {error}"))
     }
 }
 
 impl Config {
-    /// The user's file over the defaults. A file that is not there is no error; one that cannot be understood is.
+    /// Loads the user's file on top of the defaults. A missing file is not an error; an invalid one is.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let path = &Self::resolve_file(path)?;
         let text = match std::fs::read_to_string(path) {
@@ -255,22 +255,22 @@ impl Config {
         Self::parse(&text, path)
     }
 
-    /// The file that is meant: this one, or the YAML of the same name where there is no TOML. Both at once are refused: nobody
-    /// could tell which of them counts.
+    /// Returns the configuration file: this one, or the YAML file of the same name if there is no TOML file. Fails
+    /// if both exist.
     pub fn resolve_file(path: &Path) -> Result<PathBuf, ConfigError> {
         if path.extension().is_none_or(|extension| extension != "toml") {
             return Ok(path.to_owned());
         }
         let names = ["toml", "yaml", "yml"].map(|extension| path.with_extension(extension));
-        let mut there = names.into_iter().filter(|file| file.exists());
-        match (there.next(), there.next()) {
+        let mut existing = names.into_iter().filter(|file| file.exists());
+        match (existing.next(), existing.next()) {
             (Some(one), Some(other)) => Err(ConfigError::BothExist { one, other }),
             (Some(one), None) => Ok(one),
             (None, _) => Ok(path.to_owned()),
         }
     }
 
-    /// What the user's file says, as a table. Where the path ends in `.yaml` or `.yml`, it is YAML.
+    /// Parses the user's file as a table: YAML if the path ends in `.yaml` or `.yml`, else TOML.
     pub fn parse_table(text: &str, path: &Path) -> Result<toml::Table, ConfigError> {
         let read = match path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
             true => yaml::parse_table(text),
@@ -280,8 +280,8 @@ impl Config {
     }
 
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        // Each table is optional in the user's file, and each key of it: what is missing comes from the defaults. The
-        // user's text is checked as it stands so that a fault is reported with its line.
+        // Every table and key is optional: missing ones come from the defaults. The user's text is checked separately,
+        // so that an error names its line.
         let partial = Self::parse_table(text, path)?;
         let mut merged = Self::parse_table(DEFAULTS, Path::new("defaults.toml"))?;
         for (name, value) in partial {
@@ -301,13 +301,13 @@ impl Config {
     }
 
     fn check(&self, path: &Path) -> Result<(), ConfigError> {
-        let fault = |message: String| Err(ConfigError::Value { path: path.to_owned(), message });
+        let fail = |message: String| Err(ConfigError::Value { path: path.to_owned(), message });
         if let Some(socket) = self.tmux.sockets.iter().find(|s| !s.is_absolute()) {
-            return fault(format!("tmux.sockets: '{}' must be an absolute path", socket.display()));
+            return fail(format!("tmux.sockets: '{}' must be an absolute path", socket.display()));
         }
         let StateConfig { completed_to_idle, running_ttl, bind_ttl, payload_retention, metadata_retention } =
             self.state;
-        for (name, span, least, most) in [
+        for (name, duration, min, max) in [
             ("tmux.command_timeout", self.tmux.command_timeout, "100ms", "1h"),
             ("observe.reconcile_active", self.observe.reconcile_active, "100ms", "1h"),
             ("observe.reconcile_idle", self.observe.reconcile_idle, "100ms", "1h"),
@@ -322,45 +322,46 @@ impl Config {
             ("state.metadata_retention", metadata_retention, "1h", "87600h"),
         ] {
             let within = |bound: &str, fits: fn(&ConfigDuration, &ConfigDuration) -> bool| {
-                bound.parse().is_ok_and(|bound| fits(&span, &bound))
+                bound.parse().is_ok_and(|bound| fits(&duration, &bound))
             };
-            if !within(least, ConfigDuration::ge) || !within(most, ConfigDuration::le) {
-                return fault(format!("{name}: {span} is out of range; use a value from {least} to {most}"));
+            if !within(min, ConfigDuration::ge) || !within(max, ConfigDuration::le) {
+                return fail(format!("{name}: {duration} is out of range; use a value from {min} to {max}"));
             }
         }
         let TmuxBridgeConfig {
             text_enter_delay_ms, sequential_send_delay_ms, clear_delay_ms, max_enter_retries, ..
         } = self.tmux_bridge;
-        for (name, value, most) in [
+        for (name, value, max) in [
             ("text_enter_delay_ms", text_enter_delay_ms, 10_000),
             ("sequential_send_delay_ms", sequential_send_delay_ms, 10_000),
             ("clear_delay_ms", clear_delay_ms, 10_000),
             ("max_enter_retries", u64::from(max_enter_retries), 10),
         ] {
-            if value > most {
-                return fault(format!("tmux_bridge.{name}: {value} is out of range; use a value from 0 to {most}"));
+            if value > max {
+                return fail(format!("tmux_bridge.{name}: {value} is out of range; use a value from 0 to {max}"));
             }
         }
         if !(64..=1 << 20).contains(&self.tasks.log_kib) {
-            return fault(format!(
+            return fail(format!(
                 "tasks.log_kib: {} is out of range; use a value from 64 to 1048576",
                 self.tasks.log_kib
             ));
         }
         if let Some(message) = self.web.exposure_error() {
-            return fault(message);
+            return fail(message);
         }
         if payload_retention > metadata_retention {
-            return fault(format!(
-                "state.payload_retention: {payload_retention} is longer than state.metadata_retention, and what an event \
-                 carried goes with it; use at most {metadata_retention}"
+            return fail(format!(
+                "state.payload_retention: {payload_retention} is longer than state.metadata_retention, and a payload \
+                 is deleted with its event; use at most {metadata_retention}"
             ));
         }
         Ok(())
     }
 }
 
-/// The merged table has no lines, so the line is looked up in the user's text by the key that the error names.
+/// Adds the line number to an error. The merged table has no lines, so the key named by the error is searched in the
+/// user's text.
 fn locate(text: &str, error: &toml::de::Error) -> String {
     let message = error.to_string();
     let message = message.trim();
@@ -388,8 +389,8 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_parse_and_an_empty_file_means_them() {
-        assert_eq!(parse("").expect("empty is fine"), Config::default());
+    fn an_empty_file_gives_the_defaults() {
+        assert_eq!(parse("").expect("valid"), Config::default());
     }
 
     #[test]
@@ -400,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_their_line() {
+    fn errors_name_their_line() {
         for (text, line, word) in [
             ("[tmux]\n\nprogramm = 'x'\n", "line 3", "programm"),
             ("[tmux]\ncommand_timeout = 'soon'\n", "line 2", "1500ms"),
@@ -408,20 +409,20 @@ mod tests {
             ("[daemon]\nlog_level = 'loud'\n", "line 2", "loud"),
             ("[tmux\n", "line 1", ""),
         ] {
-            let message = parse(text).expect_err("a fault").to_string();
+            let message = parse(text).expect_err("an error").to_string();
             assert!(message.contains(line) && message.contains(word), "{text:?} gave {message}");
         }
     }
 
     #[test]
-    fn values_out_of_range_are_refused() {
+    fn values_out_of_range_are_rejected() {
         assert!(parse("[tmux]\ncommand_timeout = '1ms'").is_err());
         assert!(parse("[tmux]\nsockets = ['rel']").is_err());
     }
 
     #[test]
-    fn spans_of_states_out_of_range_are_refused_and_say_what_to_write() {
-        for (key, value, say) in [
+    fn state_durations_out_of_range_are_rejected_with_the_valid_range() {
+        for (key, value, expected) in [
             ("completed_to_idle", "0s", "from 100ms to 168h"),
             ("completed_to_idle", "-5s", "write it like"),
             ("completed_to_idle", "99999999h", "from 100ms to 168h"),
@@ -437,14 +438,14 @@ mod tests {
             ("metadata_retention", "100h", "state.metadata_retention"),
         ] {
             let message = parse(&format!("[state]\n{key} = '{value}'\n")).expect_err(value).to_string();
-            assert!(message.contains(say) && message.contains(key), "{key} = {value} gave {message}");
+            assert!(message.contains(expected) && message.contains(key), "{key} = {value} gave {message}");
         }
         let shorter = parse("[state]\npayload_retention = '1h'\nbind_ttl = '5s'\nrunning_ttl = '20m'\n");
         assert_eq!(shorter.expect("valid").state.bind_ttl.0, Duration::from_secs(5));
     }
 
-    /// Text that is nearly a length of time more often than chance would have it.
-    fn nearly_a_span() -> impl Strategy<Value = String> {
+    /// Generates text that is often almost a duration.
+    fn almost_a_duration() -> impl Strategy<Value = String> {
         let words =
             ["1", "30", "9999999999999", "ms", "s", "m", "h", "d", "µs", "-", "+", ".", "5", " ", "PT1H", "ago"];
         let piece =
@@ -454,17 +455,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_span_is_read_and_reads_back_or_is_refused(text in nearly_a_span()) {
+        fn a_duration_round_trips_or_is_rejected(text in almost_a_duration()) {
             match text.parse::<ConfigDuration>() {
-                Ok(span) => prop_assert_eq!(span.to_string().parse(), Ok(span)),
+                Ok(duration) => prop_assert_eq!(duration.to_string().parse(), Ok(duration)),
                 Err(message) => prop_assert!(message.contains("write it like")),
             }
         }
 
         #[test]
-        fn any_text_is_a_configuration_or_is_refused(text in any::<String>(), span in nearly_a_span()) {
+        fn parsing_a_configuration_never_panics(text in any::<String>(), duration in almost_a_duration()) {
             let _ = parse(&text);
-            let quoted = toml::Value::from(span).to_string();
+            let quoted = toml::Value::from(duration).to_string();
             let _ = parse(&format!("[state]\nbind_ttl = {quoted}\n[tmux]\ncommand_timeout = {quoted}\n"));
         }
     }

@@ -1,20 +1,20 @@
-//! The same settings, written as YAML.
+//! Configuration files in YAML.
 
 use serde_json::Value;
 
-/// As a table of tables, which is what the settings are.
+/// Parses YAML into a table of tables.
 pub(super) fn parse_table(text: &str) -> Result<toml::Table, String> {
     let mut read: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
     drop_nulls(&mut read);
     match read {
-        // Nothing but comments.
+        // Only comments.
         Value::Null => Ok(toml::Table::new()),
         Value::Object(_) => toml::Table::try_from(read).map_err(|error| error.to_string()),
-        _ => Err("the settings must be a map of tables, as `tmux:` and below it `  hooks: true`".to_owned()),
+        _ => Err("the configuration must be a map of tables, such as `tmux:` followed by `  hooks: true`".to_owned()),
     }
 }
 
-/// A table or key without a value says nothing: the default stays.
+/// Removes tables and keys without a value, so that their defaults apply.
 fn drop_nulls(value: &mut Value) {
     if let Value::Object(fields) = value {
         fields.retain(|_, field| !field.is_null());
@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_reads_the_same_from_both() {
+    fn every_setting_reads_the_same_from_toml_and_yaml() {
         let table: toml::Table = toml::from_str(DEFAULTS).expect("the defaults");
         let mut text = String::new();
         for (name, values) in &table {
@@ -48,14 +48,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_means_the_defaults() {
+    fn empty_files_and_tables_give_the_defaults() {
         for text in ["", "# nothing\n", "tmux:\n", "tmux:\n  hooks:\n", "{}"] {
             assert_eq!(parse(text).expect(text), Config::default(), "{text:?}");
         }
     }
 
     #[test]
-    fn faults_name_their_line() {
+    fn errors_name_their_line() {
         for (text, line, word) in [
             ("tmux:\n\n  programm: x\n", "line 3", "programm"),
             ("tmux:\n  command_timeout: soon\n", "line 2", "1500ms"),
@@ -65,13 +65,13 @@ mod tests {
             ("tmux:\n  hooks: [\n", "line", ""),
             ("- a\n", "", "map of tables"),
         ] {
-            let message = parse(text).expect_err("a fault").to_string();
+            let message = parse(text).expect_err("an error").to_string();
             assert!(message.contains(line) && message.contains(word), "{text:?} gave {message}");
         }
     }
 
     #[test]
-    fn a_bomb_of_aliases_is_refused() {
+    fn a_yaml_alias_bomb_is_rejected() {
         let mut text = String::from("a: &a [x,x,x,x,x,x,x,x,x]\n");
         for (this, last) in ('b'..='z').zip('a'..='y') {
             text.push_str(&format!(

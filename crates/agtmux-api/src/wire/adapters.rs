@@ -4,49 +4,51 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The agents that can be understood.
+/// All adapters: built-in ones and the user's own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct AdapterList {
     pub schema_version: u32,
     pub items: Vec<AdapterItem>,
-    /// Files of the user's that describe no agent because something is wrong with them.
+    /// The user's manifest files that could not be loaded.
     pub broken: Vec<BrokenManifest>,
 }
 
+/// An adapter for one agent type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct AdapterItem {
     pub name: String,
-    /// The version of the contract that it was written for.
+    /// The manifest format version.
     pub contract: u32,
-    /// The version of its rules.
+    /// The version of the adapter's rules.
     pub version: u32,
     pub enabled: bool,
     pub capabilities: AdapterCapabilities,
-    /// Where its evidence comes from.
+    /// The sources of evidence that the adapter uses.
     #[schemars(with = "Vec<String>")]
     #[schema(value_type = Vec<String>)]
     pub sources: Vec<Source>,
-    /// Whether its rules were seen to be right on the agent itself; if not they come from its documentation.
+    /// Whether the rules were tested against the real agent. If not, they come from its documentation.
     pub measured: bool,
     pub origin: AdapterOrigin,
-    /// The file that it comes from, if it is the user's.
+    /// The manifest file of a user's adapter.
     pub file: Option<String>,
-    /// Whether that file is in place of one that is built in.
+    /// Whether the file replaces a built-in adapter.
     pub replaces_built_in: bool,
-    /// What is wrong with the file now, with its line; the version before that is in force.
+    /// The error in the current file, with its line number. The previous version stays in use.
     pub error: Option<String>,
-    /// Keys in the file that have no effect.
+    /// Keys in the file without effect.
     pub warnings: Vec<String>,
     pub health: AdapterHealth,
-    /// How many agents of this kind live now, and of how many nothing is known.
+    /// The number of running agents of this type.
     pub agents: u32,
+    /// The number of those agents whose state is unknown.
     pub unknown: u32,
-    /// When one of them last said or showed something.
+    /// When one of these agents last produced evidence.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub last_heard: Option<Timestamp>,
 }
 
-/// Where an adapter comes from.
+/// The origin of an adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AdapterOrigin {
@@ -54,38 +56,40 @@ pub enum AdapterOrigin {
     File,
 }
 
-/// A file in the directory of manifests that cannot be used.
+/// A manifest file that could not be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct BrokenManifest {
     pub file: String,
-    /// With the line, where one is to blame.
+    /// The error, with its line number if known.
     pub error: String,
 }
 
+/// The capabilities of an adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct AdapterCapabilities {
-    /// The agent tells of itself.
+    /// Whether the agent reports its own events.
     pub event_driven: bool,
-    /// Some of what it does is seen on its screen only.
+    /// Whether some states are visible only on the agent's screen.
     pub polling_required: bool,
     pub supports_waiting_approval: bool,
     pub supports_waiting_input: bool,
     pub supports_completed: bool,
 }
 
+/// The health of an adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AdapterHealth {
-    /// Every agent of this kind is understood.
+    /// The state of every agent of this type is known.
     Ok,
-    /// Of some agents of this kind nothing is known.
+    /// The state of some agents of this type is unknown.
     Degraded,
-    /// No agent of this kind lives.
+    /// No agent of this type is running.
     Unused,
     Disabled,
 }
 
-/// Switches an adapter on or off.
+/// A request to switch an adapter on or off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterSwitch {

@@ -6,21 +6,22 @@ use utoipa::ToSchema;
 use super::action::Verification;
 use crate::error::ErrorCode;
 
-/// How an agent is answered, in the words of the tmux-bridge document.
+/// The answer mode of `/api/respond`, with the names of the tmux-bridge API.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BridgeMode {
-    /// Words of one's own.
+    /// Free text.
     #[default]
     Text,
-    /// The option with this index, counted from 0.
+    /// One option, by `option_index`, counted from 0.
     Select,
-    /// As `text`: the dialog's way to words of one's own is taken in either case.
+    /// Same as `text`: both use the dialog's free-text option.
     Other,
-    /// Several options, or several questions.
+    /// Several options, or answers to several questions.
     MultiSelect,
 }
 
+/// A request that answers an agent's open dialog.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BridgeRespondRequest {
@@ -28,38 +29,39 @@ pub struct BridgeRespondRequest {
     pub text: Option<String>,
     pub option_index: Option<u32>,
     pub answers: Option<BridgeAnswers>,
-    /// Only while this dialog is open, by the fingerprint that `/v1/panes` shows.
+    /// Answer only while this dialog is open: its fingerprint from `/v1/panes`.
     pub if_dialog: Option<String>,
-    /// The same request under the same name is done once.
+    /// Idempotency key: repeated requests with the same key run once.
     pub request_ref: Option<String>,
 }
 
-/// What is chosen. Indices count from 0.
+/// The chosen options. Indices count from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(untagged)]
 pub enum BridgeAnswers {
-    /// These options of the one question that is asked.
+    /// Options of a single question.
     Indices(Vec<u32>),
-    /// One for each question, in the order in which they are asked.
+    /// One answer per question, in order.
     Questions(Vec<BridgeChoice>),
 }
 
-/// The answer to one of several questions: just one of these.
+/// The answer to one of several questions. Exactly one field is set.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BridgeChoice {
     pub option_index: Option<u32>,
-    /// Where it takes several.
+    /// For a question with several choices.
     pub option_indices: Option<Vec<u32>>,
     pub text: Option<String>,
 }
 
+/// The reply to a successful answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct BridgeRespondReply {
-    /// `ok`
+    /// Always `ok`.
     pub status: String,
     pub agent_id: String,
-    /// What was observed: IDLE, PROCESSING, AWAITING_INPUT or COMPLETE; null where nobody knows.
+    /// The state after the answer: IDLE, PROCESSING, AWAITING_INPUT or COMPLETE; null if unknown.
     pub new_state: Option<String>,
     pub latency_ms: u64,
     pub mode: BridgeMode,
@@ -67,17 +69,19 @@ pub struct BridgeRespondReply {
     pub turn_id: String,
 }
 
+/// The body of a bridge error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct BridgeError {
-    /// `error`
+    /// Always `error`.
     pub status: String,
     pub error_type: String,
-    /// The same in our words.
+    /// The error code of the agtmux API.
     pub code: ErrorCode,
     pub message: String,
     pub hint: Option<String>,
 }
 
+/// Whether an agent can be sent text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct BridgeAvailability {
     pub agent_id: String,
@@ -85,34 +89,35 @@ pub struct BridgeAvailability {
     pub state: Option<String>,
 }
 
-/// What a hook brings. Fields beyond these are kept with it.
+/// A hook event. Unlisted fields are stored with it.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
 pub struct BridgeHookEvent {
-    /// The agent's own name for its session.
+    /// The agent's own session id.
     pub session_id: String,
     pub working_directory: Option<String>,
-    /// `$TMUX_PANE`
+    /// The value of `$TMUX_PANE`.
     pub tmux_pane: Option<String>,
-    /// `$TMUX`: which server the pane is of.
+    /// The value of `$TMUX`, which identifies the pane's tmux server.
     pub tmux: Option<String>,
     pub iterm_pane_id: Option<String>,
-    /// `claude` when left out.
+    /// The agent type; `claude` by default.
     pub agent_type: Option<String>,
-    /// The agent's process.
+    /// The agent's process id.
     pub pid: Option<u32>,
-    /// The same id twice is the same event.
+    /// Idempotency key: events with the same id count once.
     pub event_id: Option<String>,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub timestamp: Option<Timestamp>,
 }
 
+/// The reply to a hook event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct BridgeHookReply {
-    /// `ok`
+    /// Always `ok`.
     pub status: String,
     pub agent_id: String,
-    /// Whether it is known which pane it is about.
+    /// Whether the event could be assigned to a pane.
     pub bound: bool,
     pub event_id: Option<String>,
 }

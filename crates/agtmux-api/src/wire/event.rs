@@ -7,25 +7,26 @@ use utoipa::ToSchema;
 use super::items::{PaneItem, SessionItem, WindowItem};
 use super::listing::ListScope;
 
-/// One line of `agtmux watch --format jsonl`, one event of the stream.
+/// One event of the event stream; one line of `agtmux watch --format jsonl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct WatchEvent {
     pub schema_version: u32,
-    /// Grows with every change, also over restarts of the daemon. The items of a snapshot share one.
+    /// The sequence number. It increases with every change, also across daemon restarts. All items of a snapshot share
+    /// one.
     pub seq: u64,
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     #[serde(rename = "type")]
     pub kind: WatchEventKind,
     pub scope: ListScope,
-    /// Null for `reset` and for `task`.
+    /// The changed item; null for `reset` and `task`.
     pub item: Option<WatchItem>,
-    /// Only of a `task`: what happened.
+    /// The task event; only present for `task`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<TaskWatchEvent>>,
 }
 
-/// What happened to a task, and on which server.
+/// A task event and its server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TaskWatchEvent {
     pub target: String,
@@ -34,18 +35,19 @@ pub struct TaskWatchEvent {
     pub event: TaskEvent,
 }
 
+/// The kind of a stream event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WatchEventKind {
-    /// An item as it is now; sent for each item when a stream begins.
+    /// The current value of an item; sent for each item at the start of a stream.
     Snapshot,
-    /// An item that is new or different.
+    /// An item that is new or has changed.
     Upsert,
-    /// An item that is gone, as it was last seen.
+    /// An item that was removed, with its last value.
     Remove,
-    /// Forget everything: a snapshot follows.
+    /// Discard all items: a new snapshot follows.
     Reset,
-    /// Something happened to a managed task. Its number is the one that `/v1/tasks/events` gives it.
+    /// A task event, with the same sequence number as in `/v1/tasks/events`.
     Task,
 }
 
@@ -61,11 +63,11 @@ impl WatchEventKind {
     }
 }
 
-/// What an event is about; the event's `scope` says which.
+/// The item of an event. The event's `scope` names its type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(untagged)]
 pub enum WatchItem {
-    // The order matters when reading: each has a field that the later ones lack.
+    // The order matters for parsing: each variant has a field that the later ones lack.
     Pane(Box<PaneItem>),
     Window(WindowItem),
     Session(SessionItem),

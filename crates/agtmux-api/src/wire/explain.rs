@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Why a runtime's state is what it is.
+/// Explains the state of a runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct Explanation {
     pub schema_version: u32,
@@ -20,33 +20,38 @@ pub struct Explanation {
     pub state_version: u64,
     #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,
+    /// All recorded observations.
     pub candidates: Vec<ExplainCandidate>,
-    /// What would change it.
+    /// What would change the state, in words.
     pub would_change: Vec<String>,
 }
 
-/// One statement that is remembered.
+/// One recorded observation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct ExplainCandidate {
     pub source: Source,
     pub claim: Claim,
+    /// The asserted state: `running`, `completed`, `idle`, `failed`, `asks` with the dialog kind, or `asks_nothing`.
     #[schemars(with = "serde_json::Value")]
     #[schema(value_type = Object)]
     pub says: Assertion,
+    /// Whether the observation alone can decide a state.
     pub conclusive: bool,
-    /// Whether it counts.
+    /// Whether the observation currently counts.
     pub fresh: bool,
-    /// Why not.
+    /// Why the observation does not count; null if it does.
     pub why_not: Option<String>,
     #[schema(value_type = String, format = DateTime)]
     pub as_of: Timestamp,
     pub age_ms: i64,
+    /// The adapter rule that produced the observation.
     pub rule: String,
     pub rule_version: u32,
+    /// The matching line of evidence.
     pub evidence: String,
 }
 
-/// The changes of state of one runtime.
+/// The state history of one runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct StateHistory {
     pub schema_version: u32,
@@ -54,7 +59,7 @@ pub struct StateHistory {
     pub items: Vec<StateHistoryItem>,
 }
 
-/// The last events about one runtime, the newest last.
+/// The latest events of one runtime, newest last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct RuntimeEvents {
     pub schema_version: u32,
@@ -62,7 +67,7 @@ pub struct RuntimeEvents {
     pub items: Vec<RuntimeEvent>,
 }
 
-/// An event as it came, without its secrets.
+/// A received event, with secrets redacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct RuntimeEvent {
     pub event_id: String,
@@ -72,12 +77,13 @@ pub struct RuntimeEvent {
     pub event_time: Timestamp,
     #[schema(value_type = String, format = DateTime)]
     pub ingested_at: Timestamp,
-    /// Null once it is too old to be kept.
+    /// The payload; null once its retention time has passed.
     #[schemars(with = "serde_json::Value")]
     #[schema(value_type = Object)]
     pub body: serde_json::Value,
 }
 
+/// One state change of a runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct StateHistoryItem {
     pub seq: u64,
@@ -88,6 +94,6 @@ pub struct StateHistoryItem {
     pub reason_code: Option<ReasonCode>,
     pub confidence: Confidence,
     pub state_version: u64,
-    /// How long it lasted; null while it lasts.
+    /// How long the state lasted; null for the current state.
     pub duration_ms: Option<i64>,
 }

@@ -7,46 +7,49 @@ use utoipa::ToSchema;
 
 use super::listing::TargetError;
 
-/// How the daemon is and what it watches.
+/// The health of the daemon and the servers it watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct DaemonHealth {
     pub schema_version: u32,
-    /// `ok`, or `degraded` when something could not be read.
+    /// `ok`, or `degraded` if something cannot be read.
     pub status: String,
     pub version: String,
     pub api_version: u32,
     pub pid: u32,
-    /// Where the daemon listens.
+    /// The path of the daemon's socket.
     pub socket: String,
     #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,
-    /// The last event that was published.
+    /// The sequence number of the last published event.
     pub seq: u64,
     pub store: StoreHealth,
     pub servers: Vec<ServerHealth>,
     pub target_errors: Vec<TargetError>,
-    /// The parts of the daemon by name, such as `tmux_bridge` and `commander_availability`.
+    /// The daemon's components by name, such as `tmux_bridge` and `commander_availability`.
     pub components: BTreeMap<String, ComponentHealth>,
 }
 
+/// The health of one component.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct ComponentHealth {
     /// `ok` or `degraded`.
     pub status: String,
-    /// In words.
+    /// A description of the status.
     pub detail: String,
 }
 
+/// The health of the database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct StoreHealth {
     pub path: String,
     pub schema_version: u32,
-    /// A database that could not be read at the start was moved here.
+    /// The path to which an unreadable database was moved at startup.
     pub quarantined: Option<String>,
-    /// Why nothing can be stored at the moment.
+    /// Why the database cannot be written at the moment; null if it can.
     pub error: Option<String>,
 }
 
+/// A watched tmux server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct ServerHealth {
     pub target: String,
@@ -55,8 +58,8 @@ pub struct ServerHealth {
     pub pid: u32,
     pub tmux_version: String,
     pub panes: u32,
-    /// `events` where the panes' terminals report their output, `polling` where they have to be asked.
+    /// `events` if the panes' terminals report their output, `polling` if the panes are polled.
     pub evidence: String,
-    /// Whether our hooks are in place.
+    /// Whether agtmux's hooks are installed.
     pub hooks: bool,
 }

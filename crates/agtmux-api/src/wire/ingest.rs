@@ -3,40 +3,40 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// An event that somebody brings: a hook, a wrapper, a script, an adapter of others. It names its runtime, or where it
-/// comes from. Fields that are not listed here are kept with it.
+/// An event submitted by a hook, a wrapper, a script or an external adapter. It names its runtime or its origin.
+/// Unlisted fields are stored with it.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
 pub struct EventSubmission {
     pub runtime_id: Option<String>,
-    /// `host` when left out.
+    /// The target; `host` by default.
     pub target: Option<String>,
-    /// The tmux server's name; any when left out.
+    /// The tmux server's name; any server by default.
     pub server: Option<String>,
-    /// `%12`. Where it is not known, the processes or the session tell whose event it is.
+    /// The pane id, such as `%12`. Without it, the processes or the agent's session identify the runtime.
     pub pane: Option<String>,
     pub agent_type: Option<String>,
     /// A process that may be the agent.
     pub pid: Option<u32>,
-    /// That process's start time, in the kernel's unit.
+    /// The start time of `pid`, in the kernel's unit.
     pub pid_start: Option<u64>,
-    /// More processes that may be the agent: the sender's parents, the nearest first.
+    /// More processes that may be the agent: the sender's ancestors, nearest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pids: Vec<u32>,
     /// The start times of `pids`, in the same order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pid_starts: Vec<u64>,
-    /// The socket of the tmux server that the sender runs in.
+    /// The socket of the sender's tmux server.
     pub socket: Option<String>,
     /// The sender's working directory.
     pub cwd: Option<String>,
-    /// hook, notify, wrapper, file, screen (also called poller), title, process, osc or bell.
+    /// The source: hook, notify, wrapper, file, screen (or poller), title, process, osc or bell.
     pub source: String,
     pub event_type: String,
     pub source_event_id: Option<String>,
-    /// The same key twice is the same event; `source_event_id` stands in for it.
+    /// Idempotency key: events with the same key count once. Defaults to `source_event_id`.
     pub dedupe_key: Option<String>,
-    /// The source's own count; the higher is the newer.
+    /// The source's own sequence number; a higher number is newer.
     pub source_seq: Option<u64>,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub event_time: Option<Timestamp>,
@@ -44,7 +44,7 @@ pub struct EventSubmission {
     pub payload: Option<serde_json::Value>,
 }
 
-/// What became of it.
+/// The reply to a submitted event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct EventReceipt {
     pub schema_version: u32,
@@ -53,13 +53,15 @@ pub struct EventReceipt {
     pub runtime_id: Option<String>,
 }
 
+/// What happened to a submitted event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventReceiptStatus {
-    /// It belongs to a runtime and has been taken into account.
+    /// The event was assigned to a runtime and applied.
     Bound,
-    /// Its runtime is not known yet. It is dropped if that does not change within 30 s.
+    /// The event's runtime is not known yet. The event is dropped if none is found in time (`state.bind_ttl`, 30 s by
+    /// default).
     PendingBind,
-    /// It was there already.
+    /// The event was already received.
     Duplicate,
 }

@@ -8,10 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// Identifies a pane in one session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct PaneIdentity {
     pub target: String,
-    /// The tmux server: its socket's name, or the whole path when the socket is not in the user's tmux directory.
+    /// The tmux server: its socket's file name, or the full path of a socket outside the user's tmux directory.
     pub server: String,
     pub session_name: String,
     #[schemars(with = "String")]
@@ -22,7 +23,7 @@ pub struct PaneIdentity {
     pub pane_id: PaneId,
 }
 
-/// One pane in one place. A pane of a linked window is listed once for each session that shows it.
+/// A pane in one session. A pane of a linked window is listed once per session that shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct PaneItem {
     pub identity: PaneIdentity,
@@ -31,36 +32,39 @@ pub struct PaneItem {
     #[schemars(with = "Option<String>")]
     #[schema(value_type = Option<String>, example = "claude")]
     pub agent_type: Option<AgentType>,
-    /// What whoever started the agent calls it (`agtmux run --name`): a reference by itself.
+    /// The name given to the agent at start (`agtmux run --name`). It can be used as a reference.
     pub name: Option<String>,
-    /// Null where no agent lives.
+    /// The agent's state; null for a pane without an agent.
     pub state: Option<State>,
     pub reason_code: Option<ReasonCode>,
     pub confidence: Option<Confidence>,
     pub state_version: Option<u64>,
-    /// When the agent entered its state.
+    /// When the agent entered this state.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub since: Option<Timestamp>,
-    /// When anything about this pane last changed.
+    /// When this pane last changed.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
+    /// Whether the agent needs a person to act.
     pub needs_action: bool,
-    /// What a waiting agent asks.
+    /// The open dialog of a waiting agent.
     pub dialog: Option<Dialog>,
     pub title: Option<String>,
     pub cwd: Option<String>,
-    /// The program that has the terminal.
+    /// The program in the foreground.
     pub command: Option<String>,
-    /// How the pane's process ended, for a pane that is kept open after its death.
+    /// For a dead pane that tmux kept open: how its process ended.
     pub dead: Option<DeadPane>,
 }
 
+/// How the process of a dead pane ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct DeadPane {
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
 }
 
+/// Identifies a window in one session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct WindowIdentity {
     pub target: String,
@@ -71,7 +75,7 @@ pub struct WindowIdentity {
     pub window_id: WindowId,
 }
 
-/// How many agents are in which state. Every state is there, also with 0.
+/// The number of agents per state. All states are listed, including those with 0.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(transparent)]
 #[schema(value_type = BTreeMap<String, u32>)]
@@ -89,26 +93,30 @@ impl From<&agtmux_core::rollup::StateCounts> for StateTally {
     }
 }
 
+/// A window and the states of its agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct WindowItem {
     pub identity: WindowIdentity,
     pub window_name: String,
-    /// The strongest state of the window's agents; null where none lives.
+    /// The strongest state of the window's agents; null if it has none.
     pub top_state: Option<State>,
+    /// The number of agents waiting for input or approval.
     pub waiting: u32,
+    /// The number of running agents.
     pub running: u32,
     pub counts: StateTally,
 }
 
+/// Identifies a session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct SessionIdentity {
-    /// Null where sessions of the same name on several targets are merged and there is more than one.
+    /// The target; null if sessions of this name on several targets are merged.
     pub target: Option<String>,
     pub server: Option<String>,
     pub session_name: String,
 }
 
-/// A session's share on one target.
+/// The part of a session on one target.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TargetCounts {
     pub counts: StateTally,
@@ -116,6 +124,7 @@ pub struct TargetCounts {
     pub panes: u32,
 }
 
+/// A session and the states of its agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct SessionItem {
     pub identity: SessionIdentity,

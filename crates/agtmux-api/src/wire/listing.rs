@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::items::StateTally;
 
-/// What every list answers with.
+/// The response of every list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct ListResponse<T> {
     pub schema_version: u32,
@@ -18,13 +18,13 @@ pub struct ListResponse<T> {
     pub generated_at: Timestamp,
     pub filters: ListFilters,
     pub summary: ListSummary,
-    /// Whether something could not be read: `target_errors` says what.
+    /// Whether some targets or servers could not be read. `target_errors` lists them.
     pub partial: bool,
     pub target_errors: Vec<TargetError>,
     pub items: Vec<T>,
 }
 
-/// Agents by state, by kind and by target, each counted once however many sessions show it.
+/// The number of agents by state, type and target. An agent shown in several sessions counts once.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct ListSummary {
     pub by_state: StateTally,
@@ -32,11 +32,11 @@ pub struct ListSummary {
     pub by_target: BTreeMap<String, u32>,
 }
 
-/// Something that could not be read. What was known of it is still listed.
+/// A target or server that could not be read. Its last known items are still listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TargetError {
     pub target: String,
-    /// Null when it concerns the whole target.
+    /// The server; null if the whole target is affected.
     pub server: Option<String>,
     pub code: OutageCode,
     pub message: String,
@@ -45,7 +45,7 @@ pub struct TargetError {
     pub since: Timestamp,
 }
 
-/// The filters that were in force.
+/// The filters applied to the list.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct ListFilters {
     pub target: Option<String>,
@@ -54,11 +54,11 @@ pub struct ListFilters {
     pub state: Option<State>,
     pub agent: Option<String>,
     pub needs_action: bool,
-    /// Also panes in which no agent lives.
+    /// Whether panes without an agent are included.
     pub all: bool,
 }
 
-/// The query of every list and of the event stream.
+/// The query parameters of every list and of the event stream.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -67,21 +67,21 @@ pub struct ListQuery {
     pub target: Option<String>,
     /// Only this session of this target, as `target/session`.
     pub target_session: Option<String>,
-    /// Only sessions of this name.
+    /// Only sessions with this name.
     pub session: Option<String>,
     /// Only agents in this state.
     pub state: Option<State>,
-    /// Only agents of this kind.
+    /// Only agents of this type.
     pub agent: Option<String>,
-    /// Only agents that wait for a person.
+    /// Only agents that need a person to act.
     pub needs_action: bool,
-    /// Also panes in which no agent lives.
+    /// Include panes without an agent.
     pub all: bool,
-    /// Sessions only: merge sessions of one name across targets.
+    /// Sessions only: how to group sessions; `session-name` merges sessions of the same name across targets.
     pub group_by: Option<SessionGrouping>,
-    /// Event stream only: what to report.
+    /// Event stream only: the type of items to report.
     pub scope: Option<ListScope>,
-    /// Event stream only: go on after this event. The `Last-Event-ID` header does the same.
+    /// Event stream only: resume after this event. Same as the `Last-Event-ID` header.
     pub last_event_id: Option<u64>,
 }
 
@@ -99,6 +99,7 @@ impl ListQuery {
     }
 }
 
+/// How sessions are grouped.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SessionGrouping {
@@ -107,6 +108,7 @@ pub enum SessionGrouping {
     SessionName,
 }
 
+/// The type of listed items.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ListScope {

@@ -1,4 +1,4 @@
-//! What goes over the wire, field by field. Absent facts are null, never left out.
+//! The wire types of the API. Unknown values are null; fields are not left out.
 
 mod action;
 mod adapters;

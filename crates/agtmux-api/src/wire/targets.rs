@@ -4,47 +4,48 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The hosts that are watched, this one first.
+/// All watched targets, this machine first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TargetList {
     pub schema_version: u32,
     pub items: Vec<TargetItem>,
 }
 
+/// A watched host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TargetItem {
     pub name: String,
     pub kind: TargetKind,
-    /// What `ssh` is given; null for this host.
+    /// The destination passed to `ssh`; null for this machine.
     pub ssh_target: Option<String>,
     pub health: TargetHealth,
     pub evidence: EvidenceKind,
-    /// The agtmux there, where there is one.
+    /// The agtmux version on the target; null if agtmux is not installed there.
     pub agtmux_version: Option<String>,
     pub panes: u32,
     pub agents: u32,
-    /// Since when it is connected, or is not.
+    /// Since when the target has been connected or disconnected.
     #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,
-    /// What kind of trouble it is in.
+    /// Why the target is not healthy.
     pub fault: Option<TargetFault>,
-    /// What is wrong, in words.
+    /// The problem, in words.
     pub message: Option<String>,
-    /// What to run about it, or to see more.
+    /// The next command to run.
     pub hint: Option<String>,
-    /// How far its clock is ahead of ours, in milliseconds; null where that is not known.
+    /// How far the target's clock is ahead of the local clock, in milliseconds; null if unknown.
     pub clock_ahead_ms: Option<i64>,
 }
 
-/// What is known of the agents of a target, and from what.
+/// The kind of evidence available from a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceKind {
-    /// All that is known of agents on this host: agtmux runs there.
+    /// agtmux runs on the target and forwards all evidence.
     Native,
-    /// Their screens and processes, by tmux and a shell: agtmux is not installed there.
+    /// Only screens and processes, read through a shell: agtmux is not installed on the target.
     Screen,
-    /// Nothing yet.
+    /// No evidence yet.
     Nothing,
 }
 
@@ -58,14 +59,14 @@ impl EvidenceKind {
     }
 }
 
-/// A host to be watched from now on.
+/// A request to watch a new target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewTarget {
     pub name: String,
     #[serde(default = "by_ssh")]
     pub kind: TargetKind,
-    /// The host, as it is written in your ssh_config; the name of the target when left out.
+    /// The host as named in ssh_config; the target's name by default.
     #[serde(default)]
     pub ssh_target: Option<String>,
 }
@@ -74,7 +75,7 @@ fn by_ssh() -> TargetKind {
     TargetKind::Ssh
 }
 
-/// What a host has, what that means, and what to run.
+/// The result of checking a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TargetCheckReport {
     pub schema_version: u32,
@@ -82,15 +83,16 @@ pub struct TargetCheckReport {
     pub checks: Vec<TargetCheck>,
 }
 
+/// One check of a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TargetCheck {
-    /// `ssh`, `tmux`, `agtmux`, `agents`, `hooks`, `clock`.
+    /// `ssh`, `tmux`, `agtmux`, `agents`, `hooks` or `clock`.
     pub name: String,
     pub ok: bool,
-    /// What was found.
+    /// The finding.
     pub found: String,
-    /// What that means.
+    /// The meaning of the finding.
     pub means: String,
-    /// What to run.
+    /// The command to run next.
     pub run: Option<String>,
 }

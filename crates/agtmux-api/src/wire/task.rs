@@ -1,4 +1,4 @@
-//! Managed tasks. What is told of them, and how they look, is in the words of `agtmux_core::task`.
+//! Managed tasks. Their events and snapshots are types of `agtmux_core::task`.
 
 use agtmux_core::ids::{PaneId, WindowId};
 use agtmux_core::task::{Delivery, TaskEvent, TaskSessionSnapshot};
@@ -7,40 +7,40 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-/// Which tasks are meant.
+/// Selects a task session.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct TaskSessionQuery {
-    /// The name of the tmux session that holds them.
+    /// The name of the task session.
     pub session: String,
-    /// The tmux server's socket; left out, the usual one of the user.
+    /// The tmux server's socket; the user's default server by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<String>,
 }
 
-/// Starts a task, or starts it again in its place.
+/// Starts a task, or restarts it in its window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskRunRequest {
     pub session: String,
     #[serde(default)]
     pub socket: Option<String>,
-    /// 1 to 40 letters, digits, `.`, `_` or `-`.
+    /// The task's name: 1 to 40 letters, digits, `.`, `_` or `-`.
     pub task: String,
-    /// As a shell reads it.
+    /// The shell command.
     pub command: String,
-    /// Where it runs: an absolute path.
+    /// The working directory: an absolute path.
     pub cwd: String,
-    /// The project that the session belongs to; left out, where it runs.
+    /// The project that owns the session; the working directory by default.
     #[serde(default)]
     pub project: Option<String>,
-    /// The process that the session is kept for; left out, the agent that asks, if it is one.
+    /// The process that owns the session; by default the requesting agent, if the caller is one.
     #[serde(default)]
     #[serde(alias = "keeper")]
     pub owner: Option<u32>,
 }
 
-/// A task that runs.
+/// A started task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TaskStarted {
     pub session: String,
@@ -56,7 +56,7 @@ pub struct TaskStarted {
     pub socket: String,
 }
 
-/// One task by its name, or by the id of its window.
+/// Stops a task, given by its name or its window id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskStopRequest {
@@ -64,11 +64,12 @@ pub struct TaskStopRequest {
     #[serde(default)]
     pub socket: Option<String>,
     pub task: String,
-    /// Its window goes, too.
+    /// Also close the task's window.
     #[serde(default)]
     pub window: bool,
 }
 
+/// Restarts a task with the same command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskRestartRequest {
@@ -76,13 +77,13 @@ pub struct TaskRestartRequest {
     #[serde(default)]
     pub socket: Option<String>,
     pub task: String,
-    /// The process that the session is kept for; left out, the agent that asks, if it is one.
+    /// The process that owns the session; by default the requesting agent, if the caller is one.
     #[serde(default)]
     #[serde(alias = "keeper")]
     pub owner: Option<u32>,
 }
 
-/// Text for a task that waits for it.
+/// Types text into a task that waits for input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskInputAction {
@@ -97,6 +98,7 @@ pub struct TaskInputAction {
     pub client: Option<String>,
 }
 
+/// Cleans up a task session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskCleanupRequest {
@@ -105,15 +107,16 @@ pub struct TaskCleanupRequest {
     pub socket: Option<String>,
 }
 
-/// What was taken away.
+/// The tasks that were stopped or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TaskEndReport {
     pub session: String,
-    /// Whether there was such a session.
+    /// Whether the session existed.
     pub exists: bool,
     pub tasks: Vec<EndedTask>,
 }
 
+/// A task that was stopped or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct EndedTask {
     pub task: String,
@@ -132,12 +135,12 @@ pub struct TaskLogsQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<String>,
     pub task: String,
-    /// The last lines; left out, all that are kept.
+    /// The number of last lines; all kept lines by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<u32>,
 }
 
-/// What a task has written.
+/// The output of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TaskLogs {
     pub session: String,
@@ -146,9 +149,9 @@ pub struct TaskLogs {
     #[schema(value_type = String, example = "@12")]
     pub window_id: WindowId,
     pub run_id: Option<String>,
-    /// Plain text, as it would stand on a screen of any size.
+    /// The output as plain text, as a screen of unlimited size would show it.
     pub lines: Vec<String>,
-    /// The bytes as they came, for whoever wants to follow them.
+    /// The path of the raw log file, to follow the output.
     pub log: Option<String>,
     pub dead: bool,
 }
@@ -157,87 +160,88 @@ pub struct TaskLogs {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TaskEventsQuery {
-    /// Only of this session.
+    /// Only events of this session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Only of the server with this socket.
+    /// Only events of the server with this socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<String>,
-    /// Only of this task.
+    /// Only events of this task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// Only of this run.
+    /// Only events of this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// Only after this event. The `Last-Event-ID` header does the same.
+    /// Only events after this one. Same as the `Last-Event-ID` header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    /// The newest, so many at the most.
+    /// The maximum number of events; the newest ones are returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
 
-/// What happened to tasks, the newest last.
+/// Task events, newest last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TaskEvents {
     pub schema_version: u32,
-    /// Nothing after this number has happened yet.
+    /// The sequence number of the newest event so far.
     pub seq: u64,
     #[schema(value_type = String, format = DateTime)]
     pub generated_at: Timestamp,
     pub items: Vec<TaskEvent>,
 }
 
-/// What the stream of events tells.
+/// One item of the task event stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum TaskStreamItem {
     Event(Box<TaskEvent>),
-    /// Where one run was asked for: nothing more will be told of it. The stream ends with this.
+    /// The last item of a stream for one run: the run has no more events.
     Over {
         over: String,
     },
 }
 
-/// A harness session begins: what earlier ones of the same project have left is cleaned up or named.
+/// Reports the start of a harness session. Task sessions left by earlier sessions of the same project are removed or
+/// reported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskStartupRequest {
-    /// The session that begins. It is not looked at.
+    /// The task session of the starting harness session. It is not checked.
     pub session: String,
     #[serde(default)]
     pub socket: Option<String>,
-    /// Whose sessions are looked at: an absolute path.
+    /// The project whose sessions are checked: an absolute path.
     pub project: String,
-    /// The process that the session is kept for; left out, the agent that asks, if it is one.
+    /// The process that owns the session; by default the requesting agent, if the caller is one.
     #[serde(default)]
     #[serde(alias = "keeper")]
     pub owner: Option<u32>,
 }
 
-/// What was found. It is for the person, and gives no agent a turn.
+/// The report of a startup check. It is for the user only and gives the agent no turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TaskStartupReport {
-    /// Sessions in which nothing ran any more.
+    /// Removed sessions, in which no task was running.
     pub removed: Vec<String>,
-    /// Sessions in which something still runs. They are left as they are.
+    /// Sessions with running tasks. They are kept.
     pub active: Vec<ActiveLeftoverSession>,
-    /// The same in words.
+    /// The report in words.
     pub notices: Vec<String>,
     pub delivery: Delivery,
 }
 
-/// A session that an earlier session of the harness has left, with tasks that still run.
+/// A task session left by an earlier harness session, with running tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct ActiveLeftoverSession {
     pub session: String,
-    /// The harness's own id of its session.
+    /// The harness's own session id.
     pub session_id: Option<String>,
     pub tasks: Vec<String>,
-    /// The harness session's title, else the first thing that the user said in it.
+    /// The harness session's title, or else its first user message.
     pub title: Option<String>,
     pub notice: String,
 }
 
-/// What a task session looks like now.
+/// A snapshot of a task session.
 pub type TaskList = TaskSessionSnapshot;

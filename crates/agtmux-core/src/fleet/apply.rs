@@ -10,7 +10,7 @@ use super::model::{
 use crate::ids::{AgentType, Generation, PaneId, ProcessRef, ServerKey, SessionId, TargetName, WindowId};
 use crate::runtime::{Runtime, RuntimeIdentity};
 
-/// One line of a listing.
+/// One row of a pane listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaneRow {
     pub session: SessionId,
@@ -26,16 +26,17 @@ pub struct PaneRow {
     pub title: String,
 }
 
-/// What the process table says about one pane.
+/// The process table data of one pane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaneProcess {
     pub pane: PaneId,
-    /// The pane's first process when this was looked up: the guard against a respawn in between.
+    /// The pane's first process at lookup time. It guards against a respawn in between.
     pub pane_pid: u32,
     pub foreground: Option<ForegroundProcess>,
     pub agent: Option<DetectedAgent>,
 }
 
+/// An agent detected among the processes of a pane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DetectedAgent {
     pub agent_type: AgentType,
@@ -44,31 +45,31 @@ pub struct DetectedAgent {
     pub suspended: bool,
 }
 
-/// Something that was read back from a server or from the process table.
+/// New data read from a tmux server or the process table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TopologyUpdate {
     /// All panes of a server.
     Listed { server: ServerKey, generation: Generation, rows: Vec<PaneRow> },
-    /// Some panes, read again. Says nothing about panes that are not in it, nor about other placements.
+    /// Some panes, read again. Panes and placements not listed are unaffected.
     Reread { server: ServerKey, generation: Generation, rows: Vec<PaneRow> },
     /// Processes of some panes.
     Processes { server: ServerKey, generation: Generation, panes: Vec<PaneProcess> },
     /// The server's process ended.
     ServerGone { server: ServerKey },
-    /// The server is there and cannot be read.
+    /// The server exists and cannot be read.
     ServerOutage { server: ServerKey, generation: Generation, code: OutageCode, message: String },
-    /// A task was started in a pane, or does something else than before; none when it is nobody's task any more.
+    /// A task started in a pane or changed its status. `None` when the pane no longer has a task.
     Task { server: ServerKey, generation: Generation, pane: PaneId, task: Option<PaneTask> },
-    /// Nothing on this target can be read, or it can again.
+    /// The target's tmux cannot be read, or can be read again.
     TargetOutage { target: TargetName, outage: Option<(OutageCode, String)> },
-    /// A whole target is out of reach: every server of it is.
+    /// The target is unreachable, with all its servers.
     TargetUnreachable { target: TargetName, message: String },
-    /// Nobody watches this target any more.
+    /// The target is no longer watched.
     TargetRemoved { target: TargetName },
 }
 
 impl Fleet {
-    /// The only way the fleet changes.
+    /// Applies an update. This is the only way the fleet changes.
     pub fn apply(&mut self, observation: TopologyUpdate, now: Timestamp) -> FleetDelta {
         let mut delta = FleetDelta::default();
         match observation {
@@ -159,10 +160,10 @@ impl Fleet {
         let Some(server) = self.servers.get_mut(key).filter(|s| s.generation == generation) else { return };
         for sighting in sightings {
             let Some(pane) = server.panes.get_mut(&sighting.pane) else { continue };
-            // Nobody is seen in a dead pane; only a task, which its own host may tell of, or of its end, has lived there.
-            let told = sighting.agent.as_ref().is_some_and(|agent| agent.agent_type.is_task())
+            // A dead pane has no agent. Only a task may remain in it; a remote host may report the task or its end.
+            let task_reported = sighting.agent.as_ref().is_some_and(|agent| agent.agent_type.is_task())
                 || (holds_task(pane) && !key.target.is_local());
-            if pane.pid != sighting.pane_pid || (pane.dead.is_some() && !told) {
+            if pane.pid != sighting.pane_pid || (pane.dead.is_some() && !task_reported) {
                 continue;
             }
             let mut changed = false;
@@ -240,7 +241,7 @@ impl Fleet {
     }
 }
 
-/// A pane is listed once per session that shows it.
+/// Groups rows by pane: tmux lists a pane once per session that shows it.
 fn group_rows(rows: Vec<PaneRow>) -> BTreeMap<PaneId, (PaneRow, BTreeSet<Placement>)> {
     let mut panes: BTreeMap<PaneId, (PaneRow, BTreeSet<Placement>)> = BTreeMap::new();
     for row in rows {
@@ -279,7 +280,7 @@ fn update_pane(
     if same {
         return;
     }
-    // The place it left has to be counted again as well.
+    // The window and session that the pane left must be counted again.
     mark_containers_changed(&pane_key, pane, delta);
     if pane.pid != row.pid {
         if !end_runtime(&pane_key, pane, delta) {
@@ -288,7 +289,7 @@ fn update_pane(
         pane.foreground = None;
     }
     if row.dead.is_some() {
-        // A task that has ended is still worth a look: it is gone when its pane is.
+        // An ended task stays visible until its pane is removed.
         if !holds_task(pane) {
             end_runtime(&pane_key, pane, delta);
         }
@@ -317,7 +318,7 @@ fn new_pane(row: PaneRow, placements: BTreeSet<Placement>, now: Timestamp) -> Pa
     }
 }
 
-/// Says whether the pane's runtime changed.
+/// Returns whether the pane's runtime changed.
 fn update_agent(
     key: &PaneKey,
     generation: Generation,
@@ -327,7 +328,7 @@ fn update_agent(
     delta: &mut FleetDelta,
 ) -> bool {
     let Some(agent) = agent else {
-        // Processes do not show that there is no task; the host of a task knows.
+        // A missing process does not prove that a local task is gone; a remote host knows.
         let stays = holds_task(pane) && key.server.target.is_local();
         return !stays && end_runtime(key, pane, delta);
     };
@@ -386,7 +387,7 @@ pub(super) fn end_runtime(key: &PaneKey, pane: &mut Pane, delta: &mut FleetDelta
         runtime: runtime.id,
         process: runtime.process,
     });
-    // Whatever lives here next is another life of the pane.
+    // The next runtime in this pane gets a new epoch.
     pane.epoch += 1;
     true
 }

@@ -4,25 +4,25 @@ use super::model::PaneKey;
 use crate::ids::{ProcessRef, ServerKey, SessionId, WindowId};
 use crate::runtime::{Runtime, RuntimeId};
 
-/// What one observation changed: enough to store it and to tell everyone.
+/// The changes made by one topology update, for the store and for clients.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct FleetDelta {
     /// Panes that are new or different.
     pub changed: BTreeSet<PaneKey>,
     /// Panes that are gone.
     pub removed: BTreeSet<PaneKey>,
-    /// Servers whose generation or health changed, or that came or went.
+    /// Servers that appeared or disappeared, or whose generation or health changed.
     pub servers: BTreeSet<ServerKey>,
-    /// Windows and sessions whose summary may differ, also those that lost a pane.
+    /// Windows and sessions whose summary may have changed, including those that lost a pane.
     pub windows: BTreeSet<(ServerKey, WindowId)>,
     pub sessions: BTreeSet<(ServerKey, SessionId)>,
-    /// What happened to runtimes and to what they live on, in order.
+    /// Changes of runtimes and their servers, in order.
     pub runtime_changes: Vec<RuntimeChange>,
-    /// A whole target became unreachable or came back.
+    /// A target's outage began, changed or ended.
     pub targets_changed: bool,
 }
 
-/// A turn in the life of runtimes.
+/// A change of a runtime, or of the reachability of its server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuntimeChange {
     Started {
@@ -34,12 +34,12 @@ pub enum RuntimeChange {
         runtime: RuntimeId,
         process: ProcessRef,
     },
-    /// Stopped with Ctrl-Z, or going on.
+    /// The process was stopped (Ctrl-Z) or continued.
     Suspended {
         runtime: RuntimeId,
         suspended: bool,
     },
-    /// A server no longer answers, or does again.
+    /// A server became reachable or unreachable.
     Reachable {
         server: ServerKey,
         reachable: bool,

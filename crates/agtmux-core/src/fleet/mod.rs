@@ -1,4 +1,4 @@
-//! The model of every pane on every server: what was read back, never what was hoped for.
+//! The fleet: a model of every pane on every server, built only from data read back from tmux and the process table.
 
 mod apply;
 mod delta;

@@ -7,28 +7,29 @@ use super::apply::{DetectedAgent, PaneProcess, PaneRow};
 use crate::ids::{Generation, PaneId, ProcessRef, ServerKey, SessionId, TargetName, WindowId};
 use crate::runtime::{Runtime, RuntimeId};
 
-/// Everything that is watched.
+/// All watched servers, panes and tasks.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Fleet {
     pub(super) servers: BTreeMap<ServerKey, Server>,
     pub(super) target_outages: BTreeMap<TargetName, Outage>,
-    /// Panes in which a task was started, also where the pane itself has not been listed since.
+    /// Tasks by pane, including panes that have not been listed yet.
     pub(super) tasks: BTreeMap<PaneKey, (Generation, PaneTask)>,
 }
 
-/// What is known of the task in a pane.
+/// The task in a pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneTask {
     pub name: String,
-    /// The pane's first process, by which one run is told from the next.
+    /// The pane's first process. It distinguishes one run from the next.
     pub process: ProcessRef,
     pub status: PaneTaskStatus,
 }
 
+/// The status of a task in a pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaneTaskStatus {
     Running,
-    /// It waits at this prompt.
+    /// The task waits at this prompt.
     WaitingInput(String),
     Ended {
         success: bool,
@@ -43,7 +44,7 @@ pub struct Server {
     pub panes: BTreeMap<PaneId, Pane>,
 }
 
-/// A pane, on whichever server generation is current. Guards pair it with the generation and epoch.
+/// A pane of the current server generation. Action guards also check the generation and the epoch.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaneKey {
     pub server: ServerKey,
@@ -52,7 +53,7 @@ pub struct PaneKey {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pane {
-    /// Counts the lives of this pane: respawning keeps the id and changes the process.
+    /// Counts the runtimes and processes of this pane: a respawn keeps the pane id and changes the process.
     pub epoch: u32,
     pub pid: u32,
     pub tty: String,
@@ -61,14 +62,14 @@ pub struct Pane {
     pub pane_index: u32,
     pub title: String,
     pub dead: Option<PaneExitStatus>,
-    /// A linked window or a grouped session shows the same pane in several places.
+    /// A linked window or a grouped session shows the same pane in several sessions.
     pub placements: BTreeSet<Placement>,
     pub foreground: Option<ForegroundProcess>,
     pub runtime: Option<Runtime>,
     pub updated_at: Timestamp,
 }
 
-/// One place where a pane can be seen.
+/// One session and window index that shows a pane.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Placement {
     pub session: SessionId,
@@ -76,21 +77,21 @@ pub struct Placement {
     pub window_index: u32,
 }
 
-/// How the process of a pane that was kept open ended. Both are empty for a moment after the death.
+/// How the process of a dead pane ended. Both fields are empty for a moment after the death.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaneExitStatus {
     pub status: Option<i32>,
     pub signal: Option<i32>,
 }
 
-/// What has the terminal now.
+/// The process in the foreground of the terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForegroundProcess {
     pub command: String,
     pub cwd: Option<String>,
 }
 
-/// A server or a target that does not answer. Its panes are kept: an outage is not emptiness.
+/// A server or target that does not answer. Its panes are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outage {
     pub code: OutageCode,
@@ -102,28 +103,28 @@ pub struct Outage {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OutageCode {
-    /// No `tmux` on the PATH.
+    /// `tmux` is not on the PATH.
     TmuxNotInstalled,
-    /// The server's tmux is older than we can speak to.
+    /// The server's tmux version is not supported.
     TmuxTooOld,
-    /// The server is there and does not answer.
+    /// The server exists and does not answer.
     ServerNotResponding,
-    /// The server answered with something that is no listing.
+    /// The server's answer is not a valid listing.
     ListingFailed,
-    /// There is more than is kept of one host: the rest is left out.
+    /// The host has more panes than the limit; the rest is left out.
     ListingCut,
-    /// The host that it runs on is out of reach.
+    /// The host is unreachable.
     TargetUnreachable,
 }
 
 impl Pane {
-    /// The lines of a listing that would make this pane: one for each place where it is shown.
+    /// Returns the listing rows that produce this pane, one per placement.
     pub fn rows(&self, pane: PaneId) -> impl Iterator<Item = PaneRow> {
-        self.placements.iter().map(move |place| PaneRow {
-            session: place.session,
-            session_name: place.session_name.clone(),
+        self.placements.iter().map(move |placement| PaneRow {
+            session: placement.session,
+            session_name: placement.session_name.clone(),
             window: self.window,
-            window_index: place.window_index,
+            window_index: placement.window_index,
             window_name: self.window_name.clone(),
             pane,
             pane_index: self.pane_index,
@@ -134,7 +135,7 @@ impl Pane {
         })
     }
 
-    /// What was seen of its processes.
+    /// Returns the process data that produces this pane's runtime.
     pub fn pane_process(&self, pane: PaneId) -> PaneProcess {
         let agent = self.runtime.as_ref().map(|runtime| DetectedAgent {
             agent_type: runtime.agent_type.clone(),
@@ -158,7 +159,7 @@ impl Fleet {
         self.servers.get(&key.server)?.panes.get(&key.pane)
     }
 
-    /// The task in this pane, if it is what lives there.
+    /// The task in this pane, if it is the pane's current runtime.
     pub fn task(&self, key: &PaneKey) -> Option<(&RuntimeId, &PaneTask)> {
         let runtime = self.pane(key)?.runtime.as_ref().filter(|runtime| runtime.agent_type.is_task())?;
         let (_, task) = self.tasks.get(key).filter(|(_, task)| task.process == runtime.process)?;
@@ -169,7 +170,7 @@ impl Fleet {
         self.target_outages.iter()
     }
 
-    /// Gives whoever lives in this pane a name, if it is that one. Says whether it is a new one.
+    /// Names the runtime in this pane if its id matches. Returns whether the name changed.
     pub fn name_runtime(&mut self, key: &PaneKey, id: &RuntimeId, name: &str) -> bool {
         let pane = self.servers.get_mut(&key.server).and_then(|server| server.panes.get_mut(&key.pane));
         match pane.and_then(|pane| pane.runtime.as_mut()).filter(|runtime| runtime.id == *id) {
@@ -181,8 +182,7 @@ impl Fleet {
         }
     }
 
-    /// Puts back what the store remembers of a server, before anything is observed. The next listing decides what of
-    /// it is still true.
+    /// Restores a server from the store at startup. The next listing corrects it.
     pub fn restore(&mut self, key: ServerKey, server: Server) {
         self.servers.insert(key, server);
     }

@@ -1,4 +1,4 @@
-//! Tasks as what lives in their panes.
+//! Tasks as the runtimes of their panes.
 
 use jiff::Timestamp;
 
@@ -33,7 +33,8 @@ impl Fleet {
         mark_changed(&key, pane, now, delta);
     }
 
-    /// A task lives in its pane wherever nobody else does. It is told before or after its pane is listed.
+    /// Makes a task the runtime of its pane if the pane has no agent. The task may be reported before or after the
+    /// listing of its pane.
     pub(super) fn assign_tasks_to_panes(&mut self, now: Timestamp, delta: &mut FleetDelta) {
         for key in &delta.removed {
             self.tasks.remove(key);

@@ -42,8 +42,8 @@ fn agent(pane: u32, pane_pid: u32, pid: u32, suspended: bool) -> TopologyUpdate 
 
 fn processes(pane: u32, pane_pid: u32, agent: Option<DetectedAgent>) -> TopologyUpdate {
     let foreground = Some(ForegroundProcess { command: "x".into(), cwd: None });
-    let sighting = PaneProcess { pane: PaneId(pane), pane_pid, foreground, agent };
-    TopologyUpdate::Processes { server: server(), generation: FIRST, panes: vec![sighting] }
+    let process = PaneProcess { pane: PaneId(pane), pane_pid, foreground, agent };
+    TopologyUpdate::Processes { server: server(), generation: FIRST, panes: vec![process] }
 }
 
 fn key(pane: u32) -> PaneKey {
@@ -51,7 +51,7 @@ fn key(pane: u32) -> PaneKey {
 }
 
 fn ended(delta: &FleetDelta) -> Vec<crate::runtime::RuntimeId> {
-    let ended = delta.runtime_changes.iter().filter_map(|life| match life {
+    let ended = delta.runtime_changes.iter().filter_map(|change| match change {
         RuntimeChange::Ended { runtime, .. } => Some(runtime.clone()),
         _ => None,
     });
@@ -77,7 +77,7 @@ fn the_same_listing_twice_changes_nothing() {
 }
 
 #[test]
-fn a_pane_in_two_sessions_is_one_pane_with_two_places() {
+fn a_pane_in_two_sessions_is_one_pane_with_two_placements() {
     let mut fleet = Fleet::default();
     let delta = fleet.apply(listed(FIRST, vec![row(0, 0, 10), row(1, 0, 10)]), at(1));
     assert_eq!(delta.changed.len(), 1);
@@ -93,7 +93,7 @@ fn a_respawn_is_a_new_epoch_and_ends_the_runtime() {
     let pane = fleet.pane(&key(0)).expect("the pane stays");
     assert_eq!((pane.epoch, &pane.runtime), (2, &None));
     fleet.apply(agent(0, 10, 50, false), at(4));
-    assert_eq!(fleet.pane(&key(0)).and_then(|p| p.runtime.clone()), None, "a sighting of the old process is dropped");
+    assert_eq!(fleet.pane(&key(0)).and_then(|p| p.runtime.clone()), None, "data about the old process is dropped");
 }
 
 #[test]
@@ -106,17 +106,17 @@ fn the_next_agent_in_a_pane_has_another_id_even_with_the_same_pid() {
 }
 
 #[test]
-fn a_restarted_server_has_none_of_the_old_panes() {
+fn a_restarted_server_loses_its_old_panes() {
     let mut fleet = fleet_with_agent();
     let old = runtime_of(&fleet);
     let delta = fleet.apply(listed(SECOND, vec![row(0, 0, 10)]), at(3));
     assert_eq!(ended(&delta), [old.id]);
     assert_eq!(fleet.pane(&key(0)).and_then(|p| p.runtime.clone()), None);
-    assert!(fleet.apply(agent(0, 10, 50, false), at(4)).is_empty(), "the sighting names the old generation");
+    assert!(fleet.apply(agent(0, 10, 50, false), at(4)).is_empty(), "the process data names the old generation");
 }
 
 #[test]
-fn an_outage_keeps_the_panes_and_is_told() {
+fn an_outage_keeps_the_panes_and_is_reported() {
     let mut fleet = fleet_with_agent();
     let outage = |message: &str| TopologyUpdate::ServerOutage {
         server: server(),
@@ -124,17 +124,17 @@ fn an_outage_keeps_the_panes_and_is_told() {
         code: OutageCode::ServerNotResponding,
         message: message.into(),
     };
-    let told = |reachable| vec![RuntimeChange::Reachable { server: server(), reachable }];
+    let expected = |reachable| vec![RuntimeChange::Reachable { server: server(), reachable }];
     let delta = fleet.apply(outage("stopped"), at(3));
     assert!(delta.removed.is_empty() && fleet.pane(&key(0)).is_some());
-    assert_eq!(delta.runtime_changes, told(false));
+    assert_eq!(delta.runtime_changes, expected(false));
     assert!(fleet.apply(outage("stopped"), at(4)).is_empty());
     let delta = fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(5));
-    assert_eq!(delta.runtime_changes, told(true));
+    assert_eq!(delta.runtime_changes, expected(true));
 }
 
 #[test]
-fn a_stopped_agent_is_the_same_one_when_it_goes_on() {
+fn a_suspended_agent_keeps_its_id_when_it_continues() {
     let mut fleet = fleet_with_agent();
     let id = runtime_of(&fleet).id;
     let delta = fleet.apply(agent(0, 10, 50, true), at(3));
@@ -144,7 +144,7 @@ fn a_stopped_agent_is_the_same_one_when_it_goes_on() {
 }
 
 #[test]
-fn a_dead_pane_holds_no_agent_whatever_was_there() {
+fn a_dead_pane_has_no_agent() {
     let mut fleet = fleet_with_agent();
     let dead = PaneRow { dead: Some(PaneExitStatus { status: Some(1), signal: None }), ..row(0, 0, 10) };
     let delta = fleet.apply(listed(FIRST, vec![dead]), at(3));
@@ -154,7 +154,7 @@ fn a_dead_pane_holds_no_agent_whatever_was_there() {
 }
 
 #[test]
-fn a_moved_pane_recounts_the_window_it_left() {
+fn moving_a_pane_updates_the_window_it_left() {
     let mut fleet = fleet_with_agent();
     let moved = PaneRow { window: WindowId(5), ..row(0, 0, 10) };
     let delta = fleet.apply(listed(FIRST, vec![moved]), at(3));
@@ -163,7 +163,7 @@ fn a_moved_pane_recounts_the_window_it_left() {
 }
 
 #[test]
-fn rereading_a_pane_keeps_its_places_and_ignores_strangers() {
+fn rereading_a_pane_keeps_its_placements_and_ignores_unknown_panes() {
     let mut fleet = Fleet::default();
     fleet.apply(listed(FIRST, vec![row(0, 0, 10), row(1, 0, 10)]), at(1));
     let titled = PaneRow { title: "new".into(), ..row(0, 0, 10) };
@@ -173,25 +173,25 @@ fn rereading_a_pane_keeps_its_places_and_ignores_strangers() {
     assert_eq!(fleet.pane(&key(0)).map(|p| (p.placements.len(), p.title.as_str())), Some((2, "new")));
 }
 
-fn task(pane: u32, pid: u32, stand: PaneTaskStatus) -> TopologyUpdate {
-    let task = PaneTask { name: "build".into(), process: ProcessRef { pid, start: 7 }, status: stand };
+fn task(pane: u32, pid: u32, status: PaneTaskStatus) -> TopologyUpdate {
+    let task = PaneTask { name: "build".into(), process: ProcessRef { pid, start: 7 }, status };
     TopologyUpdate::Task { server: server(), generation: FIRST, pane: PaneId(pane), task: Some(task) }
 }
 
 #[test]
-fn a_task_lives_in_its_pane_whichever_is_told_first() {
+fn a_task_is_assigned_to_its_pane_in_either_order() {
     let orders = [
         [listed(FIRST, vec![row(0, 0, 10)]), task(0, 10, PaneTaskStatus::Running)],
         [task(0, 10, PaneTaskStatus::Running), listed(FIRST, vec![row(0, 0, 10)])],
     ];
     for order in orders {
         let mut fleet = Fleet::default();
-        let deltas: Vec<FleetDelta> = order.into_iter().map(|observation| fleet.apply(observation, at(1))).collect();
-        let began = deltas
+        let deltas: Vec<FleetDelta> = order.into_iter().map(|update| fleet.apply(update, at(1))).collect();
+        let started = deltas
             .iter()
             .flat_map(|delta| &delta.runtime_changes)
-            .filter(|life| matches!(life, RuntimeChange::Started { .. }));
-        assert_eq!(began.count(), 1);
+            .filter(|change| matches!(change, RuntimeChange::Started { .. }));
+        assert_eq!(started.count(), 1);
         assert_eq!(
             (runtime_of(&fleet).name.as_deref(), runtime_of(&fleet).agent_type.is_task()),
             (Some("build"), true)
@@ -200,7 +200,7 @@ fn a_task_lives_in_its_pane_whichever_is_told_first() {
 }
 
 #[test]
-fn a_task_stays_when_its_pane_is_dead_and_goes_with_the_next_run() {
+fn a_task_stays_in_a_dead_pane_until_the_next_run() {
     let mut fleet = Fleet::default();
     fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(1));
     fleet.apply(task(0, 10, PaneTaskStatus::Running), at(2));
@@ -211,12 +211,12 @@ fn a_task_stays_when_its_pane_is_dead_and_goes_with_the_next_run() {
     assert_eq!(runtime_of(&fleet).id, first);
     fleet.apply(task(0, 11, PaneTaskStatus::Running), at(4));
     let delta = fleet.apply(listed(FIRST, vec![row(0, 0, 11)]), at(5));
-    assert!(delta.runtime_changes.iter().any(|life| matches!(life, RuntimeChange::Started { .. })), "{delta:?}");
+    assert!(delta.runtime_changes.iter().any(|change| matches!(change, RuntimeChange::Started { .. })), "{delta:?}");
     assert_ne!(runtime_of(&fleet).id, first);
 }
 
 #[test]
-fn an_agent_in_a_task_is_what_counts_while_it_lives() {
+fn an_agent_inside_a_task_is_the_current_runtime() {
     let mut fleet = Fleet::default();
     fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(1));
     fleet.apply(task(0, 10, PaneTaskStatus::Running), at(2));
@@ -227,34 +227,34 @@ fn an_agent_in_a_task_is_what_counts_while_it_lives() {
 }
 
 #[test]
-fn a_target_that_is_lost_keeps_its_panes_and_one_that_is_left_does_not() {
+fn an_unreachable_target_keeps_its_panes_and_a_removed_one_does_not() {
     let mut fleet = Fleet::default();
-    let there = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("default") };
+    let remote_server = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("default") };
     fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(1));
-    let far = TopologyUpdate::Listed { server: there.clone(), generation: FIRST, rows: vec![row(0, 0, 10)] };
-    fleet.apply(far.clone(), at(1));
+    let remote = TopologyUpdate::Listed { server: remote_server.clone(), generation: FIRST, rows: vec![row(0, 0, 10)] };
+    fleet.apply(remote.clone(), at(1));
 
     let lost = TopologyUpdate::TargetUnreachable { target: TargetName::new("vm1"), message: "gone".into() };
     let delta = fleet.apply(lost.clone(), at(2));
-    assert_eq!(delta.runtime_changes, [RuntimeChange::Reachable { server: there.clone(), reachable: false }]);
+    assert_eq!(delta.runtime_changes, [RuntimeChange::Reachable { server: remote_server.clone(), reachable: false }]);
     assert!(delta.targets_changed && delta.removed.is_empty());
-    assert!(fleet.server(&server()).is_some_and(|server| server.outage.is_none()), "the other one is well");
-    assert!(fleet.apply(lost, at(3)).is_empty(), "told once");
+    assert!(fleet.server(&server()).is_some_and(|server| server.outage.is_none()), "the local server is healthy");
+    assert!(fleet.apply(lost, at(3)).is_empty(), "reported once");
 
-    let delta = fleet.apply(far, at(4));
-    assert_eq!(delta.runtime_changes, [RuntimeChange::Reachable { server: there.clone(), reachable: true }]);
+    let delta = fleet.apply(remote, at(4));
+    assert_eq!(delta.runtime_changes, [RuntimeChange::Reachable { server: remote_server.clone(), reachable: true }]);
     let delta = fleet.apply(TopologyUpdate::TargetRemoved { target: TargetName::new("vm1") }, at(5));
     assert_eq!(delta.removed.len(), 1);
-    assert!(fleet.server(&there).is_none() && fleet.target_outages().next().is_none());
+    assert!(fleet.server(&remote_server).is_none() && fleet.target_outages().next().is_none());
     assert!(fleet.server(&server()).is_some());
 }
 
 #[test]
-fn a_pane_can_be_told_elsewhere_as_it_is() {
+fn a_pane_can_be_rebuilt_from_its_rows_and_process_data() {
     let mut fleet = Fleet::default();
     fleet.apply(listed(FIRST, vec![row(0, 0, 10), row(1, 0, 10)]), at(1));
     fleet.apply(agent(0, 10, 11, false), at(1));
-    let pane = fleet.pane(&key(0)).expect("there").clone();
+    let pane = fleet.pane(&key(0)).expect("the pane exists").clone();
     let mut other = Fleet::default();
     other.apply(listed(FIRST, pane.rows(PaneId(0)).collect()), at(1));
     let panes = vec![pane.pane_process(PaneId(0))];
@@ -263,20 +263,20 @@ fn a_pane_can_be_told_elsewhere_as_it_is() {
 }
 
 #[test]
-fn a_bare_pane_is_one_of_this_machine() {
+fn a_pane_id_without_a_host_means_this_machine() {
     use crate::refs::{PaneRef, RefError};
-    let there = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("default") };
+    let remote_server = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("default") };
     let mut fleet = Fleet::default();
     let rows = vec![row(0, 5, 10)];
-    fleet.apply(TopologyUpdate::Listed { server: there.clone(), generation: FIRST, rows: rows.clone() }, at(1));
+    fleet.apply(TopologyUpdate::Listed { server: remote_server.clone(), generation: FIRST, rows: rows.clone() }, at(1));
     let bare = PaneRef::Pane(PaneId(5));
-    let Err(RefError::OnOtherHost { candidates, .. }) = bare.locate(&fleet) else { panic!("it is on another host") };
+    let Err(RefError::OnOtherHost { candidates, .. }) = bare.locate(&fleet) else { panic!("expected OnOtherHost") };
     assert_eq!(candidates, ["pane:vm1@default/s0/@0/%5 (no agent)"]);
     assert!(matches!(bare.resolve(&fleet), Err(RefError::OnOtherHost { .. })));
     assert!(matches!(PaneRef::Pane(PaneId(6)).locate(&fleet), Err(RefError::NotFound(_))));
-    let far = PaneKey { server: there, pane: PaneId(5) };
-    let named = PaneRef::shortest(&far, fleet.pane(&far).expect("it is there"));
-    assert_eq!(named.locate(&fleet), Ok(far));
+    let remote = PaneKey { server: remote_server, pane: PaneId(5) };
+    let named = PaneRef::shortest(&remote, fleet.pane(&remote).expect("the pane exists"));
+    assert_eq!(named.locate(&fleet), Ok(remote));
     fleet.apply(listed(FIRST, rows), at(2));
-    assert_eq!(bare.locate(&fleet), Ok(key(5)), "it is not confused with that of the other host");
+    assert_eq!(bare.locate(&fleet), Ok(key(5)), "the pane of the other host is not used");
 }

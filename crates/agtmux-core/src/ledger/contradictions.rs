@@ -1,4 +1,4 @@
-//! What can no longer be true of the last turn, whatever those who made it untrue say by now.
+//! Remembers which observations about a turn were refuted, even after the refuting source reports something else.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::{Assertion, Claim, Observation, Source};
 
-/// What is drawn may show a turn for so long after the agent has said that it is over.
+/// A screen may still show a turn for this long after the agent reported its end.
 const MAX_SCREEN_LAG: SignedDuration = SignedDuration::from_secs(5);
 
-/// By source, when it last said so for certain.
+/// Per source, the latest conclusive observation of each kind.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TurnContradictions {
-    /// A turn was under way: how one before it ended is history.
+    /// A turn was running, so the result of an earlier turn no longer counts.
     #[serde(default)]
     #[serde(rename = "ran")]
     last_running: BTreeMap<Source, Timestamp>,
-    /// None was: one that began before it is over.
+    /// No turn was running, so a turn that began earlier is over.
     #[serde(default)]
     #[serde(rename = "rested")]
     last_resting: BTreeMap<Source, Timestamp>,
-    /// Nothing was left of any turn: how one before it ended is history as well.
+    /// No trace of a turn was visible, so the result of an earlier turn no longer counts.
     #[serde(default)]
     #[serde(rename = "anew")]
     last_cleared: BTreeMap<Source, Timestamp>,
@@ -29,42 +29,43 @@ pub(super) struct TurnContradictions {
 
 impl TurnContradictions {
     pub(super) fn is_empty(&self) -> bool {
-        [&self.last_running, &self.last_resting, &self.last_cleared].iter().all(|noted| noted.is_empty())
+        [&self.last_running, &self.last_resting, &self.last_cleared].iter().all(|times| times.is_empty())
     }
 
-    pub(super) fn record(&mut self, statement: &Observation) {
-        let Observation { source, assertion: stand, as_of, .. } = *statement;
-        let certain = statement.conclusive && (source != Source::Screen || statement.settled);
-        if !certain || stand.claim() != Claim::Turn {
+    pub(super) fn record(&mut self, observation: &Observation) {
+        let Observation { source, assertion, as_of, .. } = *observation;
+        let certain = observation.conclusive && (source != Source::Screen || observation.settled);
+        if !certain || assertion.claim() != Claim::Turn {
             return;
         }
-        if statement.no_turn_visible {
+        if observation.no_turn_visible {
             record_latest(&mut self.last_cleared, source, as_of);
         }
-        if !statement.inferred_from_absence {
+        if !observation.inferred_from_absence {
             record_latest(
-                if stand == Assertion::Running { &mut self.last_running } else { &mut self.last_resting },
+                if assertion == Assertion::Running { &mut self.last_running } else { &mut self.last_resting },
                 source,
                 as_of,
             );
         }
     }
 
-    /// Who else made untrue what a source said of this time. What it said itself, it has replaced.
-    pub(super) fn contradicted_by(&self, source: Source, stand: Assertion, as_of: Timestamp) -> Option<Source> {
-        // What a process was started for holds for as long as it lives, and is said once.
+    /// Returns another source that refuted this observation later. A source's own newer observations replace older ones
+    /// without this.
+    pub(super) fn contradicted_by(&self, source: Source, assertion: Assertion, as_of: Timestamp) -> Option<Source> {
+        // A process observation is made once and holds for the lifetime of the process.
         if source == Source::Process {
             return None;
         }
-        let later = |noted: &BTreeMap<Source, Timestamp>, lag: fn(Source) -> SignedDuration| {
+        let later = |times: &BTreeMap<Source, Timestamp>, lag: fn(Source) -> SignedDuration| {
             let is_later = |other: Source, at: Timestamp| at.checked_sub(lag(other)).is_ok_and(|at| at > as_of);
-            noted.iter().find(|(other, at)| **other != source && is_later(**other, **at)).map(|(other, _)| *other)
+            times.iter().find(|(other, at)| **other != source && is_later(**other, **at)).map(|(other, _)| *other)
         };
-        let at_once = |_| SignedDuration::ZERO;
-        match stand {
-            Assertion::Running => later(&self.last_resting, at_once),
+        let no_lag = |_| SignedDuration::ZERO;
+        match assertion {
+            Assertion::Running => later(&self.last_resting, no_lag),
             Assertion::Completed | Assertion::Failed => {
-                later(&self.last_running, screen_lag).or_else(|| later(&self.last_cleared, at_once))
+                later(&self.last_running, screen_lag).or_else(|| later(&self.last_cleared, no_lag))
             }
             Assertion::Idle | Assertion::DialogOpen(_) | Assertion::NoDialog => None,
         }
@@ -77,8 +78,8 @@ impl TurnContradictions {
     }
 }
 
-fn record_latest(noted: &mut BTreeMap<Source, Timestamp>, source: Source, as_of: Timestamp) {
-    let latest = noted.entry(source).or_insert(as_of);
+fn record_latest(times: &mut BTreeMap<Source, Timestamp>, source: Source, as_of: Timestamp) {
+    let latest = times.entry(source).or_insert(as_of);
     *latest = as_of.max(*latest);
 }
 

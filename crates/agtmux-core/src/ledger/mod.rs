@@ -1,8 +1,8 @@
-//! From statements of many sources to one state that is never confidently wrong.
+//! The ledger of one runtime: derives one state from the observations of many sources.
 //!
-//! For each source and claim only the newest statement is kept, and the newest one that may stand for itself; and of
-//! those before them, what they have made untrue. What the state is follows from those alone, so the order in which
-//! statements arrived does not matter, and neither does a statement that arrives twice.
+//! Per source and claim, the ledger keeps the newest observation and the newest conclusive one. Of older observations
+//! it keeps only which turns they refuted. The state depends on these alone, so neither the order of arrival nor
+//! duplicates matter.
 
 mod contradictions;
 #[cfg(test)]
@@ -19,13 +19,13 @@ use contradictions::TurnContradictions;
 
 pub use verdict::{ObservationStatus, RatedObservation, StateVerdict};
 
-/// What is known of one runtime.
+/// All observations that count for one runtime.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     #[serde(with = "as_list")]
     #[serde(rename = "heard")]
     entries: BTreeMap<(Source, Claim), LedgerEntry>,
-    /// Since when a source that is looked at shows nothing that is understood.
+    /// Per source, the time since which its evidence has matched no rule.
     #[serde(default)]
     #[serde(rename = "silent")]
     unrecognized_since: BTreeMap<Source, Timestamp>,
@@ -33,31 +33,31 @@ pub struct Ledger {
     refuted: TurnContradictions,
 }
 
-/// The newest statement of one source about one claim.
+/// The newest observations of one source about one claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct LedgerEntry {
     newest: LedgerRecord,
-    /// Where the newest may not stand for itself, the last one that might.
+    /// The newest conclusive observation.
     conclusive: Option<LedgerRecord>,
 }
 
-/// A statement, and when it reached us.
+/// An observation and its arrival time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct LedgerRecord {
     #[serde(rename = "statement")]
     observation: Observation,
     #[serde(rename = "heard_at")]
     recorded_at: Timestamp,
-    /// A completed turn that everybody had time to notice.
+    /// Set once a completed turn has been shown long enough; it then counts as idle.
     demoted: bool,
 }
 
 impl LedgerRecord {
-    /// The end of a turn stays on screen for as long as nobody begins another one: it is not a new end each time that
-    /// somebody looks.
-    fn repeats_demoted(&self, statement: &Observation) -> bool {
-        let same = (self.observation.assertion, &self.observation.excerpt) == (statement.assertion, &statement.excerpt);
-        self.demoted && statement.source == Source::Screen && same
+    /// The end of a turn stays on screen until the next turn. Capturing the same screen again is not a new end.
+    fn repeats_demoted(&self, observation: &Observation) -> bool {
+        let same =
+            (self.observation.assertion, &self.observation.excerpt) == (observation.assertion, &observation.excerpt);
+        self.demoted && observation.source == Source::Screen && same
     }
 
     fn assertion(&self) -> Assertion {
@@ -66,88 +66,87 @@ impl LedgerRecord {
 }
 
 impl Ledger {
-    /// Takes in a statement. Says whether it was news: an older one than what is known changes nothing.
-    pub fn record(&mut self, statement: Observation, now: Timestamp) -> bool {
-        let key = (statement.source, statement.assertion.claim());
-        self.unrecognized_since.remove(&statement.source);
-        self.refuted.record(&statement);
-        let demoted = self.entries.get(&key).is_some_and(|heard| heard.newest.repeats_demoted(&statement));
-        let kept = LedgerRecord { observation: statement, recorded_at: now, demoted };
-        let Some(heard) = self.entries.get_mut(&key) else {
-            let conclusive = kept.observation.conclusive.then(|| kept.clone());
-            self.entries.insert(key, LedgerEntry { newest: kept, conclusive });
+    /// Records an observation. Returns whether it was newer than the recorded ones; an older one changes nothing.
+    pub fn record(&mut self, observation: Observation, now: Timestamp) -> bool {
+        let key = (observation.source, observation.assertion.claim());
+        self.unrecognized_since.remove(&observation.source);
+        self.refuted.record(&observation);
+        let demoted = self.entries.get(&key).is_some_and(|entry| entry.newest.repeats_demoted(&observation));
+        let record = LedgerRecord { observation, recorded_at: now, demoted };
+        let Some(entry) = self.entries.get_mut(&key) else {
+            let conclusive = record.observation.conclusive.then(|| record.clone());
+            self.entries.insert(key, LedgerEntry { newest: record, conclusive });
             return true;
         };
-        let newer = |than: &LedgerRecord| kept.observation.order.is_newer_than(&than.observation.order);
-        let mut news = false;
-        if kept.observation.conclusive && heard.conclusive.as_ref().is_none_or(newer) {
-            heard.conclusive = Some(kept.clone());
-            news = true;
+        let newer = |than: &LedgerRecord| record.observation.order.is_newer_than(&than.observation.order);
+        let mut changed = false;
+        if record.observation.conclusive && entry.conclusive.as_ref().is_none_or(newer) {
+            entry.conclusive = Some(record.clone());
+            changed = true;
         }
-        if newer(&heard.newest) {
-            heard.newest = kept;
-            news = true;
+        if newer(&entry.newest) {
+            entry.newest = record;
+            changed = true;
         }
-        news
+        changed
     }
 
-    /// A source was looked at again and shows nothing that is understood. What it showed before is not believed for much
-    /// longer.
+    /// Notes that a source's evidence matches no rule. Its earlier observations expire after their TTL.
     pub fn mark_unrecognized(&mut self, source: Source, at: Timestamp) {
         self.unrecognized_since.entry(source).or_insert(at);
     }
 
-    /// Whether a source was last looked at in vain.
+    /// Whether the latest evidence of a source matched no rule.
     pub fn is_unrecognized(&self, source: Source) -> bool {
         self.unrecognized_since.contains_key(&source)
     }
 
-    /// A completed turn has been shown for long enough.
+    /// Turns completed observations into idle ones.
     pub fn demote_completed(&mut self) {
-        for kept in self.records_mut() {
-            kept.demoted |= kept.observation.assertion == Assertion::Completed;
+        for record in self.records_mut() {
+            record.demoted |= record.observation.assertion == Assertion::Completed;
         }
     }
 }
 
-/// What is known elsewhere, by another clock.
+/// Ledgers received from another host.
 impl Ledger {
-    /// Takes the place of what was known here. What everybody had time to notice here need not be noticed again.
+    /// Replaces this ledger. Completions that were already demoted here stay demoted.
     pub fn replace_with(&mut self, newer: Self) {
         let before = std::mem::replace(self, newer);
-        let id = |kept: &LedgerRecord| kept.observation.order.event_id.clone();
-        let demoted: Vec<String> = before.records().filter(|kept| kept.demoted).map(id).collect();
-        for kept in self.records_mut().filter(|kept| kept.observation.assertion == Assertion::Completed) {
-            kept.demoted |= demoted.contains(&kept.observation.order.event_id);
+        let id = |record: &LedgerRecord| record.observation.order.event_id.clone();
+        let demoted: Vec<String> = before.records().filter(|record| record.demoted).map(id).collect();
+        for record in self.records_mut().filter(|record| record.observation.assertion == Assertion::Completed) {
+            record.demoted |= demoted.contains(&record.observation.order.event_id);
         }
     }
 
-    /// Every time in it by our clock, which is this much ahead of the one that it was told by. Nothing is from the future.
+    /// Converts all times to the local clock, which is `ahead` of the sender's clock. No time is later than `now`.
     pub fn shift_clock(&mut self, ahead: SignedDuration, now: Timestamp) {
-        let here = |at: &mut Timestamp| *at = at.checked_add(ahead).unwrap_or(now).min(now);
-        for kept in self.records_mut() {
-            here(&mut kept.recorded_at);
-            here(&mut kept.observation.as_of);
-            here(&mut kept.observation.order.event_time);
-            here(&mut kept.observation.order.ingested_at);
+        let to_local = |at: &mut Timestamp| *at = at.checked_add(ahead).unwrap_or(now).min(now);
+        for record in self.records_mut() {
+            to_local(&mut record.recorded_at);
+            to_local(&mut record.observation.as_of);
+            to_local(&mut record.observation.order.event_time);
+            to_local(&mut record.observation.order.ingested_at);
         }
-        self.unrecognized_since.values_mut().chain(self.refuted.times_mut()).for_each(here);
+        self.unrecognized_since.values_mut().chain(self.refuted.times_mut()).for_each(to_local);
     }
 
     pub fn observations_mut(&mut self) -> impl Iterator<Item = &mut Observation> {
-        self.records_mut().map(|kept| &mut kept.observation)
+        self.records_mut().map(|record| &mut record.observation)
     }
 
     fn records(&self) -> impl Iterator<Item = &LedgerRecord> {
-        self.entries.values().flat_map(|heard| heard.conclusive.iter().chain([&heard.newest]))
+        self.entries.values().flat_map(|entry| entry.conclusive.iter().chain([&entry.newest]))
     }
 
     fn records_mut(&mut self) -> impl Iterator<Item = &mut LedgerRecord> {
-        self.entries.values_mut().flat_map(|heard| heard.conclusive.iter_mut().chain([&mut heard.newest]))
+        self.entries.values_mut().flat_map(|entry| entry.conclusive.iter_mut().chain([&mut entry.newest]))
     }
 }
 
-/// JSON has no keys of two parts; each entry tells its own key anyway.
+/// Serializes the map as a list: JSON has no tuple keys, and each entry contains its own key.
 mod as_list {
     use std::collections::BTreeMap;
 
@@ -156,19 +155,19 @@ mod as_list {
     use super::{Claim, LedgerEntry, Source};
 
     pub(super) fn serialize<S: Serializer>(
-        heard: &BTreeMap<(Source, Claim), LedgerEntry>,
+        entries: &BTreeMap<(Source, Claim), LedgerEntry>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
-        heard.values().collect::<Vec<_>>().serialize(to)
+        entries.values().collect::<Vec<_>>().serialize(to)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<BTreeMap<(Source, Claim), LedgerEntry>, D::Error> {
         let list = Vec::<LedgerEntry>::deserialize(from)?;
-        let keyed = list.into_iter().map(|heard| {
-            let statement = &heard.newest.observation;
-            ((statement.source, statement.assertion.claim()), heard)
+        let keyed = list.into_iter().map(|entry| {
+            let observation = &entry.newest.observation;
+            ((observation.source, observation.assertion.claim()), entry)
         });
         Ok(keyed.collect())
     }

@@ -4,12 +4,12 @@ use serde_json::{Map, Value};
 
 use super::{is_marked, marker, secret_names, text};
 
-/// What a secret that was found by its name becomes.
+/// The kind of a secret that was recognized by its field name.
 const FIELD_KIND: &str = "field";
 
-/// Redacts every string of a document, its keys too, and whatever goes by the name of a secret.
+/// Redacts all strings and keys of a document, and every value whose name is that of a secret.
 ///
-/// Recurses as deep as the document: a parser with a depth limit (serde_json's is 128) has to have made it.
+/// Recurses as deep as the document, so the document must come from a parser with a depth limit (serde_json's is 128).
 pub fn json(value: &mut Value) {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -26,9 +26,9 @@ fn redact_string(string: &mut String) {
 }
 
 fn redact_object(fields: &mut Map<String, Value>) {
-    let says_name = ["name", "key", "Name", "Key"].iter().find_map(|field| fields.get(*field)?.as_str());
-    // As Kubernetes writes variables and browsers write headers: {"name": "TOKEN", "value": "…"}.
-    let value_is_secret = says_name.is_some_and(secret_names::is_secret);
+    let declared_name = ["name", "key", "Name", "Key"].iter().find_map(|field| fields.get(*field)?.as_str());
+    // Kubernetes variables and browser headers have this form: {"name": "TOKEN", "value": "…"}.
+    let value_is_secret = declared_name.is_some_and(secret_names::is_secret);
     for (name, value) in fields.iter_mut() {
         if secret_names::is_secret(name) || (value_is_secret && name.eq_ignore_ascii_case("value")) {
             hide(value);
@@ -41,16 +41,16 @@ fn redact_object(fields: &mut Map<String, Value>) {
     redact_names(fields);
 }
 
-/// Secrets also stand where names should (a map from token to user).
+/// Redacts keys: a map from token to user has secrets as keys.
 fn redact_names(fields: &mut Map<String, Value>) {
     let changed: Vec<(String, String)> =
         fields.keys().filter_map(|name| Some((name.clone(), redacted_text(name)?))).collect();
-    let mut taken = 1;
+    let mut count = 1;
     for (name, clean) in changed {
         let mut free = clean.clone();
         while fields.contains_key(&free) {
-            taken += 1;
-            free = format!("{taken} {clean}");
+            count += 1;
+            free = format!("{count} {clean}");
         }
         if let Some(value) = fields.remove(&name) {
             fields.insert(free, value);
@@ -58,7 +58,7 @@ fn redact_names(fields: &mut Map<String, Value>) {
     }
 }
 
-/// The text without its secrets, if it had any.
+/// Returns the redacted text, or `None` if the text contains no secret.
 fn redacted_text(string: &str) -> Option<String> {
     match text(string) {
         Cow::Owned(clean) => Some(clean),
@@ -92,7 +92,7 @@ fn is_environment(items: &[Value]) -> bool {
     items.iter().all(|item| item.as_str().is_some_and(|variable| secret_names::variable_name(variable).is_some()))
 }
 
-/// In an environment, unlike in a command line, the value goes on after a space.
+/// In an environment, unlike on a command line, a value may contain spaces.
 fn hide_variable(variable: &mut Value) {
     let Value::String(variable) = variable else { return };
     let Some(name) = secret_names::variable_name(variable).filter(|name| secret_names::is_secret(name)) else { return };

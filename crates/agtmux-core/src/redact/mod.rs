@@ -1,6 +1,6 @@
-//! Takes secrets out of text and JSON before anything is stored, logged or sent.
+//! Redacts secrets from text and JSON before they are stored, logged or sent.
 //!
-//! What counts as a secret is one table, [`table::ROWS`]. Redact before you cut: half a key no longer looks like one.
+//! [`table::SECRET_PATTERNS`] defines what a secret is. Redact before cutting: half a key is not recognized.
 
 mod json;
 mod rules;
@@ -13,10 +13,10 @@ use std::borrow::Cow;
 
 pub use json::json;
 
-/// Taking one secret out can make another visible. Two rounds are usual; a hostile text does not get more than this.
+/// Redacting one secret can expose another. Two rounds are usual; this bounds hostile input.
 const MAX_ROUNDS: usize = 8;
 
-/// The same text with every secret replaced by `[redacted:<kind>]`. Takes time linear in the length of the text.
+/// Replaces every secret with `[redacted:<kind>]`. Takes time linear in the length of the text.
 pub fn text(text: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(text);
     for _ in 0..MAX_ROUNDS {
@@ -28,7 +28,7 @@ pub fn text(text: &str) -> Cow<'_, str> {
     out
 }
 
-/// Compiles every pattern now. Otherwise the first text waits for that.
+/// Compiles all patterns now, so that the first redaction is not slow.
 pub fn prepare() {
     rules::prepare();
     secret_names::prepare();
@@ -38,8 +38,8 @@ fn marker(kind: &str) -> String {
     format!("[redacted:{kind}]")
 }
 
-/// Whether this is a marker of ours already, perhaps with the punctuation after it. A forged one with anything but a
-/// known kind in it is not.
+/// Whether this is already a redaction marker, optionally followed by punctuation. A marker with an unknown kind does
+/// not count: it may be forged.
 fn is_marked(secret: &str) -> bool {
     let rest = secret.strip_prefix("[redacted:").and_then(|rest| rest.split_once(']'));
     rest.is_some_and(|(kind, after)| {

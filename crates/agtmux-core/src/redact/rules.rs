@@ -14,23 +14,23 @@ pub(super) fn prepare() {
 }
 
 struct CompiledPatterns {
-    /// All rows in one scan: most texts match none.
+    /// All patterns in one scan: most texts match none.
     any: RegexSet,
-    /// One for each row, compiled when its row is first found: most never are.
+    /// One regex per pattern, compiled on its first match: most are never needed.
     rows: Vec<(String, OnceLock<Regex>)>,
     markers: Regex,
 }
 
-/// A place that has to go, and the row that says so. No row means that it is a marker already.
+/// A matched range and its pattern. `None` marks a range that is already a redaction marker.
 struct SecretMatch {
     range: Range<usize>,
     row: Option<&'static SecretPattern>,
 }
 
-/// The text with what all rows find taken out. None if they find nothing.
+/// Runs one redaction round. Returns `None` if no pattern matches.
 ///
-/// All rows look at the same text: would one change it for the next, it could take away the name that gives another
-/// secret away (`--token password = hunter2`).
+/// All patterns match against the same text. If one pattern changed the text for the next, it could remove the name
+/// that identifies another secret (`--token password = hunter2`).
 pub(super) fn round(text: &str) -> Option<String> {
     let mut found = RULES.find(text);
     found.retain(|find| !is_marked(&text[find.range.clone()]));
@@ -60,15 +60,15 @@ impl CompiledPatterns {
         compiled.get_or_init(|| Regex::new(pattern).unwrap_or_else(|e| unreachable!("the set compiled it: {e}")))
     }
 
-    /// Row by row, so that a find of a more telling kind comes before others.
+    /// Returns matches in table order, so that more specific kinds come first.
     fn find(&self, text: &str) -> Vec<SecretMatch> {
         let matching = self.any.matches(text).into_iter();
         matching.flat_map(|index| find_row(self.row(index), &SECRET_PATTERNS[index], text)).collect()
     }
 }
 
-/// What was taken for a secret may hold the name of another (`password://{"password": …`), so the search goes on inside
-/// it. Not in a long one: that would take time in proportion to its square.
+/// A match may contain the name of another secret (`password://{"password": …`), so the search continues inside it.
+/// Longer matches are skipped to avoid quadratic time.
 const MAX_RESCAN_LEN: usize = 1024;
 
 fn find_row(pattern: &Regex, row: &'static SecretPattern, text: &str) -> Vec<SecretMatch> {
@@ -84,12 +84,12 @@ fn find_row(pattern: &Regex, row: &'static SecretPattern, text: &str) -> Vec<Sec
     finds
 }
 
-/// The group that took part, or all of it in a row without groups.
+/// The first group that matched, or the whole match of a pattern without groups.
 fn secret_part<'t>(found: &Captures<'t>) -> Option<Match<'t>> {
     found.iter().skip(1).flatten().next().or_else(|| found.get(0))
 }
 
-/// Where finds overlap, all of it goes, by the name of the one that came first.
+/// Merges overlapping matches. The merged match gets the kind of the earliest pattern.
 fn join_overlapping(found: Vec<SecretMatch>) -> Vec<SecretMatch> {
     let mut by_place: Vec<(usize, SecretMatch)> = found.into_iter().enumerate().collect();
     by_place.sort_by_key(|(rank, find)| (find.range.start, *rank));
@@ -119,7 +119,7 @@ fn replace<'f>(text: &str, wanted: impl Iterator<Item = &'f SecretMatch>) -> Opt
     (copied > 0).then(|| out + &text[copied..])
 }
 
-/// Whether a row finds something by itself.
+/// Whether one pattern alone matches.
 #[cfg(test)]
 pub(super) fn finds(index: usize, text: &str) -> bool {
     !find_row(RULES.row(index), &SECRET_PATTERNS[index], text).is_empty()

@@ -1,13 +1,13 @@
-//! The names that secrets go by, for the rows that recognise a secret by what it is called.
+//! Names of secrets, for patterns that recognize a secret by its name.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Parts of patterns, written once. A row uses one as `<name>`; a part may use those above it.
+/// Shared parts of patterns. A pattern uses a part as `<name>`; a part may use the parts above it.
 const PARTS: &[(&str, &str)] = &[
     ("password", r"(?i:pass(?:word|wd|phrase|code)[a-z0-9_.-]*|[a-z0-9][_-]pass)"),
-    // Tokens are also counted (`max_tokens`, `token_count`) and keys also sort: only these are secrets.
+    // `max_tokens`, `token_count` and `sort_key` are not secrets, so the list names the keys that are.
     (
         "key",
         concat!(
@@ -29,9 +29,9 @@ const PARTS: &[(&str, &str)] = &[
         ),
     ),
     ("flag", r"(?i:-{1,2}[a-z0-9._-]*(?:pass(?:word|wd|phrase|code)?|token|secret|bearer|credentials?|<key>))"),
-    // Between a name and its value, with the quotes of JSON and of JSON inside JSON.
+    // The separator between name and value, including the quotes of JSON and of JSON inside JSON.
     ("is", r#"[\\"'`\]]*[ \t]*(?:=>|:=|={1,3}|:)[ \t]*"#),
-    // The quotes of JSON inside JSON; an escaped one inside those has three backslashes.
+    // Quotes of JSON inside JSON. An escaped quote inside those has three backslashes.
     (
         "escaped",
         concat!(
@@ -39,13 +39,13 @@ const PARTS: &[(&str, &str)] = &[
             r#"|\\'((?:[^'\\]|\\{3}'|\\+[^'\\])+)|\\{2,}'((?:[^'\\]|\\+[^'\\])+)"#,
         ),
     ),
-    // A quote that is never closed ends with its line.
+    // An unclosed quote ends with its line.
     ("quoted", r#"(?:<escaped>|"((?:\\(?s:.)|[^"\\])+)"|"((?:\\.|[^"\\\n])+)|'([^']+)'|'([^'\n]+)|`([^`]+)`)"#),
     ("word", r#"(?:\\.|[^\s"'`\\])(?:\\.|[^\s"'`\\]|["'][a-zA-Z0-9$])*"#),
     // Assignments come in chains: `password = old = hunter2`.
     ("bare", r#"(<word>(?:[ \t]+=+[ \t]*["'`]?<word>)*)"#),
     ("value", "(?:<quoted>|<bare>)"),
-    // A value that no word of prose looks like: with a digit or a hump, or very long.
+    // A value unlike prose: with a digit, with mixed case inside a word, or very long.
     (
         "random",
         concat!(
@@ -55,24 +55,24 @@ const PARTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// A pattern with its parts put in.
+/// Replaces the parts in a pattern.
 pub(super) fn expand(pattern: &str) -> String {
-    // Backwards, because a part may only use those above it.
+    // In reverse order, because a part may only use those above it.
     let parts = PARTS.iter().rev();
     parts.fold(pattern.to_owned(), |pattern, (name, part)| pattern.replace(&format!("<{name}>"), part))
 }
 
-/// Whether what goes by this name in JSON is a secret, whatever it looks like.
+/// Whether a JSON field of this name always holds a secret.
 pub(super) fn is_secret(name: &str) -> bool {
     SECRET.is_match(name)
 }
 
-/// Whether several secrets may go by this name. Where these are numbers, something is being counted.
+/// Whether a field of this name may hold several secrets. Numbers in it are counts and are kept.
 pub(super) fn may_name_several_secrets(name: &str) -> bool {
     MANY.is_match(name)
 }
 
-/// Whether this argument says that the next one is a secret.
+/// Whether the argument after this one is a secret.
 pub(super) fn is_secret_flag(argument: &str) -> bool {
     FLAG.is_match(argument)
 }

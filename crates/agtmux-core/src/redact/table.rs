@@ -1,13 +1,14 @@
-//! Every kind of secret we know, one row each.
+//! The table of secret patterns.
 
 pub(super) struct SecretPattern {
-    /// Stands in the text where the secret was.
+    /// The kind shown in the redaction marker.
     pub kind: &'static str,
-    /// The first group that takes part is the secret and goes; the rest of the match is kept. Without groups all of it
-    /// goes. `<part>` stands for a part of [`super::names`].
+    /// The first matching group is the secret; the rest of the match is kept. Without groups the whole match is the
+    /// secret. `<part>` refers to a part in [`super::secret_names`].
     pub pattern: &'static str,
-    /// With the secret in ‹›. A test reads them; the `·` it drops keeps secret scanners from alarm over this file.
-    #[cfg_attr(not(test), expect(dead_code, reason = "only the test of the table reads it"))]
+    /// Examples with the secret in ‹›, checked by a test. The test removes each `·`, which hides the examples from
+    /// secret scanners.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests read it"))]
     pub examples: &'static [&'static str],
 }
 
@@ -15,9 +16,9 @@ const fn row(kind: &'static str, pattern: &'static str, examples: &'static [&'st
     SecretPattern { kind, pattern, examples }
 }
 
-/// In the order in which they apply: the more telling kind first.
+/// In order of precedence: more specific kinds first.
 pub(super) const SECRET_PATTERNS: &[SecretPattern] = &[
-    // A key that was cut off ends with the text: rather lose what follows than keep half of it.
+    // A truncated key extends to the end of the text: losing text is better than keeping half a key.
     row(
         "private-key",
         r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
@@ -141,7 +142,7 @@ pub(super) const SECRET_PATTERNS: &[SecretPattern] = &[
         r"(?-u:\b)[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}",
         &["bot ‹123456789:·AAabcdefghijklmnopqrstuvwxyz01234567›"],
     ),
-    // Before the kinds that need only one line of quotes, because a cookie has quotes of its own.
+    // Before the patterns for quoted values, because a cookie contains quotes.
     row(
         "header",
         r#""<header>:[ \t]*((?:\\.|[^"\\\r\n])+)|'<header>:[ \t]*([^'\r\n]+)|<header>:[ \t]*(["']?[^\s"'][^\r\n]*)"#,
@@ -166,7 +167,7 @@ pub(super) const SECRET_PATTERNS: &[SecretPattern] = &[
         ),
         &["Basic ‹dXNlcjpwYXNz› x", "basic ‹dXNlcjpwYXNzdw==› x"],
     ),
-    // A password with a slash in it would look like a port and a path, so it may not be a number up to there.
+    // A password with a slash looks like a port and a path, so the part before the slash must not be a number.
     row(
         "url-password",
         r#"://[^\s/:\["]*:(?:([^\s/"]+)@|([0-9]*[^\s/0-9@"][^\s@"]*)@)"#,

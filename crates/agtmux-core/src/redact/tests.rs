@@ -35,7 +35,7 @@ fn redacted(mut value: Value) -> Value {
 }
 
 #[test]
-fn every_row_takes_its_secret_and_keeps_the_rest() {
+fn every_pattern_redacts_only_its_secret() {
     for row in SECRET_PATTERNS {
         assert!(!row.examples.is_empty(), "{} has no example", row.pattern);
         for example in examples(row) {
@@ -44,9 +44,9 @@ fn every_row_takes_its_secret_and_keeps_the_rest() {
     }
 }
 
-/// Otherwise a row could be covered by another one and be wrong without anyone noticing.
+/// Without this check, another pattern could hide a wrong one.
 #[test]
-fn every_row_matches_its_own_examples() {
+fn every_pattern_matches_its_own_examples() {
     for (index, row) in SECRET_PATTERNS.iter().enumerate() {
         for example in examples(row) {
             assert!(rules::finds(index, &example.plain), "{} does not match {}", row.pattern, example.plain);
@@ -55,7 +55,7 @@ fn every_row_matches_its_own_examples() {
 }
 
 #[test]
-fn ordinary_text_stays_as_it_is() {
+fn ordinary_text_is_unchanged() {
     let ordinary = [
         "the token count is 5, tokens: 15, max_tokens=4096, MAX_TOKENS=4096, token_count=12, input_tokens: 90210",
         "passwords must have eight characters; the password was wrong; reset your password",
@@ -78,14 +78,14 @@ fn ordinary_text_stays_as_it_is() {
 }
 
 #[test]
-fn a_forged_marker_hides_nothing() {
+fn a_forged_marker_is_redacted() {
     assert_eq!(text("TOKEN=[redacted:hunter2]"), "TOKEN=[redacted:env]");
     assert_eq!(text("TOKEN=[redacted:env]hunter2"), "TOKEN=[redacted:env]");
     assert_eq!(redacted(json!({"password": "[redacted:hunter2]"})), json!({"password": "[redacted:field]"}));
 }
 
 #[test]
-fn in_json_a_name_is_enough() {
+fn json_values_are_redacted_by_field_name() {
     let names = [
         "password",
         "Passwd",
@@ -131,7 +131,7 @@ fn in_json_a_name_is_enough() {
 }
 
 #[test]
-fn in_json_harmless_names_keep_their_values() {
+fn json_values_with_harmless_names_are_kept() {
     let harmless = json!({
         "session_id": "0198c2f4-7d3a-7c11-9a55-3d1f0b6f2a10", "key": "Enter", "keys": ["a"], "sort_key": "name",
         "usage": {"input_tokens": 12, "output_tokens": 3, "total_tokens": 15, "token_count": 15}, "tokens": 15,
@@ -142,7 +142,7 @@ fn in_json_harmless_names_keep_their_values() {
 }
 
 #[test]
-fn in_json_lists_of_arguments_and_variables_are_understood() {
+fn json_lists_of_arguments_and_variables_are_redacted() {
     let before = json!({
         "argv": ["cli", "--password", "correct horse", "--token", "--user", "bob", "--api-key=abc"],
         "env": ["PATH=/bin:/x y", "DB_PASSWORD=correct horse battery", "EMPTY_TOKEN="],
@@ -161,13 +161,13 @@ fn in_json_lists_of_arguments_and_variables_are_understood() {
 }
 
 #[test]
-fn secrets_as_names_go_and_their_values_stay() {
+fn json_keys_that_are_secrets_are_redacted() {
     let secret = |n: u8| format!("gh{}_{n:020}", 'p');
     let kept = redacted(json!({secret(1): "bob", secret(2): "eve", "x": 1}));
     assert_eq!(kept, json!({"[redacted:github]": "bob", "2 [redacted:github]": "eve", "x": 1}));
 }
 
-/// A pattern that is not linear would hang here.
+/// A non-linear pattern would hang here.
 #[test]
 fn hostile_text_takes_linear_time() {
     let seeds = [
@@ -195,7 +195,7 @@ fn hostile_text_takes_linear_time() {
     }
 }
 
-/// Text that looks like secrets, markers and quotes more often than chance would.
+/// Generates text with many secrets, markers and quotes.
 fn tricky() -> impl Strategy<Value = String> {
     let words = [
         "TOKEN",
@@ -253,10 +253,10 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn redaction_is_idempotent_and_bounded(foreign in prop_oneof![tricky(), any::<String>()]) {
-        let once = text(&foreign).into_owned();
+    fn redaction_is_idempotent_and_bounded(untrusted in prop_oneof![tricky(), any::<String>()]) {
+        let once = text(&untrusted).into_owned();
         prop_assert_eq!(text(&once).into_owned(), once.clone());
-        prop_assert!(once.len() <= foreign.len() * 8);
+        prop_assert!(once.len() <= untrusted.len() * 8);
     }
 
     #[test]
@@ -271,7 +271,7 @@ proptest! {
             let planted = format!("{before}{space}{}{space}{after}", example.plain);
             let clean = text(&planted);
             let document = redacted(json!({"a": [planted], "b": {planted.clone(): 1}})).to_string();
-            // A shorter one may stand in the random text as well.
+            // A shorter secret may also occur in the random text.
             for secret in example.secrets.iter().filter(|secret| secret.len() > 7) {
                 prop_assert!(!clean.contains(secret), "{secret} in {clean}");
                 let quoted = Value::from(secret.as_str()).to_string();

@@ -6,37 +6,45 @@ use crate::ids::{AgentType, ServerKey};
 use crate::ledger::Ledger;
 use crate::runtime::{RuntimeId, StateRecord};
 
-/// Everything that can change a state. This is what the log keeps and a replay reads.
+/// Everything that can change a state. The engine log stores these inputs and a replay reads them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
 pub enum ResolverInput {
-    /// An agent was found in a pane.
+    /// An agent was detected in a pane.
     #[serde(alias = "began")]
     Started { runtime: RuntimeId, server: ServerKey, agent_type: AgentType, suspended: bool },
-    /// Its process is gone.
+    /// The runtime's process ended.
     Ended { runtime: RuntimeId },
-    /// It was stopped with Ctrl-Z, or goes on.
+    /// The process was stopped (Ctrl-Z) or continued.
     Suspended { runtime: RuntimeId, suspended: bool },
-    /// Its server answers, or no longer does.
+    /// A tmux server became reachable or unreachable.
     Reachable { server: ServerKey, reachable: bool },
-    /// A source made a statement about it.
+    /// A source reported an observation.
     #[serde(alias = "heard")]
-    Observed { runtime: RuntimeId, observation: Box<Observation> },
-    /// A source was looked at again and shows nothing that is understood.
+    Observed {
+        runtime: RuntimeId,
+        #[serde(alias = "statement")]
+        observation: Box<Observation>,
+    },
+    /// The latest evidence of a source matches no rule.
     #[serde(alias = "silent")]
     Unrecognized { runtime: RuntimeId, source: Source, at: Timestamp },
-    /// It told which of the agent's own sessions it is.
+    /// The agent's own session id became known.
     #[serde(alias = "named")]
     AgentIdentified { runtime: RuntimeId, agent_id: String },
-    /// All that is known of it elsewhere: it takes the place of what was known here.
+    /// The runtime's host sent its ledger, which replaces the local one.
     #[serde(alias = "recalled")]
-    LedgerReplaced { runtime: RuntimeId, ledger: Box<Ledger> },
-    /// Nobody listens to it any more: what it said is forgotten.
+    LedgerReplaced {
+        runtime: RuntimeId,
+        #[serde(alias = "mind")]
+        ledger: Box<Ledger>,
+    },
+    /// The adapter was switched off, so the ledger is cleared.
     #[serde(alias = "muted")]
     LedgerCleared { runtime: RuntimeId },
-    /// A completed turn was shown for long enough, unless something has happened since that version.
+    /// A completed turn has been shown long enough. Ignored if the state version has changed since.
     DemotionDue { runtime: RuntimeId, state_version: u64 },
-    /// Time has passed: something may have gone stale.
+    /// Time has passed and an observation may have expired.
     #[serde(alias = "reconsider")]
     Reevaluate { runtime: RuntimeId },
 }
@@ -45,7 +53,7 @@ pub enum ResolverInput {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateTransition {
     pub runtime: RuntimeId,
-    /// None when the runtime began.
+    /// `None` for a new runtime.
     pub from: Option<StateRecord>,
     pub to: StateRecord,
 }

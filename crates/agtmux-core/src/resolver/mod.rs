@@ -1,4 +1,4 @@
-//! One state per runtime: what goes in is written down, so that the same input always gives the same states.
+//! The state resolver: keeps one state per runtime. All inputs are logged, so a replay gives the same states.
 
 mod input;
 #[cfg(test)]
@@ -18,10 +18,10 @@ use crate::ledger::{Ledger, RatedObservation, StateVerdict};
 use crate::runtime::{RuntimeId, StateRecord};
 use crate::state::{Confidence, ReasonCode, State};
 
-/// Everything that decides states. Serialised, it is a checkpoint from which a replay can begin.
+/// Resolves the state of every runtime. Its serialized form is a checkpoint that a replay can start from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateResolver {
-    /// How long a completed turn is shown as such.
+    /// How long a completed turn is shown as completed.
     completed_for: SignedDuration,
     runtimes: BTreeMap<RuntimeId, RuntimeState>,
     unreachable: BTreeSet<ServerKey>,
@@ -31,14 +31,14 @@ pub struct StateResolver {
 struct RuntimeState {
     server: ServerKey,
     agent_type: AgentType,
-    /// The agent's own session, once it told.
+    /// The agent's own session id, once known.
     #[serde(default)]
     agent_id: Option<String>,
     suspended: bool,
     #[serde(alias = "mind")]
     ledger: Ledger,
     record: StateRecord,
-    /// What it asks while it waits.
+    /// The open dialog of a waiting agent.
     #[serde(default)]
     dialog: Option<Dialog>,
 }
@@ -48,46 +48,46 @@ impl StateResolver {
         Self { completed_for, runtimes: BTreeMap::new(), unreachable: BTreeSet::new() }
     }
 
-    /// The setting may have changed since the checkpoint.
+    /// Updates the setting, which may have changed since the checkpoint.
     pub fn set_completed_for(&mut self, completed_for: SignedDuration) {
         self.completed_for = completed_for;
     }
 
     pub fn state(&self, runtime: &RuntimeId) -> Option<&StateRecord> {
-        self.runtimes.get(runtime).map(|subject| &subject.record)
+        self.runtimes.get(runtime).map(|entry| &entry.record)
     }
 
-    /// What a waiting agent asks, where its screen shows it.
+    /// The open dialog of a waiting agent, if a source shows it.
     pub fn dialog(&self, runtime: &RuntimeId) -> Option<&Dialog> {
         self.runtimes.get(runtime)?.dialog.as_ref()
     }
 
-    /// The agent's own session, once it told.
+    /// The agent's own session id, once known.
     pub fn agent_id(&self, runtime: &RuntimeId) -> Option<&str> {
         self.runtimes.get(runtime)?.agent_id.as_deref()
     }
 
     pub fn agent_type(&self, runtime: &RuntimeId) -> Option<&AgentType> {
-        self.runtimes.get(runtime).map(|subject| &subject.agent_type)
+        self.runtimes.get(runtime).map(|entry| &entry.agent_type)
     }
 
-    /// All that is known of a runtime.
+    /// The ledger of a runtime.
     pub fn ledger(&self, runtime: &RuntimeId) -> Option<&Ledger> {
-        self.runtimes.get(runtime).map(|subject| &subject.ledger)
+        self.runtimes.get(runtime).map(|entry| &entry.ledger)
     }
 
     pub fn is_suspended(&self, runtime: &RuntimeId) -> bool {
-        self.runtimes.get(runtime).is_some_and(|subject| subject.suspended)
+        self.runtimes.get(runtime).is_some_and(|entry| entry.suspended)
     }
 
-    /// Whether hearing this could change anything. What could not needs no place in the log.
-    pub fn is_new_information(&self, runtime: &RuntimeId, statement: &Observation) -> bool {
-        self.runtimes.get(runtime).is_some_and(|subject| subject.ledger.is_new_information(statement))
+    /// Whether recording this observation could change anything. Others need not be logged.
+    pub fn is_new_information(&self, runtime: &RuntimeId, observation: &Observation) -> bool {
+        self.runtimes.get(runtime).is_some_and(|entry| entry.ledger.is_new_information(observation))
     }
 
-    /// Whether this source was last looked at in vain.
+    /// Whether the latest evidence of this source matched no rule.
     pub fn is_unrecognized(&self, runtime: &RuntimeId, source: Source) -> bool {
-        self.runtimes.get(runtime).is_some_and(|subject| subject.ledger.is_unrecognized(source))
+        self.runtimes.get(runtime).is_some_and(|entry| entry.ledger.is_unrecognized(source))
     }
 
     pub fn has_runtime(&self, runtime: &RuntimeId) -> bool {
@@ -95,15 +95,15 @@ impl StateResolver {
     }
 
     pub fn runtimes(&self) -> impl Iterator<Item = (&RuntimeId, &StateRecord)> {
-        self.runtimes.iter().map(|(id, subject)| (id, &subject.record))
+        self.runtimes.iter().map(|(id, entry)| (id, &entry.record))
     }
 
-    /// What was heard of a runtime and what part each statement has in its state.
+    /// Returns all observations of a runtime with their status.
     pub fn rated_observations(&self, runtime: &RuntimeId, now: Timestamp) -> Vec<RatedObservation<'_>> {
-        self.runtimes.get(runtime).map(|subject| subject.ledger.rated_observations(now).collect()).unwrap_or_default()
+        self.runtimes.get(runtime).map(|entry| entry.ledger.rated_observations(now).collect()).unwrap_or_default()
     }
 
-    /// The only way a state changes.
+    /// Applies an input. This is the only way a state changes.
     pub fn apply(&mut self, input: ResolverInput, now: Timestamp) -> Vec<StateTransition> {
         match input {
             ResolverInput::Started { runtime, server, agent_type, suspended } => {
@@ -115,58 +115,58 @@ impl StateResolver {
             }
             ResolverInput::Reachable { server, reachable } => self.set_reachable(&server, reachable, now),
             ResolverInput::Suspended { runtime, suspended } => {
-                self.change(&runtime, now, |subject| subject.suspended = suspended)
+                self.change(&runtime, now, |entry| entry.suspended = suspended)
             }
-            ResolverInput::Observed { runtime, observation: statement } => self.change(&runtime, now, |subject| {
-                subject.ledger.record(*statement, now);
+            ResolverInput::Observed { runtime, observation } => self.change(&runtime, now, |entry| {
+                entry.ledger.record(*observation, now);
             }),
             ResolverInput::Unrecognized { runtime, source, at } => {
-                self.change(&runtime, now, |subject| subject.ledger.mark_unrecognized(source, at))
+                self.change(&runtime, now, |entry| entry.ledger.mark_unrecognized(source, at))
             }
-            ResolverInput::LedgerReplaced { runtime, ledger: mind } => {
-                self.change(&runtime, now, |subject| subject.ledger.replace_with(*mind))
+            ResolverInput::LedgerReplaced { runtime, ledger } => {
+                self.change(&runtime, now, |entry| entry.ledger.replace_with(*ledger))
             }
             ResolverInput::LedgerCleared { runtime } => {
-                self.change(&runtime, now, |subject| subject.ledger = Ledger::default())
+                self.change(&runtime, now, |entry| entry.ledger = Ledger::default())
             }
             ResolverInput::AgentIdentified { runtime, agent_id } => {
-                self.change(&runtime, now, |subject| subject.agent_id = Some(agent_id))
+                self.change(&runtime, now, |entry| entry.agent_id = Some(agent_id))
             }
-            ResolverInput::DemotionDue { runtime, state_version } => self.change(&runtime, now, |subject| {
-                // Whatever happened since has made its own decision.
-                if subject.record.version == state_version && subject.record.state == State::Completed {
-                    subject.ledger.demote_completed();
+            ResolverInput::DemotionDue { runtime, state_version } => self.change(&runtime, now, |entry| {
+                // A newer version has already decided its own state.
+                if entry.record.version == state_version && entry.record.state == State::Completed {
+                    entry.ledger.demote_completed();
                 }
             }),
             ResolverInput::Reevaluate { runtime } => self.change(&runtime, now, |_| {}),
         }
     }
 
-    /// What time alone brings about, up to now. To be applied like any other input.
+    /// Returns the inputs that are due by the passage of time. The caller applies them like any other input.
     pub fn due_inputs(&self, now: Timestamp) -> Vec<ResolverInput> {
-        let of_runtime = |(id, subject): (&RuntimeId, &RuntimeState)| {
+        let of_runtime = |(id, entry): (&RuntimeId, &RuntimeState)| {
             let demotion = self
-                .demotion_at(subject)
+                .demotion_at(entry)
                 .is_some_and(|at| at <= now)
-                .then(|| ResolverInput::DemotionDue { runtime: id.clone(), state_version: subject.record.version });
-            let outdated = judge(subject, &self.unreachable, now) != StateJudgement::of(subject);
+                .then(|| ResolverInput::DemotionDue { runtime: id.clone(), state_version: entry.record.version });
+            let outdated = judge(entry, &self.unreachable, now) != StateJudgement::of(entry);
             demotion.or_else(|| outdated.then(|| ResolverInput::Reevaluate { runtime: id.clone() }))
         };
         self.runtimes.iter().filter_map(of_runtime).collect()
     }
 
-    /// When [`due`](Self::due) will have something, if nothing else happens.
+    /// When [`due_inputs`](Self::due_inputs) will next return something if no other input arrives.
     pub fn next_deadline(&self, now: Timestamp) -> Option<Timestamp> {
-        let of_runtime = |subject: &RuntimeState| {
-            [self.demotion_at(subject), subject.ledger.next_deadline(now)].into_iter().flatten().min()
+        let of_runtime = |entry: &RuntimeState| {
+            [self.demotion_at(entry), entry.ledger.next_deadline(now)].into_iter().flatten().min()
         };
         self.runtimes.values().filter_map(of_runtime).min()
     }
 
-    /// An agent that has completed its turn waits for the next one; a task that has completed has done so for good.
-    fn demotion_at(&self, subject: &RuntimeState) -> Option<Timestamp> {
-        (subject.record.state == State::Completed && !subject.agent_type.is_task())
-            .then(|| subject.record.since.checked_add(self.completed_for).ok())?
+    /// When a completed agent becomes idle. A completed task stays completed.
+    fn demotion_at(&self, entry: &RuntimeState) -> Option<Timestamp> {
+        (entry.record.state == State::Completed && !entry.agent_type.is_task())
+            .then(|| entry.record.since.checked_add(self.completed_for).ok())?
     }
 
     fn start_runtime(
@@ -181,7 +181,7 @@ impl StateResolver {
             return None;
         }
         let record = StateRecord::initial(ReasonCode::NoAdapter, now);
-        let mut subject = RuntimeState {
+        let mut entry = RuntimeState {
             server,
             agent_type,
             agent_id: None,
@@ -190,11 +190,11 @@ impl StateResolver {
             record,
             dialog: None,
         };
-        let judged = judge(&subject, &self.unreachable, now);
-        subject.record =
-            StateRecord { state: judged.state, reason: judged.reason, confidence: judged.confidence, ..subject.record };
-        let transition = StateTransition { runtime: runtime.clone(), from: None, to: subject.record.clone() };
-        self.runtimes.insert(runtime, subject);
+        let judged = judge(&entry, &self.unreachable, now);
+        entry.record =
+            StateRecord { state: judged.state, reason: judged.reason, confidence: judged.confidence, ..entry.record };
+        let transition = StateTransition { runtime: runtime.clone(), from: None, to: entry.record.clone() };
+        self.runtimes.insert(runtime, entry);
         Some(transition)
     }
 
@@ -203,24 +203,24 @@ impl StateResolver {
         if !changed {
             return Vec::new();
         }
-        let concerned = self.runtimes.iter_mut().filter(|(_, subject)| subject.server == *server);
-        concerned.filter_map(|(id, subject)| commit_judgement(id, subject, &self.unreachable, now)).collect()
+        let concerned = self.runtimes.iter_mut().filter(|(_, entry)| entry.server == *server);
+        concerned.filter_map(|(id, entry)| commit_judgement(id, entry, &self.unreachable, now)).collect()
     }
 
-    /// A runtime that has ended is nobody's business any more: what comes for it late changes nothing.
+    /// Changes one runtime. Inputs for an ended runtime are ignored.
     fn change(
         &mut self,
         runtime: &RuntimeId,
         now: Timestamp,
         change: impl FnOnce(&mut RuntimeState),
     ) -> Vec<StateTransition> {
-        let Some(subject) = self.runtimes.get_mut(runtime) else { return Vec::new() };
-        change(subject);
-        commit_judgement(runtime, subject, &self.unreachable, now).into_iter().collect()
+        let Some(entry) = self.runtimes.get_mut(runtime) else { return Vec::new() };
+        change(entry);
+        commit_judgement(runtime, entry, &self.unreachable, now).into_iter().collect()
     }
 }
 
-/// The part of a record that a judgement makes.
+/// The part of a state record that is recomputed from the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StateJudgement<'a> {
     state: State,
@@ -230,9 +230,9 @@ struct StateJudgement<'a> {
 }
 
 impl<'a> StateJudgement<'a> {
-    fn of(subject: &'a RuntimeState) -> Self {
-        let StateRecord { state, reason, confidence, .. } = subject.record;
-        Self { state, reason, confidence, dialog: subject.dialog.as_ref() }
+    fn of(entry: &'a RuntimeState) -> Self {
+        let StateRecord { state, reason, confidence, .. } = entry.record;
+        Self { state, reason, confidence, dialog: entry.dialog.as_ref() }
     }
 
     fn unknown(reason: ReasonCode) -> Self {
@@ -240,35 +240,34 @@ impl<'a> StateJudgement<'a> {
     }
 }
 
-fn judge<'a>(subject: &'a RuntimeState, unreachable: &BTreeSet<ServerKey>, now: Timestamp) -> StateJudgement<'a> {
-    if unreachable.contains(&subject.server) {
+fn judge<'a>(entry: &'a RuntimeState, unreachable: &BTreeSet<ServerKey>, now: Timestamp) -> StateJudgement<'a> {
+    if unreachable.contains(&entry.server) {
         return StateJudgement::unknown(ReasonCode::TargetUnreachable);
     }
-    if subject.suspended {
+    if entry.suspended {
         return StateJudgement::unknown(ReasonCode::Suspended);
     }
-    let StateVerdict { state, reason, confidence, .. } = subject.ledger.verdict(now);
-    let dialog = state.needs_action().then(|| subject.ledger.dialog(state, now)).flatten();
+    let StateVerdict { state, reason, confidence, .. } = entry.ledger.verdict(now);
+    let dialog = state.needs_action().then(|| entry.ledger.dialog(state, now)).flatten();
     StateJudgement { state, reason, confidence, dialog }
 }
 
 fn commit_judgement(
     id: &RuntimeId,
-    subject: &mut RuntimeState,
+    entry: &mut RuntimeState,
     unreachable: &BTreeSet<ServerKey>,
     now: Timestamp,
 ) -> Option<StateTransition> {
-    let judged = judge(subject, unreachable, now);
-    if judged == StateJudgement::of(subject) {
+    let judged = judge(entry, unreachable, now);
+    if judged == StateJudgement::of(entry) {
         return None;
     }
     let StateJudgement { state, reason, confidence, dialog } = judged;
     let dialog = dialog.cloned();
-    // More sure of the same state, or another question, is a new version, not a new beginning.
-    let since =
-        if state == subject.record.state && reason == subject.record.reason { subject.record.since } else { now };
-    let to = StateRecord { state, reason, confidence, version: subject.record.version + 1, since, updated_at: now };
-    subject.dialog = dialog;
-    let from = std::mem::replace(&mut subject.record, to.clone());
+    // A changed confidence or dialog makes a new version but keeps the start time of the state.
+    let since = if state == entry.record.state && reason == entry.record.reason { entry.record.since } else { now };
+    let to = StateRecord { state, reason, confidence, version: entry.record.version + 1, since, updated_at: now };
+    entry.dialog = dialog;
+    let from = std::mem::replace(&mut entry.record, to.clone());
     Some(StateTransition { runtime: id.clone(), from: Some(from), to })
 }

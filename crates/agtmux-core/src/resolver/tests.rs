@@ -17,7 +17,7 @@ fn id(name: &str) -> RuntimeId {
     RuntimeId::from_stored(name.into())
 }
 
-fn began(name: &str) -> ResolverInput {
+fn started(name: &str) -> ResolverInput {
     ResolverInput::Started {
         runtime: id(name),
         server: server(),
@@ -26,20 +26,20 @@ fn began(name: &str) -> ResolverInput {
     }
 }
 
-fn heard(name: &str, source: Source, stand: Assertion, seq: u64, second: i64) -> ResolverInput {
+fn observed(name: &str, source: Source, assertion: Assertion, seq: u64, second: i64) -> ResolverInput {
     let order = OrderKey {
         source_seq: Some(seq),
         event_time: at(second),
         ingested_at: at(second),
         event_id: format!("{seq:08}"),
     };
-    let statement = Observation {
+    let observation = Observation {
         source,
-        assertion: stand,
+        assertion,
         conclusive: true,
         as_of: at(second),
         settled: true,
-        ttl: (stand == Assertion::Running).then(|| SignedDuration::from_mins(15)),
+        ttl: (assertion == Assertion::Running).then(|| SignedDuration::from_mins(15)),
         order,
         rule: RuleRef { name: "test".into(), version: 1 },
         excerpt: String::new(),
@@ -48,107 +48,111 @@ fn heard(name: &str, source: Source, stand: Assertion, seq: u64, second: i64) ->
         no_turn_visible: false,
         dialog: None,
     };
-    ResolverInput::Observed { runtime: id(name), observation: Box::new(statement) }
+    ResolverInput::Observed { runtime: id(name), observation: Box::new(observation) }
 }
 
-fn engine(inputs: Vec<(ResolverInput, i64)>) -> (StateResolver, Vec<StateTransition>) {
-    let mut engine = StateResolver::new(SignedDuration::from_secs(120));
-    let transitions = inputs.into_iter().flat_map(|(input, second)| engine.apply(input, at(second))).collect();
-    (engine, transitions)
+fn resolver(inputs: Vec<(ResolverInput, i64)>) -> (StateResolver, Vec<StateTransition>) {
+    let mut resolver = StateResolver::new(SignedDuration::from_secs(120));
+    let transitions = inputs.into_iter().flat_map(|(input, second)| resolver.apply(input, at(second))).collect();
+    (resolver, transitions)
 }
 
-fn state(engine: &StateResolver, name: &str) -> State {
-    engine.state(&id(name)).expect("a known runtime").state
+fn state(resolver: &StateResolver, name: &str) -> State {
+    resolver.state(&id(name)).expect("a known runtime").state
 }
 
 #[test]
-fn a_completed_turn_is_idle_after_two_minutes_of_daemon_time() {
-    let (mut engine, _) = engine(vec![(began("r"), 0), (heard("r", Source::Hook, Assertion::Completed, 1, 1), 1)]);
-    assert_eq!(state(&engine, "r"), State::Completed);
-    assert_eq!(engine.next_deadline(at(1)), Some(at(121)));
-    assert!(engine.due_inputs(at(120)).is_empty());
-    for input in engine.due_inputs(at(121)) {
-        engine.apply(input, at(121));
+fn a_completed_turn_becomes_idle_after_two_minutes() {
+    let (mut resolver, _) =
+        resolver(vec![(started("r"), 0), (observed("r", Source::Hook, Assertion::Completed, 1, 1), 1)]);
+    assert_eq!(state(&resolver, "r"), State::Completed);
+    assert_eq!(resolver.next_deadline(at(1)), Some(at(121)));
+    assert!(resolver.due_inputs(at(120)).is_empty());
+    for input in resolver.due_inputs(at(121)) {
+        resolver.apply(input, at(121));
     }
-    assert_eq!(state(&engine, "r"), State::Idle);
-    assert_eq!(engine.next_deadline(at(121)), None);
+    assert_eq!(state(&resolver, "r"), State::Idle);
+    assert_eq!(resolver.next_deadline(at(121)), None);
 }
 
 #[test]
-fn a_demotion_that_comes_too_late_changes_nothing() {
-    let (mut engine, _) = engine(vec![(began("r"), 0), (heard("r", Source::Hook, Assertion::Completed, 1, 1), 1)]);
-    let due = engine.due_inputs(at(130));
-    engine.apply(heard("r", Source::Hook, Assertion::Running, 2, 130), at(130));
-    engine.apply(heard("r", Source::Hook, Assertion::Completed, 3, 131), at(131));
+fn a_late_demotion_changes_nothing() {
+    let (mut resolver, _) =
+        resolver(vec![(started("r"), 0), (observed("r", Source::Hook, Assertion::Completed, 1, 1), 1)]);
+    let due = resolver.due_inputs(at(130));
+    resolver.apply(observed("r", Source::Hook, Assertion::Running, 2, 130), at(130));
+    resolver.apply(observed("r", Source::Hook, Assertion::Completed, 3, 131), at(131));
     for input in due {
-        engine.apply(input, at(132));
+        resolver.apply(input, at(132));
     }
-    assert_eq!(state(&engine, "r"), State::Completed, "this is another completion");
+    assert_eq!(state(&resolver, "r"), State::Completed, "this is another completion");
 }
 
 #[test]
-fn events_of_an_ended_runtime_never_touch_the_new_one() {
-    let (engine, transitions) = engine(vec![
-        (began("old"), 0),
+fn events_of_an_ended_runtime_do_not_affect_the_next_one() {
+    let (resolver, transitions) = resolver(vec![
+        (started("old"), 0),
         (ResolverInput::Ended { runtime: id("old") }, 1),
-        (began("new"), 2),
-        (heard("old", Source::Hook, Assertion::Running, 1, 3), 3),
+        (started("new"), 2),
+        (observed("old", Source::Hook, Assertion::Running, 1, 3), 3),
     ]);
-    assert_eq!(state(&engine, "new"), State::Unknown);
+    assert_eq!(state(&resolver, "new"), State::Unknown);
     assert_eq!(transitions.len(), 2);
 }
 
 #[test]
-fn an_outage_hides_the_state_and_gives_it_back() {
+fn an_outage_makes_the_state_unknown_and_recovery_restores_it() {
     let out = |reachable| ResolverInput::Reachable { server: server(), reachable };
-    let (mut engine, _) = engine(vec![(began("r"), 0), (heard("r", Source::Hook, Assertion::Running, 1, 1), 1)]);
-    engine.apply(out(false), at(2));
-    let record = engine.state(&id("r")).expect("known").clone();
+    let (mut resolver, _) =
+        resolver(vec![(started("r"), 0), (observed("r", Source::Hook, Assertion::Running, 1, 1), 1)]);
+    resolver.apply(out(false), at(2));
+    let record = resolver.state(&id("r")).expect("known").clone();
     assert_eq!((record.state, record.reason), (State::Unknown, Some(ReasonCode::TargetUnreachable)));
-    engine.apply(out(true), at(3));
-    assert_eq!(state(&engine, "r"), State::Running);
+    resolver.apply(out(true), at(3));
+    assert_eq!(state(&resolver, "r"), State::Running);
 }
 
 #[test]
-fn running_that_went_stale_is_due_by_itself() {
-    let (mut engine, _) = engine(vec![(began("r"), 0), (heard("r", Source::Hook, Assertion::Running, 1, 1), 1)]);
-    assert_eq!(engine.next_deadline(at(1)), Some(at(901)));
-    for input in engine.due_inputs(at(901)) {
-        engine.apply(input, at(901));
+fn an_expired_running_state_becomes_due() {
+    let (mut resolver, _) =
+        resolver(vec![(started("r"), 0), (observed("r", Source::Hook, Assertion::Running, 1, 1), 1)]);
+    assert_eq!(resolver.next_deadline(at(1)), Some(at(901)));
+    for input in resolver.due_inputs(at(901)) {
+        resolver.apply(input, at(901));
     }
-    let record = engine.state(&id("r")).expect("known");
+    let record = resolver.state(&id("r")).expect("known");
     assert_eq!((record.state, record.reason), (State::Unknown, Some(ReasonCode::StaleSignal)));
 }
 
 #[test]
-fn an_approval_untouched_for_12_hours_is_still_an_approval() {
-    let asks = Assertion::DialogOpen(DialogKind::Approval);
+fn an_unchanged_approval_lasts_12_hours() {
+    let dialog_open = Assertion::DialogOpen(DialogKind::Approval);
     for source in [Source::Hook, Source::Screen] {
-        let (mut engine, _) = engine(vec![
-            (began("r"), 0),
-            (heard("r", Source::Hook, Assertion::Running, 1, 1), 1),
-            (heard("r", source, asks, 2, 2), 2),
+        let (mut resolver, _) = resolver(vec![
+            (started("r"), 0),
+            (observed("r", Source::Hook, Assertion::Running, 1, 1), 1),
+            (observed("r", source, dialog_open, 2, 2), 2),
         ]);
         for second in (3..12 * 3600).step_by(30) {
-            for input in engine.due_inputs(at(second)) {
-                engine.apply(input, at(second));
+            for input in resolver.due_inputs(at(second)) {
+                resolver.apply(input, at(second));
             }
-            assert_eq!(state(&engine, "r"), State::WaitingApproval, "{source}, after {second} s");
+            assert_eq!(state(&resolver, "r"), State::WaitingApproval, "{source}, after {second} s");
         }
     }
 }
 
 #[test]
-fn no_source_starves_another() {
-    let flood = (1..2000).map(|n| (heard("r", Source::Title, Assertion::Running, n, 5), 5));
-    let asks = (heard("r", Source::Hook, Assertion::DialogOpen(DialogKind::Input), 1, 6), 6);
-    let (engine, _) = engine([(began("r"), 0)].into_iter().chain(flood).chain([asks]).collect());
-    assert_eq!(state(&engine, "r"), State::WaitingInput);
+fn a_flood_from_one_source_does_not_hide_another() {
+    let flood = (1..2000).map(|n| (observed("r", Source::Title, Assertion::Running, n, 5), 5));
+    let dialog_open = (observed("r", Source::Hook, Assertion::DialogOpen(DialogKind::Input), 1, 6), 6);
+    let (resolver, _) = resolver([(started("r"), 0)].into_iter().chain(flood).chain([dialog_open]).collect());
+    assert_eq!(state(&resolver, "r"), State::WaitingInput);
 }
 
 fn any_input() -> impl Strategy<Value = ResolverInput> {
     let names = prop_oneof![Just("a"), Just("b"), Just("c")];
-    let stands = prop_oneof![
+    let assertions = prop_oneof![
         Just(Assertion::Running),
         Just(Assertion::Completed),
         Just(Assertion::Idle),
@@ -158,10 +162,10 @@ fn any_input() -> impl Strategy<Value = ResolverInput> {
     ];
     let sources = prop_oneof![Just(Source::Hook), Just(Source::Screen), Just(Source::File)];
     prop_oneof![
-        8 => (names.clone(), sources, stands, 1u64..50).prop_map(|(name, source, stand, seq)| {
-            heard(name, source, stand, seq, i64::try_from(seq).expect("small"))
+        8 => (names.clone(), sources, assertions, 1u64..50).prop_map(|(name, source, assertion, seq)| {
+            observed(name, source, assertion, seq, i64::try_from(seq).expect("small"))
         }),
-        1 => names.clone().prop_map(began),
+        1 => names.clone().prop_map(started),
         1 => names.clone().prop_map(|name| ResolverInput::Ended { runtime: id(name) }),
         1 => (names, any::<bool>()).prop_map(|(name, suspended)| ResolverInput::Suspended { runtime: id(name), suspended }),
         1 => any::<bool>().prop_map(|reachable| ResolverInput::Reachable { server: server(), reachable }),
@@ -172,14 +176,14 @@ fn cases() -> u32 {
     if std::env::var_os("AGTMUX_SOAK").is_some() { 10_000 } else { 500 }
 }
 
-/// Each with a time of its own.
+/// Gives each input its own time.
 fn timed(inputs: &[ResolverInput]) -> Vec<(ResolverInput, i64)> {
     inputs.iter().cloned().zip(0..).collect()
 }
 
-/// What a database would hold of it, to the byte.
+/// The exact bytes that a database would store.
 fn bytes(of: &impl Serialize) -> String {
-    serde_json::to_string(of).expect("our own types serialise")
+    serde_json::to_string(of).expect("own types serialize")
 }
 
 fn shuffled(inputs: &[ResolverInput], seed: u64) -> Vec<ResolverInput> {
@@ -194,16 +198,16 @@ fn shuffled(inputs: &[ResolverInput], seed: u64) -> Vec<ResolverInput> {
     shuffled
 }
 
-/// Events with numbers. One number per source is one event: the rest would be refused as conflicting.
+/// Events with unique sequence numbers per source. Duplicates are dropped: the daemon rejects them as conflicts.
 fn sequenced() -> impl Strategy<Value = Vec<ResolverInput>> {
     proptest::collection::vec(any_input(), 0..40).prop_map(|inputs| {
         let mut seen = BTreeSet::new();
         let new = |input: &ResolverInput| match input {
-            ResolverInput::Observed { runtime, observation: statement } => seen.insert((
+            ResolverInput::Observed { runtime, observation } => seen.insert((
                 runtime.clone(),
-                statement.source,
-                statement.assertion.claim(),
-                statement.order.source_seq,
+                observation.source,
+                observation.assertion.claim(),
+                observation.order.source_seq,
             )),
             _ => false,
         };
@@ -212,9 +216,9 @@ fn sequenced() -> impl Strategy<Value = Vec<ResolverInput>> {
 }
 
 fn final_states(events: Vec<ResolverInput>) -> Vec<(RuntimeId, State, Option<ReasonCode>)> {
-    let begun = ["a", "b", "c"].map(began).into_iter().map(|input| (input, 0));
-    let (engine, _) = engine(begun.chain(events.into_iter().map(|event| (event, 60))).collect());
-    engine.runtimes().map(|(id, record)| (id.clone(), record.state, record.reason)).collect()
+    let begun = ["a", "b", "c"].map(started).into_iter().map(|input| (input, 0));
+    let (resolver, _) = resolver(begun.chain(events.into_iter().map(|event| (event, 60))).collect());
+    resolver.runtimes().map(|(id, record)| (id.clone(), record.state, record.reason)).collect()
 }
 
 proptest! {
@@ -224,7 +228,7 @@ proptest! {
     fn the_same_stream_gives_byte_identical_states_and_transition_log(
         inputs in proptest::collection::vec(any_input(), 0..60),
     ) {
-        let ((states, log), (states_again, log_again)) = (engine(timed(&inputs)), engine(timed(&inputs)));
+        let ((states, log), (states_again, log_again)) = (resolver(timed(&inputs)), resolver(timed(&inputs)));
         prop_assert_eq!(bytes(&states), bytes(&states_again));
         prop_assert_eq!(bytes(&log), bytes(&log_again));
     }
@@ -235,35 +239,35 @@ proptest! {
     }
 
     #[test]
-    fn duplicates_change_nothing(inputs in proptest::collection::vec(any_input(), 0..60), seed in any::<u64>()) {
+    fn duplicate_events_change_nothing(inputs in proptest::collection::vec(any_input(), 0..60), seed in any::<u64>()) {
         let is_event = |input: &ResolverInput| matches!(input, ResolverInput::Observed { .. });
         let at_once = timed(&inputs).into_iter().flat_map(|(input, second)| {
             let copies = if is_event(&input) { 2 } else { 1 };
             std::iter::repeat_n((input, second), copies)
         });
-        let ((states, log), (states_again, log_again)) = (engine(timed(&inputs)), engine(at_once.collect()));
+        let ((states, log), (states_again, log_again)) = (resolver(timed(&inputs)), resolver(at_once.collect()));
         prop_assert_eq!(bytes(&states), bytes(&states_again));
         prop_assert_eq!(bytes(&log), bytes(&log_again));
 
         let events: Vec<ResolverInput> = inputs.into_iter().filter(is_event).collect();
         let later: Vec<ResolverInput> = events.iter().cloned().chain(shuffled(&events, seed)).collect();
-        prop_assert_eq!(final_states(events), final_states(later), "also when they come much later");
+        prop_assert_eq!(final_states(events), final_states(later), "also when duplicates arrive much later");
     }
 
     #[test]
-    fn restarts_in_between_change_nothing(
+    fn restarts_change_nothing(
         inputs in proptest::collection::vec(any_input(), 0..60),
         restarts in proptest::collection::btree_set(0usize..60, 0..6),
     ) {
-        let (whole, log) = engine(timed(&inputs));
-        let (mut engine, mut log_in_parts) = engine(Vec::new());
+        let (whole, log) = resolver(timed(&inputs));
+        let (mut resolver, mut log_in_parts) = resolver(Vec::new());
         for (n, (input, second)) in timed(&inputs).into_iter().enumerate() {
             if restarts.contains(&n) {
-                engine = serde_json::from_str(&bytes(&engine)).expect("a checkpoint reads back");
+                resolver = serde_json::from_str(&bytes(&resolver)).expect("a checkpoint reads back");
             }
-            log_in_parts.extend(engine.apply(input, at(second)));
+            log_in_parts.extend(resolver.apply(input, at(second)));
         }
-        prop_assert_eq!(bytes(&whole), bytes(&engine));
+        prop_assert_eq!(bytes(&whole), bytes(&resolver));
         prop_assert_eq!(bytes(&log), bytes(&log_in_parts));
     }
 }

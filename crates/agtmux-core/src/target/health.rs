@@ -1,4 +1,4 @@
-//! How a target fares, by what became of the last attempts to reach it.
+//! The health of a target, derived from the latest connection attempts.
 
 use std::collections::VecDeque;
 
@@ -8,42 +8,42 @@ use serde::{Deserialize, Serialize};
 use crate::wire_enum::wire_enum;
 
 wire_enum!(
-    /// How a target fares.
+    /// The health of a target.
     TargetHealth {
-        /// It answers.
+        /// The target answers.
         Ok => "ok",
-        /// It failed a moment ago. What was known of it is still shown.
+        /// The last attempt failed. The last known state is still shown.
         Degraded => "degraded",
-        /// It failed several times within half a minute: its agents are unknown.
+        /// Several attempts failed within 30 seconds. The target's agents are `unknown`.
         Down => "down",
     }
 );
 
 wire_enum!(
-    /// What kind of trouble a target is in.
+    /// Why a target is not healthy.
     TargetFault {
-        /// `ssh` could not get there.
+        /// `ssh` could not reach the host.
         Unreachable => "unreachable",
-        /// `ssh` got there and was not let in.
+        /// The host refused the `ssh` login.
         LoginRefused => "refused",
-        /// It was there and answers no more.
+        /// The host was connected and no longer answers.
         NoResponse => "silent",
-        /// The channel ended.
+        /// The connection ended.
         Disconnected => "cut",
-        /// Its agtmux is another version, or speaks another language.
+        /// The host runs an incompatible version of agtmux.
         VersionMismatch => "mismatch",
-        /// No tmux and no agtmux there.
+        /// Neither tmux nor agtmux is installed on the host.
         NothingInstalled => "nothing_there",
     }
 );
 
-/// So many failures within this time and it is down.
+/// This many failures within `FAILURE_WINDOW` mark the target as down.
 const DOWN_AFTER_FAILURES: usize = 3;
 const FAILURE_WINDOW: SignedDuration = SignedDuration::from_secs(30);
-/// So many successes in a row and it is well again.
+/// This many successes in a row mark the target as ok.
 const OK_AFTER_SUCCESSES: u32 = 2;
 
-/// What became of the last attempts.
+/// The outcomes of the latest attempts to reach a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetHealthLog {
     health: TargetHealth,
@@ -52,7 +52,7 @@ pub struct TargetHealthLog {
 }
 
 impl Default for TargetHealthLog {
-    /// Nobody has tried yet: there is nothing that could be trusted.
+    /// Degraded: no attempt has been made yet.
     fn default() -> Self {
         Self { health: TargetHealth::Degraded, failures: VecDeque::new(), successes: 0 }
     }
@@ -63,7 +63,7 @@ impl TargetHealthLog {
         self.health
     }
 
-    /// Says what it is now.
+    /// Returns the new health.
     pub fn record_failure(&mut self, now: Timestamp) -> TargetHealth {
         self.successes = 0;
         self.failures.push_back(now);
@@ -72,7 +72,7 @@ impl TargetHealthLog {
             self.failures.pop_front();
         }
         self.health = match self.health {
-            // What is down stays down until it answers again, however long it takes between the attempts.
+            // Only successes end `down`, regardless of the time between attempts.
             TargetHealth::Down => TargetHealth::Down,
             _ if self.failures.len() >= DOWN_AFTER_FAILURES => TargetHealth::Down,
             _ => TargetHealth::Degraded,
@@ -98,7 +98,7 @@ mod tests {
         Timestamp::from_second(1000 + second).expect("in range")
     }
 
-    fn well() -> TargetHealthLog {
+    fn healthy() -> TargetHealthLog {
         let mut log = TargetHealthLog::default();
         log.record_success();
         assert_eq!(log.record_success(), TargetHealth::Ok);
@@ -106,24 +106,24 @@ mod tests {
     }
 
     #[test]
-    fn three_failures_within_half_a_minute_are_down() {
-        let mut log = well();
+    fn three_failures_within_30_seconds_mark_the_target_down() {
+        let mut log = healthy();
         assert_eq!(log.record_failure(at(0)), TargetHealth::Degraded);
         assert_eq!(log.record_failure(at(10)), TargetHealth::Degraded);
         assert_eq!(log.record_failure(at(30)), TargetHealth::Down);
     }
 
     #[test]
-    fn failures_that_are_far_apart_do_not_add_up() {
-        let mut log = well();
+    fn failures_outside_the_window_do_not_add_up() {
+        let mut log = healthy();
         for n in 0..10 {
             assert_eq!(log.record_failure(at(n * 16)), TargetHealth::Degraded, "failure {n}");
         }
     }
 
     #[test]
-    fn two_successes_in_a_row_make_it_well() {
-        let mut log = well();
+    fn two_successes_in_a_row_restore_ok() {
+        let mut log = healthy();
         for n in 0..5 {
             log.record_failure(at(n));
         }
@@ -131,12 +131,12 @@ mod tests {
         assert_eq!(log.record_failure(at(6)), TargetHealth::Down);
         assert_eq!(log.record_success(), TargetHealth::Down);
         assert_eq!(log.record_success(), TargetHealth::Ok);
-        assert_eq!(log.record_failure(at(100)), TargetHealth::Degraded, "what was is forgiven");
+        assert_eq!(log.record_failure(at(100)), TargetHealth::Degraded, "earlier failures are cleared");
     }
 
     #[test]
-    fn what_is_down_stays_down_however_long_nobody_tries() {
-        let mut log = well();
+    fn a_down_target_stays_down_after_a_long_pause() {
+        let mut log = healthy();
         for n in 0..3 {
             log.record_failure(at(n));
         }

@@ -1,4 +1,4 @@
-//! The hosts whose tmux is watched: what they may be called, how they are reached, and how they fare.
+//! Targets, the hosts whose tmux is watched: valid names, how they are reached, and their health.
 
 mod health;
 mod target_names;
@@ -10,16 +10,16 @@ use crate::ids::TargetName;
 use crate::wire_enum::wire_enum;
 
 wire_enum!(
-    /// How a target is reached.
+    /// How the daemon reaches a target.
     TargetKind {
-        /// It is this machine.
+        /// The machine that runs the daemon.
         Local => "local",
-        /// By the system's `ssh`.
+        /// Another host, through the system's `ssh`.
         Ssh => "ssh",
     }
 );
 
-/// A target as it is stored. Nothing of it is secret: how to get in is the business of `ssh` and its settings.
+/// A target as stored. It contains no secrets: `ssh` and its configuration handle authentication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     pub name: TargetName,

@@ -1,5 +1,5 @@
-//! What a target may be called, and what may be given to `ssh` as a host. Both are lists of what is allowed: a name that
-//! could be an option, a command or two words is refused before anybody sees it.
+//! Validates target names and `ssh` destinations. Both use allow-lists, so a name can never be an option, a command or
+//! several words.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,35 +8,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::TargetName;
 
-const LONGEST_NAME: usize = 64;
-/// The longest name that the domain name system knows, with a user before it.
+const MAX_NAME_LEN: usize = 64;
+/// The maximum length of a DNS name, including an optional user.
 const MAX_SSH_TARGET_LEN: usize = 255;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetNameError {
     #[error(
-        "a target's name has 1 to {LONGEST_NAME} letters, digits, '.', '_' or '-' and begins with a letter or a digit"
+        "a target name has 1 to {MAX_NAME_LEN} letters, digits, '.', '_' or '-' and starts with a letter or a digit"
     )]
     Target,
-    #[error("'{}' is this machine, which is always watched", TargetName::LOCAL)]
+    #[error("'{}' is reserved for this machine, which is always watched", TargetName::LOCAL)]
     Local,
     #[error(
-        "an ssh target is a host or an alias of your ssh_config, with 'user@' before it where that is needed: letters, \
-         digits, '.', '_', '-' and ':', not beginning with '-'"
+        "an ssh target is a host name or an ssh_config alias, optionally with 'user@': letters, digits, \
+         '.', '_', '-' and ':', not starting with '-'"
     )]
     Ssh,
 }
 
-/// Whether a target can be called so.
+/// Whether this is a valid target name.
 pub fn is_target_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    (1..=LONGEST_NAME).contains(&name.len())
+    (1..=MAX_NAME_LEN).contains(&name.len())
         && name.bytes().all(allowed)
         && name.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
 }
 
 impl TargetName {
-    /// The name of another host.
+    /// Parses the name of a remote target.
     pub fn parse_remote(name: &str) -> Result<Self, TargetNameError> {
         if name == Self::LOCAL {
             return Err(TargetNameError::Local);
@@ -45,7 +45,7 @@ impl TargetName {
     }
 }
 
-/// What `ssh` is given as its destination.
+/// The destination passed to `ssh`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SshTarget(String);
@@ -75,8 +75,8 @@ impl FromStr for SshTarget {
                 && !part.starts_with('-')
                 && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || extra.contains(&byte))
         };
-        let fine = user.is_none_or(|user| plain(user, b"._-")) && plain(host, b"._-:");
-        if fine && text.len() <= MAX_SSH_TARGET_LEN { Ok(Self(text.to_owned())) } else { Err(TargetNameError::Ssh) }
+        let valid = user.is_none_or(|user| plain(user, b"._-")) && plain(host, b"._-:");
+        if valid && text.len() <= MAX_SSH_TARGET_LEN { Ok(Self(text.to_owned())) } else { Err(TargetNameError::Ssh) }
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
     ];
 
     #[test]
-    fn names_that_could_be_anything_else_are_refused() {
+    fn names_with_a_second_meaning_are_rejected() {
         for bad in HOSTILE {
             assert_eq!(TargetName::parse_remote(bad), Err(TargetNameError::Target), "{bad:?}");
             assert_eq!(bad.parse::<SshTarget>(), Err(TargetNameError::Ssh), "{bad:?}");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn usual_names_are_taken() {
+    fn ordinary_names_are_accepted() {
         for good in ["vm1", "build-box", "a.b_c", "9"] {
             assert_eq!(TargetName::parse_remote(good).map(|name| name.to_string()), Ok(good.to_owned()));
         }
@@ -145,9 +145,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_taken_is_one_plain_word(text in any::<String>()) {
-            let plain = |taken: &str| {
-                !taken.starts_with('-') && taken.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-:@".contains(&b))
+        fn accepted_names_are_one_plain_word(text in any::<String>()) {
+            let plain = |accepted: &str| {
+                !accepted.starts_with('-') && accepted.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-:@".contains(&b))
             };
             if let Ok(target) = text.parse::<SshTarget>() {
                 prop_assert!(plain(target.as_str()));

@@ -1,4 +1,4 @@
-//! How an event is brought to the person and to the agent, as data, so that every harness does it the same way.
+//! How a task event is delivered to the user and the agent. It is data, so that every harness delivers it the same way.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::event::TaskEventKind;
 use crate::wire_enum::wire_enum;
 
 wire_enum!(
-    /// How much it matters.
+    /// The severity of a task event.
     EventLevel {
         Info => "info",
         Warning => "warning",
@@ -14,24 +14,24 @@ wire_enum!(
 );
 
 wire_enum!(
-    /// When an agent is given a turn for it.
+    /// When the agent gets a turn to handle the event.
     AgentTurn {
-        /// After the work at hand: it interrupts nothing.
+        /// After the agent's current work, without interrupting it.
         FollowUp => "followUp",
     }
 );
 
-/// One row of the delivery matrix.
+/// How a harness delivers a task event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 pub struct Delivery {
-    /// The status line is drawn anew.
+    /// Whether to redraw the status line.
     pub status: bool,
-    /// A notice that only the person sees.
+    /// Whether to show a notice that only the user sees.
     pub notice: bool,
-    /// A message in the conversation.
+    /// Whether to add a message to the agent's conversation.
     pub message: bool,
-    /// Whether the agent gets a turn for it.
+    /// When the agent gets a turn for the event; null if it gets none.
     pub agent_turn: Option<AgentTurn>,
 }
 
@@ -47,10 +47,10 @@ impl Delivery {
     const CONVERSATION: Self =
         Self { status: true, notice: false, message: true, agent_turn: Some(AgentTurn::FollowUp) };
 
-    /// Of what another event tells as well: only the status line knows of it, whoever goes by this alone.
+    /// The delivery of an event that another event's message already covers: only the status line.
     pub const COLLAPSED: Self = Self { status: true, notice: false, message: false, agent_turn: None };
 
-    /// What a startup scan found or cleaned up: for the person only.
+    /// The delivery of a startup report: a notice for the user only.
     pub const STARTUP: Self = Self { status: false, notice: true, message: false, agent_turn: None };
 
     pub fn of(kind: TaskEventKind) -> Self {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_its_row() {
+    fn every_event_kind_has_one_row() {
         for kind in TaskEventKind::ALL {
             assert_eq!(Delivery::MATRIX.iter().filter(|(of, _)| of == kind).count(), 1, "{kind}");
         }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_written_as_the_documents_name_it() {
+    fn a_row_serializes_with_the_documented_names() {
         let json = |kind| serde_json::to_value(Delivery::of(kind)).expect("writes");
         assert_eq!(
             json(TaskEventKind::Started),

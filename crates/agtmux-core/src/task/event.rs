@@ -1,4 +1,4 @@
-//! The five things that are told of a task.
+//! The five task events.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,63 +12,63 @@ use crate::state::State;
 use crate::wire_enum::wire_enum;
 
 wire_enum!(
-    /// What happened to a task.
+    /// The kind of a task event.
     TaskEventKind {
-        /// It was launched.
+        /// The task was launched.
         Started => "started",
-        /// Its process ended.
+        /// The task's process ended.
         Exited => "exited",
-        /// It rang the terminal's bell.
+        /// The task rang the terminal bell.
         Notify => "notify",
-        /// It waits at a prompt.
+        /// The task waits at a prompt.
         Input => "input",
-        /// Its window is gone, and it was not seen to end.
+        /// The task's window is gone and no exit was observed.
         Disappeared => "disappeared",
     }
 );
 
-/// One event, in the form in which it is stored and sent.
+/// A task event, as stored and sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 pub struct TaskEvent {
     #[serde(rename = "type")]
     pub kind: TaskEventKind,
-    /// The task's name: that of its window.
+    /// The task's name, which is also its window's name.
     pub task: String,
     #[cfg_attr(feature = "schema", schemars(with = "String"), schema(value_type = String))]
     pub window_id: WindowId,
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"), schema(value_type = Option<String>))]
     pub pane_id: Option<PaneId>,
-    /// Null for a window that was not launched as a task.
+    /// The id of the run; null for a window that was not launched as a task.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"), schema(value_type = Option<String>))]
     pub run_id: Option<RunId>,
     #[cfg_attr(feature = "schema", schemars(with = "String"), schema(value_type = String))]
     pub session: TaskSessionName,
-    /// Of an `exited`, where it is known.
+    /// For `exited`: the exit code, if known.
     pub exit_code: Option<i32>,
-    /// Of an `exited` by a signal: its name.
+    /// For `exited` by a signal: the signal's name.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"), schema(value_type = Option<String>))]
     pub signal: Option<ExitSignal>,
-    /// Of an `input`: what is asked.
+    /// For `input`: the prompt.
     pub prompt: Option<String>,
-    /// Of a `notify`: how often the run has rung so far.
+    /// For `notify`: the number of bells of the run so far.
     pub bell_count: Option<u64>,
-    /// The last useful lines of what it wrote, with secrets taken out.
+    /// The last useful lines of output, with secrets redacted.
     pub recent_output: Vec<String>,
     pub level: EventLevel,
     pub message: String,
-    /// This `notify` is told by the message of the `exited` that follows it, and not by itself.
+    /// Whether the message of the following `exited` event already covers this `notify`.
     #[serde(default)]
     pub collapsed: bool,
     pub delivery: Delivery,
-    /// 0 until it is written down.
+    /// The sequence number; 0 until the event is stored.
     pub seq: u64,
     #[cfg_attr(feature = "schema", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
 }
 
 impl TaskEvent {
-    /// The state in which it leaves the task. None where there is no task any more.
+    /// The state of the task after this event. `None` if the task is gone.
     pub fn state(&self) -> Option<State> {
         match self.kind {
             TaskEventKind::Started | TaskEventKind::Notify => Some(State::Running),

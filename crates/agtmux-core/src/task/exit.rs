@@ -1,11 +1,11 @@
-//! How a run came to its end.
+//! How a run ended.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What is known of the end of a process. At most one of the two is set; neither when nobody could tell.
+/// The exit code or signal of a process. At most one is set; neither if the outcome is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskExit {
     #[serde(rename = "exit_code")]
@@ -29,7 +29,7 @@ impl TaskExit {
     }
 }
 
-/// `code 0`, `signal SIGTERM`, `unknown code`: what comes after "exited with".
+/// Prints `code 0`, `signal SIGTERM` or `unknown code`, to follow "exited with".
 impl fmt::Display for TaskExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.signal, self.code) {
@@ -40,14 +40,14 @@ impl fmt::Display for TaskExit {
     }
 }
 
-/// A signal by its number here; it is shown and sent by its name.
+/// A signal, stored by number and printed by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub struct ExitSignal(pub u8);
 
-/// Numbers that mean the same everywhere.
+/// Signals with the same number on all platforms.
 const COMMON_SIGNALS: &[(u8, &str)] = &[
     (1, "SIGHUP"),
     (2, "SIGINT"),
@@ -68,7 +68,7 @@ const COMMON_SIGNALS: &[(u8, &str)] = &[
 ];
 
 #[cfg(target_os = "linux")]
-const OWN: &[(u8, &str)] = &[
+const PLATFORM_SIGNALS: &[(u8, &str)] = &[
     (7, "SIGBUS"),
     (10, "SIGUSR1"),
     (12, "SIGUSR2"),
@@ -78,9 +78,10 @@ const OWN: &[(u8, &str)] = &[
     (31, "SIGSYS"),
 ];
 #[cfg(not(target_os = "linux"))]
-const OWN: &[(u8, &str)] = &[(7, "SIGEMT"), (10, "SIGBUS"), (12, "SIGSYS"), (30, "SIGUSR1"), (31, "SIGUSR2")];
+const PLATFORM_SIGNALS: &[(u8, &str)] =
+    &[(7, "SIGEMT"), (10, "SIGBUS"), (12, "SIGSYS"), (30, "SIGUSR1"), (31, "SIGUSR2")];
 
-/// The first and the last real-time signal as glibc numbers them; they have no names but by their distance from the first.
+/// The real-time signals in glibc's numbering. They are named by their offset from the first.
 #[cfg(target_os = "linux")]
 const REAL_TIME: std::ops::RangeInclusive<u8> = 34..=64;
 #[cfg(not(target_os = "linux"))]
@@ -88,7 +89,7 @@ const REAL_TIME: std::ops::RangeInclusive<u8> = 65..=126;
 const REAL_TIME_NAME: &str = "SIGRTMIN";
 
 fn named_signals() -> impl Iterator<Item = &'static (u8, &'static str)> {
-    COMMON_SIGNALS.iter().chain(OWN)
+    COMMON_SIGNALS.iter().chain(PLATFORM_SIGNALS)
 }
 
 impl fmt::Display for ExitSignal {
@@ -106,7 +107,7 @@ impl fmt::Display for ExitSignal {
 #[error("not a signal: expected a name such as SIGTERM, or a number from 1 to 127")]
 pub struct InvalidSignal;
 
-/// By its name, or by its number as tmux gives it.
+/// Parses a signal name, or a number as printed by tmux.
 impl FromStr for ExitSignal {
     type Err = InvalidSignal;
 
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_said_in_words() {
+    fn an_exit_prints_its_code_or_signal() {
         assert_eq!(TaskExit::with_code(2).to_string(), "code 2");
         assert_eq!(TaskExit::by_signal(ExitSignal(15)).to_string(), "signal SIGTERM");
         assert_eq!(TaskExit::by_signal(ExitSignal(33)).to_string(), "signal 33");
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn every_signal_reads_back() {
+    fn every_signal_parses_back() {
         for number in 1..128 {
             let signal = ExitSignal(number);
             assert_eq!(signal.to_string().parse(), Ok(signal));
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn only_code_zero_is_success() {
+    fn only_exit_code_zero_is_success() {
         assert!(TaskExit::with_code(0).is_success());
         let others = [TaskExit::with_code(1), TaskExit::by_signal(ExitSignal(9)), TaskExit::UNKNOWN];
         assert!(others.iter().all(|exit| !exit.is_success()));

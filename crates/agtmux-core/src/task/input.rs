@@ -1,4 +1,4 @@
-//! What the machine is told.
+//! The inputs of the task machine.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,30 +7,31 @@ use super::run::RunId;
 use super::snapshot::TaskSessionSnapshot;
 use crate::ids::{Generation, PaneId, WindowId};
 
-/// Everything that can lead to an event. Each may be told twice: what was told already changes nothing.
+/// Everything that can lead to a task event. Applying an input twice changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskInput {
-    /// A look at the session. It must show every launch that was told before it; of an end that was told after it began it says nothing.
+    /// A snapshot of the session. It must contain every launch applied before it. It is ignored for a run whose exit
+    /// was applied after the snapshot began.
     Snapshot(TaskSessionSnapshot),
-    /// A run was launched, by us. Told at once, it makes sure that its end is told however soon it comes.
+    /// The daemon launched a run. Applied at once, it guarantees that even an immediate exit is reported.
     Started(LaunchedRun),
-    /// The process of a run ended, as its own wrapper or a dead pane says. It is followed by a look: one that no longer shows the window
-    /// makes it a disappearance, for a process also ends when its window is killed.
+    /// The process of a run ended, as reported by its wrapper or a dead pane. A snapshot follows: if the window is
+    /// gone, the event becomes `disappeared`, because killing a window also ends its process.
     Exited {
         run: RunId,
         exit: TaskExit,
-        /// How often it rang in all. A bell that was not told yet is told first.
+        /// The total number of bells. Unreported bells are reported first.
         bells: u64,
-        /// The last lines that it wrote.
+        /// The last lines of output.
         output: String,
     },
-    /// The same of a process that had its terminal to its end: its window was not taken away from it, so nobody has to look.
+    /// The process ended and still had its terminal, so its window was not killed and no snapshot is needed.
     ExitConfirmed { run: RunId, exit: TaskExit, bells: u64, output: String },
-    /// A run has rung, so often in all.
+    /// A run rang the bell; `bells` is the total.
     BellRang { run: RunId, bells: u64, output: String },
-    /// We are about to take something away.
+    /// The daemon is about to remove or stop tasks.
     RemovalPlanned(PlannedRemoval),
-    /// Time has passed: [`TaskMachine::wakes_at`](super::TaskMachine::wakes_at) asked for it.
+    /// Time has passed, as requested by [`TaskMachine::next_tick_at`](super::TaskMachine::next_tick_at).
     Tick,
 }
 
@@ -41,19 +42,19 @@ pub struct LaunchedRun {
     pub server: Generation,
     pub window: WindowId,
     pub pane: PaneId,
-    /// The name of the window.
+    /// The task's name, which is also its window's name.
     pub task: String,
 }
 
-/// What we take away ourselves, told before it is done.
+/// A removal by the daemon, announced before it happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlannedRemoval {
-    /// These windows hold a task that has ended.
+    /// Remove these windows, whose tasks have ended.
     PruneDead(Vec<WindowId>),
-    /// The whole session.
+    /// Remove the whole session.
     KillAll,
-    /// What runs in this window makes place for another launch.
+    /// Replace the run in this window with a new launch.
     Replaced(WindowId),
-    /// This task is stopped because somebody asked for it.
+    /// Stop this task on request.
     Stopped { window: WindowId, by_user: bool },
 }

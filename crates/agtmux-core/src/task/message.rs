@@ -1,4 +1,4 @@
-//! What is said of an event, word for word.
+//! The texts of task events.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,10 +7,10 @@ use super::event::{TaskEvent, TaskEventKind};
 use super::exit::TaskExit;
 use crate::ids::WindowId;
 
-/// Marks what the conversation shows as ours, and not as typed by the user.
+/// Marks a conversation message as a notification, not as user input.
 pub const MESSAGE_PREFIX: &str = "[tmux-task notification]";
 
-/// What happened, with what is needed to say it.
+/// The cause of a task event, with the data for its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventCause<'a> {
     Started,
@@ -23,7 +23,7 @@ pub(super) enum EventCause<'a> {
 
 impl EventCause<'_> {
     pub(super) fn message(self, window: WindowId, task: &str) -> String {
-        let what = match self {
+        let text = match self {
             Self::Started => "started".to_owned(),
             Self::Exited(exit) => format!("exited with {exit}"),
             Self::BellThenExited(exit) => format!("sent a terminal notification, then exited with {exit}"),
@@ -34,10 +34,10 @@ impl EventCause<'_> {
                 "disappeared from session after the user manually killed it".to_owned()
             }
         };
-        format!("tmux task {window} ({task}) {what}")
+        format!("tmux task {window} ({task}) {text}")
     }
 
-    /// An end that nobody can call good is a warning, also one of which nothing is known.
+    /// A failed or unknown exit is a warning.
     pub(super) fn level(self) -> EventLevel {
         match self {
             Self::Input(_) | Self::Disappeared { .. } => EventLevel::Warning,
@@ -57,7 +57,7 @@ impl EventCause<'_> {
     }
 }
 
-/// What events that came together say in the conversation of an agent.
+/// The conversation message for a batch of task events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationMessage {
@@ -66,7 +66,7 @@ pub struct ConversationMessage {
     pub details: MessageDetails,
 }
 
-/// Says that this is the state of a task and not something that the user has typed.
+/// Metadata that marks the message as a task notification, not as user input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageDetails {
@@ -82,11 +82,12 @@ impl ConversationMessage {
     pub const CUSTOM_TYPE: &str = "tmux-task-event";
     pub const SOURCE: &str = "extension";
 
-    /// None if there is nothing that belongs into a conversation. The events are of one session.
+    /// Builds the message for events of one session. Returns `None` if no event belongs in a conversation.
     pub fn of(events: &[TaskEvent], session_id: Option<&str>) -> Option<Self> {
-        let told: Vec<&TaskEvent> = events.iter().filter(|event| event.delivery.message && !event.collapsed).collect();
-        let first = told.first()?;
-        let lines: Vec<String> = told.iter().map(|event| with_output(event)).collect();
+        let delivered: Vec<&TaskEvent> =
+            events.iter().filter(|event| event.delivery.message && !event.collapsed).collect();
+        let first = delivered.first()?;
+        let lines: Vec<String> = delivered.iter().map(|event| with_output(event)).collect();
         let details = MessageDetails {
             source: Self::SOURCE.to_owned(),
             not_user_input: true,

@@ -1,7 +1,7 @@
-//! Managed tasks: background work in a tmux session of its own, and what is told of it.
+//! Managed tasks: background jobs in a dedicated tmux session, and their events.
 //!
-//! A task is a window of a task session. What is known of it comes from two sides: looks at the session as a whole, and exact facts about
-//! single runs (it was launched, it ended, it rang). [`TaskMachine`] makes the five semantic events of both.
+//! A task is a window of a task session. Its data comes from two sources: snapshots of the whole session, and exact
+//! facts about single runs (launch, exit, bell). [`TaskMachine`] derives the five task events from both.
 
 mod delivery;
 mod event;

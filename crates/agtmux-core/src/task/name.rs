@@ -1,19 +1,19 @@
-//! What a person calls a task.
+//! Task names.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a task: 1 to 40 of the letters, digits, `.`, `_` and `-`.
+/// A task name: 1 to 40 ASCII letters, digits, `.`, `_` or `-`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TaskName(String);
 
-const LONGEST: usize = 40;
+const MAX_LEN: usize = 40;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{}' cannot be the name of a task: use 1 to {LONGEST} letters, digits, '.', '_' or '-'", .0.escape_debug())]
+#[error("'{}' is not a valid task name: use 1 to {MAX_LEN} letters, digits, '.', '_' or '-'", .0.escape_debug())]
 pub struct TaskNameError(pub String);
 
 impl TaskName {
@@ -35,7 +35,7 @@ impl TryFrom<String> for TaskName {
 
     fn try_from(name: String) -> Result<Self, TaskNameError> {
         let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
-        if plain && (1..=LONGEST).contains(&name.len()) { Ok(Self(name)) } else { Err(TaskNameError(name)) }
+        if plain && (1..=MAX_LEN).contains(&name.len()) { Ok(Self(name)) } else { Err(TaskNameError(name)) }
     }
 }
 
@@ -57,7 +57,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn names_are_read_strictly() {
+    fn names_are_parsed_strictly() {
         for good in ["a", "api-server", "tests.watch_2", "-x", "..", &"n".repeat(40)] {
             assert_eq!(good.parse::<TaskName>().map(String::from).as_deref(), Ok(good));
         }
@@ -67,14 +67,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_harmlessly() {
+    fn an_error_escapes_control_characters() {
         let message = "a\u{1b}[31m".parse::<TaskName>().expect_err("no name").to_string();
         assert!(message.contains("1 to 40") && !message.contains('\u{1b}'), "{message}");
     }
 
     proptest! {
         #[test]
-        fn a_name_is_what_the_rule_says(text in "\\PC{0,45}") {
+        fn a_name_is_valid_exactly_if_the_rule_allows_it(text in "\\PC{0,45}") {
             let fits = (1..=40).contains(&text.chars().count())
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
             prop_assert_eq!(text.parse::<TaskName>().is_ok(), fits);

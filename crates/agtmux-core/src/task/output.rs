@@ -1,4 +1,4 @@
-//! The last useful lines of what a task wrote.
+//! Extracts the last useful lines of a task's output.
 
 use std::sync::LazyLock;
 
@@ -6,20 +6,20 @@ use regex::Regex;
 
 use crate::{output, redact, sanitize};
 
-/// So many are shown with an event.
+/// The number of lines shown with an event.
 const MAX_LINES: usize = 3;
 
-/// A line is cut to this many columns.
+/// Longer lines are cut.
 const MAX_COLUMNS: usize = 200;
 
-/// More than this is not looked through: the last lines stand at the end.
+/// Only this many bytes at the end of the output are searched.
 const MAX_BYTES: usize = 16 * 1024;
 
 static PANE_IS_DEAD: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^Pane is dead(?: \((?:status|signal) .*\))?$").expect("a pattern that compiles"));
 
-/// Without blank lines, rules and what tmux itself writes into a dead pane; with secrets taken out and nothing that a terminal would act
-/// upon.
+/// Returns the last useful lines: without blank lines, separator lines and tmux's own "Pane is dead" text, with secrets
+/// redacted and control characters escaped.
 pub fn recent_output(written: &str) -> Vec<String> {
     let shown = output::lines(tail(written).as_bytes()).join("\n");
     let clean = redact::text(&shown);
@@ -50,14 +50,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_last_three_useful_lines_count() {
+    fn the_last_three_useful_lines_are_returned() {
         let output = "one\n\ntwo\n  three  \n-----\n\n====\nfour\n   \n";
         assert_eq!(recent_output(output), ["two", "  three", "four"]);
         assert_eq!(recent_output("\n \n"), Vec::<String>::new());
     }
 
     #[test]
-    fn what_tmux_writes_into_a_dead_pane_does_not_count() {
+    fn the_pane_is_dead_line_of_tmux_is_skipped() {
         for dead in
             ["Pane is dead", "Pane is dead (status 2, Sun Nov 15 10:00:00 2026)", "Pane is dead (signal 9, now)"]
         {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_and_escapes_are_taken_out() {
+    fn secrets_and_escapes_are_removed() {
         let lines = recent_output(
             "\u{1b}[1;31mred\u{1b}[0m \u{1b}]0;title\u{7}text\u{1b}(B\r\nexport API_KEY=abcdef0123456789abcdef\r\n",
         );
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_progress_bar_is_its_last_state() {
+    fn a_progress_bar_shows_its_last_state() {
         assert_eq!(recent_output("10 %\r50 %\r100 % done\r\n"), ["100 % done"]);
     }
 

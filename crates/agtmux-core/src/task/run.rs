@@ -1,11 +1,11 @@
-//! One launch of a task.
+//! Run ids. A run is one launch of a task.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Made anew for each launch by whoever launches: two runs of one task never share one.
+/// The unique id of one launch of a task.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(String);
@@ -13,7 +13,7 @@ pub struct RunId(String);
 const MAX_LEN: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not the id of a run: expected letters, digits and '-'")]
+#[error("not a run id: expected 1 to 64 letters, digits or '-'")]
 pub struct RunIdError;
 
 impl RunId {
@@ -36,7 +36,7 @@ impl FromStr for RunId {
     }
 }
 
-/// It comes back from an option of a window, which anybody may have set, and becomes part of a path.
+/// Validates the id: it is read from a window option, which any process may set, and becomes part of a path.
 impl TryFrom<String> for RunId {
     type Error = RunIdError;
 
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_can_be_part_of_a_path() {
+    fn a_run_id_is_safe_in_a_path() {
         let id = RunId::from(uuid::Uuid::from_u128(7));
         assert_eq!(id.as_str().parse(), Ok(id));
         for bad in ["", "..", "a/b", "a b", "a\n", &"1".repeat(65)] {

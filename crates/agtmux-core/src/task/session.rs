@@ -1,4 +1,4 @@
-//! The tmux session that holds the tasks of one session of a harness.
+//! Names of task sessions. A task session is the tmux session with the tasks of one harness session.
 
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -9,32 +9,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::text;
 
-/// The name of a task session, in the form in which tmux keeps it: nothing in it that tmux would rewrite, take for a
-/// target or run.
+/// The name of a task session. It contains only characters that tmux keeps and does not interpret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TaskSessionName(String);
 
-const LONGEST: usize = 200;
+const MAX_LEN: usize = 200;
 
-/// Where a project's folder has no name that could be used.
+/// The slug of a project whose directory name has no usable character.
 const FALLBACK_SLUG: &str = "project";
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionNameError {
-    #[error("'{}' is not an absolute path; give the project's whole path, such as \"$PWD\"", .0.escape_debug())]
+    #[error("'{}' is not an absolute path; pass the project's full path, such as \"$PWD\"", .0.escape_debug())]
     RelativePath(String),
-    #[error("there is no session id; give one, or set PI_SESSION_ID")]
+    #[error("no session id; pass one, or set PI_SESSION_ID")]
     NoId,
     #[error(
-        "'{}' cannot be the name of a task session: use up to {LONGEST} letters, digits, '_' or '-', \
-         such as `agtmux task session-name` prints", .0.escape_debug()
+        "'{}' is not a valid task session name: use up to {MAX_LEN} letters, digits, '_' or '-', \
+         or a name printed by `agtmux task session-name`", .0.escape_debug()
     )]
     NotAName(String),
 }
 
 impl TaskSessionName {
-    /// `pi-<project-slug>-<session-id>`
+    /// Builds `pi-<project-slug>-<session-id>`.
     pub fn of(project: &Path, session_id: &str) -> Result<Self, SessionNameError> {
         let slug = project_slug(project)?;
         let id = plain(session_id, |c| c.is_ascii_alphanumeric());
@@ -48,7 +47,8 @@ impl TaskSessionName {
         &self.0
     }
 
-    /// The harness's own id, where it can be told from the project's name: because the caller knows it, or because it is a UUID.
+    /// The harness's own session id, if it can be separated from the project's name: the caller knows it, or it is a
+    /// UUID.
     pub fn session_id(&self, known: Option<&str>) -> Option<&str> {
         let ends_with = |id: &str| self.0.strip_suffix(id).is_some_and(|rest| rest.ends_with('-'));
         let start = match known.filter(|id| !id.is_empty() && ends_with(id)) {
@@ -60,8 +60,8 @@ impl TaskSessionName {
     }
 }
 
-/// The last part of the path, lowercase, with `-` for every run of characters that a session's name should not have.
-/// Two projects can share one, so it proves nothing about whose a session is.
+/// Returns the last path component in lowercase, with `-` for each run of other characters. Two projects can share a
+/// slug, so it does not prove which project owns a session.
 pub fn project_slug(project: &Path) -> Result<String, SessionNameError> {
     if !project.is_absolute() {
         return Err(SessionNameError::RelativePath(text::from_bytes(project.as_os_str().as_bytes())));
@@ -71,7 +71,7 @@ pub fn project_slug(project: &Path) -> Result<String, SessionNameError> {
     Ok(if slug.is_empty() { FALLBACK_SLUG.to_owned() } else { slug })
 }
 
-/// With one `-` for each run of characters that are neither kept nor `_` nor `-`, and none at the ends.
+/// Replaces each run of other characters with one `-`, and trims `-` at both ends.
 fn plain(text: &str, kept: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut in_run = false;
@@ -100,7 +100,7 @@ impl TryFrom<String> for TaskSessionName {
 
     fn try_from(name: String) -> Result<Self, SessionNameError> {
         let fits = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
-        let fits = fits && (1..=LONGEST).contains(&name.len()) && !name.starts_with('-');
+        let fits = fits && (1..=MAX_LEN).contains(&name.len()) && !name.starts_with('-');
         if fits { Ok(Self(name)) } else { Err(SessionNameError::NotAName(name)) }
     }
 }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slug_is_what_tmux_keeps_as_it_is() {
+    fn a_slug_contains_only_characters_that_tmux_keeps() {
         let cases = [
             ("/home/x/agtmux", "agtmux"),
             ("/home/x/My App", "my-app"),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_path_is_refused() {
+    fn a_relative_path_is_rejected() {
         for path in ["", ".", "foo", "../foo", "~/foo"] {
             let error = project_slug(Path::new(path)).expect_err("relative");
             assert!(error.to_string().contains("absolute path"), "{error}");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_name_has_the_whole_id() {
+    fn a_session_name_contains_the_full_id() {
         let name = |path: &str, id: &str| TaskSessionName::of(Path::new(path), id).map(String::from);
         let id = "0198A3c2-7d4e-7c11-9f00-5b6a3f1e2d4c";
         assert_eq!(name("/w/Foo.Bar", id), Ok(format!("pi-foo-bar-{id}")));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_is_known_or_a_uuid() {
+    fn session_id_is_the_known_id_or_a_uuid() {
         let id =
             |name: &str, known| name.parse::<TaskSessionName>().expect("a name").session_id(known).map(str::to_owned);
         let uuid = "0198a3c2-7d4e-7c11-9f00-5b6a3f1e2d4c";
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_tmux_would_read_otherwise_is_refused() {
+    fn a_name_that_tmux_would_interpret_is_rejected() {
         for bad in ["", "a.b", "a:b", "=a", "-a", "$1", "@1", "%1", "a b", "a\n", "#(id)", "é", &"x".repeat(201)] {
             assert!(bad.parse::<TaskSessionName>().is_err(), "{bad:?}");
         }
@@ -190,7 +190,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_folder_has_a_slug_that_can_be_used(name in "[^/\0]{1,60}", id in "[0-9a-f]{8}") {
+        fn every_directory_has_a_usable_slug(name in "[^/\0]{1,60}", id in "[0-9a-f]{8}") {
             let path = Path::new("/w").join(&name);
             let slug = project_slug(&path).expect("absolute");
             prop_assert!(!slug.is_empty() && !slug.starts_with('-') && !slug.ends_with('-'));

@@ -1,4 +1,4 @@
-//! What one look at a task session shows.
+//! Snapshots of a task session.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,19 +8,19 @@ use super::run::RunId;
 use super::session::TaskSessionName;
 use crate::ids::{Generation, PaneId, WindowId};
 
-/// A whole session at one moment. A look that failed is no look: only a server that answered, or that is gone for sure, may say
-/// that there is no such session.
+/// A task session at one moment. A failed read gives no snapshot: a session counts as missing only if the server
+/// answered or is known to be gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 pub struct TaskSessionSnapshot {
     #[cfg_attr(feature = "schema", schemars(with = "String"), schema(value_type = String))]
     pub session_name: TaskSessionName,
     pub exists: bool,
-    /// When the look began.
+    /// When the snapshot began.
     #[cfg_attr(feature = "schema", schema(value_type = String, format = DateTime))]
     pub captured_at: Timestamp,
     pub tasks: Vec<TaskSnapshot>,
-    /// Which life of the tmux server this is: window ids begin anew with each. None when no server answers.
+    /// The tmux server generation: window ids restart with each. `None` when no server answers.
     #[serde(skip)]
     pub server: Option<Generation>,
 }
@@ -31,44 +31,45 @@ impl TaskSessionSnapshot {
     }
 }
 
-/// One window of it.
+/// One task window of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 pub struct TaskSnapshot {
     #[cfg_attr(feature = "schema", schemars(with = "String"), schema(value_type = String))]
     pub window_id: WindowId,
     pub window_name: String,
-    /// The pane that counts: see [`PaneLook::primary`].
+    /// The task's pane: the one it was launched in, or the window's first pane if that one is gone.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"), schema(value_type = Option<String>))]
     pub pane_id: Option<PaneId>,
-    /// Whether anything below `pane_id` could be read.
+    /// Whether the pane's state could be read. If false, the other pane fields are not reliable.
     pub pane_state_known: bool,
-    /// What was launched, else the pane's title, else its command.
+    /// The launched command, or else the pane's title, or else the pane's current command.
     pub current_command: Option<String>,
-    /// Where it was launched.
+    /// The directory in which the task was launched.
     pub task_cwd: Option<String>,
     pub dead: bool,
     pub exit_code: Option<i32>,
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"), schema(value_type = Option<String>))]
     pub signal: Option<ExitSignal>,
-    /// tmux's own sticky flag.
+    /// tmux's bell flag, which stays set until the window is viewed.
     pub bell: bool,
-    /// Bells of the run that `run` names, or of the window where it names none. It only grows.
+    /// The number of bells of the run, or of the window if it has no run. It never decreases.
     pub bell_count: u64,
-    /// The last lines of the pane.
+    /// The last lines of the pane's output.
     pub output_preview: String,
-    /// The launch that the window holds, if it was one of ours.
+    /// The id of the run in the window, if agtmux launched it.
     #[serde(rename = "run_id")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"), schema(value_type = Option<String>))]
     pub run: Option<RunId>,
-    /// The line on which the cursor stands, up to the cursor. None if it was not looked at.
+    /// The text of the cursor's line up to the cursor. `None` if it was not read.
     #[serde(skip)]
     pub cursor_line: Option<String>,
-    /// Which line that is, counted from the beginning of the pane's history: a prompt further down is asked anew.
+    /// The cursor's line number, counted from the start of the pane's history. The same prompt on a later line is a new
+    /// one.
     #[serde(skip)]
     pub cursor_row: Option<u64>,
-    /// How many questions of the run were answered, as far as its output tells: what a prompt says after one is asked anew, also on the
-    /// same line.
+    /// The number of prompts answered so far, derived from the output. The same prompt after an answer is a new one,
+    /// even on the same line.
     #[serde(skip)]
     pub answers: u64,
 }
@@ -79,7 +80,7 @@ impl TaskSnapshot {
     }
 }
 
-/// One pane of a window, before it is decided which one counts.
+/// One pane of a task window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskPaneSnapshot {
     pub pane_id: PaneId,
@@ -88,7 +89,8 @@ pub struct TaskPaneSnapshot {
 }
 
 impl TaskPaneSnapshot {
-    /// The pane that a task was launched in, if it is still there; else the first. A user may split the window of a task.
+    /// Returns the pane in which the task was launched, or the first pane if that one is gone. A user may split a task
+    /// window.
     pub fn primary(panes: &[Self], launched: Option<PaneId>) -> Option<&Self> {
         panes.iter().find(|pane| Some(pane.pane_id) == launched).or_else(|| panes.first())
     }
@@ -99,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pane_of_the_launch_counts_else_the_first() {
+    fn primary_is_the_launch_pane_or_the_first_pane() {
         let pane = |id| TaskPaneSnapshot { pane_id: PaneId(id), dead: false, exit: TaskExit::UNKNOWN };
         let panes = [pane(4), pane(2), pane(7)];
         let primary = |launched| TaskPaneSnapshot::primary(&panes, launched).map(|pane| pane.pane_id.0);

@@ -1,54 +1,55 @@
-//! What becomes of the task sessions that earlier sessions of a harness have left.
+//! Decides what to do with task sessions left by earlier harness sessions.
 //!
-//! A session's name proves nothing: `pi-foo-` is also how those of project `foo-bar` begin, and two checkouts may share a name. What
-//! counts is what was written down with the session when it was made.
+//! A session name is no proof of ownership: `pi-foo-` is also a prefix of project `foo-bar`, and two checkouts may
+//! share a name. The owner and project stored with the session decide.
 
 use super::session::TaskSessionName;
 use super::snapshot::TaskSnapshot;
 use crate::sanitize;
 
-/// A title is cut to so many characters.
+/// Longer titles are cut.
 const MAX_TITLE_CHARS: usize = 80;
 
-/// Whose a task session is.
+/// The owner and project of a task session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionOwnership {
-    /// Empty where nobody has written it down.
+    /// Empty if no owner was stored.
     pub owner: String,
-    /// The whole path.
+    /// The project's full path.
     pub project: String,
 }
 
-/// A task session that was found.
+/// A task session found at startup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftoverSession<'a> {
     pub name: &'a str,
     pub owner: &'a SessionOwnership,
-    /// Whether the program that it was made for still runs. None if that cannot be told.
+    /// Whether the owning process still runs. `None` if unknown.
     pub owner_alive: Option<bool>,
-    /// Somebody looks at it.
+    /// Whether a tmux client is attached.
     pub attached: bool,
     pub tasks: &'a [TaskSnapshot],
-    /// The windows in which any pane lives, also one that is nobody's task.
+    /// Names of windows with a live pane, including windows that are not tasks.
     pub live_windows: &'a [String],
 }
 
-/// What is to be done with it.
+/// The action to take on a leftover session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeftoverAction {
-    /// It is somebody else's, or in use, or that cannot be told: it is not touched and not spoken of.
+    /// Leave it alone silently: it has another owner, is in use, or its owner is unknown.
     Keep,
-    /// Nobody uses it and nothing runs in it.
+    /// Remove it: it is unused and no task runs.
     Remove,
-    /// Nobody uses it, and these tasks still run in it.
+    /// Report it: it is unused, but these tasks still run.
     Report(Vec<String>),
 }
 
 impl LeftoverSession<'_> {
-    pub fn action(&self, asking: &SessionOwnership, asking_session: &TaskSessionName) -> LeftoverAction {
-        let is_ours = !asking.owner.is_empty() && self.owner == asking;
+    /// Decides the action for a harness session that starts with this ownership and task session.
+    pub fn action(&self, current: &SessionOwnership, current_session: &TaskSessionName) -> LeftoverAction {
+        let same_owner = !current.owner.is_empty() && self.owner == current;
         let in_use = self.attached || self.owner_alive != Some(false);
-        if !is_ours || in_use || self.name == asking_session.as_str() || self.tasks.is_empty() {
+        if !same_owner || in_use || self.name == current_session.as_str() || self.tasks.is_empty() {
             return LeftoverAction::Keep;
         }
         let may_run = |task: &&TaskSnapshot| !(task.pane_state_known && task.dead);
@@ -63,7 +64,7 @@ impl LeftoverSession<'_> {
     }
 }
 
-/// How a harness session is named to a person: its title, else the first thing that the user said in it.
+/// The display title of a harness session: its title, or else its first user message.
 pub fn session_title(title: Option<&str>, first_message: Option<&str>) -> Option<String> {
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut names = [title, first_message].into_iter().flatten().map(one_line);
@@ -77,7 +78,7 @@ fn cut(title: String) -> String {
     }
 }
 
-/// What the person is told of a session in which something still runs.
+/// The notice for a session with running tasks.
 pub fn still_active_notice(session: &str, tasks: &[String], title: Option<&str>) -> String {
     let named = title.map(|title| format!(" ({title})")).unwrap_or_default();
     let count = match tasks.len() {
@@ -87,10 +88,10 @@ pub fn still_active_notice(session: &str, tasks: &[String], title: Option<&str>)
     format!("tmux session {session}{named} still has {count} running: {}", tasks.join(", "))
 }
 
-/// What the person is told of sessions that were cleaned up.
+/// The notice for removed sessions.
 pub fn removed_notice(sessions: &[String]) -> Option<String> {
-    let what = if sessions.len() == 1 { "session" } else { "sessions" };
-    (!sessions.is_empty()).then(|| format!("removed inactive tmux {what} {}", sessions.join(", ")))
+    let noun = if sessions.len() == 1 { "session" } else { "sessions" };
+    (!sessions.is_empty()).then(|| format!("removed inactive tmux {noun} {}", sessions.join(", ")))
 }
 
 #[cfg(test)]
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
     use crate::ids::WindowId;
 
-    fn keeper(owner: &str, project: &str) -> SessionOwnership {
+    fn ownership(owner: &str, project: &str) -> SessionOwnership {
         SessionOwnership { owner: owner.into(), project: project.into() }
     }
 
@@ -123,74 +124,83 @@ mod tests {
         }
     }
 
-    fn fate(name: &str, of: &SessionOwnership, keeper_lives: Option<bool>, tasks: &[TaskSnapshot]) -> LeftoverAction {
-        let here: TaskSessionName = "pi-foo-1".parse().expect("a name");
-        found(name, of, keeper_lives, tasks).action(&keeper("me", "/w/foo"), &here)
+    fn action_for(
+        name: &str,
+        owner: &SessionOwnership,
+        owner_alive: Option<bool>,
+        tasks: &[TaskSnapshot],
+    ) -> LeftoverAction {
+        let current: TaskSessionName = "pi-foo-1".parse().expect("a name");
+        leftover(name, owner, owner_alive, tasks).action(&ownership("me", "/w/foo"), &current)
     }
 
-    fn found<'a>(
+    fn leftover<'a>(
         name: &'a str,
-        of: &'a SessionOwnership,
-        keeper_lives: Option<bool>,
+        owner: &'a SessionOwnership,
+        owner_alive: Option<bool>,
         tasks: &'a [TaskSnapshot],
     ) -> LeftoverSession<'a> {
-        LeftoverSession { name, owner: of, owner_alive: keeper_lives, attached: false, tasks, live_windows: &[] }
+        LeftoverSession { name, owner, owner_alive, attached: false, tasks, live_windows: &[] }
     }
 
     #[test]
-    fn what_lives_beside_an_ended_task_is_left_alone() {
-        let (ours, dead) = (keeper("me", "/w/foo"), [task("a", true, true), task("b", true, true)]);
-        let here: TaskSessionName = "pi-foo-1".parse().expect("a name");
-        let left = found("pi-foo-0", &ours, Some(false), &dead);
-        let lives = LeftoverSession { live_windows: &["b".into(), "mine".into()], ..left.clone() };
-        assert_eq!(lives.action(&ours, &here), LeftoverAction::Report(vec!["b".into(), "mine".into()]));
-        assert_eq!(LeftoverSession { attached: true, ..left }.action(&ours, &here), LeftoverAction::Keep);
+    fn a_session_with_a_live_window_is_not_removed() {
+        let (ours, dead) = (ownership("me", "/w/foo"), [task("a", true, true), task("b", true, true)]);
+        let current: TaskSessionName = "pi-foo-1".parse().expect("a name");
+        let unused = leftover("pi-foo-0", &ours, Some(false), &dead);
+        let with_live_window = LeftoverSession { live_windows: &["b".into(), "mine".into()], ..unused.clone() };
+        assert_eq!(with_live_window.action(&ours, &current), LeftoverAction::Report(vec!["b".into(), "mine".into()]));
+        assert_eq!(LeftoverSession { attached: true, ..unused }.action(&ours, &current), LeftoverAction::Keep);
     }
 
     #[test]
-    fn what_is_over_is_removed_and_what_runs_is_reported() {
-        let ours = keeper("me", "/w/foo");
+    fn ended_sessions_are_removed_and_running_ones_reported() {
+        let ours = ownership("me", "/w/foo");
         let dead = [task("a", true, true), task("b", true, true)];
-        assert_eq!(fate("pi-foo-0", &ours, Some(false), &dead), LeftoverAction::Remove);
+        assert_eq!(action_for("pi-foo-0", &ours, Some(false), &dead), LeftoverAction::Remove);
         let mixed = [task("a", true, true), task("b", false, true)];
-        assert_eq!(fate("pi-foo-0", &ours, Some(false), &mixed), LeftoverAction::Report(vec!["b".into()]));
-        // What cannot be read may run.
+        assert_eq!(action_for("pi-foo-0", &ours, Some(false), &mixed), LeftoverAction::Report(vec!["b".into()]));
+        // A task whose state cannot be read may still run.
         let unknown = [task("a", true, false)];
-        assert_eq!(fate("pi-foo-0", &ours, Some(false), &unknown), LeftoverAction::Report(vec!["a".into()]));
+        assert_eq!(action_for("pi-foo-0", &ours, Some(false), &unknown), LeftoverAction::Report(vec!["a".into()]));
     }
 
     #[test]
-    fn what_is_not_proved_to_be_ours_and_left_is_not_touched() {
+    fn a_session_without_proof_of_ownership_is_kept() {
         let dead = [task("a", true, true)];
-        let ours = keeper("me", "/w/foo");
-        for strange in [
-            keeper("me", "/w/foo-bar"),
-            keeper("me", "/elsewhere/foo"),
-            keeper("you", "/w/foo"),
-            keeper("", "/w/foo"),
-            keeper("", ""),
+        let ours = ownership("me", "/w/foo");
+        for other_owner in [
+            ownership("me", "/w/foo-bar"),
+            ownership("me", "/elsewhere/foo"),
+            ownership("you", "/w/foo"),
+            ownership("", "/w/foo"),
+            ownership("", ""),
         ] {
-            assert_eq!(fate("pi-foo-0", &strange, Some(false), &dead), LeftoverAction::Keep, "{strange:?}");
+            assert_eq!(
+                action_for("pi-foo-0", &other_owner, Some(false), &dead),
+                LeftoverAction::Keep,
+                "{other_owner:?}"
+            );
         }
-        assert_eq!(fate("pi-foo-1", &ours, Some(false), &dead), LeftoverAction::Keep);
-        assert_eq!(fate("pi-foo-0", &ours, Some(true), &dead), LeftoverAction::Keep);
-        assert_eq!(fate("pi-foo-0", &ours, None, &dead), LeftoverAction::Keep);
-        assert_eq!(fate("pi-foo-0", &ours, Some(false), &[]), LeftoverAction::Keep);
-        let nameless = keeper("", "");
-        let nobody = found("pi-foo-0", &nameless, Some(false), &dead);
-        let here = "pi-foo-1".parse().expect("a name");
-        assert_eq!(nobody.action(&keeper("", ""), &here), LeftoverAction::Keep);
+        assert_eq!(action_for("pi-foo-1", &ours, Some(false), &dead), LeftoverAction::Keep);
+        assert_eq!(action_for("pi-foo-0", &ours, Some(true), &dead), LeftoverAction::Keep);
+        assert_eq!(action_for("pi-foo-0", &ours, None, &dead), LeftoverAction::Keep);
+        assert_eq!(action_for("pi-foo-0", &ours, Some(false), &[]), LeftoverAction::Keep);
+        let nameless = ownership("", "");
+        let ownerless = leftover("pi-foo-0", &nameless, Some(false), &dead);
+        let current = "pi-foo-1".parse().expect("a name");
+        assert_eq!(ownerless.action(&ownership("", ""), &current), LeftoverAction::Keep);
     }
 
     #[test]
-    fn a_session_is_called_by_its_title_else_by_its_first_message() {
+    fn session_title_is_the_title_or_the_first_message() {
         assert_eq!(session_title(Some("Fix the build"), Some("please fix")).as_deref(), Some("Fix the build"));
         assert_eq!(session_title(Some("  "), Some("please\n\tfix  it")).as_deref(), Some("please fix it"));
         assert_eq!(session_title(None, None), None);
         let long = session_title(None, Some(&"wörd ".repeat(40))).expect("a title");
         assert_eq!(long.chars().count(), 80);
         assert!(long.ends_with('…'), "{long}");
-        // As many characters, however wide they are and however many bytes they have.
+        // The limit counts characters, not columns or bytes.
         let wide = "語".repeat(80);
         assert_eq!(session_title(Some(&wide), None), Some(wide.clone()));
         assert_eq!(session_title(Some(&format!("{wide}語")), None), Some(format!("{}…", "語".repeat(79))));
@@ -198,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_say_what_was_found() {
+    fn notices_name_sessions_and_tasks() {
         let tasks = ["api".to_owned(), "tests".to_owned()];
         assert_eq!(
             still_active_notice("pi-foo-0", &tasks, Some("Fix the build")),

@@ -1,4 +1,4 @@
-//! Every action is written down: who, via what, on what, and what came of it.
+//! The audit log: records the caller, the target and the result of every action.
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::config::Config;
@@ -14,9 +14,9 @@ use super::{Actions, CUT_MARK};
 use crate::store::{ActionRow, SnapshotRow, StoreChange, actions};
 
 const MAX_AUDIT_ROWS: u32 = 10_000;
-/// How many bytes of a text are kept.
+/// The most bytes of a typed text that the audit log stores.
 const MAX_TEXT_BYTES: usize = 16 << 10;
-/// And of a message.
+/// The most bytes of an error message that the audit log stores.
 pub(super) const MAX_MESSAGE_BYTES: usize = 1000;
 
 impl Actions {
@@ -26,15 +26,15 @@ impl Actions {
         content: &str,
         snapshot: Option<&SnapshotRow>,
     ) -> Result<(), ApiError> {
-        // Of a short text a hash tells as much as the text: it is kept only where a repetition has to be known again.
+        // The hash of a short text reveals the text. Store it only if repeated requests must be recognized.
         let content_hash = record.request_ref.as_ref().map(|_| hash(content)).unwrap_or_default();
         let mut row = ActionRow { record: record.clone(), content_hash };
-        // Nothing was done under that name: it may be tried again.
+        // A refused action did nothing, so its request_ref may be used again.
         row.record.request_ref = row.record.request_ref.filter(|_| record.status != ActionStatus::Refused);
         let snapshot = snapshot.map(|row| StoreChange::PutSnapshot(Box::new(row.clone())));
         let changes = snapshot.into_iter().chain([StoreChange::PutAction(Box::new(row))]).collect();
         self.0.store.commit(changes).await.map_err(|error| {
-            let error = ApiError::new(ErrorCode::NotStored, format!("it could not be written down: {error}"));
+            let error = ApiError::new(ErrorCode::NotStored, format!("the audit log could not be written: {error}"));
             error.with_hint("agtmux daemon status")
         })
     }
@@ -52,7 +52,7 @@ impl Actions {
         let since = query.since.unwrap_or(Timestamp::MIN);
         let most = query.limit.unwrap_or(AuditQuery::DEFAULT_LIMIT);
         if most > MAX_AUDIT_ROWS {
-            let error = ApiError::new(ErrorCode::BadRequest, format!("{MAX_AUDIT_ROWS} are the most"));
+            let error = ApiError::new(ErrorCode::BadRequest, format!("the limit must be at most {MAX_AUDIT_ROWS}"));
             return Err(error.with_hint("agtmux audit --since TIME --limit N"));
         }
         let items = self.read(move |path| actions::newest_since(path, since, most)).await?;
@@ -66,20 +66,21 @@ impl Actions {
         let path = self.0.store.path().to_owned();
         let read = tokio::task::spawn_blocking(move || read(&path)).await;
         let fault = |error: String| {
-            tracing::error!(error, "the audit log cannot be read");
-            ApiError::new(ErrorCode::Internal, "the audit log cannot be read").with_hint("agtmux daemon logs")
+            tracing::error!(error, "cannot read the audit log");
+            ApiError::new(ErrorCode::Internal, "cannot read the audit log").with_hint("agtmux daemon logs")
         };
         read.map_err(|error| fault(error.to_string()))?.map_err(|error| fault(error.to_string()))
     }
 }
 
-/// What is kept of a text: nothing, or the start of what is left without its secrets.
+/// The redacted and truncated text, or `None` if `audit.store_text` is off.
 pub(super) fn stored_text(config: &Config, text: Option<&str>) -> Option<String> {
     text.filter(|_| config.audit.store_text).map(|text| redacted_prefix(text, MAX_TEXT_BYTES))
 }
 
-/// The start of a text without its secrets, with a word about it where that is not all. A secret that was cut in two does not look
-/// like one any more: what is near the first cut is thrown away.
+/// Redacts a text and truncates it to `most` bytes. Adds a mark if something was cut off.
+///
+/// A secret that is cut in two is no longer recognized as one, so the text close to the first cut is dropped.
 pub(super) fn redacted_prefix(text: &str, most: usize) -> String {
     let seen = (3 * most).max(MAX_TEXT_BYTES);
     let clean = redacted(&text[..text.floor_char_boundary(seen)]);
@@ -88,7 +89,7 @@ pub(super) fn redacted_prefix(text: &str, most: usize) -> String {
     if kept.len() == clean.len() && text.len() <= seen { clean } else { format!("{kept}{CUT_MARK}") }
 }
 
-/// The keys that are pressed. Characters are a text, too.
+/// Describes the pressed keys. Character keys form a text, so secrets in them are redacted.
 pub(super) fn keys_summary(config: &Config, keys: &[TmuxKey]) -> Option<String> {
     if keys.is_empty() {
         return None;
@@ -116,7 +117,7 @@ pub(super) fn hash(content: &str) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, content.as_bytes()).simple().to_string()
 }
 
-/// The answer as it is kept. What a pane showed is not.
+/// The result as the audit log stores it. Pane output is never stored.
 pub(super) fn stored_result<T: Serialize>(
     config: &Config,
     kind: ActionKind,
@@ -131,13 +132,13 @@ pub(super) fn stored_result<T: Serialize>(
         && let Some(fields) = value.as_object_mut()
     {
         fields.insert("answered".into(), "[not kept]".into());
-        // Some dialogs show what was typed into them.
+        // Some dialogs echo the typed text.
         fields.remove("asks_now");
     }
     Some(value)
 }
 
-/// The events that the answer names.
+/// The event ids in a stored result.
 pub(super) fn event_ids(result: Option<&serde_json::Value>) -> Vec<String> {
     let ids = result.and_then(|value| value.get("event_ids")?.as_array());
     ids.into_iter().flatten().filter_map(|id| id.as_str().map(str::to_owned)).collect()
@@ -150,9 +151,9 @@ mod tests {
     const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
 
     #[test]
-    fn a_long_text_is_cut_and_no_half_of_a_secret_is_left() {
+    fn a_truncated_text_contains_no_partial_secret() {
         let config = Config::default();
-        let kept = |text: &str| stored_text(&config, Some(text)).expect("texts are kept");
+        let kept = |text: &str| stored_text(&config, Some(text)).expect("texts are stored by default");
         assert_eq!(kept("short"), "short");
         assert_eq!(kept(&format!("use {SECRET}")), "use [redacted:github]");
         for before in (0..4 * MAX_TEXT_BYTES).step_by(1000).chain(3 * MAX_TEXT_BYTES - 60..3 * MAX_TEXT_BYTES + 2) {
@@ -160,13 +161,13 @@ mod tests {
             let kept = kept(&text);
             assert!(!kept.contains("ghp_") && kept.len() <= MAX_TEXT_BYTES + 20, "{before}: {}", kept.len());
         }
-        // One that consists of secrets becomes short, and what is near the cut goes all the same.
+        // Redaction makes this text short, but the part close to the cut is still dropped.
         let many = format!("{SECRET} ").repeat(3 * MAX_TEXT_BYTES / (SECRET.len() + 1) + 9);
         assert!(!kept(&many).contains("ghp_"));
     }
 
     #[test]
-    fn characters_that_are_pressed_are_a_text() {
+    fn secrets_in_pressed_keys_are_redacted() {
         let mut config = Config::default();
         let keys: Vec<TmuxKey> = SECRET.chars().map(TmuxKey::Character).chain([TmuxKey::enter()]).collect();
         assert_eq!(keys_summary(&config, &keys).as_deref(), Some("keys [redacted:github] Enter"));

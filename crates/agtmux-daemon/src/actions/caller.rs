@@ -1,4 +1,4 @@
-//! Who asks, and whether it is an agent that asks for itself.
+//! Identifies the caller of a request, and whether it descends from an agent.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,126 +15,136 @@ use super::{Actions, audit};
 use crate::observe;
 use crate::serve::Peer;
 
-/// More ancestors than anybody has.
+/// A caller with this many ancestors cannot be checked and counts as unknown.
 const MAX_ANCESTORS: usize = 64;
 
-/// What a client calls itself is no place for more.
+/// The most bytes of the client's self-chosen name that are recorded.
 const MAX_CLIENT_BYTES: usize = 64;
 
-/// Whoever is at the other end of a request.
+/// The process that sent a request.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestCaller {
     pub(crate) peer: Option<Peer>,
     pub(crate) via: &'static str,
-    /// It may be anybody of this machine, and cannot be told any more.
+    /// The peer closed its connection before it could be identified, so it may be any local process.
     pub(crate) peer_gone: bool,
-    /// The process that it asks for, where it names one.
+    /// The process on whose behalf the caller asks, if it names one.
     pub(crate) owner_pid: Option<u32>,
 }
 
-/// Who is behind a request.
+/// Whether an agent is behind a request.
 pub(super) enum CallerOrigin {
-    /// Nobody who would ask for itself.
+    /// The caller does not descend from an agent.
     NotAgent,
     Agent(String),
-    /// It has ended, or hides: an agent could be behind it.
+    /// The caller has ended or cannot be inspected. An agent could be behind it.
     Unknown,
 }
 
 impl Actions {
-    pub(super) fn caller_record(&self, asker: &RequestCaller, client: Option<&String>) -> AuditCaller {
-        let pid = asker.peer.and_then(|peer| peer.pid);
+    pub(super) fn caller_record(&self, caller: &RequestCaller, client: Option<&String>) -> AuditCaller {
+        let pid = caller.peer.and_then(|peer| peer.pid);
         let processes = self.0.discovery.processes();
         let program = pid.and_then(|pid| processes.process(pid)).map(|process| text::from_bytes(&process.name));
         let client = client.map(|name| audit::redacted_prefix(name, MAX_CLIENT_BYTES));
-        AuditCaller { uid: asker.peer.map(|peer| peer.uid), pid, program, via: asker.via.into(), client }
+        AuditCaller { uid: caller.peer.map(|peer| peer.uid), pid, program, via: caller.via.into(), client }
     }
 
-    /// Whether the caller descends from an agent.
-    pub(super) async fn caller_origin(&self, asker: &RequestCaller) -> CallerOrigin {
-        let Some(peer) = asker.peer else {
-            return if asker.peer_gone { CallerOrigin::Unknown } else { CallerOrigin::NotAgent };
+    /// Determines whether the caller descends from an agent.
+    pub(super) async fn caller_origin(&self, caller: &RequestCaller) -> CallerOrigin {
+        let Some(peer) = caller.peer else {
+            return if caller.peer_gone { CallerOrigin::Unknown } else { CallerOrigin::NotAgent };
         };
         let processes = self.0.discovery.processes();
         let registry = self.0.discovery.registry();
-        let line = peer.pid.map(|pid| ancestors(&*processes, pid)).unwrap_or_default();
-        if line.is_empty() || line.len() == MAX_ANCESTORS {
+        let ancestry = peer.pid.map(|pid| ancestors(&*processes, pid)).unwrap_or_default();
+        if ancestry.is_empty() || ancestry.len() == MAX_ANCESTORS {
             return CallerOrigin::Unknown;
         }
-        if let Some(found) = agent_among(&registry, &line) {
+        if let Some(found) = agent_among(&registry, &ancestry) {
             return CallerOrigin::Agent(found);
         }
-        if let Some(behind) = self.origin_of_tasks(&*processes, &line) {
-            return behind;
+        if let Some(origin) = self.origin_of_tasks(&*processes, &ancestry) {
+            return origin;
         }
-        self.agent_of_caller_pane(&*processes, &line).await.map_or(CallerOrigin::NotAgent, CallerOrigin::Agent)
+        self.agent_of_caller_pane(&*processes, &ancestry).await.map_or(CallerOrigin::NotAgent, CallerOrigin::Agent)
     }
 
-    pub(super) async fn refuse_agents(&self, asker: &RequestCaller, kind: ActionKind) -> Result<(), ApiError> {
-        self.refuse_agent_caller(asker, kind.as_str()).await
+    pub(super) async fn refuse_agents(&self, caller: &RequestCaller, kind: ActionKind) -> Result<(), ApiError> {
+        self.refuse_agent_caller(caller, kind.as_str()).await
     }
 
-    /// Unless the settings let them.
-    pub(crate) async fn refuse_agents_unless_allowed(&self, asker: &RequestCaller, what: &str) -> Result<(), ApiError> {
+    /// Refuses callers that are agents, unless `actions.allow_from_agents` is set.
+    pub(crate) async fn refuse_agents_unless_allowed(
+        &self,
+        caller: &RequestCaller,
+        what: &str,
+    ) -> Result<(), ApiError> {
         match self.config().actions.allow_from_agents {
             true => Ok(()),
-            false => self.refuse_agent_caller(asker, what).await,
+            false => self.refuse_agent_caller(caller, what).await,
         }
     }
 
-    async fn refuse_agent_caller(&self, asker: &RequestCaller, what: &str) -> Result<(), ApiError> {
-        let message = match self.caller_origin(asker).await {
+    async fn refuse_agent_caller(&self, caller: &RequestCaller, what: &str) -> Result<(), ApiError> {
+        let message = match self.caller_origin(caller).await {
             CallerOrigin::NotAgent => return Ok(()),
-            CallerOrigin::Agent(agent) => format!("{agent} asked for this, and an agent may not {what} by itself"),
-            CallerOrigin::Unknown => "who asks cannot be told any more, and an agent may not ask for itself".into(),
+            CallerOrigin::Agent(agent) => format!("the caller is an agent ({agent}), and agents may not {what}"),
+            CallerOrigin::Unknown => {
+                format!("the caller cannot be identified and may be an agent, and agents may not {what}")
+            }
         };
         let error = ApiError::new(ErrorCode::CallerIsAgent, message);
-        Err(error.with_hint("run it yourself, or set actions.allow_from_agents in the configuration"))
+        Err(error.with_hint("run the command yourself, or set actions.allow_from_agents in the configuration"))
     }
 
-    /// The agent that asks, or one that could be behind it.
-    pub(crate) async fn agent_behind_caller(&self, asker: &RequestCaller) -> Option<String> {
-        match self.caller_origin(asker).await {
+    /// The agent behind the caller. A caller that cannot be identified counts as an agent.
+    pub(crate) async fn agent_behind_caller(&self, caller: &RequestCaller) -> Option<String> {
+        match self.caller_origin(caller).await {
             CallerOrigin::NotAgent => None,
             CallerOrigin::Agent(agent) => Some(agent),
-            CallerOrigin::Unknown => Some("somebody who could not be told".into()),
+            CallerOrigin::Unknown => Some("an unidentified caller".into()),
         }
     }
 
-    /// The process for which something is kept: the one that was named, or the agent behind the request. Whoever else started the one
-    /// that asks may be a wrapper that is gone at once, and proves nothing.
-    pub(crate) fn owner_process_of(&self, asker: &RequestCaller) -> Option<u32> {
-        if asker.owner_pid.is_some() {
-            return asker.owner_pid;
+    /// The process that owns what the caller creates: the one that the caller names, or the agent behind the caller.
+    ///
+    /// Other ancestors do not count: they may be short-lived wrappers.
+    pub(crate) fn owner_process_of(&self, caller: &RequestCaller) -> Option<u32> {
+        if caller.owner_pid.is_some() {
+            return caller.owner_pid;
         }
         let processes = self.0.discovery.processes();
-        let line = ancestors(&*processes, asker.peer?.pid?);
-        let facts: Vec<ProcessFacts<'_>> = line.iter().rev().map(observe::process_facts).collect();
+        let ancestry = ancestors(&*processes, caller.peer?.pid?);
+        let facts: Vec<ProcessFacts<'_>> = ancestry.iter().rev().map(observe::process_facts).collect();
         self.0.discovery.registry().identify(&facts, None).map(|found| found.pid)
     }
 
-    /// Whether this process, by its number and its beginning, is the one that asks or one that it descends from.
-    pub(crate) fn descends_from(&self, asker: &RequestCaller, (pid, start): (u32, u64)) -> bool {
+    /// Whether the process with this pid and start time is the caller or one of its ancestors.
+    pub(crate) fn descends_from(&self, caller: &RequestCaller, (pid, start): (u32, u64)) -> bool {
         let processes = self.0.discovery.processes();
-        let line = asker.peer.and_then(|peer| peer.pid).map(|pid| ancestors(&*processes, pid)).unwrap_or_default();
-        line.iter().any(|process| (process.pid, process.start) == (pid, start))
+        let ancestry = caller.peer.and_then(|peer| peer.pid).map(|pid| ancestors(&*processes, pid)).unwrap_or_default();
+        ancestry.iter().any(|process| (process.pid, process.start) == (pid, start))
     }
 
-    /// One that has left its parents behind still has their environment. While an agent has a pane's terminal, whatever
-    /// was started there after it was started by it, unless it descends from something that was there before.
-    async fn agent_of_caller_pane(&self, processes: &dyn ProcessTable, line: &[ProcessInfo]) -> Option<String> {
-        let place = |process: &ProcessInfo| pane_of_process(processes, process.pid);
-        let (socket, pane) = place(line.first()?)?;
-        let living = self.0.engine.runtime_in_pane(observe::server_name(&socket), pane).await?;
-        // A task is whoever has had it started.
-        let living = Some(living).filter(|living| !living.agent_type.is_task())?;
-        let is_there = |process: &&ProcessInfo| place(process) == Some((socket.clone(), pane));
-        let oldest = line.iter().filter(is_there).map(|process| process.start).min()?;
-        (oldest > living.process.start && !living.suspended).then(|| living.agent_type.to_string())
+    /// The agent in the pane that the caller was started in.
+    ///
+    /// A daemonized process has lost its parents but still has their environment. While an agent holds a pane's
+    /// terminal, every process that started there after the agent was started by it, unless an ancestor in that pane
+    /// is older than the agent.
+    async fn agent_of_caller_pane(&self, processes: &dyn ProcessTable, ancestry: &[ProcessInfo]) -> Option<String> {
+        let pane_of = |process: &ProcessInfo| pane_of_process(processes, process.pid);
+        let (socket, pane) = pane_of(ancestry.first()?)?;
+        let agent = self.0.engine.runtime_in_pane(observe::server_name(&socket), pane).await?;
+        // The origin of a task is checked in `origin_of_tasks`.
+        let agent = Some(agent).filter(|agent| !agent.agent_type.is_task())?;
+        let is_there = |process: &&ProcessInfo| pane_of(process) == Some((socket.clone(), pane));
+        let oldest = ancestry.iter().filter(is_there).map(|process| process.start).min()?;
+        (oldest > agent.process.start && !agent.suspended).then(|| agent.agent_type.to_string())
     }
 }
 
-/// The pane that a process was started in, as its environment tells.
+/// The socket and pane that a process was started in, from its environment.
 fn pane_of_process(processes: &dyn ProcessTable, pid: u32) -> Option<(PathBuf, PaneId)> {
     let variable =
         |name: &str| processes.environment_variable(pid, name).and_then(|value: OsString| value.into_string().ok());
@@ -142,19 +152,19 @@ fn pane_of_process(processes: &dyn ProcessTable, pid: u32) -> Option<(PathBuf, P
     Some((socket_of_tmux_variable(&variable("TMUX")?)?, pane))
 }
 
-/// The process and those it descends from, the nearest first.
+/// The process and its ancestors, the process itself first.
 fn ancestors(processes: &dyn ProcessTable, pid: u32) -> Vec<ProcessInfo> {
-    let mut line: Vec<ProcessInfo> = Vec::new();
+    let mut ancestry: Vec<ProcessInfo> = Vec::new();
     let mut next = pid;
-    while line.len() < MAX_ANCESTORS && next > 1 {
+    while ancestry.len() < MAX_ANCESTORS && next > 1 {
         let Some(process) = processes.process(next) else { break };
         next = process.ppid;
-        line.push(process);
+        ancestry.push(process);
     }
-    line
+    ancestry
 }
 
-fn agent_among(registry: &AgentRegistry, line: &[ProcessInfo]) -> Option<String> {
-    let facts: Vec<ProcessFacts<'_>> = line.iter().rev().map(observe::process_facts).collect();
+fn agent_among(registry: &AgentRegistry, ancestry: &[ProcessInfo]) -> Option<String> {
+    let facts: Vec<ProcessFacts<'_>> = ancestry.iter().rev().map(observe::process_facts).collect();
     registry.identify(&facts, None).map(|found| found.agent_type.to_string())
 }

@@ -1,4 +1,4 @@
-//! Why an action did not work, and whether anything was done.
+//! The error type of actions.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_tmux::{TmuxError, TypeError, TypeRefusal, quoted_for_shell};
@@ -6,7 +6,7 @@ use agtmux_tmux::{TmuxError, TypeError, TypeRefusal, quoted_for_shell};
 #[derive(Debug)]
 pub(super) struct ActionFailure {
     pub(super) error: ApiError,
-    /// Something was typed or signalled before it failed.
+    /// The action typed or signalled something before it failed.
     pub(super) done_something: bool,
 }
 
@@ -19,7 +19,8 @@ impl ActionFailure {
         Self::refused(ApiError::new(ErrorCode::Precondition, message).with_hint(hint))
     }
 
-    /// As it is told to whoever named it like this: what to run next is to be run as it stands there.
+    /// Converts to the API error, with `REF` in the hint replaced by the caller's reference, quoted for a shell if
+    /// necessary.
     pub(super) fn into_api_error(self, reference: &str) -> ApiError {
         let plain = |c: char| c.is_ascii_alphanumeric() || "%:/@._-".contains(c);
         let name = match reference.chars().all(plain) {
@@ -30,16 +31,17 @@ impl ActionFailure {
         ApiError { hint, done_something: self.done_something, ..self.error }
     }
 
-    /// The same, after something was done.
+    /// Marks the failure as one that happened after something was typed.
     pub(super) fn after_typing(self) -> Self {
         if self.done_something || self.error.code == ErrorCode::SendFailed {
             return Self { done_something: true, ..self };
         }
-        // Whoever reads that it was refused would do it again.
-        let untrue = [("nothing was typed: ", ""), ("; nothing was typed", ""), ("nothing was done on ", "on ")];
-        let why = untrue.iter().fold(self.error.message, |why, (said, so)| why.replace(said, so));
-        let error = ApiError::new(self.error.code, format!("something was typed before this: {why}"));
-        Self { error: error.with_hint("agtmux view-output REF   (shows what came of it)"), done_something: true }
+        // The message must not say that nothing was typed: the caller would send the text a second time.
+        let replacements = [("nothing was typed: ", ""), ("; nothing was typed", ""), ("nothing was done on ", "on ")];
+        let why =
+            replacements.iter().fold(self.error.message, |why, (text, replacement)| why.replace(text, replacement));
+        let error = ApiError::new(self.error.code, format!("failed after something was typed: {why}"));
+        Self { error: error.with_hint("agtmux view-output REF   (shows the result)"), done_something: true }
     }
 }
 
@@ -53,13 +55,13 @@ impl From<TmuxError> for ActionFailure {
     fn from(error: TmuxError) -> Self {
         let (code, hint) = match &error {
             TmuxError::NotInstalled(_) => (ErrorCode::TmuxNotInstalled, "install tmux, or set tmux.program"),
-            TmuxError::NoServer => (ErrorCode::RuntimeStale, "agtmux list panes --all   (the tmux server has ended)"),
+            TmuxError::NoServer => (ErrorCode::RuntimeStale, "agtmux list panes --all   (the tmux server has exited)"),
             TmuxError::Timeout(_) => (ErrorCode::Timeout, "agtmux daemon status"),
             TmuxError::Spawn(_) | TmuxError::Failed(_) => (ErrorCode::SubprocessFailed, "agtmux daemon logs"),
             TmuxError::Unreadable(_) => (ErrorCode::Unknown, "agtmux daemon logs"),
             TmuxError::Unreachable(_) => (ErrorCode::TargetUnreachable, "agtmux target list"),
         };
-        let gone = matches!(&error, TmuxError::Failed(said) if said.contains("can't find pane"));
+        let gone = matches!(&error, TmuxError::Failed(message) if message.contains("can't find pane"));
         let (code, hint) = if gone { (ErrorCode::PaneNotFound, "agtmux list panes --all") } else { (code, hint) };
         Self::refused(ApiError::new(code, error.to_string()).with_hint(hint))
     }
@@ -68,14 +70,14 @@ impl From<TmuxError> for ActionFailure {
 impl From<TypeError> for ActionFailure {
     fn from(error: TypeError) -> Self {
         match error {
-            // Whether it was typed before tmux fell silent is not known. It will not be typed later.
+            // tmux may have typed the text before it stopped answering. It does not type it later.
             TypeError::Tmux(error @ (TmuxError::Timeout(_) | TmuxError::Unreadable(_) | TmuxError::Unreachable(_))) => {
                 let is_lost = matches!(error, TmuxError::Unreachable(_));
                 let mut failure = Self::from(error);
                 if is_lost {
                     failure.error.code = ErrorCode::OutcomeUnknown;
                 }
-                let hint = "agtmux view-output REF   (shows whether it was typed; it will not be typed later)";
+                let hint = "agtmux view-output REF   (shows whether the text was typed; it will not be typed later)";
                 Self { error: failure.error.with_hint(hint), done_something: true }
             }
             TypeError::Tmux(error) => error.into(),
@@ -88,8 +90,11 @@ fn typing_refused(why: TypeRefusal) -> ApiError {
     let (code, hint) = match why {
         TypeRefusal::NoPane => (ErrorCode::PaneNotFound, "agtmux list panes --all"),
         TypeRefusal::OtherServer | TypeRefusal::OtherProcess => (ErrorCode::RuntimeStale, "agtmux list panes"),
-        TypeRefusal::Dead => (ErrorCode::RuntimeStale, "agtmux resume REF   (starts its agent again)"),
-        TypeRefusal::InMode => (ErrorCode::Precondition, "leave copy mode there, or set tmux_bridge.leave_copy_mode"),
+        TypeRefusal::Dead => (ErrorCode::RuntimeStale, "agtmux resume REF   (restarts the agent)"),
+        TypeRefusal::InMode => (
+            ErrorCode::Precondition,
+            "leave copy mode in that pane, or set tmux_bridge.leave_copy_mode in the configuration",
+        ),
         TypeRefusal::Synchronized => (ErrorCode::Precondition, "tmux set-option -w synchronize-panes off"),
         TypeRefusal::InputOff => (ErrorCode::Precondition, "tmux select-pane -e"),
         TypeRefusal::TooLate => (ErrorCode::Timeout, "agtmux daemon status"),
@@ -102,14 +107,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_typed_is_not_denied_and_the_next_command_names_whom() {
-        let before = ActionFailure::precondition("it asks something else now; nothing was typed", "look");
-        let told = before.after_typing().into_api_error("%12");
-        assert_eq!(told.message, "something was typed before this: it asks something else now");
-        assert_eq!(told.hint.as_deref(), Some("agtmux view-output %12   (shows what came of it)"));
-        assert!(told.done_something);
+    fn a_failure_after_typing_says_so_and_its_hint_names_the_pane() {
+        let before = ActionFailure::precondition("the dialog has changed; nothing was typed", "look");
+        let error = before.after_typing().into_api_error("%12");
+        assert_eq!(error.message, "failed after something was typed: the dialog has changed");
+        assert_eq!(error.hint.as_deref(), Some("agtmux view-output %12   (shows the result)"));
+        assert!(error.done_something);
         let refused = ActionFailure::refused(typing_refused(TypeRefusal::Dead)).into_api_error("my work");
         assert_eq!(refused.message, "nothing was typed: the pane's program has ended");
-        assert_eq!(refused.hint.as_deref(), Some("agtmux resume 'my work'   (starts its agent again)"));
+        assert_eq!(refused.hint.as_deref(), Some("agtmux resume 'my work'   (restarts the agent)"));
     }
 }

@@ -1,4 +1,4 @@
-//! Whether what is there is what the caller saw.
+//! Checks that the pane is still in the state that the caller expects.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionGuards, ActionKind};
@@ -9,8 +9,9 @@ use jiff::{SignedDuration, Timestamp};
 use crate::engine::LocatedPane;
 use crate::store::SnapshotRow;
 
-/// What is compared whatever the action is. The first difference is told. Force overrides all of it but one: a pane that is
-/// another one than the one that was seen.
+/// Checks the guards that apply to every action and reports the first that fails.
+///
+/// `force_stale` skips all of them except the check that the pane is the same.
 pub(super) fn check(
     guards: &ActionGuards,
     seen: Option<&SnapshotRow>,
@@ -21,10 +22,14 @@ pub(super) fn check(
     if let Some(seen) = seen {
         check_same_pane(seen, located)?;
     }
-    if let Some(meant) = &guards.if_pane {
+    if let Some(expected) = &guards.if_pane {
         let (generation, pane_pid) = (located.generation, located.pane.pid);
-        if (meant.server_pid, meant.server_start, meant.pane_pid) != (generation.pid, generation.start_time, pane_pid) {
-            return Err(runtime_stale("the pane is not the one that was meant".into()));
+        if (expected.server_pid, expected.server_start, expected.pane_pid)
+            != (generation.pid, generation.start_time, pane_pid)
+        {
+            return Err(runtime_stale(
+                "the pane now runs another program than the request expects; nothing was done".into(),
+            ));
         }
     }
     if guards.force_stale {
@@ -35,40 +40,40 @@ pub(super) fn check(
     }
     if let Some(wanted) = &guards.if_runtime {
         let wanted = wanted.trim_start_matches("runtime:");
-        let lives = located.agent.as_ref().map(|living| living.runtime.id.as_str());
+        let lives = located.agent.as_ref().map(|agent| agent.runtime.id.as_str());
         if lives != Some(wanted) {
             return Err(runtime_stale(match lives {
-                Some(other) => format!("runtime:{other} lives there now, not runtime:{wanted}"),
-                None => format!("runtime:{wanted} does not live there any more"),
+                Some(other) => format!("the pane now runs runtime:{other}, not runtime:{wanted}"),
+                None => format!("runtime:{wanted} no longer runs in the pane"),
             }));
         }
     }
     if let Some(wanted) = guards.if_state {
-        let state = located.agent.as_ref().map(|living| living.record.state);
+        let state = located.agent.as_ref().map(|agent| agent.record.state);
         if state != Some(wanted) {
-            let is = state.map_or("no agent lives there", State::as_str);
-            return Err(state_changed(format!("the state is not {wanted}: {is}")));
+            let is = state.map_or("no agent runs in the pane", State::as_str);
+            return Err(state_changed(format!("expected state {wanted}, found: {is}")));
         }
     }
     if let Some(within) = guards.if_updated_within_ms {
         check_updated_within(located, within, now)?;
     }
     if let Some(wanted) = &guards.if_dialog {
-        let open = located.agent.as_ref().and_then(|living| Some(living.dialog.as_ref()?.fingerprint.as_str()));
+        let open = located.agent.as_ref().and_then(|agent| Some(agent.dialog.as_ref()?.fingerprint.as_str()));
         if open != Some(wanted) {
-            return Err(state_changed("that dialog is not open any more; nothing was typed".into()));
+            return Err(state_changed("the expected dialog is no longer open; nothing was typed".into()));
         }
     }
     if kind.is_mutating() { check_state_known(located, kind) } else { Ok(()) }
 }
 
-/// Whoever asked has been told by then that nobody knows what came of it.
+/// Refuses a request after its deadline. The caller has given up by then and has reported an unknown outcome.
 pub(super) fn check_deadline(guards: &ActionGuards, now: Timestamp) -> Result<(), ApiError> {
     if guards.not_after.is_none_or(|until| now <= until) {
         return Ok(());
     }
-    let error = ApiError::new(ErrorCode::Precondition, "nothing was done: it came too late");
-    Err(error.with_hint("look, then ask again"))
+    let error = ApiError::new(ErrorCode::Precondition, "nothing was done: the request arrived after its deadline");
+    Err(error.with_hint("agtmux list panes   (then repeat the command)"))
 }
 
 fn check_same_pane(seen: &SnapshotRow, located: &LocatedPane) -> Result<(), ApiError> {
@@ -77,56 +82,56 @@ fn check_same_pane(seen: &SnapshotRow, located: &LocatedPane) -> Result<(), ApiE
     if was == (&key.server, located.generation, key.pane, pane.epoch, pane.pid) {
         return Ok(());
     }
-    Err(runtime_stale("the pane is not the one that was seen".into()))
+    Err(runtime_stale("the pane was replaced or respawned since the snapshot".into()))
 }
 
 fn check_unchanged(seen: &SnapshotRow, located: &LocatedPane) -> Result<(), ApiError> {
     let now = super::snapshots::take_snapshot(located, seen.observed_at, SignedDuration::ZERO);
     if seen.runtime_id != now.runtime_id {
-        return Err(runtime_stale("another agent lives there than the one that was seen, or none".into()));
+        return Err(runtime_stale("the agent in the snapshot no longer runs in the pane".into()));
     }
     if seen.fingerprint != now.fingerprint {
-        return Err(state_changed("it asks something else than what was seen, or nothing".into()));
+        return Err(state_changed("the dialog in the snapshot is no longer open".into()));
     }
     if seen.state_version != now.state_version {
-        return Err(state_changed("the state has changed since it was seen".into()));
+        return Err(state_changed("the state has changed since the snapshot".into()));
     }
     Ok(())
 }
 
 fn check_updated_within(located: &LocatedPane, within_ms: u64, now: Timestamp) -> Result<(), ApiError> {
-    let state = located.agent.as_ref().map(|living| living.record.updated_at);
+    let state = located.agent.as_ref().map(|agent| agent.record.updated_at);
     let updated = state.map_or(located.pane.updated_at, |at| at.max(located.pane.updated_at));
     let age = now.duration_since(updated);
     let within = SignedDuration::from_millis(i64::try_from(within_ms).unwrap_or(i64::MAX));
     if age <= within {
         return Ok(());
     }
-    Err(state_changed(format!("nothing was heard of it for {} s, and {within:#} was the most", age.as_secs())))
+    Err(state_changed(format!("the last update was {} s ago; the limit is {within:#}", age.as_secs())))
 }
 
-/// What nobody is sure of is not acted on.
+/// Refuses actions on a pane whose server does not answer, or whose state is unknown.
 fn check_state_known(located: &LocatedPane, kind: ActionKind) -> Result<(), ApiError> {
     let target = &located.key.server.target;
     if !located.reachable && !target.is_local() {
         return Err(target_unreachable(target));
     }
     if !located.reachable {
-        let error = ApiError::new(ErrorCode::RuntimeStale, "its tmux server does not answer");
+        let error = ApiError::new(ErrorCode::RuntimeStale, "the tmux server does not answer");
         return Err(error.with_hint("agtmux daemon status"));
     }
-    let Some(living) = &located.agent else { return Ok(()) };
-    // One that has ended has no state that could be known.
-    if living.record.state == State::Unknown && kind != ActionKind::Resume {
-        let why = living.record.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
-        let error = ApiError::new(ErrorCode::Precondition, format!("its state is unknown{why}"));
-        return Err(error.with_hint("agtmux explain REF   (tells why; --force-stale goes on all the same)"));
+    let Some(agent) = &located.agent else { return Ok(()) };
+    // An agent that has ended has no state, and resume acts on ended agents.
+    if agent.record.state == State::Unknown && kind != ActionKind::Resume {
+        let why = agent.record.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let error = ApiError::new(ErrorCode::Precondition, format!("the agent's state is unknown{why}"));
+        return Err(error.with_hint("agtmux explain REF   (shows why; --force-stale overrides this check)"));
     }
     Ok(())
 }
 
 pub(super) fn target_unreachable(target: &TargetName) -> ApiError {
-    let message = format!("nothing was done: {target}, or its tmux server, does not answer");
+    let message = format!("nothing was done: {target} or its tmux server does not answer");
     ApiError::new(ErrorCode::TargetUnreachable, message).with_hint(format!("agtmux target doctor {target}"))
 }
 
@@ -134,7 +139,7 @@ pub(super) fn runtime_stale(message: String) -> ApiError {
     ApiError::new(ErrorCode::RuntimeStale, message).with_hint("agtmux list panes")
 }
 
-pub(super) const LIST_PANES_HINT: &str = "look again: agtmux list panes";
+pub(super) const LIST_PANES_HINT: &str = "agtmux list panes --all   (shows the current state)";
 
 pub(super) fn state_changed(message: String) -> ApiError {
     ApiError::new(ErrorCode::StateChanged, message).with_hint(LIST_PANES_HINT)

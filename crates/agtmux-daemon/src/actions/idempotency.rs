@@ -1,4 +1,4 @@
-//! What is asked for once more under the same name is not done once more.
+//! Idempotency: repeated requests with the same `request_ref` run once.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, ActionStatus};
@@ -8,24 +8,27 @@ use serde::de::DeserializeOwned;
 use super::perform::ActionRequest;
 use super::{Actions, audit};
 
-/// A name for a request is not a place for a text.
+/// The most characters of a `request_ref`.
 const MAX_REQUEST_REF_CHARS: usize = 200;
 
 impl Actions {
-    /// What was done under this name before, if anything was.
+    /// The outcome of an earlier request with the same `request_ref`, if there is one.
     pub(super) async fn earlier_outcome<T: DeserializeOwned>(
         &self,
         request: &ActionRequest<'_>,
     ) -> Result<Option<Result<ActionOutcome<T>, ApiError>>, ApiError> {
         let Some(name) = &request.guards.request_ref else { return Ok(None) };
         if !is_valid_request_ref(name) {
-            let message = format!("a request_ref has 1 to {MAX_REQUEST_REF_CHARS} printable characters");
-            return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("use a UUID, or a short name"));
+            let message = format!("a request_ref must have 1 to {MAX_REQUEST_REF_CHARS} printable characters");
+            return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("use a UUID or a short name"));
         }
         let Some(row) = self.stored_request(name).await? else { return Ok(None) };
         if row.content_hash != audit::hash(&request.content) {
-            let error = ApiError::new(ErrorCode::IdempotencyConflict, format!("'{name}' names another request"));
-            return Err(error.with_hint("give each request a name of its own"));
+            let error = ApiError::new(
+                ErrorCode::IdempotencyConflict,
+                format!("request_ref '{name}' was used for a different request"),
+            );
+            return Err(error.with_hint("use a new request_ref for each request"));
         }
         let record = row.record;
         let result = record.result.clone().and_then(|value| serde_json::from_value::<ActionOutcome<T>>(value).ok());
@@ -37,15 +40,15 @@ impl Actions {
                 Ok(Some(Err(error.with_hint(format!("agtmux audit   (action {})", record.action_id)))))
             }
             _ => {
-                let message = format!("'{name}' was begun before, and whether it was done is not known");
+                let message = format!("request '{name}' was started before and its outcome is unknown");
                 let error = ApiError::new(ErrorCode::Precondition, message);
-                Err(error.with_hint("look at the pane with agtmux view-output; then use another request_ref"))
+                Err(error.with_hint("check the pane with agtmux view-output, then use a new request_ref"))
             }
         }
     }
 }
 
-/// Tells one request from another. What it is guarded by, and who asks, may differ from one try to the next.
+/// Serializes a request for comparison. Leaves out the fields that may differ between retries.
 pub(super) fn request_content(kind: ActionKind, action: &impl Serialize) -> String {
     let mut value = serde_json::to_value(action).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {

@@ -1,4 +1,4 @@
-//! One at a time, in the order in which they came.
+//! Named locks, granted in the order of the requests.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ impl NamedLocks {
     pub(crate) async fn take(&self, name: String) -> OwnedMutexGuard<()> {
         let turn = {
             let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            // Those that nobody holds and nobody waits for are of no use.
+            // Drop locks that are neither held nor waited for.
             locks.retain(|_, turn| Arc::strong_count(turn) > 1);
             locks.entry(name).or_default().clone()
         };
@@ -25,14 +25,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_holds_it_at_a_time_and_others_are_not_kept() {
+    async fn a_lock_has_one_holder_and_unused_locks_are_dropped() {
         let locks = NamedLocks::default();
         let first = locks.take("a".into()).await;
         let other = locks.take("b".into()).await;
         let again = tokio::time::timeout(std::time::Duration::from_millis(20), locks.take("a".into())).await;
-        assert!(again.is_err(), "it is held");
+        assert!(again.is_err(), "the lock is held");
         drop((first, other));
         drop(locks.take("a".into()).await);
-        assert_eq!(locks.0.lock().expect("whole").len(), 1);
+        assert_eq!(locks.0.lock().expect("the mutex is not poisoned").len(), 1);
     }
 }

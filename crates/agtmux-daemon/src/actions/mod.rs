@@ -1,6 +1,7 @@
-//! The one way back: what is asked of an agent, checked against what is there, done once, and written down.
+//! Actions: send, respond, kill, resume, attach and view-output.
 //!
-//! An action never edits state. Its effect comes back as an observation.
+//! An action is validated against the current pane, runs once, and is recorded in the audit log. It never edits state:
+//! its effect comes back as an observation.
 
 mod action_pane;
 mod audit;
@@ -44,10 +45,10 @@ use output_followers::OutputFollowers;
 use snapshots::ActionSnapshots;
 pub(crate) use task_audit::TaskActionEntry;
 
-/// Stands where something was left out.
+/// Marks the place where a text was truncated.
 const CUT_MARK: &str = "… [cut]";
 
-/// Everything that an action needs.
+/// Runs actions. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Actions(Arc<ActionsInner>);
 
@@ -57,13 +58,13 @@ struct ActionsInner {
     targets: TargetManager,
     store: Arc<Store>,
     clock: Clock,
-    /// One pane is typed into by one at a time.
+    /// One lock per pane, so that two actions never type into the same pane at once.
     pane_locks: NamedLocks,
-    /// The same request is done by one at a time.
+    /// One lock per `request_ref`, so that repeated requests run one after the other.
     request_locks: NamedLocks,
     snapshots: ActionSnapshots,
     followers: OutputFollowers,
-    /// Where is written down who has had a task started.
+    /// The directory of the task run files, which name the agent that started each task.
     tasks_dir: PathBuf,
 }
 
@@ -96,12 +97,12 @@ impl Actions {
         self.0.clock.now()
     }
 
-    /// Whether what was typed is kept.
+    /// Whether the audit log stores typed text (`audit.store_text`).
     pub(crate) fn stores_text(&self) -> bool {
         self.config().audit.store_text
     }
 
-    /// What is kept of a text.
+    /// The redacted, truncated form of a text that the audit log stores, if it stores texts.
     pub(crate) fn audit_text(&self, text: &str) -> Option<String> {
         audit::stored_text(self.config(), Some(text))
     }

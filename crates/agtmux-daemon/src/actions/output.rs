@@ -1,4 +1,4 @@
-//! What a pane has shown, and the way to it. Neither changes anything.
+//! `view-output`, `attach` and health checks. None of them changes the pane.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -21,17 +21,17 @@ use super::remote::ActionTarget;
 use super::{ActionFailure, ActionPane, Actions, RequestCaller, guards, sanitize_remote, snapshots};
 use crate::engine::{LocatedPane, ref_error};
 
-/// More than this is no look at a pane any more.
+/// The most lines that one request may read.
 const MAX_LINES: u32 = 10_000;
 
 impl Actions {
     pub(crate) async fn view_output(
         &self,
         action: OutputAction,
-        asker: RequestCaller,
+        caller: RequestCaller,
     ) -> Result<ActionOutcome<OutputReport>, ApiError> {
         let lines = action.lines.unwrap_or(0);
-        if action.again && lines <= MAX_LINES && self.is_follower(&action, &asker).await {
+        if action.again && lines <= MAX_LINES && self.is_follower(&action, &caller).await {
             return self.view_again(&action).await;
         }
         let guards = &action.guards;
@@ -39,36 +39,39 @@ impl Actions {
         let request = ActionRequest {
             kind: ActionKind::ViewOutput,
             guards,
-            caller: asker.clone(),
+            caller: caller.clone(),
             summary: Some(format!("lines {lines}")),
             text: None,
             content: String::new(),
             remote_request: &ask,
         };
         if lines > MAX_LINES {
-            let error = ApiError::new(ErrorCode::BadRequest, format!("{MAX_LINES} lines are the most"));
+            let error =
+                ApiError::new(ErrorCode::BadRequest, format!("the number of lines must be at most {MAX_LINES}"));
             return Err(self.reject(request, error.with_hint("ask for fewer lines")).await);
         }
         if guards.request_ref.is_some() {
-            let message = "what a pane has shown is not kept, so that no name can bring it back";
-            let error =
-                ApiError::new(ErrorCode::BadRequest, message).with_hint("leave out request_ref; look once more");
+            let message = "view-output does not accept a request_ref: pane output is not stored and cannot be repeated";
+            let error = ApiError::new(ErrorCode::BadRequest, message)
+                .with_hint("leave out request_ref and run the command again");
             return Err(self.reject(request, error).await);
         }
-        let done = self.perform(request, async |scene| capture_output(scene, action.lines, action.ansi).await).await?;
-        self.0.followers.insert(&asker, &done.target, &done.server, &done.pane_id);
+        let done = self
+            .perform(request, async |action_pane| capture_output(action_pane, action.lines, action.ansi).await)
+            .await?;
+        self.0.followers.insert(&caller, &done.target, &done.server, &done.pane_id);
         Ok(sanitized_if_remote(done, &action))
     }
 
-    /// Whether it was written down that this one looks at that pane.
-    async fn is_follower(&self, action: &OutputAction, asker: &RequestCaller) -> bool {
+    /// Whether this caller already follows this pane, so that its first read is in the audit log.
+    async fn is_follower(&self, action: &OutputAction, caller: &RequestCaller) -> bool {
         let Ok(reference) = action.guards.r#ref.parse::<PaneRef>() else { return false };
         let Ok(located) = self.0.engine.locate(reference).await else { return false };
         let key = &located.key;
-        self.0.followers.contains(asker, key.server.target.as_str(), key.server.server.as_str(), &key.pane.to_string())
+        self.0.followers.contains(caller, key.server.target.as_str(), key.server.server.as_str(), &key.pane.to_string())
     }
 
-    /// The same pane once more, for whoever follows it: that is not another action.
+    /// Reads the pane again for a follower. This is not a new action and is not recorded.
     async fn view_again(&self, action: &OutputAction) -> Result<ActionOutcome<OutputReport>, ApiError> {
         let reference: PaneRef = action.guards.r#ref.parse().map_err(|error| ref_error(&error))?;
         let located = self.0.engine.locate(reference).await?;
@@ -79,8 +82,8 @@ impl Actions {
         let snapshot = snapshots::take_snapshot(&located, now, SignedDuration::ZERO);
         let ask = |guards| HubRequest::ViewOutput(OutputAction { guards, ..action.clone() });
         let report = match self.action_target(located, action.guards.force_stale)? {
-            ActionTarget::Local(scene) => capture_output(&scene, action.lines, action.ansi).await,
-            ActionTarget::Remote(far) => far.relay(ActionKind::ViewOutput, &action.guards, &ask).await,
+            ActionTarget::Local(action_pane) => capture_output(&action_pane, action.lines, action.ansi).await,
+            ActionTarget::Remote(remote) => remote.relay(ActionKind::ViewOutput, &action.guards, &ask).await,
         };
         let report = report.map_err(|failure| failure.error)?;
         let done = ActionOutcome {
@@ -101,69 +104,69 @@ impl Actions {
     pub(crate) async fn attach(
         &self,
         action: AttachAction,
-        asker: RequestCaller,
+        caller: RequestCaller,
     ) -> Result<ActionOutcome<AttachPlan>, ApiError> {
         let ask = |guards| HubRequest::Attach(AttachAction { guards });
         let request = ActionRequest {
             kind: ActionKind::Attach,
             guards: &action.guards,
-            caller: asker,
+            caller,
             summary: None,
             text: None,
             content: request_content(ActionKind::Attach, &action),
             remote_request: &ask,
         };
-        let mut done = self.perform(request, async |scene| attach_plan(scene)).await?;
+        let mut done = self.perform(request, async |action_pane| attach_plan(action_pane)).await?;
         done.report.ssh = self.0.targets.ssh_route(&TargetName::new(&done.target));
         Ok(done)
     }
 
-    /// Whether the pane is there and the agent's process lives in it.
+    /// Whether the pane exists and the agent's process runs in it.
     pub(crate) async fn check_health(&self, guards: &ActionGuards) -> Result<PaneHealth, ApiError> {
         let reference = guards.r#ref.parse().map_err(|error| crate::engine::ref_error(&error))?;
         let located = self.0.engine.locate(reference).await?;
-        let runtime_id = located.agent.as_ref().map(|living| living.runtime.id.to_string());
-        let process = located.agent.as_ref().map(|living| living.runtime.process);
+        let runtime_id = located.agent.as_ref().map(|agent| agent.runtime.id.to_string());
+        let process = located.agent.as_ref().map(|agent| agent.runtime.process);
         if let Some(link) = self.remote_link(&located)? {
-            // Its host tells of it without being asked.
+            // The remote daemon reports its panes by itself.
             return remote_health(&located, link.status().connected);
         }
         let (root, pane_id) = (located.pane.pid, located.key.pane.to_string());
-        let scene = self.action_pane(located, false)?;
-        let gone = match scene.capture().await {
+        let action_pane = self.action_pane(located, false)?;
+        let gone = match action_pane.capture().await {
             Ok(_) => None,
-            Err(failure) => Some(unavailable_reason(failure.error, &scene)?),
+            Err(failure) => Some(unavailable_reason(failure.error, &action_pane)?),
         };
         let available = gone.is_none();
-        let tree = match scene.processes.try_tree(root).await {
+        let tree = match action_pane.processes.try_tree(root).await {
             Ok(tree) => tree,
-            Err(untold) => return Err(no_answer(&scene, &untold.to_string())),
+            Err(unavailable) => return Err(no_answer(&action_pane, &unavailable.to_string())),
         };
         let lives = |pid: u32, start: u64| {
             tree.iter().flat_map(|tree| &tree.processes).any(|p| (p.pid, p.start) == (pid, start) && !p.zombie)
         };
         let running = available && process.is_some_and(|process| lives(process.pid, process.start));
-        let reason = gone.or_else(|| (!running).then(|| "no agent runs in it".into()));
+        let reason = gone.or_else(|| (!running).then(|| "no agent runs in the pane".into()));
         let pane_id = Some(pane_id);
         Ok(PaneHealth { schema_version: SCHEMA_VERSION, available, running, runtime_id, pane_id, reason })
     }
 }
 
-/// Why a pane is not there. Where nobody has said so, it may well be.
-fn unavailable_reason(error: ApiError, scene: &ActionPane<'_>) -> Result<String, ApiError> {
+/// Why a pane is unavailable. If its host does not answer, this is an error: the pane may still exist.
+fn unavailable_reason(error: ApiError, action_pane: &ActionPane<'_>) -> Result<String, ApiError> {
     match error.code {
         ErrorCode::RuntimeStale | ErrorCode::PaneNotFound => {
             Ok("the pane is gone, or another program was started in it".into())
         }
-        _ if scene.located.key.server.target.is_local() => Ok(error.message),
-        ErrorCode::Timeout | ErrorCode::TargetUnreachable => Err(no_answer(scene, &error.message)),
+        _ if action_pane.located.key.server.target.is_local() => Ok(error.message),
+        ErrorCode::Timeout | ErrorCode::TargetUnreachable => Err(no_answer(action_pane, &error.message)),
         _ => Err(error),
     }
 }
 
-fn no_answer(scene: &ActionPane<'_>, why: &str) -> ApiError {
-    let target = &scene.located.key.server.target;
-    let error = ApiError::new(ErrorCode::TargetUnreachable, format!("{target} gave no answer: {why}"));
+fn no_answer(action_pane: &ActionPane<'_>, why: &str) -> ApiError {
+    let target = &action_pane.located.key.server.target;
+    let error = ApiError::new(ErrorCode::TargetUnreachable, format!("{target} did not answer: {why}"));
     error.with_hint(format!("agtmux target doctor {target}"))
 }
 
@@ -176,13 +179,13 @@ fn remote_health(located: &LocatedPane, connected: bool) -> Result<PaneHealth, A
         schema_version: SCHEMA_VERSION,
         available: true,
         running,
-        runtime_id: located.agent.as_ref().map(|living| living.runtime.id.to_string()),
+        runtime_id: located.agent.as_ref().map(|agent| agent.runtime.id.to_string()),
         pane_id: Some(located.key.pane.to_string()),
-        reason: (!running).then(|| "no agent runs in it".into()),
+        reason: (!running).then(|| "no agent runs in the pane".into()),
     })
 }
 
-/// What another host shows is no cleaner than that host wants it to be.
+/// Sanitizes output that comes from another host.
 fn sanitized_if_remote(done: ActionOutcome<OutputReport>, action: &OutputAction) -> ActionOutcome<OutputReport> {
     if done.target == TargetName::LOCAL {
         return done;
@@ -191,17 +194,22 @@ fn sanitized_if_remote(done: ActionOutcome<OutputReport>, action: &OutputAction)
     ActionOutcome { report: sanitize_remote::sanitize_output(done.report, most, action.ansi), ..done }
 }
 
-async fn capture_output(scene: &ActionPane<'_>, lines: Option<u32>, ansi: bool) -> Result<OutputReport, ActionFailure> {
-    let (pane, most) = (scene.guard.pane, lines.unwrap_or(0));
-    let capture = match scene.tmux.output(pane, most, ansi).await {
-        // The line broke: what changes nothing is asked once more, when its host is back.
-        Err(lost @ TmuxError::Unreachable(_)) => match scene.reconnected_tmux().await {
+async fn capture_output(
+    action_pane: &ActionPane<'_>,
+    lines: Option<u32>,
+    ansi: bool,
+) -> Result<OutputReport, ActionFailure> {
+    let (pane, most) = (action_pane.guard.pane, lines.unwrap_or(0));
+    let capture = match action_pane.tmux.output(pane, most, ansi).await {
+        // The connection broke. Reading is harmless, so try once more when the host is back.
+        Err(lost @ TmuxError::Unreachable(_)) => match action_pane.reconnected_tmux().await {
             Some(tmux) => tmux.output(pane, most, ansi).await?,
             None => return Err(lost.into()),
         },
         captured => captured?,
     };
-    let same = capture.filter(|c| (c.server_pid, c.pane_pid) == (scene.guard.server_pid, scene.guard.pane_pid));
+    let same =
+        capture.filter(|c| (c.server_pid, c.pane_pid) == (action_pane.guard.server_pid, action_pane.guard.pane_pid));
     let Some(capture) = same else {
         return Err(ActionFailure::refused(guards::runtime_stale(
             "another program was started in the pane, or it is gone".into(),
@@ -221,28 +229,29 @@ async fn capture_output(scene: &ActionPane<'_>, lines: Option<u32>, ansi: bool) 
         lines: all,
         title: Some(sanitize::for_terminal(&title)).filter(|title| !title.is_empty()),
         full_screen: capture.full_screen,
-        tty: Some(scene.located.pane.tty.clone()).filter(|tty| !tty.is_empty()),
+        tty: Some(action_pane.located.pane.tty.clone()).filter(|tty| !tty.is_empty()),
     })
 }
 
-/// The colours that are still on after this text: tmux says only what changes.
+/// The colour sequences still active after this text. tmux emits only changes, so a line that becomes the first needs
+/// them.
 fn active_colours(coloured: &str) -> String {
     let since = coloured.rfind("\u{1b}[0m").map_or(coloured, |at| &coloured[at..]);
     let attribute = |rest: &str| rest.find('m').map(|end| format!("\u{1b}[{}", &rest[..=end]));
     since.split("\u{1b}[").skip(1).filter_map(attribute).collect()
 }
 
-fn attach_plan(scene: &ActionPane<'_>) -> Result<AttachPlan, ActionFailure> {
-    let pane = &scene.located.pane;
-    let Some(place) = pane.placements.first() else {
-        return Err(ActionFailure::refused(guards::runtime_stale("no session shows this pane".into())));
+fn attach_plan(action_pane: &ActionPane<'_>) -> Result<AttachPlan, ActionFailure> {
+    let pane = &action_pane.located.pane;
+    let Some(placement) = pane.placements.first() else {
+        return Err(ActionFailure::refused(guards::runtime_stale("the pane is not in any session".into())));
     };
     Ok(AttachPlan {
-        socket: text::from_bytes(scene.tmux.socket().as_os_str().as_bytes()),
-        server_pid: scene.guard.server_pid,
-        server_start: scene.guard.server_start,
-        session_id: place.session.to_string(),
-        session_name: place.session_name.clone(),
+        socket: text::from_bytes(action_pane.tmux.socket().as_os_str().as_bytes()),
+        server_pid: action_pane.guard.server_pid,
+        server_start: action_pane.guard.server_start,
+        session_id: placement.session.to_string(),
+        session_name: placement.session_name.clone(),
         sessions: pane.placements.iter().map(plan_session).collect(),
         window_id: pane.window.to_string(),
         pane_pid: pane.pid,
@@ -250,8 +259,8 @@ fn attach_plan(scene: &ActionPane<'_>) -> Result<AttachPlan, ActionFailure> {
     })
 }
 
-fn plan_session(place: &agtmux_core::fleet::Placement) -> AttachSession {
-    AttachSession { session_id: place.session.to_string(), session_name: place.session_name.clone() }
+fn plan_session(placement: &agtmux_core::fleet::Placement) -> AttachSession {
+    AttachSession { session_id: placement.session.to_string(), session_name: placement.session_name.clone() }
 }
 
 #[cfg(test)]
@@ -259,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_is_now_the_first_keeps_its_colours() {
+    fn a_line_that_becomes_the_first_keeps_its_colours() {
         let red_and_bold = "\u{1b}[32mgone\u{1b}[0m \u{1b}[31mred \u{1b}[1mbold";
         assert_eq!(active_colours(red_and_bold), "\u{1b}[0m\u{1b}[31m\u{1b}[1m");
         assert_eq!(active_colours("plain"), "");

@@ -1,11 +1,11 @@
-//! What a pane shows at this moment.
+//! The current screen of a pane.
 
 use agtmux_agents::{AgentRegistry, CapturedScreen, ScreenReading};
 use agtmux_core::text;
 
 use super::{ActionFailure, ActionPane, guards};
 
-/// One look at a pane.
+/// One capture of a pane.
 pub(super) struct PaneScreen {
     pub(super) screen: CapturedScreen,
     pub(super) raw: Vec<u8>,
@@ -19,7 +19,7 @@ impl PaneScreen {
 }
 
 impl ActionPane<'_> {
-    /// Refused where the pane is not the one that is meant.
+    /// Captures the pane. Fails if the pane is gone or runs another program.
     pub(super) async fn capture(&self) -> Result<PaneScreen, ActionFailure> {
         let captures = self.tmux.capture(&[self.guard.pane]).await?;
         let Some(capture) = captures.into_iter().find(|capture| capture.pane == self.guard.pane) else {

@@ -1,4 +1,5 @@
-//! The frame around every action: who asks, what is meant, whether it is still so; done once, and written down.
+//! The steps common to all actions: check the caller, find the pane, take its lock, check the guards, record, run,
+//! record.
 
 use std::time::{Duration, Instant};
 
@@ -19,21 +20,21 @@ use super::{ActionFailure, ActionPane, Actions, RequestCaller, audit, guards, sn
 use crate::engine::{LocatedPane, ref_error};
 use crate::store::SnapshotRow;
 
-/// What is asked, apart from how it is done.
+/// One action request, without the code that runs it.
 pub(super) struct ActionRequest<'a> {
     pub(super) kind: ActionKind,
     pub(super) guards: &'a ActionGuards,
     pub(super) caller: RequestCaller,
-    /// For the audit log: what is done, and the text of it.
+    /// A short description for the audit log.
     pub(super) summary: Option<String>,
     pub(super) text: Option<&'a str>,
-    /// Tells one request from another under the same name.
+    /// Serialized request. Distinguishes requests that use the same `request_ref`.
     pub(super) content: String,
-    /// What is asked of another host, under these conditions.
+    /// Builds the request for a remote daemon from its guards.
     pub(super) remote_request: &'a (dyn Fn(ActionGuards) -> HubRequest + Sync),
 }
 
-/// What the audit log says of a request.
+/// The parts of a request that the audit log records.
 pub(super) struct ActionDescription<'a> {
     pub(super) kind: ActionKind,
     pub(super) guards: &'a ActionGuards,
@@ -44,38 +45,38 @@ pub(super) struct ActionDescription<'a> {
 
 impl ActionRequest<'_> {
     fn description(&self) -> ActionDescription<'_> {
-        let Self { kind, guards, caller: asker, summary: what, text, .. } = self;
-        ActionDescription { kind: *kind, guards, caller: asker, summary: what.as_deref(), text: *text }
+        let Self { kind, guards, caller, summary: what, text, .. } = self;
+        ActionDescription { kind: *kind, guards, caller, summary: what.as_deref(), text: *text }
     }
 }
 
-/// So many bytes of a reference are written down.
+/// The most bytes of a reference that the audit log stores.
 const MAX_REF_BYTES: usize = 512;
 
-/// Whether it waits for others who type into the same pane.
+/// Whether an action takes the lock of its pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PaneLocking {
     Exclusive,
     Unlocked,
 }
 
-/// Whoever waits longer for the others, all in all, has mostly given up, and must not find it done later.
+/// How long a request waits for its locks in total. Most callers have given up by then and must not find it done
+/// later.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn pane_busy() -> ApiError {
-    let error = ApiError::new(ErrorCode::Timeout, "nothing was typed: others have been typing there for a minute");
-    error.with_hint("agtmux audit tells who; try again")
+    let error = ApiError::new(ErrorCode::Timeout, "nothing was typed: other actions have kept the pane busy for 60 s");
+    error.with_hint("agtmux audit   (shows the other actions); then try again")
 }
 
 fn request_still_running(name: &str) -> ApiError {
-    let message = format!("nothing more was done: what '{name}' names is still being done since a minute");
+    let message = format!("request '{name}' is still running after 60 s; it was not started again");
     ApiError::new(ErrorCode::Timeout, message)
-        .with_hint("agtmux audit tells what comes of it; ask again under the same name")
+        .with_hint("agtmux audit   (shows its result); or repeat the command with the same request_ref")
 }
 
 impl Actions {
-    /// Does it once, if everything is as the caller thinks, and keeps what came of it. Whoever types waits for the others who
-    /// type into the same pane.
+    /// Runs the action once if its guards hold, and records the result. Mutating actions take the lock of their pane.
     pub(super) async fn perform<T: Serialize + DeserializeOwned>(
         &self,
         request: ActionRequest<'_>,
@@ -94,9 +95,9 @@ impl Actions {
         let started = Instant::now();
         let turn_by = tokio::time::Instant::now() + LOCK_TIMEOUT;
         let mut record = self.new_record(&request.description());
-        let _turn = match &request.guards.request_ref {
+        let _request_lock = match &request.guards.request_ref {
             Some(name) => match timeout_at(turn_by, self.0.request_locks.take(name.clone())).await {
-                Ok(turn) => Some(turn),
+                Ok(request_lock) => Some(request_lock),
                 Err(_) => {
                     return self
                         .finish(record, &request, Err(ActionFailure::refused(request_still_running(name))))
@@ -108,15 +109,15 @@ impl Actions {
         let outcome = match self.earlier_outcome(&request).await {
             Ok(Some(earlier)) => return earlier,
             Ok(None) => match self.prepare(order, turn_by, &request, &mut record).await {
-                Ok((stage, snapshot, _lock)) => {
-                    let done = match stage {
-                        ActionTarget::Local(scene) => {
-                            let done = act(&scene).await;
-                            self.0.discovery.note_action(&scene.located.key.server.target);
+                Ok((action_target, snapshot, _lock)) => {
+                    let done = match action_target {
+                        ActionTarget::Local(action_pane) => {
+                            let done = act(&action_pane).await;
+                            self.0.discovery.note_action(&action_pane.located.key.server.target);
                             done
                         }
-                        ActionTarget::Remote(far) => {
-                            far.relay(request.kind, request.guards, request.remote_request).await
+                        ActionTarget::Remote(remote) => {
+                            remote.relay(request.kind, request.guards, request.remote_request).await
                         }
                     };
                     if request.kind.is_mutating()
@@ -133,26 +134,26 @@ impl Actions {
         self.finish(record, &request, outcome).await
     }
 
-    /// For what cannot be done whatever is there: it is written down as well.
+    /// Rejects an invalid request and records the rejection.
     pub(super) async fn reject(&self, request: ActionRequest<'_>, error: ApiError) -> ApiError {
         let refused: Result<ActionOutcome<()>, ActionFailure> = Err(ActionFailure::refused(error.clone()));
         self.finish(self.new_record(&request.description()), &request, refused).await.err().unwrap_or(error)
     }
 
-    /// For what cannot even be read: of it is written down who asked for it, and what can be told of whom.
+    /// Records the rejection of a request that could not be parsed.
     pub(crate) async fn reject_unreadable(
         &self,
         kind: ActionKind,
         guards: &ActionGuards,
-        asker: &RequestCaller,
+        caller: &RequestCaller,
         error: ApiError,
     ) -> ApiError {
-        let mut record = self.new_record(&ActionDescription { kind, guards, caller: asker, summary: None, text: None });
+        let mut record = self.new_record(&ActionDescription { kind, guards, caller, summary: None, text: None });
         record.finished_at = Some(self.0.clock.now());
         (record.status, record.code) = (ActionStatus::Refused, Some(error.code));
         record.message = Some(audit::redacted_prefix(&error.message, audit::MAX_MESSAGE_BYTES));
         if let Err(error) = self.write_record(&record, "", None).await {
-            tracing::error!(%error, action = record.action_id, "an action could not be written down");
+            tracing::error!(%error, action = record.action_id, "cannot record an action in the audit log");
         }
         error
     }
@@ -184,7 +185,7 @@ impl Actions {
         }
     }
 
-    /// Everything up to the moment in which it is done. The lock is held from here on.
+    /// Runs all checks and records that the action begins. The returned lock is held while the action runs.
     async fn prepare(
         &self,
         order: PaneLocking,
@@ -200,20 +201,21 @@ impl Actions {
         let reference: PaneRef = guards.r#ref.parse().map_err(|error| ref_error(&error))?;
         let first = self.0.engine.locate(reference.clone()).await?;
         record_location(record, &first);
-        // From here on nobody else types into it; what was found before has to be so still.
+        // While the lock is held no other action types into the pane. Waiting for it may have taken long, so locate
+        // the pane again.
         let lock = match order {
             PaneLocking::Exclusive => {
-                let turn = timeout_at(turn_by, self.0.pane_locks.take(lock_name(&first))).await;
-                Some(turn.map_err(|_| pane_busy())?)
+                let request_lock = timeout_at(turn_by, self.0.pane_locks.take(lock_name(&first))).await;
+                Some(request_lock.map_err(|_| pane_busy())?)
             }
             PaneLocking::Unlocked => None,
         };
         let located = self.0.engine.locate(reference).await?;
         let now = self.0.clock.now();
-        // To wait for the others takes time.
+        // The deadline may have passed while waiting for the lock.
         guards::check_deadline(guards, now)?;
         if !same_pane(&first, &located) {
-            return Err(guards::runtime_stale("the pane changed while others were typing into it".into()));
+            return Err(guards::runtime_stale("the pane changed while the request waited for other actions".into()));
         }
         let seen = self.0.snapshots.find(guards, now)?;
         guards::check(guards, seen.as_ref(), &located, *kind, now)?;
@@ -221,11 +223,11 @@ impl Actions {
         record.snapshot_id = Some(snapshot.snapshot_id.clone());
         record_location(record, &located);
         if kind.is_mutating() {
-            // What cannot be written down is not done.
+            // An action that cannot be recorded does not run.
             self.write_record(record, &request.content, Some(&snapshot)).await?;
         }
-        let stage = self.action_target(located, guards.force_stale)?;
-        Ok((stage, snapshot, lock))
+        let action_target = self.action_target(located, guards.force_stale)?;
+        Ok((action_target, snapshot, lock))
     }
 
     async fn finish<T: Serialize>(
@@ -250,8 +252,8 @@ impl Actions {
             }
         };
         if let Err(error) = self.write_record(&record, &request.content, None).await {
-            // It is done, and saying otherwise would have it done twice.
-            tracing::error!(%error, action = record.action_id, "an action could not be written down");
+            // The action has run. Returning an error would make the caller repeat it.
+            tracing::error!(%error, action = record.action_id, "cannot record an action in the audit log");
         }
         answer
     }
@@ -261,7 +263,7 @@ impl Actions {
         SignedDuration::try_from(lifetime).unwrap_or(SignedDuration::MAX)
     }
 
-    /// Looks, for somebody who will act on what was seen.
+    /// Takes a snapshot that a later action can use as a guard.
     pub(crate) async fn snapshot(&self, guards: &ActionGuards) -> Result<ActionSnapshot, ApiError> {
         let reference: PaneRef = guards.r#ref.parse().map_err(|error| ref_error(&error))?;
         let located = self.0.engine.locate(reference).await?;
@@ -295,7 +297,7 @@ fn record_location(record: &mut ActionRecord, located: &LocatedPane) {
     record.target = Some(located.key.server.target.to_string());
     record.server = Some(located.key.server.server.to_string());
     record.pane_id = Some(located.key.pane.to_string());
-    record.runtime_id = located.agent.as_ref().map(|living| living.runtime.id.to_string());
+    record.runtime_id = located.agent.as_ref().map(|agent| agent.runtime.id.to_string());
 }
 
 fn lock_name(located: &LocatedPane) -> String {
@@ -305,7 +307,7 @@ fn lock_name(located: &LocatedPane) -> String {
 
 fn same_pane(one: &LocatedPane, other: &LocatedPane) -> bool {
     let identity = |located: &LocatedPane| {
-        let runtime = located.agent.as_ref().map(|living| living.runtime.id.clone());
+        let runtime = located.agent.as_ref().map(|agent| agent.runtime.id.clone());
         (located.key.clone(), located.generation, located.pane.epoch, located.pane.pid, runtime)
     };
     identity(one) == identity(other)

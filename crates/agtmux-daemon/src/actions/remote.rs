@@ -1,5 +1,7 @@
-//! What is done on another host is asked of the agtmux there, which looks, checks and types for itself. Who asks, whom it
-//! is for and what was seen has been checked here before; nothing is ever asked twice that could be done twice.
+//! Actions on a host that runs its own agtmux.
+//!
+//! The hub checks the caller, the reference and the guards, then forwards the request. The remote daemon checks the
+//! pane and types. A request that may have run is never sent twice.
 
 use std::time::Duration;
 
@@ -16,17 +18,17 @@ use super::{ActionFailure, Actions, guards, sanitize_remote};
 use crate::engine::LocatedPane;
 use crate::targets::{LinkError, TargetLink};
 
-/// Others may be typing there, and agents take their time.
+/// Long, because the remote daemon may wait for other actions on the same pane.
 const ACTION_TIMEOUT: Duration = Duration::from_secs(100);
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where an action is done.
+/// Where an action runs.
 pub(super) enum ActionTarget<'a> {
     Local(Box<ActionPane<'a>>),
     Remote(Box<RemotePane>),
 }
 
-/// A pane of a host that has an agtmux of its own.
+/// A pane on a host that runs its own agtmux.
 pub(super) struct RemotePane {
     located: LocatedPane,
     link: TargetLink,
@@ -40,7 +42,7 @@ impl Actions {
         }
     }
 
-    /// The way to the agtmux of its host, where there is one.
+    /// The connection to the agtmux on the pane's host. `None` for local panes and for agentless hosts.
     pub(super) fn remote_link(&self, located: &LocatedPane) -> Result<Option<TargetLink>, ApiError> {
         let target = &located.key.server.target;
         if target.is_local() {
@@ -52,7 +54,7 @@ impl Actions {
 }
 
 impl RemotePane {
-    /// What changes nothing is asked again if the line breaks; what may have been done is not.
+    /// Forwards the action. A read-only action is retried if the connection breaks; any other is not.
     pub(super) async fn relay<T: DeserializeOwned>(
         &self,
         kind: ActionKind,
@@ -68,31 +70,31 @@ impl RemotePane {
         let mut value = answer.map_err(|error| self.failure(error, changes))?;
         sanitize_remote::sanitize_report(&mut value);
         let outcome: ActionOutcome<T> = serde_json::from_value(value).map_err(|error| {
-            let why = format!("its answer cannot be read: {error}");
+            let why = format!("its answer is invalid: {error}");
             self.failure(LinkError::Lost(why), changes)
         })?;
         Ok(outcome.report)
     }
 
-    /// The same agent under the name that it has there, or the same pane while it is the same. What was seen here goes along:
-    /// the host knows more by now, and nobody has answered that.
+    /// The guards for the remote daemon: the agent's runtime id on that host, or the pane. The state and dialog known
+    /// here become conditions, because the remote state may have changed since.
     fn guards(&self, kind: ActionKind, given: &ActionGuards) -> Result<ActionGuards, ActionFailure> {
-        let LocatedPane { key, generation, pane, agent: living, .. } = &self.located;
-        let place = || {
+        let LocatedPane { key, generation, pane, agent, .. } = &self.located;
+        let pane_path = || {
             let session = pane.placements.first()?.session_name.clone();
             let (target, server) = (TargetName::LOCAL.to_owned(), Some(key.server.server.to_string()));
             Some(PaneRef::Path { target, server, session, window: pane.window, pane: key.pane }.to_string())
         };
-        let far = living.as_ref().map(|living| living.remote_runtime_id.clone());
-        let reference = match &far {
+        let remote_id = agent.as_ref().map(|agent| agent.remote_runtime_id.clone());
+        let reference = match &remote_id {
             Some(Some(id)) => Some(format!("runtime:{id}")),
             Some(None) => None,
-            None => place(),
+            None => pane_path(),
         };
-        let unknown = || guards::runtime_stale("it is not known yet what it is called on its host".into());
+        let unknown = || guards::runtime_stale("the agent's runtime id on its host is not known yet".into());
         Ok(ActionGuards {
             r#ref: reference.ok_or_else(unknown)?,
-            if_runtime: far.flatten(),
+            if_runtime: remote_id.flatten(),
             if_state: given.if_state.or_else(|| self.expected_state(kind, given)),
             if_dialog: given.if_dialog.clone().or(self.expected_dialog(kind, given)?),
             if_pane: Some(PaneIdentityGuard {
@@ -106,28 +108,29 @@ impl RemotePane {
         })
     }
 
-    /// The state that somebody acts on who has looked, or who answers something that is known by its state only.
+    /// The state that must still hold: set if the caller took a snapshot, or answers a dialog that is known only as a
+    /// state.
     fn expected_state(&self, kind: ActionKind, given: &ActionGuards) -> Option<State> {
-        let living = self.located.agent.as_ref()?;
+        let agent = self.located.agent.as_ref()?;
         let looked = given.snapshot_id.is_some();
-        let known_by_state = kind == ActionKind::Respond && living.dialog.is_none();
-        Some(living.record.state).filter(|_| looked || known_by_state)
+        let known_by_state = kind == ActionKind::Respond && agent.dialog.is_none();
+        Some(agent.record.state).filter(|_| looked || known_by_state)
     }
 
-    /// What an answer is an answer to.
+    /// The fingerprint of the dialog that a response answers.
     fn expected_dialog(&self, kind: ActionKind, given: &ActionGuards) -> Result<Option<String>, ActionFailure> {
-        let living = self.located.agent.as_ref().filter(|_| kind == ActionKind::Respond);
-        let Some(living) = living else { return Ok(None) };
-        let dialog = living.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
+        let agent = self.located.agent.as_ref().filter(|_| kind == ActionKind::Respond);
+        let Some(agent) = agent else { return Ok(None) };
+        let dialog = agent.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
         if given.force_stale || given.if_dialog.is_some() {
             return Ok(dialog);
         }
-        if !matches!(living.record.state, State::WaitingApproval | State::WaitingInput) {
-            let message = format!("it asks nothing: {}", living.record.state);
+        if !matches!(agent.record.state, State::WaitingApproval | State::WaitingInput) {
+            let message = format!("the agent has no open dialog; its state is {}", agent.record.state);
             return Err(ActionFailure::precondition(message, "agtmux list panes --needs-action"));
         }
         if given.snapshot_id.is_some() && dialog.is_none() {
-            let message = "it asked nothing that could be read when it was seen; nothing was typed";
+            let message = "the snapshot contains no readable dialog; nothing was typed";
             return Err(ActionFailure::refused(guards::state_changed(message.into())));
         }
         Ok(dialog)
@@ -137,33 +140,33 @@ impl RemotePane {
         let target = &self.located.key.server.target;
         match error {
             LinkError::NotConnected => {
-                let why = self.link.status().message.unwrap_or_else(|| "it is not connected".into());
-                let message = format!("nothing was done: {target} is out of reach ({why})");
+                let why = self.link.status().message.unwrap_or_else(|| "not connected".into());
+                let message = format!("nothing was done: {target} is unreachable ({why})");
                 let error = ApiError::new(ErrorCode::TargetUnreachable, message);
                 ActionFailure::refused(error.with_hint(format!("agtmux target connect {target}")))
             }
             LinkError::Lost(why) if changes => {
-                let message = format!("it was sent to {target}, and then {why}: whether it was done is not known");
+                let message = format!("the outcome is unknown: the request was sent to {target}, then {why}");
                 let error = ApiError::new(ErrorCode::OutcomeUnknown, message);
                 ActionFailure { error: error.with_hint(self.check_first_hint()), done_something: true }
             }
             LinkError::Lost(why) => {
-                let error = ApiError::new(ErrorCode::TargetUnreachable, format!("{target} gave no answer: {why}"));
+                let error = ApiError::new(ErrorCode::TargetUnreachable, format!("{target} did not answer: {why}"));
                 ActionFailure::refused(error.with_hint(format!("agtmux target doctor {target}")))
             }
             LinkError::Refused(error) => self.remote_refusal(&error, changes),
         }
     }
 
-    /// By a name that only this one has: its pane's number is another pane here.
+    /// Names the pane by its full reference: its pane id alone is a different pane on the hub.
     fn check_first_hint(&self) -> String {
-        format!("look before you do it again: agtmux view-output {}", self.located.reference())
+        format!("check the pane before you repeat the command: agtmux view-output {}", self.located.reference())
     }
 
-    /// What to run next is ours to say: a host could have anything run here.
+    /// Converts an error of the remote daemon. Its hint is replaced: a hostile host could suggest any command.
     fn remote_refusal(&self, error: &ApiError, changes: bool) -> ActionFailure {
         let target = &self.located.key.server.target;
-        // Nobody there knows how far it came.
+        // After an internal error the remote daemon does not know how far the action got.
         let unknown = changes && error.code == ErrorCode::Internal;
         let done_something = changes && (error.done_something || unknown);
         let code = if unknown { ErrorCode::OutcomeUnknown } else { error.code };
@@ -171,7 +174,7 @@ impl RemotePane {
             _ if done_something => self.check_first_hint(),
             ErrorCode::CallerIsAgent => format!("set actions.allow_from_agents in the configuration of {target}"),
             ErrorCode::Internal | ErrorCode::NotStored => format!("agtmux target doctor {target}"),
-            _ => format!("look again: agtmux list panes --target {target}"),
+            _ => format!("agtmux list panes --target {target}   (shows the current state)"),
         };
         let message = format!("on {target}: {}", sanitize_remote::sanitize_message(&error.message));
         ActionFailure { error: ApiError::new(code, message).with_hint(hint), done_something }

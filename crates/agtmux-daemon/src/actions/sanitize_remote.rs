@@ -1,4 +1,4 @@
-//! What another host answers may be anything. It is made harmless here once more, whatever was promised there.
+//! Sanitizes answers of remote hosts, which are not trusted.
 
 use agtmux_api::wire::OutputReport;
 use agtmux_core::{sanitize, text};
@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::CUT_MARK;
 
-/// Longer texts are cut, and say so.
+/// Longer texts are truncated and marked.
 const MAX_TEXT_BYTES: usize = 16 << 10;
 const MAX_MESSAGE_BYTES: usize = 500;
-/// No list in an answer is longer but that of what a pane shows.
+/// The most items of a list in an answer, except the lines of a pane.
 const MAX_LIST_ITEMS: usize = 1024;
-/// What a pane shows has no more bytes; the newest are kept.
+/// The most bytes of pane output. The newest lines are kept.
 const MAX_OUTPUT_BYTES: usize = 4 << 20;
 
-/// Cuts every list and every text of a report, and leaves nothing in them that a terminal would obey. The lines that a pane
-/// shows are left to [`shown`].
+/// Truncates every list and text in a report and escapes control sequences. Pane output (`lines`) is left to
+/// [`sanitize_output`].
 pub(super) fn sanitize_report(value: &mut Value) {
     match value {
         Value::String(text) => *text = sanitize_text(text),
@@ -30,24 +30,24 @@ pub(super) fn sanitize_report(value: &mut Value) {
     }
 }
 
-/// A message of one line.
+/// Sanitizes a one-line message.
 pub(super) fn sanitize_message(text: &str) -> String {
     let (text, more) = truncate(text, MAX_MESSAGE_BYTES);
     format!("{}{more}", sanitize::for_terminal(text))
 }
 
-/// The start of what is too long, and what stands for the rest of it.
+/// Truncates a text. Returns the kept part and the mark for the rest.
 fn truncate(text: &str, most: usize) -> (&str, &'static str) {
     let kept = &text[..text.floor_char_boundary(most)];
     if kept.len() == text.len() {
         return (text, "");
     }
-    // Half of what changes a colour would be shown.
+    // Drop an incomplete colour sequence at the end: it would be printed as text.
     let whole = kept.rfind('\u{1b}').filter(|at| !kept[*at..].contains('m')).map_or(kept, |at| &kept[..at]);
     (whole, CUT_MARK)
 }
 
-/// What a pane there shows, in colours where they were asked for.
+/// Sanitizes pane output. Keeps colour sequences if `ansi` is set.
 pub(super) fn sanitize_output(mut output: OutputReport, most_lines: usize, ansi: bool) -> OutputReport {
     let clean = |line: &String| {
         let (line, more) = truncate(line, MAX_TEXT_BYTES);
@@ -65,12 +65,12 @@ pub(super) fn sanitize_output(mut output: OutputReport, most_lines: usize, ansi:
     lines.reverse();
     output.lines = lines;
     output.title = output.title.as_deref().map(sanitize_message).filter(|title| !title.is_empty());
-    // A terminal of another host is none that could be watched here.
+    // The terminal is on the other host and cannot be watched from here.
     output.tty = None;
     output
 }
 
-/// Lines stay lines, and what stands for a byte that is no text still does.
+/// Escapes control characters. Keeps newlines and the placeholders for bytes that are not valid text.
 fn sanitize_text(foreign: &str) -> String {
     let (kept, more) = truncate(foreign, MAX_TEXT_BYTES);
     let mut out = String::with_capacity(kept.len() + more.len());
@@ -92,7 +92,7 @@ mod tests {
     const COPIES: &str = "\u{1b}]52;c;eA==\u{7}";
 
     #[test]
-    fn nothing_in_a_report_is_obeyed_by_a_terminal() {
+    fn a_report_contains_no_control_sequences() {
         let mut value = json!({"dialog": {"question": format!("a\nb{COPIES}")}, "ids": vec![COPIES; 5000], "n": 1});
         sanitize_report(&mut value);
         assert_eq!(value["dialog"]["question"], "a\nb\\x1b]52;c;eA==\\x07");
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pane_shows_is_cleaned_and_bounded() {
+    fn pane_output_is_sanitized_and_bounded() {
         let output = |lines: Vec<String>| OutputReport {
             lines,
             title: Some(COPIES.into()),

@@ -1,4 +1,4 @@
-//! What is done to tasks is written down as every other action is, first that it is begun and then what came of it.
+//! Records task commands in the audit log: first that they began, then their result.
 
 use agtmux_api::error::ApiError;
 use agtmux_api::wire::{ActionGuards, ActionKind, ActionStatus};
@@ -6,48 +6,48 @@ use agtmux_api::wire::{ActionGuards, ActionKind, ActionStatus};
 use super::perform::ActionDescription;
 use super::{Actions, RequestCaller, audit};
 
-/// What is about to be done, for whoever looks it up later.
+/// The audit entry of a task command.
 pub(crate) struct TaskActionEntry<'a> {
     pub(crate) caller: &'a RequestCaller,
     pub(crate) summary: &'static str,
     pub(crate) session: &'a str,
     pub(crate) task: Option<&'a str>,
-    /// The command of a task. It is kept as texts are.
+    /// The command line of the task. Stored under the same rules as typed text.
     pub(crate) text: Option<&'a str>,
 }
 
 impl Actions {
-    /// Refused to agents unless the settings let them.
+    /// Like [`Self::audited`], but refuses callers that are agents unless `actions.allow_from_agents` is set.
     pub(crate) async fn audited_unless_agent<T>(
         &self,
-        noted: TaskActionEntry<'_>,
-        doing: impl Future<Output = Result<T, ApiError>>,
+        entry: TaskActionEntry<'_>,
+        action: impl Future<Output = Result<T, ApiError>>,
     ) -> Result<T, ApiError> {
-        let (asker, what) = (noted.caller.clone(), noted.summary);
+        let (caller, what) = (entry.caller.clone(), entry.summary);
         let allowed = async move {
-            self.refuse_agents_unless_allowed(&asker, what).await?;
-            doing.await
+            self.refuse_agents_unless_allowed(&caller, what).await?;
+            action.await
         };
-        self.audited(noted, allowed).await
+        self.audited(entry, allowed).await
     }
 
     pub(crate) async fn audited<T>(
         &self,
-        noted: TaskActionEntry<'_>,
-        doing: impl Future<Output = Result<T, ApiError>>,
+        entry: TaskActionEntry<'_>,
+        action: impl Future<Output = Result<T, ApiError>>,
     ) -> Result<T, ApiError> {
-        let place = [Some(noted.session), noted.task].into_iter().flatten().collect::<Vec<_>>().join("/");
-        let guards = ActionGuards { r#ref: place, ..ActionGuards::default() };
+        let reference = [Some(entry.session), entry.task].into_iter().flatten().collect::<Vec<_>>().join("/");
+        let guards = ActionGuards { r#ref: reference, ..ActionGuards::default() };
         let described = ActionDescription {
             kind: ActionKind::Task,
             guards: &guards,
-            caller: noted.caller,
-            summary: Some(noted.summary),
-            text: noted.text,
+            caller: entry.caller,
+            summary: Some(entry.summary),
+            text: entry.text,
         };
         let mut record = self.new_record(&described);
         self.write_record(&record, "", None).await?;
-        let outcome = doing.await;
+        let outcome = action.await;
         record.finished_at = Some(self.0.clock.now());
         match &outcome {
             Ok(_) => record.status = ActionStatus::Done,
@@ -58,7 +58,7 @@ impl Actions {
             }
         }
         if let Err(error) = self.write_record(&record, "", None).await {
-            tracing::error!(%error, action = record.action_id, "what came of an action could not be written down");
+            tracing::error!(%error, action = record.action_id, "cannot record the result of an action");
         }
         outcome
     }

@@ -1,5 +1,7 @@
-//! A task descends from the tmux server and not from whoever had it started. What it does counts as done by that one all the same,
-//! else an agent would only have to have its own dialog answered by a task.
+//! Finds the agent that started a task.
+//!
+//! A task descends from the tmux server, not from the process that started it. Its requests still count as requests of
+//! that agent: otherwise an agent could approve its own dialog from a task.
 
 use std::path::{Path, PathBuf};
 
@@ -10,14 +12,18 @@ use agtmux_tmux::socket_of_tmux_variable;
 use super::Actions;
 use super::caller::CallerOrigin;
 
-/// What every process of a task has in its environment, unless it took care not to.
+/// Set in the environment of every process of a task, unless the process removes it.
 const RUN_ID_VARIABLE: &str = "AGTMUX_RUN_ID";
 
 impl Actions {
-    /// None where no agent's task is among them.
-    pub(super) fn origin_of_tasks(&self, processes: &dyn ProcessTable, line: &[ProcessInfo]) -> Option<CallerOrigin> {
-        let found = line.iter().filter_map(|process| self.origin_of_run(processes, process.pid));
-        // One task may have been started by another: who it was is better than that nobody can tell.
+    /// The origin of the caller if one of its ancestors is in a task that an agent started.
+    pub(super) fn origin_of_tasks(
+        &self,
+        processes: &dyn ProcessTable,
+        ancestry: &[ProcessInfo],
+    ) -> Option<CallerOrigin> {
+        let found = ancestry.iter().filter_map(|process| self.origin_of_run(processes, process.pid));
+        // Tasks may start tasks. A known agent is a better answer than `Unknown`.
         found.reduce(|one, other| if matches!(one, CallerOrigin::Agent(_)) { one } else { other })
     }
 
@@ -28,16 +34,17 @@ impl Actions {
             processes.environment_variable(pid, "TMUX").and_then(|tmux| socket_of_tmux_variable(tmux.to_str()?));
         let files = RunFiles::in_dir(&self.0.tasks_dir, &run);
         match files.read_kept_spec().or_else(|_| files.read_spec()) {
-            // A tmux server that a task has started passes the variables on to whoever works in it.
+            // A tmux server started by a task passes the variables on to all its panes. Those do not belong to the
+            // task.
             Ok(spec) if socket.is_some_and(|socket| !same_file(&socket, Path::new(&spec.socket))) => None,
             Ok(spec) => spec.agent.map(CallerOrigin::Agent),
-            // Nobody knows any more whose that was.
+            // The files of the run are gone, so its origin is unknown.
             Err(_) => Some(CallerOrigin::Unknown),
         }
     }
 }
 
-/// It becomes a part of a path.
+/// Restricts the characters, because the id becomes part of a path.
 fn is_run_id(run: &str) -> bool {
     !run.is_empty() && run.len() <= 64 && run.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }

@@ -1,36 +1,37 @@
-//! Where each agent was last seen.
+//! The panes in which agents were last seen.
 
 use std::collections::HashMap;
 
 use agtmux_api::wire::{PaneIdentity, PaneItem};
 
-/// A pane, and what is there now if an agent is.
+/// A pane and its item; `None` if the pane is gone.
 pub(super) type PaneChange = (PaneIdentity, Option<PaneItem>);
 
-/// The panes in which agents with a session live. One session may be open in several, and one pane be shown in several places.
+/// The panes of agents that have a session. A session can be open in several panes, and a pane can be listed in several
+/// sessions.
 #[derive(Debug, Default)]
 pub(super) struct AgentPanes(HashMap<PaneIdentity, PaneItem>);
 
 impl AgentPanes {
-    /// Gives the agent that was there before and is not any more.
-    pub(super) fn update(&mut self, place: PaneIdentity, now: Option<&PaneItem>) -> Option<String> {
+    /// Stores the pane. Returns the agent that was in it before and is not in it now.
+    pub(super) fn update(&mut self, identity: PaneIdentity, now: Option<&PaneItem>) -> Option<String> {
         let now = now.filter(|pane| pane.agent_id.is_some());
-        let stays = now.and_then(|pane| pane.agent_id.clone());
+        let agent_now = now.and_then(|pane| pane.agent_id.clone());
         let before = match now {
-            Some(pane) => self.0.insert(place, pane.clone()),
-            None => self.0.remove(&place),
+            Some(pane) => self.0.insert(identity, pane.clone()),
+            None => self.0.remove(&identity),
         };
-        before.and_then(|pane| pane.agent_id).filter(|agent_id| Some(agent_id) != stays.as_ref())
+        before.and_then(|pane| pane.agent_id).filter(|agent_id| Some(agent_id) != agent_now.as_ref())
     }
 
-    /// One of the panes in which it lives.
+    /// The first pane of the agent by identity.
     pub(super) fn pane_of(&self, agent_id: &str) -> Option<&PaneItem> {
         let mut panes: Vec<_> = self.0.values().filter(|pane| pane.agent_id.as_deref() == Some(agent_id)).collect();
         panes.sort_by(|one, other| one.identity.cmp(&other.identity));
         panes.first().copied()
     }
 
-    /// Whether the agent still lives in this runtime.
+    /// Whether the agent still runs in this runtime.
     pub(super) fn is_in_runtime(&self, agent_id: &str, runtime_id: &str) -> bool {
         let is = |pane: &PaneItem| {
             pane.agent_id.as_deref() == Some(agent_id) && pane.runtime_id.as_deref() == Some(runtime_id)
@@ -38,11 +39,11 @@ impl AgentPanes {
         self.0.values().any(is)
     }
 
-    /// All there is now, and those that are gone since.
+    /// The changes that lead from the stored panes to `now`: removed panes first, then every pane of `now`.
     pub(super) fn changes_to(&self, now: Vec<PaneItem>) -> Vec<PaneChange> {
-        let gone = self.0.keys().filter(|place| !now.iter().any(|pane| pane.identity == **place)).cloned();
-        let gone: Vec<PaneChange> = gone.map(|place| (place, None)).collect();
-        gone.into_iter().chain(now.into_iter().map(|pane| (pane.identity.clone(), Some(pane)))).collect()
+        let removed = self.0.keys().filter(|identity| !now.iter().any(|pane| pane.identity == **identity)).cloned();
+        let removed: Vec<PaneChange> = removed.map(|identity| (identity, None)).collect();
+        removed.into_iter().chain(now.into_iter().map(|pane| (pane.identity.clone(), Some(pane)))).collect()
     }
 }
 
@@ -81,42 +82,43 @@ mod tests {
         }
     }
 
-    fn put(places: &mut AgentPanes, pane: &PaneItem) -> Option<String> {
-        places.update(pane.identity.clone(), Some(pane))
+    fn put(agent_panes: &mut AgentPanes, pane: &PaneItem) -> Option<String> {
+        agent_panes.update(pane.identity.clone(), Some(pane))
     }
 
     #[test]
-    fn who_is_not_there_any_more_has_left() {
-        let mut places = AgentPanes::default();
-        assert_eq!(put(&mut places, &pane(1, Some("a"))), None);
-        assert_eq!(put(&mut places, &pane(1, Some("a"))), None, "it stays");
-        assert_eq!(put(&mut places, &pane(1, Some("b"))), Some("a".into()));
-        assert_eq!(put(&mut places, &pane(1, None)), Some("b".into()), "the agent is gone, the pane is not");
-        assert!(places.pane_of("b").is_none());
+    fn update_returns_the_agent_that_left() {
+        let mut agent_panes = AgentPanes::default();
+        assert_eq!(put(&mut agent_panes, &pane(1, Some("a"))), None);
+        assert_eq!(put(&mut agent_panes, &pane(1, Some("a"))), None, "the agent stays");
+        assert_eq!(put(&mut agent_panes, &pane(1, Some("b"))), Some("a".into()));
+        assert_eq!(put(&mut agent_panes, &pane(1, None)), Some("b".into()), "the agent is gone, the pane remains");
+        assert!(agent_panes.pane_of("b").is_none());
     }
 
     #[test]
-    fn of_a_session_that_is_open_twice_one_is_left() {
-        let mut places = AgentPanes::default();
-        put(&mut places, &pane(1, Some("a")));
-        put(&mut places, &pane(2, Some("a")));
+    fn a_session_open_twice_keeps_its_second_pane() {
+        let mut agent_panes = AgentPanes::default();
+        put(&mut agent_panes, &pane(1, Some("a")));
+        put(&mut agent_panes, &pane(2, Some("a")));
         assert!(
-            places.is_in_runtime("a", "runtime-1")
-                && places.is_in_runtime("a", "runtime-2")
-                && !places.is_in_runtime("b", "runtime-1")
+            agent_panes.is_in_runtime("a", "runtime-1")
+                && agent_panes.is_in_runtime("a", "runtime-2")
+                && !agent_panes.is_in_runtime("b", "runtime-1")
         );
-        assert_eq!(places.update(pane(1, None).identity, None), Some("a".into()));
-        assert_eq!(places.pane_of("a").map(|pane| pane.identity.pane_id), Some(PaneId(2)));
+        assert_eq!(agent_panes.update(pane(1, None).identity, None), Some("a".into()));
+        assert_eq!(agent_panes.pane_of("a").map(|pane| pane.identity.pane_id), Some(PaneId(2)));
     }
 
-    /// Whoever was too far behind is told of those who went in the meantime as well.
+    /// A reader that lagged also learns which panes were removed meanwhile.
     #[test]
-    fn a_look_at_everything_tells_who_went() {
-        let mut places = AgentPanes::default();
-        put(&mut places, &pane(1, Some("a")));
-        put(&mut places, &pane(2, Some("b")));
-        let shifts = places.changes_to(vec![pane(2, Some("b")), pane(3, Some("c"))]);
-        let shown: Vec<(u32, bool)> = shifts.iter().map(|(place, now)| (place.pane_id.0, now.is_some())).collect();
-        assert_eq!(shown, [(1, false), (2, true), (3, true)]);
+    fn changes_to_lists_removed_panes() {
+        let mut agent_panes = AgentPanes::default();
+        put(&mut agent_panes, &pane(1, Some("a")));
+        put(&mut agent_panes, &pane(2, Some("b")));
+        let changes = agent_panes.changes_to(vec![pane(2, Some("b")), pane(3, Some("c"))]);
+        let listed: Vec<(u32, bool)> =
+            changes.iter().map(|(identity, now)| (identity.pane_id.0, now.is_some())).collect();
+        assert_eq!(listed, [(1, false), (2, true), (3, true)]);
     }
 }

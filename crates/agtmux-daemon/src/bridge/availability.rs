@@ -1,4 +1,4 @@
-//! Whether each agent can be typed into: looked at from time to time while anybody follows it, and told when it changes.
+//! Checks from time to time whether each agent accepts input while a reader follows the bridge, and publishes changes.
 
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,17 +11,17 @@ use tokio::time::MissedTickBehavior;
 
 use super::{Bridge, BridgeEventKind, TrackedAgent};
 
-/// A tmux server that hangs keeps nobody else waiting until all of its agents were looked at.
+/// Checks that run in parallel, so that one hanging tmux server does not delay the others.
 const MAX_PARALLEL_CHECKS: usize = 8;
 
 pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
-    let mut every = tokio::time::interval(bridge.0.actions.health_check_interval());
-    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut interval = tokio::time::interval(bridge.0.actions.health_check_interval());
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let look = async {
             tokio::select! {
-                // Nobody would learn of it: tmux is left in peace.
-                _ = every.tick() => if bridge.0.ring.has_readers() { check_all(&bridge).await },
+                // Without readers nothing is published, so tmux is not asked.
+                _ = interval.tick() => if bridge.0.ring.has_readers() { check_all(&bridge).await },
                 () = bridge.0.check_requested.notified() => check_matching(&bridge, |agent| agent.needs_check).await,
             }
         };
@@ -39,28 +39,28 @@ async fn check_all(bridge: &Bridge) {
 
 async fn check_matching(bridge: &Bridge, which: fn(&TrackedAgent) -> bool) {
     let agents: Vec<(String, String)> = {
-        let mut followed = bridge.tracked();
-        let wanted = followed.agents.iter_mut().filter(|(_, agent)| which(agent));
-        let looked_at = wanted.map(|(agent_id, agent)| {
+        let mut tracked = bridge.tracked();
+        let wanted = tracked.agents.iter_mut().filter(|(_, agent)| which(agent));
+        let checked = wanted.map(|(agent_id, agent)| {
             agent.needs_check = false;
             (agent_id.clone(), agent.runtime_id.clone())
         });
-        looked_at.collect()
+        checked.collect()
     };
-    let mut looks = JoinSet::new();
+    let mut checks = JoinSet::new();
     for (agent_id, runtime_id) in agents {
-        if looks.len() >= MAX_PARALLEL_CHECKS {
-            looks.join_next().await;
+        if checks.len() >= MAX_PARALLEL_CHECKS {
+            checks.join_next().await;
         }
-        looks.spawn(check_one(bridge.clone(), agent_id, runtime_id));
+        checks.spawn(check_one(bridge.clone(), agent_id, runtime_id));
     }
-    while looks.join_next().await.is_some() {}
+    while checks.join_next().await.is_some() {}
 }
 
 async fn check_one(bridge: Bridge, agent_id: String, runtime_id: String) {
     let available = bridge.is_available(&runtime_id).await;
-    let mut followed = bridge.tracked();
-    let known = followed.agents.get_mut(&agent_id).filter(|agent| agent.runtime_id == runtime_id);
+    let mut tracked = bridge.tracked();
+    let known = tracked.agents.get_mut(&agent_id).filter(|agent| agent.runtime_id == runtime_id);
     let Some(agent) = known else { return };
     let before = agent.available.replace(available);
     let is_news = before != Some(available) && !(before.is_none() && agent.existed_at_start);
@@ -70,8 +70,8 @@ async fn check_one(bridge: Bridge, agent_id: String, runtime_id: String) {
 }
 
 impl Bridge {
-    /// How long ago all were looked at, for whoever asks how many can be reached. Where nobody follows they are looked at when that
-    /// is asked for: who asks does not wait for it, and who asks next is told.
+    /// The time since the last full check. An outdated check starts a new one in the background, so that the next
+    /// caller gets a fresh result.
     pub(crate) fn since_last_check(&self) -> Option<Duration> {
         let ago = self.last_full_check().map(|at| at.elapsed());
         if ago.is_none_or(|ago| ago >= self.0.actions.health_check_interval()) {
@@ -90,7 +90,8 @@ impl Bridge {
         self.0.last_full_check.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody begins to follow: what changed while nobody did is looked for now.
+    /// Called before a reader subscribes. The first reader triggers a check of every agent, because nothing is checked
+    /// without readers.
     pub(crate) fn on_reader_joining(&self) {
         if self.0.ring.has_readers() {
             return;
@@ -99,7 +100,7 @@ impl Bridge {
         self.0.check_requested.notify_one();
     }
 
-    /// Whether its pane is there and its process runs in it.
+    /// Whether the pane exists and the agent's process runs in it.
     pub(crate) async fn is_available(&self, runtime_id: &str) -> bool {
         let guards = ActionGuards { r#ref: format!("runtime:{runtime_id}"), ..ActionGuards::default() };
         self.0.actions.check_health(&guards).await.is_ok_and(|health| health.available && health.running)

@@ -1,5 +1,5 @@
-//! What dashboards of the tmux-bridge kind follow: sessions, their states in that document's words, turns, and whether an
-//! agent can be reached. All of it is a rendering of what everyone else sees; nothing is decided here.
+//! The event stream for tmux-bridge dashboards: sessions, states under the names of that document, turns and
+//! availability. The bridge only renders the state of the daemon and decides nothing.
 
 mod agent_panes;
 mod availability;
@@ -32,49 +32,49 @@ pub(crate) use turns::{BridgeTurn, TurnActor, TurnIntent};
 pub(crate) struct Bridge(Arc<Inner>);
 
 struct Inner {
-    shared: Arc<EventLog>,
+    event_log: Arc<EventLog>,
     engine: EngineHandle,
     actions: Actions,
     store: Arc<Store>,
     clock: Clock,
     ring: EventRing,
     tracked: Mutex<TrackedAgents>,
-    /// Some are to be looked at before it is time.
+    /// Some agents need a check before the next interval.
     check_requested: Notify,
-    /// When all were looked at last.
+    /// When the last check of all agents started.
     last_full_check: Mutex<Option<Instant>>,
 }
 
-/// Who is followed and who is not any more. What is told of them is told while this is held: in the order in which it happened.
+/// The agents that the bridge follows. Events are published while this lock is held, so that they appear in order.
 #[derive(Debug, Default)]
 struct TrackedAgents {
     agents: HashMap<String, TrackedAgent>,
-    /// Those who said that their session has ended, and the runtime in which it did.
+    /// Agents that reported the end of their session, with the runtime that ended.
     ended: HashMap<String, String>,
 }
 
-/// One agent that lives in a pane.
+/// One agent that runs in a pane.
 #[derive(Debug, Clone)]
 struct TrackedAgent {
     runtime_id: String,
     state: Option<State>,
-    /// The word that was told last; it differs from the state's for a moment after a prompt.
+    /// The last published state name. After a prompt it differs from `state` until the agent runs.
     published_state: Option<&'static str>,
     available: Option<bool>,
-    /// Whether it is to be looked at as soon as may be.
+    /// Check the availability as soon as possible.
     needs_check: bool,
-    /// It was there before anybody could follow it: what the first look finds is no change.
+    /// The agent existed before the bridge started, so its first check result is not published.
     existed_at_start: bool,
-    /// The turn that the next change of state belongs to.
+    /// The turn that caused the next state change.
     turn_id: Option<String>,
-    /// Held by whoever answers it.
+    /// Held while a caller answers the agent.
     answer_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Bridge {
-    /// Begins with those that are there: what existed before is no news.
+    /// Starts with the agents that exist. They are not published as new sessions.
     pub(crate) fn start(
-        shared: Arc<EventLog>,
+        event_log: Arc<EventLog>,
         engine: EngineHandle,
         actions: Actions,
         store: Arc<Store>,
@@ -83,7 +83,7 @@ impl Bridge {
     ) -> Self {
         let ring = EventRing::new(clock.now());
         let bridge = Self(Arc::new(Inner {
-            shared,
+            event_log,
             engine,
             actions,
             store,
@@ -102,55 +102,55 @@ impl Bridge {
         &self.0.ring
     }
 
-    /// The runtime in which this agent lives now.
+    /// The runtime in which this agent runs now.
     pub(crate) fn runtime_of(&self, agent_id: &str) -> Option<String> {
         self.tracked().agents.get(agent_id).map(|agent| agent.runtime_id.clone())
     }
 
-    /// Every runtime in which it lives: a session may have been opened twice.
+    /// All runtimes of the agent: a session can be open in several panes.
     pub(crate) fn runtimes_of(&self, agent_id: &str) -> BTreeSet<String> {
         self.panes_of(agent_id).into_iter().filter_map(|pane| pane.runtime_id).collect()
     }
 
     fn panes_of(&self, agent_id: &str) -> Vec<PaneItem> {
-        let inner = self.0.shared.read();
-        let panes = inner.view.items(ListScope::Panes).filter_map(|item| match item {
+        let log = self.0.event_log.read();
+        let panes = log.view.items(ListScope::Panes).filter_map(|item| match item {
             WatchItem::Pane(pane) if pane.agent_id.as_deref() == Some(agent_id) => Some(*pane),
             _ => None,
         });
         panes.collect()
     }
 
-    /// One at a time answers an agent: what comes of it belongs to that answer.
+    /// Waits until no other caller answers the agent, so that the next state change belongs to one answer.
     pub(crate) async fn lock_answers(&self, agent_id: &str) -> Option<OwnedMutexGuard<()>> {
-        let one_at_a_time = self.tracked().agents.get(agent_id)?.answer_lock.clone();
-        Some(one_at_a_time.lock_owned().await)
+        let answer_lock = self.tracked().agents.get(agent_id)?.answer_lock.clone();
+        Some(answer_lock.lock_owned().await)
     }
 
-    /// It says that its session has ended: it is not followed any more, whatever still runs in its pane. Of one that is open twice
-    /// only the place that is followed can say so.
-    pub(crate) fn session_ended(&self, agent_id: &str, speaker: Option<&str>) {
+    /// Handles a session-end event: the agent is no longer followed, even if its process still runs. If the session is
+    /// open in several panes, only an event from the followed pane counts.
+    pub(crate) fn session_ended(&self, agent_id: &str, source_runtime: Option<&str>) {
         let is_open_twice = self.runtimes_of(agent_id).len() > 1;
-        let mut followed = self.tracked();
-        let Some(runtime_id) = followed.agents.get(agent_id).map(|agent| agent.runtime_id.clone()) else { return };
-        let speaks = match speaker {
-            Some(speaker) => speaker == runtime_id,
+        let mut tracked = self.tracked();
+        let Some(runtime_id) = tracked.agents.get(agent_id).map(|agent| agent.runtime_id.clone()) else { return };
+        let is_followed_runtime = match source_runtime {
+            Some(source_runtime) => source_runtime == runtime_id,
             None => !is_open_twice,
         };
-        if speaks {
-            followed.ended.insert(agent_id.to_owned(), runtime_id);
-            tracker::stop_tracking(self, &mut followed, agent_id);
+        if is_followed_runtime {
+            tracked.ended.insert(agent_id.to_owned(), runtime_id);
+            tracker::stop_tracking(self, &mut tracked, agent_id);
         }
     }
 
-    /// It says that its session goes on after all.
+    /// Handles a session-start event of an agent whose session had ended.
     pub(crate) fn session_resumed(&self, agent_id: &str) {
         let panes = self.panes_of(agent_id);
-        let mut followed = self.tracked();
-        if followed.ended.remove(agent_id).is_some()
+        let mut tracked = self.tracked();
+        if tracked.ended.remove(agent_id).is_some()
             && let Some(pane) = panes.first()
         {
-            tracker::start_tracking(self, &mut followed, agent_id, pane);
+            tracker::start_tracking(self, &mut tracked, agent_id, pane);
         }
     }
 
@@ -158,7 +158,7 @@ impl Bridge {
         self.tracked().agents.get(agent_id).and_then(|agent| agent.state)
     }
 
-    /// How many agents are tracked, and how many of them can be reached.
+    /// The number of tracked agents and how many of them are available.
     pub(crate) fn agent_counts(&self) -> (u32, u32) {
         let agents = &self.tracked().agents;
         let available = agents.values().filter(|agent| agent.available == Some(true)).count();

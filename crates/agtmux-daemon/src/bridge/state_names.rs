@@ -2,8 +2,7 @@ use agtmux_core::state::State;
 
 pub(super) const COMMANDED: &str = "COMMANDED";
 
-/// The word that the tmux-bridge document has for a state. It has none for a state that nobody knows, and a turn that failed
-/// is over.
+/// The tmux-bridge name of a state; `None` for `unknown`. A failed turn counts as idle.
 pub(crate) fn bridge_state(state: State) -> Option<&'static str> {
     match state {
         State::Running => Some("PROCESSING"),

@@ -1,4 +1,4 @@
-//! From what everyone sees to what bridges follow.
+//! Turns changes of the view into bridge events.
 
 use std::collections::hash_map::Entry;
 
@@ -14,47 +14,48 @@ use crate::engine::SubmittedPrompt;
 use crate::event_log::EventsSince;
 
 pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
-    let mut latest = bridge.0.shared.subscribe();
+    let mut latest = bridge.0.event_log.subscribe();
     let mut submitted = bridge.0.engine.subscribe_submitted();
-    let mut places = AgentPanes::default();
-    let mut seq = track_existing(&bridge, &mut places);
+    let mut agent_panes = AgentPanes::default();
+    let mut seq = track_existing(&bridge, &mut agent_panes);
     loop {
-        let heard = tokio::select! {
-            // A prompt comes before what it leads to.
+        let prompt = tokio::select! {
+            // A prompt is handled before the state change that it causes.
             biased;
-            heard = submitted.recv() => Some(heard),
+            prompt = submitted.recv() => Some(prompt),
             changed = latest.changed() => match changed {
                 Ok(()) => None,
                 Err(_) => return,
             },
             _ = stopping.wait_for(|stop| *stop) => return,
         };
-        match heard {
+        match prompt {
             None => {
-                let (now, shifts) = changes_since(&bridge, seq, &places);
+                let (now, changes) = changes_since(&bridge, seq, &agent_panes);
                 seq = now;
-                apply_changes(&bridge, &mut places, shifts).await;
+                apply_changes(&bridge, &mut agent_panes, changes).await;
             }
-            Some(Ok(heard)) => on_prompt(&bridge, &heard).await,
-            // Turns that nobody could follow are in the history of events; whoever reads must not think that it has them.
+            Some(Ok(prompt)) => on_prompt(&bridge, &prompt).await,
+            // The missed turns are in the stored history. Readers start over, so that they do not assume a complete
+            // stream.
             Some(Err(broadcast::error::RecvError::Lagged(_))) => bridge.0.ring.discard_all(),
             Some(Err(broadcast::error::RecvError::Closed)) => return,
         }
     }
 }
 
-fn track_existing(bridge: &Bridge, places: &mut AgentPanes) -> u64 {
-    let inner = bridge.0.shared.read();
-    for item in inner.view.items(ListScope::Panes) {
+fn track_existing(bridge: &Bridge, agent_panes: &mut AgentPanes) -> u64 {
+    let log = bridge.0.event_log.read();
+    for item in log.view.items(ListScope::Panes) {
         if let WatchItem::Pane(pane) = item
             && let (Some(agent_id), Some(tracked)) = (pane.agent_id.clone(), tracked_agent(&pane))
         {
-            places.update(pane.identity.clone(), Some(&pane));
+            agent_panes.update(pane.identity.clone(), Some(&pane));
             bridge.tracked().agents.entry(agent_id).or_insert(TrackedAgent { existed_at_start: true, ..tracked });
         }
     }
     bridge.0.check_requested.notify_one();
-    inner.seq()
+    log.seq()
 }
 
 fn tracked_agent(pane: &PaneItem) -> Option<TrackedAgent> {
@@ -71,10 +72,10 @@ fn tracked_agent(pane: &PaneItem) -> Option<TrackedAgent> {
     })
 }
 
-/// What happened to panes after this number. Whoever is too far behind looks at everything.
-fn changes_since(bridge: &Bridge, seq: u64, places: &AgentPanes) -> (u64, Vec<PaneChange>) {
-    let inner = bridge.0.shared.read();
-    let shifts = match inner.since(seq) {
+/// The pane changes after this sequence number. If the events are no longer in the log, all panes are compared.
+fn changes_since(bridge: &Bridge, seq: u64, agent_panes: &AgentPanes) -> (u64, Vec<PaneChange>) {
+    let log = bridge.0.event_log.read();
+    let changes = match log.since(seq) {
         EventsSince::Events(events) => {
             let shift = |event: &WatchEvent| match event.item.as_ref()? {
                 WatchItem::Pane(pane) => {
@@ -86,54 +87,55 @@ fn changes_since(bridge: &Bridge, seq: u64, places: &AgentPanes) -> (u64, Vec<Pa
             events.iter().filter_map(|published| shift(&published.event)).collect()
         }
         EventsSince::TooOld => {
-            let panes = inner.view.items(ListScope::Panes).filter_map(|item| match item {
+            let panes = log.view.items(ListScope::Panes).filter_map(|item| match item {
                 WatchItem::Pane(pane) => Some(*pane),
                 _ => None,
             });
-            places.changes_to(panes.collect())
+            agent_panes.changes_to(panes.collect())
         }
     };
-    (inner.seq(), shifts)
+    (log.seq(), changes)
 }
 
-/// Who moves leaves the old place before it is in the new one: only when all is taken it is known who has gone.
-async fn apply_changes(bridge: &Bridge, places: &mut AgentPanes, shifts: Vec<PaneChange>) {
+/// Applies all changes before it decides who is gone: an agent that moves leaves its old pane before it appears in the
+/// new one.
+async fn apply_changes(bridge: &Bridge, agent_panes: &mut AgentPanes, changes: Vec<PaneChange>) {
     let mut left = Vec::new();
-    for (place, pane) in shifts {
-        left.extend(places.update(place, pane.as_ref()));
+    for (identity, pane) in changes {
+        left.extend(agent_panes.update(identity, pane.as_ref()));
         if let Some(pane) = pane {
-            on_pane(bridge, places, &pane).await;
+            on_pane(bridge, agent_panes, &pane).await;
         }
     }
     for agent_id in left {
-        match places.pane_of(&agent_id) {
-            // It may have been followed where it is no longer.
-            Some(pane) => on_pane(bridge, places, pane).await,
+        match agent_panes.pane_of(&agent_id) {
+            // The agent was followed in a pane that it has left.
+            Some(pane) => on_pane(bridge, agent_panes, pane).await,
             None => {
-                let mut followed = bridge.tracked();
-                followed.ended.remove(&agent_id);
-                stop_tracking(bridge, &mut followed, &agent_id);
+                let mut tracked = bridge.tracked();
+                tracked.ended.remove(&agent_id);
+                stop_tracking(bridge, &mut tracked, &agent_id);
             }
         }
     }
 }
 
-async fn on_pane(bridge: &Bridge, places: &AgentPanes, pane: &PaneItem) {
+async fn on_pane(bridge: &Bridge, agent_panes: &AgentPanes, pane: &PaneItem) {
     let (Some(agent_id), Some(now)) = (pane.agent_id.as_deref(), tracked_agent(pane)) else { return };
     let before = {
-        let mut followed = bridge.tracked();
-        if followed.ended.get(agent_id) == Some(&now.runtime_id) {
+        let mut tracked = bridge.tracked();
+        if tracked.ended.get(agent_id) == Some(&now.runtime_id) {
             return;
         }
-        followed.ended.remove(agent_id);
-        match followed.agents.get(agent_id) {
+        tracked.ended.remove(agent_id);
+        match tracked.agents.get(agent_id) {
             Some(before) => before.clone(),
-            None => return start_tracking(bridge, &mut followed, agent_id, pane),
+            None => return start_tracking(bridge, &mut tracked, agent_id, pane),
         }
     };
     let moves = before.runtime_id != now.runtime_id;
-    // A session that is open twice is followed where it was first.
-    if (!moves && before.state == now.state) || (moves && places.is_in_runtime(agent_id, &before.runtime_id)) {
+    // A session that is open in several panes is followed in the first one.
+    if (!moves && before.state == now.state) || (moves && agent_panes.is_in_runtime(agent_id, &before.runtime_id)) {
         return;
     }
     if now.state == Some(State::Completed) && before.state != now.state {
@@ -146,79 +148,81 @@ async fn on_pane(bridge: &Bridge, places: &AgentPanes, pane: &PaneItem) {
 }
 
 fn on_state_change(bridge: &Bridge, agent_id: &str, pane: &PaneItem, now: TrackedAgent) {
-    let mut followed = bridge.tracked();
-    let Some(agent) = followed.agents.get_mut(agent_id) else { return };
-    // It may be out of reach now, or back.
+    let mut tracked = bridge.tracked();
+    let Some(agent) = tracked.agents.get_mut(agent_id) else { return };
+    // The agent may have become unreachable, or reachable again.
     let unsure = |state: Option<State>| state == Some(State::Unknown);
     let look = agent.needs_check || agent.runtime_id != now.runtime_id || unsure(agent.state) != unsure(now.state);
-    let (told, tells) = (agent.published_state, now.published_state);
-    let turn_id = agent.turn_id.take_if(|_| told != tells);
+    let (old_state, new_state) = (agent.published_state, now.published_state);
+    let turn_id = agent.turn_id.take_if(|_| old_state != new_state);
     *agent = TrackedAgent {
         runtime_id: now.runtime_id,
         state: now.state,
-        published_state: tells,
+        published_state: new_state,
         needs_check: look,
         ..agent.clone()
     };
     if look {
         bridge.0.check_requested.notify_one();
     }
-    if told != tells {
+    if old_state != new_state {
         let data = json!({
-            "old_state": told, "new_state": tells, "state": now.state, "reason_code": pane.reason_code, "turn_id": turn_id,
+            "old_state": old_state, "new_state": new_state, "state": now.state, "reason_code": pane.reason_code,
+            "turn_id": turn_id,
         });
         bridge.publish(BridgeEventKind::StateChanged, agent_id, data);
     }
 }
 
-/// Nobody who is followed begins anew.
-pub(super) fn start_tracking(bridge: &Bridge, followed: &mut TrackedAgents, agent_id: &str, pane: &PaneItem) {
-    let (Some(now), Entry::Vacant(place)) = (tracked_agent(pane), followed.agents.entry(agent_id.to_owned())) else {
+/// Does nothing if the agent is already tracked.
+pub(super) fn start_tracking(bridge: &Bridge, tracked: &mut TrackedAgents, agent_id: &str, pane: &PaneItem) {
+    let (Some(now), Entry::Vacant(entry)) = (tracked_agent(pane), tracked.agents.entry(agent_id.to_owned())) else {
         return;
     };
-    place.insert(now);
+    entry.insert(now);
     let data = json!({
         "agent_type": pane.agent_type, "tmux_pane_id": pane.identity.pane_id, "server": pane.identity.server,
-        "session_name": pane.identity.session_name, "working_directory": pane.cwd, "state": pane.state.and_then(bridge_state),
+        "session_name": pane.identity.session_name, "working_directory": pane.cwd,
+        "state": pane.state.and_then(bridge_state),
     });
     bridge.publish(BridgeEventKind::SessionCreated, agent_id, data);
     bridge.0.check_requested.notify_one();
 }
 
-/// What an answer led to may be over before anybody could see it: it is told all the same.
+/// Publishes the running state after an answer if the agent completed before a running state was seen.
 fn publish_skipped_running(bridge: &Bridge, agent_id: &str) {
-    let (Some(asked), processing) = (bridge_state(State::WaitingInput), bridge_state(State::Running)) else { return };
-    let mut followed = bridge.tracked();
-    let Some(agent) = followed.agents.get_mut(agent_id).filter(|agent| agent.published_state == Some(asked)) else {
+    let (Some(waiting), processing) = (bridge_state(State::WaitingInput), bridge_state(State::Running)) else { return };
+    let mut tracked = bridge.tracked();
+    let Some(agent) = tracked.agents.get_mut(agent_id).filter(|agent| agent.published_state == Some(waiting)) else {
         return;
     };
     let Some(turn_id) = agent.turn_id.take() else { return };
     agent.published_state = processing;
-    let data = json!({"old_state": asked, "new_state": processing, "state": State::Running, "turn_id": turn_id});
+    let data = json!({"old_state": waiting, "new_state": processing, "state": State::Running, "turn_id": turn_id});
     bridge.publish(BridgeEventKind::StateChanged, agent_id, data);
 }
 
-pub(super) fn stop_tracking(bridge: &Bridge, followed: &mut TrackedAgents, agent_id: &str) {
-    let Some(gone) = followed.agents.remove(agent_id) else { return };
-    if gone.available == Some(true) {
+pub(super) fn stop_tracking(bridge: &Bridge, tracked: &mut TrackedAgents, agent_id: &str) {
+    let Some(agent) = tracked.agents.remove(agent_id) else { return };
+    if agent.available == Some(true) {
         bridge.publish(BridgeEventKind::CommanderAvailability, agent_id, json!({ "available": false }));
     }
-    bridge.publish(BridgeEventKind::SessionEnded, agent_id, json!({ "last_state": gone.published_state }));
+    bridge.publish(BridgeEventKind::SessionEnded, agent_id, json!({ "last_state": agent.published_state }));
 }
 
-/// A prompt went in.
-async fn on_prompt(bridge: &Bridge, heard: &SubmittedPrompt) {
-    let is_meant = |agent: &TrackedAgent| agent.runtime_id == heard.runtime.as_str();
-    let found = bridge.tracked().agents.iter().find(|(_, agent)| is_meant(agent)).map(|(id, _)| id.clone());
+/// Handles a submitted prompt.
+async fn on_prompt(bridge: &Bridge, prompt: &SubmittedPrompt) {
+    let matches = |agent: &TrackedAgent| agent.runtime_id == prompt.runtime.as_str();
+    let found = bridge.tracked().agents.iter().find(|(_, agent)| matches(agent)).map(|(id, _)| id.clone());
     let Some(agent_id) = found else { return };
     let turn =
-        BridgeTurn { agent_id: &agent_id, actor: TurnActor::User, intent: TurnIntent::Command, text: &heard.text };
+        BridgeTurn { agent_id: &agent_id, actor: TurnActor::User, intent: TurnIntent::Command, text: &prompt.text };
     let turn_id = bridge.record_turn(turn).await;
-    let mut followed = bridge.tracked();
-    let Some(agent) = followed.agents.get_mut(&agent_id) else { return };
+    let mut tracked = bridge.tracked();
+    let Some(agent) = tracked.agents.get_mut(&agent_id) else { return };
     if matches!(agent.published_state, Some("IDLE" | "COMPLETE")) {
-        let told = agent.published_state.replace(COMMANDED);
-        let data = json!({"old_state": told, "new_state": COMMANDED, "turn_id": turn_id});
+        let old_state = agent.published_state.replace(COMMANDED);
+        let data = json!({"old_state": old_state, "new_state": COMMANDED, "turn_id": turn_id});
         bridge.publish(BridgeEventKind::StateChanged, &agent_id, data);
     }
 }

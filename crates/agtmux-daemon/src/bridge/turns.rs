@@ -1,4 +1,4 @@
-//! Who said something, and to what end.
+//! Turns: who wrote, and the intent.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -20,7 +20,7 @@ pub(crate) enum TurnIntent {
     Completion,
 }
 
-/// What was said. Its text is kept without its secrets.
+/// One turn. Its text is stored without secrets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BridgeTurn<'a> {
     pub(crate) agent_id: &'a str,
@@ -49,7 +49,7 @@ impl TurnIntent {
 }
 
 impl Bridge {
-    /// Stores a turn and tells of it. Gives back its id.
+    /// Stores a turn, publishes it and returns its id.
     pub(crate) async fn record_turn(&self, turn: BridgeTurn<'_>) -> String {
         let turn_id = Uuid::now_v7().simple().to_string();
         self.expect_turn(turn.agent_id, &turn_id);
@@ -57,22 +57,22 @@ impl Bridge {
         turn_id
     }
 
-    /// A turn is about to be taken. The next change of the agent's state belongs to it: an agent goes on sooner than it is
-    /// known that it was answered.
+    /// Announces a turn before it is delivered. The next state change of the agent gets this id, because the agent may
+    /// continue before delivery is verified.
     pub(crate) fn expect_turn(&self, agent_id: &str, turn_id: &str) {
         if let Some(agent) = self.tracked().agents.get_mut(agent_id) {
             agent.turn_id = Some(turn_id.to_owned());
         }
     }
 
-    /// It was not taken after all.
+    /// Cancels an announced turn that was not delivered.
     pub(crate) fn cancel_turn(&self, agent_id: &str, turn_id: &str) {
         if let Some(agent) = self.tracked().agents.get_mut(agent_id) {
             agent.turn_id.take_if(|expected| expected == turn_id);
         }
     }
 
-    /// Stores a turn that was expected, and tells of it.
+    /// Stores an announced turn and publishes it.
     pub(crate) async fn store_turn(&self, turn_id: &str, turn: BridgeTurn<'_>) {
         let at: Timestamp = self.0.clock.now();
         let text = self.0.actions.audit_text(turn.text).filter(|text| !text.is_empty());
@@ -85,8 +85,8 @@ impl Bridge {
             at,
         };
         if let Err(error) = self.0.store.commit(vec![StoreChange::PutTurn(Box::new(row))]).await {
-            // What was said was said; health tells that nothing can be stored.
-            tracing::warn!(%error, "a turn could not be stored");
+            // The turn happened, so it is published. The health endpoint reports the store error.
+            tracing::warn!(%error, "could not store a turn");
         }
         let data = json!({"turn_id": turn_id, "actor": turn.actor.as_str(), "intent": turn.intent.as_str()});
         self.publish(BridgeEventKind::TurnCreated, turn.agent_id, data);

@@ -1,4 +1,4 @@
-//! Which adapters there are, how they fare, and which of them are switched off.
+//! The list of adapters with their health, and switching them on and off.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use agtmux_agents::{AgentRegistry, ManifestFault, ManifestOrigin};
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{AdapterCapabilities, AdapterHealth, AdapterItem, AdapterList, AdapterOrigin, BrokenManifest};
-use agtmux_core::resolver as states;
+use agtmux_core::resolver::ResolverInput;
 use agtmux_core::runtime::RuntimeId;
 use agtmux_core::state::{ReasonCode, State};
 use jiff::Timestamp;
@@ -28,11 +28,12 @@ impl Engine {
         let enabled = !self.disabled_adapters.contains(&adapter.name);
         let runtimes = self.runtimes_of(&adapter.name);
         let records = runtimes.iter().filter_map(|id| self.states.state(id));
-        // Those who are stopped or out of reach are well understood.
-        let lost =
+        // A suspended or unreachable agent does not count against its adapter.
+        let counts_as_unknown =
             |reason: Option<ReasonCode>| !matches!(reason, Some(ReasonCode::Suspended | ReasonCode::TargetUnreachable));
-        let unknown = records.filter(|r| r.state == State::Unknown && lost(r.reason)).count();
-        let heard = runtimes.iter().flat_map(|id| self.states.rated_observations(id, now)).map(|s| s.recorded_at).max();
+        let unknown = records.filter(|r| r.state == State::Unknown && counts_as_unknown(r.reason)).count();
+        let last_heard =
+            runtimes.iter().flat_map(|id| self.states.rated_observations(id, now)).map(|s| s.recorded_at).max();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let (origin, file, replaces_built_in) = match adapter.origin {
             ManifestOrigin::BuiltIn => (AdapterOrigin::BuiltIn, None, false),
@@ -60,7 +61,7 @@ impl Engine {
             },
             agents: count(runtimes.len()),
             unknown: count(unknown),
-            last_heard: heard,
+            last_heard,
         }
     }
 
@@ -78,7 +79,7 @@ impl Engine {
         if !self.registry.adapters().any(|adapter| adapter.name == name) {
             let known: Vec<String> = self.registry.adapters().map(|adapter| adapter.name).collect();
             let error = ApiError::new(ErrorCode::NotFound, format!("there is no adapter '{name}'"));
-            return Err(error.with_hint(format!("there are {}", known.join(", "))));
+            return Err(error.with_hint(format!("known adapters: {}", known.join(", "))));
         }
         let changed =
             if enabled { self.disabled_adapters.remove(name) } else { self.disabled_adapters.insert(name.to_owned()) };
@@ -95,18 +96,18 @@ impl Engine {
         Ok(self.adapters(step.now))
     }
 
-    /// Nothing that was said of it counts any more.
+    /// Drops all evidence about a runtime.
     fn forget_evidence(&mut self, runtime: RuntimeId, step: &mut EngineStep) {
         self.memories.forget(&runtime);
         step.changes.push(StoreChange::PutMemory { runtime: runtime.clone(), memory: Box::default() });
-        self.resolve(states::ResolverInput::LedgerCleared { runtime }, None, step);
+        self.resolve(ResolverInput::LedgerCleared { runtime }, None, step);
     }
 
-    /// What was said of agents by other rules is forgotten; they are looked at anew.
+    /// Replaces the registry, and drops evidence that came from rules that have changed.
     pub(super) fn replace_registry(&mut self, registry: Arc<AgentRegistry>, step: &mut EngineStep) {
         for name in registry.changed_agents(&self.registry) {
             for runtime in self.runtimes_of(&name) {
-                // What another host has told was said by its own rules.
+                // Evidence from a remote host comes from that host's own rules.
                 if !self.remote_agents.contains_key(&runtime) {
                     self.forget_evidence(runtime, step);
                 }
@@ -115,7 +116,7 @@ impl Engine {
         self.registry = registry;
     }
 
-    /// Whether what agents of this kind say and show is to be believed.
+    /// Whether the adapter of this runtime is switched on.
     pub(super) fn is_adapter_enabled(&self, runtime: &RuntimeId) -> bool {
         self.disabled_adapters.is_empty()
             || self
@@ -125,7 +126,7 @@ impl Engine {
     }
 }
 
-/// Those that were switched off when the daemon stopped.
+/// The names of the adapters that are switched off.
 pub(super) type DisabledAdapters = BTreeSet<String>;
 
 fn wire_capabilities(capabilities: agtmux_agents::AgentCapabilities) -> AdapterCapabilities {

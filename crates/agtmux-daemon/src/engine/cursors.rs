@@ -27,7 +27,9 @@ impl SourceCursors {
             return true;
         };
         if order.is_newer_than(newest) {
-            *newest = order.clone();
+            // An event without a number does not reset the numbers of its source.
+            let source_seq = order.source_seq.or(newest.source_seq);
+            *newest = OrderKey { source_seq, ..order.clone() };
             return true;
         }
         order.source_seq.is_none() || newest.source_seq.is_none()

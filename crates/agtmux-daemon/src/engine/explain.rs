@@ -1,4 +1,4 @@
-//! Why a state is what it is.
+//! Explains how a state was decided.
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
@@ -16,7 +16,7 @@ impl Engine {
         let Some(record) = self.states.state(&runtime.id) else {
             return Err(ref_error(&RefError::NotFound(reference.to_string())));
         };
-        let standings = self.states.rated_observations(&runtime.id, now);
+        let observations = self.states.rated_observations(&runtime.id, now);
         Ok(Explanation {
             schema_version: SCHEMA_VERSION,
             runtime_id: runtime.id.to_string(),
@@ -29,8 +29,8 @@ impl Engine {
             confidence: record.confidence,
             state_version: record.version,
             since: record.since,
-            candidates: standings.iter().map(|standing| candidate(standing, now)).collect(),
-            would_change: would_change(record.state, &standings),
+            candidates: observations.iter().map(|rated| candidate(rated, now)).collect(),
+            would_change: would_change(record.state, &observations),
         })
     }
 }
@@ -38,57 +38,55 @@ impl Engine {
 pub(crate) fn ref_error(error: &RefError) -> ApiError {
     let (code, hint) = match error {
         RefError::Invalid(_) => {
-            (ErrorCode::RefInvalid, "write runtime:ID, %12, an agent's name, or pane:TARGET/SESSION/@W/%P")
+            (ErrorCode::RefInvalid, "use runtime:ID, %12, an agent's name, or pane:TARGET/SESSION/@W/%P")
         }
         RefError::NotFound(_) => (ErrorCode::RefNotFound, "agtmux list panes"),
-        RefError::OnOtherHost { .. } => {
-            (ErrorCode::RefNotFound, "a bare %N is one of this machine; write one of these")
-        }
-        RefError::Ambiguous { .. } => (ErrorCode::RefAmbiguous, "write one of these instead"),
+        RefError::OnOtherHost { .. } => (ErrorCode::RefNotFound, "%N alone names a local pane; use one of these"),
+        RefError::Ambiguous { .. } => (ErrorCode::RefAmbiguous, "use one of these instead"),
     };
     ApiError::new(code, error.to_string()).with_hint(hint)
 }
 
-fn candidate(standing: &RatedObservation<'_>, now: Timestamp) -> ExplainCandidate {
-    let statement = standing.observation;
+fn candidate(rated: &RatedObservation<'_>, now: Timestamp) -> ExplainCandidate {
+    let observation = rated.observation;
     ExplainCandidate {
-        source: statement.source,
-        claim: standing.assertion.claim(),
-        says: standing.assertion,
-        conclusive: statement.conclusive,
-        fresh: standing.status == ObservationStatus::Fresh,
-        why_not: why_not(standing.status),
-        as_of: statement.as_of,
-        age_ms: i64::try_from(now.duration_since(standing.recorded_at).as_millis()).unwrap_or(i64::MAX),
-        rule: statement.rule.name.clone(),
-        rule_version: statement.rule.version,
-        evidence: statement.excerpt.clone(),
+        source: observation.source,
+        claim: rated.assertion.claim(),
+        says: rated.assertion,
+        conclusive: observation.conclusive,
+        fresh: rated.status == ObservationStatus::Fresh,
+        why_not: why_not(rated.status),
+        as_of: observation.as_of,
+        age_ms: i64::try_from(now.duration_since(rated.recorded_at).as_millis()).unwrap_or(i64::MAX),
+        rule: observation.rule.name.clone(),
+        rule_version: observation.rule.version,
+        evidence: observation.excerpt.clone(),
     }
 }
 
-fn why_not(aging: ObservationStatus) -> Option<String> {
-    match aging {
+fn why_not(status: ObservationStatus) -> Option<String> {
+    match status {
         ObservationStatus::Fresh => None,
-        ObservationStatus::Inconclusive => Some("a hint only: it cannot make a state".into()),
-        ObservationStatus::Expired => Some("not said again for too long".into()),
-        ObservationStatus::Contradicted(source) => Some(format!("{source} said otherwise later")),
-        ObservationStatus::Replaced => Some("its own source said otherwise later".into()),
+        ObservationStatus::Inconclusive => Some("inconclusive: it cannot decide a state".into()),
+        ObservationStatus::Expired => Some("expired: not repeated within its TTL".into()),
+        ObservationStatus::Contradicted(source) => Some(format!("contradicted by a later observation from {source}")),
+        ObservationStatus::Replaced => Some("replaced by a later observation from the same source".into()),
     }
 }
 
-fn would_change(state: State, standings: &[RatedObservation<'_>]) -> Vec<String> {
+fn would_change(state: State, observations: &[RatedObservation<'_>]) -> Vec<String> {
     let mut changes = Vec::new();
-    if standings.is_empty() {
-        changes.push("any statement about this agent: an event from its hooks, or from `agtmux emit`".into());
+    if observations.is_empty() {
+        changes.push("any observation of this agent: an event from its hooks, or from `agtmux emit`".into());
     }
     if state == State::Completed {
-        changes.push("time: a completed turn counts as idle after a while".into());
+        changes.push("time: completed becomes idle after a while".into());
     }
-    if standings.iter().any(|s| s.status == ObservationStatus::Fresh && s.observation.ttl.is_some()) {
-        changes.push("time: what is not said again goes stale".into());
+    if observations.iter().any(|s| s.status == ObservationStatus::Fresh && s.observation.ttl.is_some()) {
+        changes.push("time: an observation that is not repeated expires".into());
     }
     if state != State::Unknown {
-        changes.push("a later conclusive statement of any source, or the end of the agent's process".into());
+        changes.push("a later conclusive observation from any source, or the end of the agent's process".into());
     }
     changes
 }

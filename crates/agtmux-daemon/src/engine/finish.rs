@@ -1,4 +1,4 @@
-//! The end of a step: what it brought about is stored, and then told.
+//! The end of a step: store its changes, then publish them.
 
 use std::sync::PoisonError;
 
@@ -7,24 +7,29 @@ use super::step::EngineStep;
 use crate::store::{StoreChange, StoreError};
 use crate::view::FleetView;
 
-/// Sequence numbers are reserved in blocks, so that most changes need no write for theirs.
+/// Sequence numbers are reserved in blocks, so that most changes need no write of their own.
 const SEQ_BLOCK: u64 = 10_000;
 
 impl Engine {
     pub(super) fn checkpoint(&mut self, step: &mut EngineStep, after_loss: bool) {
-        self.checkpoint_n = self.last_input_n;
-        let engine = Box::new(self.states.clone());
-        step.changes.push(StoreChange::Checkpoint { n: self.last_input_n, at: step.now, engine, after_loss });
+        self.checkpoint_seq = self.last_input_seq;
+        let resolver = Box::new(self.states.clone());
+        step.changes.push(StoreChange::Checkpoint {
+            input_seq: self.last_input_seq,
+            at: step.now,
+            resolver,
+            after_loss,
+        });
     }
 
     pub(super) async fn finish(&mut self, mut step: EngineStep) {
         self.last_step_at = step.now;
         let stored = self.commit(&mut step).await;
         if !step.delta.is_empty() || step.seq > self.event_log.read().seq() {
-            // Of tasks nothing is told that is not stored: it will be told again, with another number.
-            let happened = if stored.is_ok() { step.published_task_events() } else { Vec::new() };
-            let follow = |view: &mut FleetView| view.apply(&self.fleet, &self.states, &step.delta);
-            self.event_log.publish(step.now, step.seq, happened, follow);
+            // Task events that were not stored are not published: they are sent again later with other numbers.
+            let task_events = if stored.is_ok() { step.published_task_events() } else { Vec::new() };
+            let update_view = |view: &mut FleetView| view.apply(&self.fleet, &self.states, &step.delta);
+            self.event_log.publish(step.now, step.seq, task_events, update_view);
         }
         self.notify_subscribers(&step);
         step.send_replies(stored);
@@ -34,7 +39,7 @@ impl Engine {
         let failed_before = self.store_error().is_some();
         let mut changes = self.fleet_diff.changes(&self.fleet, &step.delta, step.now);
         if failed_before {
-            // What is stored is out of date: write all of it, and begin the log anew from here.
+            // The stored data is out of date: write everything, and start a new log here.
             changes.extend(self.fleet_diff.all_changes(&self.fleet, step.now));
             step.changed_states.extend(self.runtime_panes.keys().cloned());
             self.checkpoint(step, true);
@@ -60,11 +65,11 @@ impl Engine {
             Ok(()) => {
                 self.reserved_seq = reserve.unwrap_or(self.reserved_seq);
                 if failed_before {
-                    tracing::info!("the database takes writes again");
+                    tracing::info!("the database accepts writes again");
                 }
                 self.set_store_error(None);
             }
-            // The fleet is what was observed, stored or not: what people see goes on, and health tells of it.
+            // Observed changes are shown even if they cannot be stored; the health report contains the error.
             Err(error) => {
                 if !failed_before {
                     tracing::error!(%error, "changes are shown but not stored");

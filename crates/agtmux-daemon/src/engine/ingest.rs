@@ -1,4 +1,4 @@
-//! Events that are brought from outside: bound to a runtime, taken once, turned into statements.
+//! Events that clients post: bound to a runtime, deduplicated, and turned into observations.
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use super::{Engine, EngineStep};
 use crate::store::{EventRow, StoreChange, events};
 
-/// An event that could be read. Its secrets are gone already.
+/// An event that has been parsed and redacted.
 #[derive(Debug)]
 pub(crate) struct IncomingEvent {
     pub(crate) event_id: String,
@@ -25,7 +25,7 @@ pub(crate) struct IncomingEvent {
     pub(crate) event_time: Option<Timestamp>,
     pub(crate) content_hash: String,
     pub(crate) payload: Option<String>,
-    /// It waited in the spool for as long as it is old.
+    /// The event waited in the spool until the daemon started.
     pub(crate) was_spooled: bool,
 }
 
@@ -38,14 +38,14 @@ pub(crate) enum EventAddress {
 impl Engine {
     pub(super) fn ingest(&mut self, incoming: IncomingEvent, step: &mut EngineStep) -> Result<EventReceipt, ApiError> {
         let event_time = match incoming.event_time {
-            // It was kept on this machine, by its clock.
+            // A spooled event has a local timestamp, so its age is trusted.
             Some(time) if incoming.was_spooled => time.min(step.now),
             claimed => trusted_time(claimed, step.now),
         };
-        let (runtime, whereabouts) = match incoming.address {
+        let (runtime, origin) = match incoming.address {
             EventAddress::Runtime(id) if self.states.has_runtime(&id) => (Ok(id), None),
             EventAddress::Runtime(id) => return Err(no_such_runtime(&id)),
-            EventAddress::Origin(from) => (self.bind(&from, event_time), Some(from)),
+            EventAddress::Origin(origin) => (self.bind(&origin, event_time), Some(origin)),
         };
         let event = EventRow {
             order: OrderKey {
@@ -55,7 +55,7 @@ impl Engine {
                 event_id: incoming.event_id,
             },
             runtime: runtime.clone().ok(),
-            origin: whereabouts,
+            origin,
             event_type: incoming.event_type,
             source: incoming.source,
             source_event_id: incoming.source_event_id,
@@ -73,9 +73,9 @@ impl Engine {
         Ok(receipt(event.order.event_id, EventReceiptStatus::Bound, Some(&runtime)))
     }
 
-    fn bind(&self, from: &EventOrigin, event_time: Timestamp) -> Result<RuntimeId, BindFailure> {
-        match binding::bind(&self.fleet, &self.ended_processes, from, event_time) {
-            Err(BindFailure::NoCandidate) => self.bind_shared(from, event_time),
+    fn bind(&self, origin: &EventOrigin, event_time: Timestamp) -> Result<RuntimeId, BindFailure> {
+        match binding::bind(&self.fleet, &self.ended_processes, origin, event_time) {
+            Err(BindFailure::NoCandidate) => self.bind_shared(origin, event_time),
             bound => bound,
         }
     }
@@ -93,7 +93,7 @@ impl Engine {
         Ok(receipt)
     }
 
-    /// The event that came with this key before, if it is the same one; other content is refused.
+    /// The id of an earlier event with the same key and content, if any. Other content under the same key is an error.
     fn duplicate_of(
         &self,
         runtime: &RuntimeId,
@@ -101,13 +101,13 @@ impl Engine {
         step: &mut EngineStep,
     ) -> Result<Option<String>, ApiError> {
         let key = (runtime.clone(), event.source, event.dedupe_key.clone());
-        let known = match step.dedupe_keys.get(&key) {
-            Some(known) => Some(known.clone()),
+        let stored = match step.dedupe_keys.get(&key) {
+            Some(stored) => Some(stored.clone()),
             None => {
                 events::content_of(&self.reader, runtime, event.source, &event.dedupe_key).map_err(database_error)?
             }
         };
-        match known {
+        match stored {
             None => {
                 step.dedupe_keys.insert(key, (event.order.event_id.clone(), event.content_hash.clone()));
                 Ok(None)
@@ -117,18 +117,18 @@ impl Engine {
         }
     }
 
-    /// A runtime began, or a turn: it may be the one that events have been waiting for. One that is bound may tell a session
-    /// by which others are.
+    /// Binds pending events after a runtime or a turn has begun. An event that is bound may report a session by which
+    /// further events can be bound.
     pub(super) fn bind_unbound(&mut self, step: &mut EngineStep) {
         while self.bind_unbound_once(step) {}
     }
 
     fn bind_unbound_once(&mut self, step: &mut EngineStep) -> bool {
         let bind = |event: &EventRow| {
-            let from = event.origin.as_ref().filter(|_| event.bind_failure.is_none())?;
-            Some(self.bind(from, event.order.event_time))
+            let origin = event.origin.as_ref().filter(|_| event.bind_failure.is_none())?;
+            Some(self.bind(origin, event.order.event_time))
         };
-        // Before any of them is taken: each may be a reason to doubt another.
+        // Bind all of them before applying any: each pending event may make another one ambiguous.
         let found: Vec<Option<Result<RuntimeId, BindFailure>>> = self.unbound_events.iter().map(bind).collect();
         let any = found.iter().any(|found| matches!(found, Some(Ok(_))));
         for (mut event, found) in self.unbound_events.take_all().into_iter().zip(found) {
@@ -150,7 +150,7 @@ impl Engine {
                 self.reduce_event(&runtime, &event, step);
                 step.changes.push(StoreChange::BindEvent { event: Box::new(event), runtime });
             }
-            // It came by another way in the meantime.
+            // The same event arrived another way in the meantime.
             _ => step
                 .changes
                 .push(StoreChange::DropEvent { event_id: event.order.event_id, why: BindFailure::NoCandidate }),
@@ -174,8 +174,8 @@ impl Engine {
     fn bind_failure(&self, event: &EventRow) -> BindFailure {
         match (&event.origin, event.bind_failure) {
             (_, Some(why)) => why,
-            // Somebody lives there, but not the one that was meant.
-            (Some(from), None) if binding::pane_has_agent(&self.fleet, from) => BindFailure::NoCandidate,
+            // The pane has another runtime.
+            (Some(origin), None) if binding::pane_has_agent(&self.fleet, origin) => BindFailure::NoCandidate,
             _ => BindFailure::Expired,
         }
     }
@@ -186,12 +186,12 @@ fn receipt(event_id: String, status: EventReceiptStatus, runtime: Option<&Runtim
 }
 
 fn conflict(key: &str) -> ApiError {
-    let message = format!("the key '{key}' belongs to another event");
-    ApiError::new(ErrorCode::IdempotencyConflict, message).with_hint("give each event a key of its own")
+    let message = format!("the key '{key}' was already used for another event");
+    ApiError::new(ErrorCode::IdempotencyConflict, message).with_hint("use another dedupe_key for each event")
 }
 
 fn no_such_runtime(id: &RuntimeId) -> ApiError {
-    let error = ApiError::new(ErrorCode::RuntimeNotFound, format!("no runtime '{id}' lives now"));
+    let error = ApiError::new(ErrorCode::RuntimeNotFound, format!("there is no running runtime '{id}'"));
     error.with_hint("agtmux list panes --json shows the runtime_id of every agent")
 }
 

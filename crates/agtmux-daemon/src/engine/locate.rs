@@ -1,4 +1,4 @@
-//! What is known of one pane and whoever lives in it, for whoever is about to act on it.
+//! Looks up a pane and its agent for an action.
 
 use agtmux_agents::native::NativeEvent;
 use agtmux_api::error::ApiError;
@@ -11,40 +11,40 @@ use agtmux_core::runtime::{Runtime, RuntimeId, StateRecord};
 
 use super::{Engine, ref_error};
 
-/// One pane at one moment.
+/// A pane, and what is known about it at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct LocatedPane {
     pub(crate) key: PaneKey,
     pub(crate) generation: Generation,
     pub(crate) pane: Pane,
-    /// Whether its server answers.
+    /// Whether the pane's server responds.
     pub(crate) reachable: bool,
     pub(crate) agent: Option<LocatedAgent>,
 }
 
-/// The agent in it.
+/// The agent in a located pane.
 #[derive(Debug, Clone)]
 pub(crate) struct LocatedAgent {
     pub(crate) runtime: Runtime,
     pub(crate) record: StateRecord,
     pub(crate) dialog: Option<Dialog>,
-    /// It has spoken by hooks, and those tell when it takes a prompt.
+    /// The agent has sent hook events, and its adapter recognizes submitted prompts in them.
     pub(crate) reports_submissions: bool,
-    /// What it is called on its host, where that is another one.
+    /// The runtime id on the agent's own host, if that is another one.
     pub(crate) remote_runtime_id: Option<String>,
 }
 
-/// An agent told that it took a prompt.
+/// An agent reported that it accepted a prompt.
 #[derive(Debug, Clone)]
 pub(crate) struct SubmittedPrompt {
     pub(crate) runtime: RuntimeId,
     pub(crate) event_id: String,
-    /// Without its secrets; empty where the agent does not say.
+    /// Redacted. Empty if the agent does not report the text.
     pub(crate) text: String,
 }
 
 impl LocatedPane {
-    /// What a person writes to name it.
+    /// The shortest reference that names this pane.
     pub(crate) fn reference(&self) -> PaneRef {
         PaneRef::shortest(&self.key, &self.pane)
     }
@@ -56,25 +56,25 @@ impl Engine {
         let gone = || ref_error(&agtmux_core::refs::RefError::NotFound(reference.to_string()));
         let server = self.fleet.server(&key.server).ok_or_else(gone)?;
         let pane = self.fleet.pane(&key).ok_or_else(gone)?.clone();
-        let living = pane.runtime.clone().and_then(|runtime| {
+        let agent = pane.runtime.clone().and_then(|runtime| {
             let record = self.states.state(&runtime.id)?.clone();
             let dialog = self.states.dialog(&runtime.id).cloned();
-            let tells = self.reports_submissions(&runtime);
-            let far = self.remote_agents.get(&runtime.id).and_then(|far| far.runtime_id.clone());
-            Some(LocatedAgent { runtime, record, dialog, reports_submissions: tells, remote_runtime_id: far })
+            let reports_submissions = self.reports_submissions(&runtime);
+            let remote_runtime_id = self.remote_agents.get(&runtime.id).and_then(|remote| remote.runtime_id.clone());
+            Some(LocatedAgent { runtime, record, dialog, reports_submissions, remote_runtime_id })
         });
         let reachable = server.outage.is_none();
-        Ok(LocatedPane { generation: server.generation, key, pane, reachable, agent: living })
+        Ok(LocatedPane { generation: server.generation, key, pane, reachable, agent })
     }
 
     fn reports_submissions(&self, runtime: &Runtime) -> bool {
-        let heard = self.states.rated_observations(&runtime.id, self.clock.now());
-        heard.iter().any(|standing| standing.observation.source == Source::Hook)
+        let observations = self.states.rated_observations(&runtime.id, self.clock.now());
+        observations.iter().any(|rated| rated.observation.source == Source::Hook)
             && self.registry.reports_submissions(runtime.agent_type.as_str())
     }
 
     pub(super) fn publish_submitted(&self, runtime: &RuntimeId, event_id: &str, event: NativeEvent<'_>) {
-        // Nobody waits, mostly.
+        // Usually no action waits for a prompt.
         if self.submitted.receiver_count() == 0 {
             return;
         }

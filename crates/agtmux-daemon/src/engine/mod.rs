@@ -1,5 +1,5 @@
-//! The one place where the fleet and the states of its agents change: observations and events in, then the store, then
-//! everyone who watches.
+//! The engine: the only code that changes the fleet and the states of its agents. It applies inputs, commits the
+//! changes to the store, then publishes them.
 
 mod adapter_switches;
 mod adapters;
@@ -7,6 +7,7 @@ mod collect;
 mod cursors;
 mod explain;
 mod finish;
+mod handle;
 mod ingest;
 mod locate;
 mod remote;
@@ -30,7 +31,7 @@ use agtmux_core::binding::RecentlyEnded;
 use agtmux_core::fleet::{Fleet, PaneKey, RuntimeChange, TopologyUpdate};
 use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, TargetName};
 use agtmux_core::refs::PaneRef;
-use agtmux_core::resolver::{self as states, StateResolver};
+use agtmux_core::resolver::{ResolverInput, StateResolver};
 use agtmux_core::runtime::{Runtime, RuntimeId};
 use agtmux_core::task::TaskEvent;
 use jiff::{SignedDuration, Timestamp};
@@ -48,6 +49,7 @@ use collect::EvidenceSubscriber;
 pub(crate) use collect::EvidenceSubscription;
 use cursors::SourceCursors;
 pub(crate) use explain::ref_error;
+pub(crate) use handle::EngineHandle;
 pub(crate) use ingest::{EventAddress, IncomingEvent};
 pub(crate) use locate::{LocatedAgent, LocatedPane, SubmittedPrompt};
 use remote::RemoteAgent;
@@ -57,16 +59,16 @@ use step::EngineStep;
 pub(crate) use tasks::TaskEventBatch;
 use unbound_events::UnboundEvents;
 
-/// How many waiting inputs share a transaction.
+/// How many queued inputs share one transaction at most.
 const MAX_BATCH: usize = 256;
 
-/// How many inputs a replay has to go through at the most.
+/// How many inputs a replay has to apply at most.
 const CHECKPOINT_EVERY: u64 = 5_000;
 
-/// Whoever waits for one looks at each at once.
+/// Capacity of the broadcast channel; its receivers read every prompt at once.
 const SUBMITTED_CAPACITY: usize = 256;
 
-/// Whoever misses some looks at all.
+/// Capacity of the broadcast channel; slow receivers re-read all tasks.
 const TASK_PANE_CAPACITY: usize = 1024;
 
 const PURGE_EVERY: SignedDuration = SignedDuration::from_hours(1);
@@ -74,9 +76,9 @@ const PURGE_EVERY: SignedDuration = SignedDuration::from_hours(1);
 #[derive(Debug)]
 pub(crate) enum EngineInput {
     Topology(TopologyUpdate),
-    /// A screen was looked at.
+    /// The result of a screen capture.
     Screen(Box<ScreenEvidence>),
-    /// A file that an agent keeps about itself was read.
+    /// Entries of a file that an agent keeps about itself.
     FileEvidence(Box<FileEvidence>),
     Event(Box<IncomingEvent>, oneshot::Sender<Result<EventReceipt, ApiError>>),
     Explain(PaneRef, oneshot::Sender<Result<Explanation, ApiError>>),
@@ -85,112 +87,20 @@ pub(crate) enum EngineInput {
     ListServers(TargetName, oneshot::Sender<Vec<(ServerKey, Generation)>>),
     Adapters(oneshot::Sender<AdapterList>),
     SwitchAdapter(AdapterSwitch, oneshot::Sender<Result<AdapterList, ApiError>>),
-    /// A hub wants to be told of this host.
+    /// A hub subscribes to this host's evidence.
     Subscribe(oneshot::Sender<u64>),
-    /// It wants to know what is new.
+    /// The hub requests its next batch.
     NextBatch(u64, oneshot::Sender<EvidenceBatch>),
     Unsubscribe(u64),
-    /// Another host told of itself.
+    /// A batch of evidence from a remote host.
     RemoteBatch(Box<RemoteBatch>, oneshot::Sender<()>),
     LocalId(TargetName, String, oneshot::Sender<Option<RuntimeId>>),
-    /// Other agents are known, or are known by other signs.
+    /// The set of manifests has changed.
     SetRegistry(Arc<AgentRegistry>),
-    /// Something happened to tasks. Answered when it is stored, with its numbers.
+    /// Events of tasks. The reply is sent when they are stored, and contains them with their sequence numbers.
     TaskEvents(Box<TaskEventBatch>, oneshot::Sender<Option<Vec<TaskEvent>>>),
-    /// Answered when everything before it has been applied and published.
+    /// The reply is sent when all earlier inputs are applied and published.
     Flush(oneshot::Sender<()>),
-}
-
-/// The way in. It waits when the engine is behind: nothing is dropped.
-#[derive(Debug, Clone)]
-pub(crate) struct EngineHandle {
-    inputs: mpsc::Sender<EngineInput>,
-    submitted: broadcast::Sender<SubmittedPrompt>,
-    /// Panes of tasks that have gone or died.
-    task_pane_changed: broadcast::Sender<PaneKey>,
-}
-
-impl EngineHandle {
-    pub(crate) async fn apply_topology(&self, observation: TopologyUpdate) {
-        // The engine outlives its observers but for the last moments of a shutdown.
-        let _ = self.inputs.send(EngineInput::Topology(observation)).await;
-    }
-
-    pub(crate) async fn apply_screen(&self, seen: ScreenEvidence) {
-        let _ = self.inputs.send(EngineInput::Screen(Box::new(seen))).await;
-    }
-
-    pub(crate) async fn apply_file(&self, filed: FileEvidence) {
-        let _ = self.inputs.send(EngineInput::FileEvidence(Box::new(filed))).await;
-    }
-
-    /// Returns when the event is stored, or says why it was not taken.
-    pub(crate) async fn ingest_event(&self, event: IncomingEvent) -> Result<EventReceipt, ApiError> {
-        self.request(|reply| EngineInput::Event(Box::new(event), reply))
-            .await
-            .unwrap_or_else(|| Err(ingest::stopping_error()))
-    }
-
-    pub(crate) async fn explain(&self, reference: PaneRef) -> Result<Explanation, ApiError> {
-        self.request(|reply| EngineInput::Explain(reference, reply))
-            .await
-            .unwrap_or_else(|| Err(ingest::stopping_error()))
-    }
-
-    pub(crate) async fn locate(&self, reference: PaneRef) -> Result<LocatedPane, ApiError> {
-        self.request(|reply| EngineInput::Locate(reference, reply))
-            .await
-            .unwrap_or_else(|| Err(ingest::stopping_error()))
-    }
-
-    /// Who lives in a pane of this machine.
-    pub(crate) async fn runtime_in_pane(&self, server: ServerName, pane: PaneId) -> Option<Runtime> {
-        self.request(|reply| EngineInput::RuntimeInPane(server, pane, reply)).await.flatten()
-    }
-
-    /// The servers that are known of a host, whoever told of them.
-    pub(crate) async fn servers_of(&self, target: TargetName) -> Vec<(ServerKey, Generation)> {
-        self.request(|reply| EngineInput::ListServers(target, reply)).await.unwrap_or_default()
-    }
-
-    /// Prompts that agents tell to have been submitted, from now on.
-    pub(crate) fn subscribe_submitted(&self) -> broadcast::Receiver<SubmittedPrompt> {
-        self.submitted.subscribe()
-    }
-
-    pub(crate) async fn adapters(&self) -> Result<AdapterList, ApiError> {
-        self.request(EngineInput::Adapters).await.ok_or_else(ingest::stopping_error)
-    }
-
-    pub(crate) async fn switch_adapter(&self, switch: AdapterSwitch) -> Result<AdapterList, ApiError> {
-        self.request(|reply| EngineInput::SwitchAdapter(switch, reply))
-            .await
-            .unwrap_or_else(|| Err(ingest::stopping_error()))
-    }
-
-    pub(crate) async fn set_registry(&self, registry: Arc<AgentRegistry>) {
-        let _ = self.inputs.send(EngineInput::SetRegistry(registry)).await;
-    }
-
-    /// Stores what happened to tasks and gives it its numbers. None if it could not be stored.
-    pub(crate) async fn record_task_events(&self, told: TaskEventBatch) -> Option<Vec<TaskEvent>> {
-        self.request(|reply| EngineInput::TaskEvents(Box::new(told), reply)).await.flatten()
-    }
-
-    /// Panes of tasks that have gone or died, from now on.
-    pub(crate) fn subscribe_task_panes(&self) -> broadcast::Receiver<PaneKey> {
-        self.task_pane_changed.subscribe()
-    }
-
-    pub(crate) async fn flush(&self) {
-        self.request(EngineInput::Flush).await;
-    }
-
-    async fn request<T>(&self, input: impl FnOnce(oneshot::Sender<T>) -> EngineInput) -> Option<T> {
-        let (reply, answer) = oneshot::channel();
-        self.inputs.send(input(reply)).await.ok()?;
-        answer.await.ok()
-    }
 }
 
 pub(crate) struct Engine {
@@ -198,11 +108,11 @@ pub(crate) struct Engine {
     settings: config::StateConfig,
     fleet: Fleet,
     states: StateResolver,
-    /// Where each runtime lives.
+    /// The pane of each runtime.
     runtime_panes: BTreeMap<RuntimeId, PaneKey>,
-    /// What runtimes of other hosts are called there.
+    /// The agents of remote hosts, by their local runtime id.
     remote_agents: BTreeMap<RuntimeId, RemoteAgent>,
-    /// Hosts that tell of more than is kept.
+    /// Targets that sent more evidence than the limits allow.
     truncated_targets: BTreeSet<TargetName>,
     subscribers: BTreeMap<u64, EvidenceSubscriber>,
     last_subscriber_id: u64,
@@ -215,13 +125,13 @@ pub(crate) struct Engine {
     recheck_hints: Arc<RecheckHints>,
     /// Events that wait for their runtime.
     unbound_events: UnboundEvents,
-    /// Until then time alone changes nothing.
+    /// Until then the passing of time changes nothing.
     deadline: Timestamp,
-    /// When time was last let pass.
+    /// When the last step ran.
     last_step_at: Timestamp,
-    /// The number of the last input in the log, and of the one in the last checkpoint.
-    last_input_n: u64,
-    checkpoint_n: u64,
+    /// The number of the last input in the log, and of the last one in a checkpoint.
+    last_input_seq: u64,
+    checkpoint_seq: u64,
     purge_at: Timestamp,
     fleet_diff: FleetDiff,
     store: Arc<Store>,
@@ -232,7 +142,7 @@ pub(crate) struct Engine {
     inputs: mpsc::Receiver<EngineInput>,
     submitted: broadcast::Sender<SubmittedPrompt>,
     task_pane_changed: broadcast::Sender<PaneKey>,
-    /// Where tasks were started.
+    /// The panes in which tasks were started.
     task_panes: BTreeSet<PaneKey>,
 }
 
@@ -243,23 +153,23 @@ impl Engine {
     pub(crate) fn new(
         clock: Clock,
         settings: config::StateConfig,
-        remembered: StoreContents,
+        contents: StoreContents,
         store: Arc<Store>,
         store_error: StoreErrorNote,
-        shared: Arc<EventLog>,
-        lookout: Arc<RecheckHints>,
+        event_log: Arc<EventLog>,
+        recheck_hints: Arc<RecheckHints>,
     ) -> Result<(Self, EngineHandle), StoreError> {
-        let (inputs, received) = mpsc::channel(1024);
+        let (inputs, input_receiver) = mpsc::channel(1024);
         let submitted = broadcast::Sender::new(SUBMITTED_CAPACITY);
-        let stirred = broadcast::Sender::new(TASK_PANE_CAPACITY);
-        let reserved = shared.read().seq();
+        let task_pane_changed = broadcast::Sender::new(TASK_PANE_CAPACITY);
+        let reserved_seq = event_log.read().seq();
         let reader = store.reader()?;
         let completed_for = SignedDuration::try_from(settings.completed_to_idle.0).unwrap_or(SignedDuration::MAX);
         let mut engine = Self {
             clock,
             settings,
-            fleet: remembered.fleet,
-            states: remembered.states.unwrap_or_else(|| StateResolver::new(completed_for)),
+            fleet: contents.fleet,
+            states: contents.states.unwrap_or_else(|| StateResolver::new(completed_for)),
             runtime_panes: BTreeMap::new(),
             remote_agents: BTreeMap::new(),
             truncated_targets: BTreeSet::new(),
@@ -268,25 +178,25 @@ impl Engine {
             ended_processes: RecentlyEnded::default(),
             registry: Arc::new(UserManifests::default().registry()),
             turn_starts: TurnStarts::default(),
-            cursors: SourceCursors::new(remembered.cursors),
-            memories: AdapterMemories::new(remembered.memories),
-            disabled_adapters: remembered.disabled_adapters,
-            recheck_hints: lookout,
-            unbound_events: UnboundEvents::new(remembered.unbound_events),
+            cursors: SourceCursors::new(contents.cursors),
+            memories: AdapterMemories::new(contents.memories),
+            disabled_adapters: contents.disabled_adapters,
+            recheck_hints,
+            unbound_events: UnboundEvents::new(contents.unbound_events),
             deadline: Timestamp::MIN,
             last_step_at: clock.now(),
-            last_input_n: remembered.last_input_n,
-            checkpoint_n: 0,
+            last_input_seq: contents.last_input_seq,
+            checkpoint_seq: 0,
             purge_at: clock.now(),
             fleet_diff: FleetDiff::default(),
             store,
             reader,
             store_error,
-            event_log: shared,
-            reserved_seq: reserved,
-            inputs: received,
+            event_log,
+            reserved_seq,
+            inputs: input_receiver,
             submitted: submitted.clone(),
-            task_pane_changed: stirred.clone(),
+            task_pane_changed: task_pane_changed.clone(),
             task_panes: BTreeSet::new(),
         };
         engine.states.set_completed_for(completed_for);
@@ -295,15 +205,15 @@ impl Engine {
                 engine.runtime_panes.insert(runtime.id.clone(), PaneKey { server: key.clone(), pane: *id });
             }
         }
-        Ok((engine, EngineHandle { inputs, submitted, task_pane_changed: stirred }))
+        Ok((engine, EngineHandle { inputs, submitted, task_pane_changed }))
     }
 
-    /// With the agents that are known from the start.
+    /// Sets the registry to start with.
     pub(crate) fn with_registry(self, registry: Arc<AgentRegistry>) -> Self {
         Self { registry, ..self }
     }
 
-    /// Runs until every handle is gone.
+    /// Runs until the last handle is dropped.
     pub(crate) async fn run(mut self) {
         self.reconcile_on_start().await;
         let mut batch = Vec::new();
@@ -323,7 +233,7 @@ impl Engine {
         }
     }
 
-    /// What the store remembers of fleet and states may be from different moments; here they meet.
+    /// Reconciles the stored fleet with the stored states, which may be from different moments.
     async fn reconcile_on_start(&mut self) {
         let mut step = EngineStep::new(self.clock.now(), self.event_log.read().seq());
         let orphans: Vec<RuntimeId> = self
@@ -334,14 +244,14 @@ impl Engine {
             .cloned()
             .collect();
         for runtime in orphans {
-            self.resolve(states::ResolverInput::Ended { runtime }, None, &mut step);
+            self.resolve(ResolverInput::Ended { runtime }, None, &mut step);
         }
         for (id, key) in self.runtime_panes.clone() {
             let Some(runtime) = self.fleet.pane(&key).and_then(|pane| pane.runtime.clone()) else { continue };
             if !self.states.has_runtime(&id) {
-                self.resolve(began_input(&key, &runtime), None, &mut step);
+                self.resolve(started_input(&key, &runtime), None, &mut step);
             }
-            // Nobody has seen its state in this life of the daemon.
+            // Publish its state once: this process has not published it yet.
             step.mark_pane_changed(&self.fleet, &key);
         }
         for input in self.states.due_inputs(step.now) {
@@ -353,9 +263,9 @@ impl Engine {
 
     fn handle_input(&mut self, input: EngineInput, step: &mut EngineStep) {
         match input {
-            EngineInput::Topology(observation) => self.apply_topology(observation, step),
-            EngineInput::RemoteBatch(received, done) => {
-                self.apply_remote_batch(*received, step);
+            EngineInput::Topology(update) => self.apply_topology(update, step),
+            EngineInput::RemoteBatch(batch, done) => {
+                self.apply_remote_batch(*batch, step);
                 step.flush_replies.push(done);
             }
             EngineInput::LocalId(target, runtime_id, reply) => {
@@ -368,13 +278,13 @@ impl Engine {
             EngineInput::Unsubscribe(id) => {
                 self.subscribers.remove(&id);
             }
-            EngineInput::TaskEvents(told, reply) => step.add_task_events(*told, reply),
+            EngineInput::TaskEvents(batch, reply) => step.add_task_events(*batch, reply),
             EngineInput::Event(event, reply) => {
                 let outcome = self.ingest(*event, step);
                 step.receipts.push((reply, outcome));
             }
-            EngineInput::Screen(seen) => self.observe_screen(*seen, step),
-            EngineInput::FileEvidence(filed) => self.reduce_file(*filed, step),
+            EngineInput::Screen(evidence) => self.observe_screen(*evidence, step),
+            EngineInput::FileEvidence(evidence) => self.reduce_file(*evidence, step),
             EngineInput::Explain(reference, reply) => {
                 let _ = reply.send(self.explain(&reference, step.now));
             }
@@ -386,8 +296,8 @@ impl Engine {
                 let _ = reply.send(self.fleet.pane(&key).and_then(|pane| pane.runtime.clone()));
             }
             EngineInput::ListServers(target, reply) => {
-                let of = self.fleet.servers().filter(|(key, _)| key.target == target);
-                let _ = reply.send(of.map(|(key, server)| (key.clone(), server.generation)).collect());
+                let servers = self.fleet.servers().filter(|(key, _)| key.target == target);
+                let _ = reply.send(servers.map(|(key, server)| (key.clone(), server.generation)).collect());
             }
             EngineInput::Adapters(reply) => {
                 let _ = reply.send(self.adapters(step.now));
@@ -400,28 +310,29 @@ impl Engine {
         }
     }
 
-    fn apply_topology(&mut self, observation: TopologyUpdate, step: &mut EngineStep) {
-        self.track_task_pane(&observation);
-        let delta = self.fleet.apply(observation, step.now);
-        for life in &delta.runtime_changes {
-            self.apply_life(life, step);
+    fn apply_topology(&mut self, update: TopologyUpdate, step: &mut EngineStep) {
+        self.track_task_pane(&update);
+        let delta = self.fleet.apply(update, step.now);
+        for change in &delta.runtime_changes {
+            self.apply_runtime_change(change, step);
         }
-        // Only now: several may have begun at once, and each must be known before it can be spoken of.
-        if delta.runtime_changes.iter().any(|life| matches!(life, RuntimeChange::Started { .. })) {
+        // After the loop: several runtimes may have begun at once, and all of them must be known before events are
+        // bound.
+        if delta.runtime_changes.iter().any(|change| matches!(change, RuntimeChange::Started { .. })) {
             self.bind_unbound(step);
         }
         self.apply_task_changes(&delta, step);
         step.merge(delta);
     }
 
-    fn apply_life(&mut self, life: &RuntimeChange, step: &mut EngineStep) {
-        match life {
+    fn apply_runtime_change(&mut self, change: &RuntimeChange, step: &mut EngineStep) {
+        match change {
             RuntimeChange::Started { pane, runtime } => {
                 self.runtime_panes.insert(runtime.id.clone(), pane.clone());
-                self.resolve(began_input(pane, runtime), None, step);
+                self.resolve(started_input(pane, runtime), None, step);
             }
             RuntimeChange::Ended { pane, runtime, process } => {
-                self.resolve(states::ResolverInput::Ended { runtime: runtime.clone() }, None, step);
+                self.resolve(ResolverInput::Ended { runtime: runtime.clone() }, None, step);
                 self.cursors.forget(runtime);
                 self.memories.forget(runtime);
                 self.turn_starts.forget(runtime);
@@ -430,18 +341,18 @@ impl Engine {
                 self.ended_processes.record(pane.clone(), *process, step.now);
             }
             RuntimeChange::Suspended { runtime, suspended } => {
-                let input = states::ResolverInput::Suspended { runtime: runtime.clone(), suspended: *suspended };
+                let input = ResolverInput::Suspended { runtime: runtime.clone(), suspended: *suspended };
                 self.resolve(input, None, step);
             }
             RuntimeChange::Reachable { server, reachable } => {
-                let input = states::ResolverInput::Reachable { server: server.clone(), reachable: *reachable };
+                let input = ResolverInput::Reachable { server: server.clone(), reachable: *reachable };
                 self.resolve(input, None, step);
             }
         }
     }
 
-    /// Applies one input, and writes down what it was and what it brought about.
-    fn resolve(&mut self, input: states::ResolverInput, event_id: Option<String>, step: &mut EngineStep) {
+    /// Applies one input to the resolver, and logs it together with its transitions.
+    fn resolve(&mut self, input: ResolverInput, event_id: Option<String>, step: &mut EngineStep) {
         let transitions = self.states.apply(input.clone(), step.now);
         step.note_changed_evidence(&input);
         for transition in &transitions {
@@ -451,11 +362,11 @@ impl Engine {
                 step.changed_states.insert(transition.runtime.clone());
             }
         }
-        self.last_input_n += 1;
-        step.log_input(self.last_input_n, event_id, input, transitions);
+        self.last_input_seq += 1;
+        step.log_input(self.last_input_seq, event_id, input, transitions);
     }
 
-    /// Looking what is due costs time for every agent there is, so it is done when something may be.
+    /// Checking all deadlines takes time per agent, so it is done only when one may have passed.
     fn apply_due_work(&mut self, step: &mut EngineStep) {
         if self.turn_starts.take_has_new() {
             self.bind_unbound(step);
@@ -467,13 +378,13 @@ impl Engine {
         }
         self.release_held(step);
         self.drop_expired(step);
-        if self.last_input_n >= self.checkpoint_n + CHECKPOINT_EVERY {
+        if self.last_input_seq >= self.checkpoint_seq + CHECKPOINT_EVERY {
             self.checkpoint(step, false);
         }
         if self.purge_at <= step.now {
             self.purge_at = step.now.checked_add(PURGE_EVERY).unwrap_or(Timestamp::MAX);
-            if self.last_input_n > self.checkpoint_n {
-                // What came before a checkpoint is not needed for a replay, so it can go.
+            if self.last_input_seq > self.checkpoint_seq {
+                // A replay starts at a checkpoint, so inputs before this one can be purged.
                 self.checkpoint(step, false);
             }
             let ago = |span: config::ConfigDuration| step.now.checked_sub(span.0).unwrap_or(Timestamp::MIN);
@@ -484,16 +395,16 @@ impl Engine {
         }
     }
 
-    /// Since the last step: what came due while that was being stored is due now.
+    /// The next deadline after the last step. One that passed while the step was being stored is due at once.
     fn next_deadline(&self, since: Timestamp) -> Timestamp {
         let states = self.states.next_deadline(since);
-        let waiting = self.unbound_events.oldest().map(|event| self.expires_at(event));
-        [states, waiting, self.memories.next_due()].into_iter().flatten().fold(self.purge_at, Timestamp::min)
+        let bind_expiry = self.unbound_events.oldest().map(|event| self.expires_at(event));
+        [states, bind_expiry, self.memories.next_due()].into_iter().flatten().fold(self.purge_at, Timestamp::min)
     }
 }
 
-fn began_input(pane: &PaneKey, runtime: &agtmux_core::runtime::Runtime) -> states::ResolverInput {
-    states::ResolverInput::Started {
+fn started_input(pane: &PaneKey, runtime: &Runtime) -> ResolverInput {
+    ResolverInput::Started {
         runtime: runtime.id.clone(),
         server: pane.server.clone(),
         agent_type: runtime.agent_type.clone(),

@@ -1,5 +1,5 @@
-//! What another host tells of its agents. It decides here as what is found out on this host does: by the same engine, into
-//! the same log. The host cannot say of which target it is, and what it says is bounded and cleaned before it is kept.
+//! Applies evidence from remote hosts with the same engine and the same log as local evidence. A host cannot choose
+//! which target it is, and its texts are shortened and redacted before they are kept.
 
 use std::collections::BTreeSet;
 
@@ -10,59 +10,59 @@ use agtmux_core::ids::{ServerKey, ServerName, TargetName};
 use agtmux_core::ledger::Ledger;
 use agtmux_core::redact;
 use agtmux_core::refs::is_agent_name;
-use agtmux_core::resolver as states;
+use agtmux_core::resolver::ResolverInput;
 use agtmux_core::runtime::RuntimeId;
 use jiff::SignedDuration;
 
 use super::{Engine, EngineHandle, EngineInput, EngineStep};
 
-/// Longer texts are cut: nobody reads them to the end.
+/// Longer texts are truncated: they are shown in full nowhere.
 const MAX_TEXT_LEN: usize = 4096;
-/// There may be thousands of these.
+/// Lower than `MAX_TEXT_LEN`: a listing may hold thousands of names.
 const MAX_NAME_LEN: usize = 1024;
 const MAX_LABEL_LEN: usize = 256;
 const MAX_OPTIONS: usize = 32;
 
-/// An agent of another host: what it is called there, and all that is known of it there.
+/// An agent on another host: its runtime id there, and the ledger that the host sent.
 #[derive(Debug)]
 pub(super) struct RemoteAgent {
     pub(super) runtime_id: Option<String>,
     ledger: Ledger,
 }
 
-/// What came from a host.
+/// One batch of evidence from a remote host.
 #[derive(Debug)]
 pub(crate) struct RemoteBatch {
     pub(crate) target: TargetName,
     pub(crate) batch: EvidenceBatch,
-    /// How much our clock is ahead of the one there.
+    /// How far the local clock is ahead of the host's clock.
     pub(crate) clock_offset: SignedDuration,
 }
 
 impl EngineHandle {
-    /// Returns when it is applied and stored.
-    pub(crate) async fn receive_remote(&self, received: RemoteBatch) {
-        self.request(|done| EngineInput::RemoteBatch(Box::new(received), done)).await;
+    /// Returns when the batch is applied and stored.
+    pub(crate) async fn receive_remote(&self, batch: RemoteBatch) {
+        self.request(|done| EngineInput::RemoteBatch(Box::new(batch), done)).await;
     }
 
-    /// What an agent of another host is called here.
+    /// The local runtime id of an agent on another host.
     pub(crate) async fn local_id(&self, target: TargetName, runtime_id: String) -> Option<RuntimeId> {
         self.request(|reply| EngineInput::LocalId(target, runtime_id, reply)).await.flatten()
     }
 }
 
 impl Engine {
-    pub(super) fn apply_remote_batch(&mut self, received: RemoteBatch, step: &mut EngineStep) {
-        let RemoteBatch { target, batch, clock_offset: ahead } = received;
-        let mut told: BTreeSet<ServerName> = BTreeSet::new();
+    pub(super) fn apply_remote_batch(&mut self, batch: RemoteBatch, step: &mut EngineStep) {
+        let RemoteBatch { target, batch, clock_offset } = batch;
+        let mut reported_servers: BTreeSet<ServerName> = BTreeSet::new();
         if batch.full {
             self.truncated_targets.remove(&target);
         }
         for evidence in batch.evidence {
             match evidence {
-                HostEvidence::Agent(known) => self.apply_remote_agent(&target, *known, ahead, step),
+                HostEvidence::Agent(evidence) => self.apply_remote_agent(&target, *evidence, clock_offset, step),
                 evidence => {
-                    told.extend(server_of(&evidence).cloned());
+                    reported_servers.extend(server_of(&evidence).cloned());
                     let Some(evidence) = self.limit_evidence(&target, evidence) else { continue };
                     if let Some(observation) = topology_update(&target, evidence) {
                         self.apply_topology(observation, step);
@@ -71,7 +71,7 @@ impl Engine {
             }
         }
         if batch.full {
-            let gone = |key: &&ServerKey| key.target == target && !told.contains(&key.server);
+            let gone = |key: &&ServerKey| key.target == target && !reported_servers.contains(&key.server);
             let gone: Vec<ServerKey> = self.fleet.servers().map(|(key, _)| key).filter(gone).cloned().collect();
             for server in gone {
                 self.apply_topology(TopologyUpdate::ServerGone { server }, step);
@@ -83,57 +83,58 @@ impl Engine {
     fn apply_remote_agent(
         &mut self,
         target: &TargetName,
-        known: AgentEvidence,
-        ahead: SignedDuration,
+        evidence: AgentEvidence,
+        clock_offset: SignedDuration,
         step: &mut EngineStep,
     ) {
-        let server = ServerKey { target: target.clone(), server: known.server };
-        let same = self.fleet.server(&server).is_some_and(|server| server.generation == known.generation);
-        let pane = PaneKey { server, pane: known.pane };
-        let Some(runtime) = self.runtime_of(&pane, known.process).filter(|_| same) else { return };
-        if let Some(name) = known.name.filter(|name| is_agent_name(name))
+        let server = ServerKey { target: target.clone(), server: evidence.server };
+        let same = self.fleet.server(&server).is_some_and(|server| server.generation == evidence.generation);
+        let pane = PaneKey { server, pane: evidence.pane };
+        let Some(runtime) = self.runtime_of(&pane, evidence.process).filter(|_| same) else { return };
+        if let Some(name) = evidence.name.filter(|name| is_agent_name(name))
             && self.fleet.name_runtime(&pane, &runtime, &name)
         {
             step.mark_pane_changed(&self.fleet, &pane);
         }
-        if let Some(agent_id) = known.agent_id.filter(|id| is_id(id))
+        if let Some(agent_id) = evidence.agent_id.filter(|id| is_id(id))
             && self.states.agent_id(&runtime) != Some(&agent_id)
         {
-            self.resolve(states::ResolverInput::AgentIdentified { runtime: runtime.clone(), agent_id }, None, step);
+            self.resolve(ResolverInput::AgentIdentified { runtime: runtime.clone(), agent_id }, None, step);
             step.mark_pane_changed(&self.fleet, &pane);
         }
-        let mut mind = known.ledger;
-        mind.shift_clock(ahead, step.now);
-        mind.observations_mut().for_each(clean_observation);
-        let runtime_id = Some(known.runtime_id).filter(|id| is_id(id));
-        self.remote_agents.insert(runtime.clone(), RemoteAgent { runtime_id, ledger: mind });
+        let mut ledger = evidence.ledger;
+        ledger.shift_clock(clock_offset, step.now);
+        ledger.observations_mut().for_each(clean_observation);
+        let runtime_id = Some(evidence.runtime_id).filter(|id| is_id(id));
+        self.remote_agents.insert(runtime.clone(), RemoteAgent { runtime_id, ledger });
         self.apply_remote_ledger(&runtime, step);
     }
 
-    /// All that its host has told of an agent counts, if what is told of agents of its kind does. Says whether a host told anything.
+    /// Applies the ledger that the agent's host sent, if the adapter is enabled. Returns whether there is one.
     pub(super) fn apply_remote_ledger(&mut self, runtime: &RuntimeId, step: &mut EngineStep) -> bool {
-        let Some(far) = self.remote_agents.get(runtime) else { return false };
-        if self.is_adapter_enabled(runtime) && self.changes_ledger(runtime, &far.ledger) {
-            let (runtime, mind) = (runtime.clone(), Box::new(far.ledger.clone()));
-            self.resolve(states::ResolverInput::LedgerReplaced { runtime, ledger: mind }, None, step);
+        let Some(remote) = self.remote_agents.get(runtime) else { return false };
+        if self.is_adapter_enabled(runtime) && self.changes_ledger(runtime, &remote.ledger) {
+            let (runtime, ledger) = (runtime.clone(), Box::new(remote.ledger.clone()));
+            self.resolve(ResolverInput::LedgerReplaced { runtime, ledger }, None, step);
         }
         true
     }
 
-    fn changes_ledger(&self, runtime: &RuntimeId, mind: &Ledger) -> bool {
+    fn changes_ledger(&self, runtime: &RuntimeId, ledger: &Ledger) -> bool {
         let Some(current) = self.states.ledger(runtime) else { return false };
         let mut after = current.clone();
-        after.replace_with(mind.clone());
+        after.replace_with(ledger.clone());
         after != *current
     }
 
     pub(super) fn local_id(&self, target: &TargetName, runtime_id: &str) -> Option<RuntimeId> {
-        let lives_there = |id: &RuntimeId| self.runtime_panes.get(id).is_some_and(|home| home.server.target == *target);
-        let mut fitting = self
+        let is_on_target =
+            |id: &RuntimeId| self.runtime_panes.get(id).is_some_and(|pane| pane.server.target == *target);
+        let mut matching = self
             .remote_agents
             .iter()
-            .filter(|(id, far)| far.runtime_id.as_deref() == Some(runtime_id) && lives_there(id));
-        fitting.next().map(|(id, _)| id.clone())
+            .filter(|(id, remote)| remote.runtime_id.as_deref() == Some(runtime_id) && is_on_target(id));
+        matching.next().map(|(id, _)| id.clone())
     }
 }
 
@@ -147,7 +148,7 @@ pub(super) fn server_of(evidence: &HostEvidence) -> Option<&ServerName> {
     }
 }
 
-/// None for what no host has.
+/// None for evidence that is not about topology, and for server names that are too long.
 fn topology_update(target: &TargetName, evidence: HostEvidence) -> Option<TopologyUpdate> {
     let key = |server: ServerName| ServerKey { target: target.clone(), server };
     if server_of(&evidence).is_some_and(|server| server.as_str().len() > MAX_NAME_LEN) {
@@ -165,7 +166,7 @@ fn topology_update(target: &TargetName, evidence: HostEvidence) -> Option<Topolo
             rows: rows.into_iter().map(truncate_row).collect(),
         },
         HostEvidence::Processes { server, generation, panes } => {
-            let panes = panes.into_iter().map(clean_sighting).collect();
+            let panes = panes.into_iter().map(clean_process).collect();
             TopologyUpdate::Processes { server: key(server), generation, panes }
         }
         HostEvidence::ServerGone { server } => TopologyUpdate::ServerGone { server: key(server) },
@@ -190,27 +191,27 @@ fn truncate_row(row: PaneRow) -> PaneRow {
     }
 }
 
-fn clean_sighting(mut sighting: PaneProcess) -> PaneProcess {
-    if let Some(foreground) = &mut sighting.foreground {
+fn clean_process(mut process: PaneProcess) -> PaneProcess {
+    if let Some(foreground) = &mut process.foreground {
         foreground.command = truncate_name(std::mem::take(&mut foreground.command));
         foreground.cwd = foreground.cwd.take().map(truncate_name);
     }
-    let plain = |agent: &DetectedAgent| is_agent_name(agent.agent_type.as_str());
-    sighting.agent = sighting.agent.filter(plain);
-    sighting
+    let has_valid_type = |agent: &DetectedAgent| is_agent_name(agent.agent_type.as_str());
+    process.agent = process.agent.filter(has_valid_type);
+    process
 }
 
-fn clean_observation(statement: &mut Observation) {
-    let harmless = |text: &mut String| *text = redact::text(&truncate_text(std::mem::take(text))).into_owned();
-    harmless(&mut statement.excerpt);
-    statement.rule.name = truncate_name(std::mem::take(&mut statement.rule.name));
-    statement.order.event_id = truncate_name(std::mem::take(&mut statement.order.event_id));
-    if let Some(dialog) = &mut statement.dialog {
-        harmless(&mut dialog.question);
-        dialog.subject.iter_mut().for_each(harmless);
+fn clean_observation(observation: &mut Observation) {
+    let clean_text = |text: &mut String| *text = redact::text(&truncate_text(std::mem::take(text))).into_owned();
+    clean_text(&mut observation.excerpt);
+    observation.rule.name = truncate_name(std::mem::take(&mut observation.rule.name));
+    observation.order.event_id = truncate_name(std::mem::take(&mut observation.order.event_id));
+    if let Some(dialog) = &mut observation.dialog {
+        clean_text(&mut dialog.question);
+        dialog.subject.iter_mut().for_each(clean_text);
         dialog.options.truncate(MAX_OPTIONS);
         for option in &mut dialog.options {
-            harmless(&mut option.label);
+            clean_text(&mut option.label);
             option.label.truncate(option.label.floor_char_boundary(MAX_LABEL_LEN));
         }
         dialog.fingerprint = truncate_name(std::mem::take(&mut dialog.fingerprint));
@@ -225,8 +226,8 @@ fn truncate_name(text: String) -> String {
     truncate(text, MAX_NAME_LEN)
 }
 
-fn truncate(mut text: String, longest: usize) -> String {
-    text.truncate(text.floor_char_boundary(longest));
+fn truncate(mut text: String, max_len: usize) -> String {
+    text.truncate(text.floor_char_boundary(max_len));
     text
 }
 

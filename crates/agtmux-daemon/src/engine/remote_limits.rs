@@ -1,4 +1,5 @@
-//! How much of one host is kept. A host that tells of more than anybody has is cut, and that is told.
+//! Limits how much evidence one remote host may add. Evidence over the limits is dropped, and the target reports an
+//! outage.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +12,12 @@ use super::{Engine, EngineStep};
 
 const MAX_SERVERS: usize = 64;
 const MAX_PANES: usize = 5_000;
-/// A pane has one for each session that shows it.
+/// A pane has one row per session that shows it.
 const MAX_ROWS: usize = 2 * MAX_PANES;
 const MAX_AGENTS: usize = 512;
 
 impl Engine {
-    /// What of it there is room for.
+    /// Returns the part of the evidence that fits within the limits.
     pub(super) fn limit_evidence(&mut self, target: &TargetName, evidence: HostEvidence) -> Option<HostEvidence> {
         let key = |server: &ServerName| ServerKey { target: target.clone(), server: server.clone() };
         let server = server_of(&evidence).map(&key);
@@ -47,42 +48,42 @@ impl Engine {
 
     fn limit_rows(&mut self, server: &ServerKey, rows: &mut Vec<PaneRow>) {
         let others = self.fleet.servers().filter(|(key, _)| key.target == server.target && *key != server);
-        let room = MAX_PANES.saturating_sub(others.map(|(_, other)| other.panes.len()).sum());
-        let (told, mut panes) = (rows.len(), BTreeSet::<PaneId>::new());
+        let free = MAX_PANES.saturating_sub(others.map(|(_, other)| other.panes.len()).sum());
+        let (reported, mut panes) = (rows.len(), BTreeSet::<PaneId>::new());
         rows.truncate(MAX_ROWS);
-        rows.retain(|row| panes.contains(&row.pane) || (panes.len() < room && panes.insert(row.pane)));
-        if rows.len() < told {
+        rows.retain(|row| panes.contains(&row.pane) || (panes.len() < free && panes.insert(row.pane)));
+        if rows.len() < reported {
             self.truncated_targets.insert(server.target.clone());
         }
     }
 
     fn limit_agents(&mut self, server: &ServerKey, panes: &mut Vec<PaneProcess>) {
-        let mut agents = self.runtime_panes.values().filter(|home| home.server.target == server.target).count();
+        let mut agents = self.runtime_panes.values().filter(|pane| pane.server.target == server.target).count();
         panes.truncate(MAX_PANES);
-        for sighting in panes.iter_mut().filter(|sighting| sighting.agent.is_some()) {
-            let pane = PaneKey { server: server.clone(), pane: sighting.pane };
+        for process in panes.iter_mut().filter(|process| process.agent.is_some()) {
+            let pane = PaneKey { server: server.clone(), pane: process.pane };
             if self.fleet.pane(&pane).is_some_and(|pane| pane.runtime.is_some()) {
                 continue;
             }
             if agents < MAX_AGENTS {
                 agents += 1;
             } else {
-                sighting.agent = None;
+                process.agent = None;
                 self.truncated_targets.insert(server.target.clone());
             }
         }
     }
 
-    /// After all that the host says of itself: its own trouble comes first.
+    /// Runs after the host's own evidence: an outage that the host reports takes precedence.
     pub(super) fn report_truncation(&mut self, target: &TargetName, step: &mut EngineStep) {
         if !self.truncated_targets.contains(target)
-            || self.fleet.target_outages().any(|(troubled, _)| troubled == target)
+            || self.fleet.target_outages().any(|(with_outage, _)| with_outage == target)
         {
             return;
         }
         let message = format!(
-            "it tells of more than {MAX_SERVERS} tmux servers, {MAX_PANES} panes or {MAX_AGENTS} agents: the rest is \
-             left out"
+            "the host reports more than {MAX_SERVERS} tmux servers, {MAX_PANES} panes or {MAX_AGENTS} agents; the \
+             rest is left out"
         );
         let outage = Some((OutageCode::ListingCut, message));
         self.apply_topology(TopologyUpdate::TargetOutage { target: target.clone(), outage }, step);

@@ -1,4 +1,4 @@
-//! Whose event it is when one process speaks for several agents.
+//! Binds events of a process that serves several agents.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use jiff::{SignedDuration, Timestamp};
 use super::Engine;
 use crate::store::EventRow;
 
-/// An agent tells that a turn begins before it shows it, and we look a moment later; but an event may be slow as well.
+/// An agent reports a turn before it shows it, and the capture comes a moment later. An event may be late, too.
 const MAX_DISPLAY_DELAY: SignedDuration = SignedDuration::from_secs(3);
 const MAX_EVENT_DELAY: SignedDuration = SignedDuration::from_secs(1);
 
-/// When agents began to work after they had been seen at rest.
+/// When agents began to work after they had been at rest.
 #[derive(Debug, Default)]
 pub(super) struct TurnStarts {
     started_at: BTreeMap<RuntimeId, Timestamp>,
@@ -26,8 +26,8 @@ pub(super) struct TurnStarts {
 impl TurnStarts {
     pub(super) fn record(&mut self, transition: &StateTransition, now: Timestamp) {
         let before = transition.from.as_ref().map(|record| record.state);
-        let rested = matches!(before, Some(State::Idle | State::Completed | State::Error));
-        if rested && transition.to.state == State::Running {
+        let was_at_rest = matches!(before, Some(State::Idle | State::Completed | State::Error));
+        if was_at_rest && transition.to.state == State::Running {
             self.started_at.insert(transition.runtime.clone(), now);
             self.has_new = true;
         }
@@ -37,72 +37,73 @@ impl TurnStarts {
         self.started_at.remove(runtime);
     }
 
-    /// Whether there is a turn that was not asked for before.
+    /// Whether a turn has begun since the last call.
     pub(super) fn take_has_new(&mut self) -> bool {
         std::mem::take(&mut self.has_new)
     }
 
-    /// Whether the turn that an event of that time is from may be the one that this agent began.
+    /// Whether an event of this time may belong to the turn that the agent began.
     fn may_match(&self, runtime: &RuntimeId, event_time: Timestamp) -> bool {
-        self.started_at.get(runtime).is_some_and(|begun| {
-            let shown_after = begun.duration_since(event_time);
+        self.started_at.get(runtime).is_some_and(|started| {
+            let shown_after = started.duration_since(event_time);
             -MAX_EVENT_DELAY <= shown_after && shown_after <= MAX_DISPLAY_DELAY
         })
     }
 }
 
 impl Engine {
-    /// The one whose session it names; where nothing but the session is told, that has to do for all agents. Else the one
-    /// that has not told its session yet, works in the same directory, and was seen to begin a turn just then: the
-    /// directory alone is no proof, for an agent outside of tmux may use the same process there.
-    pub(super) fn bind_shared(&self, from: &EventOrigin, event_time: Timestamp) -> Result<RuntimeId, BindFailure> {
-        let (Some(agent_type), Some(session)) = (&from.agent_type, &from.session) else {
+    /// Returns the agent whose session the event names. An event that names only a session is matched against all
+    /// agents of its type. Otherwise returns the agent that has no session yet, works in the same directory, and began
+    /// a turn just then. The directory alone is no proof: an agent outside tmux may use the same process there.
+    pub(super) fn bind_shared(&self, origin: &EventOrigin, event_time: Timestamp) -> Result<RuntimeId, BindFailure> {
+        let (Some(agent_type), Some(session)) = (&origin.agent_type, &origin.session) else {
             return Err(BindFailure::NoCandidate);
         };
         let is_shared = self.registry.shares_process(agent_type.as_str());
-        let nothing_else = from.pane.is_none() && from.pids.is_empty();
-        // What comes from below an agent, and is not its own, is nobody's whom we know.
-        if (!is_shared && !nothing_else) || self.descends_from_agent(from) {
+        let nothing_else = origin.pane.is_none() && origin.pids.is_empty();
+        // A descendant of an agent that is not the agent itself is unknown to us.
+        if (!is_shared && !nothing_else) || self.descends_from_agent(origin) {
             return Err(BindFailure::NoCandidate);
         }
         let candidates = self
             .runtime_panes
             .iter()
-            .filter(|(id, pane)| self.states.agent_type(id) == Some(agent_type) && pane.server.target == from.target);
+            .filter(|(id, pane)| self.states.agent_type(id) == Some(agent_type) && pane.server.target == origin.target);
         let named = candidates.clone().filter(|(id, _)| self.memories.session(id) == Some(session));
         match exactly_one(named.map(|(id, _)| id)) {
             Err(BindFailure::NoCandidate) if is_shared => {}
             found => return found.cloned(),
         }
         let unnamed =
-            candidates.filter(|(id, pane)| self.memories.session(id).is_none() && self.has_cwd_of(pane, from));
-        let begun = exactly_one(unnamed.map(|(id, _)| id).filter(|id| self.turn_starts.may_match(id, event_time)))?;
-        match self.unbound_events.iter().any(|other| self.competes_for_turn(other, from, begun)) {
+            candidates.filter(|(id, pane)| self.memories.session(id).is_none() && self.has_cwd_of(pane, origin));
+        let candidate = exactly_one(unnamed.map(|(id, _)| id).filter(|id| self.turn_starts.may_match(id, event_time)))?;
+        match self.unbound_events.iter().any(|other| self.competes_for_turn(other, origin, candidate)) {
             true => Err(BindFailure::Ambiguous),
-            false => Ok(begun.clone()),
+            false => Ok(candidate.clone()),
         }
     }
 
-    fn descends_from_agent(&self, from: &EventOrigin) -> bool {
+    fn descends_from_agent(&self, origin: &EventOrigin) -> bool {
         self.runtime_panes.values().any(|pane| {
             let runtime = self.fleet.pane(pane).and_then(|pane| pane.runtime.as_ref());
-            runtime.is_some_and(|runtime| from.pids.contains(&runtime.process.pid))
+            runtime.is_some_and(|runtime| origin.pids.contains(&runtime.process.pid))
         })
     }
 
-    fn has_cwd_of(&self, pane: &PaneKey, from: &EventOrigin) -> bool {
+    fn has_cwd_of(&self, pane: &PaneKey, origin: &EventOrigin) -> bool {
         let cwd = self.fleet.pane(pane).and_then(|pane| pane.foreground.as_ref()?.cwd.as_ref());
-        cwd.is_some() && cwd == from.cwd.as_ref()
+        cwd.is_some() && cwd == origin.cwd.as_ref()
     }
 
-    /// Whether another event may tell of the same turn, for another session.
-    fn competes_for_turn(&self, other: &EventRow, from: &EventOrigin, begun: &RuntimeId) -> bool {
-        let alike = |other: &EventOrigin| {
-            (&other.agent_type, &other.cwd) == (&from.agent_type, &from.cwd)
+    /// Whether another event may belong to the same turn with another session.
+    fn competes_for_turn(&self, other: &EventRow, origin: &EventOrigin, candidate: &RuntimeId) -> bool {
+        let is_competitor = |other: &EventOrigin| {
+            (&other.agent_type, &other.cwd) == (&origin.agent_type, &origin.cwd)
                 && other.session.is_some()
-                && other.session != from.session
+                && other.session != origin.session
         };
-        other.origin.as_ref().is_some_and(alike) && self.turn_starts.may_match(begun, other.order.event_time)
+        other.origin.as_ref().is_some_and(is_competitor)
+            && self.turn_starts.may_match(candidate, other.order.event_time)
     }
 }
 

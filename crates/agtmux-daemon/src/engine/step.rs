@@ -1,4 +1,4 @@
-//! What one batch of inputs brings about, before it is written and told.
+//! The effects of one batch of inputs, before they are stored and published.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,28 +18,28 @@ use super::tasks::TaskEventBatch;
 use crate::observe::server_name;
 use crate::store::{LoggedInput, StoreChange, StoreError};
 
-/// What became of an event.
+/// The reply to a posted event.
 type IngestResult = Result<EventReceipt, ApiError>;
 
 pub(super) struct EngineStep {
     pub(super) now: Timestamp,
-    /// The last number given out.
+    /// The last sequence number that was assigned.
     pub(super) seq: u64,
     pub(super) delta: FleetDelta,
     pub(super) changes: Vec<StoreChange>,
-    /// Runtimes whose state is different.
+    /// Runtimes whose state has changed.
     pub(super) changed_states: BTreeSet<RuntimeId>,
-    /// Runtimes of which something else is known.
+    /// Runtimes whose evidence has changed.
     pub(super) changed_evidence: BTreeSet<RuntimeId>,
-    /// Keys of events that are on their way to the store: event id and content.
+    /// Keys of events that are not stored yet: event id and content hash.
     pub(super) dedupe_keys: BTreeMap<(RuntimeId, Source, String), (String, String)>,
     pub(super) receipts: Vec<(oneshot::Sender<IngestResult>, IngestResult)>,
     pub(super) flush_replies: Vec<oneshot::Sender<()>>,
-    /// What happened to tasks, told once it is stored.
+    /// Task events, published once they are stored.
     pub(super) task_events: Vec<PendingTaskEvents>,
 }
 
-/// Events that have their numbers, and whoever waits for them to be stored.
+/// Task events with their sequence numbers, and the reply to send when they are stored.
 pub(super) struct PendingTaskEvents {
     reply: oneshot::Sender<Option<Vec<TaskEvent>>>,
     server: String,
@@ -62,7 +62,7 @@ impl EngineStep {
         }
     }
 
-    /// Readers look at the fleet for what became of a pane, so it does not matter that it may be in two sets.
+    /// A pane may end up in two sets. That is harmless: readers look up the pane in the fleet.
     pub(super) fn merge(&mut self, from: FleetDelta) {
         let into = &mut self.delta;
         into.changed.extend(from.changed);
@@ -74,7 +74,7 @@ impl EngineStep {
         into.targets_changed |= from.targets_changed;
     }
 
-    /// What time alone brings about is no news to others: their time passes as well.
+    /// Inputs that only let time pass are not evidence: time passes on the hub, too.
     pub(super) fn note_changed_evidence(&mut self, input: &ResolverInput) {
         match input {
             ResolverInput::Started { runtime, .. }
@@ -93,19 +93,19 @@ impl EngineStep {
         }
     }
 
-    /// A pane that shows another state.
+    /// Marks a pane as changed because its agent's state has changed.
     pub(super) fn mark_pane_changed(&mut self, fleet: &Fleet, key: &PaneKey) {
         self.delta.changed.insert(key.clone());
         if let Some(pane) = fleet.pane(key) {
             self.delta.windows.insert((key.server.clone(), pane.window));
-            let sessions = pane.placements.iter().map(|place| (key.server.clone(), place.session));
+            let sessions = pane.placements.iter().map(|placement| (key.server.clone(), placement.session));
             self.delta.sessions.extend(sessions);
         }
     }
 
-    /// Gives events of tasks their numbers.
-    pub(super) fn add_task_events(&mut self, told: TaskEventBatch, reply: oneshot::Sender<Option<Vec<TaskEvent>>>) {
-        let TaskEventBatch { socket, mut events, changes } = told;
+    /// Assigns sequence numbers to task events.
+    pub(super) fn add_task_events(&mut self, batch: TaskEventBatch, reply: oneshot::Sender<Option<Vec<TaskEvent>>>) {
+        let TaskEventBatch { socket, mut events, changes } = batch;
         self.changes.extend(changes);
         for event in &mut events {
             self.seq += 1;
@@ -117,17 +117,20 @@ impl EngineStep {
         self.task_events.push(PendingTaskEvents { reply, server, events });
     }
 
-    /// What happened to tasks, as everybody who watches is told of it.
+    /// The task events as published to clients.
     pub(super) fn published_task_events(&self) -> Vec<TaskWatchEvent> {
-        let news = |happened: &PendingTaskEvents, event: &TaskEvent| TaskWatchEvent {
+        let watch_event = |pending: &PendingTaskEvents, event: &TaskEvent| TaskWatchEvent {
             target: TargetName::LOCAL.into(),
-            server: happened.server.clone(),
+            server: pending.server.clone(),
             event: event.clone(),
         };
-        self.task_events.iter().flat_map(|it| it.events.iter().map(move |event| news(it, event))).collect()
+        self.task_events
+            .iter()
+            .flat_map(|pending| pending.events.iter().map(move |event| watch_event(pending, event)))
+            .collect()
     }
 
-    /// The body of an event that came in this step.
+    /// The payload of an event that arrived in this step.
     pub(super) fn payload_of(&self, event_id: &str) -> Option<&str> {
         self.changes.iter().find_map(|change| match change {
             StoreChange::PutEvent(event) if event.order.event_id == event_id => event.payload.as_deref(),
@@ -135,10 +138,10 @@ impl EngineStep {
         })
     }
 
-    /// Transitions and the events of the stream share one count.
+    /// Transitions and published events share one sequence.
     pub(super) fn log_input(
         &mut self,
-        n: u64,
+        input_seq: u64,
         event_id: Option<String>,
         input: ResolverInput,
         transitions: Vec<StateTransition>,
@@ -149,7 +152,7 @@ impl EngineStep {
         });
         let transitions = transitions.collect();
         self.changes.push(StoreChange::LogInput(Box::new(LoggedInput {
-            n,
+            input_seq,
             at: self.now,
             event_id,
             input,
@@ -157,19 +160,19 @@ impl EngineStep {
         })));
     }
 
-    /// How many more numbers publishing may take: each pane makes a few events at most.
+    /// How many more sequence numbers publishing may use: each changed item makes a few events at most.
     pub(super) fn max_new_seqs(&self) -> u64 {
         let delta = &self.delta;
         (delta.changed.len() + delta.removed.len() + delta.windows.len() + delta.sessions.len()) as u64 * 8
     }
 
-    /// Nobody is told that an event was taken before it is stored.
+    /// Replies only after the commit: an acknowledged event is stored.
     pub(super) fn send_replies(self, stored: Result<(), StoreError>) {
         for (reply, outcome) in self.receipts {
             let outcome = match (&stored, outcome) {
                 (Err(error), Ok(_)) => {
-                    let refusal = ApiError::new(ErrorCode::NotStored, format!("the event was not stored: {error}"));
-                    Err(refusal.with_hint("agtmux daemon status shows what is wrong; send it again then"))
+                    let error = ApiError::new(ErrorCode::NotStored, format!("the event was not stored: {error}"));
+                    Err(error.with_hint("run `agtmux daemon status` to see the error, then send the event again"))
                 }
                 (_, outcome) => outcome,
             };

@@ -1,4 +1,4 @@
-//! Tasks: what lives in their panes, and what happened to them.
+//! The states and events of tasks.
 
 use agtmux_core::evidence::{Assertion, DialogKind, Observation, RuleRef, Source};
 use agtmux_core::fleet::{FleetDelta, PaneKey, PaneTaskStatus, TopologyUpdate};
@@ -9,7 +9,7 @@ use super::adapters::local_order_key;
 use super::{Engine, EngineStep};
 use crate::store::StoreChange;
 
-/// What happened to the tasks of one server, and what has to be stored with it.
+/// Task events of one server, and the store changes that belong to them.
 #[derive(Debug)]
 pub(crate) struct TaskEventBatch {
     pub(crate) socket: String,
@@ -18,8 +18,8 @@ pub(crate) struct TaskEventBatch {
 }
 
 impl Engine {
-    pub(super) fn track_task_pane(&mut self, observation: &TopologyUpdate) {
-        if let TopologyUpdate::Task { server, pane, task, .. } = observation {
+    pub(super) fn track_task_pane(&mut self, update: &TopologyUpdate) {
+        if let TopologyUpdate::Task { server, pane, task, .. } = update {
             let key = PaneKey { server: server.clone(), pane: *pane };
             match task {
                 Some(_) => self.task_panes.insert(key),
@@ -28,8 +28,7 @@ impl Engine {
         }
     }
 
-    /// What is known of tasks becomes the states of those who live in their panes, and whoever watches over tasks hears of panes
-    /// that have gone or died.
+    /// Updates the states of task runtimes, and reports task panes that were removed or died.
     pub(super) fn apply_task_changes(&mut self, delta: &FleetDelta, step: &mut EngineStep) {
         if self.task_panes.is_empty() {
             return;
@@ -45,44 +44,45 @@ impl Engine {
                 let _ = self.task_pane_changed.send(key.clone());
             }
             let Some((runtime, task)) = self.fleet.task(key) else { continue };
-            let (runtime, stand) = (runtime.clone(), task.status.clone());
-            self.observe_task(&runtime, &stand, step);
+            let (runtime, status) = (runtime.clone(), task.status.clone());
+            self.observe_task(&runtime, &status, step);
         }
     }
 
-    /// Windows that somebody else makes among those of tasks count as well: where one comes, changes or goes, a task beside it is named.
+    /// A pane that is not a task may share a session with tasks. When one appears, changes or vanishes, report the task
+    /// panes of its session.
     fn notify_of_foreign_panes(&self, delta: &FleetDelta) {
-        let is_strange = |key: &PaneKey| !self.task_panes.contains(key);
-        if !delta.changed.iter().chain(&delta.removed).any(is_strange) {
+        let is_foreign = |key: &PaneKey| !self.task_panes.contains(key);
+        if !delta.changed.iter().chain(&delta.removed).any(is_foreign) {
             return;
         }
-        let beside = |key: &&PaneKey| {
+        let shares_session = |key: &&PaneKey| {
             let pane = self.fleet.pane(key);
             let mut sessions = pane.into_iter().flat_map(|pane| &pane.placements).map(|placement| placement.session);
             sessions.any(|session| delta.sessions.contains(&(key.server.clone(), session)))
         };
-        for key in self.task_panes.iter().filter(beside) {
+        for key in self.task_panes.iter().filter(shares_session) {
             let _ = self.task_pane_changed.send(key.clone());
         }
     }
 
-    fn observe_task(&mut self, runtime: &RuntimeId, stand: &PaneTaskStatus, step: &mut EngineStep) {
-        let said: &[(Assertion, &str)] = match stand {
-            PaneTaskStatus::Running => &[(Assertion::Running, "it runs"), (Assertion::NoDialog, "")],
+    fn observe_task(&mut self, runtime: &RuntimeId, status: &PaneTaskStatus, step: &mut EngineStep) {
+        let assertions: &[(Assertion, &str)] = match status {
+            PaneTaskStatus::Running => &[(Assertion::Running, "the task runs"), (Assertion::NoDialog, "")],
             PaneTaskStatus::WaitingInput(prompt) => {
-                &[(Assertion::Running, "it runs"), (Assertion::DialogOpen(DialogKind::Input), prompt)]
+                &[(Assertion::Running, "the task runs"), (Assertion::DialogOpen(DialogKind::Input), prompt)]
             }
             PaneTaskStatus::Ended { success: true } => {
-                &[(Assertion::Completed, "it has ended well"), (Assertion::NoDialog, "")]
+                &[(Assertion::Completed, "the task has succeeded"), (Assertion::NoDialog, "")]
             }
             PaneTaskStatus::Ended { success: false } => {
-                &[(Assertion::Failed, "it has failed"), (Assertion::NoDialog, "")]
+                &[(Assertion::Failed, "the task has failed"), (Assertion::NoDialog, "")]
             }
         };
-        for (stand, excerpt) in said {
-            let statement = Observation {
+        for (assertion, excerpt) in assertions {
+            let observation = Observation {
                 source: Source::Wrapper,
-                assertion: *stand,
+                assertion: *assertion,
                 conclusive: true,
                 as_of: step.now,
                 settled: true,
@@ -95,7 +95,7 @@ impl Engine {
                 no_turn_visible: false,
                 dialog: None,
             };
-            self.observe_if_new(runtime, statement, step);
+            self.observe_if_new(runtime, observation, step);
         }
     }
 }

@@ -1,7 +1,8 @@
-//! The engine with a real store and no tmux: observations and events in, lists and receipts out.
+//! Tests of the engine with a real store and without tmux.
 
 mod adapters;
 mod collect;
+mod cursors;
 mod ended_runtimes;
 mod purge;
 mod remote_limits;
@@ -28,7 +29,7 @@ const GENERATION: Generation = Generation { pid: 1, start_time: 1 };
 
 struct TestEngine {
     dir: TempDir,
-    shared: Arc<EventLog>,
+    event_log: Arc<EventLog>,
     handle: Option<EngineHandle>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -43,19 +44,19 @@ impl TestEngine {
     }
 
     fn start_with(dir: TempDir, settings: config::StateConfig) -> Self {
-        let (store, remembered) = Store::open(&dir.path().join("state.db")).expect("opened");
-        let shared = Arc::new(EventLog::new(FleetView::from_fleet(&remembered.fleet), remembered.seq));
+        let (store, contents) = Store::open(&dir.path().join("state.db")).expect("opened");
+        let event_log = Arc::new(EventLog::new(FleetView::from_fleet(&contents.fleet), contents.seq));
         let (engine, handle) = Engine::new(
             Clock::start(),
             settings,
-            remembered,
+            contents,
             Arc::new(store),
             Arc::default(),
-            shared.clone(),
+            event_log.clone(),
             Arc::default(),
         )
         .expect("an engine");
-        Self { dir, shared, handle: Some(handle), task: tokio::spawn(engine.run()) }
+        Self { dir, event_log, handle: Some(handle), task: tokio::spawn(engine.run()) }
     }
 
     fn new() -> Self {
@@ -68,32 +69,32 @@ impl TestEngine {
 
     async fn stop(mut self) -> TempDir {
         self.handle = None;
-        (&mut self.task).await.expect("ends well");
+        (&mut self.task).await.expect("the engine stops");
         self.dir
     }
 
     async fn restart(self) -> Self {
-        let world = Self::start(self.stop().await);
-        world.handle().flush().await;
-        world
+        let engine = Self::start(self.stop().await);
+        engine.handle().flush().await;
+        engine
     }
 
     fn database(&self) -> std::path::PathBuf {
         self.dir.path().join("state.db")
     }
 
-    /// What became of the event with this key: its status, and why it was dropped.
-    fn fate(&self, key: &str) -> (String, Option<String>) {
+    /// The status of the event with this key, and why it was dropped.
+    fn event_status(&self, key: &str) -> (String, Option<String>) {
         let connection = rusqlite::Connection::open(self.database()).expect("opened");
         let sql = "SELECT status, drop_reason FROM events WHERE dedupe_key = ?1";
         connection.query_row(sql, [key], |row| Ok((row.get(0)?, row.get(1)?))).expect("the event is stored")
     }
 
-    async fn pane(&self, name: &str, pane_pid: u32, agent_pid: Option<u32>) {
-        self.pane_of(name, GENERATION, pane_pid, agent_pid.map(|pid| ProcessRef { pid, start: 7 })).await;
+    async fn set_pane(&self, name: &str, pane_pid: u32, agent_pid: Option<u32>) {
+        self.set_pane_with(name, GENERATION, pane_pid, agent_pid.map(|pid| ProcessRef { pid, start: 7 })).await;
     }
 
-    async fn pane_of(&self, name: &str, generation: Generation, pane_pid: u32, agent: Option<ProcessRef>) {
+    async fn set_pane_with(&self, name: &str, generation: Generation, pane_pid: u32, agent: Option<ProcessRef>) {
         let row = PaneRow {
             session: SessionId(0),
             session_name: "s".into(),
@@ -117,18 +118,18 @@ impl TestEngine {
     }
 
     fn agents(&self) -> Vec<(String, State)> {
-        let inner = self.shared.read();
-        let panes = inner.view.items(ListScope::Panes).filter_map(|item| match item {
+        let log = self.event_log.read();
+        let panes = log.view.items(ListScope::Panes).filter_map(|item| match item {
             WatchItem::Pane(pane) => Some((pane.runtime_id.clone()?, pane.state?)),
             _ => None,
         });
         panes.collect()
     }
 
-    fn only(&self) -> (String, State) {
+    fn only_agent(&self) -> (String, State) {
         let agents = self.agents();
         assert_eq!(agents.len(), 1, "{agents:?}");
-        agents.into_iter().next().expect("one")
+        agents.into_iter().next().expect("one agent")
     }
 
     async fn send(&self, event: IncomingEvent) -> Result<EventReceipt, ApiError> {
@@ -136,7 +137,7 @@ impl TestEngine {
     }
 }
 
-fn whereabouts() -> EventOrigin {
+fn origin() -> EventOrigin {
     EventOrigin {
         target: TargetName::local(),
         server: None,
@@ -154,7 +155,7 @@ fn whereabouts() -> EventOrigin {
 fn event(event_type: &str, key: &str) -> IncomingEvent {
     IncomingEvent {
         event_id: uuid::Uuid::now_v7().simple().to_string(),
-        address: EventAddress::Origin(whereabouts()),
+        address: EventAddress::Origin(origin()),
         source: Source::Hook,
         event_type: event_type.into(),
         source_event_id: None,
@@ -171,127 +172,127 @@ fn run<T>(test: impl AsyncFnOnce() -> T) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(test())
 }
 
-/// The engine lives on the same thread, so nothing may wait without giving way to it.
-async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let met = async {
-        while !holds() {
+/// The engine runs on the same thread, so this must yield while it waits.
+async fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let poll = async {
+        while !condition() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), met).await.unwrap_or_else(|_| panic!("waited for {what}"));
+    tokio::time::timeout(Duration::from_secs(20), poll).await.unwrap_or_else(|_| panic!("waited for {what}"));
 }
 
 #[track_caller]
 fn assert_replays(database: &std::path::Path) {
-    let replayed = replay_database(database).expect("replayed");
-    assert!(matches!(replayed, ReplayOutcome::Same { .. }), "{replayed:?}");
+    let outcome = replay_database(database).expect("replayed");
+    assert!(matches!(outcome, ReplayOutcome::Same { .. }), "{outcome:?}");
 }
 
 #[test]
-fn an_event_changes_the_state_once() {
+fn a_repeated_event_changes_the_state_once() {
     run(async || {
-        let world = TestEngine::new();
-        world.pane("default", 10, Some(50)).await;
-        let first = world.send(event("running", "k1")).await.expect("taken");
+        let engine = TestEngine::new();
+        engine.set_pane("default", 10, Some(50)).await;
+        let first = engine.send(event("running", "k1")).await.expect("accepted");
         assert_eq!(first.status, EventReceiptStatus::Bound);
-        assert_eq!(world.only().1, State::Running);
-        world.send(event("waiting_approval", "k2")).await.expect("taken");
-        assert_eq!(world.only().1, State::WaitingApproval);
-        let again = world.send(event("running", "k1")).await.expect("known");
+        assert_eq!(engine.only_agent().1, State::Running);
+        engine.send(event("waiting_approval", "k2")).await.expect("accepted");
+        assert_eq!(engine.only_agent().1, State::WaitingApproval);
+        let again = engine.send(event("running", "k1")).await.expect("accepted");
         assert_eq!((again.status, again.event_id), (EventReceiptStatus::Duplicate, first.event_id));
-        assert_eq!(world.only().1, State::WaitingApproval);
-        let conflict = world.send(event("idle", "k1")).await.expect_err("other content");
+        assert_eq!(engine.only_agent().1, State::WaitingApproval);
+        let conflict = engine.send(event("idle", "k1")).await.expect_err("other content");
         assert_eq!(conflict.code, agtmux_api::error::ErrorCode::IdempotencyConflict);
     });
 }
 
 #[test]
-fn an_event_waits_for_the_runtime_that_it_is_about() {
+fn an_event_waits_for_its_runtime() {
     run(async || {
-        let world = TestEngine::new();
-        let early = world.send(IncomingEvent {
-            address: EventAddress::Origin(EventOrigin { pids: vec![50], ..whereabouts() }),
+        let engine = TestEngine::new();
+        let early = engine.send(IncomingEvent {
+            address: EventAddress::Origin(EventOrigin { pids: vec![50], ..origin() }),
             ..event("running", "k")
         });
-        assert_eq!(early.await.expect("taken").status, EventReceiptStatus::PendingBind);
-        world.pane("default", 10, Some(51)).await;
-        assert_eq!(world.only().1, State::Unknown, "it is about another process");
-        world.pane("default", 10, Some(50)).await;
-        assert_eq!(world.only().1, State::Running);
+        assert_eq!(early.await.expect("accepted").status, EventReceiptStatus::PendingBind);
+        engine.set_pane("default", 10, Some(51)).await;
+        assert_eq!(engine.only_agent().1, State::Unknown, "the event is about another process");
+        engine.set_pane("default", 10, Some(50)).await;
+        assert_eq!(engine.only_agent().1, State::Running);
     });
 }
 
 #[test]
-fn the_same_pane_on_two_servers_is_never_guessed() {
+fn an_event_for_a_pane_id_on_two_servers_is_not_bound() {
     run(async || {
-        let world = TestEngine::new();
-        world.pane("a", 10, Some(50)).await;
-        world.pane("b", 20, Some(60)).await;
-        assert_eq!(world.send(event("running", "k")).await.expect("taken").status, EventReceiptStatus::PendingBind);
-        assert!(world.agents().iter().all(|(_, state)| *state == State::Unknown));
-        let to_b = EventOrigin { server: Some(ServerName::new("b")), ..whereabouts() };
-        world
+        let engine = TestEngine::new();
+        engine.set_pane("a", 10, Some(50)).await;
+        engine.set_pane("b", 20, Some(60)).await;
+        assert_eq!(engine.send(event("running", "k")).await.expect("accepted").status, EventReceiptStatus::PendingBind);
+        assert!(engine.agents().iter().all(|(_, state)| *state == State::Unknown));
+        let to_b = EventOrigin { server: Some(ServerName::new("b")), ..origin() };
+        engine
             .send(IncomingEvent { address: EventAddress::Origin(to_b), ..event("running", "k2") })
             .await
-            .expect("taken");
-        let running: Vec<_> = world.agents().into_iter().filter(|(_, state)| *state == State::Running).collect();
+            .expect("accepted");
+        let running: Vec<_> = engine.agents().into_iter().filter(|(_, state)| *state == State::Running).collect();
         assert_eq!(running.len(), 1);
     });
 }
 
 #[test]
-fn restarts_in_between_change_nothing_and_a_replay_finds_no_difference() {
+fn restarts_keep_the_states_and_a_replay_finds_no_difference() {
     run(async || {
-        let world = TestEngine::new();
-        world.pane("default", 10, Some(50)).await;
+        let engine = TestEngine::new();
+        engine.set_pane("default", 10, Some(50)).await;
         for n in 0..20 {
             let state = ["running", "waiting_input", "completed", "error"][n % 4];
-            world.send(event(state, &format!("k{n}"))).await.expect("taken");
+            engine.send(event(state, &format!("k{n}"))).await.expect("accepted");
         }
-        let before = world.only();
+        let before = engine.only_agent();
         assert_eq!(before.1, State::Error);
-        let world = world.restart().await;
-        world.pane("default", 10, Some(50)).await;
-        assert_eq!(world.only(), before);
-        let again = world.send(event("running", "k0")).await.expect("known");
-        assert_eq!(again.status, EventReceiptStatus::Duplicate, "also over a restart");
-        world.send(event("running", "k99")).await.expect("taken");
-        let dir = world.stop().await;
-        let replayed = replay_database(&dir.path().join("state.db")).expect("replayed");
-        assert!(matches!(replayed, ReplayOutcome::Same { inputs, .. } if inputs > 20), "{replayed:?}");
+        let engine = engine.restart().await;
+        engine.set_pane("default", 10, Some(50)).await;
+        assert_eq!(engine.only_agent(), before);
+        let again = engine.send(event("running", "k0")).await.expect("accepted");
+        assert_eq!(again.status, EventReceiptStatus::Duplicate, "keys survive a restart");
+        engine.send(event("running", "k99")).await.expect("accepted");
+        let dir = engine.stop().await;
+        let outcome = replay_database(&dir.path().join("state.db")).expect("replayed");
+        assert!(matches!(outcome, ReplayOutcome::Same { inputs, .. } if inputs > 20), "{outcome:?}");
     });
 }
 
 #[test]
-fn an_outage_is_unknown_and_gives_the_state_back() {
+fn an_outage_sets_unknown_and_the_state_returns_afterwards() {
     run(async || {
-        let world = TestEngine::new();
-        world.pane("default", 10, Some(50)).await;
-        world.send(event("running", "k")).await.expect("taken");
+        let engine = TestEngine::new();
+        engine.set_pane("default", 10, Some(50)).await;
+        engine.send(event("running", "k")).await.expect("accepted");
         let outage = TopologyUpdate::ServerOutage {
             server: server("default"),
             generation: GENERATION,
             code: OutageCode::ServerNotResponding,
             message: "stopped".into(),
         };
-        world.handle().apply_topology(outage).await;
-        world.handle().flush().await;
-        assert_eq!(world.only().1, State::Unknown);
-        world.pane("default", 10, Some(50)).await;
-        assert_eq!(world.only().1, State::Running);
+        engine.handle().apply_topology(outage).await;
+        engine.handle().flush().await;
+        assert_eq!(engine.only_agent().1, State::Unknown);
+        engine.set_pane("default", 10, Some(50)).await;
+        assert_eq!(engine.only_agent().1, State::Running);
     });
 }
 
 #[test]
-fn an_explanation_names_every_statement() {
+fn an_explanation_lists_every_observation() {
     run(async || {
-        let world = TestEngine::new();
-        world.pane("default", 10, Some(50)).await;
-        world.send(event("running", "k")).await.expect("taken");
-        let why = world.handle().explain("%0".parse().expect("a reference")).await.expect("known");
-        assert_eq!((why.state, why.candidates.len()), (State::Running, 2));
-        assert!(why.candidates.iter().all(|c| c.fresh && c.rule == "generic"));
-        let refused = world.handle().explain("%9".parse().expect("a reference")).await.expect_err("nobody there");
-        assert_eq!(refused.code, agtmux_api::error::ErrorCode::RefNotFound);
+        let engine = TestEngine::new();
+        engine.set_pane("default", 10, Some(50)).await;
+        engine.send(event("running", "k")).await.expect("accepted");
+        let explanation = engine.handle().explain("%0".parse().expect("a reference")).await.expect("accepted");
+        assert_eq!((explanation.state, explanation.candidates.len()), (State::Running, 2));
+        assert!(explanation.candidates.iter().all(|c| c.fresh && c.rule == "generic"));
+        let error = engine.handle().explain("%9".parse().expect("a reference")).await.expect_err("not found");
+        assert_eq!(error.code, agtmux_api::error::ErrorCode::RefNotFound);
     });
 }

@@ -7,11 +7,12 @@ use agtmux_core::evidence::Source;
 
 use crate::store::EventRow;
 
-/// The oldest first. Found by their key at once, also when somebody brings thousands for a pane that is not there.
+/// Ordered by arrival. A duplicate is found by its key at once, even among thousands of events for a pane that does not
+/// exist.
 #[derive(Debug, Default)]
 pub(super) struct UnboundEvents {
     events: VecDeque<EventRow>,
-    /// How many events were taken from the front before the one that is at the front now.
+    /// How many events have been removed from the front.
     removed: usize,
     by_key: HashMap<UnboundKey, usize>,
 }
@@ -20,9 +21,9 @@ type UnboundKey = (Option<EventOrigin>, Source, String);
 
 impl UnboundEvents {
     pub(super) fn new(events: Vec<EventRow>) -> Self {
-        let mut waiting = Self::default();
-        events.into_iter().for_each(|event| waiting.push(event));
-        waiting
+        let mut unbound = Self::default();
+        events.into_iter().for_each(|event| unbound.push(event));
+        unbound
     }
 
     pub(super) fn push(&mut self, event: EventRow) {
@@ -30,7 +31,7 @@ impl UnboundEvents {
         self.events.push_back(event);
     }
 
-    /// The one that came from the same place with the same key.
+    /// The pending event from the same place with the same key.
     pub(super) fn same_key(&self, event: &EventRow) -> Option<&EventRow> {
         let at = self.by_key.get(&key(event))?;
         self.events.get(at.checked_sub(self.removed)?)
@@ -51,7 +52,7 @@ impl UnboundEvents {
         }
     }
 
-    /// All of them, to be looked at again.
+    /// Takes all events out, to be bound again.
     pub(super) fn take_all(&mut self) -> VecDeque<EventRow> {
         std::mem::take(self).events
     }

@@ -1,4 +1,4 @@
-//! Something for each agent of a server, for as long as the same agent lives in the same pane.
+//! A map with one value per agent of a server. A value lives as long as the same agent runs in the same pane.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,8 @@ impl<T> Default for AgentMap<T> {
 }
 
 impl<T> AgentMap<T> {
-    /// Keeps what belongs to the agents that were found, and makes it for those that are new. Gives back their panes.
+    /// Keeps the values of the agents that were found, and makes values for new ones. Returns the panes of the new
+    /// agents.
     pub(super) fn follow<'a>(
         &mut self,
         found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>,
@@ -25,18 +26,18 @@ impl<T> AgentMap<T> {
         let mut new = Vec::new();
         for (pane, agent_type, process) in found {
             let is_same = |known: &(AgentType, ProcessRef, T)| (&known.0, known.1) == (agent_type, process);
-            let resident = before.remove(&pane).filter(is_same).or_else(|| {
+            let value = before.remove(&pane).filter(is_same).or_else(|| {
                 let made = make(agent_type, process)?;
                 new.push(pane);
                 Some((agent_type.clone(), process, made))
             });
-            self.by_pane.extend(resident.map(|resident| (pane, resident)));
+            self.by_pane.extend(value.map(|value| (pane, value)));
         }
         new
     }
 
     pub(super) fn get_mut(&mut self, pane: u32) -> Option<&mut T> {
-        self.by_pane.get_mut(&pane).map(|(_, _, resident)| resident)
+        self.by_pane.get_mut(&pane).map(|(_, _, value)| value)
     }
 }
 
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_agent_in_the_same_pane_begins_anew() {
+    fn another_agent_in_the_same_pane_gets_a_new_value() {
         let (claude, codex) = (AgentType::new("claude"), AgentType::new("codex"));
         let process = |pid| ProcessRef { pid, start: 1 };
         let mut residents = AgentMap::default();
@@ -54,7 +55,7 @@ mod tests {
         };
         assert_eq!(follow(&claude, 1), [7]);
         assert_eq!(follow(&claude, 1), Vec::<u32>::new());
-        assert_eq!(follow(&codex, 1), [7], "another kind");
+        assert_eq!(follow(&codex, 1), [7], "another agent type");
         assert_eq!(follow(&codex, 2), [7], "another process");
         assert_eq!(residents.get_mut(7), Some(&mut 2));
         residents.follow(std::iter::empty(), |_, _| None);

@@ -1,4 +1,4 @@
-//! The agents of one server: their screens, and the files that they keep about themselves.
+//! The agents of one tmux server: captures their screens, and reads their status files and logs.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -23,9 +23,9 @@ pub(super) struct ServerAgents {
     files: AgentStatusFiles,
     logs: AgentLogs,
     taps: OutputTaps,
-    /// Panes whose agents' files may have changed.
+    /// Panes whose agents may have changed their files.
     changed_files: BTreeSet<u32>,
-    /// Those that have nobody to talk to, and those of them that the engine knows of.
+    /// The headless agents, and those of them that were reported to the engine.
     headless: BTreeSet<(u32, ProcessRef)>,
     reported_headless: BTreeSet<(u32, ProcessRef)>,
 }
@@ -44,12 +44,12 @@ impl ServerAgents {
         }
     }
 
-    pub(super) fn follow(&mut self, panes: &WatchedPanes, senses: &ObserverContext, now: Instant) {
+    pub(super) fn follow(&mut self, panes: &WatchedPanes, context: &ObserverContext, now: Instant) {
         self.screens.follow(panes.agents(), now);
         self.judge.retain(|pane| self.screens.contains(pane));
         self.headless = panes.headless().collect();
         self.reported_headless.retain(|one| self.headless.contains(one));
-        let (registry, table) = (senses.registry.get(), senses.processes.as_ref());
+        let (registry, table) = (context.registry.get(), context.processes.as_ref());
         self.changed_files.extend(self.files.follow(panes.agents(), &registry, table));
         self.changed_files.extend(self.logs.follow(panes.agents(), &registry, table));
         self.taps.follow(panes.agents(), &registry, now);
@@ -59,24 +59,24 @@ impl ServerAgents {
         self.screens.pane_wrote(pane, now);
     }
 
-    pub(super) fn agent_spoke(&mut self, pane: u32, now: Instant) {
-        self.screens.agent_spoke(pane, now);
+    pub(super) fn agent_sent_event(&mut self, pane: u32, now: Instant) {
+        self.screens.agent_sent_event(pane, now);
     }
 
     pub(super) fn file_changed(&mut self, pane: u32) {
         self.changed_files.insert(pane);
     }
 
-    /// What was made of screens and files so far was made by other rules.
-    pub(super) fn apply_new_manifests(&mut self, panes: &WatchedPanes, senses: &ObserverContext, now: Instant) {
+    /// Forgets everything read with the old manifests, and reads all screens and files again.
+    pub(super) fn apply_new_manifests(&mut self, panes: &WatchedPanes, context: &ObserverContext, now: Instant) {
         (self.judge, self.files, self.logs) =
             (ScreenJudge::default(), AgentStatusFiles::default(), AgentLogs::default());
         self.reported_headless.clear();
-        self.follow(panes, senses, now);
+        self.follow(panes, context, now);
         self.screens.request_all(now);
     }
 
-    /// Nobody knows who wrote.
+    /// Captures all screens soon, because output hints were lost.
     pub(super) fn capture_all_soon(&mut self, now: Instant) {
         self.screens.request_all(now);
     }
@@ -89,98 +89,101 @@ impl ServerAgents {
         self.taps.open(tmux, now).await;
     }
 
-    /// An agent that was started for one turn is in it until it ends.
+    /// Reports headless agents as running: an agent started for one turn runs until it ends.
     pub(super) async fn report_headless(
         &mut self,
-        senses: &ObserverContext,
+        context: &ObserverContext,
         server: &ServerKey,
         generation: Generation,
     ) {
         for (pane, process) in self.headless.difference(&self.reported_headless.clone()) {
-            let began = senses.clock.now();
-            let seen = ScreenEvidence::headless((server.clone(), generation), PaneId(*pane), *process, began);
-            senses.engine.apply_screen(seen).await;
+            let began = context.clock.now();
+            let evidence = ScreenEvidence::headless((server.clone(), generation), PaneId(*pane), *process, began);
+            context.engine.apply_screen(evidence).await;
             self.reported_headless.insert((*pane, *process));
         }
     }
 
-    /// What agents write about themselves.
+    /// Reads the changed status files and logs and reports them to the engine.
     pub(super) async fn read_files(
         &mut self,
-        senses: &ObserverContext,
+        context: &ObserverContext,
         home: (&ServerKey, Option<Generation>),
         to: &HintSender,
     ) {
         let (server, Some(generation)) = home else { return };
         for pane in std::mem::take(&mut self.changed_files) {
-            self.read_log(senses, server, pane, to).await;
-            let at = senses.clock.now();
-            match self.files.read(pane, &senses.router, to) {
+            self.read_log(context, server, pane, to).await;
+            let at = context.clock.now();
+            match self.files.read(pane, &context.router, to) {
                 None => continue,
                 Some(StatusFileChange::Updated { process, event_type, payload }) => {
                     let pane = PaneKey { server: server.clone(), pane: PaneId(pane) };
                     let entries = vec![FileEntry { event_type, payload, at }];
-                    senses.engine.apply_file(FileEvidence { pane, process, entries, from_log: false }).await;
+                    context.engine.apply_file(FileEvidence { pane, process, entries, from_log: false }).await;
                 }
                 Some(StatusFileChange::Gone(process)) => {
                     let home = (server.clone(), generation);
-                    senses.engine.apply_screen(ScreenEvidence::status_file_gone(home, PaneId(pane), process, at)).await;
+                    context
+                        .engine
+                        .apply_screen(ScreenEvidence::status_file_gone(home, PaneId(pane), process, at))
+                        .await;
                 }
             }
-            self.screens.agent_spoke(pane, Instant::now());
+            self.screens.agent_sent_event(pane, Instant::now());
         }
     }
 
-    async fn read_log(&mut self, senses: &ObserverContext, server: &ServerKey, pane: u32, to: &HintSender) {
-        let (registry, table) = (senses.registry.get(), senses.processes.as_ref());
-        let Some(LogUpdate { process, entries, more }) = self.logs.read(pane, &registry, table, (&senses.router, to))
+    async fn read_log(&mut self, context: &ObserverContext, server: &ServerKey, pane: u32, to: &HintSender) {
+        let (registry, table) = (context.registry.get(), context.processes.as_ref());
+        let Some(LogUpdate { process, entries, more }) = self.logs.read(pane, &registry, table, (&context.router, to))
         else {
             return;
         };
         if more {
-            // Nobody is kept waiting for the rest of a long one.
+            // Read the rest of a long log later, so that other work is not delayed.
             let _ = to.send(ObserverHint::AgentFileChanged(pane));
         }
         if !entries.is_empty() {
-            self.screens.agent_spoke(pane, Instant::now());
+            self.screens.agent_sent_event(pane, Instant::now());
             let pane = PaneKey { server: server.clone(), pane: PaneId(pane) };
-            senses.engine.apply_file(FileEvidence { pane, process, entries, from_log: true }).await;
+            context.engine.apply_file(FileEvidence { pane, process, entries, from_log: true }).await;
         }
     }
 
-    /// What agents show, all that are due in one question. Says whether the server was asked.
+    /// Captures all due screens in one tmux command. Returns whether tmux was asked.
     pub(super) async fn capture_due(
         &mut self,
-        senses: &ObserverContext,
+        context: &ObserverContext,
         tmux: &TmuxServer,
         server: &ServerKey,
         generation: Generation,
         now: Instant,
     ) -> bool {
-        let looks = self.screens.take_due(now);
-        if looks.is_empty() {
+        let due = self.screens.take_due(now);
+        if due.is_empty() {
             return false;
         }
-        let began = senses.clock.now();
-        let panes: Vec<u32> = looks.iter().map(|look| look.pane).collect();
+        let began = context.clock.now();
+        let panes: Vec<u32> = due.iter().map(|request| request.pane).collect();
         let captures = capture_all(tmux, &panes).await;
-        let registry = senses.registry.get();
-        for look in looks {
-            let capture = captures.iter().find(|c| c.pane == look.pane && c.server_pid == generation.pid);
+        let registry = context.registry.get();
+        for request in due {
+            let capture = captures.iter().find(|c| c.pane == request.pane && c.server_pid == generation.pid);
             let Some(capture) = capture else {
-                self.screens.capture_failed(look.pane, Instant::now());
+                self.screens.capture_failed(request.pane, Instant::now());
                 continue;
             };
-            let seen = self.judge.judge(&registry, (server.clone(), generation), &look, capture, began);
-            senses.engine.apply_screen(seen).await;
-            // A file that could not be watched, or was not there, may be there by now.
-            self.changed_files.insert(look.pane);
+            let evidence = self.judge.judge(&registry, (server.clone(), generation), &request, capture, began);
+            context.engine.apply_screen(evidence).await;
+            // A file that did not exist or could not be watched may be readable now.
+            self.changed_files.insert(request.pane);
         }
         true
     }
 }
 
-/// A pane that is gone keeps tmux from answering for those behind it: they are asked for once more.
+/// Captures panes. tmux stops at the first missing pane, so the panes after it are captured in a second command.
 async fn capture_all(tmux: &TmuxServer, panes: &[u32]) -> Vec<Capture> {
     let mut captures = tmux.capture(panes).await.unwrap_or_default();
     let missing = panes.iter().position(|pane| !captures.iter().any(|capture| capture.pane == *pane));

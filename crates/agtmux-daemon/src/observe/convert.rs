@@ -1,4 +1,4 @@
-//! From tmux's words to the fleet's.
+//! Converts tmux listings to fleet types.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -28,20 +28,20 @@ pub(super) fn generation(server: &ServerInfo) -> Generation {
     Generation { pid: server.pid, start_time: server.start_time }
 }
 
-/// The name under which the server of this socket is known.
+/// The name of the server with this socket.
 pub(crate) fn server_name(socket: &Path) -> ServerName {
     server_key(socket, &default_socket_dir()).server
 }
 
-/// Where tmux puts its sockets for this user.
+/// The default socket directory of this user.
 pub(super) fn default_socket_dir() -> SocketDir {
     SocketDir::below(std::env::var_os("TMUX_TMPDIR").as_deref())
 }
 
-/// The socket's name where people look for it, its whole path elsewhere.
-pub(super) fn server_key(socket: &Path, usual: &SocketDir) -> ServerKey {
+/// The key of a server: named by its socket file name in the default directory, or else by the full path.
+pub(super) fn server_key(socket: &Path, default_dir: &SocketDir) -> ServerKey {
     let name = match socket.file_name() {
-        Some(name) if socket.parent() == Some(usual.path()) => text::from_bytes(name.as_bytes()),
+        Some(name) if socket.parent() == Some(default_dir.path()) => text::from_bytes(name.as_bytes()),
         _ => path_text(socket),
     };
     ServerKey { target: TargetName::local(), server: ServerName::new(name) }

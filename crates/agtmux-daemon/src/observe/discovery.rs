@@ -1,5 +1,5 @@
-//! Which servers there are: every live socket in the user's tmux directory, those in the configuration, and any that a
-//! caller brings along.
+//! Finds tmux servers: every live socket in the user's tmux directory, the sockets in the configuration, and those in
+//! a caller's `$TMUX`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -31,13 +31,13 @@ use crate::clock::Clock;
 use crate::current_registry::CurrentRegistry;
 use crate::engine::EngineHandle;
 
-/// A directory that cannot be watched, for instance because it is not there yet, is looked into this often.
+/// How often a directory is scanned that cannot be watched, for example because it does not exist yet.
 const RESCAN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a server may take from making its socket to making its first terminal.
+/// How long a server may take between creating its socket and its first terminal.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the start waits for the first answers. A server that is slower is shown when it comes.
+/// How long the start waits for the first listings. A slower server appears when it answers.
 const FIRST_LISTING_TIMEOUT: Duration = Duration::from_millis(1500);
 
 #[derive(Clone)]
@@ -47,64 +47,60 @@ struct DiscoveryInner {
     context: Arc<ObserverContext>,
     default_dir: SocketDir,
     known: Mutex<KnownSockets>,
-    /// Somebody named a new place.
+    /// Requests a new scan.
     rescan: Notify,
 }
 
 #[derive(Default)]
 struct KnownSockets {
     dirs: BTreeSet<SocketDir>,
-    /// Named by the configuration.
+    /// Sockets from the configuration.
     configured: BTreeSet<PathBuf>,
-    /// Named by callers: forgotten when they are gone.
+    /// Sockets from callers. Forgotten when their server ends.
     from_callers: BTreeSet<PathBuf>,
     observed: HashMap<PathBuf, RunningObserver>,
     stopped: bool,
 }
 
 struct RunningObserver {
-    notices: HintSender,
+    hints: HintSender,
     report: watch::Receiver<Option<ServerHealth>>,
     task: JoinHandle<()>,
 }
 
 impl Discovery {
-    /// Finds what is there and waits for its first listing, so that the first answer of the daemon is a true one.
+    /// Finds the running servers and waits for their first listings, so that the daemon's first answer is complete.
     pub(crate) async fn start(
         config: Config,
         hook_dir: PathBuf,
         engine: EngineHandle,
-        lookout: Arc<RecheckHints>,
+        recheck_hints: Arc<RecheckHints>,
         clock: Clock,
         remembered: &Fleet,
         manifests: UserManifestWatch,
     ) -> io::Result<Self> {
         let platform = platform::open(PlatformOptions { pty_events: config.tmux.pty_events, force_portable: false })?;
-        let switchboard = SignalRouter::new(platform.watcher);
-        tokio::spawn(switchboard.clone().run(platform.signals));
-        let usual = convert::default_socket_dir();
-        let places = KnownSockets {
-            dirs: BTreeSet::from([usual.clone()]),
+        let router = SignalRouter::new(platform.watcher);
+        tokio::spawn(router.clone().run(platform.signals));
+        let default_dir = convert::default_socket_dir();
+        let known = KnownSockets {
+            dirs: BTreeSet::from([default_dir.clone()]),
             configured: config.tmux.sockets.iter().cloned().collect(),
             ..KnownSockets::default()
         };
-        let senses = Arc::new(ObserverContext {
+        let context = Arc::new(ObserverContext {
             config,
             hook_dir,
             engine,
-            router: switchboard,
+            router,
             processes: platform.processes,
             registry: CurrentRegistry::new(manifests.registry()),
-            recheck_hints: lookout,
+            recheck_hints,
             clock,
             agentless: AgentlessHostMap::default(),
         });
-        let discovery = Self(Arc::new(DiscoveryInner {
-            context: senses,
-            default_dir: usual,
-            known: Mutex::new(places),
-            rescan: Notify::new(),
-        }));
+        let discovery =
+            Self(Arc::new(DiscoveryInner { context, default_dir, known: Mutex::new(known), rescan: Notify::new() }));
         discovery.initial_scan(remembered).await;
         tokio::spawn(discovery.clone().watch_sockets());
         tokio::spawn(manifests.follow(discovery.clone()));
@@ -113,9 +109,9 @@ impl Discovery {
 
     async fn initial_scan(&self, remembered: &Fleet) {
         self.check_program().await;
-        let here = remembered.servers().filter(|(key, _)| key.target.is_local());
+        let local = remembered.servers().filter(|(key, _)| key.target.is_local());
         let known: HashMap<ServerKey, Generation> =
-            here.map(|(key, server)| (key.clone(), server.generation)).collect();
+            local.map(|(key, server)| (key.clone(), server.generation)).collect();
         self.scan(&known);
         let found: BTreeSet<ServerKey> =
             self.known().observed.keys().map(|socket| convert::server_key(socket, &self.0.default_dir)).collect();
@@ -132,13 +128,13 @@ impl Discovery {
         self.0.context.engine.flush().await;
     }
 
-    /// A tmux that is missing or too old is worth a word even when no server runs.
+    /// Reports a tmux that is missing or too old, even if no server runs.
     async fn check_program(&self) {
         let config = &self.0.context.config.tmux;
         let fault = match TmuxServer::program_version(&config.program, config.command_timeout.0).await {
             Ok(version) if version.is_supported() => None,
             Ok(version) => {
-                let message = format!("the installed tmux is {version}; agtmux needs {MIN_VERSION} or newer");
+                let message = format!("the installed tmux is {version}; agtmux requires {MIN_VERSION} or newer");
                 Some((OutageCode::TmuxTooOld, message))
             }
             Err(error @ TmuxError::NotInstalled(_)) => Some((OutageCode::TmuxNotInstalled, error.to_string())),
@@ -149,114 +145,119 @@ impl Discovery {
     }
 
     async fn watch_sockets(self) {
-        let (to, mut notices) = mpsc::unbounded_channel();
-        let senses = self.0.context.clone();
-        let terminals = senses.router.watch_dir(Path::new("/dev/pts"), &to, ObserverHint::TerminalsChanged);
-        let _terminals = terminals.inspect_err(|error| tracing::debug!(%error, "new terminals go unnoticed"));
+        let (to, mut hints) = mpsc::unbounded_channel();
+        let context = self.0.context.clone();
+        let terminals = context.router.watch_dir(Path::new("/dev/pts"), &to, ObserverHint::TerminalsChanged);
+        let _terminals = terminals.inspect_err(|error| tracing::debug!(%error, "cannot watch /dev/pts"));
         let mut watches: HashMap<SocketDir, WatchGuard> = HashMap::new();
-        let mut sockets_came = None;
+        let mut sockets_changed_at = None;
         loop {
             let dirs = self.known().dirs.clone();
             watches.retain(|dir, _| dir.path().is_dir());
             for dir in &dirs {
                 if !watches.contains_key(dir)
-                    && let Ok(watch) = senses.router.watch_dir(dir.path(), &to, ObserverHint::SocketsChanged)
+                    && let Ok(watch) = context.router.watch_dir(dir.path(), &to, ObserverHint::SocketsChanged)
                 {
                     watches.insert(dir.clone(), watch);
                 }
             }
-            // After the watches stand: what came before them is found now, what comes later is told.
+            // Scan after the watches are set, so that no socket is missed in between.
             self.scan(&HashMap::new());
+            let must_poll = watches.len() < dirs.len() || self.has_unobserved_configured();
             tokio::select! {
-                more = self.forward_terminal_hints(&mut notices, &mut sockets_came) => if !more { return },
+                more = self.forward_terminal_hints(&mut hints, &mut sockets_changed_at) => if !more { return },
                 () = self.0.rescan.notified() => {}
-                () = tokio::time::sleep(RESCAN_INTERVAL), if watches.len() < dirs.len() || self.has_unobserved_configured() => {}
+                () = tokio::time::sleep(RESCAN_INTERVAL), if must_poll => {}
             }
         }
     }
 
-    /// Terminals come and go all day and are told to the observers. Returns when servers are to be looked for, or with
-    /// false after the last notice.
+    /// Forwards terminal changes to the observers. Returns true when a scan is needed, and false when no more hints
+    /// can come.
     async fn forward_terminal_hints(
         &self,
-        notices: &mut mpsc::UnboundedReceiver<ObserverHint>,
-        sockets_came: &mut Option<Instant>,
+        hints: &mut mpsc::UnboundedReceiver<ObserverHint>,
+        sockets_changed_at: &mut Option<Instant>,
     ) -> bool {
         loop {
-            match notices.recv().await {
+            match hints.recv().await {
                 None => return false,
                 Some(ObserverHint::TerminalsChanged) => {
                     self.broadcast(&ObserverHint::TerminalsChanged);
-                    // A server has its socket before it listens, and its first terminal after that.
-                    if sockets_came.is_some_and(|at| at.elapsed() < LISTEN_TIMEOUT) {
+                    // A server creates its socket, then listens, then opens its first terminal.
+                    if sockets_changed_at.is_some_and(|at| at.elapsed() < LISTEN_TIMEOUT) {
                         return true;
                     }
                 }
                 Some(_) => {
-                    *sockets_came = Some(Instant::now());
+                    *sockets_changed_at = Some(Instant::now());
                     return true;
                 }
             }
         }
     }
 
-    /// Begins to observe every live server that is not observed yet.
+    /// Starts an observer for every live server that has none.
     fn scan(&self, known: &HashMap<ServerKey, Generation>) {
-        let mut places = self.known();
-        if places.stopped {
+        let mut known_sockets = self.known();
+        if known_sockets.stopped {
             return;
         }
-        let KnownSockets { dirs, observed, from_callers: brought, .. } = &mut *places;
+        let KnownSockets { dirs, observed, from_callers, .. } = &mut *known_sockets;
         observed.retain(|_, observed| !observed.task.is_finished());
         dirs.retain(|dir| *dir == self.0.default_dir || dir.path().is_dir());
-        brought.retain(|socket| observed.contains_key(socket) || is_listening(socket));
-        let in_dirs = places.dirs.iter().flat_map(SocketDir::sockets);
-        let named =
-            places.configured.iter().chain(&places.from_callers).filter(|socket| is_own_socket(socket)).cloned();
+        from_callers.retain(|socket| observed.contains_key(socket) || is_listening(socket));
+        let in_dirs = known_sockets.dirs.iter().flat_map(SocketDir::sockets);
+        let named = known_sockets
+            .configured
+            .iter()
+            .chain(&known_sockets.from_callers)
+            .filter(|socket| is_own_socket(socket))
+            .cloned();
         let sockets: BTreeSet<PathBuf> = in_dirs.chain(named).collect();
         for socket in sockets {
-            if !places.observed.contains_key(&socket) && is_listening(&socket) {
+            if !known_sockets.observed.contains_key(&socket) && is_listening(&socket) {
                 let observed = self.observe(&socket, known);
-                places.observed.insert(socket, observed);
+                known_sockets.observed.insert(socket, observed);
             }
         }
     }
 
     fn observe(&self, socket: &Path, known: &HashMap<ServerKey, Generation>) -> RunningObserver {
-        let senses = self.0.context.clone();
+        let context = self.0.context.clone();
         let key = convert::server_key(socket, &self.0.default_dir);
-        let tmux = TmuxServer::new(&senses.config.tmux.program, socket, senses.config.tmux.command_timeout.0);
+        let tmux = TmuxServer::new(&context.config.tmux.program, socket, context.config.tmux.command_timeout.0);
         let generation = known.get(&key).copied();
         tracing::info!(server = %key.server, "watching a tmux server");
-        let (observer, notices, report) = ServerObserver::new(senses, key, tmux, generation);
+        let (observer, hints, report) = ServerObserver::new(context, key, tmux, generation);
         let inner = self.0.clone();
         let task = tokio::spawn(async move {
             observer.run().await;
-            // Its socket may come back to life, and only looking tells.
+            // A new server may use the same socket, and only a scan finds it.
             inner.rescan.notify_one();
         });
-        RunningObserver { notices, report, task }
+        RunningObserver { hints, report, task }
     }
 
-    /// A socket in the configuration that is not there yet may come at any time, in any directory.
+    /// Whether a configured socket has no running observer. Its server may start at any time.
     fn has_unobserved_configured(&self) -> bool {
-        let places = self.known();
-        places.configured.iter().any(|socket| places.observed.get(socket).is_none_or(|o| o.task.is_finished()))
+        let known = self.known();
+        known.configured.iter().any(|socket| known.observed.get(socket).is_none_or(|o| o.task.is_finished()))
     }
 
-    /// A caller's `$TMUX` and `$TMUX_TMPDIR`. What is new in them is watched from now on.
+    /// Starts watching the servers that a caller's `$TMUX` and `$TMUX_TMPDIR` name, if they are new.
     pub(crate) async fn add_caller_sockets(&self, tmux: Option<String>, tmpdir: Option<String>) {
         let socket = tmux.as_deref().and_then(socket_of_tmux_variable).filter(|socket| is_own_socket(socket));
         let dir = tmpdir.as_deref().map(|dir| SocketDir::below(Some(OsStr::new(dir))));
         let dir = dir.filter(|dir| dir.path().is_dir());
-        let fresh = {
-            let mut places = self.known();
-            let new_dir = dir.is_some_and(|dir| places.dirs.insert(dir));
-            let new_socket = socket.is_some_and(|s| !places.observed.contains_key(&s) && places.from_callers.insert(s));
+        let is_new = {
+            let mut known = self.known();
+            let new_dir = dir.is_some_and(|dir| known.dirs.insert(dir));
+            let new_socket = socket.is_some_and(|s| !known.observed.contains_key(&s) && known.from_callers.insert(s));
             new_dir || new_socket
         };
-        if fresh {
-            // The caller wants to see its own server: look now, and wait until it has answered once.
+        if is_new {
+            // The caller expects to see its own server, so wait for its first listing.
             self.scan_and_wait().await;
             self.0.rescan.notify_one();
         }
@@ -275,7 +276,7 @@ impl Discovery {
         self.0.context.engine.flush().await;
     }
 
-    /// The way to the server of this name, if it is being observed, with as much patience as those have who act on it.
+    /// Access to an observed server, with the timeout for actions.
     pub(crate) fn server_access(&self, key: &ServerKey) -> Option<ServerAccess> {
         if !key.target.is_local() {
             return self.0.context.agentless.server_access(key, self.0.context.config.tmux_bridge.subprocess_timeout.0);
@@ -283,14 +284,14 @@ impl Discovery {
         Some(ServerAccess { tmux: self.tmux(key)?, processes: HostProcesses::Local(self.processes()) })
     }
 
-    /// Something was done on this host: what comes of it is worth a look, where nothing else tells.
+    /// Notes an action on this target. An agentless host is polled at once, because it sends no hints.
     pub(crate) fn note_action(&self, target: &TargetName) {
         self.0.context.agentless.wake(target);
     }
 
     fn tmux(&self, key: &ServerKey) -> Option<TmuxServer> {
-        let places = self.known();
-        let socket = places.observed.keys().find(|socket| convert::server_key(socket, &self.0.default_dir) == *key)?;
+        let known = self.known();
+        let socket = known.observed.keys().find(|socket| convert::server_key(socket, &self.0.default_dir) == *key)?;
         let config = &self.0.context.config;
         Some(TmuxServer::new(&config.tmux.program, socket, config.tmux_bridge.subprocess_timeout.0))
     }
@@ -303,7 +304,7 @@ impl Discovery {
         self.0.context.processes.clone()
     }
 
-    /// The agents that are known at this moment.
+    /// The current registry of agents.
     pub(crate) fn registry(&self) -> Arc<AgentRegistry> {
         self.0.context.registry.get()
     }
@@ -316,38 +317,38 @@ impl Discovery {
         &self.0.context.router
     }
 
-    /// Other agents are known from now on. The engine hears of it before anybody looks again: what it is told then is
-    /// what the new rules say.
+    /// Replaces the registry of agents. The engine gets it before the observers read again, so that it never mixes old
+    /// and new rules.
     pub(super) async fn replace_registry(&self, registry: Arc<AgentRegistry>) {
         self.0.context.registry.replace(registry.clone());
         self.0.context.engine.set_registry(registry).await;
         self.broadcast(&ObserverHint::RegistryChanged);
     }
 
-    fn broadcast(&self, notice: &ObserverHint) {
+    fn broadcast(&self, hint: &ObserverHint) {
         for observed in self.known().observed.values() {
-            let _ = observed.notices.send(notice.clone());
+            let _ = observed.hints.send(hint.clone());
         }
     }
 
     pub(crate) fn servers(&self) -> Vec<ServerHealth> {
-        let places = self.known();
-        let alive = places.observed.values().filter(|o| !o.task.is_finished());
-        let here = alive.filter_map(|o| o.report.borrow().clone());
-        let mut servers: Vec<ServerHealth> = here.chain(self.0.context.agentless.reports()).collect();
+        let known = self.known();
+        let alive = known.observed.values().filter(|o| !o.task.is_finished());
+        let local = alive.filter_map(|o| o.report.borrow().clone());
+        let mut servers: Vec<ServerHealth> = local.chain(self.0.context.agentless.reports()).collect();
         servers.sort_by(|a, b| (&a.target, &a.server).cmp(&(&b.target, &b.server)));
         servers
     }
 
-    /// Puts the hooks away and ends every observer.
+    /// Removes the tmux hooks and stops all observers.
     pub(crate) async fn stop(&self) {
         let observed: Vec<RunningObserver> = {
-            let mut places = self.known();
-            places.stopped = true;
-            places.observed.drain().map(|(_, observed)| observed).collect()
+            let mut known = self.known();
+            known.stopped = true;
+            known.observed.drain().map(|(_, observed)| observed).collect()
         };
         for one in &observed {
-            let _ = one.notices.send(ObserverHint::Stop);
+            let _ = one.hints.send(ObserverHint::Stop);
         }
         for one in observed {
             let _ = one.task.await;

@@ -1,4 +1,4 @@
-//! Logs that agents write of what they do, followed from where they are.
+//! Follows the logs that agents write about their work.
 
 mod find;
 mod tail;
@@ -19,8 +19,7 @@ use super::status_files::{self, agent_file_root};
 use crate::engine::FileEntry;
 use tail::LogTail;
 
-/// An agent may begin another log at any time; that it did shows on its screen first. One that has none yet is about to
-/// begin its first.
+/// How often to search for the agent's current log, and for its first one. An agent may start a new log at any time.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(2);
 const FIRST_SEARCH_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -35,7 +34,7 @@ struct AgentLog {
     agent_type: AgentType,
     spec: AgentLogFile,
     root: PathBuf,
-    /// What was written before the agent's process began is about another one.
+    /// Entries from before this time are about an earlier process.
     process_started_at: Option<Timestamp>,
     searched_at: Option<Instant>,
     open: Option<OpenLog>,
@@ -47,16 +46,16 @@ struct OpenLog {
     _watch: Option<WatchGuard>,
 }
 
-/// What an agent has written down since the last look.
+/// The new entries in an agent's log.
 pub(super) struct LogUpdate {
     pub(super) process: ProcessRef,
     pub(super) entries: Vec<FileEntry>,
-    /// There is still more.
+    /// The log contains more entries to read.
     pub(super) more: bool,
 }
 
 impl AgentLogs {
-    /// Follows the agents that were found. Gives back the panes whose logs are worth a first look.
+    /// Updates the set of agents. Returns the panes of new agents, whose logs should be read.
     pub(super) fn follow<'a>(
         &mut self,
         found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>,
@@ -73,10 +72,10 @@ impl AgentLogs {
         pane: u32,
         registry: &AgentRegistry,
         table: &dyn ProcessTable,
-        (board, to): (&Arc<SignalRouter>, &HintSender),
+        (router, to): (&Arc<SignalRouter>, &HintSender),
     ) -> Option<LogUpdate> {
         let log = self.logs.get_mut(pane)?;
-        log.find(pane, table, board, to);
+        log.find(pane, table, router, to);
         let open = log.open.as_mut()?;
         let (file, length) = status_files::open_own_file(&open.path)?;
         let (lines, more) = open.tail.read(file, length);
@@ -87,14 +86,14 @@ impl AgentLogs {
 }
 
 impl AgentLog {
-    fn new(kept: &AgentLogFile, agent_type: &AgentType, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
-        let root = agent_file_root(kept.root_variable.as_deref(), &kept.root, process, table)?;
-        let began = status_files::process_started_at(process, table);
-        let (agent_type, kept) = (agent_type.clone(), kept.clone());
-        Some(Self { process, agent_type, spec: kept, root, process_started_at: began, searched_at: None, open: None })
+    fn new(spec: &AgentLogFile, agent_type: &AgentType, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
+        let root = agent_file_root(spec.root_variable.as_deref(), &spec.root, process, table)?;
+        let process_started_at = status_files::process_started_at(process, table);
+        let (agent_type, spec) = (agent_type.clone(), spec.clone());
+        Some(Self { process, agent_type, spec, root, process_started_at, searched_at: None, open: None })
     }
 
-    fn find(&mut self, pane: u32, table: &dyn ProcessTable, board: &Arc<SignalRouter>, to: &HintSender) {
+    fn find(&mut self, pane: u32, table: &dyn ProcessTable, router: &Arc<SignalRouter>, to: &HintSender) {
         let now = Instant::now();
         let pause = if self.open.is_some() { SEARCH_INTERVAL } else { FIRST_SEARCH_INTERVAL };
         if self.searched_at.is_some_and(|at| now < at + pause) {
@@ -102,15 +101,15 @@ impl AgentLog {
         }
         self.searched_at = Some(now);
         let found = find::find_logs(&self.spec, &self.root, self.process.pid, table);
-        // It may be closed between two lines, and others may be open beside it.
+        // The agent may have other logs open as well. Keep following the same one.
         if self.open.as_ref().is_some_and(|open| found.contains(&open.path)) {
             return;
         }
-        // Of several nobody knows which is the one that the user talks to.
+        // With several logs, the one of the current conversation is not known.
         let Ok([path]) = <[PathBuf; 1]>::try_from(found) else { return };
         let watch =
-            path.parent().and_then(|dir| board.watch_contents(dir, to, ObserverHint::AgentFileChanged(pane)).ok());
-        // Where it is not known when the agent began, nothing of what is there is known to be its own.
+            path.parent().and_then(|dir| router.watch_contents(dir, to, ObserverHint::AgentFileChanged(pane)).ok());
+        // Without the start time of the agent, existing entries cannot be attributed to it.
         let tail = if self.process_started_at.is_some() { LogTail::near_the_end() } else { LogTail::at_the_end() };
         self.open = Some(OpenLog { path, tail, _watch: watch });
     }
@@ -118,7 +117,7 @@ impl AgentLog {
     fn entry(&self, payload: Value, registry: &AgentRegistry) -> Option<FileEntry> {
         let at = self.spec.time(&payload)?;
         let event_type = self.spec.event_type(&payload)?;
-        if self.process_started_at.is_some_and(|began| at < began)
+        if self.process_started_at.is_some_and(|process_started_at| at < process_started_at)
             || !registry.reads_file_event(self.agent_type.as_str(), event_type)
         {
             return None;

@@ -1,4 +1,4 @@
-//! The user's own manifests: read at the start, and again when a file in their directory changes.
+//! Loads the user's manifests at the start, and again when their directory changes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use super::convert;
 use super::discovery::Discovery;
 use super::signal_router::{HintSender, ObserverHint, WatchGuard};
 
-/// A file is written in several steps; half of it is no mistake worth a word.
+/// Files are written in several steps. Wait this long, so that an incomplete file is not reported as faulty.
 const WRITE_SETTLE_TIME: Duration = Duration::from_millis(100);
-/// What cannot be watched, and what links lead to, is looked at this often.
+/// How often manifests are read that cannot be watched, or that are symbolic links.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) struct UserManifestWatch {
@@ -23,12 +23,12 @@ pub(crate) struct UserManifestWatch {
     user: UserManifests,
     registry: Arc<AgentRegistry>,
     has_links: bool,
-    /// Why they could not be read the last time: it is told once.
+    /// The last error, so that it is logged only once.
     last_error: Option<String>,
 }
 
 impl UserManifestWatch {
-    /// Reads what is there.
+    /// Loads the manifests in this directory.
     pub(crate) fn open(dir: PathBuf) -> Self {
         let registry = Arc::new(UserManifests::default().registry());
         let mut manifests = Self { dir, user: UserManifests::default(), registry, has_links: false, last_error: None };
@@ -40,51 +40,51 @@ impl UserManifestWatch {
         self.registry.clone()
     }
 
-    /// Runs for as long as the daemon.
+    /// Reloads changed manifests until the daemon stops.
     pub(super) async fn follow(mut self, discovery: Discovery) {
-        let (to, mut notices) = mpsc::unbounded_channel();
+        let (to, mut hints) = mpsc::unbounded_channel();
         loop {
-            let place = self.nearest_existing_dir();
-            let watch = place.as_deref().and_then(|place| self.watch(place, &discovery, &to));
-            if self.nearest_existing_dir() != place {
+            let dir = self.nearest_existing_dir();
+            let watch = dir.as_deref().and_then(|dir| self.watch(dir, &discovery, &to));
+            if self.nearest_existing_dir() != dir {
                 continue;
             }
-            // After the watch stands: what came before it is found now, what comes later is told.
+            // Reload after the watch is set, so that no change is missed in between.
             if self.reload() {
                 discovery.replace_registry(self.registry()).await;
             }
             tokio::select! {
-                notice = notices.recv() => if notice.is_none() { return },
+                hint = hints.recv() => if hint.is_none() { return },
                 () = sleep(RELOAD_INTERVAL), if watch.is_none() || self.has_links => {}
             }
             sleep(WRITE_SETTLE_TIME).await;
-            while notices.try_recv().is_ok() {}
+            while hints.try_recv().is_ok() {}
         }
     }
 
-    /// The directory itself, or the nearest one above it that is there: it may be made at any time.
+    /// The manifest directory, or its nearest existing parent, because the directory may be created later.
     fn nearest_existing_dir(&self) -> Option<PathBuf> {
-        self.dir.ancestors().find(|place| place.is_dir()).map(Path::to_owned)
+        self.dir.ancestors().find(|dir| dir.is_dir()).map(Path::to_owned)
     }
 
-    fn watch(&self, place: &Path, discovery: &Discovery, to: &HintSender) -> Option<WatchGuard> {
-        let board = discovery.router();
-        let watch = match place == self.dir {
-            true => board.watch_contents(place, to, ObserverHint::ManifestsChanged),
-            false => board.watch_dir(place, to, ObserverHint::ManifestsChanged),
+    fn watch(&self, dir: &Path, discovery: &Discovery, to: &HintSender) -> Option<WatchGuard> {
+        let router = discovery.router();
+        let watch = match dir == self.dir {
+            true => router.watch_contents(dir, to, ObserverHint::ManifestsChanged),
+            false => router.watch_dir(dir, to, ObserverHint::ManifestsChanged),
         };
-        watch.inspect_err(|error| tracing::debug!(%error, "the directory of manifests is not watched")).ok()
+        watch.inspect_err(|error| tracing::debug!(%error, "cannot watch the manifest directory")).ok()
     }
 
-    /// Says whether anything is different.
+    /// Loads the manifests. Returns whether the registry changed.
     fn reload(&mut self) -> bool {
         let found = match files::read_dir_files(&self.dir, "toml", MAX_MANIFEST_BYTES) {
             Ok(found) => found,
-            // What is known of them stays in force.
+            // Keep the manifests that are loaded.
             Err(error) => {
                 let trouble = Some(error.to_string());
                 if self.last_error != trouble {
-                    tracing::warn!(%error, dir = %self.dir.display(), "your manifests cannot be read");
+                    tracing::warn!(%error, dir = %self.dir.display(), "cannot read the user manifests");
                 }
                 self.last_error = trouble;
                 return false;
@@ -107,17 +107,17 @@ impl UserManifestWatch {
         for ManifestFault { error, agent_kept: keeps } in registry.faults().iter().filter(is_new) {
             match keeps {
                 Some(agent) => {
-                    tracing::warn!(%error, agent, "a manifest is faulty; its last good version stays in force")
+                    tracing::warn!(%error, agent, "invalid manifest; its last valid version stays in use")
                 }
-                None => tracing::warn!(%error, "a manifest is faulty and is left out"),
+                None => tracing::warn!(%error, "invalid manifest; it is ignored"),
             }
         }
         let changed = registry.changed_agents(&self.registry);
         if !changed.is_empty() {
-            tracing::info!(agents = changed.join(", "), "your manifests were read");
+            tracing::info!(agents = changed.join(", "), "user manifests loaded");
         }
         for adapter in registry.adapters().filter(|adapter| changed.contains(&adapter.name)) {
-            adapter.warnings.iter().for_each(|warning| tracing::warn!(warning, "in a manifest"));
+            adapter.warnings.iter().for_each(|warning| tracing::warn!(warning, "manifest warning"));
         }
     }
 }

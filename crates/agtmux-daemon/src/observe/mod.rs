@@ -1,4 +1,4 @@
-//! The way in: tmux servers found, watched and read back.
+//! Observers: find tmux servers, watch them, and report what they read to the engine.
 
 mod agent_map;
 mod agentless;
@@ -39,7 +39,7 @@ pub(crate) use process_watch::{agent_in_tree, process_facts};
 pub(crate) use recheck_hints::RecheckHints;
 pub(crate) use screen_judge::{ScreenEvidence, SourceObservation};
 
-/// What every observer of the local target shares.
+/// What all observers share.
 struct ObserverContext {
     config: Config,
     hook_dir: PathBuf,
@@ -49,6 +49,6 @@ struct ObserverContext {
     registry: CurrentRegistry,
     recheck_hints: Arc<RecheckHints>,
     clock: Clock,
-    /// Hosts that have nothing but tmux and a shell.
+    /// The agentless hosts: hosts with tmux and a shell, but without agtmux.
     agentless: AgentlessHostMap,
 }

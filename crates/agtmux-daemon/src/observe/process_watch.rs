@@ -1,4 +1,4 @@
-//! Who lives in a pane, by its processes.
+//! Identifies the agent in a pane by the pane's processes, and decides when to check them.
 
 use std::time::{Duration, Instant};
 
@@ -10,22 +10,22 @@ use agtmux_tmux::platform::{PaneProcesses, ProcessInfo, ProcessTable};
 
 use super::convert;
 
-/// The first look after something changed, and how rare looks become while nothing does.
+/// The check interval after a change, and the longest one while nothing changes.
 const MIN_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_INTERVAL: Duration = Duration::from_secs(60);
-/// A new job looks like its shell until it becomes the program that it is to run.
+/// When to check a new job again: it looks like its shell until it executes its program.
 const NEW_JOB_DELAY: Duration = Duration::from_millis(20);
-/// From here on a pane counts as settled: a cheap look comes before the one at its whole tree.
+/// From this check interval on a pane is settled: a cheap check decides whether its process tree is read.
 const SETTLED_AFTER: Duration = Duration::from_secs(8);
-/// A pane that keeps writing gets a cheap look this often.
+/// How often a pane that keeps writing gets a cheap check.
 pub(super) const ACTIVITY_INTERVAL: Duration = Duration::from_millis(500);
-/// A job that begins after its pane stirred makes no sound: the cheap look is repeated, the first time after this, then
-/// ever more rarely until the pane is settled.
+/// The delay of the first follow-up check after activity. Jobs can start without output, so cheap checks follow at
+/// growing intervals until the pane is settled.
 const FIRST_FOLLOW_UP: Duration = Duration::from_millis(10);
-/// A pane that was quiet for this long is about to do something new.
+/// Activity after this much silence starts a new series of follow-up checks.
 const QUIET_AFTER: Duration = Duration::from_secs(1);
 
-/// What was last seen of one pane's processes, and when to look again.
+/// The last known processes of a pane, and when to check them again.
 #[derive(Debug)]
 pub(super) struct PaneProcessWatch {
     pane: u32,
@@ -33,7 +33,7 @@ pub(super) struct PaneProcessWatch {
     foreground_group: Option<u32>,
     cwd: Option<String>,
     sighting: Option<PaneProcess>,
-    /// Its agent does one turn, with nobody to talk to.
+    /// The agent is headless: it runs one turn without a user.
     headless: bool,
     check_at: Instant,
     check_interval: Duration,
@@ -71,43 +71,43 @@ impl PaneProcessWatch {
         self.headless
     }
 
-    /// Something is known to have changed: the whole tree is due.
+    /// Requests a full check, because something changed.
     pub(super) fn recheck(&mut self, now: Instant) {
         self.check_interval = MIN_INTERVAL;
         self.check_at = now;
-        // A shell takes a moment to take its terminal back.
+        // A shell takes a moment to get its terminal back.
         (self.follow_up_at, self.follow_up_interval) = (Some(now + FIRST_FOLLOW_UP), FIRST_FOLLOW_UP);
     }
 
-    /// The pane wrote or read.
+    /// Notes that the pane wrote or read.
     pub(super) fn note_activity(&mut self) {
         self.has_activity = true;
     }
 
-    /// When this pane is worth waking up for. The rest waits for the next tick.
+    /// When to wake up for this pane. Other checks wait for the next tick.
     pub(super) fn urgent_at(&self) -> Option<Instant> {
         let look = (self.check_interval < SETTLED_AFTER).then_some(self.check_at);
         let stir = self.has_activity.then_some(self.activity_check_at);
         look.into_iter().chain(stir).chain(self.follow_up_at).min()
     }
 
-    /// Whether the whole tree has to be looked at. A cheap look tells whether another job has the terminal, or has
-    /// moved to another directory. A pane that goes on writing gets the next one at `again`.
+    /// Whether the process tree must be read. For settled panes a cheap check decides: has another job the terminal,
+    /// or has it changed its directory? A pane that keeps writing gets the next cheap check at `again`.
     pub(super) fn is_due(&mut self, table: &dyn ProcessTable, now: Instant, again: Instant) -> bool {
         let due = self.check_at <= now;
         if due && self.check_interval < SETTLED_AFTER {
             return true;
         }
-        let stirred = self.has_activity && self.activity_check_at <= now;
+        let active = self.has_activity && self.activity_check_at <= now;
         let echoes = self.follow_up_at.is_some_and(|at| at <= now);
-        if !due && !stirred && !echoes {
+        if !due && !active && !echoes {
             return false;
         }
         if due {
             self.check_interval = (self.check_interval * 2).min(MAX_INTERVAL);
             self.check_at = now + self.check_interval;
         }
-        if stirred {
+        if active {
             self.schedule_follow_ups(now, again);
         } else if echoes {
             self.follow_up_interval *= 2;
@@ -121,7 +121,7 @@ impl PaneProcessWatch {
         (self.has_activity, self.activity_check_at, self.activity_at) = (false, again, Some(now));
         (self.follow_up_at, self.follow_up_interval) =
             if was_quiet { (Some(now + FIRST_FOLLOW_UP), FIRST_FOLLOW_UP) } else { (Some(again), ACTIVITY_INTERVAL) };
-        // A busy pane is not settled: a wrapper may take its time before it starts the agent.
+        // A busy pane is not settled: a wrapper may start the agent after a while.
         if self.check_interval > SETTLED_AFTER {
             self.check_interval = SETTLED_AFTER;
             self.check_at = self.check_at.min(now + SETTLED_AFTER);
@@ -150,48 +150,48 @@ impl PaneProcessWatch {
     }
 }
 
-/// Looks at the trees of these panes and gives back those in which something is different.
+/// Reads the process trees of these panes and returns those that changed.
 pub(super) fn check_panes(
     table: &dyn ProcessTable,
     registry: &AgentRegistry,
-    residents: Vec<&mut PaneProcessWatch>,
+    watches: Vec<&mut PaneProcessWatch>,
     now: Instant,
 ) -> Vec<PaneProcess> {
-    if residents.is_empty() {
+    if watches.is_empty() {
         return Vec::new();
     }
-    let roots: Vec<u32> = residents.iter().map(|r| r.pane_pid).collect();
+    let roots: Vec<u32> = watches.iter().map(|r| r.pane_pid).collect();
     let trees = table.trees(&roots);
     let mut changed = Vec::new();
-    for (resident, tree) in residents.into_iter().zip(trees) {
+    for (watch, tree) in watches.into_iter().zip(trees) {
         let group = tree.as_ref().and_then(|t| t.foreground_pgrp);
         let cwd = |leader: u32| table.cwd(leader).map(|path| convert::path_text(&path));
-        let (sighting, headless) = sighting(registry, (PaneId(resident.pane), resident.pane_pid), tree.as_ref(), cwd);
-        resident.headless = headless;
-        if resident.apply_sighting(&sighting, group, now) {
+        let (sighting, headless) = sighting(registry, (PaneId(watch.pane), watch.pane_pid), tree.as_ref(), cwd);
+        watch.headless = headless;
+        if watch.apply_sighting(&sighting, group, now) {
             changed.push(sighting);
         }
     }
     changed
 }
 
-/// Who lives in a pane, by its processes, and whether that has nobody to talk to. `cwd` tells where the leader of the job
-/// is that has the terminal.
+/// The foreground job and agent of a pane, and whether the agent is headless. `cwd` returns the directory of the
+/// foreground job's leader.
 pub(super) fn sighting(
     registry: &AgentRegistry,
     (pane, pane_pid): (PaneId, u32),
     tree: Option<&PaneProcesses>,
     cwd: impl Fn(u32) -> Option<String>,
 ) -> (PaneProcess, bool) {
-    let nobody = PaneProcess { pane, pane_pid, foreground: None, agent: None };
-    let Some(tree) = tree else { return (nobody, false) };
+    let no_agent = PaneProcess { pane, pane_pid, foreground: None, agent: None };
+    let Some(tree) = tree else { return (no_agent, false) };
     let found = agent_with_mode(registry, tree);
     let headless = found.as_ref().is_some_and(|(_, headless)| *headless);
     let agent = found.map(|(agent, _)| agent);
-    (PaneProcess { foreground: foreground(tree, cwd), agent, ..nobody }, headless)
+    (PaneProcess { foreground: foreground(tree, cwd), agent, ..no_agent }, headless)
 }
 
-/// The leader of the job that has the terminal, as tmux would name it.
+/// The leader of the foreground job, named as tmux would name it.
 fn foreground(tree: &PaneProcesses, cwd: impl Fn(u32) -> Option<String>) -> Option<ForegroundProcess> {
     let group = tree.foreground_pgrp?;
     let leader =
@@ -202,13 +202,13 @@ fn foreground(tree: &PaneProcesses, cwd: impl Fn(u32) -> Option<String>) -> Opti
 fn command_name(process: &ProcessInfo) -> String {
     let first = process.argv.first().map(Vec::as_slice).unwrap_or_default();
     let base = first.rsplit(|b| *b == b'/').next().unwrap_or_default();
-    // A login shell has a dash before its name; a process title may have words behind it.
+    // A login shell has a dash before its name. A process title may have words after it.
     let base = base.strip_prefix(b"-").unwrap_or(base);
     let base = base.split(|b| *b == b' ').next().unwrap_or_default();
     text::from_bytes(if base.is_empty() { &process.name } else { base })
 }
 
-/// The agent, and whether it has nobody to talk to.
+/// The agent in a process tree, and whether it is headless.
 fn agent_with_mode(registry: &AgentRegistry, tree: &PaneProcesses) -> Option<(DetectedAgent, bool)> {
     let facts: Vec<ProcessFacts<'_>> = tree.processes.iter().map(process_facts).collect();
     let found = registry.identify(&facts, tree.foreground_pgrp)?;
@@ -221,7 +221,7 @@ fn agent_with_mode(registry: &AgentRegistry, tree: &PaneProcesses) -> Option<(De
     Some((agent, found.headless))
 }
 
-/// Who lives in a pane of these processes.
+/// The agent in a process tree.
 pub(crate) fn agent_in_tree(registry: &AgentRegistry, tree: &PaneProcesses) -> Option<DetectedAgent> {
     agent_with_mode(registry, tree).map(|(agent, _)| agent)
 }
@@ -246,7 +246,7 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-    /// One pane whose foreground job can be changed, and how often it was looked at.
+    /// A process table with one pane. Counts the cheap checks.
     #[derive(Default)]
     struct Table {
         group: AtomicU32,
@@ -294,9 +294,9 @@ mod tests {
         }
     }
 
-    /// The milliseconds at which it is looked at, woken only when it asks for it, until it finds something.
+    /// The milliseconds of the cheap checks, until one finds a change. Wakes up only when the pane requests it.
     fn looks(
-        resident: &mut PaneProcessWatch,
+        watch: &mut PaneProcessWatch,
         table: &Table,
         start: Instant,
         mut before: impl FnMut(&mut PaneProcessWatch, u64),
@@ -304,12 +304,12 @@ mod tests {
         let mut times = Vec::new();
         for ms in 0..20_000 {
             let now = start + Duration::from_millis(ms);
-            before(resident, ms);
-            if resident.urgent_at().is_none_or(|at| now < at) {
+            before(watch, ms);
+            if watch.urgent_at().is_none_or(|at| now < at) {
                 continue;
             }
             let round = Duration::from_millis(ms / 300 * 300 + 300);
-            let (count, due) = (table.looks.load(Ordering::Relaxed), resident.is_due(table, now, start + round));
+            let (count, due) = (table.looks.load(Ordering::Relaxed), watch.is_due(table, now, start + round));
             if table.looks.load(Ordering::Relaxed) > count {
                 times.push(ms);
             }
@@ -321,21 +321,21 @@ mod tests {
     }
 
     #[test]
-    fn a_pane_that_stirred_is_looked_at_again_for_a_while() {
+    fn activity_is_followed_by_checks_at_growing_intervals() {
         let (table, start) = (Table::default(), Instant::now());
-        let times = looks(&mut settled(start), &table, start, |resident, ms| {
+        let times = looks(&mut settled(start), &table, start, |watch, ms| {
             if ms == 100 {
-                resident.note_activity();
+                watch.note_activity();
             }
         });
         assert_eq!(times, [100, 110, 130, 170, 250, 410, 730, 1370, 2650, 5210, 10_330]);
     }
 
     #[test]
-    fn a_job_that_was_slow_to_start_is_found() {
+    fn a_job_that_starts_late_is_found() {
         let (table, start) = (Table::default(), Instant::now());
-        let times = looks(&mut settled(start), &table, start, |resident, ms| match ms {
-            100 => resident.note_activity(),
+        let times = looks(&mut settled(start), &table, start, |watch, ms| match ms {
+            100 => watch.note_activity(),
             900 => table.group.store(7, Ordering::Relaxed),
             _ => {}
         });
@@ -343,22 +343,22 @@ mod tests {
     }
 
     #[test]
-    fn a_new_job_is_looked_at_again_although_it_still_looks_like_its_shell() {
+    fn a_new_job_is_checked_again_while_it_looks_like_its_shell() {
         let (start, shell) = (Instant::now(), Some(ForegroundProcess { command: "sh".into(), cwd: None }));
-        let mut resident = settled(start);
+        let mut watch = settled(start);
         let sighting = PaneProcess { pane: PaneId(1), pane_pid: 1, foreground: shell, agent: None };
-        resident.apply_sighting(&sighting, Some(1), start);
-        resident.check_interval = MAX_INTERVAL;
-        assert!(!resident.apply_sighting(&sighting, Some(2), start), "nothing to tell yet");
-        assert_eq!(resident.urgent_at(), Some(start + NEW_JOB_DELAY));
+        watch.apply_sighting(&sighting, Some(1), start);
+        watch.check_interval = MAX_INTERVAL;
+        assert!(!watch.apply_sighting(&sighting, Some(2), start), "nothing to report yet");
+        assert_eq!(watch.urgent_at(), Some(start + NEW_JOB_DELAY));
     }
 
     #[test]
-    fn a_pane_that_keeps_writing_is_looked_at_in_rounds() {
+    fn a_pane_that_keeps_writing_is_checked_in_rounds() {
         let (table, start) = (Table::default(), Instant::now());
-        let times = looks(&mut settled(start), &table, start, |resident, ms| {
+        let times = looks(&mut settled(start), &table, start, |watch, ms| {
             if ms < 1000 && ms % 100 == 0 {
-                resident.note_activity();
+                watch.note_activity();
             }
         });
         assert_eq!(times, [0, 10, 30, 70, 150, 300, 600, 900, 1200, 2200, 4200, 8200]);

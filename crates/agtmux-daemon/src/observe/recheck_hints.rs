@@ -1,4 +1,4 @@
-//! The way back from the engine to the observers: not an order, a hint where to look.
+//! Hints from the engine to the observers: which panes to check again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,18 +11,18 @@ use super::signal_router::{HintSender, ObserverHint};
 #[derive(Debug, Default)]
 pub(crate) struct RecheckHints(Mutex<HashMap<ServerKey, HintSender>>);
 
-/// A post that is left when it is dropped.
+/// The subscription of one observer. Ends when dropped.
 pub(super) struct RecheckSubscription {
     hints: Arc<RecheckHints>,
     server: ServerKey,
 }
 
 impl RecheckHints {
-    /// The agent in this pane said something.
+    /// Tells the observer of this pane that its agent sent an event.
     pub(crate) fn request_recheck(&self, pane: &PaneKey) {
         if let Some(observer) = self.observers().get(&pane.server) {
-            // An observer that has ended needs no notices.
-            let _ = observer.send(ObserverHint::AgentSpoke(pane.pane.0));
+            // The observer may have ended.
+            let _ = observer.send(ObserverHint::AgentSentEvent(pane.pane.0));
         }
     }
 

@@ -1,4 +1,4 @@
-//! From captures to what they say.
+//! Judges screen captures: turns them into evidence for the engine.
 
 use std::collections::HashMap;
 
@@ -12,29 +12,30 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::screen_schedule::DueCapture;
 
-/// An agent draws what it does a moment after it begins, and may say it in the meantime.
+/// A screen shows the state from this long before its capture. An agent draws after it acts, and may send an event
+/// meanwhile.
 const DRAW_LAG: SignedDuration = SignedDuration::from_millis(250);
-/// Titles follow later still.
+/// The same for titles, which lag more.
 const TITLE_LAG: SignedDuration = SignedDuration::from_secs(1);
-/// Two looks at least this far apart that show the same show what is, though output goes on.
+/// Two equal captures at least this far apart count as settled, even if output continues.
 const STABLE_FOR: SignedDuration = SignedDuration::from_millis(300);
 
-/// What one look at a pane showed.
+/// What one capture of a pane showed.
 #[derive(Debug)]
 pub(crate) struct ScreenEvidence {
     pub(crate) server: ServerKey,
     pub(crate) generation: Generation,
     pub(crate) pane: PaneId,
-    /// The agent that was there before the look.
+    /// The agent that ran in the pane before the capture.
     pub(crate) process: ProcessRef,
     pub(crate) captured_at: Timestamp,
     pub(crate) observations: Vec<SourceObservation>,
-    /// What was looked at and said nothing.
+    /// The sources that were read and said nothing.
     pub(crate) silent_sources: Vec<Source>,
 }
 
 impl ScreenEvidence {
-    /// What an agent kept about itself is no longer there.
+    /// Evidence that an agent's status file was removed.
     pub(super) fn status_file_gone(
         (server, generation): (ServerKey, Generation),
         pane: PaneId,
@@ -52,23 +53,23 @@ impl ScreenEvidence {
         }
     }
 
-    /// An agent that was started for one turn, with nobody to talk to.
+    /// Evidence that a headless agent runs. It was started for one turn, without a user.
     pub(super) fn headless(
         (server, generation): (ServerKey, Generation),
         pane: PaneId,
         process: ProcessRef,
         began: Timestamp,
     ) -> Self {
-        let sights = [Assertion::Running, Assertion::NoDialog].map(|stand| SourceObservation {
+        let observations = [Assertion::Running, Assertion::NoDialog].map(|assertion| SourceObservation {
             source: Source::Process,
-            assertion: stand,
+            assertion,
             conclusive: true,
             inferred_from_absence: false,
             no_turn_visible: false,
             settled: true,
             as_of: began,
             rule: RuleRef { name: "headless".into(), version: 1 },
-            excerpt: "started for one turn, with nobody to talk to".into(),
+            excerpt: "headless: started for one turn".into(),
             dialog: None,
         });
         Self {
@@ -77,7 +78,7 @@ impl ScreenEvidence {
             pane,
             process,
             captured_at: began,
-            observations: sights.into(),
+            observations: observations.into(),
             silent_sources: Vec::new(),
         }
     }
@@ -88,9 +89,9 @@ pub(crate) struct SourceObservation {
     pub(crate) source: Source,
     pub(crate) assertion: Assertion,
     pub(crate) conclusive: bool,
-    /// Concluded from what is not to be seen.
+    /// Concluded from something that is missing on the screen.
     pub(crate) inferred_from_absence: bool,
-    /// Nothing of any turn is left on it.
+    /// The screen shows nothing of any turn.
     pub(crate) no_turn_visible: bool,
     pub(crate) settled: bool,
     pub(crate) as_of: Timestamp,
@@ -99,7 +100,7 @@ pub(crate) struct SourceObservation {
     pub(crate) dialog: Option<Dialog>,
 }
 
-/// What the look before showed, by pane.
+/// Judges captures. Remembers the previous capture of each pane.
 #[derive(Debug, Default)]
 pub(super) struct ScreenJudge {
     previous: HashMap<u32, PreviousCapture>,
@@ -117,91 +118,95 @@ impl ScreenJudge {
         self.previous.retain(|pane, _| panes(*pane));
     }
 
-    /// Judges a capture whose making began at this time.
+    /// Judges a capture that began at this time.
     pub(super) fn judge(
         &mut self,
         registry: &AgentRegistry,
         (server, generation): (ServerKey, Generation),
-        look: &DueCapture,
+        due: &DueCapture,
         capture: &Capture,
         began: Timestamp,
     ) -> ScreenEvidence {
-        let agent_type = look.agent_type.as_str();
+        let agent_type = due.agent_type.as_str();
         let title = text::from_bytes(&capture.title);
         let reading = registry.read_screen(agent_type, &CapturedScreen::parse(&capture.screen), Some(&title));
-        let harmless = |text: String| redact::text(&text).into_owned();
-        let stands: Vec<Assertion> = reading.observations.iter().map(|said| said.assertion).collect();
-        let (settled, shown_from) = self.settled_since(look, began, &stands);
+        let redacted = |text: String| redact::text(&text).into_owned();
+        let assertions: Vec<Assertion> = reading.observations.iter().map(|observation| observation.assertion).collect();
+        let (settled, shown_from) = self.settled_since(due, began, &assertions);
         let before = |span: SignedDuration, at: Timestamp| at.checked_sub(span).unwrap_or(at);
         let dialog = reading.dialog.map(without_secrets);
-        let mut sights: Vec<SourceObservation> = Vec::new();
-        for said in reading.observations {
-            sights.push(SourceObservation {
+        let mut observations: Vec<SourceObservation> = Vec::new();
+        for observation in reading.observations {
+            observations.push(SourceObservation {
                 source: Source::Screen,
-                assertion: said.assertion,
-                conclusive: said.conclusive,
-                inferred_from_absence: said.yields,
-                no_turn_visible: said.anew,
+                assertion: observation.assertion,
+                conclusive: observation.conclusive,
+                inferred_from_absence: observation.yields,
+                no_turn_visible: observation.anew,
                 settled,
                 as_of: before(DRAW_LAG, shown_from),
-                rule: said.rule,
-                excerpt: harmless(said.excerpt),
-                dialog: matches!(said.assertion, Assertion::DialogOpen(_)).then(|| dialog.clone()).flatten(),
+                rule: observation.rule,
+                excerpt: redacted(observation.excerpt),
+                dialog: matches!(observation.assertion, Assertion::DialogOpen(_)).then(|| dialog.clone()).flatten(),
             });
         }
         let mut silent = Vec::new();
-        if sights.is_empty() {
+        if observations.is_empty() {
             silent.push(Source::Screen);
         }
-        // A title that is only a hint takes back what the one before it said.
-        let titles: Vec<_> =
-            registry.title_observations(agent_type, &title).into_iter().filter(|said| said.conclusive).collect();
+        // A title that is only a hint cancels what the previous title said.
+        let titles: Vec<_> = registry
+            .title_observations(agent_type, &title)
+            .into_iter()
+            .filter(|observation| observation.conclusive)
+            .collect();
         if titles.is_empty() {
             silent.push(Source::Title);
         }
-        sights.extend(titles.into_iter().map(|said| SourceObservation {
+        observations.extend(titles.into_iter().map(|observation| SourceObservation {
             source: Source::Title,
-            assertion: said.assertion,
-            conclusive: said.conclusive,
-            inferred_from_absence: said.yields,
-            no_turn_visible: said.anew,
+            assertion: observation.assertion,
+            conclusive: observation.conclusive,
+            inferred_from_absence: observation.yields,
+            no_turn_visible: observation.anew,
             settled: true,
             as_of: before(TITLE_LAG, began),
-            rule: said.rule,
-            excerpt: harmless(said.excerpt),
+            rule: observation.rule,
+            excerpt: redacted(observation.excerpt),
             dialog: None,
         }));
         ScreenEvidence {
             server,
             generation,
-            pane: PaneId(look.pane),
-            process: look.process,
+            pane: PaneId(due.pane),
+            process: due.process,
             captured_at: began,
-            observations: sights,
+            observations,
             silent_sources: silent,
         }
     }
 
-    /// Whether what is shown is not about to change, and since when it is known to be shown.
-    fn settled_since(&mut self, look: &DueCapture, began: Timestamp, stands: &[Assertion]) -> (bool, Timestamp) {
-        let now = PreviousCapture { process: look.process, captured_at: began, assertions: stands.to_vec() };
-        let before = self.previous.insert(look.pane, now);
-        let same = before.filter(|b| b.process == look.process && b.assertions == stands);
+    /// Whether the screen has settled, and since when it shows the current state.
+    fn settled_since(&mut self, due: &DueCapture, began: Timestamp, assertions: &[Assertion]) -> (bool, Timestamp) {
+        let now = PreviousCapture { process: due.process, captured_at: began, assertions: assertions.to_vec() };
+        let before = self.previous.insert(due.pane, now);
+        let same = before.filter(|b| b.process == due.process && b.assertions == assertions);
         match same.map(|b| b.captured_at).filter(|b| began.duration_since(*b) >= STABLE_FOR) {
-            _ if look.settled => (true, began),
+            _ if due.settled => (true, began),
             Some(earlier) => (true, earlier),
             None => (false, began),
         }
     }
 }
 
-/// What is asked may hold a secret, such as a command with a key in it. Its fingerprint stays that of the whole.
+/// Redacts a dialog, which may contain a secret such as a key in a command. The fingerprint stays that of the
+/// original.
 fn without_secrets(dialog: Dialog) -> Dialog {
-    let harmless = |text: String| redact::text(&text).into_owned();
-    let option = |option: DialogOption| DialogOption { label: harmless(option.label), ..option };
+    let redacted = |text: String| redact::text(&text).into_owned();
+    let option = |option: DialogOption| DialogOption { label: redacted(option.label), ..option };
     Dialog {
-        question: harmless(dialog.question),
-        subject: dialog.subject.map(harmless),
+        question: redacted(dialog.question),
+        subject: dialog.subject.map(redacted),
         options: dialog.options.into_iter().map(option).collect(),
         ..dialog
     }

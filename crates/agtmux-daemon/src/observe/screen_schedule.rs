@@ -1,23 +1,23 @@
-//! When the screens of agents are looked at: when their output settles, and now and then while it does not.
+//! When to capture the screens of agents: when their output settles, and at intervals while it does not.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use agtmux_core::ids::{AgentType, ProcessRef};
 
-/// Output has settled when nothing came for this long.
+/// Output has settled after this much silence.
 const SETTLE_TIME: Duration = Duration::from_millis(150);
-/// The first look after a rest, while output goes on.
+/// The first capture after silence, if output continues.
 const FIRST_CAPTURE_DELAY: Duration = Duration::from_millis(300);
-/// How often a screen is looked at while output goes on.
+/// How often a screen is captured while output continues.
 const WRITING_INTERVAL: Duration = Duration::from_secs(1);
-/// Looks at one pane come a few at once, then once in [`WHILE_WRITING`].
+/// The burst of captures of one pane. After it, one per [`WRITING_INTERVAL`].
 const MAX_BURST: f64 = 4.0;
-/// An agent that said something shows it a moment later.
+/// An agent draws this long after it sent an event.
 const DRAW_DELAY: Duration = Duration::from_millis(400);
-/// Looks that are due this soon are made together.
+/// Captures that are due within this time are made together.
 const BATCH_WINDOW: Duration = Duration::from_millis(50);
-/// A look that brought no answer is repeated.
+/// When a failed capture is repeated.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -25,24 +25,24 @@ struct ScheduledAgent {
     agent_type: AgentType,
     process: ProcessRef,
     wrote_at: Option<Instant>,
-    /// The first output that no look has seen.
+    /// The time of the first output that was not captured.
     uncaptured_since: Option<Instant>,
     captured_at: Option<Instant>,
-    /// The last look came in the middle of output: one is missing that sees how it ended.
+    /// The last capture came during output, so one is due at its end.
     unsettled: bool,
-    /// A look that is wanted whatever the pane writes.
+    /// A capture that was requested, independent of output.
     wanted_at: Option<Instant>,
     credit: f64,
     credit_at: Instant,
 }
 
-/// What is to be looked at.
+/// A capture that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DueCapture {
     pub(super) pane: u32,
     pub(super) agent_type: AgentType,
     pub(super) process: ProcessRef,
-    /// Nothing was written for a while before this look.
+    /// Output had settled before this capture.
     pub(super) settled: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct ScreenSchedule {
 }
 
 impl ScreenSchedule {
-    /// Follows the agents that were found. A new one is looked at soon.
+    /// Updates the set of agents. The screen of a new agent is captured soon.
     pub(super) fn follow<'a>(&mut self, found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>, now: Instant) {
         let mut before = std::mem::take(&mut self.agents);
         for (pane, agent_type, process) in found {
@@ -71,14 +71,14 @@ impl ScreenSchedule {
         }
     }
 
-    /// The agent in this pane said something: what it shows is worth a look.
-    pub(super) fn agent_spoke(&mut self, pane: u32, now: Instant) {
+    /// Plans a capture, because the agent in this pane sent an event.
+    pub(super) fn agent_sent_event(&mut self, pane: u32, now: Instant) {
         if let Some(agent) = self.agents.get_mut(&pane) {
             agent.wanted_at = Some(now + DRAW_DELAY);
         }
     }
 
-    /// It is worth a look at that time, whatever is known of its output.
+    /// Plans a capture at this time, independent of output.
     pub(super) fn request_at(&mut self, pane: u32, at: Instant) {
         if let Some(agent) = self.agents.get_mut(&pane) {
             agent.wanted_at = Some(agent.wanted_at.map_or(at, |wanted| wanted.min(at)));
@@ -97,7 +97,7 @@ impl ScreenSchedule {
         self.agents.values().filter_map(ScheduledAgent::due).min()
     }
 
-    /// The panes that are due. They count as looked at from now on.
+    /// Takes the captures that are due.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<DueCapture> {
         if self.wake_at().is_none_or(|at| now < at) {
             return Vec::new();
@@ -108,7 +108,7 @@ impl ScreenSchedule {
         looks
     }
 
-    /// The look brought nothing.
+    /// Plans a retry after a failed capture.
     pub(super) fn capture_failed(&mut self, pane: u32, now: Instant) {
         if let Some(agent) = self.agents.get_mut(&pane) {
             agent.wanted_at = Some(now + RETRY_DELAY);
@@ -136,7 +136,7 @@ impl ScheduledAgent {
             let settled = wrote + SETTLE_TIME;
             let rested = self.captured_at.map_or(from, |at| at + WRITING_INTERVAL);
             let meanwhile = rested.max(from + FIRST_CAPTURE_DELAY);
-            // Without credit a pane that settles again and again counts as one that goes on writing.
+            // Without credit, a pane that settles repeatedly counts as one that keeps writing.
             let wait = Duration::from_secs_f64((1.0 - self.credit).max(0.0) * WRITING_INTERVAL.as_secs_f64());
             settled.max(self.credit_at + wait).min(meanwhile)
         });
@@ -170,7 +170,7 @@ mod tests {
         screens
     }
 
-    /// The milliseconds at which the pane is looked at, and whether it had settled.
+    /// The milliseconds of the captures, and whether the output had settled.
     fn looks(
         screens: &mut ScreenSchedule,
         start: Instant,
@@ -189,50 +189,50 @@ mod tests {
     }
 
     #[test]
-    fn a_new_agent_is_looked_at_once() {
+    fn a_new_agent_is_captured_once() {
         let start = Instant::now();
         assert_eq!(looks(&mut screens(start), start, 5_000, |_| false), [(0, true)]);
     }
 
     #[test]
-    fn a_burst_of_output_is_looked_at_when_it_settles() {
+    fn a_burst_of_output_is_captured_when_it_settles() {
         let start = Instant::now();
         let times = looks(&mut screens(start), start, 9_000, |ms| (5_000..5_100).contains(&ms) && ms % 20 == 0);
         assert_eq!(times, [(0, true), (5_230, true)]);
     }
 
     #[test]
-    fn output_that_goes_on_is_looked_at_once_a_second_and_when_it_ends() {
+    fn continuous_output_is_captured_once_a_second_and_at_its_end() {
         let start = Instant::now();
         let times = looks(&mut screens(start), start, 9_000, |ms| (5_000..8_000).contains(&ms) && ms % 100 == 0);
         assert_eq!(times, [(0, true), (5_300, false), (6_300, false), (7_300, false), (8_050, true)]);
     }
 
     #[test]
-    fn the_end_of_output_is_seen_although_a_look_came_just_before_it() {
+    fn the_end_of_output_is_captured_even_just_after_another_capture() {
         let start = Instant::now();
         let times = looks(&mut screens(start), start, 9_000, |ms| (5_000..5_300).contains(&ms) && ms % 10 == 0);
         assert_eq!(times, [(0, true), (5_300, false), (5_440, true)]);
     }
 
     #[test]
-    fn one_that_settles_again_and_again_is_looked_at_once_a_second() {
+    fn a_pane_that_settles_repeatedly_is_captured_once_a_second() {
         let start = Instant::now();
         let times = looks(&mut screens(start), start, 20_000, |ms| ms % 200 == 0);
-        assert!((18..=25).contains(&times.len()), "{} looks in 20 s", times.len());
+        assert!((18..=25).contains(&times.len()), "{} captures in 20 s", times.len());
     }
 
     #[test]
-    fn what_an_agent_says_is_looked_at_a_moment_later() {
+    fn a_screen_is_captured_shortly_after_an_agent_event() {
         let start = Instant::now();
         let mut screens = screens(start);
         looks(&mut screens, start, 1_000, |_| false);
-        screens.agent_spoke(1, start + millis(1_000));
+        screens.agent_sent_event(1, start + millis(1_000));
         assert_eq!(looks(&mut screens, start, 3_000, |_| false), [(1_400, true)]);
     }
 
     #[test]
-    fn another_process_is_another_agent() {
+    fn a_new_process_is_a_new_agent() {
         let start = Instant::now();
         let mut screens = screens(start);
         looks(&mut screens, start, 1_000, |_| false);

@@ -1,4 +1,4 @@
-//! Our hooks in one server.
+//! Installs and removes agtmux's hooks in one tmux server.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -21,33 +21,34 @@ pub(super) struct ServerHooks {
     _watch: WatchGuard,
     router: Arc<SignalRouter>,
     to: HintSender,
-    /// The sessions for which the hooks were last checked.
+    /// The sessions at the last check of the hooks.
     sessions: Vec<u32>,
     checked_at: Option<Instant>,
     installed: bool,
 }
 
-/// A user may give a session hooks of its own at any time, and nothing tells of it.
+/// How often the hooks are checked. The user can set session hooks, which hide them, at any time without hint.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 impl ServerHooks {
-    /// `None` where hooks are switched off or cannot be used; changes are then seen by looking.
-    pub(super) fn prepare(senses: &Arc<ObserverContext>, key: &ServerKey, to: &HintSender) -> Option<Self> {
-        if !senses.config.tmux.hooks {
+    /// Prepares the hooks. `None` if hooks are disabled or unusable; changes are then found by polling.
+    pub(super) fn prepare(context: &Arc<ObserverContext>, key: &ServerKey, to: &HintSender) -> Option<Self> {
+        if !context.config.tmux.hooks {
             return None;
         }
-        let hint_file = senses.hook_dir.join(format!("{}{FILE_SUFFIX}", file_name(key)));
+        let hint_file = context.hook_dir.join(format!("{}{FILE_SUFFIX}", file_name(key)));
         let Some(hooks) = HintHooks::new(&hint_file) else {
-            tracing::warn!(path = %hint_file.display(), "no hooks: this path cannot stand in a tmux command");
+            tracing::warn!(path = %hint_file.display(), "hooks disabled: this path cannot be quoted in a tmux command");
             return None;
         };
-        let watch = watch_file(&hint_file, &senses.router, to);
-        let watch = watch.inspect_err(|error| tracing::warn!(%error, "no hooks: their file cannot be watched")).ok()?;
+        let watch = watch_file(&hint_file, &context.router, to);
+        let watch =
+            watch.inspect_err(|error| tracing::warn!(%error, "hooks disabled: cannot watch the hint file")).ok()?;
         Some(Self {
             hooks,
             hint_file,
             _watch: watch,
-            router: senses.router.clone(),
+            router: context.router.clone(),
             to: to.clone(),
             sessions: Vec::new(),
             checked_at: None,
@@ -59,14 +60,14 @@ impl ServerHooks {
         self.installed
     }
 
-    /// A new server has none of our hooks, and a new session may hide them. Says whether they were not there yet: what
-    /// happened before has left no note.
+    /// Installs the hooks if the server or its sessions changed. Returns true if they were missing, so that earlier
+    /// changes may have gone unnoticed.
     pub(super) async fn check(&mut self, tmux: &TmuxServer, sessions: Vec<u32>, new_server: bool) -> bool {
         let file_stayed = match self.ensure_hint_file() {
             Ok(stayed) => stayed,
             Err(error) => {
                 self.installed = false;
-                tracing::warn!(%error, "hooks are of no use: their file is gone and cannot be made again");
+                tracing::warn!(%error, "hooks do not work: cannot create the hint file");
                 return false;
             }
         };
@@ -83,13 +84,13 @@ impl ServerHooks {
             }
             Err(error) => {
                 self.installed = false;
-                tracing::warn!(%error, "hooks could not be set");
+                tracing::warn!(%error, "cannot install tmux hooks");
                 false
             }
         }
     }
 
-    /// Whoever tidies up may take the file away under us. Says whether it was still there.
+    /// Creates the hint file again if a cleanup tool removed it. Returns whether it still existed.
     fn ensure_hint_file(&mut self) -> io::Result<bool> {
         if self.hint_file.exists() {
             return Ok(true);
@@ -98,7 +99,7 @@ impl ServerHooks {
         Ok(false)
     }
 
-    /// The server is gone, and our hooks with it.
+    /// The server has ended, and its hooks with it.
     pub(super) fn server_ended(&mut self) {
         self.installed = false;
         let _ = std::fs::remove_file(&self.hint_file);
@@ -106,23 +107,23 @@ impl ServerHooks {
 
     pub(super) async fn remove(&self, tmux: &TmuxServer) {
         if let Err(error) = self.hooks.remove(tmux).await {
-            tracing::warn!(%error, "hooks could not be removed; the next start removes them");
+            tracing::warn!(%error, "cannot remove tmux hooks; the next start of the daemon removes them");
             return;
         }
         let _ = std::fs::remove_file(&self.hint_file);
     }
 }
 
-/// Makes the file of the hooks, and tells of whoever opens it from now on.
-fn watch_file(hint_file: &Path, board: &Arc<SignalRouter>, to: &HintSender) -> io::Result<WatchGuard> {
+/// Creates the hint file and watches for programs that open it.
+fn watch_file(hint_file: &Path, router: &Arc<SignalRouter>, to: &HintSender) -> io::Result<WatchGuard> {
     if let Some(dir) = hint_file.parent() {
         private_dir(dir, "AGTMUX_STATE_DIR").map_err(io::Error::other)?;
     }
     drop(OpenOptions::new().append(true).create(true).mode(0o600).open(hint_file)?);
-    board.watch_file(hint_file, to, ObserverHint::HookFired)
+    router.watch_file(hint_file, to, ObserverHint::HookFired)
 }
 
-/// The same for the same server after a restart, and only plain characters.
+/// A file name that is stable across restarts and has only plain characters.
 fn file_name(key: &ServerKey) -> String {
     let name = format!("{}/{}", key.target, key.server);
     uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_URL, name.as_bytes()).simple().to_string()

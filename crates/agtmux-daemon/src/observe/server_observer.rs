@@ -1,4 +1,4 @@
-//! One observer per tmux server: it follows hints, reads back, and tells the engine.
+//! The observer of one tmux server: follows hints, reads the server, and reports to the engine.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,24 +19,24 @@ use super::signal_router::{HintSender, ObserverHint, WatchGuard};
 use super::watched_panes::WatchedPanes;
 use super::{ObserverContext, convert};
 
-/// After a question the server runs on for a moment to see its client off: that is not a change.
+/// After a query the server runs on for a moment until our client has exited. That is not a change.
 const CLIENT_EXIT_TIME: Duration = Duration::from_millis(30);
 
-/// For this long after a pane wrote, its server counts as running because of it.
+/// How long after a pane's output the server counts as running because of it.
 const WRITE_GRACE: Duration = Duration::from_millis(1500);
 
-/// How soon a server that failed to answer is asked again.
+/// The delay before a server that failed to answer is queried again.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// A server may stumble once, for instance while it is ending.
+/// How many failures in a row are tolerated. A server may fail while it exits.
 const MAX_FAILURES: u32 = 2;
 
 pub(super) struct ServerObserver {
     context: Arc<ObserverContext>,
     key: ServerKey,
     tmux: TmuxServer,
-    notices: mpsc::UnboundedReceiver<ObserverHint>,
-    own_notices: HintSender,
+    hints: mpsc::UnboundedReceiver<ObserverHint>,
+    own_hints: HintSender,
     schedule: ServerSchedule,
     panes: WatchedPanes,
     agents: ServerAgents,
@@ -45,70 +45,70 @@ pub(super) struct ServerObserver {
     watched: Option<WatchedGeneration>,
     failures: u32,
     unreachable: bool,
-    /// A digest of the rows that were last listed.
+    /// A digest of the last listed rows.
     listed_digest: Option<u64>,
-    /// Other agents are known since its processes were last looked at.
+    /// The registry changed since the processes were last checked.
     registry_changed: bool,
-    /// Its agents were looked at after a listing.
+    /// Screens were captured after the first listing.
     captured: bool,
-    /// It has run since the last listing, or may have, though the count of its runs no longer shows it.
+    /// The server may have run since the last listing, although its wake-up count no longer shows it.
     may_have_run: bool,
-    /// When a pane was last seen writing.
+    /// When a pane last wrote.
     written_at: Option<Instant>,
-    /// Some of its panes are kept though nobody lives in them.
+    /// Some panes are dead but still exist.
     has_dead_panes: bool,
-    /// When to find out whether a terminal that came somewhere is one of this server's.
+    /// When to check whether a new terminal belongs to this server.
     terminal_check_at: Option<Instant>,
     report: watch::Sender<Option<ServerHealth>>,
 }
 
-/// The generation that is being watched.
+/// The server generation that is being watched.
 struct WatchedGeneration {
     generation: Generation,
     version: String,
     _watch: Option<WatchGuard>,
-    /// How often the server had run when it was last seen off, and when to find that out.
+    /// The server's wake-up count after our last client exited, and when to read it.
     wakeups: Option<u64>,
     count_wakeups_at: Option<Instant>,
-    /// Its process has ended, though somebody may not have noticed yet and it still has a number.
+    /// The process has ended. It may still be a zombie with a pid.
     ended: bool,
 }
 
-/// Whether there is still something to observe.
+/// Whether the server still exists.
 enum ServerPresence {
     Alive,
     Gone,
 }
 
 impl ServerObserver {
-    /// `known` is the generation that the store remembers.
+    /// Makes an observer. `known` is the generation in the store.
     pub(super) fn new(
-        senses: Arc<ObserverContext>,
+        context: Arc<ObserverContext>,
         key: ServerKey,
         tmux: TmuxServer,
         known: Option<Generation>,
     ) -> (Self, HintSender, watch::Receiver<Option<ServerHealth>>) {
-        let (own_notices, notices) = mpsc::unbounded_channel();
+        let (own_hints, hints) = mpsc::unbounded_channel();
         let (report, reports) = watch::channel(None);
-        let observe = &senses.config.observe;
-        let pace = ServerSchedule::new(observe.reconcile_active.0, observe.reconcile_idle.0, Instant::now());
-        let hooking = ServerHooks::prepare(&senses, &key, &own_notices);
-        let life = known.map(|generation| WatchedGeneration::new(generation, String::new(), None));
+        let observe = &context.config.observe;
+        let schedule = ServerSchedule::new(observe.reconcile_active.0, observe.reconcile_idle.0, Instant::now());
+        let hooks = ServerHooks::prepare(&context, &key, &own_hints);
+        let watched = known.map(|generation| WatchedGeneration::new(generation, String::new(), None));
         let agents = ServerAgents::new(observe.osc_tap);
-        let handle = own_notices.clone();
-        let post = senses.recheck_hints.subscribe(key.clone(), own_notices.clone());
+        let handle = own_hints.clone();
+        let subscription = context.recheck_hints.subscribe(key.clone(), own_hints.clone());
         let observer = Self {
-            context: senses,
+            context,
             key,
             tmux,
-            notices,
-            own_notices,
-            schedule: pace,
+            hints,
+            own_hints,
+            schedule,
             panes: WatchedPanes::new(Instant::now()),
             agents,
-            _subscription: post,
-            hooks: hooking,
-            watched: life,
+            _subscription: subscription,
+            hooks,
+            watched,
             failures: 0,
             unreachable: false,
             listed_digest: None,
@@ -123,7 +123,7 @@ impl ServerObserver {
         (observer, handle, reports)
     }
 
-    /// Runs until the server is gone or the daemon ends.
+    /// Runs until the server is gone or the daemon stops.
     pub(super) async fn run(mut self) {
         loop {
             if let ServerPresence::Gone = self.work().await {
@@ -133,48 +133,48 @@ impl ServerObserver {
             }
             let wake_at = self.wake_at().into();
             tokio::select! {
-                notice = self.notices.recv() => match notice {
+                hint = self.hints.recv() => match hint {
                     None | Some(ObserverHint::Stop) => break,
-                    Some(notice) => if self.handle_all(notice) { break },
+                    Some(hint) => if self.handle_all(hint) { break },
                 },
                 () = tokio::time::sleep_until(wake_at) => {}
             }
         }
-        if let Some(hooking) = &self.hooks
+        if let Some(hooks) = &self.hooks
             && !self.unreachable
         {
-            hooking.remove(&self.tmux).await;
+            hooks.remove(&self.tmux).await;
         }
     }
 
     fn wake_at(&self) -> Instant {
-        let count = self.watched.as_ref().and_then(|life| life.count_wakeups_at);
+        let count = self.watched.as_ref().and_then(|watched| watched.count_wakeups_at);
         let look = self.panes.urgent_at();
-        // While it cannot be asked its screens are no reason to wake up.
+        // Do not wake up for screens while the server cannot be queried.
         let screens = self.agents.wake_at().filter(|_| !self.unreachable && self.watched.is_some());
         [count, look, screens, self.terminal_check_at].into_iter().flatten().fold(self.schedule.wake_at(), Instant::min)
     }
 
-    /// Takes in a notice and all that wait behind it. Says whether one of them was the last.
+    /// Handles a hint and all hints queued behind it. Returns whether the observer must stop.
     fn handle_all(&mut self, first: ObserverHint) -> bool {
         let now = Instant::now();
-        let mut notice = Some(first);
-        // A burst of output is one look at the pane, however many notices it made.
-        let mut stirred = BTreeSet::new();
-        while let Some(next) = notice {
+        let mut hint = Some(first);
+        // A burst of output counts once per pane, however many hints it caused.
+        let mut active = BTreeSet::new();
+        while let Some(next) = hint {
             match next {
                 ObserverHint::Stop => return true,
                 ObserverHint::Output(pane) => {
-                    stirred.insert(pane);
+                    active.insert(pane);
                 }
                 other => self.handle(other, now),
             }
-            notice = self.notices.try_recv().ok();
+            hint = self.hints.try_recv().ok();
         }
-        if !stirred.is_empty() {
+        if !active.is_empty() {
             self.written_at = Some(now);
         }
-        for pane in stirred {
+        for pane in active {
             self.schedule.want_read(pane, now);
             self.panes.note_activity(pane);
             self.agents.pane_wrote(pane, now);
@@ -182,17 +182,17 @@ impl ServerObserver {
         false
     }
 
-    fn handle(&mut self, notice: ObserverHint, now: Instant) {
-        match notice {
+    fn handle(&mut self, hint: ObserverHint, now: Instant) {
+        match hint {
             ObserverHint::AgentEnded(pane) => self.panes.recheck(pane, now),
-            ObserverHint::AgentSpoke(pane) => self.agents.agent_spoke(pane, now),
+            ObserverHint::AgentSentEvent(pane) => self.agents.agent_sent_event(pane, now),
             ObserverHint::AgentFileChanged(pane) => self.agents.file_changed(pane),
             ObserverHint::PaneEnded(pane) => {
                 self.panes.recheck(pane, now);
                 self.schedule.want_list();
             }
             ObserverHint::ServerEnded => {
-                self.watched.iter_mut().for_each(|life| life.ended = true);
+                self.watched.iter_mut().for_each(|watched| watched.ended = true);
                 self.schedule.want_list();
             }
             ObserverHint::RecheckAll => {
@@ -205,13 +205,13 @@ impl ServerObserver {
                 self.registry_changed = true;
             }
             ObserverHint::HookFired => self.schedule.want_list(),
-            // Most terminals are none of this server's business, and hooks tell of those that are.
+            // Most new terminals belong to other programs, and hooks announce those of this server.
             ObserverHint::TerminalsChanged | ObserverHint::SocketsChanged => {
                 self.may_have_run |= self.is_client_exiting();
                 if !self.hooks_installed() && self.has_run() {
                     self.schedule.want_list();
                 }
-                // No hook tells of a dead pane in which something is started again; its new terminal does.
+                // No hook announces the respawn of a dead pane, but its new terminal does.
                 if self.has_dead_panes {
                     self.terminal_check_at.get_or_insert(now + CLIENT_EXIT_TIME);
                 }
@@ -236,13 +236,13 @@ impl ServerObserver {
         if ticked && self.tick(now).await {
             return ServerPresence::Alive;
         }
-        // Before the server is asked, which may take a while.
+        // Check processes before the server is queried, because a query may take long.
         self.check_processes(ticked).await;
-        let home = (&self.key, self.watched.as_ref().map(|life| life.generation));
-        self.agents.read_files(&self.context, home, &self.own_notices).await;
+        let home = (&self.key, self.watched.as_ref().map(|watched| watched.generation));
+        self.agents.read_files(&self.context, home, &self.own_hints).await;
         self.capture_screens(now).await;
         if self.listed_digest.is_some() && !std::mem::replace(&mut self.captured, true) {
-            // Whoever waits for the first answer wants to know what agents do now, not what they did before.
+            // Publish the first report only after the screens were captured, so that it has current states.
             self.publish_health();
         }
         match self.schedule.take_due(now) {
@@ -252,10 +252,10 @@ impl ServerObserver {
         }
     }
 
-    /// Once a second, at no cost to the server: is it stopped, has it run? Says whether it cannot be asked now.
+    /// Checks once a second whether the server is stopped or has run. Returns true if it cannot be queried now.
     async fn tick(&mut self, now: Instant) -> bool {
-        let Some(life) = &self.watched else { return false };
-        let pid = life.generation.pid;
+        let Some(watched) = &self.watched else { return false };
+        let pid = watched.generation.pid;
         if self.context.processes.is_stopped(pid) {
             self.report_outage(OutageCode::ServerNotResponding, format!("the tmux server (pid {pid}) is stopped"))
                 .await;
@@ -272,25 +272,25 @@ impl ServerObserver {
     }
 
     fn has_run(&self) -> bool {
-        let Some(life) = &self.watched else { return true };
-        // While it is being seen off nothing can be said: then the net is there for it.
-        !self.is_client_exiting() && self.context.processes.wakeups(life.generation.pid) != life.wakeups
+        let Some(watched) = &self.watched else { return true };
+        // While our client exits, the count says nothing. A reconcile covers that time.
+        !self.is_client_exiting() && self.context.processes.wakeups(watched.generation.pid) != watched.wakeups
     }
 
     fn is_client_exiting(&self) -> bool {
-        self.watched.as_ref().is_some_and(|life| life.count_wakeups_at.is_some())
+        self.watched.as_ref().is_some_and(|watched| watched.count_wakeups_at.is_some())
     }
 
     fn count_wakeups(&mut self, now: Instant) {
-        if let Some(life) = &mut self.watched
-            && life.count_wakeups_at.is_some_and(|at| at <= now)
+        if let Some(watched) = &mut self.watched
+            && watched.count_wakeups_at.is_some_and(|at| at <= now)
         {
-            life.count_wakeups_at = None;
-            life.wakeups = self.context.processes.wakeups(life.generation.pid);
+            watched.count_wakeups_at = None;
+            watched.wakeups = self.context.processes.wakeups(watched.generation.pid);
         }
     }
 
-    /// A server that has not run has no new terminal. One that made it is asleep again by now.
+    /// Requests a listing if the new terminal may belong to this server, because the server has run.
     fn check_terminals(&mut self, now: Instant) {
         if self.terminal_check_at.is_some_and(|at| at <= now) {
             self.terminal_check_at = None;
@@ -301,8 +301,8 @@ impl ServerObserver {
     }
 
     fn note_query(&mut self) {
-        if let Some(life) = &mut self.watched {
-            life.count_wakeups_at = Some(Instant::now() + CLIENT_EXIT_TIME);
+        if let Some(watched) = &mut self.watched {
+            watched.count_wakeups_at = Some(Instant::now() + CLIENT_EXIT_TIME);
         }
     }
 
@@ -311,7 +311,7 @@ impl ServerObserver {
         match self.tmux.list().await {
             Ok(listing) => {
                 self.schedule.listed(listing.rows.len(), began.elapsed(), Instant::now());
-                // Where something changed, more may have while the server was being seen off.
+                // After a change, more may have changed while our client was exiting.
                 self.may_have_run = self.listing_changed(&listing);
                 self.apply_listing(listing).await;
                 ServerPresence::Alive
@@ -331,12 +331,12 @@ impl ServerObserver {
         if !TmuxVersion::parse(&listing.server.version).is_supported() {
             let (generation, version) = (convert::generation(&listing.server), listing.server.version);
             self.watched.get_or_insert_with(|| WatchedGeneration::new(generation, version.clone(), None));
-            let message = format!("its tmux is {version}; agtmux needs {MIN_VERSION} or newer");
+            let message = format!("the server runs tmux {version}; agtmux requires {MIN_VERSION} or newer");
             return self.report_outage(OutageCode::TmuxTooOld, message).await;
         }
         self.failures = 0;
         if std::mem::take(&mut self.unreachable) {
-            // Nobody looked in the meantime.
+            // No screen was captured while the server did not answer.
             self.agents.capture_all_soon(Instant::now());
         }
         let new_server = self.watch_generation(&listing);
@@ -346,13 +346,13 @@ impl ServerObserver {
         sessions.dedup();
         let rows: Vec<_> = listing.rows.into_iter().map(convert::pane_row).collect();
         self.has_dead_panes = rows.iter().any(|row| row.dead.is_some());
-        let senses = self.context.clone();
-        self.panes.apply_listing(&rows, &senses.router, senses.processes.as_ref(), &self.own_notices, Instant::now());
-        self.agents.follow(&self.panes, &senses, Instant::now());
-        senses.engine.apply_topology(TopologyUpdate::Listed { server: self.key.clone(), generation, rows }).await;
-        senses.engine.apply_topology(TopologyUpdate::TargetOutage { target: TargetName::local(), outage: None }).await;
-        if let Some(hooking) = &mut self.hooks
-            && hooking.check(&self.tmux, sessions, new_server).await
+        let context = self.context.clone();
+        self.panes.apply_listing(&rows, &context.router, context.processes.as_ref(), &self.own_hints, Instant::now());
+        self.agents.follow(&self.panes, &context, Instant::now());
+        context.engine.apply_topology(TopologyUpdate::Listed { server: self.key.clone(), generation, rows }).await;
+        context.engine.apply_topology(TopologyUpdate::TargetOutage { target: TargetName::local(), outage: None }).await;
+        if let Some(hooks) = &mut self.hooks
+            && hooks.check(&self.tmux, sessions, new_server).await
         {
             self.schedule.want_list();
         }
@@ -362,29 +362,31 @@ impl ServerObserver {
         }
     }
 
-    /// Says whether this is another server than the one before.
+    /// Starts watching this server generation. Returns whether it is new.
     fn watch_generation(&mut self, listing: &ServerListing) -> bool {
         let generation = convert::generation(&listing.server);
-        if self.watched.as_ref().is_some_and(|life| life.generation == generation && life._watch.is_some()) {
+        if self.watched.as_ref().is_some_and(|watched| watched.generation == generation && watched._watch.is_some()) {
             return false;
         }
         let start = self.context.processes.start_time(generation.pid);
         let watch =
-            self.context.router.watch_process(generation.pid, start, &self.own_notices, ObserverHint::ServerEnded);
-        let watch = watch.inspect_err(|error| tracing::warn!(%error, "the end of a tmux server will be seen late"));
+            self.context.router.watch_process(generation.pid, start, &self.own_hints, ObserverHint::ServerEnded);
+        let watch = watch.inspect_err(
+            |error| tracing::warn!(%error, "cannot watch the process of a tmux server; its end will be noticed late"),
+        );
         self.panes.clear();
         self.watched = Some(WatchedGeneration::new(generation, listing.server.version.clone(), watch.ok()));
         true
     }
 
     async fn reread_panes(&mut self, panes: &[u32]) -> ServerPresence {
-        // What is read is less than what may have changed.
+        // The read covers only some panes, so other changes may remain.
         self.may_have_run |= self.has_run();
         match self.tmux.read(panes).await {
             Ok(listing) => {
                 let generation = convert::generation(&listing.server);
                 let rows: Vec<_> = listing.rows.into_iter().map(convert::pane_row).collect();
-                // A pane that is missing, or is another one now, is a matter for a listing.
+                // A missing pane needs a listing.
                 if rows.len() < panes.len() {
                     self.schedule.want_list();
                 }
@@ -400,33 +402,33 @@ impl ServerObserver {
         }
     }
 
-    /// Settled panes are looked at when the second is over, all others when they are due.
+    /// Checks the processes of due panes. Settled panes are checked only once a second (`all`).
     async fn check_processes(&mut self, all: bool) {
         let now = Instant::now();
         if !all && self.panes.urgent_at().is_none_or(|at| now < at) {
             return;
         }
-        let senses = self.context.clone();
-        let Some(life) = &self.watched else { return };
-        let panes = self.panes.check_due(senses.processes.as_ref(), &senses.registry.get(), now);
+        let context = self.context.clone();
+        let Some(watched) = &self.watched else { return };
+        let panes = self.panes.check_due(context.processes.as_ref(), &context.registry.get(), now);
         if !std::mem::take(&mut self.registry_changed) && panes.is_empty() {
             return;
         }
-        self.panes.follow_agents(&senses.router, &self.own_notices);
-        let (server, generation) = (self.key.clone(), life.generation);
-        senses.engine.apply_topology(TopologyUpdate::Processes { server, generation, panes }).await;
-        self.agents.follow(&self.panes, &senses, now);
-        self.agents.report_headless(&senses, &self.key, generation).await;
+        self.panes.follow_agents(&context.router, &self.own_hints);
+        let (server, generation) = (self.key.clone(), watched.generation);
+        context.engine.apply_topology(TopologyUpdate::Processes { server, generation, panes }).await;
+        self.agents.follow(&self.panes, &context, now);
+        self.agents.report_headless(&context, &self.key, generation).await;
     }
 
-    /// What agents show.
+    /// Captures the screens that are due.
     async fn capture_screens(&mut self, now: Instant) {
-        let Some(life) = self.watched.as_ref().filter(|_| !self.unreachable) else { return };
-        let generation = life.generation;
+        let Some(watched) = self.watched.as_ref().filter(|_| !self.unreachable) else { return };
+        let generation = watched.generation;
         let ran = self.has_run();
         self.agents.open_taps(&self.tmux, now).await;
         if self.agents.capture_due(&self.context, &self.tmux, &self.key, generation, now).await {
-            // What is shown is less than what may have changed.
+            // A capture does not show all changes, so others may remain.
             self.may_have_run |= ran;
             self.note_query();
         }
@@ -435,7 +437,7 @@ impl ServerObserver {
     async fn listing_failed(&mut self, error: TmuxError) -> ServerPresence {
         let now = Instant::now();
         self.failures += 1;
-        let alive = self.watched.as_ref().filter(|life| is_alive(self.context.processes.as_ref(), life));
+        let alive = self.watched.as_ref().filter(|watched| is_alive(self.context.processes.as_ref(), watched));
         if error == TmuxError::NoServer && alive.is_none() && !is_listening(self.tmux.socket()) {
             return ServerPresence::Gone;
         }
@@ -448,9 +450,10 @@ impl ServerObserver {
         } else if self.failures > MAX_FAILURES || matches!(error, TmuxError::Timeout(_)) {
             let (code, message) = match &error {
                 TmuxError::Timeout(_) => (OutageCode::ServerNotResponding, error.to_string()),
-                TmuxError::NoServer => {
-                    (OutageCode::ServerNotResponding, "its process lives, but nobody listens on its socket".into())
-                }
+                TmuxError::NoServer => (
+                    OutageCode::ServerNotResponding,
+                    "the server's process runs, but its socket does not accept connections".into(),
+                ),
                 _ => (OutageCode::ListingFailed, error.to_string()),
             };
             self.report_outage(code, message).await;
@@ -462,23 +465,23 @@ impl ServerObserver {
 
     async fn report_outage(&mut self, code: OutageCode, message: String) {
         self.unreachable = true;
-        // A server that has never answered still has a process at the other end of its socket.
+        // For a server that never answered, the pid comes from its socket.
         let unheard = || Generation { pid: listener_pid(self.tmux.socket()).unwrap_or(0), start_time: 0 };
-        let generation = self.watched.as_ref().map_or_else(unheard, |life| life.generation);
+        let generation = self.watched.as_ref().map_or_else(unheard, |watched| watched.generation);
         let outage = TopologyUpdate::ServerOutage { server: self.key.clone(), generation, code, message };
         self.context.engine.apply_topology(outage).await;
         self.publish_health();
     }
 
     fn publish_health(&self) {
-        let life = self.watched.as_ref();
+        let watched = self.watched.as_ref();
         let evidence = if self.context.router.reports_output() { "events" } else { "polling" };
         self.report.send_replace(Some(ServerHealth {
             target: self.key.target.to_string(),
             server: self.key.server.to_string(),
             socket: convert::path_text(self.tmux.socket()),
-            pid: life.map_or(0, |life| life.generation.pid),
-            tmux_version: life.map(|life| life.version.clone()).unwrap_or_default(),
+            pid: watched.map_or(0, |watched| watched.generation.pid),
+            tmux_version: watched.map(|watched| watched.version.clone()).unwrap_or_default(),
             panes: u32::try_from(self.panes.count()).unwrap_or(u32::MAX),
             evidence: evidence.into(),
             hooks: self.hooks_installed(),
@@ -492,6 +495,6 @@ impl WatchedGeneration {
     }
 }
 
-fn is_alive(table: &dyn agtmux_tmux::platform::ProcessTable, life: &WatchedGeneration) -> bool {
-    !life.ended && table.start_time(life.generation.pid).is_some()
+fn is_alive(table: &dyn agtmux_tmux::platform::ProcessTable, watched: &WatchedGeneration) -> bool {
+    !watched.ended && table.start_time(watched.generation.pid).is_some()
 }

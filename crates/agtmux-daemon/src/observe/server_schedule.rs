@@ -1,33 +1,34 @@
-//! When a server is asked. As rarely as possible: each question costs its server time in proportion to all its panes.
+//! When to query a tmux server. Queries are rare, because each one costs the server time in proportion to all its
+//! panes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-/// Each listing earns a rest of this many times what it took. A few may follow each other before they take it: one
-/// change often brings several hints, and not all of them at once.
+/// After a listing the server rests this many times as long as the listing took. A few listings may follow each other
+/// without a rest, because one change often causes several hints.
 const REST_FACTOR: u32 = 5;
 const MAX_LISTING_BURST: f64 = 3.0;
 const MIN_REST: Duration = Duration::from_millis(10);
 const MAX_REST: Duration = Duration::from_secs(1);
 
-/// The net is cast more rarely where a listing is dear: this much for each row of it.
+/// The reconcile interval grows with the number of rows, because large listings are expensive.
 const RECONCILE_PER_ROW: Duration = Duration::from_millis(30);
-/// A server that runs because its panes write has most likely done nothing else.
+/// The reconcile interval is this many times longer while panes write: output explains why the server runs.
 const RECONCILE_WRITING_FACTOR: u32 = 3;
 
-/// A pane that writes after it was quiet for this long is read at once, and again when its burst is over.
+/// A pane that writes after this much silence is read at once, and once more after its burst.
 const QUIET_AFTER: Duration = Duration::from_secs(3);
 const PROMPT_READS: u8 = 2;
-/// Such reads come a few at once, then this often.
+/// The burst and the rate of these prompt reads.
 const READ_BURST: f64 = 8.0;
 const READS_PER_SECOND: f64 = 2.0;
-/// Panes that keep writing are read together, this often, and more rarely on a large server. No more often than the net is
-/// cast meanwhile: a listing reads them, too.
+/// How often panes that keep writing are read together. Less often on a large server, because its listings read them
+/// too.
 const STEADY_READS: Duration = Duration::from_secs(6);
 const STEADY_READS_PER_ROW: Duration = Duration::from_millis(10);
 const PANES_PER_READ: usize = 64;
 
-/// How often the process table is asked what the server is doing. This costs the server nothing.
+/// How often the process table is checked for activity of the server. This costs the server nothing.
 pub(super) const TICK: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub(super) struct ServerSchedule {
     list_not_before: Instant,
     list_credit: f64,
     listed_at: Option<Instant>,
-    /// The next look that nobody asked for, and the time after it.
+    /// The next listing without a hint, and the interval after it.
     reconcile_at: Option<Instant>,
     reconcile_interval: Duration,
     writers: HashMap<u32, Writer>,
@@ -86,13 +87,13 @@ impl ServerSchedule {
         }
     }
 
-    /// Something is known to have changed.
+    /// Requests a listing, because something changed.
     pub(super) fn want_list(&mut self) {
         self.list_wanted = true;
         self.reconcile_interval = self.active;
     }
 
-    /// This pane wrote.
+    /// Requests a read of a pane that wrote.
     pub(super) fn want_read(&mut self, pane: u32, now: Instant) {
         let writer = self.writers.entry(pane).or_insert(Writer { wrote_at: now, prompt_reads: PROMPT_READS });
         if now >= writer.wrote_at + QUIET_AFTER {
@@ -110,7 +111,7 @@ impl ServerSchedule {
         }
     }
 
-    /// The server has run without a hint of ours: look soon, but not too often.
+    /// The server has run although no hint arrived. Plans a listing soon.
     pub(super) fn server_ran(&mut self, panes_write: bool, now: Instant) {
         let least = if panes_write { self.active * RECONCILE_WRITING_FACTOR } else { self.active };
         self.reconcile_interval = least.max(RECONCILE_PER_ROW * self.rows).min(self.idle);
@@ -118,7 +119,7 @@ impl ServerSchedule {
         self.reconcile_at = Some(self.reconcile_at.map_or(due, |at| at.min(due)));
     }
 
-    /// Tries again after a failure.
+    /// Plans a retry after a failure.
     pub(super) fn retry_in(&mut self, wait: Duration, now: Instant) {
         self.list_wanted = true;
         self.list_not_before = now + wait;
@@ -132,7 +133,7 @@ impl ServerSchedule {
         self.steady.clear();
         self.writers.retain(|_, writer| now < writer.wrote_at + QUIET_AFTER);
         self.listed_at = Some(now);
-        // Ever more rarely, and after the longest step not at all: a server that has not run has not changed.
+        // Back off, and stop after the longest interval: a server that has not run has not changed.
         self.reconcile_at = (self.reconcile_interval <= self.idle).then(|| now + self.reconcile_interval);
         self.reconcile_interval = if self.reconcile_interval >= self.idle {
             self.idle + TICK
@@ -148,7 +149,7 @@ impl ServerSchedule {
         self.list_not_before = now + rest.mul_f64((1.0 - self.list_credit).max(0.0)).max(MIN_REST);
     }
 
-    /// What is due. Asking for it means doing it.
+    /// Takes the work that is due. The caller must do it.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<ServerWork> {
         let net = self.reconcile_at.is_some_and(|at| at <= now);
         if (self.list_wanted || net) && self.list_not_before <= now {
@@ -165,7 +166,7 @@ impl ServerSchedule {
         Some(ServerWork::Read(self.take_panes()))
     }
 
-    /// Those that keep writing come along with the others.
+    /// The panes to read, including those that keep writing.
     fn take_panes(&mut self) -> Vec<u32> {
         let panes: BTreeSet<u32> = self.prompt.iter().chain(&self.steady).take(PANES_PER_READ).copied().collect();
         self.prompt.retain(|pane| !panes.contains(pane));
@@ -173,7 +174,7 @@ impl ServerSchedule {
         panes.into_iter().collect()
     }
 
-    /// Whether a second has passed since the last time this was so.
+    /// Whether a [`TICK`] has passed since this last returned true.
     pub(super) fn tick(&mut self, now: Instant) -> bool {
         let due = self.tick_at <= now;
         if due {
@@ -210,27 +211,27 @@ mod tests {
         Duration::from_millis(n)
     }
 
-    fn pace(now: Instant) -> ServerSchedule {
+    fn schedule(now: Instant) -> ServerSchedule {
         ServerSchedule::new(secs(2), secs(30), now)
     }
 
     const QUICK: Duration = Duration::from_millis(2);
 
-    /// The times at which it lists within this time, looked at ten times a second.
+    /// The seconds at which the schedule lists the server, checked ten times a second.
     fn lists(
-        pace: &mut ServerSchedule,
+        schedule: &mut ServerSchedule,
         rows: usize,
         length: Duration,
         mut before: impl FnMut(&mut ServerSchedule, Instant),
     ) -> Vec<u64> {
-        let start = pace.tick_at - TICK;
+        let start = schedule.tick_at - TICK;
         let mut times = Vec::new();
         let mut now = start;
         while now < start + length {
-            before(pace, now);
-            if pace.take_due(now) == Some(ServerWork::List) {
+            before(schedule, now);
+            if schedule.take_due(now) == Some(ServerWork::List) {
                 times.push((now - start).as_secs());
-                pace.listed(rows, QUICK, now);
+                schedule.listed(rows, QUICK, now);
             }
             now += millis(100);
         }
@@ -238,36 +239,36 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_server_is_looked_at_ever_more_rarely_and_then_not_at_all() {
-        let mut pace = pace(Instant::now());
-        assert_eq!(lists(&mut pace, 10, secs(600), |_, _| {}), [0, 2, 6, 14, 30, 60]);
+    fn an_idle_server_is_listed_less_and_less_often_and_then_never() {
+        let mut schedule = schedule(Instant::now());
+        assert_eq!(lists(&mut schedule, 10, secs(600), |_, _| {}), [0, 2, 6, 14, 30, 60]);
     }
 
     #[test]
-    fn a_server_that_runs_is_looked_at_every_two_seconds() {
-        let mut pace = pace(Instant::now());
-        assert_eq!(lists(&mut pace, 10, secs(9), |pace, now| pace.server_ran(false, now)), [0, 2, 4, 6, 8]);
+    fn a_running_server_is_listed_every_two_seconds() {
+        let mut schedule = schedule(Instant::now());
+        assert_eq!(lists(&mut schedule, 10, secs(9), |schedule, now| schedule.server_ran(false, now)), [0, 2, 4, 6, 8]);
     }
 
     #[test]
-    fn one_that_runs_because_its_panes_write_or_that_is_large_is_looked_at_more_rarely() {
-        let mut writing = pace(Instant::now());
-        assert_eq!(lists(&mut writing, 10, secs(9), |pace, now| pace.server_ran(true, now)), [0, 6]);
-        let mut large = pace(Instant::now());
-        assert_eq!(lists(&mut large, 1000, secs(70), |pace, now| pace.server_ran(true, now)), [0, 6, 36, 66]);
+    fn a_large_server_or_one_whose_panes_write_is_listed_less_often() {
+        let mut writing = schedule(Instant::now());
+        assert_eq!(lists(&mut writing, 10, secs(9), |schedule, now| schedule.server_ran(true, now)), [0, 6]);
+        let mut large = schedule(Instant::now());
+        assert_eq!(lists(&mut large, 1000, secs(70), |schedule, now| schedule.server_ran(true, now)), [0, 6, 36, 66]);
     }
 
     #[test]
-    fn a_few_hints_are_followed_at_once_but_a_storm_of_them_is_not() {
+    fn a_few_hints_cause_immediate_listings_but_a_storm_is_limited() {
         let start = Instant::now();
-        let (mut pace, took) = (pace(start), millis(20));
+        let (mut schedule, took) = (schedule(start), millis(20));
         let mut followed = Vec::new();
         for n in 0..1000 {
             let now = start + millis(n);
-            pace.want_list();
-            if pace.take_due(now) == Some(ServerWork::List) {
+            schedule.want_list();
+            if schedule.take_due(now) == Some(ServerWork::List) {
                 followed.push(n);
-                pace.listed(100, took, now);
+                schedule.listed(100, took, now);
             }
         }
         assert_eq!(followed[..6], [0, 10, 20, 100, 200, 300]);
@@ -275,30 +276,30 @@ mod tests {
     }
 
     #[test]
-    fn a_pane_that_was_quiet_is_read_at_once_and_when_its_burst_is_over() {
+    fn a_quiet_pane_is_read_at_once_and_after_its_burst() {
         let start = Instant::now();
-        let mut pace = pace(start);
-        pace.listed(10, QUICK, start);
+        let mut schedule = schedule(start);
+        schedule.listed(10, QUICK, start);
         for (at, read) in [(100, true), (200, true), (300, false), (3400, true), (3500, true), (3600, false)] {
             let now = start + millis(at);
-            pace.reconcile_at = None;
-            pace.steady.clear();
-            pace.want_read(1, now);
-            assert_eq!(pace.take_due(now), read.then(|| ServerWork::Read(vec![1])), "after {at} ms");
+            schedule.reconcile_at = None;
+            schedule.steady.clear();
+            schedule.want_read(1, now);
+            assert_eq!(schedule.take_due(now), read.then(|| ServerWork::Read(vec![1])), "after {at} ms");
         }
     }
 
     #[test]
     fn panes_that_keep_writing_are_read_together_and_rarely() {
         let start = Instant::now();
-        let mut pace = pace(start);
-        pace.listed(10, QUICK, start);
+        let mut schedule = schedule(start);
+        schedule.listed(10, QUICK, start);
         let mut reads = Vec::new();
         for n in 0..200 {
             let now = start + millis(n * 100);
-            pace.reconcile_at = None;
-            (1..=20).for_each(|pane| pace.want_read(pane, now));
-            if let Some(ServerWork::Read(panes)) = pace.take_due(now) {
+            schedule.reconcile_at = None;
+            (1..=20).for_each(|pane| schedule.want_read(pane, now));
+            if let Some(ServerWork::Read(panes)) = schedule.take_due(now) {
                 assert_eq!(panes.len(), 20);
                 reads.push(n);
             }
@@ -307,26 +308,26 @@ mod tests {
     }
 
     #[test]
-    fn prompt_reads_have_a_limit() {
+    fn prompt_reads_are_rate_limited() {
         let start = Instant::now();
-        let mut pace = pace(start);
-        pace.listed(10, QUICK, start);
+        let mut schedule = schedule(start);
+        schedule.listed(10, QUICK, start);
         let reads = (0..300).filter(|n| {
             let now = start + millis(n * 10);
-            pace.reconcile_at = None;
-            pace.want_read(u32::try_from(*n).unwrap_or_default(), now);
-            matches!(pace.take_due(now), Some(ServerWork::Read(_)))
+            schedule.reconcile_at = None;
+            schedule.want_read(u32::try_from(*n).unwrap_or_default(), now);
+            matches!(schedule.take_due(now), Some(ServerWork::Read(_)))
         });
         assert_eq!(reads.count(), 13, "eight at once and five more in three seconds");
     }
 
     #[test]
-    fn a_read_waits_for_its_turn_without_waking_in_between() {
+    fn a_rate_limited_read_causes_no_wake_up_before_it_is_due() {
         let start = Instant::now();
-        let mut pace = pace(start);
-        pace.listed(10, QUICK, start);
-        pace.read_credit = 0.0;
-        pace.want_read(3, start);
-        assert!(pace.wake_at() > start + millis(400), "the next read is half a second away");
+        let mut schedule = schedule(start);
+        schedule.listed(10, QUICK, start);
+        schedule.read_credit = 0.0;
+        schedule.want_read(3, start);
+        assert!(schedule.wake_at() > start + millis(400), "the next read is half a second away");
     }
 }

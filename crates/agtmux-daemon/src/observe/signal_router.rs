@@ -1,4 +1,4 @@
-//! Brings each signal of the platform to the observer whom it concerns.
+//! Routes each platform signal to the observer that watches for it.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,33 +9,33 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agtmux_tmux::platform::{PlatformSignal, PlatformSignals, PlatformWatcher, WatchToken};
 use tokio::sync::mpsc;
 
-/// A hint that something is worth a look.
+/// A hint that something may have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ObserverHint {
     /// The program in this pane wrote or read.
     Output(u32),
-    /// The pane's first process ended, or its terminal went.
+    /// The pane's first process ended, or its terminal was closed.
     PaneEnded(u32),
     /// The agent in this pane ended.
     AgentEnded(u32),
-    /// The agent in this pane said something of itself.
-    AgentSpoke(u32),
-    /// A file that the agent in this pane keeps about itself may have changed.
+    /// The agent in this pane sent an event.
+    AgentSentEvent(u32),
+    /// A status file or log of the agent in this pane may have changed.
     AgentFileChanged(u32),
     ServerEnded,
-    /// A hook left a note.
+    /// A tmux hook fired.
     HookFired,
-    /// Terminals came or went somewhere on this machine.
+    /// Terminals were opened or closed on this machine.
     TerminalsChanged,
-    /// Sockets came or went in a directory.
+    /// Sockets were created or removed in a directory.
     SocketsChanged,
     /// The user's manifests may have changed.
     ManifestsChanged,
-    /// Other agents are known, or are known by other signs: everybody is to be looked at anew.
+    /// The registry of agents changed. All panes must be checked again.
     RegistryChanged,
     /// Hints were lost.
     RecheckAll,
-    /// Put the hooks away and end.
+    /// Remove the tmux hooks and stop.
     Stop,
 }
 
@@ -73,9 +73,9 @@ impl SignalRouter {
         self: &Arc<Self>,
         tty: &Path,
         to: &HintSender,
-        notice: ObserverHint,
+        hint: ObserverHint,
     ) -> io::Result<WatchGuard> {
-        self.watch(to, notice, |token| self.watcher.watch_terminal(token, tty))
+        self.watch(to, hint, |token| self.watcher.watch_terminal(token, tty))
     }
 
     pub(super) fn watch_process(
@@ -83,47 +83,47 @@ impl SignalRouter {
         pid: u32,
         start: Option<u64>,
         to: &HintSender,
-        notice: ObserverHint,
+        hint: ObserverHint,
     ) -> io::Result<WatchGuard> {
-        self.watch(to, notice, |token| self.watcher.watch_process(token, pid, start))
+        self.watch(to, hint, |token| self.watcher.watch_process(token, pid, start))
     }
 
     pub(super) fn watch_file(
         self: &Arc<Self>,
         path: &Path,
         to: &HintSender,
-        notice: ObserverHint,
+        hint: ObserverHint,
     ) -> io::Result<WatchGuard> {
-        self.watch(to, notice, |token| self.watcher.watch_file(token, path))
+        self.watch(to, hint, |token| self.watcher.watch_file(token, path))
     }
 
     pub(super) fn watch_dir(
         self: &Arc<Self>,
         path: &Path,
         to: &HintSender,
-        notice: ObserverHint,
+        hint: ObserverHint,
     ) -> io::Result<WatchGuard> {
-        self.watch(to, notice, |token| self.watcher.watch_dir(token, path))
+        self.watch(to, hint, |token| self.watcher.watch_dir(token, path))
     }
 
     pub(super) fn watch_contents(
         self: &Arc<Self>,
         path: &Path,
         to: &HintSender,
-        notice: ObserverHint,
+        hint: ObserverHint,
     ) -> io::Result<WatchGuard> {
-        self.watch(to, notice, |token| self.watcher.watch_dir_contents(token, path))
+        self.watch(to, hint, |token| self.watcher.watch_dir_contents(token, path))
     }
 
-    /// The route stands before the watch: a signal may come at once.
+    /// Adds a route and starts the watch. The route comes first, because a signal may arrive at once.
     fn watch(
         self: &Arc<Self>,
         to: &HintSender,
-        notice: ObserverHint,
+        hint: ObserverHint,
         begin: impl Fn(WatchToken) -> io::Result<()>,
     ) -> io::Result<WatchGuard> {
         let token = WatchToken(self.next.fetch_add(1, Ordering::Relaxed));
-        self.routes().insert(token, (to.clone(), notice));
+        self.routes().insert(token, (to.clone(), hint));
         let watch = WatchGuard { token, router: self.clone() };
         begin(token)?;
         Ok(watch)
@@ -141,13 +141,13 @@ impl SignalRouter {
 
     fn route(&self, token: WatchToken, signal: &PlatformSignal) {
         let routes = self.routes();
-        let Some((to, notice)) = routes.get(&token) else { return };
-        let notice = match (signal, notice) {
+        let Some((to, hint)) = routes.get(&token) else { return };
+        let hint = match (signal, hint) {
             (PlatformSignal::TerminalGone(_), ObserverHint::Output(pane)) => ObserverHint::PaneEnded(*pane),
-            (_, notice) => notice.clone(),
+            (_, hint) => hint.clone(),
         };
-        // An observer that has ended needs no notices.
-        let _ = to.send(notice);
+        // The observer may have ended.
+        let _ = to.send(hint);
     }
 
     fn broadcast_recheck(&self) {

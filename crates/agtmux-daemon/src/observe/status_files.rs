@@ -1,4 +1,4 @@
-//! Files that agents keep about themselves.
+//! Reads the status files that agents write about themselves.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -15,12 +15,12 @@ use serde_json::Value;
 use super::agent_map::AgentMap;
 use super::signal_router::{HintSender, ObserverHint, SignalRouter, WatchGuard};
 
-/// More than any status has.
+/// The largest status file that is read.
 const MAX_STATUS_BYTES: u64 = 64 << 10;
 
 struct AgentFile {
     process: ProcessRef,
-    /// What was written before the agent's process began is about another one.
+    /// Content from before this time is about an earlier process.
     process_started_at: Option<Timestamp>,
     path: PathBuf,
     spec: AgentStatusFile,
@@ -34,19 +34,19 @@ pub(super) struct AgentStatusFiles {
     files: AgentMap<AgentFile>,
 }
 
-/// What a file said when it was read.
+/// What changed in a status file.
 pub(super) enum StatusFileChange {
     Updated {
         process: ProcessRef,
         event_type: String,
         payload: Value,
     },
-    /// It was there, and no longer is.
+    /// The file was removed.
     Gone(ProcessRef),
 }
 
 impl AgentStatusFiles {
-    /// Follows the agents that were found. Gives back the panes whose files are worth a first look.
+    /// Updates the set of agents. Returns the panes of new agents, whose files should be read.
     pub(super) fn follow<'a>(
         &mut self,
         found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>,
@@ -58,11 +58,11 @@ impl AgentStatusFiles {
         })
     }
 
-    /// Reads the file of this pane's agent; nothing if it never was there, is half written, says what it said before, or is
-    /// what another process has left behind.
-    pub(super) fn read(&mut self, pane: u32, board: &Arc<SignalRouter>, to: &HintSender) -> Option<StatusFileChange> {
+    /// Reads the status file of this pane's agent. Returns `None` if the file never existed, is incomplete, is
+    /// unchanged, or belongs to an earlier process.
+    pub(super) fn read(&mut self, pane: u32, router: &Arc<SignalRouter>, to: &HintSender) -> Option<StatusFileChange> {
         let file = self.files.get_mut(pane)?;
-        file.watch(pane, board, to);
+        file.watch(pane, router, to);
         let Some((content, modified)) = read(&file.path) else {
             return file.content.take().map(|_| StatusFileChange::Gone(file.process));
         };
@@ -79,24 +79,24 @@ impl AgentStatusFiles {
 }
 
 impl AgentFile {
-    fn new(kept: &AgentStatusFile, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
-        let root = agent_file_root(kept.root_variable.as_deref(), &kept.root, process, table)?;
-        let path = root.join(kept.path.replace("{pid}", &process.pid.to_string()));
-        let began = process_started_at(process, table);
-        Some(Self { process, process_started_at: began, path, spec: kept.clone(), watch: None, content: None })
+    fn new(spec: &AgentStatusFile, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
+        let root = agent_file_root(spec.root_variable.as_deref(), &spec.root, process, table)?;
+        let path = root.join(spec.path.replace("{pid}", &process.pid.to_string()));
+        let started_at = process_started_at(process, table);
+        Some(Self { process, process_started_at: started_at, path, spec: spec.clone(), watch: None, content: None })
     }
 
-    /// The directory may come into being only with the first agent.
-    fn watch(&mut self, pane: u32, board: &Arc<SignalRouter>, to: &HintSender) {
+    /// Watches the directory of the file. The directory may not exist before the first agent runs.
+    fn watch(&mut self, pane: u32, router: &Arc<SignalRouter>, to: &HintSender) {
         if self.watch.is_none()
             && let Some(dir) = self.path.parent()
         {
-            self.watch = board.watch_contents(dir, to, ObserverHint::AgentFileChanged(pane)).ok();
+            self.watch = router.watch_contents(dir, to, ObserverHint::AgentFileChanged(pane)).ok();
         }
     }
 }
 
-/// The directory in which an agent keeps its files: the one that it was started with, else the usual one.
+/// The directory of an agent's files: from the agent's environment, or else the default below its home.
 pub(super) fn agent_file_root(
     variable: Option<&str>,
     below_home: &str,
@@ -108,12 +108,12 @@ pub(super) fn agent_file_root(
     variable.and_then(value).map(PathBuf::from).or_else(usual).filter(|root| root.is_absolute())
 }
 
-/// When the process began, by the wall clock.
+/// The wall clock time at which the process started.
 pub(super) fn process_started_at(process: ProcessRef, table: &dyn ProcessTable) -> Option<Timestamp> {
     table.started_at(process.pid).and_then(|at| Timestamp::try_from(at).ok())
 }
 
-/// A plain file of ours; nothing that could make us wait or lead elsewhere.
+/// Opens a regular file of this user. Refuses symbolic links and does not block on FIFOs.
 pub(super) fn open_own_file(path: &Path) -> Option<(File, u64)> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path).ok()?;
@@ -122,7 +122,7 @@ pub(super) fn open_own_file(path: &Path) -> Option<(File, u64)> {
     ours.then_some((file, metadata.len()))
 }
 
-/// What is in it, and when it was written.
+/// The content of a file and its modification time.
 fn read(path: &Path) -> Option<(Vec<u8>, Option<Timestamp>)> {
     let (file, _) = open_own_file(path).filter(|(_, length)| *length <= MAX_STATUS_BYTES)?;
     let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();

@@ -1,5 +1,5 @@
-//! Agents whose output is read for codes that tmux does not keep. Only where the settings ask for it: it takes the pane's
-//! pipe, of which there is one.
+//! Pipes the output of agents to a reader of escape codes that tmux does not store. Only with `observe.osc_tap`,
+//! because it uses the pane's only pipe.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -11,19 +11,21 @@ use agtmux_api::paths::Paths;
 use agtmux_core::ids::{AgentType, ProcessRef};
 use agtmux_tmux::TmuxServer;
 
-/// A pipe of the daemon before us closes by itself, a moment after that has ended.
+/// When to try again if the pane is already piped. The pipe of an earlier daemon closes a moment after that daemon has
+/// ended.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_TRIES: u8 = 5;
 
-/// Which agents have a tap, or are to get one.
+/// The agents that have a tap or will get one.
 pub(super) struct OutputTaps {
-    /// None where no taps are wanted, or there is no program for it.
+    /// `None` if taps are disabled or the `agtmux` program was not found.
     reader: Option<TapReader>,
     pending: HashMap<TapKey, PendingTap>,
     done: HashSet<TapKey>,
 }
 
-/// What reads, and where it brings what it finds. It does not have our environment, but the tmux server's.
+/// The program that reads the output, and the daemon's socket. Both are passed as arguments, because the reader has
+/// the environment of the tmux server.
 #[derive(Clone)]
 struct TapReader {
     program: PathBuf,
@@ -41,7 +43,7 @@ impl OutputTaps {
     pub(super) fn new(wanted: bool) -> Self {
         let reader = wanted.then(TapReader::find).flatten();
         if wanted && reader.is_none() {
-            tracing::warn!("osc_tap is on, but there is no 'agtmux' beside this program to read with; install both");
+            tracing::warn!("osc_tap is on, but the path of this program is unknown; osc_tap reads nothing");
         }
         Self { reader, pending: HashMap::new(), done: HashSet::new() }
     }
@@ -84,7 +86,10 @@ impl OutputTaps {
             wanted.tries += 1;
             if opened || wanted.tries == MAX_TRIES {
                 if !opened {
-                    tracing::info!(pane = key.0, "its output is piped elsewhere; its codes are not read");
+                    tracing::info!(
+                        pane = key.0,
+                        "the pane is already piped to another program; osc_tap does not read it"
+                    );
                 }
                 self.done.insert(key);
             } else {
@@ -97,12 +102,12 @@ impl OutputTaps {
 
 impl TapReader {
     fn find() -> Option<Self> {
-        let program = std::env::current_exe().ok()?;
+        let program = crate::program::path();
         let daemon = Paths::from_env().ok()?.socket;
         program.is_file().then_some(Self { program, daemon })
     }
 
-    /// It ends with the agent, or with us.
+    /// The reader's command line. The reader ends with the agent or with the daemon.
     fn command(&self, (pane, agent_type, process): &TapKey, server: &OsStr) -> Vec<OsString> {
         let numbers = [*pane, process.pid].map(|number| OsString::from(number.to_string()));
         let mut words = vec![self.program.clone().into_os_string()];

@@ -1,4 +1,4 @@
-//! `POST /v1/actions/…`: what is asked of an agent.
+//! `POST /v1/actions/…`: actions on agents.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{
@@ -16,13 +16,13 @@ use serde_json::Value;
 use utoipa::IntoParams;
 
 use super::ServeContext;
-use super::extract::{Asked, ErrorResponse, NameInPath};
+use super::extract::{ErrorResponse, NameInPath, StrictQuery};
 use crate::actions::RequestCaller;
 
-/// A text of a megabyte may need four in JSON.
+/// A text of 1 MiB may need 4 MiB in JSON.
 const MAX_BODY_BYTES: usize = 5 << 20;
 
-/// A key that is not known may be a guard with a typing error: it must not be left out.
+/// Unknown keys are rejected: one may be a misspelled guard.
 const GUARD_KEYS: [&str; 12] = [
     "ref",
     "snapshot_id",
@@ -40,52 +40,52 @@ const GUARD_KEYS: [&str; 12] = [
 
 type ActionResult<T> = Result<Json<ActionOutcome<T>>, ErrorResponse>;
 
-/// What cannot be read is refused, and written down as every other request is.
+/// Reads the body. A request that cannot be read is rejected and recorded in the audit log.
 async fn read_or_audit<T: DeserializeOwned>(
     context: &ServeContext,
-    asker: &RequestCaller,
+    caller: &RequestCaller,
     kind: ActionKind,
     body: Body,
     keys: &[&str],
 ) -> Result<T, ApiError> {
-    let (named, error) = match read(body, keys).await {
+    let (partial, error) = match read(body, keys).await {
         Ok(action) => return Ok(action),
-        // Whoever left in the middle of it has asked for nothing.
+        // The caller disconnected before the request was complete, so there is nothing to record.
         Err((None, error)) => return Err(error),
-        Err((Some(named), error)) => (named, error),
+        Err((Some(partial), error)) => (partial, error),
     };
-    let text = |name: &str| named[name].as_str().map(str::to_owned);
+    let text = |name: &str| partial[name].as_str().map(str::to_owned);
     let guards =
         ActionGuards { r#ref: text("ref").unwrap_or_default(), client: text("client"), ..ActionGuards::default() };
-    Err(context.actions.reject_unreadable(kind, &guards, asker, error).await)
+    Err(context.actions.reject_unreadable(kind, &guards, caller, error).await)
 }
 
-/// Or why not, and what could be read of it; none if it did not arrive.
+/// Reads the body. An error comes with the part that could be read, or with none if the body did not arrive.
 async fn read<T: DeserializeOwned>(body: Body, keys: &[&str]) -> Result<T, (Option<Value>, ApiError)> {
     let bad = |message: String| {
         ApiError::new(ErrorCode::BadRequest, message).with_hint("GET /v1/openapi.json describes every request")
     };
     let bytes = to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| match is_too_large(&error) {
         true => {
-            let message = format!("a request may have {} MiB at the most", MAX_BODY_BYTES >> 20);
-            let hint = "a text may have 1 MiB; put it into a file and tell the agent to read that";
+            let message = format!("the request is larger than {} MiB", MAX_BODY_BYTES >> 20);
+            let hint = "the limit for a text is 1 MiB; write it to a file and ask the agent to read that file";
             (Some(Value::Null), ApiError::new(ErrorCode::TooLarge, message).with_hint(hint))
         }
-        false => (None, bad(format!("the body did not arrive whole: {error}"))),
+        false => (None, bad(format!("the body is incomplete: {error}"))),
     })?;
     let value: Value = serde_json::from_slice(&bytes)
-        .map_err(|error| (Some(Value::Null), bad(format!("the body is no JSON: {error}"))))?;
-    let why = match value.as_object() {
+        .map_err(|error| (Some(Value::Null), bad(format!("the body is not valid JSON: {error}"))))?;
+    let message = match value.as_object() {
         None => "the body is not a JSON object".to_owned(),
         Some(fields) => match fields.keys().find(|key| !is_known(key, keys)) {
-            Some(key) => format!("'{}' is not known here", key.chars().take(64).collect::<String>()),
+            Some(key) => format!("unknown field '{}'", key.chars().take(64).collect::<String>()),
             None => match T::deserialize(&value) {
                 Ok(action) => return Ok(action),
-                Err(error) => format!("the request cannot be read: {error}"),
+                Err(error) => format!("invalid request: {error}"),
             },
         },
     };
-    Err((Some(value), bad(why)))
+    Err((Some(value), bad(message)))
 }
 
 fn is_known(key: &str, keys: &[&str]) -> bool {
@@ -96,20 +96,25 @@ fn is_too_large(error: &axum::Error) -> bool {
     std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>())
 }
 
-/// Goes on when the caller leaves: half a message is worse than one that nobody waits for.
+/// Continues if the caller disconnects: a message must not stop halfway.
 async fn run_detached<T: Send + 'static>(
     action: impl Future<Output = Result<T, ApiError>> + Send + 'static,
 ) -> Result<Json<T>, ErrorResponse> {
     match tokio::spawn(action).await {
         Ok(outcome) => Ok(Json(outcome?)),
         Err(error) => {
-            tracing::error!(%error, "an action ended badly");
-            Err(ApiError::new(ErrorCode::Internal, "the action ended badly").with_hint("agtmux daemon logs").into())
+            tracing::error!(%error, "an action panicked");
+            Err(ApiError::new(ErrorCode::Internal, "the action failed unexpectedly")
+                .with_hint("agtmux daemon logs")
+                .into())
         }
     }
 }
 
-/// Looks at a pane, to act on what was seen within the next 30 seconds, or as long as `actions.snapshot_lifetime` says.
+/// Take a snapshot of a pane to guard a later action.
+///
+/// The snapshot is valid for 30 seconds, or for `actions.snapshot_lifetime`. Pass its `snapshot_id` and
+/// `nonce` to the action: the action fails if the pane has changed.
 #[utoipa::path(post, path = "/v1/actions/snapshot", request_body = SnapshotAction, responses(
     (status = 200, body = ActionSnapshot), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
@@ -121,85 +126,87 @@ pub(super) async fn take_snapshot(
     Ok(Json(context.actions.snapshot(&action.guards).await?))
 }
 
-/// Types a text and has it submitted, or presses keys.
+/// Type a text into an agent and submit it, or press keys.
 #[utoipa::path(post, path = "/v1/actions/send", request_body = SendAction, responses(
     (status = 200, body = ActionOutcome<SendReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
     (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 413, body = ApiError),
     (status = 502, body = ApiError), (status = 503, body = ApiError), (status = 504, body = ApiError)))]
 pub(super) async fn send(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> ActionResult<SendReport> {
     let action: SendAction =
-        read_or_audit(&context, &asker, ActionKind::Send, body, &["text", "keys", "no_enter", "profile"]).await?;
-    run_detached(async move { context.actions.send(action, asker).await }).await
+        read_or_audit(&context, &caller, ActionKind::Send, body, &["text", "keys", "no_enter", "profile"]).await?;
+    run_detached(async move { context.actions.send(action, caller).await }).await
 }
 
-/// Answers the dialog that is open.
+/// Answer an agent's open dialog.
+///
+/// Fails if the dialog has changed.
 #[utoipa::path(post, path = "/v1/actions/respond", request_body = RespondAction, responses(
     (status = 200, body = ActionOutcome<RespondReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
     (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn respond(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> ActionResult<RespondReport> {
-    let action: RespondAction = read_or_audit(&context, &asker, ActionKind::Respond, body, &["answer"]).await?;
-    run_detached(async move { context.actions.respond(action, asker).await }).await
+    let action: RespondAction = read_or_audit(&context, &caller, ActionKind::Respond, body, &["answer"]).await?;
+    run_detached(async move { context.actions.respond(action, caller).await }).await
 }
 
-/// Tells how to get to a pane.
+/// Return everything needed to attach to a pane: its server, session, window and host.
 #[utoipa::path(post, path = "/v1/actions/attach", request_body = AttachAction, responses(
     (status = 200, body = ActionOutcome<AttachPlan>), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
 pub(super) async fn attach(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> ActionResult<AttachPlan> {
-    let action: AttachAction = read_or_audit(&context, &asker, ActionKind::Attach, body, &[]).await?;
-    run_detached(async move { context.actions.attach(action, asker).await }).await
+    let action: AttachAction = read_or_audit(&context, &caller, ActionKind::Attach, body, &[]).await?;
+    run_detached(async move { context.actions.attach(action, caller).await }).await
 }
 
-/// Shows what a pane has shown.
+/// Return the recent output of a pane.
 #[utoipa::path(post, path = "/v1/actions/view-output", request_body = OutputAction, responses(
     (status = 200, body = ActionOutcome<OutputReport>), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
 pub(super) async fn view_output(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> ActionResult<OutputReport> {
     let action: OutputAction =
-        read_or_audit(&context, &asker, ActionKind::ViewOutput, body, &["lines", "ansi", "again"]).await?;
-    run_detached(async move { context.actions.view_output(action, asker).await }).await
+        read_or_audit(&context, &caller, ActionKind::ViewOutput, body, &["lines", "ansi", "again"]).await?;
+    run_detached(async move { context.actions.view_output(action, caller).await }).await
 }
 
-/// Interrupts an agent, or ends it.
+/// Interrupt or end an agent.
 #[utoipa::path(post, path = "/v1/actions/kill", request_body = KillAction, responses(
     (status = 200, body = ActionOutcome<KillReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
     (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn kill(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> ActionResult<KillReport> {
-    let action: KillAction = read_or_audit(&context, &asker, ActionKind::Kill, body, &["signal"]).await?;
-    run_detached(async move { context.actions.kill(action, asker).await }).await
+    let action: KillAction = read_or_audit(&context, &caller, ActionKind::Kill, body, &["signal"]).await?;
+    run_detached(async move { context.actions.kill(action, caller).await }).await
 }
 
-/// Starts an agent that has ended again, in its pane, with its session.
+/// Start an ended agent again in its pane, with its session.
 #[utoipa::path(post, path = "/v1/actions/resume", request_body = ResumeAction, responses(
     (status = 200, body = ActionOutcome<ResumeReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
     (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn resume(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> ActionResult<ResumeReport> {
-    let action: ResumeAction = read_or_audit(&context, &asker, ActionKind::Resume, body, &[]).await?;
-    run_detached(async move { context.actions.resume(action, asker).await }).await
+    let action: ResumeAction = read_or_audit(&context, &caller, ActionKind::Resume, body, &[]).await?;
+    run_detached(async move { context.actions.resume(action, caller).await }).await
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -210,19 +217,19 @@ pub(super) struct PaneHealthQuery {
     r#ref: String,
 }
 
-/// Whether a pane is there and its agent runs.
+/// Check whether a pane exists and its agent runs.
 #[utoipa::path(get, path = "/v1/actions/health", params(PaneHealthQuery), responses(
     (status = 200, body = PaneHealth), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn get_pane_health(
     State(context): State<ServeContext>,
-    Asked(query): Asked<PaneHealthQuery>,
+    StrictQuery(query): StrictQuery<PaneHealthQuery>,
 ) -> Result<Json<PaneHealth>, ErrorResponse> {
     let guards = ActionGuards { r#ref: query.r#ref.clone(), ..ActionGuards::default() };
     Ok(Json(context.actions.check_health(&guards).await?))
 }
 
-/// What came of an action.
+/// Return the record of one action.
 #[utoipa::path(get, path = "/v1/actions/{id}", params(("id" = String, Path)), responses(
     (status = 200, body = ActionRecord), (status = 404, body = ApiError)))]
 pub(super) async fn get_action(
@@ -235,12 +242,14 @@ pub(super) async fn get_action(
     }
 }
 
-/// Every action, refused ones too, the newest last.
+/// List the recorded actions, oldest first.
+///
+/// Rejected actions are included.
 #[utoipa::path(get, path = "/v1/audit", params(AuditQuery), responses(
     (status = 200, body = AuditLog), (status = 400, body = ApiError)))]
 pub(super) async fn get_audit(
     State(context): State<ServeContext>,
-    Asked(query): Asked<AuditQuery>,
+    StrictQuery(query): StrictQuery<AuditQuery>,
 ) -> Result<Json<AuditLog>, ErrorResponse> {
     Ok(Json(context.actions.audit(&query).await?))
 }

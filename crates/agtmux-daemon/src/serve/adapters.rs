@@ -1,4 +1,4 @@
-//! Which agents are understood, and how well.
+//! `/v1/adapters`: which agents are recognized, and how well.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{AdapterList, AdapterSwitch};
@@ -11,13 +11,15 @@ use super::extract::ErrorResponse;
 
 const MAX_BODY_BYTES: usize = 4096;
 
-/// Every adapter with what it can do, how it fares and where its evidence comes from.
+/// List the adapters with their capabilities, health and evidence sources.
 #[utoipa::path(get, path = "/v1/adapters", responses((status = 200, body = AdapterList)))]
 pub(super) async fn get_adapters(State(context): State<ServeContext>) -> Result<Json<AdapterList>, ErrorResponse> {
     Ok(Json(context.engine.adapters().await?))
 }
 
-/// Switches one on or off. The agents of one that is off are still listed; nothing is said about what they do.
+/// Switch an adapter on or off.
+///
+/// Agents of a disabled adapter are still listed, but their state is `unknown`.
 #[utoipa::path(post, path = "/v1/adapters", request_body = AdapterSwitch, responses(
     (status = 200, body = AdapterList), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
 pub(super) async fn switch_adapter(

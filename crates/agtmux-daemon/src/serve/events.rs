@@ -1,4 +1,4 @@
-//! The stream of changes: a snapshot first, then what changes, of what a reader has asked for.
+//! The stream of changes: a snapshot first, then the changes that pass the client's filter.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,9 +14,8 @@ use crate::event_log::{EventLog, EventLogState, EventsSince, PublishedEvent, eve
 use crate::view::ItemFilter;
 
 pub(super) fn stream(context: &ServeContext, scope: ListScope, filter: ItemFilter, last: Option<u64>) -> Response {
-    let (shared, comes_back) = (context.event_log.clone(), last.is_some());
-    let reader =
-        WatchReader { event_log: shared, scope, filter, position: last, resumed: comes_back, shown: HashSet::new() };
+    let (event_log, resumed) = (context.event_log.clone(), last.is_some());
+    let reader = WatchReader { event_log, scope, filter, position: last, resumed, shown: HashSet::new() };
     sse::stream(reader, context.event_log.subscribe(), context.stopping.clone())
 }
 
@@ -24,31 +23,31 @@ struct WatchReader {
     event_log: Arc<EventLog>,
     scope: ListScope,
     filter: ItemFilter,
-    /// The last event that this reader has; none before its first snapshot.
+    /// The last event that the client has; none before its first snapshot.
     position: Option<u64>,
-    /// It has got nothing yet in this stream, but something before.
+    /// The client resumes an earlier stream and has got nothing yet in this one.
     resumed: bool,
-    /// What this reader was shown, by identity: what leaves its filter has to be taken away from it.
+    /// The identities of the items that the client has: an item that no longer passes the filter must be removed there.
     shown: HashSet<String>,
 }
 
 impl sse::EventSource for WatchReader {
     fn catch_up(&mut self) -> Bytes {
-        let shared = self.event_log.clone();
-        let inner = shared.read();
-        let comes_back = std::mem::take(&mut self.resumed);
-        let since = self.position.map(|seq| inner.since(seq));
-        let was_behind = matches!(since, Some(EventsSince::TooOld));
+        let event_log = self.event_log.clone();
+        let log = event_log.read();
+        let resumed = std::mem::take(&mut self.resumed);
+        let since = self.position.map(|seq| log.since(seq));
+        let too_old = matches!(since, Some(EventsSince::TooOld));
         match since {
             Some(EventsSince::Events(events)) => {
-                if comes_back {
-                    self.assume_shown(&inner, &events);
+                if resumed {
+                    self.assume_shown(&log, &events);
                 }
-                self.position = Some(inner.seq());
-                drop(inner);
+                self.position = Some(log.seq());
+                drop(log);
                 self.filter_events(&events)
             }
-            Some(EventsSince::TooOld) | None => self.snapshot(&inner, was_behind),
+            Some(EventsSince::TooOld) | None => self.snapshot(&log, too_old),
         }
     }
 
@@ -58,8 +57,8 @@ impl sse::EventSource for WatchReader {
 }
 
 impl WatchReader {
-    fn snapshot(&mut self, inner: &EventLogState, reset: bool) -> Bytes {
-        let (seq, now) = (inner.seq(), Timestamp::now());
+    fn snapshot(&mut self, log: &EventLogState, reset: bool) -> Bytes {
+        let (seq, now) = (log.seq(), Timestamp::now());
         let mut out = BytesMut::new();
         if reset {
             let event = WatchEvent {
@@ -74,30 +73,30 @@ impl WatchReader {
             out.extend_from_slice(&frame(&event, false));
         }
         self.shown.clear();
-        for item in inner.view.items(self.scope).filter(|item| self.filter.accepts(item)) {
+        for item in log.view.items(self.scope).filter(|item| self.filter.accepts(item)) {
             self.shown.insert(identity_key(&item));
             out.extend_from_slice(&frame(&event(seq, now, WatchEventKind::Snapshot, item), false));
         }
-        // Only now nothing is missing: whoever comes back with this id gets what follows.
+        // The id goes last: only now is the snapshot complete and can be resumed from.
         out.extend_from_slice(format!("id: {seq}\n\n").as_bytes());
         self.position = Some(seq);
         out.freeze()
     }
 
-    /// A reader that comes back may have been shown anything that is there now or went while it was away: removals of
-    /// either are passed on. One too many does no harm.
-    fn assume_shown(&mut self, inner: &EventLogState, missed: &[Arc<PublishedEvent>]) {
-        let gone = missed.iter().filter_map(|published| published.event.item.as_ref());
-        let gone = gone.filter(|item| scope_of(item) == self.scope).map(identity_key);
-        self.shown = inner.view.items(self.scope).map(|item| identity_key(&item)).chain(gone).collect();
+    /// A client that resumes may have any item that exists now or was removed meanwhile. Removals of all of them are
+    /// sent; a superfluous one is harmless.
+    fn assume_shown(&mut self, log: &EventLogState, missed: &[Arc<PublishedEvent>]) {
+        let removed = missed.iter().filter_map(|published| published.event.item.as_ref());
+        let removed = removed.filter(|item| scope_of(item) == self.scope).map(identity_key);
+        self.shown = log.view.items(self.scope).map(|item| identity_key(&item)).chain(removed).collect();
     }
 
     fn filter_events(&mut self, events: &[Arc<PublishedEvent>]) -> Bytes {
         let mut out = BytesMut::new();
         for published in events {
-            if let Some(news) = &published.event.task {
-                // What happened to a task happened to whoever lives in its pane.
-                if self.scope == ListScope::Panes && self.filter.accepts_task(news) {
+            if let Some(task_event) = &published.event.task {
+                // A task event concerns the runtime in the task's pane.
+                if self.scope == ListScope::Panes && self.filter.accepts_task(task_event) {
                     out.extend_from_slice(&published.frame);
                 }
                 continue;
@@ -105,8 +104,8 @@ impl WatchReader {
             let Some(item) = published.event.item.as_ref().filter(|item| scope_of(item) == self.scope) else {
                 continue;
             };
-            let shown = published.event.kind != WatchEventKind::Remove && self.filter.accepts(item);
-            if shown {
+            let is_visible = published.event.kind != WatchEventKind::Remove && self.filter.accepts(item);
+            if is_visible {
                 self.shown.insert(identity_key(item));
                 out.extend_from_slice(&published.frame);
             } else if self.shown.remove(&identity_key(item)) {
@@ -124,5 +123,5 @@ fn identity_key(item: &WatchItem) -> String {
         WatchItem::Window(window) => serde_json::to_string(&window.identity),
         WatchItem::Session(session) => serde_json::to_string(&session.identity),
     };
-    identity.unwrap_or_else(|error| unreachable!("an identity serialises: {error}"))
+    identity.unwrap_or_else(|error| unreachable!("an identity serializes: {error}"))
 }

@@ -1,4 +1,4 @@
-//! What a hub elsewhere is told of this host, for `agtmux collect` to pass on.
+//! Streams this host's evidence to `agtmux collect`.
 
 use std::convert::Infallible;
 
@@ -19,24 +19,24 @@ use super::extract::ErrorResponse;
 use crate::actions::{Actions, RequestCaller};
 use crate::engine::EvidenceSubscription;
 
-/// Lines of JSON: who we are, all there is, then what changes. Only by the socket: a browser has no use for it.
+/// Lines of JSON: a hello, a full batch, then changes. Available on the unix socket only.
 pub(super) async fn get_evidence(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
 ) -> Result<Response, ErrorResponse> {
-    if asker.via != "unix" {
-        let error = ApiError::new(ErrorCode::Forbidden, "evidence is given out by the socket only");
+    if caller.via != "unix" {
+        let error = ApiError::new(ErrorCode::Forbidden, "evidence is available on the unix socket only");
         return Err(error.with_hint("agtmux collect --stdio").into());
     }
-    let Some(collecting) = context.engine.subscribe_evidence().await else {
+    let Some(subscription) = context.engine.subscribe_evidence().await else {
         return Err(ApiError::new(ErrorCode::Internal, "the daemon is stopping").into());
     };
     let hello = HostLine::Hello(hello(&context));
     let (actions, stopping) = (context.actions.clone(), context.stopping.clone());
-    let teller = EvidenceLines { first: Some(hello), collecting, actions, stopping };
-    let lines = stream::unfold(teller, |mut teller| async move {
-        let line = teller.next().await?;
-        Some((Ok::<_, Infallible>(line), teller))
+    let evidence_lines = EvidenceLines { first: Some(hello), subscription, actions, stopping };
+    let lines = stream::unfold(evidence_lines, |mut evidence_lines| async move {
+        let line = evidence_lines.next().await?;
+        Some((Ok::<_, Infallible>(line), evidence_lines))
     });
     let mut response = Response::new(Body::from_stream(lines));
     let headers = response.headers_mut();
@@ -53,8 +53,8 @@ fn hello(context: &ServeContext) -> HostHello {
 
 struct EvidenceLines {
     first: Option<HostLine>,
-    collecting: EvidenceSubscription,
-    /// They have the clock by which requests are too late.
+    subscription: EvidenceSubscription,
+    /// Provides the clock by which requests expire.
     actions: Actions,
     stopping: watch::Receiver<bool>,
 }
@@ -65,7 +65,7 @@ impl EvidenceLines {
         let line = match self.first.take() {
             Some(hello) => hello,
             None => tokio::select! {
-                batch = self.collecting.next() => HostLine::Batch(batch?),
+                batch = self.subscription.next() => HostLine::Batch(batch?),
                 _ = self.stopping.wait_for(|stop| *stop) => return None,
                 () = tokio::time::sleep(HEARTBEAT_INTERVAL) => HostLine::Heartbeat { now: self.actions.now() },
             },

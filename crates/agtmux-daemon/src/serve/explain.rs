@@ -1,4 +1,4 @@
-//! Why a state is what it is, and what it was before.
+//! `/v1/explain` and `/v1/history`: how a state was decided, and earlier states.
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::ServeContext;
-use super::extract::{Asked, ErrorResponse};
+use super::extract::{ErrorResponse, StrictQuery};
 use crate::engine::ref_error;
 use crate::store::events;
 use crate::store::log::{self, StoredTransition};
@@ -25,30 +25,32 @@ const MAX_EVENTS: u32 = 50;
 pub(super) struct HistoryQuery {
     /// `runtime:ID`, `%12`, an agent's name, or `pane:TARGET/SESSION/@W/%P`.
     r#ref: String,
-    /// History only: what happened at or after this time.
+    /// History only: entries at or after this time.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
 }
 
-/// The state of one agent and every statement behind it.
+/// Explain the state of an agent, with every observation behind it.
 #[utoipa::path(get, path = "/v1/explain", params(HistoryQuery), responses(
     (status = 200, body = Explanation), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
 pub(super) async fn get_explain(
     State(context): State<ServeContext>,
-    Asked(query): Asked<HistoryQuery>,
+    StrictQuery(query): StrictQuery<HistoryQuery>,
 ) -> Result<Json<Explanation>, ErrorResponse> {
     let reference = parse(&query.r#ref)?;
     Ok(Json(context.engine.explain(reference).await?))
 }
 
-/// The changes of state of one agent, with how long each lasted. An agent that has ended is named by `runtime:ID`.
+/// List the state changes of an agent, with the duration of each state.
+///
+/// Name an agent that has ended by `runtime:ID`.
 #[utoipa::path(get, path = "/v1/history", params(HistoryQuery), responses(
     (status = 200, body = StateHistory), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
 pub(super) async fn get_history(
     State(context): State<ServeContext>,
-    Asked(query): Asked<HistoryQuery>,
+    StrictQuery(query): StrictQuery<HistoryQuery>,
 ) -> Result<Json<StateHistory>, ErrorResponse> {
     let runtime = match parse(&query.r#ref)? {
         PaneRef::Runtime(id) => id.to_string(),
@@ -68,13 +70,13 @@ pub(super) async fn get_history(
     Ok(Json(StateHistory { schema_version: SCHEMA_VERSION, runtime_id: runtime, items }))
 }
 
-/// The last events about one agent, as they came and without their secrets, the newest last.
+/// List the last events about an agent, redacted, oldest first.
 #[utoipa::path(get, path = "/v1/history/events", params(HistoryQuery), responses(
     (status = 200, body = RuntimeEvents), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
 pub(super) async fn get_past_events(
     State(context): State<ServeContext>,
-    Asked(query): Asked<HistoryQuery>,
+    StrictQuery(query): StrictQuery<HistoryQuery>,
 ) -> Result<Json<RuntimeEvents>, ErrorResponse> {
     let runtime = context.engine.explain(parse(&query.r#ref)?).await?.runtime_id;
     let (path, id) = (context.store.path().to_owned(), runtime.clone());

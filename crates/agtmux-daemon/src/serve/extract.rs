@@ -1,4 +1,4 @@
-//! Requests that cannot be understood get an answer that says why.
+//! Extractors and error responses.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::ListQuery;
@@ -9,13 +9,13 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 
-/// A query string, read strictly: a filter with a typing error must not list everything.
-pub(super) struct Asked<T = ListQuery>(pub(super) T);
+/// A strict query string: unknown parameters are rejected, because a misspelled filter would list everything.
+pub(super) struct StrictQuery<T = ListQuery>(pub(super) T);
 
-/// The name of something, as the path has it.
+/// A name in the path.
 pub(super) struct NameInPath(pub(super) String);
 
-/// An error on its way out.
+/// An error as an HTTP response.
 #[derive(Debug)]
 pub(super) struct ErrorResponse(pub(super) ApiError);
 
@@ -31,7 +31,7 @@ impl IntoResponse for ErrorResponse {
     }
 }
 
-/// Whether the same request may be taken another time: the fault is not its own.
+/// Whether the same request may succeed later: the error is not in the request.
 pub(crate) fn is_retryable(code: ErrorCode) -> bool {
     status(code).is_server_error()
 }
@@ -67,7 +67,7 @@ fn status(code: ErrorCode) -> StatusCode {
     }
 }
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for StrictQuery<T> {
     type Rejection = ErrorResponse;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ErrorResponse> {
@@ -88,7 +88,7 @@ impl<S: Send + Sync> FromRequestParts<S> for NameInPath {
         match Path::<String>::from_request_parts(parts, state).await {
             Ok(Path(name)) => Ok(Self(name)),
             Err(_) => {
-                let error = ApiError::new(ErrorCode::NotFound, "nothing has a name that is no text");
+                let error = ApiError::new(ErrorCode::NotFound, "the name in the path is not valid UTF-8");
                 Err(ErrorResponse(error.with_hint("GET /v1/openapi.json lists the paths")))
             }
         }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_of_ours_may_pass_and_one_of_the_request_does_not() {
+    fn server_errors_are_retryable_and_request_errors_are_not() {
         for code in [ErrorCode::Internal, ErrorCode::NotStored, ErrorCode::Timeout, ErrorCode::Unknown] {
             assert!(is_retryable(code), "{code:?}");
         }

@@ -1,4 +1,4 @@
-//! `POST /v1/events`: read strictly, made harmless, handed to the engine.
+//! `POST /v1/events`: parses and redacts an event, then passes it to the engine.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -29,17 +29,19 @@ use crate::observe;
 const MAX_BODY_BYTES: usize = 1 << 20;
 const MAX_WORD_LEN: usize = 512;
 const MAX_PATH_LEN: usize = 4096;
-/// Nobody has more ancestors than this.
+/// More than the ancestors of any real process.
 const MAX_PIDS: usize = 64;
 
-/// A body of this size is read and freed of its secrets within a few milliseconds, whatever is in it. A larger one is
-/// read elsewhere: nobody else shall wait for it.
+/// A body up to this size is parsed and redacted within a few milliseconds. A larger one is read on another thread, so
+/// that other requests do not wait for it.
 const MAX_INLINE_BYTES: usize = 16 << 10;
 
-/// How many larger ones are read at a time. Each needs memory of its own for the search.
+/// How many large events are read at a time. Each needs memory of its own for the redaction.
 static LARGE_EVENT_SLOTS: Semaphore = Semaphore::const_new(2);
 
-/// Takes an event in. The answer comes when it is stored.
+/// Post an event about an agent.
+///
+/// The response is sent when the event is stored.
 #[utoipa::path(post, path = "/v1/events", request_body = EventSubmission, responses(
     (status = 202, body = EventReceipt), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError), (status = 413, body = ApiError), (status = 503, body = ApiError)))]
@@ -52,25 +54,25 @@ pub(super) async fn post_event(
     Ok((StatusCode::ACCEPTED, Json(context.engine.ingest_event(incoming).await?)))
 }
 
-/// Also for events that come by another way.
+/// Also used for events from the spool.
 pub(crate) async fn read_event(bytes: Bytes) -> Result<IncomingEvent, ApiError> {
     if bytes.len() <= MAX_INLINE_BYTES { read(&bytes) } else { read_on_blocking_thread(bytes).await }
 }
 
 fn body_error(error: &axum::Error) -> ApiError {
     if std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>()) {
-        let error = ApiError::new(ErrorCode::TooLarge, "an event may have 1 MiB at the most");
-        return error.with_hint("leave out what is not needed, or send it in parts");
+        let error = ApiError::new(ErrorCode::TooLarge, "the event is larger than 1 MiB");
+        return error.with_hint("leave out data that is not needed, or send several events");
     }
-    bad(format!("the body did not arrive whole: {error}"))
+    bad(format!("the body is incomplete: {error}"))
 }
 
 async fn read_on_blocking_thread(bytes: Bytes) -> Result<IncomingEvent, ApiError> {
-    let _turn = LARGE_EVENT_SLOTS.acquire().await;
+    let _slot = LARGE_EVENT_SLOTS.acquire().await;
     let read = tokio::task::spawn_blocking(move || read(&bytes)).await;
     read.unwrap_or_else(|error| {
-        // What cannot be made harmless is not stored.
-        tracing::error!(%error, "an event could not be freed of its secrets");
+        // An event that cannot be redacted is not stored.
+        tracing::error!(%error, "an event could not be redacted");
         Err(ApiError::new(ErrorCode::Internal, "the event could not be read").with_hint("agtmux daemon logs"))
     })
 }
@@ -80,7 +82,7 @@ fn read(bytes: &[u8]) -> Result<IncomingEvent, ApiError> {
     if !document.is_object() {
         return Err(bad("the body is not a JSON object".into()));
     }
-    let event = EventSubmission::deserialize(&document).map_err(|e| bad(format!("the event cannot be read: {e}")))?;
+    let event = EventSubmission::deserialize(&document).map_err(|e| bad(format!("invalid event: {e}")))?;
     let content_hash = content_hash(&event);
     redact::json(&mut document);
     let source = Source::parse(&event.source).map_err(|e| bad(format!("source: {e}")))?;
@@ -105,20 +107,20 @@ fn read(bytes: &[u8]) -> Result<IncomingEvent, ApiError> {
 }
 
 fn json_error(error: &serde_json::Error) -> ApiError {
-    let why = error.to_string();
-    if why.starts_with("recursion limit exceeded") {
+    let message = error.to_string();
+    if message.starts_with("recursion limit exceeded") {
         return bad("the body is nested more than 127 levels deep".into());
     }
-    bad(format!("the body is no JSON: {why}"))
+    bad(format!("the body is not valid JSON: {message}"))
 }
 
-/// A key by which events are told apart. One that holds a secret stays different from every other without it.
+/// Redacts a key. A digest of the original is added, so that different keys stay different.
 fn redact_key(key: &str) -> String {
     match redact::text(key) {
         Cow::Borrowed(key) => key.to_owned(),
-        Cow::Owned(clean) => {
+        Cow::Owned(redacted) => {
             let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, key.as_bytes()).simple();
-            format!("{clean} {digest}")
+            format!("{redacted} {digest}")
         }
     }
 }
@@ -134,10 +136,10 @@ fn event_address(event: &EventSubmission) -> Result<EventAddress, ApiError> {
     let target = event.target.clone().unwrap_or_else(|| TargetName::LOCAL.into());
     if target != TargetName::LOCAL {
         let error = ApiError::new(ErrorCode::TargetNotFound, format!("there is no target '{target}'"));
-        return Err(error.with_hint(format!("use '{}', the machine itself", TargetName::LOCAL)));
+        return Err(error.with_hint(format!("use '{}' for this host", TargetName::LOCAL)));
     }
     let pane = event.pane.as_ref().map(|pane| pane.parse().map_err(|e| bad(format!("pane: {e}")))).transpose()?;
-    let whereabouts = EventOrigin {
+    let origin = EventOrigin {
         target: TargetName::new(target),
         server: optional("server", &event.server)?.map(ServerName::new).or_else(|| server_of(event)),
         pane,
@@ -149,30 +151,28 @@ fn event_address(event: &EventSubmission) -> Result<EventAddress, ApiError> {
         outer_pids: Vec::new(),
         cwd: event.cwd.clone().filter(|cwd| cwd.len() <= MAX_PATH_LEN).or_else(|| payload_text(event, &["cwd"])),
     };
-    match can_be_bound(&whereabouts) {
-        true => Ok(EventAddress::Origin(whereabouts)),
-        false => {
-            Err(bad("neither runtime_id, pane, pid nor a session with its agent_type says whose event it is".into()))
-        }
+    match can_be_bound(&origin) {
+        true => Ok(EventAddress::Origin(origin)),
+        false => Err(bad("the event names no agent: set runtime_id, pane, pid, or agent_type and a session".into())),
     }
 }
 
-/// A session belongs to one kind of agent, and is looked for among its like.
-fn can_be_bound(from: &EventOrigin) -> bool {
-    from.pane.is_some() || !from.pids.is_empty() || (from.session.is_some() && from.agent_type.is_some())
+/// A session alone needs an agent type: sessions are looked up among agents of one type.
+fn can_be_bound(origin: &EventOrigin) -> bool {
+    origin.pane.is_some() || !origin.pids.is_empty() || (origin.session.is_some() && origin.agent_type.is_some())
 }
 
-/// The server behind the socket that the sender knows.
+/// The server of the socket that the event names.
 fn server_of(event: &EventSubmission) -> Option<ServerName> {
     let socket = event.socket.as_deref().filter(|socket| socket.starts_with('/') && socket.len() <= MAX_PATH_LEN)?;
     Some(observe::server_name(Path::new(socket)))
 }
 
-/// What agents put into nearly every event.
+/// Reads a text from the payload, by the field names that agents use.
 fn payload_text(event: &EventSubmission, names: &[&str]) -> Option<String> {
     let payload = event.payload.as_ref()?;
-    let found = names.iter().find_map(|name| payload.get(name)?.as_str())?;
-    (found.len() <= MAX_PATH_LEN).then(|| redact::text(found).into_owned())
+    let text = names.iter().find_map(|name| payload.get(name)?.as_str())?;
+    (text.len() <= MAX_PATH_LEN).then(|| redact::text(text).into_owned())
 }
 
 fn required_text<'e>(name: &str, value: Option<&'e String>) -> Result<&'e str, ApiError> {
@@ -184,10 +184,10 @@ fn required_text<'e>(name: &str, value: Option<&'e String>) -> Result<&'e str, A
     }
 }
 
-/// What makes two events with one key the same: not when they were sent, but what they say.
+/// Two events with the same key are equal if their content is, regardless of when they were sent.
 fn content_hash(event: &EventSubmission) -> String {
-    let said = serde_json::json!([event.event_type, event.source_seq, event.payload]);
-    Uuid::new_v5(&Uuid::NAMESPACE_OID, said.to_string().as_bytes()).simple().to_string()
+    let content = serde_json::json!([event.event_type, event.source_seq, event.payload]);
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, content.to_string().as_bytes()).simple().to_string()
 }
 
 fn bad(message: String) -> ApiError {
@@ -201,41 +201,41 @@ mod tests {
 
     use super::*;
 
-    fn good() -> Value {
+    fn valid_event() -> Value {
         json!({"pane": "%3", "source": "hook", "event_type": "running", "dedupe_key": "k", "source_seq": 1,
                "event_time": "2026-11-15T09:00:00Z", "payload": {"a": [1, "b"]}, "extra": true})
     }
 
-    fn refusal(body: &Value) -> ApiError {
-        read(body.to_string().as_bytes()).expect_err("refused")
+    fn rejection(body: &Value) -> ApiError {
+        read(body.to_string().as_bytes()).expect_err("rejected")
     }
 
     #[test]
-    fn faults_are_named() {
+    fn errors_name_the_invalid_field() {
         let with = |field: &str, value: Value| {
-            let mut event = good();
+            let mut event = valid_event();
             event[field] = value;
-            refusal(&event).message
+            rejection(&event).message
         };
         assert!(with("source_seq", json!(u64::MAX)).contains("source_seq"));
-        assert!(with("source_seq", json!(-1)).contains("cannot be read"));
+        assert!(with("source_seq", json!(-1)).contains("invalid event"));
         assert!(with("server", json!("s".repeat(600))).contains("server has more than 512 bytes"));
         assert!(with("agent_type", json!("")).contains("agent_type is empty"));
         assert!(with("pane", json!("3")).contains("%N"));
         assert!(with("source", json!("gossip")).contains("hook, notify"));
-        assert!(with("pid", json!("x")).contains("cannot be read"));
+        assert!(with("pid", json!("x")).contains("invalid event"));
         let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
-        assert!(read(deep.as_bytes()).expect_err("refused").message.contains("nested"));
-        assert!(read(b"{\"a\": \"\xff\"}").expect_err("refused").message.contains("no JSON"));
+        assert!(read(deep.as_bytes()).expect_err("rejected").message.contains("nested"));
+        assert!(read(b"{\"a\": \"\xff\"}").expect_err("rejected").message.contains("not valid JSON"));
     }
 
     #[test]
     fn an_event_needs_a_pane_a_process_or_a_session() {
-        let mut event = good();
+        let mut event = valid_event();
         event["pane"] = Value::Null;
-        assert!(refusal(&event).message.contains("says whose event it is"));
+        assert!(rejection(&event).message.contains("names no agent"));
         event["payload"] = json!({"session_id": "s"});
-        assert!(refusal(&event).message.contains("agent_type"), "a session of whom?");
+        assert!(rejection(&event).message.contains("agent_type"), "a session needs an agent type");
         for (field, value) in [("agent_type", json!("claude")), ("pid", json!(7)), ("pids", json!([7, 8]))] {
             let mut event = event.clone();
             event[field] = value;
@@ -244,9 +244,9 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_in_a_key_is_not_kept_and_still_tells_events_apart() {
+    fn a_redacted_key_still_distinguishes_events() {
         let keyed = |secret: &str| {
-            let mut event = good();
+            let mut event = valid_event();
             event["dedupe_key"] = json!(format!("TOKEN={secret}"));
             event["event_type"] = json!(format!("login TOKEN={secret}"));
             read(event.to_string().as_bytes()).expect("read")
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(one.dedupe_key, keyed("hunter2hunter2").dedupe_key);
     }
 
-    /// Values that fields may hold, and some that they may not.
+    /// Values that are valid for some fields and invalid for others.
     fn any_value() -> impl Strategy<Value = Value> {
         let words = ["%3", "hook", "poller", "running", "host", "2026-11-15T09:00:00Z", "", "\u{0}", "k"];
         let leaf = prop_oneof![
@@ -311,15 +311,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_are_read_or_rejected(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             check(read(&bytes))?;
         }
 
         #[test]
-        fn any_value_in_any_field_is_read_or_refused(
+        fn any_value_in_any_field_is_read_or_rejected(
             fields in proptest::collection::btree_map(proptest::sample::select(FIELDS.to_vec()), any_value(), 0..5),
         ) {
-            let mut event = good();
+            let mut event = valid_event();
             for (name, value) in fields {
                 event[name] = value;
             }
@@ -327,8 +327,8 @@ mod tests {
         }
 
         #[test]
-        fn a_damaged_event_is_read_or_refused(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()) {
-            let mut bytes = good().to_string().into_bytes();
+        fn a_damaged_event_is_read_or_rejected(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()) {
+            let mut bytes = valid_event().to_string().into_bytes();
             let at = at.index(bytes.len());
             bytes[at] = byte;
             bytes.truncate(if cut { at } else { bytes.len() });

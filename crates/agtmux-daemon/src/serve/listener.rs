@@ -1,4 +1,4 @@
-//! The socket: private, only for our own user, and with an end to its patience.
+//! The unix socket: private to its user, with a write timeout.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A reader that takes nothing for this long is dropped: it starts over when it comes back.
+/// A client that reads nothing for this long is disconnected. It can resume later.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) struct BoundSocket {
@@ -20,11 +20,11 @@ pub(crate) struct BoundSocket {
     path: PathBuf,
 }
 
-/// Call it only while holding the lock: a socket that is there is then a dead daemon's.
+/// Call this only while holding the lock file: an existing socket then belongs to a dead daemon.
 pub(crate) fn bind(path: &Path) -> io::Result<BoundSocket> {
     match fs::symlink_metadata(path) {
         Ok(meta) if meta.file_type().is_socket() => fs::remove_file(path)?,
-        Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is not a socket")),
+        Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the path exists and is not a socket")),
         Err(_) => {}
     }
     let listener = UnixListener::bind(path)?;
@@ -38,7 +38,7 @@ impl Drop for BoundSocket {
     }
 }
 
-/// Who is at the other end, as the kernel says.
+/// The peer's identity, as the kernel reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Peer {
     pub(crate) uid: u32,
@@ -60,7 +60,7 @@ impl axum::serve::Listener for BoundSocket {
             match self.listener.accept().await {
                 Ok((stream, _)) => match peer(&stream) {
                     Some(peer) => return (StallGuard::new(stream), peer),
-                    None => tracing::warn!("refused a connection of another user"),
+                    None => tracing::warn!("rejected a connection from another user"),
                 },
                 Err(error) => {
                     pause_after_accept_error(&error).await;
@@ -74,19 +74,19 @@ impl axum::serve::Listener for BoundSocket {
     }
 }
 
-/// Out of file descriptors, mostly: it gets better when somebody leaves.
+/// Usually out of file descriptors: wait until a client disconnects.
 pub(super) async fn pause_after_accept_error(error: &io::Error) {
     tracing::warn!(%error, "could not accept a connection");
     tokio::time::sleep(Duration::from_millis(100)).await;
 }
 
-/// None for another user.
+/// None if the peer is another user.
 fn peer(stream: &UnixStream) -> Option<Peer> {
     let peer = stream.peer_cred().ok().filter(|peer| peer.uid() == rustix::process::geteuid().as_raw())?;
     Some(Peer { uid: peer.uid(), pid: peer.pid().and_then(|pid| u32::try_from(pid).ok()) })
 }
 
-/// A connection that breaks when its other end stops reading.
+/// A connection that fails when its peer stops reading.
 pub(crate) struct StallGuard<S> {
     stream: S,
     stall_timer: Option<Pin<Box<Sleep>>>,

@@ -1,4 +1,4 @@
-//! HTTP over the unix socket.
+//! The HTTP API on the unix socket.
 
 mod actions;
 mod adapters;
@@ -43,7 +43,7 @@ pub(crate) use ingest::read_event;
 pub(crate) use listener::{BoundSocket, Peer, bind};
 pub use routes::openapi;
 
-/// Everything a request may need.
+/// Everything that a request handler needs.
 #[derive(Clone)]
 pub(crate) struct ServeContext {
     pub(crate) event_log: Arc<EventLog>,
@@ -55,7 +55,7 @@ pub(crate) struct ServeContext {
     pub(crate) actions: Actions,
     pub(crate) tasks: Tasks,
     pub(crate) bridge: Bridge,
-    /// Where a browser comes in, if it may.
+    /// Access control of the TCP port, if there is one.
     pub(crate) web_auth: Option<Arc<web::WebAuth>>,
     pub(crate) socket: PathBuf,
     pub(crate) started_at: Timestamp,
@@ -64,35 +64,35 @@ pub(crate) struct ServeContext {
 }
 
 /// Serves until `stopping` turns true.
-pub(crate) async fn serve(bound: BoundSocket, context: ServeContext) -> std::io::Result<()> {
+pub(crate) async fn serve(socket: BoundSocket, context: ServeContext) -> std::io::Result<()> {
     let mut stopping = context.stopping.clone();
-    let until = async move {
+    let stopped = async move {
         let _ = stopping.wait_for(|stop| *stop).await;
     };
     let router = routes::router(context).layer(from_fn(attach_caller)).into_make_service_with_connect_info::<Peer>();
-    axum::serve(bound, router).with_graceful_shutdown(until).await
+    axum::serve(socket, router).with_graceful_shutdown(stopped).await
 }
 
-/// Whatever comes by the socket is asked by the process at its other end.
+/// The caller of a request on the unix socket is the process at its other end.
 async fn attach_caller(ConnectInfo(peer): ConnectInfo<Peer>, mut request: Request, next: Next) -> Response {
     request.extensions_mut().insert(RequestCaller { peer: Some(peer), via: "unix", peer_gone: false, owner_pid: None });
     next.run(request).await
 }
 
 fn health(context: &ServeContext) -> DaemonHealth {
-    let inner = context.event_log.read();
+    let log = context.event_log.read();
     let error = context.store_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     let servers: Vec<ServerHealth> = context.discovery.servers();
-    let well = inner.view.errors().is_empty() && error.is_none();
+    let healthy = log.view.errors().is_empty() && error.is_none();
     DaemonHealth {
         schema_version: SCHEMA_VERSION,
-        status: if well { "ok" } else { "degraded" }.into(),
+        status: if healthy { "ok" } else { "degraded" }.into(),
         version: VERSION.into(),
         api_version: API_VERSION,
         pid: std::process::id(),
         socket: context.socket.display().to_string(),
         started_at: context.started_at,
-        seq: inner.seq(),
+        seq: log.seq(),
         store: StoreHealth {
             path: context.store.path().display().to_string(),
             schema_version: schema::VERSION,
@@ -100,19 +100,21 @@ fn health(context: &ServeContext) -> DaemonHealth {
             error,
         },
         servers,
-        target_errors: inner.view.errors().to_vec(),
-        components: components(context, well),
+        target_errors: log.view.errors().to_vec(),
+        components: components(context, healthy),
     }
 }
 
-fn components(context: &ServeContext, well: bool) -> BTreeMap<String, ComponentHealth> {
+fn components(context: &ServeContext, healthy: bool) -> BTreeMap<String, ComponentHealth> {
     let (tracked, available) = context.bridge.agent_counts();
-    let status = |well: bool| if well { "ok" } else { "degraded" }.to_owned();
-    let bridge =
-        ComponentHealth { status: status(well), detail: format!("{} tmux servers", context.discovery.servers().len()) };
-    // Who has just come was looked at when it came.
-    let looked = context.bridge.since_last_check().map(|ago| format!("; all were looked at {} s ago", ago.as_secs()));
-    let detail = format!("{available} of {tracked} agents can be reached{}", looked.unwrap_or_default());
+    let status = |healthy: bool| if healthy { "ok" } else { "degraded" }.to_owned();
+    let bridge = ComponentHealth {
+        status: status(healthy),
+        detail: format!("{} tmux servers", context.discovery.servers().len()),
+    };
+    // An agent that has just appeared was checked when it appeared.
+    let last_check = context.bridge.since_last_check().map(|ago| format!("; last checked {} s ago", ago.as_secs()));
+    let detail = format!("{available} of {tracked} agents can be reached{}", last_check.unwrap_or_default());
     let availability = ComponentHealth { status: status(available == tracked), detail };
     BTreeMap::from([("tmux_bridge".into(), bridge), ("commander_availability".into(), availability)])
 }

@@ -1,4 +1,4 @@
-//! The paths, and what they answer.
+//! The routes and the OpenAPI document.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::extract::{Asked, ErrorResponse};
+use super::extract::{ErrorResponse, StrictQuery};
 use super::{ServeContext, events, health, sse};
 use crate::targets::no_such_target;
 use crate::view::{self, FleetView, ItemFilter};
@@ -36,17 +36,18 @@ use crate::view::{self, FleetView, ItemFilter};
 )]
 struct Contract;
 
-/// Over TCP every path may say that one is not let in.
+/// Adds the authentication errors that every path may return over TCP.
 struct AuthResponses;
 
 impl Modify for AuthResponses {
     fn modify(&self, api: &mut utoipa::openapi::OpenApi) {
-        for (status, why) in
-            [("401", "No token, or a wrong one (TCP only)"), ("403", "Not from there, or not with this token")]
-        {
+        for (status, description) in [
+            ("401", "Missing or invalid token (TCP only)"),
+            ("403", "Foreign host or origin, or the token is read-only"),
+        ] {
             let schema = utoipa::openapi::Ref::from_schema_name("ApiError");
             let content = utoipa::openapi::ContentBuilder::new().schema(Some(schema)).build();
-            let response = ResponseBuilder::new().description(why).content("application/json", content).build();
+            let response = ResponseBuilder::new().description(description).content("application/json", content).build();
             for operation in api.paths.paths.values_mut().flat_map(operations) {
                 operation.responses.responses.entry(status.to_owned()).or_insert_with(|| response.clone().into());
             }
@@ -102,7 +103,7 @@ fn routes() -> OpenApiRouter<ServeContext> {
         .routes(routes!(super::adapters::get_adapters, super::adapters::switch_adapter))
 }
 
-/// The description of the whole API.
+/// The OpenAPI document of the whole API.
 pub fn openapi() -> utoipa::openapi::OpenApi {
     let mut api = routes().into_openapi();
     AuthResponses.modify(&mut api);
@@ -122,7 +123,7 @@ pub(super) fn router(context: ServeContext) -> Router {
         })
         .method_not_allowed_fallback(|| async {
             ErrorResponse(
-                ApiError::new(ErrorCode::Method, "this path takes another method")
+                ApiError::new(ErrorCode::Method, "this path does not support this method")
                     .with_hint("GET /v1/openapi.json lists them"),
             )
         })
@@ -132,7 +133,7 @@ pub(super) fn router(context: ServeContext) -> Router {
         .with_state(context)
 }
 
-/// Says on every answer, errors too, which daemon gave it.
+/// Adds the daemon's version to every response, including errors.
 async fn add_version_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -141,7 +142,7 @@ async fn add_version_headers(request: Request, next: Next) -> Response {
     response
 }
 
-/// A caller inside a tmux that is not watched yet brings it along.
+/// Starts to watch the caller's tmux server if it is not watched yet.
 async fn discover_caller_server(State(context): State<ServeContext>, request: Request, next: Next) -> Response {
     let (tmux, tmpdir) = (text(&request, TMUX_HEADER), text(&request, TMUX_TMPDIR_HEADER));
     context.discovery.add_caller_sockets(tmux, tmpdir).await;
@@ -152,41 +153,54 @@ fn text(request: &Request, header: &str) -> Option<String> {
     request.headers().get(header)?.to_str().ok().map(str::to_owned)
 }
 
-/// How the daemon is and what it watches.
+/// Return the health of the daemon and of the tmux servers that it watches.
 #[utoipa::path(get, path = "/v1/health", responses((status = 200, body = DaemonHealth)))]
 async fn get_health(State(context): State<ServeContext>) -> Json<DaemonHealth> {
     Json(health(&context))
 }
 
-/// Panes, by default only those in which an agent lives.
+/// List panes.
+///
+/// By default, only panes with an agent are listed.
 #[utoipa::path(get, path = "/v1/panes", params(ListQuery), responses(
     (status = 200, body = ListResponse<PaneItem>), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
-async fn get_panes(State(context): State<ServeContext>, Asked(query): Asked) -> Result<Response, ErrorResponse> {
+async fn get_panes(
+    State(context): State<ServeContext>,
+    StrictQuery(query): StrictQuery,
+) -> Result<Response, ErrorResponse> {
     list(&context, &query, ListScope::Panes, view::panes)
 }
 
-/// Windows, with what their agents amount to.
+/// List windows, with the number of agents in each state.
 #[utoipa::path(get, path = "/v1/windows", params(ListQuery), responses(
     (status = 200, body = ListResponse<WindowItem>), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
-async fn get_windows(State(context): State<ServeContext>, Asked(query): Asked) -> Result<Response, ErrorResponse> {
+async fn get_windows(
+    State(context): State<ServeContext>,
+    StrictQuery(query): StrictQuery,
+) -> Result<Response, ErrorResponse> {
     list(&context, &query, ListScope::Windows, view::windows)
 }
 
-/// Sessions, with what their agents amount to.
+/// List sessions, with the number of agents in each state.
 #[utoipa::path(get, path = "/v1/sessions", params(ListQuery), responses(
     (status = 200, body = ListResponse<SessionItem>), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
-async fn get_sessions(State(context): State<ServeContext>, Asked(query): Asked) -> Result<Response, ErrorResponse> {
+async fn get_sessions(
+    State(context): State<ServeContext>,
+    StrictQuery(query): StrictQuery,
+) -> Result<Response, ErrorResponse> {
     list(&context, &query, ListScope::Sessions, view::sessions)
 }
 
-/// Changes as they happen, as server-sent events: a snapshot first, or what came after `Last-Event-ID`.
+/// Stream changes as server-sent events.
+///
+/// The stream starts with a snapshot, or after the event that `Last-Event-ID` names.
 #[utoipa::path(get, path = "/v1/events", params(ListQuery), responses(
     (status = 200, body = WatchEvent, content_type = "text/event-stream"), (status = 400, body = ApiError),
     (status = 404, body = ApiError)))]
 async fn get_events(
     State(context): State<ServeContext>,
     headers: HeaderMap,
-    Asked(query): Asked,
+    StrictQuery(query): StrictQuery,
 ) -> Result<Response, ErrorResponse> {
     let scope = query.scope.unwrap_or_default();
     let filter = ItemFilter::new(&query, scope)?;
@@ -205,13 +219,13 @@ fn list<T: serde::Serialize>(
 ) -> Result<Response, ErrorResponse> {
     let filter = ItemFilter::new(query, scope)?;
     check_target(context, &filter)?;
-    // Only the references are taken under the lock; the text is made after it.
+    // Only references are cloned under the lock; the JSON is written after it is released.
     let listing = lister(&context.event_log.read().view, query, &filter, Timestamp::now());
     match serde_json::to_vec(&listing) {
         Ok(body) => Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response()),
         Err(error) => {
-            tracing::error!(%error, "a listing could not be written");
-            Err(ApiError::new(ErrorCode::Internal, "the listing could not be written").into())
+            tracing::error!(%error, "a listing could not be serialized");
+            Err(ApiError::new(ErrorCode::Internal, "the listing could not be serialized").into())
         }
     }
 }

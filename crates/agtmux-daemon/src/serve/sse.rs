@@ -1,5 +1,5 @@
-//! Streams of server-sent events. Each reader pulls from a shared record at its own pace: one that stalls costs nothing but
-//! its place in it, and one that falls too far behind is told so.
+//! Server-sent event streams. Each client reads from a shared buffer at its own pace. A stalled client costs only its
+//! position in the buffer, and a client that is too far behind gets a reset.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -15,19 +15,19 @@ use tokio::time::{Instant, sleep_until};
 
 use super::extract::ErrorResponse;
 
-/// A comment this often tells both ends that the other is still there. One at the start tells that the stream stands.
+/// How often a comment is sent to keep the connection alive. The first comment confirms that the stream is open.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// What one reader follows, and where it is.
+/// What one client follows, and its position.
 pub(super) trait EventSource: Send + 'static {
-    /// What has come since the last time; empty where nothing has.
+    /// The events since the last call; empty if there are none.
     fn catch_up(&mut self) -> Bytes;
 
-    /// The number of the last event that it has, or that was not for it.
+    /// The number of the last event that was sent or filtered out.
     fn position(&self) -> Option<u64>;
 }
 
-/// Says nothing but where the reader is: whoever chose a few events only, or has got none yet, can go on from there.
+/// A comment with the current position: a client whose filter passes few events can resume from there.
 fn comment(position: Option<u64>) -> Bytes {
     match position {
         Some(id) => Bytes::from(format!(":\nid: {id}\n\n")),
@@ -35,13 +35,13 @@ fn comment(position: Option<u64>) -> Bytes {
     }
 }
 
-/// Ends with the daemon, or when nobody writes any more.
+/// Ends when the daemon stops, or when the source is closed.
 pub(super) fn stream(
-    place: impl EventSource,
+    source: impl EventSource,
     latest: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
 ) -> Response {
-    let reader = SseReader { source: place, latest, stopping, heartbeat: HEARTBEAT, begun: false };
+    let reader = SseReader { source, latest, stopping, heartbeat: HEARTBEAT, started: false };
     let chunks = stream::unfold(reader, |mut reader| async move {
         let chunk = reader.next().await?;
         Some((Ok::<_, Infallible>(chunk), reader))
@@ -53,34 +53,34 @@ pub(super) fn stream(
     response
 }
 
-/// The last event that a reader has: by its header, as browsers send it when they come back, else by its query.
-pub(super) fn last_event(headers: &HeaderMap, asked: Option<u64>) -> Result<Option<u64>, ErrorResponse> {
-    let Some(header) = headers.get("last-event-id") else { return Ok(asked) };
+/// The last event that the client has: from the header that browsers send when they reconnect, else from the query.
+pub(super) fn last_event(headers: &HeaderMap, requested: Option<u64>) -> Result<Option<u64>, ErrorResponse> {
+    let Some(header) = headers.get("last-event-id") else { return Ok(requested) };
     let id = header.to_str().ok().and_then(|id| id.parse().ok());
     id.map(Some).ok_or_else(|| {
         let error = ApiError::new(ErrorCode::BadRequest, "Last-Event-ID is not a number");
-        error.with_hint("leave it out to begin anew").into()
+        error.with_hint("omit it to start a new stream").into()
     })
 }
 
-struct SseReader<P> {
-    source: P,
-    /// Turns with every event.
+struct SseReader<S> {
+    source: S,
+    /// Changes with every event.
     latest: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
     heartbeat: Duration,
-    begun: bool,
+    started: bool,
 }
 
-impl<P: EventSource> SseReader<P> {
+impl<S: EventSource> SseReader<S> {
     /// The next bytes to send, or `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
-        // Also where much happens that is not for this reader.
+        // Set once: events that are filtered out do not delay the heartbeat.
         let silent_until = Instant::now() + self.heartbeat;
         loop {
             self.latest.mark_unchanged();
             let chunk = self.source.catch_up();
-            let first = !std::mem::replace(&mut self.begun, true);
+            let first = !std::mem::replace(&mut self.started, true);
             if !chunk.is_empty() {
                 return Some(chunk);
             }
@@ -100,7 +100,7 @@ impl<P: EventSource> SseReader<P> {
 mod tests {
     use super::*;
 
-    /// Much happens, and nothing of it is for this reader.
+    /// A source with many events, all of them filtered out.
     struct FilteredSource(u64);
 
     impl EventSource for FilteredSource {
@@ -115,17 +115,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_hears_nothing_of_what_happens_is_told_where_it_is() {
-        let (happens, latest) = watch::channel(0);
-        let (_goes_on, stopping) = watch::channel(false);
+    async fn a_heartbeat_with_the_position_is_sent_when_all_events_are_filtered_out() {
+        let (events, latest) = watch::channel(0);
+        let (_stop, stopping) = watch::channel(false);
         let heartbeat = Duration::from_millis(100);
-        let mut reader = SseReader { source: FilteredSource(0), latest, stopping, heartbeat, begun: true };
+        let mut reader = SseReader { source: FilteredSource(0), latest, stopping, heartbeat, started: true };
         tokio::spawn(async move {
-            while happens.send(0).is_ok() {
+            while events.send(0).is_ok() {
                 tokio::time::sleep(heartbeat / 10).await;
             }
         });
-        let heard = tokio::time::timeout(Duration::from_secs(20), reader.next()).await.expect("a heartbeat in time");
-        assert_eq!(heard, Some(comment(reader.source.position())));
+        let chunk = tokio::time::timeout(Duration::from_secs(20), reader.next()).await.expect("a heartbeat in time");
+        assert_eq!(chunk, Some(comment(reader.source.position())));
     }
 }

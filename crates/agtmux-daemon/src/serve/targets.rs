@@ -1,4 +1,4 @@
-//! The hosts that are watched.
+//! `/v1/targets`: the watched hosts.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{NewTarget, TargetCheckReport, TargetItem, TargetList};
@@ -11,13 +11,15 @@ use super::extract::{ErrorResponse, NameInPath};
 
 const MAX_BODY_BYTES: usize = 4096;
 
-/// Every target with how it fares and what is known of it.
+/// List the targets with their health.
 #[utoipa::path(get, path = "/v1/targets", responses((status = 200, body = TargetList)))]
 pub(super) async fn get_targets(State(context): State<ServeContext>) -> Json<TargetList> {
     Json(context.targets.list())
 }
 
-/// Watches another host from now on. Answers when the first attempt to reach it has come to something.
+/// Add a target and watch it from now on.
+///
+/// The response is sent after the first connection attempt.
 #[utoipa::path(post, path = "/v1/targets", request_body = NewTarget, responses(
     (status = 200, body = TargetItem), (status = 400, body = ApiError), (status = 409, body = ApiError)))]
 pub(super) async fn add_target(
@@ -33,7 +35,9 @@ pub(super) async fn add_target(
     Ok(Json(context.targets.add(new).await?))
 }
 
-/// Watches it no longer. Nothing changes on the host itself.
+/// Remove a target.
+///
+/// Nothing changes on the host itself.
 #[utoipa::path(delete, path = "/v1/targets/{name}", params(("name" = String, Path)), responses(
     (status = 200, body = TargetList), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
 pub(super) async fn remove_target(
@@ -44,7 +48,7 @@ pub(super) async fn remove_target(
     Ok(Json(context.targets.list()))
 }
 
-/// Tries to reach it at once, and tells what came of it.
+/// Connect to a target now and return the result.
 #[utoipa::path(post, path = "/v1/targets/{name}/connect", params(("name" = String, Path)), responses(
     (status = 200, body = TargetItem), (status = 404, body = ApiError)))]
 pub(super) async fn connect_target(
@@ -54,7 +58,7 @@ pub(super) async fn connect_target(
     Ok(Json(context.targets.connect(&name).await?))
 }
 
-/// Looks what the host has, and tells what that means and what to run.
+/// Check what is installed on the host of a target, and suggest commands to run.
 #[utoipa::path(get, path = "/v1/targets/{name}/doctor", params(("name" = String, Path)), responses(
     (status = 200, body = TargetCheckReport), (status = 404, body = ApiError)))]
 pub(super) async fn get_checkup(

@@ -1,4 +1,4 @@
-//! `/v1/tasks…`: background work, and what happened to it.
+//! `/v1/tasks…`: background tasks and their events.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -24,7 +24,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::ServeContext;
-use super::extract::{Asked, ErrorResponse};
+use super::extract::{ErrorResponse, StrictQuery};
 use crate::actions::RequestCaller;
 use crate::event_log::{EventLog, EventsSince};
 use crate::observe::server_name;
@@ -32,7 +32,7 @@ use crate::tasks::Tasks;
 
 const MAX_BODY_BYTES: usize = 5 << 20;
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Whoever waits for one run hears at once when something is told of it; that nothing will be any more is looked for.
+/// A client that follows one run gets its events at once. Whether the run is over is checked this often.
 const RUN_HEARTBEAT: Duration = Duration::from_secs(1);
 const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
@@ -43,162 +43,179 @@ async fn read<T: DeserializeOwned>(body: Body) -> Result<T, ApiError> {
         ApiError::new(ErrorCode::BadRequest, message).with_hint("GET /v1/openapi.json describes every request")
     };
     let bytes = to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| {
-        ApiError::new(ErrorCode::TooLarge, format!("a request may have {} MiB at the most", MAX_BODY_BYTES >> 20))
-            .with_hint("put it into a file, and have the task read that")
+        ApiError::new(ErrorCode::TooLarge, format!("the request is larger than {} MiB", MAX_BODY_BYTES >> 20))
+            .with_hint("write the data to a file that the task reads")
     })?;
-    serde_json::from_slice(&bytes).map_err(|error| bad(format!("the request cannot be read: {error}")))
+    serde_json::from_slice(&bytes).map_err(|error| bad(format!("invalid request: {error}")))
 }
 
-/// Goes on when the caller leaves: half of it would be worse.
+/// Continues if the caller disconnects: a command must not stop halfway.
 async fn run_detached<T: Send + 'static>(
-    doing: impl Future<Output = Result<T, ApiError>> + Send + 'static,
+    command: impl Future<Output = Result<T, ApiError>> + Send + 'static,
 ) -> TaskResponse<T> {
-    match tokio::spawn(doing).await {
+    match tokio::spawn(command).await {
         Ok(outcome) => Ok(Json(outcome?)),
         Err(error) => {
-            tracing::error!(%error, "a task's command ended badly");
-            Err(ApiError::new(ErrorCode::Internal, "it ended badly").with_hint("agtmux daemon logs").into())
+            tracing::error!(%error, "a task command panicked");
+            Err(ApiError::new(ErrorCode::Internal, "the command failed unexpectedly")
+                .with_hint("agtmux daemon logs")
+                .into())
         }
     }
 }
 
-/// The tasks of one session as they are now. A session that is not there has `exists: false`.
+/// List the tasks of a session.
+///
+/// A missing session has `exists: false`.
 #[utoipa::path(get, path = "/v1/tasks", params(TaskSessionQuery), responses(
     (status = 200, body = TaskList), (status = 400, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn get_tasks(
     State(context): State<ServeContext>,
-    Asked(asked): Asked<TaskSessionQuery>,
+    StrictQuery(query): StrictQuery<TaskSessionQuery>,
 ) -> TaskResponse<TaskList> {
-    Ok(Json(context.tasks.list(&asked).await?))
+    Ok(Json(context.tasks.list(&query).await?))
 }
 
-/// Starts a task in a window of its own, or again in the window that has its name. Agents may do this, too, but what runs in the
-/// session of another is not replaced by them.
+/// Run a task in a window of its own, or again in the window with its name.
+///
+/// Agents may run tasks, but cannot replace a task in another owner's session.
 #[utoipa::path(post, path = "/v1/tasks/run", request_body = TaskRunRequest, responses(
     (status = 200, body = TaskStarted), (status = 400, body = ApiError), (status = 403, body = ApiError),
     (status = 409, body = ApiError), (status = 502, body = ApiError), (status = 503, body = ApiError)))]
 pub(super) async fn run_task(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> TaskResponse<TaskStarted> {
     let run: TaskRunRequest = read(body).await?;
-    let asker = RequestCaller { owner_pid: run.owner, ..asker };
-    run_detached(async move { context.tasks.run(run, &asker).await }).await
+    let caller = RequestCaller { owner_pid: run.owner, ..caller };
+    run_detached(async move { context.tasks.run(run, &caller).await }).await
 }
 
-/// What a task has written.
+/// Return the output of a task.
 #[utoipa::path(get, path = "/v1/tasks/logs", params(TaskLogsQuery), responses(
     (status = 200, body = TaskLogs), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn get_task_logs(
     State(context): State<ServeContext>,
-    Asked(asked): Asked<TaskLogsQuery>,
+    StrictQuery(query): StrictQuery<TaskLogsQuery>,
 ) -> TaskResponse<TaskLogs> {
-    Ok(Json(context.tasks.logs(&asked).await?))
+    Ok(Json(context.tasks.logs(&query).await?))
 }
 
-/// Types a text into a task and presses Enter. Refused to agents.
+/// Type a text into a task and press Enter.
+///
+/// Fails with `E_CALLER_IS_AGENT` if the caller is an agent, unless `actions.allow_from_agents` is set.
 #[utoipa::path(post, path = "/v1/tasks/input", request_body = TaskInputAction, responses(
     (status = 200, body = ActionOutcome<SendReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
     (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn send_task_input(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> TaskResponse<ActionOutcome<SendReport>> {
     let action: TaskInputAction = read(body).await?;
-    run_detached(async move { context.tasks.input(action, asker).await }).await
+    run_detached(async move { context.tasks.input(action, caller).await }).await
 }
 
-/// Asks a task to end, and makes it if it does not. Refused to agents.
+/// Ask a task to end, and kill it if it does not.
+///
+/// Fails with `E_CALLER_IS_AGENT` if the caller is an agent, unless `actions.allow_from_agents` is set.
 #[utoipa::path(post, path = "/v1/tasks/stop", request_body = TaskStopRequest, responses(
     (status = 200, body = TaskEndReport), (status = 400, body = ApiError), (status = 403, body = ApiError),
     (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn stop_task(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> TaskResponse<TaskEndReport> {
     let action: TaskStopRequest = read(body).await?;
-    run_detached(async move { context.tasks.stop(action, &asker).await }).await
+    run_detached(async move { context.tasks.stop(action, &caller).await }).await
 }
 
-/// Starts a task again as it was started, by the same rules.
+/// Run a task again with the same command and directory.
+///
+/// The same rules apply as for running a task.
 #[utoipa::path(post, path = "/v1/tasks/restart", request_body = TaskRestartRequest, responses(
     (status = 200, body = TaskStarted), (status = 400, body = ApiError), (status = 403, body = ApiError),
     (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn restart_task(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> TaskResponse<TaskStarted> {
     let action: TaskRestartRequest = read(body).await?;
-    let asker = RequestCaller { owner_pid: action.owner, ..asker };
-    run_detached(async move { context.tasks.restart(action, &asker).await }).await
+    let caller = RequestCaller { owner_pid: action.owner, ..caller };
+    run_detached(async move { context.tasks.restart(action, &caller).await }).await
 }
 
-/// Takes windows away whose tasks have ended.
+/// Close the windows of tasks that have ended.
 #[utoipa::path(post, path = "/v1/tasks/prune-dead", request_body = TaskCleanupRequest, responses(
     (status = 200, body = TaskEndReport), (status = 400, body = ApiError), (status = 409, body = ApiError),
     (status = 502, body = ApiError)))]
 pub(super) async fn prune_dead_tasks(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> TaskResponse<TaskEndReport> {
     let action: TaskCleanupRequest = read(body).await?;
-    run_detached(async move { context.tasks.prune_dead(action, &asker).await }).await
+    run_detached(async move { context.tasks.prune_dead(action, &caller).await }).await
 }
 
-/// Ends all tasks of a session, and the session. Refused to agents.
+/// End all tasks of a session, and the session.
+///
+/// Fails with `E_CALLER_IS_AGENT` if the caller is an agent, unless `actions.allow_from_agents` is set.
 #[utoipa::path(post, path = "/v1/tasks/kill-all", request_body = TaskCleanupRequest, responses(
     (status = 200, body = TaskEndReport), (status = 400, body = ApiError), (status = 403, body = ApiError),
     (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn kill_all_tasks(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> TaskResponse<TaskEndReport> {
     let action: TaskCleanupRequest = read(body).await?;
-    run_detached(async move { context.tasks.kill_all(action, &asker).await }).await
+    run_detached(async move { context.tasks.kill_all(action, &caller).await }).await
 }
 
-/// To be told when a harness session begins: removes what earlier ones of the same project have left where nothing runs in it any more, and
-/// names the rest. Sessions of others, and of programs that still run, are not touched.
+/// Clean up after earlier harness sessions of a project.
+///
+/// Call this when a harness session begins. Removes sessions in which no task runs any more, and lists the others.
+/// Sessions of other owners, and of harnesses that still run, are not touched.
 #[utoipa::path(post, path = "/v1/tasks/startup", request_body = TaskStartupRequest, responses(
     (status = 200, body = TaskStartupReport), (status = 400, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn start_up_tasks(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> TaskResponse<TaskStartupReport> {
-    let asked: TaskStartupRequest = read(body).await?;
-    let asker = RequestCaller { owner_pid: asked.owner, ..asker };
-    run_detached(async move { context.tasks.startup(asked, &asker).await }).await
+    let request: TaskStartupRequest = read(body).await?;
+    let caller = RequestCaller { owner_pid: request.owner, ..caller };
+    run_detached(async move { context.tasks.startup(request, &caller).await }).await
 }
 
-/// What happened to tasks: the newest, or what came after `after`.
+/// List task events: the newest, or those after `after`.
 #[utoipa::path(get, path = "/v1/tasks/events", params(TaskEventsQuery), responses(
     (status = 200, body = TaskEvents), (status = 400, body = ApiError)))]
 pub(super) async fn get_task_events(
     State(context): State<ServeContext>,
-    Asked(query): Asked<TaskEventsQuery>,
+    StrictQuery(query): StrictQuery<TaskEventsQuery>,
 ) -> TaskResponse<TaskEvents> {
     Ok(Json(context.tasks.events(query).await?))
 }
 
-/// The same as server-sent events, as they happen; with `after` or `Last-Event-ID` none is missed, also over restarts of the
-/// daemon. With `run_id` the stream ends with `over` when nothing more will be told of that run.
+/// Stream task events as server-sent events.
+///
+/// With `after` or `Last-Event-ID` the stream has no gaps, even if the daemon restarts. With `run_id` the stream ends
+/// with `over` when no more events of that run will follow.
 #[utoipa::path(get, path = "/v1/tasks/events/stream", params(TaskEventsQuery), responses(
     (status = 200, body = TaskEvent, content_type = "text/event-stream"), (status = 400, body = ApiError)))]
 pub(super) async fn follow_task_events(
     State(context): State<ServeContext>,
     headers: HeaderMap,
-    Asked(mut query): Asked<TaskEventsQuery>,
+    StrictQuery(mut query): StrictQuery<TaskEventsQuery>,
 ) -> Result<Response, ErrorResponse> {
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    // Before it is looked where the stream begins: what comes then is told.
+    // Subscribe before the start position is read: no event between the two is lost.
     let latest = context.event_log.subscribe();
     query.limit = None;
     query.after = match last.or(query.after) {
@@ -212,7 +229,7 @@ pub(super) async fn follow_task_events(
         stopping: context.stopping.clone(),
         query,
         caught_up: false,
-        begun: false,
+        started: false,
         is_over: false,
     };
     let chunks = stream::unfold(reader, |mut reader| async move {
@@ -231,36 +248,37 @@ struct TaskEventReader {
     event_log: Arc<EventLog>,
     latest: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
-    /// After which event it goes on is in it.
+    /// `after` is the current position.
     query: TaskEventsQuery,
-    /// It has everything that was stored when it came: the rest it hears of with everybody else.
+    /// The client has everything that was stored when it connected. The rest comes from the event log.
     caught_up: bool,
-    begun: bool,
+    started: bool,
     is_over: bool,
 }
 
 impl TaskEventReader {
-    /// What has come since the last time; a comment at the start, and where nothing has come for long.
+    /// The next events; a comment at the start and after a long silence.
     async fn next(&mut self) -> Option<Bytes> {
-        let pause = if self.query.run_id.is_some() { RUN_HEARTBEAT } else { HEARTBEAT };
-        // Also where much happens that is not for this reader.
-        let silent_until = Instant::now() + pause;
+        let heartbeat = if self.query.run_id.is_some() { RUN_HEARTBEAT } else { HEARTBEAT };
+        // Set once: events that are filtered out do not delay the heartbeat.
+        let silent_until = Instant::now() + heartbeat;
         loop {
             if self.is_over {
                 return None;
             }
             self.latest.borrow_and_update();
-            // Before it is read what was told of it: that was stored before it was over, and may be published later.
+            // Check this before reading events: all events of a run are stored before it is over, but may be published
+            // later.
             let over = match self.query.run_id.clone() {
                 Some(run) if self.tasks.is_over(&run).await => Some(run),
                 _ => None,
             };
             self.caught_up &= over.is_none();
-            let news = self.next_events().await?;
-            if !news.is_empty() {
-                return Some(news.into());
+            let events = self.next_events().await?;
+            if !events.is_empty() {
+                return Some(events.into());
             }
-            if self.caught_up && !std::mem::replace(&mut self.begun, true) {
+            if self.caught_up && !std::mem::replace(&mut self.started, true) {
                 return Some(COMMENT);
             }
             if let Some(over) = over {
@@ -275,42 +293,43 @@ impl TaskEventReader {
         }
     }
 
-    /// Of what is kept for those who keep up. Whoever has just come, or is too far behind, reads what is stored first.
+    /// Reads from the event log. A new client, or one that is too far behind, reads from the store first.
     async fn next_events(&mut self) -> Option<String> {
         let after = self.query.after.unwrap_or(0);
-        let (seq, kept) = {
-            let inner = self.event_log.read();
-            (inner.seq(), Some(inner.since(after)).filter(|_| self.caught_up))
+        let (seq, recent) = {
+            let log = self.event_log.read();
+            (log.seq(), Some(log.since(after)).filter(|_| self.caught_up))
         };
-        if let Some(EventsSince::Events(events)) = kept {
+        if let Some(EventsSince::Events(events)) = recent {
             self.query.after = Some(seq);
-            let news = events.iter().filter_map(|published| published.event.task.as_deref());
-            return Some(news.filter(|news| matches_query(&self.query, news)).map(|news| frame(&news.event)).collect());
+            let task_events = events.iter().filter_map(|published| published.event.task.as_deref());
+            let matching = task_events.filter(|task_event| matches_query(&self.query, task_event));
+            return Some(matching.map(|task_event| frame(&task_event.event)).collect());
         }
         let stored = self.tasks.events(self.query.clone()).await.ok()?.items;
-        // What has a number up to this one was stored before it was published.
+        // Events up to this number were stored before they were published.
         self.caught_up = stored.is_empty();
         self.query.after = Some(stored.last().map_or(seq.max(after), |last| last.seq));
         Some(stored.iter().map(frame).collect())
     }
 }
 
-/// The same that the store would give.
-fn matches_query(query: &TaskEventsQuery, news: &TaskWatchEvent) -> bool {
-    let is = |wanted: &Option<String>, found: Option<&str>| wanted.is_none() || wanted.as_deref() == found;
+/// The same filter as in the store's query.
+fn matches_query(query: &TaskEventsQuery, task_event: &TaskWatchEvent) -> bool {
+    let matches = |wanted: &Option<String>, found: Option<&str>| wanted.is_none() || wanted.as_deref() == found;
     let socket = query.socket.as_ref().map(|socket| server_name(Path::new(socket)).to_string());
-    let event = &news.event;
-    is(&query.session, Some(event.session.as_str()))
-        && is(&socket, Some(&news.server))
-        && is(&query.task, Some(&event.task))
-        && is(&query.run_id, event.run_id.as_ref().map(RunId::as_str))
+    let event = &task_event.event;
+    matches(&query.session, Some(event.session.as_str()))
+        && matches(&socket, Some(&task_event.server))
+        && matches(&query.task, Some(&event.task))
+        && matches(&query.run_id, event.run_id.as_ref().map(RunId::as_str))
 }
 
 fn frame(event: &TaskEvent) -> String {
     format!("id: {}\n{}", event.seq, data(&event.kind.to_string(), event))
 }
 
-fn data(kind: &str, told: &impl serde::Serialize) -> String {
-    let data = serde_json::to_string(told).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"));
+fn data(kind: &str, item: &impl serde::Serialize) -> String {
+    let data = serde_json::to_string(item).unwrap_or_else(|error| unreachable!("a wire type serializes: {error}"));
     format!("event: {kind}\ndata: {data}\n\n")
 }

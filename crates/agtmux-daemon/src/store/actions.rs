@@ -1,4 +1,4 @@
-//! What was done, and what was there when it was done.
+//! The audit log, and the snapshots that guard actions.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use agtmux_core::ids::{Generation, PaneId, ServerKey};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-/// One action. Who did it and what came of it are kept as a document: nothing is looked up by them.
+/// One action. The whole record is stored as JSON, because it is never searched by its other fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActionRow {
     pub(crate) record: ActionRecord,
-    /// Of what was asked: the same `request_ref` with something else is another request.
+    /// The hash of the request: the same `request_ref` with another hash is a conflict.
     pub(crate) content_hash: String,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct SnapshotRow {
 pub(super) fn put(tx: &Transaction<'_>, action: &ActionRow) -> rusqlite::Result<()> {
     let ActionRow { record, content_hash } = action;
     let document =
-        serde_json::to_string(record).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"));
+        serde_json::to_string(record).unwrap_or_else(|error| unreachable!("a wire type serializes: {error}"));
     tx.prepare_cached(
         "INSERT INTO actions (action_id, kind, at, status, request_ref, content_hash, runtime_id, snapshot_id, record)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
@@ -90,24 +90,24 @@ fn reader(path: &Path) -> rusqlite::Result<Connection> {
 
 pub(crate) fn by_id(path: &Path, id: &str) -> rusqlite::Result<Option<ActionRecord>> {
     let sql = "SELECT record FROM actions WHERE action_id = ?1";
-    let found = reader(path)?.query_row(sql, [id], |row| row.get::<_, String>(0)).optional()?;
-    found.map(|text| record(&text)).transpose()
+    let row = reader(path)?.query_row(sql, [id], |row| row.get::<_, String>(0)).optional()?;
+    row.map(|text| record(&text)).transpose()
 }
 
-/// What was done under this name, and the hash of what was asked.
+/// The action with this `request_ref`, and the hash of its request.
 pub(crate) fn by_request(path: &Path, request_ref: &str) -> rusqlite::Result<Option<ActionRow>> {
     let sql = "SELECT record, content_hash FROM actions WHERE request_ref = ?1";
     let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?));
-    let found = reader(path)?.query_row(sql, [request_ref], read).optional()?;
-    found.map(|(text, content_hash)| Ok(ActionRow { record: record(&text)?, content_hash })).transpose()
+    let row = reader(path)?.query_row(sql, [request_ref], read).optional()?;
+    row.map(|(text, content_hash)| Ok(ActionRow { record: record(&text)?, content_hash })).transpose()
 }
 
-/// The newest that began at or after this time, the newest last.
-pub(crate) fn newest_since(path: &Path, since: Timestamp, most: u32) -> rusqlite::Result<Vec<ActionRecord>> {
+/// The newest actions that began at or after this time, oldest first.
+pub(crate) fn newest_since(path: &Path, since: Timestamp, limit: u32) -> rusqlite::Result<Vec<ActionRecord>> {
     let connection = reader(path)?;
     let sql = "SELECT record FROM actions WHERE at >= ?1 ORDER BY at DESC, action_id DESC LIMIT ?2";
     let mut statement = connection.prepare(sql)?;
-    let rows = statement.query_map(params![since.as_microsecond(), most], |row| row.get::<_, String>(0))?;
+    let rows = statement.query_map(params![since.as_microsecond(), limit], |row| row.get::<_, String>(0))?;
     let mut records = rows.map(|text| record(&text?)).collect::<rusqlite::Result<Vec<_>>>()?;
     records.reverse();
     Ok(records)

@@ -1,4 +1,4 @@
-//! Agents by their own sessions, wherever they live, and what was said.
+//! Agents by their native session, and the turns of their conversations.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use agtmux_core::ids::AgentType;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-/// What a hook told of an agent. What it does not tell stays as it was.
+/// What a hook reported about an agent. A field that is None keeps its stored value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReportedAgentRow {
     pub(crate) agent_id: String,
@@ -27,7 +27,7 @@ pub(crate) struct TurnRow {
     pub(crate) at: Timestamp,
 }
 
-pub(super) fn put_reported(tx: &Transaction<'_>, seen: &ReportedAgentRow) -> rusqlite::Result<()> {
+pub(super) fn put_reported(tx: &Transaction<'_>, agent: &ReportedAgentRow) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT INTO agents (agent_id, agent_type, native_session_id, tmux_pane_id, iterm_pane_id, updated_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -35,12 +35,12 @@ pub(super) fn put_reported(tx: &Transaction<'_>, seen: &ReportedAgentRow) -> rus
                                               iterm_pane_id = coalesce(?5, iterm_pane_id), updated_at = ?6",
     )?
     .execute(params![
-        seen.agent_id,
-        seen.agent_type.as_str(),
-        seen.session,
-        seen.tmux_pane_id,
-        seen.iterm_pane_id,
-        seen.at.as_microsecond()
+        agent.agent_id,
+        agent.agent_type.as_str(),
+        agent.session,
+        agent.tmux_pane_id,
+        agent.iterm_pane_id,
+        agent.at.as_microsecond()
     ])
     .map(drop)
 }

@@ -15,7 +15,8 @@ pub(crate) type SourceCursor = ((RuntimeId, Source), OrderKey);
 pub(super) fn put(tx: &Transaction<'_>, runtime: &RuntimeId, event: &EventRow) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT INTO runtime_source_cursors VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-         ON CONFLICT (runtime_id, source) DO UPDATE SET last_source_seq = ?3, last_order_event_time = ?4,
+         ON CONFLICT (runtime_id, source) DO UPDATE SET last_source_seq = coalesce(?3, last_source_seq),
+                                                       last_order_event_time = ?4,
                                                        last_order_ingested_at = ?5, last_order_event_id = ?6
          WHERE coalesce(nullif(?3, last_source_seq) > last_source_seq, (?4, ?5, ?6)
                         > (last_order_event_time, last_order_ingested_at, last_order_event_id))",
@@ -31,7 +32,8 @@ pub(super) fn put(tx: &Transaction<'_>, runtime: &RuntimeId, event: &EventRow) -
     Ok(())
 }
 
-/// The cursors of the runtimes that lived when the daemon stopped.
+/// The cursors of the runtimes that lived when the daemon stopped. A cursor that cannot be read is skipped: the next
+/// event sets it again.
 pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<SourceCursor>> {
     let mut statement = connection.prepare(
         "SELECT c.runtime_id, c.source, c.last_source_seq, c.last_order_event_time, c.last_order_ingested_at,
@@ -39,7 +41,7 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<SourceCursor>
          FROM runtime_source_cursors c JOIN runtimes r ON r.runtime_id = c.runtime_id
          WHERE r.ended_at IS NULL",
     )?;
-    statement.query_map([], cursor)?.collect()
+    Ok(statement.query_map([], cursor)?.filter_map(Result::ok).collect())
 }
 
 fn cursor(row: &Row<'_>) -> rusqlite::Result<SourceCursor> {

@@ -1,4 +1,4 @@
-//! Events as they came, without their secrets.
+//! Stored events, redacted.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use super::cursors;
 use super::rows::{parse_column, timestamp_column};
 
-/// One event, bound or waiting for its runtime.
+/// One event, bound to a runtime or pending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EventRow {
     pub(crate) order: OrderKey,
@@ -24,14 +24,15 @@ pub(crate) struct EventRow {
     pub(crate) source_event_id: Option<String>,
     pub(crate) dedupe_key: String,
     pub(crate) content_hash: String,
-    /// The whole body, redacted. None once it is stored: nothing but the database has to remember it.
+    /// The whole body, redacted. None once it is stored: only the database keeps it.
     pub(crate) payload: Option<String>,
-    /// Why it will be bound to nobody, though it still waits: one that fitted several is not of the one that is left.
+    /// Why a pending event can no longer be bound: an event that matched several runtimes is not bound to the one that
+    /// is left.
     pub(crate) bind_failure: Option<BindFailure>,
 }
 
 pub(super) fn put(tx: &Transaction<'_>, event: &EventRow) -> rusqlite::Result<()> {
-    let whereabouts = event.origin.as_ref().and_then(|w| serde_json::to_string(w).ok());
+    let origin = event.origin.as_ref().and_then(|w| serde_json::to_string(w).ok());
     tx.prepare_cached(
         "INSERT INTO events (event_id, runtime_id, status, event_type, source, source_event_id, source_seq, event_time,
                              ingested_at, dedupe_key, content_hash, origin, raw_payload, drop_reason)
@@ -49,7 +50,7 @@ pub(super) fn put(tx: &Transaction<'_>, event: &EventRow) -> rusqlite::Result<()
         event.order.ingested_at.as_microsecond(),
         event.dedupe_key,
         event.content_hash,
-        whereabouts,
+        origin,
         event.payload,
         event.bind_failure.map(BindFailure::as_str)
     ])?;
@@ -70,7 +71,7 @@ pub(super) fn discard(tx: &Transaction<'_>, event_id: &str, why: &str) -> rusqli
     tx.prepare_cached(sql)?.execute(params![event_id, why]).map(drop)
 }
 
-/// The content of the event that already has this key.
+/// The id and content hash of the event with this key.
 pub(crate) fn content_of(
     connection: &Connection,
     runtime: &RuntimeId,
@@ -85,20 +86,20 @@ pub(crate) fn content_of(
         .optional()
 }
 
-/// The whole body of an event, where it is still kept.
+/// The body of an event, if it is still kept.
 pub(crate) fn payload_of(connection: &Connection, event_id: &str) -> rusqlite::Result<Option<String>> {
     let sql = "SELECT raw_payload FROM events WHERE event_id = ?1";
     connection.prepare_cached(sql)?.query_row([event_id], |row| row.get(0)).optional().map(Option::flatten)
 }
 
-/// The last events of a runtime, the newest last.
-pub(crate) fn last_events(path: &Path, runtime: &str, most: u32) -> rusqlite::Result<Vec<RuntimeEvent>> {
+/// The last events of a runtime, oldest first.
+pub(crate) fn last_events(path: &Path, runtime: &str, limit: u32) -> rusqlite::Result<Vec<RuntimeEvent>> {
     let connection = Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let mut statement = connection.prepare(
         "SELECT event_id, source, event_type, event_time, ingested_at, raw_payload FROM events WHERE runtime_id = ?1
          ORDER BY ingested_at DESC, event_id DESC LIMIT ?2",
     )?;
-    let rows = statement.query_map(params![runtime, most], |row| {
+    let rows = statement.query_map(params![runtime, limit], |row| {
         let body: Option<String> = row.get(5)?;
         Ok(RuntimeEvent {
             event_id: row.get(0)?,
@@ -114,14 +115,14 @@ pub(crate) fn last_events(path: &Path, runtime: &str, most: u32) -> rusqlite::Re
     Ok(events)
 }
 
-/// Those that were still waiting when the daemon stopped.
+/// Events that were pending when the daemon stopped.
 pub(super) fn unbound(connection: &Connection) -> rusqlite::Result<Vec<EventRow>> {
     let mut statement = connection.prepare(
         "SELECT event_id, origin, event_type, source, source_event_id, source_seq, event_time, ingested_at, dedupe_key,
                 content_hash, drop_reason FROM events WHERE status = 'pending_bind' ORDER BY ingested_at",
     )?;
     let rows = statement.query_map([], |row| {
-        let (whereabouts, doubt): (Option<String>, Option<String>) = (row.get(1)?, row.get(10)?);
+        let (origin, bind_failure): (Option<String>, Option<String>) = (row.get(1)?, row.get(10)?);
         Ok(EventRow {
             order: OrderKey {
                 source_seq: row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned),
@@ -130,37 +131,38 @@ pub(super) fn unbound(connection: &Connection) -> rusqlite::Result<Vec<EventRow>
                 event_id: row.get(0)?,
             },
             runtime: None,
-            origin: whereabouts.and_then(|text| serde_json::from_str(&text).ok()),
+            origin: origin.and_then(|text| serde_json::from_str(&text).ok()),
             event_type: row.get(2)?,
             source: parse_column(row, 3)?,
             source_event_id: row.get(4)?,
             dedupe_key: row.get(8)?,
             content_hash: row.get(9)?,
             payload: None,
-            bind_failure: doubt.and_then(|word| word.parse().ok()),
+            bind_failure: bind_failure.and_then(|text| text.parse().ok()),
         })
     })?;
     rows.collect()
 }
 
-/// Forgets for real: secure_delete overwrites what is deleted, and the checkpoint empties the log that still has it.
+/// Erases old data: `secure_delete` overwrites deleted content, and the caller's WAL checkpoint empties the write-ahead
+/// log.
 pub(super) fn purge(
     tx: &Transaction<'_>,
     payloads_before: Timestamp,
     all_before: Timestamp,
 ) -> rusqlite::Result<usize> {
-    let mut gone = tx.execute(
+    let mut deleted = tx.execute(
         "UPDATE events SET raw_payload = NULL WHERE raw_payload IS NOT NULL AND ingested_at < ?1",
         [payloads_before.as_microsecond()],
     )?;
     for sql in PURGES {
-        gone += tx.execute(sql, [all_before.as_microsecond()])?;
+        deleted += tx.execute(sql, [all_before.as_microsecond()])?;
     }
-    Ok(gone)
+    Ok(deleted)
 }
 
-/// In this order: what a replay from the oldest checkpoint that is left will read is kept, and so is what tells how a
-/// living agent came to its state.
+/// In this order. Data that a replay from the oldest remaining checkpoint reads is kept, and so is the last transition
+/// of each current runtime.
 const PURGES: [&str; 10] = [
     "DELETE FROM events WHERE ingested_at < ?1",
     "DELETE FROM checkpoints WHERE at < ?1 AND input_seq < (SELECT max(input_seq) FROM checkpoints)",

@@ -1,4 +1,4 @@
-//! What adapters remember of runtimes, and which sessions of which agents those are.
+//! The memory of adapters, the sessions of agents, and which adapters are switched off.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ pub(super) fn put(tx: &Transaction<'_>, runtime: &RuntimeId, memory: &AdapterMem
     Ok(())
 }
 
-/// Those of the runtimes that lived when the daemon stopped. One that cannot be read is a fresh one: it was only a help.
+/// The memory of the runtimes that lived when the daemon stopped. Unreadable memory is skipped: it is only an aid.
 pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<(RuntimeId, AdapterMemory)>> {
     let sql = "SELECT runtime_id, adapter_state FROM runtimes WHERE ended_at IS NULL AND adapter_state IS NOT NULL";
     let mut statement = connection.prepare(sql)?;
@@ -46,7 +46,7 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<(RuntimeId, A
     Ok(rows.into_iter().filter_map(read).collect())
 }
 
-/// Only the switch is stored; what an adapter can do, its manifest tells.
+/// Only the switch is stored. The manifest defines the rest.
 pub(super) fn put_adapter(tx: &Transaction<'_>, name: &str, enabled: bool, at: Timestamp) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT INTO adapters (adapter_name, agent_type, version, capabilities, enabled, updated_at)

@@ -1,4 +1,4 @@
-//! What survives a crash. One thread writes; a batch is there whole or not at all.
+//! The SQLite database. One thread writes; a batch is committed completely or not at all.
 
 pub(crate) mod actions;
 pub(crate) mod agents;
@@ -6,6 +6,8 @@ mod cursors;
 pub(crate) mod events;
 pub(crate) mod log;
 mod memories;
+#[cfg(test)]
+mod migration_tests;
 mod open;
 pub(crate) mod past_runtimes;
 mod rows;
@@ -37,7 +39,7 @@ pub use open::StoreError;
 pub(crate) use rows::{PaneRecord, StoreChange};
 pub(crate) use tasks::{TaskArchive, TaskMachineRow, TaskRunRow};
 
-/// The way to the writer thread. It ends when the last handle is dropped and everything is written.
+/// The handle of the writer thread. Dropping it waits until all queued batches are written.
 #[derive(Debug)]
 pub(crate) struct Store {
     path: PathBuf,
@@ -52,25 +54,25 @@ struct WriteJob {
     done: oneshot::Sender<Result<(), StoreError>>,
 }
 
-/// What was stored before.
+/// The data that was stored before.
 #[derive(Debug)]
 pub(crate) struct StoreContents {
     pub(crate) fleet: Fleet,
-    /// Every sequence number below this may have been given out.
+    /// Every sequence number up to this one may have been used.
     pub(crate) seq: u64,
-    /// The states as the log tells them; none in a new database.
+    /// The states, recomputed from the log; None in a new database.
     pub(crate) states: Option<StateResolver>,
     /// The number of the last input in the log.
-    pub(crate) last_input_n: u64,
-    /// Events that were waiting for their runtime.
+    pub(crate) last_input_seq: u64,
+    /// Events that wait for their runtime.
     pub(crate) unbound_events: Vec<EventRow>,
     /// The newest event of each source of the runtimes that live.
     pub(crate) cursors: Vec<SourceCursor>,
-    /// What adapters remember of the runtimes that live.
+    /// The adapters' memory of the current runtimes.
     pub(crate) memories: Vec<(RuntimeId, AdapterMemory)>,
     /// The adapters that are switched off.
     pub(crate) disabled_adapters: BTreeSet<String>,
-    /// Tasks, and what the machines of their sessions remember.
+    /// Task runs, and the event machines of their sessions.
     pub(crate) tasks: (Vec<TaskRunRow>, Vec<TaskMachineRow>),
 }
 
@@ -86,15 +88,15 @@ impl Store {
         Ok((store, opened.contents))
     }
 
-    /// Returns when the batch is committed, or was refused whole.
+    /// Returns when the batch is committed or rejected as a whole.
     pub(crate) async fn commit(&self, changes: Vec<StoreChange>) -> Result<(), StoreError> {
         let (done, outcome) = oneshot::channel();
-        let gone = || StoreError::Write("the writer has stopped".into());
+        let gone = || StoreError::Write("the writer thread has stopped".into());
         self.writer.send(WriteJob { changes, done }).map_err(|_| gone())?;
         outcome.await.map_err(|_| gone())?
     }
 
-    /// For looking up what is stored. It sees what has been committed.
+    /// Opens a read-only connection. It sees committed data.
     pub(crate) fn reader(&self) -> Result<Connection, StoreError> {
         Connection::open_with_flags(&self.path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
             .map_err(|error| StoreError::Open { path: self.path.clone(), message: error.to_string() })
@@ -111,7 +113,7 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // The thread ends when its channel closes, after what is queued.
+        // The thread ends when its channel is closed, after the queued jobs.
         self.writer = mpsc::channel().0;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -123,14 +125,14 @@ fn write_all(mut connection: Connection, jobs: &mpsc::Receiver<WriteJob>) {
     while let Ok(WriteJob { changes, done }) = jobs.recv() {
         let outcome = write_batch(&mut connection, &changes).map_err(|e| StoreError::Write(e.to_string()));
         if changes.iter().any(|change| matches!(change, StoreChange::Purge { .. })) {
-            // What was purged is still in the log of the database until that is emptied.
+            // Purged data stays in the write-ahead log until that is truncated.
             let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE);");
         }
-        // Whoever asked may be gone; the batch is written all the same.
+        // The caller may be gone; the batch is written anyway.
         let _ = done.send(outcome);
     }
     if let Err(error) = connection.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);") {
-        tracing::warn!(%error, "the database was not tidied up; the next start does it");
+        tracing::warn!(%error, "could not optimize the database on exit; the next start does it");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Opening the database, also one that is damaged or too new.
+//! Opens the database, and handles one that is damaged or too new.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -13,35 +13,35 @@ use super::{StoreContents, rows, schema};
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error(
-        "the database '{}' was written by a newer agtmux (schema {found}, this one knows {}); \
-         install that version again, or set AGTMUX_STATE_DIR to a fresh directory",
+        "the database '{}' was written by a newer agtmux (schema {found}, this version supports {}); \
+         install the newer version, or set AGTMUX_STATE_DIR to an empty directory",
         path.display(), schema::VERSION
     )]
     Newer { path: PathBuf, found: i64 },
     #[error("cannot open the database '{}': {message}", path.display())]
     Open { path: PathBuf, message: String },
-    #[error("the database refused a write: {0}")]
+    #[error("cannot write to the database: {0}")]
     Write(String),
 }
 
 pub(super) struct OpenedStore {
     pub(super) connection: Connection,
     pub(super) contents: StoreContents,
-    /// Where a damaged database was put.
+    /// Where a damaged database was moved to.
     pub(super) quarantined: Option<PathBuf>,
 }
 
-/// A file that is no database, or a broken one, is put aside, never deleted, and a new one is begun.
+/// A damaged file is moved aside, never deleted, and a new database is created.
 pub(super) fn open(path: &Path) -> Result<OpenedStore, StoreError> {
     match open_checked(path) {
-        Ok((connection, remembered)) => Ok(OpenedStore { connection, contents: remembered, quarantined: None }),
+        Ok((connection, contents)) => Ok(OpenedStore { connection, contents, quarantined: None }),
         Err(OpenFailure::Damaged(why)) => {
-            let aside = quarantine(path).map_err(|e| open_error(path, &e))?;
-            tracing::error!(moved_to = %aside.display(), why, "the database was damaged; began a new one");
-            let (connection, remembered) = open_checked(path).map_err(|fault| fault.into_error(path))?;
-            Ok(OpenedStore { connection, contents: remembered, quarantined: Some(aside) })
+            let moved_path = quarantine(path).map_err(|e| open_error(path, &e))?;
+            tracing::error!(moved_to = %moved_path.display(), why, "the database was damaged; created a new one");
+            let (connection, contents) = open_checked(path).map_err(|failure| failure.into_error(path))?;
+            Ok(OpenedStore { connection, contents, quarantined: Some(moved_path) })
         }
-        Err(fault) => Err(fault.into_error(path)),
+        Err(failure) => Err(failure.into_error(path)),
     }
 }
 
@@ -64,7 +64,7 @@ impl From<rusqlite::Error> for OpenFailure {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Self::Damaged(error.to_string()),
-            // A value that none of our writes could have made.
+            // A value that none of our writes can have made.
             None => Self::Damaged(error.to_string()),
             _ => Self::Other(error.to_string()),
         }
@@ -78,7 +78,7 @@ impl From<std::io::Error> for OpenFailure {
 }
 
 fn open_checked(path: &Path) -> Result<(Connection, StoreContents), OpenFailure> {
-    // Made by us first, so that no umask can make it readable for others.
+    // Create the file first, so that no umask makes it readable for others.
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     drop(file);
@@ -94,8 +94,8 @@ fn open_checked(path: &Path) -> Result<(Connection, StoreContents), OpenFailure>
     }
     match schema::MIGRATIONS.to_latest(&mut connection) {
         Ok(()) => {
-            let remembered = rows::read_contents(&connection)?;
-            Ok((connection, remembered))
+            let contents = rows::read_contents(&connection)?;
+            Ok((connection, contents))
         }
         Err(MigrationError::MigrationDefinition(MigrationDefinitionError::DatabaseTooFarAhead)) => {
             Err(OpenFailure::Newer(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?))
@@ -112,17 +112,17 @@ fn quarantine(path: &Path) -> std::io::Result<PathBuf> {
         name.push(format!(".damaged-{stamp}{}{suffix}", if n == 0 { String::new() } else { format!("-{n}") }));
         PathBuf::from(name)
     };
-    let free = (0..).find(|n| !name(*n, "").exists()).unwrap_or(0);
-    fs::rename(path, name(free, ""))?;
+    let unused = (0..).find(|n| !name(*n, "").exists()).unwrap_or(0);
+    fs::rename(path, name(unused, ""))?;
     for suffix in ["-wal", "-shm"] {
-        let mut beside = OsString::from(path);
-        beside.push(suffix);
-        match fs::rename(&beside, name(free, suffix)) {
+        let mut sidecar = OsString::from(path);
+        sidecar.push(suffix);
+        match fs::rename(&sidecar, name(unused, suffix)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
-    Ok(name(free, ""))
+    Ok(name(unused, ""))
 }
 
 fn open_error(path: &Path, error: &std::io::Error) -> StoreError {

@@ -1,4 +1,4 @@
-//! Agents that have lived, for whoever wants one back.
+//! Earlier runtimes, to be resumed.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::rows::parse_column;
 
-/// The last that is known of a runtime.
+/// The last known data of a runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PastRuntime {
     pub(crate) runtime_id: String,
@@ -16,10 +16,10 @@ pub(crate) struct PastRuntime {
     pub(crate) generation: Generation,
     pub(crate) epoch: u32,
     pub(crate) has_ended: bool,
-    /// Its own session, and where it was then.
+    /// The native session, and its working directory.
     pub(crate) session: Option<String>,
     pub(crate) cwd: Option<String>,
-    /// Names its pane and no other, as long as that pane is there.
+    /// Names exactly this pane, while it exists.
     pub(crate) pane_ref: Option<PaneRef>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn by_id(path: &Path, runtime_id: &str) -> rusqlite::Result<Option<Pa
     reader(path)?.query_row(&format!("{SELECT} WHERE r.runtime_id = ?1"), [runtime_id], past_runtime).optional()
 }
 
-/// The one that lived in this pane last.
+/// The last runtime in this pane.
 pub(crate) fn last_in(
     path: &Path,
     server: &ServerKey,
@@ -44,14 +44,14 @@ pub(crate) fn last_in(
         "{SELECT} WHERE r.target_id = ?1 AND r.server = ?2 AND r.server_pid = ?3 AND r.server_start = ?4
          AND r.pane_id = ?5 ORDER BY r.pane_epoch DESC LIMIT 1"
     );
-    let of = params![
+    let params = params![
         server.target.as_str(),
         server.server.as_str(),
         generation.pid,
         generation.start_time,
         pane.to_string()
     ];
-    reader(path)?.query_row(&sql, of, past_runtime).optional()
+    reader(path)?.query_row(&sql, params, past_runtime).optional()
 }
 
 fn reader(path: &Path) -> rusqlite::Result<Connection> {
@@ -60,7 +60,7 @@ fn reader(path: &Path) -> rusqlite::Result<Connection> {
 
 fn past_runtime(row: &Row<'_>) -> rusqlite::Result<PastRuntime> {
     let session_name: Option<String> = row.get(11)?;
-    let place = match session_name {
+    let pane_ref = match session_name {
         Some(session) => Some(PaneRef::Path {
             target: TargetName::new(row.get::<_, String>(8)?).to_string(),
             server: Some(ServerName::new(row.get::<_, String>(9)?).to_string()),
@@ -78,6 +78,6 @@ fn past_runtime(row: &Row<'_>) -> rusqlite::Result<PastRuntime> {
         has_ended: row.get(5)?,
         session: row.get(6)?,
         cwd: row.get(7)?,
-        pane_ref: place,
+        pane_ref,
     })
 }

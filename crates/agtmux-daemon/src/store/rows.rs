@@ -1,4 +1,4 @@
-//! Rows as they are stored, and how they are written and read back.
+//! Writes changes to the tables, and reads the stored data back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ use super::log::{self, LoggedInput};
 use super::tasks::{self, TaskMachineRow, TaskRunRow};
 use super::{cursors, memories, targets};
 
-/// One write. Several make a transaction.
+/// One write. Several form a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StoreChange {
     PutTarget {
@@ -32,7 +32,7 @@ pub(crate) enum StoreChange {
         healthy: bool,
         at: Timestamp,
     },
-    /// Another host, to be watched from now on.
+    /// A remote host to watch from now on.
     PutSshTarget(Target),
     DropTarget(TargetName),
     PutServer {
@@ -82,7 +82,7 @@ pub(crate) enum StoreChange {
     PutSnapshot(Box<SnapshotRow>),
     PutAction(Box<ActionRow>),
     PutTurn(Box<TurnRow>),
-    /// An agent that told of itself, wherever it is.
+    /// An agent that a hook reported, inside or outside tmux.
     PutReportedAgent(Box<ReportedAgentRow>),
     PutTaskRun(Box<TaskRunRow>),
     DropTaskRun(RunId),
@@ -93,21 +93,21 @@ pub(crate) enum StoreChange {
     },
     LogInput(Box<LoggedInput>),
     Checkpoint {
-        n: u64,
+        input_seq: u64,
         at: Timestamp,
-        engine: Box<StateResolver>,
-        /// Inputs before it could not be stored.
+        resolver: Box<StateResolver>,
+        /// Earlier inputs could not be stored.
         after_loss: bool,
     },
     Purge {
         payloads_before: Timestamp,
         all_before: Timestamp,
     },
-    /// Sequence numbers below this may be in use.
+    /// Sequence numbers up to this one may be in use.
     ReserveSeq(u64),
 }
 
-/// What is stored of a pane. Titles and commands change too often to be worth it.
+/// The stored part of a pane. Titles and commands change too often to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PaneRecord {
     pub(crate) key: PaneKey,
@@ -123,12 +123,12 @@ pub(crate) struct PaneRecord {
 
 impl PaneRecord {
     pub(crate) fn of(key: &PaneKey, generation: Generation, pane: &Pane) -> Self {
-        let place = pane.placements.first();
+        let placement = pane.placements.first();
         Self {
             key: key.clone(),
             generation,
-            session: place.map_or(SessionId(0), |p| p.session),
-            session_name: place.map(|p| p.session_name.clone()).unwrap_or_default(),
+            session: placement.map_or(SessionId(0), |p| p.session),
+            session_name: placement.map(|p| p.session_name.clone()).unwrap_or_default(),
             window: pane.window,
             window_name: pane.window_name.clone(),
             epoch: pane.epoch,
@@ -169,15 +169,15 @@ pub(super) fn write(tx: &Transaction<'_>, change: &StoreChange, now: Timestamp) 
             ])?;
         }
         StoreChange::DropServer(key) => {
-            let of = params![key.target.as_str(), key.server.as_str()];
-            tx.prepare_cached("DELETE FROM servers WHERE target_id = ?1 AND server = ?2")?.execute(of)?;
+            let server_params = params![key.target.as_str(), key.server.as_str()];
+            tx.prepare_cached("DELETE FROM servers WHERE target_id = ?1 AND server = ?2")?.execute(server_params)?;
         }
         StoreChange::PutPane(record) => put_pane(tx, record, now)?,
         StoreChange::DropPane(key) => {
-            let place = pane_params(key);
-            end_other_runtimes(tx, place.each_ref().map(String::as_str), None, now)?;
+            let pane = pane_params(key);
+            end_other_runtimes(tx, pane.each_ref().map(String::as_str), None, now)?;
             tx.prepare_cached("DELETE FROM panes WHERE target_id = ?1 AND server = ?2 AND pane_id = ?3")?
-                .execute(place.each_ref().map(|p| p as &dyn rusqlite::ToSql))?;
+                .execute(pane.each_ref().map(|p| p as &dyn rusqlite::ToSql))?;
         }
         StoreChange::EndRuntime { id, at } => {
             tx.prepare_cached("UPDATE runtimes SET ended_at = ?2 WHERE runtime_id = ?1 AND ended_at IS NULL")?
@@ -202,8 +202,8 @@ pub(super) fn write(tx: &Transaction<'_>, change: &StoreChange, now: Timestamp) 
         StoreChange::PutTaskMachine(row) => tasks::put_machine(tx, row)?,
         StoreChange::PutTaskEvent { socket, event } => tasks::put_event(tx, socket, event)?,
         StoreChange::LogInput(logged) => log::write(tx, logged)?,
-        StoreChange::Checkpoint { n, at, engine, after_loss } => {
-            log::write_checkpoint(tx, *n, *at, engine, *after_loss)?;
+        StoreChange::Checkpoint { input_seq, at, resolver, after_loss } => {
+            log::write_checkpoint(tx, *input_seq, *at, resolver, *after_loss)?;
         }
         StoreChange::Purge { payloads_before, all_before } => {
             events::purge(tx, *payloads_before, *all_before)?;
@@ -266,8 +266,8 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
     Ok(())
 }
 
-/// A server that was lost from sight and found again has its lives counted anew: who had this number before, and had ended
-/// when this one began, gives it up.
+/// A server that was lost and found again counts its pane epochs from the start. Moves the epoch of an earlier, ended
+/// runtime out of the way.
 fn free_pane_epoch(tx: &Transaction<'_>, record: &PaneRecord, runtime: &Runtime) -> rusqlite::Result<()> {
     let [target, server, pane] = pane_params(&record.key);
     tx.prepare_cached(
@@ -310,7 +310,7 @@ fn put_state(tx: &Transaction<'_>, pane: &PaneKey, runtime: &RuntimeId, record: 
     Ok(())
 }
 
-/// Runtimes end by a change of their own, but one that could not be written must not bar the way for the next.
+/// Runtimes are ended by a change of their own. If that write was lost, it must not block the next runtime.
 fn end_other_runtimes(
     tx: &Transaction<'_>,
     [target, server, pane]: [&str; 3],
@@ -318,32 +318,33 @@ fn end_other_runtimes(
     now: Timestamp,
 ) -> rusqlite::Result<()> {
     let current = current.map(|runtime| runtime.id.as_str());
-    let place = "target_id = ?1 AND server = ?2 AND pane_id = ?3 AND runtime_id IS NOT ?4";
-    tx.prepare_cached(&format!("UPDATE runtimes SET ended_at = ?5 WHERE {place} AND ended_at IS NULL"))?
+    let condition = "target_id = ?1 AND server = ?2 AND pane_id = ?3 AND runtime_id IS NOT ?4";
+    tx.prepare_cached(&format!("UPDATE runtimes SET ended_at = ?5 WHERE {condition} AND ended_at IS NULL"))?
         .execute(params![target, server, pane, current, now.as_microsecond()])?;
-    tx.prepare_cached(&format!("DELETE FROM states WHERE {place}"))?.execute(params![target, server, pane, current])?;
+    tx.prepare_cached(&format!("DELETE FROM states WHERE {condition}"))?
+        .execute(params![target, server, pane, current])?;
     Ok(())
 }
 
 pub(super) fn read_contents(connection: &Connection) -> rusqlite::Result<StoreContents> {
     let seq: Option<String> =
         connection.query_row("SELECT value FROM meta WHERE key = 'seq_reserved'", [], |row| row.get(0)).optional()?;
-    let (mut last_n, mut states) = match log::last_checkpoint(connection)? {
-        Some((n, engine)) => (n, Some(engine)),
+    let (mut last_input_seq, mut states) = match log::last_checkpoint(connection)? {
+        Some((input_seq, resolver)) => (input_seq, Some(resolver)),
         None => (0, None),
     };
-    for (n, at, input) in log::inputs_after(connection, last_n)? {
-        if let Some(engine) = &mut states {
-            engine.apply(input, at);
+    for (input_seq, at, input) in log::inputs_after(connection, last_input_seq)? {
+        if let Some(resolver) = &mut states {
+            resolver.apply(input, at);
         }
-        last_n = n;
+        last_input_seq = input_seq;
     }
     let seq = seq.and_then(|s| s.parse().ok()).unwrap_or(0);
     Ok(StoreContents {
         fleet: restore_fleet(connection)?,
         seq,
         states,
-        last_input_n: last_n,
+        last_input_seq,
         unbound_events: events::unbound(connection)?,
         cursors: cursors::all(connection)?,
         memories: memories::all(connection)?,
@@ -352,7 +353,7 @@ pub(super) fn read_contents(connection: &Connection) -> rusqlite::Result<StoreCo
     })
 }
 
-/// What was known when the daemon last stopped. The first listing of each server decides what of it is still true.
+/// The fleet when the daemon last stopped. The first listing of each server corrects it.
 fn restore_fleet(connection: &Connection) -> rusqlite::Result<Fleet> {
     let mut fleet = Fleet::default();
     let mut servers: BTreeMap<ServerKey, Server> = BTreeMap::new();
@@ -389,7 +390,7 @@ fn server_key(row: &Row<'_>) -> rusqlite::Result<ServerKey> {
 }
 
 fn pane(row: &Row<'_>) -> rusqlite::Result<Pane> {
-    let place = Placement { session: parse_column(row, 3)?, session_name: row.get(4)?, window_index: 0 };
+    let placement = Placement { session: parse_column(row, 3)?, session_name: row.get(4)?, window_index: 0 };
     let runtime = match row.get::<_, Option<String>>(10)? {
         Some(id) => Some(runtime(row, id)?),
         None => None,
@@ -403,7 +404,7 @@ fn pane(row: &Row<'_>) -> rusqlite::Result<Pane> {
         pane_index: 0,
         title: String::new(),
         dead: None,
-        placements: BTreeSet::from([place]),
+        placements: BTreeSet::from([placement]),
         foreground: None,
         runtime,
         updated_at: timestamp_column(row, 9)?,
@@ -416,7 +417,7 @@ fn runtime(row: &Row<'_>, id: String) -> rusqlite::Result<Runtime> {
         agent_type: AgentType::new(row.get::<_, String>(11)?),
         name: row.get(15)?,
         process: ProcessRef { pid: row.get(12)?, start: row.get::<_, i64>(13)?.cast_unsigned() },
-        // The next look at the process tells.
+        // The next process check sets it.
         suspended: false,
         started_at: timestamp_column(row, 14)?,
     })

@@ -169,10 +169,10 @@ CREATE TABLE adapters (
 ) STRICT;
 ";
 
-/// What an adapter remembers of a runtime between its events.
+/// The memory of an adapter about a runtime.
 const MEMORIES: &str = "ALTER TABLE runtimes ADD COLUMN memory TEXT;";
 
-/// What was done, by whom, and what was there when it was done.
+/// The audit log, and the snapshots that guard actions.
 const ACTIONS: &str = "
 DROP TABLE action_snapshots;
 
@@ -211,13 +211,13 @@ CREATE INDEX actions_by_age ON actions (at);
 CREATE UNIQUE INDEX one_action_per_request ON actions (request_ref) WHERE request_ref IS NOT NULL;
 ";
 
-/// Where an agent was when it said which session it is: there it can be resumed. And what it is called by whoever started it.
+/// The working directory of an agent's session, needed to resume it, and the name that a wrapper gave the agent.
 const PLACES: &str = "
 ALTER TABLE agents ADD COLUMN cwd TEXT;
 ALTER TABLE runtimes ADD COLUMN name TEXT;
 ";
 
-/// Who said something, and to what end.
+/// The turns of conversations: actor, intent and text.
 const TURNS: &str = "
 CREATE TABLE turns (
     turn_id  TEXT PRIMARY KEY,
@@ -232,7 +232,7 @@ CREATE INDEX turns_of_agent ON turns (agent_id, at);
 CREATE INDEX turns_by_age ON turns (at);
 ";
 
-/// Tasks that run, what was told of them, and what each session's machine remembers.
+/// Task runs, task events, and the event machine of each session.
 const TASKS: &str = "
 CREATE TABLE task_runs (
     run_id       TEXT PRIMARY KEY,

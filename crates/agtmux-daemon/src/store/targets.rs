@@ -1,4 +1,4 @@
-//! The other hosts. Only what is no secret: a name, and the alias that `ssh` knows.
+//! The ssh targets: a name and the host alias for `ssh`. No secrets are stored.
 
 use agtmux_core::ids::TargetName;
 use agtmux_core::target::Target;
@@ -19,7 +19,7 @@ pub(super) fn remove(tx: &Transaction<'_>, name: &TargetName) -> rusqlite::Resul
     tx.prepare_cached("DELETE FROM targets WHERE target_id = ?1 AND kind = 'ssh'")?.execute([name.as_str()]).map(drop)
 }
 
-/// Those that could be added today: a name that is no name is not called.
+/// All targets with a valid name. Others are skipped.
 pub(crate) fn all(connection: &Connection) -> rusqlite::Result<Vec<Target>> {
     let sql = "SELECT target_name, connection_ref FROM targets WHERE kind = 'ssh' ORDER BY target_name";
     let mut statement = connection.prepare(sql)?;
@@ -29,7 +29,7 @@ pub(crate) fn all(connection: &Connection) -> rusqlite::Result<Vec<Target>> {
         let (name, ssh) = row?;
         match (TargetName::parse_remote(&name), ssh.unwrap_or_else(|| name.clone()).parse()) {
             (Ok(name), Ok(ssh)) => targets.push(Target { name, ssh }),
-            _ => tracing::warn!(name, "a stored target has no usable name and is left alone"),
+            _ => tracing::warn!(name, "skipped a stored target with an invalid name"),
         }
     }
     Ok(targets)

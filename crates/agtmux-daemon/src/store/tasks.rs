@@ -1,4 +1,4 @@
-//! Tasks that run, what was told of them, and what has to be remembered to tell each thing once.
+//! Task runs, task events, and the event machine of each session.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, Row, Transaction, params};
 
 use super::rows::parse_column;
 
-/// One launch that has not been told to have ended.
+/// One launch whose end has not been reported yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskRunRow {
     pub(crate) run_id: RunId,
@@ -26,12 +26,12 @@ pub(crate) struct TaskRunRow {
     pub(crate) ended: bool,
 }
 
-/// What the machine of one session remembers.
+/// The state of one session's event machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskMachineRow {
     pub(crate) socket: String,
     pub(crate) session: String,
-    /// None where there is nothing left to remember.
+    /// None deletes the row.
     pub(crate) machine: Option<String>,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn put_machine(tx: &Transaction<'_>, row: &TaskMachineRow) -> rusqlit
 }
 
 pub(super) fn put_event(tx: &Transaction<'_>, socket: &str, event: &TaskEvent) -> rusqlite::Result<()> {
-    let document = serde_json::to_string(event).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"));
+    let document = serde_json::to_string(event).unwrap_or_else(|error| unreachable!("a wire type serializes: {error}"));
     tx.prepare_cached(
         "INSERT INTO task_events (seq, at, socket, session, task, run_id, document) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?
@@ -96,7 +96,7 @@ pub(super) fn purge(tx: &Transaction<'_>, before: Timestamp) -> rusqlite::Result
     tx.execute("DELETE FROM task_events WHERE at < ?1", [before.as_microsecond()]).map(drop)
 }
 
-/// Everything that has to be known to go on.
+/// All runs and machines, to resume from after a restart.
 pub(super) fn runs_and_machines(connection: &Connection) -> rusqlite::Result<(Vec<TaskRunRow>, Vec<TaskMachineRow>)> {
     let sql = "SELECT run_id, socket, session, task, server_pid, server_start, window_id, pane_id, pid, pid_start,
                       launched_at, ended FROM task_runs ORDER BY launched_at";
@@ -123,10 +123,10 @@ fn run(row: &Row<'_>) -> rusqlite::Result<TaskRunRow> {
     })
 }
 
-/// How many events are read at once at the most.
+/// How many events are read at most.
 const MAX_EVENTS: u32 = 1000;
 
-/// What was told of tasks, for whoever asks: all of them share one connection.
+/// Reads task events. All readers share one connection.
 #[derive(Debug)]
 pub(crate) struct TaskArchive {
     path: PathBuf,
@@ -138,7 +138,7 @@ impl TaskArchive {
         Self { path: path.to_owned(), connection: Mutex::default() }
     }
 
-    /// The number of the last event.
+    /// The sequence number of the last event.
     pub(crate) fn last_seq(&self) -> rusqlite::Result<u64> {
         self.read(|connection| {
             let last: Option<i64> = connection.query_row("SELECT max(seq) FROM task_events", [], |row| row.get(0))?;
@@ -146,20 +146,20 @@ impl TaskArchive {
         })
     }
 
-    /// The events that are asked for, the newest last: the first ones after `after`, or else the newest ones.
+    /// The events that match, oldest first: the first after `after`, else the newest.
     pub(crate) fn events(&self, query: &TaskEventsQuery) -> rusqlite::Result<Vec<TaskEvent>> {
         self.read(|connection| events(connection, query))
     }
 
-    /// A connection that has failed is not used again.
-    fn read<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-        let mut kept = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let connection = match kept.take() {
+    /// A connection that failed is not reused.
+    fn read<T>(&self, query_fn: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+        let mut cached = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = match cached.take() {
             Some(connection) => connection,
             None => Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
         };
-        let answer = ask(&connection)?;
-        *kept = Some(connection);
+        let answer = query_fn(&connection)?;
+        *cached = Some(connection);
         Ok(answer)
     }
 }
@@ -173,10 +173,10 @@ fn events(connection: &Connection, query: &TaskEventsQuery) -> rusqlite::Result<
          ORDER BY seq {order} LIMIT ?6"
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let most = query.limit.unwrap_or(MAX_EVENTS).min(MAX_EVENTS);
+    let limit = query.limit.unwrap_or(MAX_EVENTS).min(MAX_EVENTS);
     let after = query.after.unwrap_or(0).min(i64::MAX.unsigned_abs()).cast_signed();
-    let of = params![after, query.session, query.socket, query.task, query.run_id, most];
-    let rows = statement.query_map(of, |row| row.get::<_, String>(0))?;
+    let params = params![after, query.session, query.socket, query.task, query.run_id, limit];
+    let rows = statement.query_map(params, |row| row.get::<_, String>(0))?;
     let read = |text: rusqlite::Result<String>| {
         serde_json::from_str(&text?)
             .map_err(|e| rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(e)))

@@ -75,7 +75,7 @@ fn in_temp<T>(test: impl AsyncFnOnce(&Path) -> T) -> T {
 }
 
 #[test]
-fn what_is_committed_comes_back() {
+fn committed_changes_are_read_back_after_reopening() {
     in_temp(async |path| {
         let (store, before) = Store::open(path).expect("opened");
         assert_eq!((before.fleet, before.seq), (Fleet::default(), 0));
@@ -95,10 +95,10 @@ fn what_is_committed_comes_back() {
 }
 
 #[test]
-fn a_batch_is_there_whole_or_not_at_all() {
+fn a_batch_is_committed_completely_or_not_at_all() {
     in_temp(async |path| {
         let (store, _) = Store::open(path).expect("opened");
-        // Two runtimes in one life of a pane: the second is refused, and the first with it.
+        // Two runtimes in one pane epoch: the second is rejected, and the first with it.
         let outcome = store
             .commit(vec![put_server(), put_pane(Some(runtime(50, 1)), 1), put_pane(Some(runtime(51, 1)), 1)])
             .await;
@@ -110,7 +110,7 @@ fn a_batch_is_there_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_pane_has_its_next_runtime_once_the_last_has_ended() {
+fn a_pane_gets_a_new_runtime_after_the_old_one_ended() {
     in_temp(async |path| {
         let (store, _) = Store::open(path).expect("opened");
         store.commit(vec![put_server(), put_pane(Some(runtime(50, 1)), 1)]).await.expect("written");
@@ -118,17 +118,17 @@ fn a_pane_has_its_next_runtime_once_the_last_has_ended() {
         store.commit(vec![end, put_pane(Some(runtime(51, 2)), 2)]).await.expect("written");
         drop(store);
         let (_store, after) = Store::open(path).expect("opened again");
-        let back = after.fleet.pane(&pane_key()).and_then(|p| p.runtime.clone());
-        assert_eq!(back.map(|r| r.id), Some(runtime(51, 2).id));
+        let stored = after.fleet.pane(&pane_key()).and_then(|p| p.runtime.clone());
+        assert_eq!(stored.map(|r| r.id), Some(runtime(51, 2).id));
     });
 }
 
 #[test]
-fn an_end_that_was_not_written_does_not_bar_the_way() {
+fn a_lost_runtime_end_does_not_block_the_next_runtime() {
     in_temp(async |path| {
         let (store, _) = Store::open(path).expect("opened");
         store.commit(vec![put_server(), put_pane(Some(runtime(50, 1)), 1)]).await.expect("written");
-        store.commit(vec![put_pane(Some(runtime(51, 2)), 2)]).await.expect("the next one is taken");
+        store.commit(vec![put_pane(Some(runtime(51, 2)), 2)]).await.expect("the next runtime is stored");
         let current = |path: &Path| {
             let (_store, after) = Store::open(path).expect("opened again");
             after.fleet.pane(&pane_key()).expect("the pane").runtime.clone().map(|runtime| runtime.id)
@@ -140,24 +140,24 @@ fn an_end_that_was_not_written_does_not_bar_the_way() {
             .commit(vec![put_pane(Some(runtime(52, 3)), 3), StoreChange::DropPane(pane_key())])
             .await
             .expect("written");
-        store.commit(vec![put_pane(Some(runtime(53, 4)), 4)]).await.expect("also after the pane was dropped");
+        store.commit(vec![put_pane(Some(runtime(53, 4)), 4)]).await.expect("stored after the pane was dropped");
         assert_eq!(current(path), Some(runtime(53, 4).id));
     });
 }
 
 #[test]
-fn a_damaged_file_is_put_aside_and_never_deleted() {
+fn a_damaged_file_is_moved_aside_and_never_deleted() {
     in_temp(async |path| {
         std::fs::write(path, b"this is not a database, it never was").expect("written");
-        let (store, _) = Store::open(path).expect("begins anew");
-        let aside = store.quarantined().expect("put aside").to_owned();
-        assert_eq!(std::fs::read(aside).expect("still there"), b"this is not a database, it never was");
-        store.commit(vec![put_server()]).await.expect("the new one works");
+        let (store, _) = Store::open(path).expect("a new database");
+        let moved_path = store.quarantined().expect("moved aside").to_owned();
+        assert_eq!(std::fs::read(moved_path).expect("read"), b"this is not a database, it never was");
+        store.commit(vec![put_server()]).await.expect("the new database works");
     });
 }
 
 #[test]
-fn random_damage_never_keeps_the_daemon_from_starting() {
+fn a_randomly_damaged_database_never_prevents_the_start() {
     in_temp(async |path| {
         let (store, _) = Store::open(path).expect("opened");
         for epoch in 1..50 {
@@ -165,36 +165,36 @@ fn random_damage_never_keeps_the_daemon_from_starting() {
             store.commit(vec![put_server(), put_pane(Some(runtime(epoch, epoch)), epoch), end]).await.expect("written");
         }
         drop(store);
-        let sound = std::fs::read(path).expect("read");
+        let intact = std::fs::read(path).expect("read");
         for seed in 0..40usize {
-            let mut bytes = sound.clone();
+            let mut bytes = intact.clone();
             for n in 0..64 {
                 let at = (seed * 7919 + n * 104_729) % bytes.len();
                 bytes[at] ^= 0xA5;
             }
             std::fs::write(path, &bytes).expect("written");
-            let (store, _) = Store::open(path).expect("starts all the same");
-            store.commit(vec![put_server()]).await.expect("and works");
+            let (store, _) = Store::open(path).expect("opened");
+            store.commit(vec![put_server()]).await.expect("written");
         }
     });
 }
 
 #[test]
-fn a_newer_schema_is_refused_and_left_alone() {
+fn a_newer_schema_is_rejected_and_left_unchanged() {
     in_temp(async |path| {
         drop(Store::open(path).expect("opened"));
         let connection = Connection::open(path).expect("opened");
         connection.pragma_update(None, "user_version", 999).expect("set");
         drop(connection);
         let before = std::fs::read(path).expect("read");
-        let error = Store::open(path).expect_err("refused");
+        let error = Store::open(path).expect_err("rejected");
         assert!(matches!(error, StoreError::Newer { found: 999, .. }), "{error}");
         assert_eq!(std::fs::read(path).expect("read"), before);
     });
 }
 
 #[test]
-fn nobody_else_can_read_it() {
+fn the_database_files_are_private_to_their_owner() {
     in_temp(async |path| {
         std::fs::write(path, b"").expect("written");
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).expect("set");

@@ -1,4 +1,4 @@
-//! A host without an agtmux: its tmux is asked through a shell that stays open.
+//! Watches an agentless host: sends commands to its tmux through a shell that stays open.
 
 use agtmux_api::VERSION;
 use agtmux_api::wire::EvidenceKind;
@@ -15,8 +15,8 @@ use crate::observe::watch_agentless_host;
 use crate::remote_timeouts::hello_timeout;
 
 impl Supervisor {
-    /// Returns when the connection has ended, or with nothing when somebody wants another way to be tried.
-    pub(super) async fn run_shell(&mut self, because: &ConnectionEnd) -> Option<ConnectionEnd> {
+    /// Runs until the connection ends. Returns `None` when a retry is requested.
+    pub(super) async fn run_shell(&mut self, native_end: &ConnectionEnd) -> Option<ConnectionEnd> {
         let command = self.ssh.command(ConnectionSharing::Shared, REMOTE_COMMAND);
         let shell = match HostShell::open(command, hello_timeout(self.health.health())).await {
             Ok(shell) => shell,
@@ -24,9 +24,9 @@ impl Supervisor {
         };
         self.health.record_success();
         let (discovery, link, ahead) = (self.discovery.clone(), self.link.clone(), shell.clock_ahead_ms());
-        let (tell, mut answers) = mpsc::unbounded_channel();
+        let (answer_sender, mut answers) = mpsc::unbounded_channel();
         let watch = watch_agentless_host(&discovery, self.target.clone(), shell, || {
-            let _ = tell.send(());
+            let _ = answer_sender.send(());
         });
         tokio::pin!(watch);
         let mut is_first = true;
@@ -34,15 +34,15 @@ impl Supervisor {
             tokio::select! {
                 why = &mut watch => return Some(connection_end(&why)),
                 Some(()) = answers.recv() => {
-                    self.on_shell_answer(ahead, because, std::mem::take(&mut is_first)).await;
+                    self.on_shell_answer(ahead, native_end, std::mem::take(&mut is_first)).await;
                 }
                 () = link.retry_requested() => return None,
             }
         }
     }
 
-    /// The first answer of a connection is told in any case: somebody may wait for what comes of it.
-    async fn on_shell_answer(&mut self, ahead: i64, because: &ConnectionEnd, is_first: bool) {
+    /// The first answer of a connection always updates the status, because a caller may wait for this attempt.
+    async fn on_shell_answer(&mut self, ahead: i64, native_end: &ConnectionEnd, is_first: bool) {
         let health = self.health.record_success();
         let status = self.link.status();
         if status.connected && status.health == health && !is_first {
@@ -50,7 +50,7 @@ impl Supervisor {
         }
         let (target, host, now) = (self.target.clone(), self.ssh.destination().to_owned(), self.clock.now());
         if !status.connected {
-            tracing::info!(%target, why = because.message, "connected; its tmux is asked through a shell");
+            tracing::info!(%target, why = native_end.message, "connected through a shell");
             self.engine.apply_topology(TopologyUpdate::TargetOutage { target: target.clone(), outage: None }).await;
         }
         self.link.update_status(|status| {
@@ -59,9 +59,9 @@ impl Supervisor {
             (status.version, status.fault, status.message) = (None, None, None);
             status.clock_ahead_ms = Some(ahead);
             status.hint = Some(format!(
-                "{}, so only screens and processes are seen; install agtmux {VERSION} on {host}, then: \
+                "{}: only screens and processes are visible; install agtmux {VERSION} on {host}, then: \
                  agtmux target connect {target}",
-                because.message
+                native_end.message
             ));
             status.attempts += 1;
         });

@@ -1,4 +1,4 @@
-//! One conversation with the agtmux of another host, over the standard streams of `ssh host agtmux collect --stdio`.
+//! One connection to agtmux on another host, over the standard streams of `ssh host agtmux collect --stdio`.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -22,81 +22,81 @@ use super::link::TargetRequest;
 use crate::clock::Clock;
 use crate::remote_timeouts::{SILENCE_TIMEOUT, SSH_EXIT_TIMEOUT, WRITE_TIMEOUT};
 
-/// Runs agtmux where login shells, and those that read no settings, would find it. One word to every shell: it has no
-/// quotes but those around it.
+/// Extends PATH, because non-interactive shells often have a short one. The command contains no inner single quotes, so
+/// that every login shell passes it as one word.
 const COLLECT_COMMAND: &str = "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin:$HOME/.cargo/bin:/usr/local/bin:/opt/homebrew/bin\" \
-                       exec agtmux collect --stdio'";
+     exec agtmux collect --stdio'";
 
-/// With so much still to be written no more is taken on.
+/// No more requests are accepted while this much is unwritten.
 const MAX_UNWRITTEN_BYTES: usize = 1 << 20;
-/// What a slow link carries in a second.
+/// The assumed throughput of a slow link.
 const SLOW_LINK_BYTES_PER_SECOND: usize = 32 << 10;
-/// Shells greet people. More than this is no greeting.
+/// Login shells may print a greeting. More output means that agtmux does not answer.
 const MAX_GREETING_BYTES: usize = 64 << 10;
 const MAX_STDERR_BYTES: u64 = 8 << 10;
 
-/// What the host said next.
+/// The next message of the host.
 #[derive(Debug)]
 pub(super) enum HostMessage {
     Batch(EvidenceBatch),
-    /// A beat, or an answer that somebody waited for.
+    /// A heartbeat, or a reply that was passed to its caller.
     KeepAlive,
 }
 
 pub(super) struct CollectConnection {
-    /// ssh, and whatever it has started to get there.
+    /// ssh and all processes that it started.
     group: ProcessGroup,
     input: ChildStdin,
-    /// What is still to be written, and since when nothing of it was taken.
+    /// Bytes to be written.
     unwritten: BytesMut,
     last_write_at: Instant,
     lines: LineReader<ChildStdout>,
-    /// When the host was last known to be there.
+    /// When the host was last known to be alive.
     last_seen_at: Instant,
     stderr: tokio::task::JoinHandle<String>,
     pending: HashMap<u64, oneshot::Sender<ReplyOutcome>>,
     last_id: u64,
     clock: Clock,
-    /// How much the clock there is ahead of ours, by what came last. What was long on its way makes it less, never more.
+    /// How far the remote clock is ahead of ours, by the last message. A delayed message makes the value smaller, never
+    /// larger.
     remote_clock_ahead: SignedDuration,
 }
 
 impl CollectConnection {
-    /// Returns when the host has said who it is.
+    /// Connects and returns when the host has sent its hello.
     pub(super) async fn open(
         ssh: &SshClient,
         clock: Clock,
         within: Duration,
     ) -> Result<(Self, HostHello), ConnectionEnd> {
-        // Whoever may listen on it is not ours, or is stuck.
+        // A listener on the old control socket is not ours, or is stuck.
         ssh.remove_control_socket();
-        let mut channel = Self::start(ssh, clock)?;
-        match timeout(within, channel.handshake()).await {
-            Ok(Ok(hello)) => Ok((channel, hello)),
+        let mut connection = Self::start(ssh, clock)?;
+        match timeout(within, connection.handshake()).await {
+            Ok(Ok(hello)) => Ok((connection, hello)),
             Ok(Err(end)) => Err(end),
-            Err(_) => Err(ConnectionEnd::new(
-                TargetFault::NoResponse,
-                format!("it did not answer within {} s", within.as_secs()),
-            )),
+            Err(_) => {
+                Err(ConnectionEnd::new(TargetFault::NoResponse, format!("no answer within {} s", within.as_secs())))
+            }
         }
     }
 
     fn start(ssh: &SshClient, clock: Clock) -> Result<Self, ConnectionEnd> {
         let mut command = ssh.command(ConnectionSharing::Shared, COLLECT_COMMAND);
         command.stdin(std::process::Stdio::piped());
-        let unstarted = |error: std::io::Error| {
-            ConnectionEnd::new(TargetFault::Unreachable, format!("ssh cannot be started: {error}"))
+        let start_error = |error: std::io::Error| {
+            ConnectionEnd::new(TargetFault::Unreachable, format!("could not start ssh: {error}"))
         };
-        let mut group = ProcessGroup::new(command.spawn().map_err(unstarted)?);
+        let mut group = ProcessGroup::new(command.spawn().map_err(start_error)?);
         let child = group.child();
         let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err(ConnectionEnd::new(TargetFault::Unreachable, "ssh has no streams"));
+            return Err(ConnectionEnd::new(TargetFault::Unreachable, "ssh has no pipes"));
         };
-        let complaint = tokio::spawn(async move {
-            let mut said = Vec::new();
-            let _ = errors.take(MAX_STDERR_BYTES).read_to_end(&mut said).await;
-            String::from_utf8_lossy(&said).into_owned()
+        let stderr = tokio::spawn(async move {
+            let mut bytes = Vec::new();
+            let _ = errors.take(MAX_STDERR_BYTES).read_to_end(&mut bytes).await;
+            String::from_utf8_lossy(&bytes).into_owned()
         });
         let now = Instant::now();
         Ok(Self {
@@ -106,7 +106,7 @@ impl CollectConnection {
             last_write_at: now,
             lines: LineReader::new(output),
             last_seen_at: now,
-            stderr: complaint,
+            stderr,
             pending: HashMap::new(),
             last_id: 0,
             clock,
@@ -116,10 +116,10 @@ impl CollectConnection {
 
     async fn handshake(&mut self) -> Result<HostHello, ConnectionEnd> {
         self.queue_line(&HubLine::Hello { collect: COLLECT_VERSION, version: VERSION.into() });
-        // One that has ended by now says more than a pipe that is broken.
+        // If ssh has already exited, its exit status explains more than the broken pipe.
         let _ = self.input.write_all_buf(&mut self.unwritten).await;
         self.unwritten.clear();
-        let mut greeted = 0;
+        let mut greeting_bytes = 0;
         loop {
             let line = match self.lines.next_line().await {
                 Ok(Some(line)) => line,
@@ -132,21 +132,21 @@ impl CollectConnection {
                     self.remote_clock_ahead = hello.now.duration_since(self.clock.now());
                     return check_version(hello);
                 }
-                _ => greeted += line.len() + 1,
+                _ => greeting_bytes += line.len() + 1,
             }
-            if greeted > MAX_GREETING_BYTES {
-                return Err(ConnectionEnd::new(TargetFault::VersionMismatch, "what answers there is not agtmux"));
+            if greeting_bytes > MAX_GREETING_BYTES {
+                return Err(ConnectionEnd::new(TargetFault::VersionMismatch, "the answer does not come from agtmux"));
             }
         }
     }
 
-    /// What the host says next, or why it does not. Meanwhile it is given what was asked of it, so that nobody who takes
-    /// nothing keeps us from noticing that nothing comes. May be dropped and called again: nothing is lost.
+    /// Returns the next message, or why the connection ended. Pending requests are written meanwhile, so that a blocked
+    /// write cannot hide a silent host. Cancel-safe: nothing is lost if the future is dropped.
     pub(super) async fn next_message(&mut self) -> Result<HostMessage, ConnectionEnd> {
         let line = loop {
             let (silent_at, stuck_at) = (self.silence_deadline(), self.write_deadline());
             tokio::select! {
-                // What has come while we were busy is no silence, however late it is read.
+                // Received lines count as alive even if they are read late.
                 biased;
                 line = self.lines.next_line() => match line {
                     Ok(Some(line)) => break line,
@@ -154,8 +154,8 @@ impl CollectConnection {
                     Err(error) => return Err(ConnectionEnd::new(TargetFault::Disconnected, error)),
                 },
                 written = self.input.write(&self.unwritten), if !self.unwritten.is_empty() => match written {
-                    Ok(taken) => {
-                        self.unwritten.advance(taken);
+                    Ok(count) => {
+                        self.unwritten.advance(count);
                         self.last_write_at = Instant::now();
                     }
                     Err(_) => return Err(self.end_reason().await),
@@ -163,17 +163,17 @@ impl CollectConnection {
                 () = sleep_until(silent_at.min(stuck_at)) => {
                     let now = Instant::now();
                     if self.silence_deadline() <= now {
-                        let message = format!("it has said nothing for {} s", SILENCE_TIMEOUT.as_secs());
+                        let message = format!("no message for {} s", SILENCE_TIMEOUT.as_secs());
                         return Err(ConnectionEnd::new(TargetFault::NoResponse, message));
                     }
                     if self.write_deadline() <= now {
-                        return Err(ConnectionEnd::new(TargetFault::NoResponse, "it takes nothing any more"));
+                        return Err(ConnectionEnd::new(TargetFault::NoResponse, "the host no longer reads requests"));
                     }
                 }
             }
         };
-        let heard_at = self.lines.last_read_at();
-        let said = match serde_json::from_slice(&line) {
+        let read_at = self.lines.last_read_at();
+        let message = match serde_json::from_slice(&line) {
             Ok(HostLine::Batch(batch)) => HostMessage::Batch(batch),
             Ok(HostLine::Reply(reply)) => {
                 let lost = matches!(reply.outcome, ReplyOutcome::Lost(_));
@@ -181,7 +181,8 @@ impl CollectConnection {
                     let _ = waiting.send(reply.outcome);
                 }
                 if lost {
-                    // It is the daemon there that counts, and this one tells that it does not answer.
+                    // `collect` still runs, but its daemon does not answer, so this reply does not count as a sign of
+                    // life.
                     return Ok(HostMessage::KeepAlive);
                 }
                 HostMessage::KeepAlive
@@ -191,43 +192,40 @@ impl CollectConnection {
                 HostMessage::KeepAlive
             }
             Ok(HostLine::Hello(_)) | Err(_) => {
-                return Err(ConnectionEnd::new(
-                    TargetFault::VersionMismatch,
-                    "it said something that this agtmux does not understand",
-                ));
+                return Err(ConnectionEnd::new(TargetFault::VersionMismatch, "the host sent an unknown message"));
             }
         };
-        self.last_seen_at = heard_at;
-        Ok(said)
+        self.last_seen_at = read_at;
+        Ok(message)
     }
 
-    /// Half a line is a sign of life too: on a slow link a whole one takes its time.
+    /// A partial line counts as alive, because a long line takes time on a slow link.
     fn silence_deadline(&self) -> Instant {
         self.lines.partial_line_at().unwrap_or(self.last_seen_at).max(self.last_seen_at) + SILENCE_TIMEOUT
     }
 
-    /// Nobody is stuck who has nothing to take.
+    /// Without pending bytes the host cannot be stuck.
     fn write_deadline(&self) -> Instant {
         let since = if self.unwritten.is_empty() { Instant::now() } else { self.last_write_at };
         since + WRITE_TIMEOUT
     }
 
-    /// Whether more may be asked of it.
+    /// Whether the connection accepts another request.
     pub(super) fn has_room(&self) -> bool {
         self.unwritten.len() < MAX_UNWRITTEN_BYTES
     }
 
-    /// Has it asked with what is written next.
-    pub(super) fn send_request(&mut self, asked: TargetRequest) {
-        if asked.reply.is_closed() {
+    /// Queues a request for the next write.
+    pub(super) fn send_request(&mut self, request: TargetRequest) {
+        if request.reply.is_closed() {
             return;
         }
-        // Those who gave up are forgotten.
+        // Drop requests whose callers gave up.
         self.pending.retain(|_, waiting| !waiting.is_closed());
         self.last_id += 1;
-        self.pending.insert(self.last_id, asked.reply);
-        asked.sent.store(true, Ordering::SeqCst);
-        let mut ask = asked.ask;
+        self.pending.insert(self.last_id, request.reply);
+        request.sent.store(true, Ordering::SeqCst);
+        let mut ask = request.ask;
         let size = serde_json::to_vec(&ask).map_or(0, |bytes| bytes.len());
         let not_after = self.deadline_on_host(self.unwritten.len() + size);
         if let Some(guards) = ask.mutation_guards() {
@@ -236,15 +234,15 @@ impl CollectConnection {
         self.queue_line(&HubLine::Request { id: self.last_id, ask: Box::new(ask) });
     }
 
-    /// When this connection is given up if nothing comes any more, by the clock there. What comes there later is not to be
-    /// done: whoever asked has been told that it may not have been.
+    /// The time on the host's clock when this connection will be given up if it stays silent. A later execution is not
+    /// allowed, because the caller has been told that the request may be lost.
     fn deadline_on_host(&self, size: usize) -> Option<Timestamp> {
         let left = (self.silence_deadline() + transfer_time(size)).saturating_duration_since(Instant::now());
         self.clock.now().checked_add(self.remote_clock_ahead).ok()?.checked_add(left).ok()
     }
 
     fn queue_line(&mut self, line: &HubLine) {
-        // Whatever is asked can be written: it was read from the same form.
+        // Requests were deserialized from JSON, so serializing cannot fail.
         let Ok(bytes) = serde_json::to_vec(line) else { return };
         if self.unwritten.is_empty() {
             self.last_write_at = Instant::now();
@@ -253,13 +251,12 @@ impl CollectConnection {
         self.unwritten.extend_from_slice(b"\n");
     }
 
-    /// What ssh, or whatever it ran there, said at its end.
+    /// The reason for the end, from the exit status and stderr of ssh.
     async fn end_reason(&mut self) -> ConnectionEnd {
-        let (child, complaint) = (self.group.child(), &mut self.stderr);
-        let (status, said) =
-            tokio::join!(timeout(SSH_EXIT_TIMEOUT, child.wait()), timeout(SSH_EXIT_TIMEOUT, complaint));
-        let said = said.ok().and_then(Result::ok).unwrap_or_default();
-        classify_exit(status.ok().and_then(Result::ok), &said)
+        let (child, stderr) = (self.group.child(), &mut self.stderr);
+        let (status, stderr) = tokio::join!(timeout(SSH_EXIT_TIMEOUT, child.wait()), timeout(SSH_EXIT_TIMEOUT, stderr));
+        let stderr = stderr.ok().and_then(Result::ok).unwrap_or_default();
+        classify_exit(status.ok().and_then(Result::ok), &stderr)
     }
 }
 
@@ -273,7 +270,7 @@ fn check_version(hello: HostHello) -> Result<HostHello, ConnectionEnd> {
     }
     let version: String = hello.version.chars().take(32).collect();
     let message = format!(
-        "agtmux {} there speaks version {} of the language between hosts, and this one, {VERSION}, speaks {COLLECT_VERSION}",
+        "agtmux {} on the host uses collect protocol {}, but agtmux {VERSION} here uses {COLLECT_VERSION}",
         sanitize::for_terminal(&version),
         hello.collect
     );
@@ -293,30 +290,30 @@ mod tests {
     const HELLO: &str =
         r#"echo '{"type":"hello","collect":1,"version":"9","now":"2026-01-01T00:00:00Z","tmux_versions":[]}'"#;
 
-    /// A program that is taken for ssh, and says hello first.
+    /// Writes a fake ssh that sends a hello first.
     fn ssh(dir: &Path, then: &str) -> SshClient {
         use std::os::unix::fs::PermissionsExt;
         let program = dir.join("ssh");
         std::fs::write(&program, format!("#!/bin/sh\n{HELLO}\n{then}\n")).expect("written");
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("set");
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("permissions are set");
         SshClient::new(program, "vm1", dir.join("control"))
     }
 
-    async fn opened(dir: &Path, then: &str) -> CollectConnection {
-        CollectConnection::open(&ssh(dir, then), Clock::start(), SOON).await.expect("it says hello").0
+    async fn open_connection(dir: &Path, then: &str) -> CollectConnection {
+        CollectConnection::open(&ssh(dir, then), Clock::start(), SOON).await.expect("the host sends a hello").0
     }
 
-    /// How long it was listened to until it was given up.
-    async fn given_up(mut channel: CollectConnection) -> (TargetFault, Duration) {
+    /// Returns why and after how long the connection was given up.
+    async fn wait_until_given_up(mut connection: CollectConnection) -> (TargetFault, Duration) {
         let began = Instant::now();
         let end = async {
             loop {
-                if let Err(end) = channel.next_message().await {
+                if let Err(end) = connection.next_message().await {
                     return end.fault;
                 }
             }
         };
-        let fault = timeout(SOON, end).await.expect("it is given up");
+        let fault = timeout(SOON, end).await.expect("the connection is given up");
         (fault, began.elapsed())
     }
 
@@ -326,44 +323,44 @@ mod tests {
         (TargetRequest { ask, sent: Arc::new(AtomicBool::new(false)), reply }, answer)
     }
 
-    /// Nothing is taken and nothing is said: that a text is on its way is no reason to wait for longer.
+    /// A pending long text does not extend the silence timeout.
     #[tokio::test]
-    async fn a_host_that_takes_nothing_is_given_up_in_time() {
+    async fn a_host_that_reads_nothing_is_given_up_in_time() {
         let dir = tempfile::tempdir().expect("a directory");
-        let mut channel = opened(dir.path(), "exec sleep 600").await;
-        let (asked, _answer) = long_text();
-        channel.send_request(asked);
-        assert!(channel.has_room() && !channel.unwritten.is_empty());
-        let (fault, after) = given_up(channel).await;
+        let mut connection = open_connection(dir.path(), "exec sleep 600").await;
+        let (request, _answer) = long_text();
+        connection.send_request(request);
+        assert!(connection.has_room() && !connection.unwritten.is_empty());
+        let (fault, after) = wait_until_given_up(connection).await;
         assert_eq!(fault, TargetFault::NoResponse);
         assert!(after < SILENCE_TIMEOUT + Duration::from_secs(2), "{after:?}");
     }
 
-    /// What passes the words of a daemon on may well live while the daemon does not.
+    /// `collect` may live while its daemon hangs.
     #[tokio::test]
-    async fn a_daemon_that_answers_nobody_is_not_there() {
+    async fn a_daemon_that_does_not_answer_counts_as_silent() {
         let dir = tempfile::tempdir().expect("a directory");
         let lost = r#"while echo '{"type":"reply","id":1,"answer":{"lost":"no answer"}}'; do sleep 0.5; done"#;
-        let (fault, after) = given_up(opened(dir.path(), lost).await).await;
+        let (fault, after) = wait_until_given_up(open_connection(dir.path(), lost).await).await;
         assert_eq!(fault, TargetFault::NoResponse);
         assert!(after < SILENCE_TIMEOUT + Duration::from_secs(2), "{after:?}");
     }
 
-    /// Such as a program that leads over another host.
+    /// For example a ProxyCommand.
     #[tokio::test]
-    async fn what_ssh_has_started_ends_with_the_conversation() {
+    async fn helper_processes_of_ssh_end_with_the_connection() {
         let dir = tempfile::tempdir().expect("a directory");
         let left = dir.path().join("left");
         let then =
             format!("(trap '' TERM HUP; exec 0<&- 1>&- 2>&-; exec sleep 600) & echo $! >{}; wait", left.display());
-        let channel = opened(dir.path(), &then).await;
+        let connection = open_connection(dir.path(), &then).await;
         let id = test_process::wait_for_pid_file(&left).await;
-        drop(channel);
+        drop(connection);
         test_process::wait_for_exit(id).await;
     }
 
     #[test]
-    fn the_command_has_no_quotes_in_its_quotes() {
+    fn the_collect_command_has_no_inner_quotes() {
         let inner = COLLECT_COMMAND.strip_prefix("exec sh -c '").and_then(|rest| rest.strip_suffix('\''));
         assert!(inner.is_some_and(|inner| !inner.contains('\'') && !inner.contains('\\')));
     }

@@ -1,4 +1,4 @@
-//! Why a conversation with a host ended, by what ssh, or whatever it ran there, left behind.
+//! Why a connection ended, from the exit status and stderr of ssh.
 
 use std::process::ExitStatus;
 
@@ -8,10 +8,10 @@ use agtmux_core::target::TargetFault;
 const NOT_FOUND: i32 = 127;
 const SSH_FAILED: i32 = 255;
 const WRONG_USAGE: i32 = 2;
-/// How agtmux ends whose daemon is another version.
+/// The exit status of agtmux if its daemon has another version.
 const OTHER_VERSION: i32 = 4;
 
-/// Why a conversation ended.
+/// Why a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ConnectionEnd {
     pub(super) fault: TargetFault,
@@ -24,31 +24,33 @@ impl ConnectionEnd {
     }
 }
 
-pub(super) fn classify_exit(status: Option<ExitStatus>, said: &str) -> ConnectionEnd {
-    let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let words = sanitize::for_terminal(&last.chars().take(300).collect::<String>());
-    let or = |otherwise: &str| if words.is_empty() { otherwise.to_owned() } else { words.clone() };
+pub(super) fn classify_exit(status: Option<ExitStatus>, stderr: &str) -> ConnectionEnd {
+    let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let last_line = sanitize::for_terminal(&last.chars().take(300).collect::<String>());
+    let last_line_or = |fallback: &str| if last_line.is_empty() { fallback.to_owned() } else { last_line.clone() };
     match status.and_then(|status| status.code()) {
         Some(SSH_FAILED) => {
             let refused = ["Permission denied", "Host key verification failed", "Too many authentication failures"];
-            let fault = if refused.iter().any(|words| said.contains(words)) {
+            let fault = if refused.iter().any(|message| stderr.contains(message)) {
                 TargetFault::LoginRefused
             } else {
                 TargetFault::Unreachable
             };
-            ConnectionEnd::new(fault, or("ssh could not connect"))
+            ConnectionEnd::new(fault, last_line_or("ssh could not connect"))
         }
-        Some(NOT_FOUND) => ConnectionEnd::new(TargetFault::NothingInstalled, "agtmux is not installed there"),
+        Some(NOT_FOUND) => ConnectionEnd::new(TargetFault::NothingInstalled, "agtmux is not installed on the host"),
         Some(OTHER_VERSION) => {
-            let first =
-                said.lines().find(|line| !line.trim().is_empty()).unwrap_or("the daemon there is another version");
+            let first = stderr
+                .lines()
+                .find(|line| !line.trim().is_empty())
+                .unwrap_or("the daemon on the host has another version");
             let first: String = first.trim_start_matches("agtmux: ").chars().take(300).collect();
             ConnectionEnd::new(TargetFault::VersionMismatch, sanitize::for_terminal(&first))
         }
-        Some(WRONG_USAGE) if said.contains("collect") => {
-            ConnectionEnd::new(TargetFault::VersionMismatch, "the agtmux there is too old to be asked from here")
+        Some(WRONG_USAGE) if stderr.contains("collect") => {
+            ConnectionEnd::new(TargetFault::VersionMismatch, "agtmux on the host is too old for this hub")
         }
-        _ => ConnectionEnd::new(TargetFault::Disconnected, or("the connection ended")),
+        _ => ConnectionEnd::new(TargetFault::Disconnected, last_line_or("the connection ended")),
     }
 }
 
@@ -57,12 +59,12 @@ mod tests {
     use super::*;
     use std::os::unix::process::ExitStatusExt;
 
-    fn ended(code: i32, said: &str) -> ConnectionEnd {
-        classify_exit(Some(ExitStatus::from_raw(code << 8)), said)
+    fn ended(code: i32, stderr: &str) -> ConnectionEnd {
+        classify_exit(Some(ExitStatus::from_raw(code << 8)), stderr)
     }
 
     #[test]
-    fn the_end_of_ssh_tells_what_is_wrong() {
+    fn the_exit_of_ssh_is_classified() {
         let refused = ended(255, "x\nme@vm1: Permission denied (publickey).\n");
         assert_eq!(refused, ConnectionEnd::new(TargetFault::LoginRefused, "me@vm1: Permission denied (publickey)."));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What a host has, what that means, and what to run.
+//! Checks a host: what it has, what that means, and what to run.
 
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -18,14 +18,14 @@ use tokio::process::Command;
 
 use super::TargetManager;
 
-/// A login by an older machine, and a look at a few programs.
+/// Enough for a slow login and a few programs.
 const SSH_TIMEOUT: Duration = Duration::from_secs(12);
-/// Far more than the question brings.
+/// Far more than the probe prints.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;
-/// A clock that is further off than this is worth a word.
+/// A larger clock difference is reported.
 const MAX_CLOCK_DIFFERENCE_MS: i64 = 5_000;
 
-/// What the host said of itself, a word and a value a line.
+/// The parsed output of the probe: one `key=value` per line.
 #[derive(Debug, Default)]
 struct HostReport {
     tmux: String,
@@ -59,7 +59,7 @@ impl TargetManager {
         Ok(TargetCheckReport { schema_version: SCHEMA_VERSION, target: self.item(&key, &ssh, &link), checks })
     }
 
-    /// By a login of its own: what is tried is what a person would get.
+    /// Probes the host over a dedicated connection, as a manual ssh would.
     async fn probe(
         &self,
         target: &TargetName,
@@ -69,30 +69,33 @@ impl TargetManager {
         let agents: Vec<&str> = agents.iter().map(String::as_str).filter(|name| is_agent_name(name)).collect();
         let command = self.ssh(target, destination).command(ConnectionSharing::Dedicated, probe_command(&agents));
         let answer = tokio::time::timeout(SSH_TIMEOUT, run_bounded(command)).await;
-        let by_hand = Some(format!("ssh {destination} true   (it has to work without a question)"));
+        let manual_check = Some(format!("ssh {destination} true   (must work without a prompt)"));
         let fails = |found: String| {
-            let means = "agtmux cannot look at this host".into();
-            (TargetCheck { name: "ssh".into(), ok: false, found, means, run: by_hand.clone() }, None)
+            let means = "agtmux cannot reach this host".into();
+            (TargetCheck { name: "ssh".into(), ok: false, found, means, run: manual_check.clone() }, None)
         };
         match answer {
             Err(_) => fails(format!("no answer within {} s", SSH_TIMEOUT.as_secs())),
-            Ok(Err(error)) => fails(format!("ssh cannot be started: {error}")),
+            Ok(Err(error)) => fails(format!("could not start ssh: {error}")),
             Ok(Ok(output)) if output.status.success() => {
-                let means = "this host can be looked at".into();
+                let means = "agtmux can reach this host".into();
                 let check = TargetCheck { name: "ssh".into(), ok: true, found: "connects".into(), means, run: None };
                 (check, Some(parse_report(&String::from_utf8_lossy(&output.stdout))))
             }
             Ok(Ok(output)) => {
-                let said = String::from_utf8_lossy(&output.stderr);
-                let last =
-                    said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it failed, and said nothing");
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                let last = stderr
+                    .lines()
+                    .rev()
+                    .find(|line| !line.trim().is_empty())
+                    .unwrap_or("ssh failed without an error message");
                 fails(sanitize_line(last))
             }
         }
     }
 }
 
-/// What it prints, as far as anybody would read it. Who prints more is cut off.
+/// Runs the command and keeps at most `MAX_OUTPUT_BYTES` of each stream.
 async fn run_bounded(mut command: Command) -> std::io::Result<Output> {
     let mut group = ProcessGroup::new(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?);
     let (out, err) = (group.child().stdout.take(), group.child().stderr.take());
@@ -101,14 +104,14 @@ async fn run_bounded(mut command: Command) -> std::io::Result<Output> {
 }
 
 async fn read_bounded(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
-    let mut said = Vec::new();
+    let mut bytes = Vec::new();
     if let Some(stream) = stream {
-        let _ = stream.take(MAX_OUTPUT_BYTES).read_to_end(&mut said).await;
+        let _ = stream.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes).await;
     }
-    said
+    bytes
 }
 
-/// No quotes but those around it: it is the same to every shell.
+/// Contains no inner single quotes, so that every login shell passes it as one word.
 fn probe_command(agents: &[&str]) -> String {
     format!(
         "exec sh -c 'PATH=\"$PATH:{EXTRA_PATH_DIRS}\"; export PATH; \
@@ -123,8 +126,8 @@ fn probe_command(agents: &[&str]) -> String {
 
 fn parse_report(answer: &str) -> HostReport {
     let mut found = HostReport::default();
-    for (word, value) in answer.lines().filter_map(|line| line.split_once('=')) {
-        match word {
+    for (key, value) in answer.lines().filter_map(|line| line.split_once('=')) {
+        match key {
             "tmux" => found.tmux = sanitize_line(value),
             "agtmux" => found.agtmux = sanitize_line(value),
             "agent" if found.agents.len() < 64 && is_agent_name(value) => found.agents.push(value.to_owned()),
@@ -145,52 +148,53 @@ fn check(name: &str, ok: bool, found: impl Into<String>, means: &str, run: Optio
 }
 
 fn check_tmux(found: &HostReport) -> TargetCheck {
-    let run = Some("install tmux there with its package manager".to_owned());
+    let run = Some("install tmux on the host with its package manager".to_owned());
     if found.tmux.is_empty() {
         return check("tmux", false, "no tmux", "there is nothing to watch", run);
     }
     let fine = TmuxVersion::parse(&found.tmux).is_supported();
-    let means = if fine { "its panes can be watched" } else { "it is too old to be watched" };
+    let means = if fine { "agtmux can watch its panes" } else { "this version is too old" };
     check("tmux", fine, format!("{} (needs {MIN_VERSION})", found.tmux), means, run)
 }
 
 fn check_agtmux(found: &HostReport, ssh: &SshTarget) -> TargetCheck {
-    let install = format!("scp \"$(command -v agtmux)\" {ssh}:.local/bin/   (same system), or cargo install there");
+    let install =
+        format!("scp \"$(command -v agtmux)\" {ssh}:.local/bin/   (same platform), or run cargo install on the host");
     let version = found.agtmux.strip_prefix("agtmux ").unwrap_or(&found.agtmux);
     if version.is_empty() {
-        let means = "only its screens and processes are seen, about a second late, and hooks there reach nobody";
+        let means = "only screens and processes are visible, about a second late; hooks on the host are not delivered";
         return check("agtmux", false, "not installed", means, Some(install));
     }
     let same = version == VERSION;
-    let means = if same { "all that agents there tell and show is known at once" } else { "it is another version" };
+    let means = if same { "events and screens of its agents arrive at once" } else { "the versions differ" };
     check("agtmux", same, format!("{version} (here: {VERSION})"), means, Some(install))
 }
 
 fn check_agents(found: &HostReport) -> TargetCheck {
     let any = !found.agents.is_empty();
     let (list, means) = match any {
-        true => (found.agents.join(", "), "these are known by their processes and screens"),
-        false => ("none on the PATH".to_owned(), "an agent that is started there by its path is seen all the same"),
+        true => (found.agents.join(", "), "agtmux recognises these by process and screen"),
+        false => ("none on the PATH".to_owned(), "agents that are started by path are still detected"),
     };
-    check("agents", any, list, means, Some("install one, or look with `agtmux list panes --all`".into()))
+    check("agents", any, list, means, Some("install an agent, or check with `agtmux list panes --all`".into()))
 }
 
-/// What `agtmux setup` there would change: nothing where everything is in place.
+/// Whether `agtmux setup` on the host would change anything.
 fn check_hooks(found: &HostReport, ssh: &SshTarget) -> TargetCheck {
     let run = Some(format!("ssh -t {ssh} agtmux setup"));
     if found.hooks.is_empty() {
-        return check("hooks", false, "not known", "without agtmux there no hook can be set up", None);
+        return check("hooks", false, "unknown", "hooks need agtmux on the host", None);
     }
     match found.hooks == "missing" {
-        true => check("hooks", false, "not in place", "agents there do not tell of themselves", run),
-        false => check("hooks", true, "in place", "agents there tell of themselves", run),
+        true => check("hooks", false, "not installed", "agents on the host do not report events", run),
+        false => check("hooks", true, "installed", "agents on the host report events", run),
     }
 }
 
 fn check_clock(ahead_ms: i64) -> TargetCheck {
     let off = ahead_ms.abs() > MAX_CLOCK_DIFFERENCE_MS;
-    let means = if off { "times from there are put right; set its clock" } else { "it agrees with ours" };
-    check("clock", !off, format!("{ahead_ms} ms ahead"), means, Some("timedatectl set-ntp true   (there)".into()))
+    let means = if off { "times are corrected; set the host's clock" } else { "the clocks agree" };
+    check("clock", !off, format!("{ahead_ms} ms ahead"), means, Some("timedatectl set-ntp true   (on the host)".into()))
 }
 
 #[cfg(test)]
@@ -199,16 +203,16 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_says_too_much_is_cut_off() {
+    async fn endless_output_is_cut_off() {
         let mut endless = Command::new("yes");
         endless.kill_on_drop(true);
-        let output = run_bounded(endless).await.expect("it ran");
+        let output = run_bounded(endless).await.expect("the command ran");
         assert_eq!(output.stdout.len() as u64, MAX_OUTPUT_BYTES);
     }
 
-    /// Such as a program that leads over another host.
+    /// For example a ProxyCommand.
     #[tokio::test]
-    async fn whoever_does_not_answer_leaves_nothing_behind() {
+    async fn an_aborted_probe_leaves_no_process() {
         let dir = tempfile::tempdir().expect("a directory");
         let left = dir.path().join("left");
         let mut hangs = Command::new("sh");
@@ -220,23 +224,23 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_says_is_read_and_cleaned() {
+    fn the_report_is_parsed_and_sanitized() {
         let found =
             parse_report("hello\ntmux=tmux 3.3a\nagtmux=agtmux \u{1b}[31m9\nagent=claude\nagent=$(x)\nhooks=present\n");
         assert_eq!((found.tmux.as_str(), found.agents.as_slice()), ("tmux 3.3a", &["claude".to_owned()][..]));
         assert!(!found.agtmux.contains('\u{1b}'));
         assert!(check_tmux(&found).ok && !check_agtmux(&found, &"vm1".parse().expect("a host")).ok);
-        let bare = parse_report("tmux=\nagtmux=\n");
+        let empty = parse_report("tmux=\nagtmux=\n");
         let ssh = "vm1".parse().expect("a host");
-        for check in [check_tmux(&bare), check_agtmux(&bare, &ssh), check_agents(&bare)] {
+        for check in [check_tmux(&empty), check_agtmux(&empty, &ssh), check_agents(&empty)] {
             assert!(!check.ok && check.run.is_some(), "{check:?}");
         }
     }
 
     #[test]
-    fn the_question_is_one_word_to_every_shell() {
-        let question = probe_command(&["claude", "codex"]);
-        let inner = question.strip_prefix("exec sh -c '").and_then(|rest| rest.strip_suffix('\''));
-        assert!(inner.is_some_and(|inner| !inner.contains('\'') && !inner.contains('\\')), "{question}");
+    fn the_probe_command_has_no_inner_quotes() {
+        let command = probe_command(&["claude", "codex"]);
+        let inner = command.strip_prefix("exec sh -c '").and_then(|rest| rest.strip_suffix('\''));
+        assert!(inner.is_some_and(|inner| !inner.contains('\'') && !inner.contains('\\')), "{command}");
     }
 }

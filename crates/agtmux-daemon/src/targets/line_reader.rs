@@ -1,20 +1,20 @@
-//! Lines from a stream that may be hostile.
+//! Reads lines from an untrusted stream.
 
 use agtmux_api::collect::MAX_LINE_BYTES;
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
 
-/// What is read at once.
+/// Bytes per read.
 const CHUNK: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(super) struct LineReader<R> {
     from: R,
     buffer: BytesMut,
-    /// There is no end of a line before this.
+    /// There is no newline before this offset.
     searched: usize,
-    /// When anything came last.
+    /// When bytes last arrived.
     last_read_at: Instant,
 }
 
@@ -27,12 +27,13 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         self.last_read_at
     }
 
-    /// When the last of a line came that has no end yet.
+    /// When the last bytes of an unfinished line arrived.
     pub(super) fn partial_line_at(&self) -> Option<Instant> {
         (!self.buffer.is_empty()).then_some(self.last_read_at)
     }
 
-    /// The next line without its end, or none after the last. May be dropped and called again: nothing is lost.
+    /// The next line without its newline; `None` at the end of the stream. Cancel-safe: nothing is lost if the future
+    /// is dropped.
     pub(super) async fn next_line(&mut self) -> Result<Option<Bytes>, String> {
         loop {
             let found = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
@@ -44,11 +45,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             }
             self.searched = self.buffer.len();
             if self.buffer.len() > MAX_LINE_BYTES {
-                return Err(format!("a line of more than {} MiB", MAX_LINE_BYTES >> 20));
+                return Err(format!("a line is longer than {} MiB", MAX_LINE_BYTES >> 20));
             }
             self.buffer.reserve(CHUNK);
             match self.from.read_buf(&mut self.buffer).await {
-                // Half a line at the end is no line.
+                // An unfinished last line is ignored.
                 Ok(0) => return Ok(None),
                 Ok(_) => self.last_read_at = Instant::now(),
                 Err(error) => return Err(error.to_string()),
@@ -63,7 +64,7 @@ mod tests {
     use tokio::io::AsyncWriteExt;
 
     #[tokio::test]
-    async fn lines_come_one_by_one_and_half_a_line_is_none() {
+    async fn complete_lines_are_returned_and_a_partial_one_is_ignored() {
         let mut lines = LineReader::new(&b"one\n\ntwo\nhalf"[..]);
         assert_eq!(lines.next_line().await, Ok(Some(Bytes::from_static(b"one"))));
         assert_eq!(lines.next_line().await, Ok(Some(Bytes::new())));
@@ -72,19 +73,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn half_a_line_is_a_sign_of_life() {
-        let (mut there, here) = tokio::io::duplex(64);
-        let mut lines = LineReader::new(here);
+    async fn a_partial_line_updates_the_read_time() {
+        let (mut writer, reader) = tokio::io::duplex(64);
+        let mut lines = LineReader::new(reader);
         let began = lines.last_read_at();
-        there.write_all(b"half").await.expect("written");
+        writer.write_all(b"half").await.expect("written");
         let waited = tokio::time::timeout(std::time::Duration::from_millis(10), lines.next_line()).await;
         assert!(waited.is_err() && lines.last_read_at() > began);
     }
 
     #[tokio::test]
-    async fn a_line_without_an_end_is_refused() {
+    async fn an_endless_line_is_refused() {
         let mut lines = LineReader::new(tokio::io::repeat(b'x'));
         assert!(lines.next_line().await.is_err());
-        assert!(lines.buffer.capacity() < 3 * MAX_LINE_BYTES, "memory is bounded");
+        assert!(lines.buffer.capacity() < 3 * MAX_LINE_BYTES, "memory is limited");
     }
 }

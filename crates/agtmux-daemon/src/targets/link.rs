@@ -1,4 +1,4 @@
-//! One host as the rest of the daemon sees it: how it fares, and the way to ask something of it.
+//! One remote target as the rest of the daemon sees it: its status, and a way to send requests.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,12 +18,12 @@ pub(crate) struct TargetLink(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     status: watch::Sender<LinkStatus>,
-    /// There while somebody listens at the other end.
+    /// Present while a connection accepts requests.
     requests: Mutex<Option<mpsc::Sender<TargetRequest>>>,
     retry: Notify,
 }
 
-/// How a host fares.
+/// The state of a remote target.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkStatus {
     pub(crate) health: TargetHealth,
@@ -35,26 +35,26 @@ pub(crate) struct LinkStatus {
     pub(crate) message: Option<String>,
     pub(crate) hint: Option<String>,
     pub(crate) clock_ahead_ms: Option<i64>,
-    /// How many attempts to reach it have come to something, good or bad.
+    /// How many connection attempts have finished, successfully or not.
     pub(crate) attempts: u64,
 }
 
-/// A request on its way.
+/// A request that waits for its reply.
 #[derive(Debug)]
 pub(super) struct TargetRequest {
     pub(super) ask: HubRequest,
-    /// From the moment on in which the first byte of it may have left.
+    /// True as soon as the first byte may have been sent.
     pub(super) sent: Arc<AtomicBool>,
     pub(super) reply: oneshot::Sender<ReplyOutcome>,
 }
 
-/// Why there is no answer.
+/// Why a request has no answer.
 #[derive(Debug)]
 pub(crate) enum LinkError {
     /// Nothing was sent.
     NotConnected,
     Refused(ApiError),
-    /// It was sent, and nobody knows what came of it.
+    /// The request was sent, but its result is unknown.
     Lost(String),
 }
 
@@ -67,20 +67,20 @@ impl TargetLink {
             version: None,
             since: now,
             fault: None,
-            message: Some("it has not answered yet".into()),
+            message: Some("no answer yet".into()),
             hint: None,
             clock_ahead_ms: None,
             attempts: 0,
         };
-        let (status, asks, nudge) = (watch::Sender::new(status), Mutex::new(None), Notify::new());
-        Self(Arc::new(Inner { status, requests: asks, retry: nudge }))
+        let (status, requests, retry) = (watch::Sender::new(status), Mutex::new(None), Notify::new());
+        Self(Arc::new(Inner { status, requests, retry }))
     }
 
     pub(crate) fn status(&self) -> LinkStatus {
         self.0.status.borrow().clone()
     }
 
-    /// Whether agtmux runs there and can be asked.
+    /// Whether agtmux runs on the host and accepts requests.
     pub(crate) fn is_native(&self) -> bool {
         self.0.status.borrow().evidence == EvidenceKind::Native
     }
@@ -89,13 +89,13 @@ impl TargetLink {
         self.0.status.send_modify(change);
     }
 
-    /// Returns when it is connected, or when an attempt after the first `before` ones has failed.
+    /// Waits until the target is connected or an attempt after the first `before` ones has finished.
     pub(super) async fn wait_for_attempt(&self, before: u64) {
         let mut status = self.0.status.subscribe();
         let _ = status.wait_for(|status| status.connected || status.attempts > before).await;
     }
 
-    /// Returns when an attempt after the first `before` ones has come to something, also where it was connected all the while.
+    /// Waits until an attempt after the first `before` ones has finished, even if the target is already connected.
     pub(super) async fn wait_for_new_attempt(&self, before: u64) {
         let mut status = self.0.status.subscribe();
         let _ = status.wait_for(|status| status.attempts > before).await;
@@ -106,7 +106,8 @@ impl TargetLink {
         let _ = status.wait_for(|status| status.connected).await;
     }
 
-    /// Has it tried again at once, also where there may be a better way by now. Says whether it is tried.
+    /// Requests an immediate attempt, also to upgrade a shell connection. Returns false if the target has a native
+    /// connection.
     pub(super) fn request_retry(&self) -> bool {
         let status = self.0.status.borrow();
         let idle = !status.connected || status.evidence == EvidenceKind::Screen;
@@ -121,32 +122,32 @@ impl TargetLink {
         self.0.retry.notified().await;
     }
 
-    pub(super) fn set_request_sender(&self, asks: Option<mpsc::Sender<TargetRequest>>) {
-        *self.0.requests.lock().unwrap_or_else(PoisonError::into_inner) = asks;
+    pub(super) fn set_request_sender(&self, sender: Option<mpsc::Sender<TargetRequest>>) {
+        *self.0.requests.lock().unwrap_or_else(PoisonError::into_inner) = sender;
     }
 
-    /// Asks once. What was sent is never sent again.
+    /// Sends a request once. A sent request is never repeated.
     pub(crate) async fn request(&self, ask: HubRequest, within: Duration) -> Result<Value, LinkError> {
-        let asks = self.0.requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(asks) = asks else { return Err(LinkError::NotConnected) };
+        let sender = self.0.requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(sender) = sender else { return Err(LinkError::NotConnected) };
         let (reply, answer) = oneshot::channel();
         let sent = Arc::new(AtomicBool::new(false));
-        // One that is full is stuck: nobody waits for it.
-        if asks.try_send(TargetRequest { ask, sent: sent.clone(), reply }).is_err() {
+        // A full queue means that the connection is stuck.
+        if sender.try_send(TargetRequest { ask, sent: sent.clone(), reply }).is_err() {
             return Err(LinkError::NotConnected);
         }
-        drop(asks);
+        drop(sender);
         match tokio::time::timeout(within, answer).await {
             Ok(Ok(ReplyOutcome::Done(value))) => Ok(value),
             Ok(Ok(ReplyOutcome::Refused(error))) => Err(LinkError::Refused(error)),
             Ok(Ok(ReplyOutcome::Lost(why))) => Err(LinkError::Lost(why)),
             Ok(Err(_)) if !sent.load(Ordering::SeqCst) => Err(LinkError::NotConnected),
-            Ok(Err(_)) => Err(LinkError::Lost("the connection broke".into())),
-            Err(_) => Err(LinkError::Lost(format!("there was no answer within {} s", within.as_secs()))),
+            Ok(Err(_)) => Err(LinkError::Lost("the connection was lost".into())),
+            Err(_) => Err(LinkError::Lost(format!("no answer within {} s", within.as_secs()))),
         }
     }
 
-    /// Asks again, once it is connected again, if the line broke. Only for what changes nothing.
+    /// Sends a request and repeats it once after a lost connection. Only for requests without side effects.
     pub(crate) async fn request_read_only(&self, ask: HubRequest, within: Duration) -> Result<Value, LinkError> {
         match self.request(ask.clone(), within).await {
             Err(LinkError::Lost(_)) => {}

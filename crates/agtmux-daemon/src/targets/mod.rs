@@ -1,4 +1,4 @@
-//! The other hosts: which there are, and a task for each that keeps in touch with it. Nobody waits for any of them.
+//! Remote targets: the list, and one supervisor task per target. The daemon never waits for a target.
 
 mod agentless;
 mod collect_connection;
@@ -33,9 +33,9 @@ use crate::store::{Store, StoreChange};
 pub(crate) use link::{LinkError, TargetLink};
 use supervisor::Supervisor;
 
-/// How long somebody who asks for a connection waits to be told what came of it.
+/// How long `add` and `connect` wait for the first result.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// More than anybody has.
+/// The maximum number of targets.
 const MAX_TARGETS: usize = 256;
 
 #[derive(Clone)]
@@ -44,14 +44,14 @@ pub(crate) struct TargetManager(Arc<Inner>);
 struct Inner {
     engine: EngineHandle,
     store: Arc<Store>,
-    shared: Arc<EventLog>,
+    event_log: Arc<EventLog>,
     clock: Clock,
     program: PathBuf,
-    /// Where connections have their sockets.
+    /// The directory of the ssh control sockets.
     control_dir: PathBuf,
     discovery: Discovery,
     entries: Mutex<BTreeMap<TargetName, TargetEntry>>,
-    /// One is added or removed by one at a time.
+    /// Serializes `add` and `remove`.
     change_lock: tokio::sync::Mutex<()>,
 }
 
@@ -61,38 +61,28 @@ struct TargetEntry {
     task: JoinHandle<()>,
 }
 
-/// What is needed to reach other hosts.
+/// How remote targets are reached.
 pub(crate) struct TargetOptions {
     pub(crate) program: PathBuf,
     pub(crate) control_dir: PathBuf,
-    /// Hosts without an agtmux are observed from here.
+    /// Observes agentless hosts.
     pub(crate) discovery: Discovery,
 }
 
 impl TargetManager {
-    /// Begins to keep in touch with every host that was stored. Each is shown as it was known until it answers.
+    /// Starts a supervisor for every stored target. Each target shows its last known state until it answers.
     pub(crate) async fn start(
         means: TargetOptions,
         stored: Vec<Target>,
         remembered: &Fleet,
         engine: EngineHandle,
         store: Arc<Store>,
-        shared: Arc<EventLog>,
+        event_log: Arc<EventLog>,
         clock: Clock,
     ) -> Self {
         let TargetOptions { program, control_dir, discovery } = means;
-        let (kept, changing) = (Mutex::default(), tokio::sync::Mutex::default());
-        let inner = Inner {
-            engine,
-            store,
-            shared,
-            clock,
-            program,
-            control_dir,
-            discovery,
-            entries: kept,
-            change_lock: changing,
-        };
+        let (entries, change_lock) = (Mutex::default(), tokio::sync::Mutex::default());
+        let inner = Inner { engine, store, event_log, clock, program, control_dir, discovery, entries, change_lock };
         let targets = Self(Arc::new(inner));
         let mut unknown: Vec<TargetName> = remembered.servers().map(|(key, _)| key.target.clone()).collect();
         unknown.retain(|name| !name.is_local() && !stored.iter().any(|target| target.name == *name));
@@ -100,8 +90,8 @@ impl TargetManager {
             targets.0.engine.apply_topology(TopologyUpdate::TargetRemoved { target }).await;
         }
         for target in stored {
-            // What was known of it is from before: until it answers nobody knows.
-            let message = "it has not answered yet".to_owned();
+            // The stored state is outdated until the target answers.
+            let message = "no answer yet".to_owned();
             targets
                 .0
                 .engine
@@ -129,7 +119,7 @@ impl TargetManager {
     }
 
     fn ssh(&self, target: &TargetName, destination: &SshTarget) -> SshClient {
-        // A socket's path has about a hundred bytes: the name is made short.
+        // A socket path is limited to about 100 bytes, so the file name is a short hash.
         let name = Uuid::new_v5(&Uuid::NAMESPACE_OID, target.as_str().as_bytes()).simple().to_string();
         SshClient::new(&self.0.program, destination.as_str(), self.0.control_dir.join(&name[..12]))
     }
@@ -139,10 +129,10 @@ impl TargetManager {
     }
 
     pub(crate) fn link(&self, name: &TargetName) -> Option<TargetLink> {
-        self.entries().get(name).map(|kept| kept.link.clone())
+        self.entries().get(name).map(|entry| entry.link.clone())
     }
 
-    /// How a person gets there.
+    /// The ssh program and destination, for clients that attach to a pane.
     pub(crate) fn ssh_route(&self, name: &TargetName) -> Option<SshDestination> {
         let destination = self.entries().get(name)?.ssh.to_string();
         Some(SshDestination { program: self.0.program.display().to_string(), destination })
@@ -150,36 +140,36 @@ impl TargetManager {
 
     pub(crate) fn list(&self) -> wire::TargetList {
         let others: Vec<(TargetName, SshTarget, TargetLink)> =
-            self.entries().iter().map(|(name, kept)| (name.clone(), kept.ssh.clone(), kept.link.clone())).collect();
+            self.entries().iter().map(|(name, entry)| (name.clone(), entry.ssh.clone(), entry.link.clone())).collect();
         let mut items = vec![self.local_item()];
         items.extend(others.iter().map(|(name, ssh, link)| self.item(name, ssh, link)));
         wire::TargetList { schema_version: SCHEMA_VERSION, items }
     }
 
     fn local_item(&self) -> TargetItem {
-        let shared = self.0.shared.read();
-        let (panes, agents) = shared.view.count_panes(TargetName::LOCAL);
-        let trouble = shared.view.errors().iter().find(|error| error.target == TargetName::LOCAL);
+        let event_log = self.0.event_log.read();
+        let (panes, agents) = event_log.view.count_panes(TargetName::LOCAL);
+        let error_item = event_log.view.errors().iter().find(|error| error.target == TargetName::LOCAL);
         TargetItem {
             name: TargetName::LOCAL.into(),
             kind: TargetKind::Local,
             ssh_target: None,
-            health: if trouble.is_some() { TargetHealth::Degraded } else { TargetHealth::Ok },
+            health: if error_item.is_some() { TargetHealth::Degraded } else { TargetHealth::Ok },
             evidence: EvidenceKind::Native,
             agtmux_version: Some(agtmux_api::VERSION.into()),
             panes,
             agents,
             since: self.0.clock.now(),
             fault: None,
-            message: trouble.map(|error| error.message.clone()),
-            hint: trouble.map(|error| error.hint.clone()),
+            message: error_item.map(|error| error.message.clone()),
+            hint: error_item.map(|error| error.hint.clone()),
             clock_ahead_ms: None,
         }
     }
 
     fn item(&self, name: &TargetName, ssh: &SshTarget, link: &TargetLink) -> TargetItem {
         let status = link.status();
-        let (panes, agents) = self.0.shared.read().view.count_panes(name.as_str());
+        let (panes, agents) = self.0.event_log.read().view.count_panes(name.as_str());
         TargetItem {
             name: name.to_string(),
             kind: TargetKind::Ssh,
@@ -199,8 +189,8 @@ impl TargetManager {
 
     fn find(&self, name: &str) -> Result<(TargetName, SshTarget, TargetLink), ApiError> {
         let key = TargetName::new(name);
-        let kept = self.entries();
-        let found = kept.get(&key).map(|kept| (key.clone(), kept.ssh.clone(), kept.link.clone()));
+        let entries = self.entries();
+        let found = entries.get(&key).map(|entry| (key.clone(), entry.ssh.clone(), entry.link.clone()));
         found.ok_or_else(|| no_such_target(name))
     }
 
@@ -214,25 +204,25 @@ impl TargetManager {
         }
         let name = TargetName::parse_remote(&new.name).map_err(bad)?;
         let ssh: SshTarget = new.ssh_target.as_deref().unwrap_or(&new.name).parse().map_err(bad)?;
-        let turn = self.0.change_lock.lock().await;
+        let guard = self.0.change_lock.lock().await;
         if self.is_known(name.as_str()) {
-            let error = ApiError::new(ErrorCode::TargetExists, format!("there is a target '{name}' already"));
+            let error = ApiError::new(ErrorCode::TargetExists, format!("target '{name}' already exists"));
             return Err(error.with_hint(format!("agtmux target remove {name}   (then add it again)")));
         }
         if self.entries().len() >= MAX_TARGETS {
-            let error = ApiError::new(ErrorCode::BadRequest, format!("{MAX_TARGETS} targets are the most"));
+            let error = ApiError::new(ErrorCode::BadRequest, format!("{MAX_TARGETS} targets is the limit"));
             return Err(error.with_hint("agtmux target remove"));
         }
         let target = Target { name: name.clone(), ssh };
         self.commit(StoreChange::PutSshTarget(target.clone())).await?;
         self.start_supervisor(target);
-        // Others need not wait for this one to answer.
-        drop(turn);
+        // Other changes need not wait until this target answers.
+        drop(guard);
         let (_, _, link) = self.find(name.as_str())?;
         self.item_after(name.as_str(), link.wait_for_attempt(0)).await
     }
 
-    /// Tries at once, and tells what came of it.
+    /// Tries to connect now and returns the result.
     pub(crate) async fn connect(&self, name: &str) -> Result<TargetItem, ApiError> {
         if name == TargetName::LOCAL {
             return Ok(self.local_item());
@@ -245,7 +235,7 @@ impl TargetManager {
         self.item_after(name, link.wait_for_attempt(0)).await
     }
 
-    /// How it fares then, or after a time in which somebody can be asked to wait.
+    /// Waits for the attempt, at most `CONNECT_TIMEOUT`, and returns the target.
     async fn item_after(&self, name: &str, tried: impl Future<Output = ()>) -> Result<TargetItem, ApiError> {
         let _ = tokio::time::timeout(CONNECT_TIMEOUT, tried).await;
         let (name, ssh, link) = self.find(name)?;
@@ -261,10 +251,10 @@ impl TargetManager {
         let _turn = self.0.change_lock.lock().await;
         let (key, ssh, _) = self.find(name)?;
         self.commit(StoreChange::DropTarget(key.clone())).await?;
-        let Some(kept) = self.entries().remove(&key) else { return Err(no_such_target(name)) };
-        // What it was doing ends with it, and so does its ssh.
-        kept.task.abort();
-        let _ = kept.task.await;
+        let Some(entry) = self.entries().remove(&key) else { return Err(no_such_target(name)) };
+        // Aborting the task also ends its ssh.
+        entry.task.abort();
+        let _ = entry.task.await;
         self.ssh(&key, &ssh).remove_control_socket();
         self.0.engine.apply_topology(TopologyUpdate::TargetRemoved { target: key }).await;
         self.0.engine.flush().await;
@@ -273,7 +263,7 @@ impl TargetManager {
 
     async fn commit(&self, change: StoreChange) -> Result<(), ApiError> {
         self.0.store.commit(vec![change]).await.map_err(|error| {
-            let error = ApiError::new(ErrorCode::NotStored, format!("it could not be written down: {error}"));
+            let error = ApiError::new(ErrorCode::NotStored, format!("could not store the target: {error}"));
             error.with_hint("agtmux daemon status")
         })
     }
@@ -281,12 +271,12 @@ impl TargetManager {
     /// Ends every connection.
     pub(crate) async fn shut_down(&self) {
         let all = std::mem::take(&mut *self.entries());
-        for kept in all.values() {
-            kept.task.abort();
+        for entry in all.values() {
+            entry.task.abort();
         }
-        for (name, kept) in all {
-            let _ = kept.task.await;
-            self.ssh(&name, &kept.ssh).remove_control_socket();
+        for (name, entry) in all {
+            let _ = entry.task.await;
+            self.ssh(&name, &entry.ssh).remove_control_socket();
         }
     }
 
@@ -297,6 +287,6 @@ impl TargetManager {
 
 pub(crate) fn no_such_target(name: &str) -> ApiError {
     let shown: String = name.chars().take(64).collect();
-    let error = ApiError::new(ErrorCode::TargetNotFound, format!("there is no target '{shown}'"));
+    let error = ApiError::new(ErrorCode::TargetNotFound, format!("no target named '{shown}'"));
     error.with_hint("agtmux target list")
 }

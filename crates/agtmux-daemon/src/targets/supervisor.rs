@@ -1,4 +1,4 @@
-//! Keeps in touch with one host: connects, listens, notices when it is gone, and comes back.
+//! Keeps one remote target connected: connects, reads, detects silence and reconnects.
 
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ use crate::engine::{EngineHandle, RemoteBatch};
 use crate::observe::Discovery;
 use crate::remote_timeouts::hello_timeout;
 
-/// Between attempts, and how far it grows.
+/// The delay between attempts grows from the first value to the second.
 const MIN_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
-/// A connection that lasted so long was a good one: the next attempt comes soon.
+/// After a connection of this length the backoff starts again.
 const STABLE_CONNECTION_TIME: Duration = Duration::from_secs(30);
 /// Requests that may wait to be written.
 const MAX_QUEUED_REQUESTS: usize = 32;
-/// Clocks that differ by less are taken for the same: most of it is the way.
+/// A smaller clock difference is ignored, because most of it is latency.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(1);
 
 pub(super) struct Supervisor {
@@ -41,7 +41,7 @@ pub(super) struct Supervisor {
     pub(super) clock: Clock,
     pub(super) link: TargetLink,
     pub(super) health: TargetHealthLog,
-    /// How much our clock is ahead of the one there.
+    /// How far our clock is ahead of the host's.
     local_clock_ahead: SignedDuration,
 }
 
@@ -66,7 +66,7 @@ impl Supervisor {
         }
     }
 
-    /// Runs until it is aborted. Its ssh ends with it.
+    /// Runs until the task is aborted. Its ssh ends with it.
     pub(super) async fn run(mut self) {
         let mut failures = 0_u32;
         loop {
@@ -83,51 +83,54 @@ impl Supervisor {
         }
     }
 
-    /// Returns when the connection has ended, or with nothing when another way is to be tried at once.
+    /// Connects to agtmux on the host, or to a shell if there is no usable agtmux. Returns `None` if another attempt
+    /// should start at once.
     async fn connect_native_or_shell(&mut self) -> Option<ConnectionEnd> {
         let end = self.run_native().await;
         if !matches!(end.fault, TargetFault::NothingInstalled | TargetFault::VersionMismatch) {
             return Some(end);
         }
-        // Nobody listens there any more.
+        // The native connection has ended.
         self.link.set_request_sender(None);
         self.link.update_status(|status| status.connected &= status.evidence != EvidenceKind::Native);
-        // Without an agtmux that understands us its tmux can still be asked.
+        // tmux is reachable through a shell even without a usable agtmux.
         match self.run_shell(&end).await? {
-            // What can be mended is told.
-            nothing if nothing.fault == TargetFault::NothingInstalled && end.fault == TargetFault::VersionMismatch => {
+            // Report the version mismatch, which the user can fix.
+            shell_end
+                if shell_end.fault == TargetFault::NothingInstalled && end.fault == TargetFault::VersionMismatch =>
+            {
                 Some(end)
             }
-            otherwise => Some(otherwise),
+            shell_end => Some(shell_end),
         }
     }
 
-    /// One connection, from its beginning to its end.
+    /// Runs one native connection until it ends.
     async fn run_native(&mut self) -> ConnectionEnd {
-        let (mut channel, hello) =
+        let (mut connection, hello) =
             match CollectConnection::open(&self.ssh, self.clock, hello_timeout(self.health.health())).await {
                 Ok(opened) => opened,
                 Err(end) => return end,
             };
         self.on_hello(&hello);
-        let (asks, mut asked) = mpsc::channel(MAX_QUEUED_REQUESTS);
-        let mut asks = Some(asks);
+        let (request_sender, mut requests) = mpsc::channel(MAX_QUEUED_REQUESTS);
+        let mut request_sender = Some(request_sender);
         loop {
-            let heard = tokio::select! {
-                heard = channel.next_message() => heard,
-                Some(asked) = asked.recv(), if channel.has_room() => {
-                    channel.send_request(asked);
+            let message = tokio::select! {
+                message = connection.next_message() => message,
+                Some(request) = requests.recv(), if connection.has_room() => {
+                    connection.send_request(request);
                     continue;
                 }
             };
-            match heard {
+            match message {
                 Ok(HostMessage::Batch(batch)) => {
                     let received =
                         RemoteBatch { target: self.target.clone(), batch, clock_offset: self.local_clock_ahead };
                     self.engine.receive_remote(received).await;
-                    // Only now it can be asked: what it has is known.
-                    if let Some(asks) = asks.take() {
-                        self.link.set_request_sender(Some(asks));
+                    // Requests are accepted after the first batch, when the state of the host is known.
+                    if let Some(request_sender) = request_sender.take() {
+                        self.link.set_request_sender(Some(request_sender));
                         self.on_connected(&hello);
                     }
                 }
@@ -140,7 +143,7 @@ impl Supervisor {
     fn on_hello(&mut self, hello: &HostHello) {
         let ahead = self.clock.now().duration_since(hello.now);
         let ahead = if ahead.abs() < CLOCK_TOLERANCE { SignedDuration::ZERO } else { ahead };
-        // Measured anew each time, it would make everything that is known a little newer or older.
+        // Small variations are ignored, because a new offset would shift all times of this host.
         if (ahead - self.local_clock_ahead).abs() >= CLOCK_TOLERANCE {
             self.local_clock_ahead = ahead;
         }
@@ -151,14 +154,14 @@ impl Supervisor {
         let health = self.health.record_success();
         let version: String = hello.version.chars().take(32).collect();
         tracing::info!(target = %self.target, version, "connected");
-        let (now, behind) = (self.clock.now(), self.local_clock_ahead);
+        let (now, clock_ahead) = (self.clock.now(), self.local_clock_ahead);
         self.link.update_status(|status| {
             status.health = health;
             status.connected = true;
             status.evidence = EvidenceKind::Native;
             status.version = Some(sanitize::for_terminal(&version));
             status.since = now;
-            status.clock_ahead_ms = i64::try_from(-behind.as_millis()).ok();
+            status.clock_ahead_ms = i64::try_from(-clock_ahead.as_millis()).ok();
             (status.fault, status.message, status.hint) = (None, None, None);
             status.attempts += 1;
         });
@@ -169,17 +172,17 @@ impl Supervisor {
         let before = self.link.status();
         let health = self.health.record_failure(now);
         if before.connected || before.fault != Some(end.fault) {
-            tracing::warn!(target = %self.target, fault = %end.fault, message = end.message, "out of reach");
+            tracing::warn!(target = %self.target, fault = %end.fault, message = end.message, "unreachable");
         }
         let (target, message) = (self.target.clone(), end.message.clone());
-        let observation = match health {
+        let update = match health {
             TargetHealth::Down => TopologyUpdate::TargetUnreachable { target, message },
             _ => {
                 let outage = Some((OutageCode::TargetUnreachable, message));
                 TopologyUpdate::TargetOutage { target, outage }
             }
         };
-        self.engine.apply_topology(observation).await;
+        self.engine.apply_topology(update).await;
         let hint = self.hint(end.fault);
         self.link.update_status(|status| {
             status.health = health;
@@ -198,22 +201,22 @@ impl Supervisor {
             TargetFault::Unreachable | TargetFault::NoResponse | TargetFault::Disconnected => {
                 format!("agtmux target doctor {target}")
             }
-            TargetFault::LoginRefused => format!("ssh {host} true   (it has to work without a question)"),
+            TargetFault::LoginRefused => format!("ssh {host} true   (must work without a prompt)"),
             TargetFault::VersionMismatch => {
                 format!("install agtmux {VERSION} on {host}, then: ssh {host} agtmux daemon restart")
             }
             TargetFault::NothingInstalled => {
-                format!("agtmux target doctor {target}   (it tells how to install agtmux there)")
+                format!("agtmux target doctor {target}   (shows how to install agtmux on the host)")
             }
         }
     }
 }
 
-/// Longer with each failure, and never the same for two hosts.
+/// The delay grows with each failure and has random jitter.
 fn backoff(failures: u32) -> Duration {
     let grown = MIN_BACKOFF.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(MAX_BACKOFF);
     let (random, _) = Uuid::new_v4().as_u64_pair();
-    // From three quarters to five quarters.
+    // Between 75 % and 125 %.
     grown.mul_f64(0.75 + (random % 1000) as f64 / 2000.0)
 }
 
@@ -222,13 +225,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_and_stay_bounded() {
+    fn the_backoff_grows_and_is_limited() {
         for failures in 0..100 {
             let pause = backoff(failures);
             assert!(pause >= MIN_BACKOFF.mul_f64(0.75) && pause <= MAX_BACKOFF.mul_f64(1.25), "{failures}: {pause:?}");
         }
         assert!(backoff(10) > Duration::from_secs(20));
-        // Three attempts, each within its time, are over within half a minute: it is known to be down by then.
+        // Three attempts finish within half a minute, so that the target is reported as down by then.
         let tries: Duration = (1..=2).map(backoff).sum();
         assert!(tries < Duration::from_secs(3));
     }

@@ -1,4 +1,4 @@
-//! What a program that is taken for ssh has started, and whether it has ended.
+//! Test helpers for the processes that a fake ssh starts.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::time::timeout;
 
 pub(super) const SOON: Duration = Duration::from_secs(20);
 
-/// The process that has written its number there.
+/// Waits for the pid file and returns the pid.
 pub(super) async fn wait_for_pid_file(file: &Path) -> Pid {
     let number = || std::fs::read_to_string(file).unwrap_or_default().trim().parse().ok().and_then(Pid::from_raw);
-    let noted = async {
+    let wait = async {
         loop {
             match number() {
                 Some(id) => return id,
@@ -19,17 +19,17 @@ pub(super) async fn wait_for_pid_file(file: &Path) -> Pid {
             }
         }
     };
-    timeout(SOON, noted).await.expect("it was started")
+    timeout(SOON, wait).await.expect("the process starts")
 }
 
-/// Nobody waits for it but the first process of the machine, which may take its time.
+/// Waits until the process is gone. A zombie counts, because only pid 1 can reap it.
 pub(super) async fn wait_for_exit(id: Pid) {
     let stat = || std::fs::read_to_string(format!("/proc/{}/stat", id.as_raw_nonzero())).unwrap_or_default();
     let is_zombie = || stat().rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
-    let ends = async {
+    let wait = async {
         while test_kill_process(id).is_ok() && !is_zombie() {
             tokio::task::yield_now().await;
         }
     };
-    timeout(SOON, ends).await.expect("it ends");
+    timeout(SOON, wait).await.expect("the process ends");
 }

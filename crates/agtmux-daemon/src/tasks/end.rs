@@ -1,4 +1,4 @@
-//! Ending tasks: only of sessions that are ours, and told for what it is.
+//! `task stop`, `task prune-dead` and `task kill-all`. They act only on sessions that agtmux owns.
 
 use std::time::{Duration, Instant};
 
@@ -14,72 +14,77 @@ use crate::actions::{RequestCaller, TaskActionEntry};
 use super::{TaskSessionKey, Tasks, not_ours, not_stored, tmux_failed};
 use agtmux_api::task_files::RunFiles;
 
-/// How long a task gets to end by itself when it is asked to.
+/// How long a task may take to end after SIGTERM.
 const TERM_TIMEOUT: Duration = Duration::from_secs(5);
 const KILL_TIMEOUT: Duration = Duration::from_secs(3);
-/// One that has nothing left to wait for writes to its terminal for 2 s at the most.
+/// How long the pane may take to die after the task ended. The supervisor waits up to 2 s for unread output.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(4);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// What has ended is shown dead by then.
+/// How long tmux may take to show the pane of an ended task as dead.
 const DEAD_PANE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Tasks {
-    /// Asks a task to end, and makes it if it does not. Its window stays, unless that is to go as well.
-    pub(crate) async fn stop(&self, action: TaskStopRequest, asker: &RequestCaller) -> Result<TaskEndReport, ApiError> {
-        let noted = TaskActionEntry {
-            caller: asker,
+    /// Ends a task with SIGTERM, then SIGKILL. Its window stays, unless the caller asks to close it.
+    pub(crate) async fn stop(
+        &self,
+        action: TaskStopRequest,
+        caller: &RequestCaller,
+    ) -> Result<TaskEndReport, ApiError> {
+        let entry = TaskActionEntry {
+            caller,
             summary: "stop a task",
             session: &action.session,
             task: Some(&action.task),
             text: None,
         };
-        self.0.actions.audited_unless_agent(noted, self.stop_one(&action)).await
+        self.0.actions.audited_unless_agent(entry, self.stop_one(&action)).await
     }
 
     async fn stop_one(&self, action: &TaskStopRequest) -> Result<TaskEndReport, ApiError> {
-        let place = self.session_key(&action.session, action.socket.as_ref())?;
-        let _turn = self.lock_session(&place).await;
-        let tmux = self.tmux(&place);
-        let (session, slot) = self.find_own_task(&tmux, &place, &action.task).await?;
+        let key = self.session_key(&action.session, action.socket.as_ref())?;
+        let _lock = self.lock_session(&key).await;
+        let tmux = self.tmux(&key);
+        let (session, slot) = self.find_own_task(&tmux, &key, &action.task).await?;
         let window = WindowId(slot.window);
         if action.window {
-            self.record_ending(&place, &session, PlannedRemoval::Stopped { window, by_user: true }).await?;
+            self.record_ending(&key, &session, PlannedRemoval::Stopped { window, by_user: true }).await?;
             let server = (session.server_pid, session.server_start);
             tmux.kill_windows(server, &[slot.window]).await.map_err(|error| tmux_failed(&error))?;
-            self.check_soon(&place).await;
-            return Ok(ended(&place, vec![ended_task(&slot)]));
+            self.check_soon(&key).await;
+            return Ok(ended(&key, vec![ended_task(&slot)]));
         }
         if slot.dead {
-            return Ok(ended(&place, vec![self.end_of_task(&slot).await]));
+            return Ok(ended(&key, vec![self.end_of_task(&slot).await]));
         }
         self.signal_processes(&slot).await;
-        self.wait_until_dead(&tmux, &place, slot).await
+        self.wait_until_dead(&tmux, &key, slot).await
     }
 
-    /// The one who watches over it ends a moment after it. How it ended is said, or that it has not.
+    /// Waits until the pane is dead: the supervisor ends a moment after the task. Returns the exit status, or an error
+    /// on timeout.
     async fn wait_until_dead(
         &self,
         tmux: &TmuxServer,
-        place: &TaskSessionKey,
+        key: &TaskSessionKey,
         slot: TaskPane,
     ) -> Result<TaskEndReport, ApiError> {
         let until = Instant::now() + EXIT_TIMEOUT;
         loop {
-            let seen = tmux.task_session(place.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
+            let seen = tmux.task_session(key.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
             let pane = seen.and_then(|seen| seen.panes.into_iter().find(|pane| pane.pane == slot.pane));
             match pane {
-                // Its window went with it.
-                None => return Ok(ended(place, vec![ended_task(&slot)])),
+                // The window closed together with the task.
+                None => return Ok(ended(key, vec![ended_task(&slot)])),
                 Some(pane) if has_exit_status(&pane) || pane.pane_pid != slot.pane_pid => {
-                    return Ok(ended(place, vec![ended_task(&pane)]));
+                    return Ok(ended(key, vec![ended_task(&pane)]));
                 }
                 Some(pane) if Instant::now() >= until => {
-                    return if pane.dead { Ok(ended(place, vec![ended_task(&pane)])) } else { Err(still_runs(&slot)) };
+                    return if pane.dead { Ok(ended(key, vec![ended_task(&pane)])) } else { Err(still_runs(&slot)) };
                 }
-                // A pane is dead when its terminal is closed; how its process ended tmux hears a moment later, or never.
+                // tmux marks a pane dead when its terminal closes. It learns the exit status a moment later, or never.
                 Some(pane) if pane.dead => {
                     if let Some(end) = self.recorded_end(&pane).await {
-                        return Ok(ended(place, vec![end]));
+                        return Ok(ended(key, vec![end]));
                     }
                 }
                 Some(_) => {}
@@ -93,40 +98,35 @@ impl Tasks {
         Some(EndedTask { exit_code: code, signal: signal.map(|signal| signal.to_string()), ..ended_task(pane) })
     }
 
-    /// As tmux knows it, else as it was told.
+    /// The exit status from tmux, or else from the recorded event.
     async fn end_of_task(&self, pane: &TaskPane) -> EndedTask {
-        let told = if pane.dead && !has_exit_status(pane) { self.recorded_end(pane).await } else { None };
-        told.unwrap_or_else(|| ended_task(pane))
+        let recorded = if pane.dead && !has_exit_status(pane) { self.recorded_end(pane).await } else { None };
+        recorded.unwrap_or_else(|| ended_task(pane))
     }
 
-    /// Takes windows away in which nothing runs any more.
+    /// Closes the windows whose tasks have ended.
     pub(crate) async fn prune_dead(
         &self,
         action: TaskCleanupRequest,
-        asker: &RequestCaller,
+        caller: &RequestCaller,
     ) -> Result<TaskEndReport, ApiError> {
-        let noted = TaskActionEntry {
-            caller: asker,
-            summary: "prune dead tasks",
-            session: &action.session,
-            task: None,
-            text: None,
-        };
-        self.0.actions.audited(noted, self.prune(&action)).await
+        let entry =
+            TaskActionEntry { caller, summary: "prune dead tasks", session: &action.session, task: None, text: None };
+        self.0.actions.audited(entry, self.prune(&action)).await
     }
 
     async fn prune(&self, action: &TaskCleanupRequest) -> Result<TaskEndReport, ApiError> {
-        let place = self.session_key(&action.session, action.socket.as_ref())?;
-        let _turn = self.lock_session(&place).await;
-        let tmux = self.tmux(&place);
-        let session = match self.owned_session(&place).await? {
-            Some(session) => self.wait_for_dead_panes(&place, session).await?,
+        let key = self.session_key(&action.session, action.socket.as_ref())?;
+        let _lock = self.lock_session(&key).await;
+        let tmux = self.tmux(&key);
+        let session = match self.owned_session(&key).await? {
+            Some(session) => self.wait_for_dead_panes(&key, session).await?,
             None => None,
         };
-        let Some(session) = session else { return Ok(missing_session(&place)) };
+        let Some(session) = session else { return Ok(missing_session(&key)) };
         let dead = dead_windows(&session);
         let windows: Vec<WindowId> = dead.iter().map(|pane| WindowId(pane.window)).collect();
-        self.record_ending(&place, &session, PlannedRemoval::PruneDead(windows)).await?;
+        self.record_ending(&key, &session, PlannedRemoval::PruneDead(windows)).await?;
         let mut pruned = Vec::new();
         for pane in &dead {
             pruned.push(self.end_of_task(pane).await);
@@ -135,61 +135,56 @@ impl Tasks {
         let server = (session.server_pid, session.server_start);
         tmux.kill_windows(server, &numbers).await.map_err(|error| tmux_failed(&error))?;
         self.remove_logs(dead.iter().copied());
-        self.check_soon(&place).await;
-        Ok(ended(&place, pruned))
+        self.check_soon(&key).await;
+        Ok(ended(&key, pruned))
     }
 
-    /// Ends everything in the session, and the session.
+    /// Ends all tasks of the session and closes the session.
     pub(crate) async fn kill_all(
         &self,
         action: TaskCleanupRequest,
-        asker: &RequestCaller,
+        caller: &RequestCaller,
     ) -> Result<TaskEndReport, ApiError> {
-        let noted = TaskActionEntry {
-            caller: asker,
-            summary: "end all tasks",
-            session: &action.session,
-            task: None,
-            text: None,
-        };
-        self.0.actions.audited_unless_agent(noted, self.end_all(&action)).await
+        let entry =
+            TaskActionEntry { caller, summary: "end all tasks", session: &action.session, task: None, text: None };
+        self.0.actions.audited_unless_agent(entry, self.end_all(&action)).await
     }
 
     async fn end_all(&self, action: &TaskCleanupRequest) -> Result<TaskEndReport, ApiError> {
-        let place = self.session_key(&action.session, action.socket.as_ref())?;
-        let _turn = self.lock_session(&place).await;
-        let Some(session) = self.owned_session(&place).await? else { return Ok(missing_session(&place)) };
-        self.record_ending(&place, &session, PlannedRemoval::KillAll).await?;
+        let key = self.session_key(&action.session, action.socket.as_ref())?;
+        let _lock = self.lock_session(&key).await;
+        let Some(session) = self.owned_session(&key).await? else { return Ok(missing_session(&key)) };
+        self.record_ending(&key, &session, PlannedRemoval::KillAll).await?;
         let server = (session.server_pid, session.server_start);
-        let killed = self.tmux(&place).kill_session(server, session.session).await;
+        let killed = self.tmux(&key).kill_session(server, session.session).await;
         killed.map_err(|error| tmux_failed(&error))?;
         self.remove_logs(session.panes.iter());
-        self.check_soon(&place).await;
+        self.check_soon(&key).await;
         let mut panes: Vec<&TaskPane> = session.panes.iter().collect();
         panes.dedup_by_key(|pane| pane.window);
-        Ok(ended(&place, panes.into_iter().map(ended_task).collect()))
+        Ok(ended(&key, panes.into_iter().map(ended_task).collect()))
     }
 
-    /// The session, if it is there and ours.
-    async fn owned_session(&self, place: &TaskSessionKey) -> Result<Option<TmuxTaskSession>, ApiError> {
-        let session = self.tmux(place).task_session(place.session.as_str()).await;
+    /// The session, if it exists. Fails if another program owns it.
+    async fn owned_session(&self, key: &TaskSessionKey) -> Result<Option<TmuxTaskSession>, ApiError> {
+        let session = self.tmux(key).task_session(key.session.as_str()).await;
         match session.map_err(|error| tmux_failed(&error))? {
-            Some(session) if !self.is_ours(&session.owner) => Err(not_ours(place)),
+            Some(session) if !self.is_ours(&session.owner) => Err(not_ours(key)),
             session => Ok(session),
         }
     }
 
-    /// The session when tmux shows that dead of which it was told that it has ended: the one who watched over it ends a moment later.
+    /// Waits until tmux shows the panes of all ended tasks as dead: a supervisor ends a moment after its task.
     pub(super) async fn wait_for_dead_panes(
         &self,
-        place: &TaskSessionKey,
+        key: &TaskSessionKey,
         session: TmuxTaskSession,
     ) -> Result<Option<TmuxTaskSession>, ApiError> {
         let until = Instant::now() + DEAD_PANE_TIMEOUT;
         let mut seen = session;
-        while self.awaits_dead_pane(place, &seen).await && Instant::now() < until {
+        while self.awaits_dead_pane(key, &seen).await && Instant::now() < until {
             tokio::time::sleep(POLL_INTERVAL).await;
-            match self.owned_session(place).await? {
+            match self.owned_session(key).await? {
                 Some(session) => seen = session,
                 None => return Ok(None),
             }
@@ -197,53 +192,55 @@ impl Tasks {
         Ok(Some(seen))
     }
 
-    async fn awaits_dead_pane(&self, place: &TaskSessionKey, session: &TmuxTaskSession) -> bool {
-        let mut book = self.0.registry.lock().await;
-        let machine = &book.session(place).machine;
+    async fn awaits_dead_pane(&self, key: &TaskSessionKey, session: &TmuxTaskSession) -> bool {
+        let mut registry = self.0.registry.lock().await;
+        let machine = &registry.session(key).machine;
         let has_ended = |run: &String| run.parse().is_ok_and(|run| machine.has_just_ended(&run));
         session.panes.iter().any(|pane| pane.is_task_pane && !pane.dead && pane.run.as_ref().is_some_and(has_ended))
     }
 
-    /// What ended by itself is told first, and then that the rest is ended by us. If that cannot be written down nothing is ended.
+    /// Records that agtmux is about to end tasks. Tasks that ended by themselves are recorded first. If the store
+    /// fails, the caller must not end anything.
     pub(super) async fn record_ending(
         &self,
-        place: &TaskSessionKey,
+        key: &TaskSessionKey,
         seen: &TmuxTaskSession,
         ending: PlannedRemoval,
     ) -> Result<(), ApiError> {
-        let concerned = affected_windows(&ending);
-        let concerns = |window: WindowId| concerned.as_ref().is_none_or(|windows| windows.contains(&window));
-        self.wait_for_readers(place, concerns).await;
-        if self.has_unrecorded_end(place, seen, concerns).await {
-            // Who watched over it was killed, and has written nothing down: tmux alone can tell, as long as the window is there.
-            self.check_session(place).await;
+        let affected = affected_windows(&ending);
+        let affects = |window: WindowId| affected.as_ref().is_none_or(|windows| windows.contains(&window));
+        self.wait_for_readers(key, affects).await;
+        if self.has_unrecorded_end(key, seen, affects).await {
+            // The supervisor was killed and recorded nothing. Only tmux knows the exit status, while the window
+            // exists.
+            self.check_session(key).await;
         }
-        let mut book = self.0.registry.lock().await;
-        let stored = self.read_run_files(&mut book, place, concerns).await
-            && self.apply_inputs(&mut book, place, vec![TaskInput::RemovalPlanned(ending)], Vec::new()).await;
+        let mut registry = self.0.registry.lock().await;
+        let stored = self.read_run_files(&mut registry, key, affects).await
+            && self.apply_inputs(&mut registry, key, vec![TaskInput::RemovalPlanned(ending)], Vec::new()).await;
         if stored { Ok(()) } else { Err(not_stored()) }
     }
 
-    /// Whether a pane is dead of which nobody has told how it ended.
+    /// Whether a dead pane has no recorded exit.
     async fn has_unrecorded_end(
         &self,
-        place: &TaskSessionKey,
+        key: &TaskSessionKey,
         seen: &TmuxTaskSession,
-        concerns: impl Fn(WindowId) -> bool,
+        affects: impl Fn(WindowId) -> bool,
     ) -> bool {
-        let dead = seen.panes.iter().filter(|pane| pane.dead && concerns(WindowId(pane.window)));
+        let dead = seen.panes.iter().filter(|pane| pane.dead && affects(WindowId(pane.window)));
         let dead: Vec<WindowId> = dead.map(|pane| WindowId(pane.window)).collect();
         if dead.is_empty() {
             return false;
         }
-        let mut book = self.0.registry.lock().await;
-        let session = book.session(place);
+        let mut registry = self.0.registry.lock().await;
+        let session = registry.session(key);
         let is_written = |window: WindowId| session.run_in(window).is_some_and(|run| run.files.read_exit().is_some());
         dead.iter().any(|window| !session.machine.exit_is_known(*window) && !is_written(*window))
     }
 
-    pub(super) async fn check_soon(&self, place: &TaskSessionKey) {
-        self.0.registry.lock().await.session(place).check_by(Instant::now());
+    pub(super) async fn check_soon(&self, key: &TaskSessionKey) {
+        self.0.registry.lock().await.session(key).check_by(Instant::now());
         self.0.wake.notify_one();
     }
 
@@ -253,19 +250,20 @@ impl Tasks {
         }
     }
 
-    /// TERM to everything below the one who watches over it, and after a while KILL. That one stays to write down how it ended.
+    /// Sends TERM, and KILL after a timeout, to all processes of the task except its supervisor, which stays to record
+    /// the exit.
     async fn signal_processes(&self, slot: &TaskPane) {
-        for (kill, patience) in [(false, TERM_TIMEOUT), (true, KILL_TIMEOUT)] {
-            let until = Instant::now() + patience;
-            let mut struck = false;
+        for (kill, timeout) in [(false, TERM_TIMEOUT), (true, KILL_TIMEOUT)] {
+            let until = Instant::now() + timeout;
+            let mut signalled = false;
             loop {
-                let below = self.child_processes(slot.pane_pid);
-                if below.is_empty() {
+                let children = self.child_processes(slot.pane_pid);
+                if children.is_empty() {
                     return;
                 }
-                if !std::mem::replace(&mut struck, true) || kill {
+                if !std::mem::replace(&mut signalled, true) || kill {
                     let processes = self.0.discovery.processes();
-                    for (pid, start) in below {
+                    for (pid, start) in children {
                         let _ = signal_process(&*processes, pid, start, kill);
                     }
                 }
@@ -279,12 +277,12 @@ impl Tasks {
 
     fn child_processes(&self, pane_pid: u32) -> Vec<(u32, u64)> {
         let tree = self.0.discovery.processes().trees(&[pane_pid]).pop().flatten();
-        let below = tree.into_iter().flat_map(|tree| tree.processes).filter(|p| p.pid != pane_pid && !p.zombie);
-        below.map(|process| (process.pid, process.start)).collect()
+        let children = tree.into_iter().flat_map(|tree| tree.processes).filter(|p| p.pid != pane_pid && !p.zombie);
+        children.map(|process| (process.pid, process.start)).collect()
     }
 }
 
-/// The windows that are taken away; none where it is all of them.
+/// The windows that an ending closes. `None` means all of them.
 fn affected_windows(ending: &PlannedRemoval) -> Option<Vec<WindowId>> {
     match ending {
         PlannedRemoval::PruneDead(windows) => Some(windows.clone()),
@@ -293,7 +291,7 @@ fn affected_windows(ending: &PlannedRemoval) -> Option<Vec<WindowId>> {
     }
 }
 
-/// Those of which no pane lives, each by its first one.
+/// The first pane of each window in which all panes are dead.
 fn dead_windows(session: &TmuxTaskSession) -> Vec<&TaskPane> {
     let lives = |window: u32| session.panes.iter().any(|pane| pane.window == window && !pane.dead);
     let mut dead: Vec<&TaskPane> = session.panes.iter().filter(|pane| !lives(pane.window)).collect();
@@ -319,15 +317,15 @@ fn ended_task(pane: &TaskPane) -> EndedTask {
 }
 
 fn still_runs(slot: &TaskPane) -> ApiError {
-    let message = format!("'{}' still runs, though it was sent SIGTERM and then SIGKILL", slot.window_name);
+    let message = format!("task '{}' still runs after SIGTERM and SIGKILL", slot.window_name);
     ApiError::new(ErrorCode::Precondition, message)
-        .with_hint(format!("agtmux task stop {} --window takes its window away", slot.window_name))
+        .with_hint(format!("agtmux task stop {} --window   (closes its window)", slot.window_name))
 }
 
-fn ended(place: &TaskSessionKey, tasks: Vec<EndedTask>) -> TaskEndReport {
-    TaskEndReport { session: place.session.to_string(), exists: true, tasks }
+fn ended(key: &TaskSessionKey, tasks: Vec<EndedTask>) -> TaskEndReport {
+    TaskEndReport { session: key.session.to_string(), exists: true, tasks }
 }
 
-fn missing_session(place: &TaskSessionKey) -> TaskEndReport {
-    TaskEndReport { session: place.session.to_string(), exists: false, tasks: Vec::new() }
+fn missing_session(key: &TaskSessionKey) -> TaskEndReport {
+    TaskEndReport { session: key.session.to_string(), exists: false, tasks: Vec::new() }
 }

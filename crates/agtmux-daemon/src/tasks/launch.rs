@@ -1,4 +1,4 @@
-//! Starting a task: in a window of its own, in the place of the one of the same name if there is one.
+//! `task run` and `task restart`: start a task in its own window. A task of the same name is replaced.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,8 +11,8 @@ use agtmux_core::fleet::PaneTaskStatus;
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
 use agtmux_core::task::{LaunchedRun, PlannedRemoval, RunId, TaskInput, TaskName};
 use agtmux_tmux::{
-    LaunchError, LaunchedPane, SHOWN_CUT, TaskLaunch as TmuxLaunch, TaskPane, TaskSessionOwner, TmuxError, TmuxServer,
-    TmuxTaskSession,
+    LaunchError, LaunchedPane, TRUNCATION_MARK, TaskLaunch as TmuxLaunch, TaskPane, TaskSessionOwner, TmuxError,
+    TmuxServer, TmuxTaskSession,
 };
 use jiff::SignedDuration;
 use uuid::Uuid;
@@ -23,81 +23,81 @@ use super::{TaskSessionKey, Tasks, no_session, not_ours, tmux_failed};
 use crate::actions::{RequestCaller, TaskActionEntry};
 use crate::store::{StoreChange, TaskRunRow};
 
-/// A shell gets it as one word, and Linux has no words of 128 KiB.
+/// The shell gets the command as one argument, and Linux limits an argument to 128 KiB.
 const MAX_COMMAND_BYTES: usize = 127 << 10;
 
-/// No look takes longer.
+/// How long a launch counts as recent: longer than any check of a session takes.
 const RECENT_LAUNCH: SignedDuration = SignedDuration::from_secs(60);
 
-/// So long one that was replaced may take to say how it ended.
+/// How long a replaced task may take to record its exit.
 const EXIT_RECORD_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// What is started, and for whom.
+/// The task to start and its caller.
 struct LaunchRequest<'a> {
     task: &'a TaskName,
     command: &'a str,
     cwd: &'a str,
-    /// Empty where it is not known.
+    /// Empty if the owner is not known.
     owner_process: &'a str,
     caller: &'a RequestCaller,
 }
 
 impl Tasks {
-    pub(crate) async fn run(&self, run: TaskRunRequest, asker: &RequestCaller) -> Result<TaskStarted, ApiError> {
+    pub(crate) async fn run(&self, run: TaskRunRequest, caller: &RequestCaller) -> Result<TaskStarted, ApiError> {
         let (session, task) = (run.session.as_str(), Some(run.task.as_str()));
-        let noted = TaskActionEntry { caller: asker, summary: "run a task", session, task, text: Some(&run.command) };
-        self.0.actions.audited(noted, self.start_run(&run, asker)).await
+        let entry = TaskActionEntry { caller, summary: "run a task", session, task, text: Some(&run.command) };
+        self.0.actions.audited(entry, self.start_run(&run, caller)).await
     }
 
-    async fn start_run(&self, run: &TaskRunRequest, asker: &RequestCaller) -> Result<TaskStarted, ApiError> {
-        let place = self.session_key(&run.session, run.socket.as_ref())?;
+    async fn start_run(&self, run: &TaskRunRequest, caller: &RequestCaller) -> Result<TaskStarted, ApiError> {
+        let key = self.session_key(&run.session, run.socket.as_ref())?;
         let task = checked_task_name(run)?;
-        let _turn = self.lock_session(&place).await;
-        let tmux = self.tmux(&place);
+        let _lock = self.lock_session(&key).await;
+        let tmux = self.tmux(&key);
         let project = run.project.clone().unwrap_or_else(|| run.cwd.clone());
-        let keeper = TaskSessionOwner { owner_id: self.0.owner.clone(), project, process: self.owner_process(asker) };
+        let owner = TaskSessionOwner { owner_id: self.0.owner.clone(), project, process: self.owner_process(caller) };
         let (command, cwd) = (run.command.as_str(), run.cwd.as_str());
-        let what = LaunchRequest { task: &task, command, cwd, owner_process: &keeper.process, caller: asker };
-        // Nobody takes the window for a task before it is one.
-        self.0.registry.lock().await.session(&place).pending_windows.push(task.to_string());
+        let launch = LaunchRequest { task: &task, command, cwd, owner_process: &owner.process, caller };
+        // Checks ignore the window of this name until the task has started.
+        self.0.registry.lock().await.session(&key).pending_windows.push(task.to_string());
         let started = async {
-            let (session, slot) = self.ensure_task_pane(&tmux, &place, &task, &keeper).await?;
-            self.launch(&tmux, &place, &session, &slot, &what).await
+            let (session, slot) = self.ensure_task_pane(&tmux, &key, &task, &owner).await?;
+            self.launch(&tmux, &key, &session, &slot, &launch).await
         };
         let started = started.await;
-        self.0.registry.lock().await.session(&place).pending_windows.retain(|name| name != task.as_str());
+        self.0.registry.lock().await.session(&key).pending_windows.retain(|name| name != task.as_str());
         started
     }
 
-    /// The same once more, as it was started.
+    /// Starts a task again with its original command and directory.
     pub(crate) async fn restart(
         &self,
         action: TaskRestartRequest,
-        asker: &RequestCaller,
+        caller: &RequestCaller,
     ) -> Result<TaskStarted, ApiError> {
-        let noted = TaskActionEntry {
-            caller: asker,
+        let entry = TaskActionEntry {
+            caller,
             summary: "restart a task",
             session: &action.session,
             task: Some(&action.task),
             text: None,
         };
-        self.0.actions.audited(noted, self.restart_task(&action, asker)).await
+        self.0.actions.audited(entry, self.restart_task(&action, caller)).await
     }
 
-    async fn restart_task(&self, action: &TaskRestartRequest, asker: &RequestCaller) -> Result<TaskStarted, ApiError> {
-        let place = self.session_key(&action.session, action.socket.as_ref())?;
-        let _turn = self.lock_session(&place).await;
-        let tmux = self.tmux(&place);
-        let (session, slot) = self.find_own_task(&tmux, &place, &action.task).await?;
+    async fn restart_task(&self, action: &TaskRestartRequest, caller: &RequestCaller) -> Result<TaskStarted, ApiError> {
+        let key = self.session_key(&action.session, action.socket.as_ref())?;
+        let _lock = self.lock_session(&key).await;
+        let tmux = self.tmux(&key);
+        let (session, slot) = self.find_own_task(&tmux, &key, &action.task).await?;
         let task: TaskName = slot.window_name.parse().map_err(|error| bad(format!("{error}")))?;
         let (command, cwd) = self.started_command(&slot).ok_or_else(|| unknown_command(&task))?;
-        let keeper = self.owner_process(asker);
-        let what = LaunchRequest { task: &task, command: &command, cwd: &cwd, owner_process: &keeper, caller: asker };
-        self.launch(&tmux, &place, &session, &slot, &what).await
+        let owner = self.owner_process(caller);
+        let launch = LaunchRequest { task: &task, command: &command, cwd: &cwd, owner_process: &owner, caller };
+        self.launch(&tmux, &key, &session, &slot, &launch).await
     }
 
-    /// Whether nothing more will be told of a run. Its files go when it is over, and not before that is stored.
+    /// Whether a run is finished and all its events are stored. Its files are removed only after that.
     pub(crate) async fn is_over(&self, run: &str) -> bool {
         let Ok(run) = run.parse::<RunId>() else { return true };
         let is_awaited =
@@ -106,73 +106,74 @@ impl Tasks {
         !is_known && !RunFiles::in_dir(&self.0.dir, run.as_str()).spec().exists()
     }
 
-    /// What was started in this window, and where. What the window shows of it may be cut, and is not word for word.
+    /// The command and directory of the task in this window. Prefers the spec file: the tmux options may be truncated
+    /// and are not exact.
     fn started_command(&self, slot: &TaskPane) -> Option<(String, String)> {
         let run = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok());
         let kept = run.and_then(|run| RunFiles::in_dir(&self.0.dir, run.as_str()).read_kept_spec().ok());
         if let Some(spec) = kept {
             return Some((spec.command, spec.cwd));
         }
-        let shown = |text: &Option<String>| text.clone().filter(|text| !text.ends_with(SHOWN_CUT));
+        let shown = |text: &Option<String>| text.clone().filter(|text| !text.ends_with(TRUNCATION_MARK));
         shown(&slot.task_command).zip(shown(&slot.task_cwd))
     }
 
-    pub(super) async fn lock_session(&self, place: &TaskSessionKey) -> tokio::sync::OwnedMutexGuard<()> {
-        self.0.session_locks.take(format!("{} {}", place.socket, place.session)).await
+    pub(super) async fn lock_session(&self, key: &TaskSessionKey) -> tokio::sync::OwnedMutexGuard<()> {
+        self.0.session_locks.take(format!("{} {}", key.socket, key.session)).await
     }
 
-    /// The window of a task, by its name or its id, in a session that is ours. To be read only: where no task of ours has that
-    /// name it may be a window that a user has made.
+    /// Finds the window of a task by name or id in an owned session. For reading only: if no task has that name, this
+    /// may be a window that the user made.
     pub(super) async fn find_task(
         &self,
         tmux: &TmuxServer,
-        place: &TaskSessionKey,
+        key: &TaskSessionKey,
         task: &str,
     ) -> Result<(TmuxTaskSession, TaskPane), ApiError> {
-        let session = self.own_session(tmux, place).await?;
+        let session = self.own_session(tmux, key).await?;
         let slot = task_pane(&session, task).or_else(|| session.panes.iter().find(|pane| matches_task(pane, task)));
-        let slot = slot.ok_or_else(|| no_task(place, task))?.clone();
+        let slot = slot.ok_or_else(|| no_task(key, task))?.clone();
         Ok((session, slot))
     }
 
-    /// The same, for whoever does something to it: what a user has made beside our tasks is not touched.
+    /// Finds the window of a task in order to change it. Windows that the user made are refused.
     pub(super) async fn find_own_task(
         &self,
         tmux: &TmuxServer,
-        place: &TaskSessionKey,
+        key: &TaskSessionKey,
         task: &str,
     ) -> Result<(TmuxTaskSession, TaskPane), ApiError> {
-        let session = self.own_session(tmux, place).await?;
+        let session = self.own_session(tmux, key).await?;
         let Some(slot) = task_pane(&session, task).cloned() else {
             let is_there = session.panes.iter().any(|pane| matches_task(pane, task));
-            return Err(if is_there { not_a_task(task) } else { no_task(place, task) });
+            return Err(if is_there { not_a_task(task) } else { no_task(key, task) });
         };
         Ok((session, slot))
     }
 
-    async fn own_session(&self, tmux: &TmuxServer, place: &TaskSessionKey) -> Result<TmuxTaskSession, ApiError> {
-        let session = tmux.task_session(place.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
-        let session = session.ok_or_else(|| no_session(place))?;
-        if self.is_ours(&session.owner) { Ok(session) } else { Err(not_ours(place)) }
+    async fn own_session(&self, tmux: &TmuxServer, key: &TaskSessionKey) -> Result<TmuxTaskSession, ApiError> {
+        let session = tmux.task_session(key.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
+        let session = session.ok_or_else(|| no_session(key))?;
+        if self.is_ours(&session.owner) { Ok(session) } else { Err(not_ours(key)) }
     }
 
-    /// A pane for it: the one in which it ran before, or that of a new window.
+    /// The pane for a task: its earlier one, or that of a new window.
     async fn ensure_task_pane(
         &self,
         tmux: &TmuxServer,
-        place: &TaskSessionKey,
+        key: &TaskSessionKey,
         task: &TaskName,
-        keeper: &TaskSessionOwner,
+        owner: &TaskSessionOwner,
     ) -> Result<(TmuxTaskSession, TaskPane), ApiError> {
-        let name = place.session.as_str();
+        let name = key.session.as_str();
         let failed = |error| tmux_failed(&error);
         let there = match tmux.task_session(name).await.map_err(failed)? {
-            Some(session) if !self.is_ours(&session.owner) => return Err(not_ours(place)),
+            Some(session) if !self.is_ours(&session.owner) => return Err(not_ours(key)),
             Some(session) => session,
-            None => match tmux.create_task_session(name, task.as_str(), keeper).await {
-                Ok(()) => return self.find_own_task(tmux, place, task.as_str()).await,
-                // It could not be asked a moment ago, as if there were no server, or somebody else was quicker.
-                Err(error) if is_duplicate_session(&error) => self.own_session(tmux, place).await?,
+            None => match tmux.create_task_session(name, task.as_str(), owner).await {
+                Ok(()) => return self.find_own_task(tmux, key, task.as_str()).await,
+                // The server did not answer the first question, or another program made the session meanwhile.
+                Err(error) if is_duplicate_session(&error) => self.own_session(tmux, key).await?,
                 Err(error) => return Err(failed(error)),
             },
         };
@@ -180,32 +181,32 @@ impl Tasks {
             return Ok((there, slot));
         }
         let made = tmux.create_task_window(name, task.as_str()).await.map_err(failed)?;
-        let session = self.own_session(tmux, place).await?;
+        let session = self.own_session(tmux, key).await?;
         let slot = session.panes.iter().find(|pane| pane.window == made).cloned();
-        let slot = slot.ok_or_else(|| no_task(place, task.as_str()))?;
+        let slot = slot.ok_or_else(|| no_task(key, task.as_str()))?;
         Ok((session, slot))
     }
 
     async fn launch(
         &self,
         tmux: &TmuxServer,
-        place: &TaskSessionKey,
+        key: &TaskSessionKey,
         session: &TmuxTaskSession,
         slot: &TaskPane,
-        &LaunchRequest { task, command, cwd, owner_process: keeper, caller: asker }: &LaunchRequest<'_>,
+        &LaunchRequest { task, command, cwd, owner_process: owner, caller }: &LaunchRequest<'_>,
     ) -> Result<TaskStarted, ApiError> {
-        self.refuse_to_replace(asker, session, slot).await?;
+        self.refuse_to_replace(caller, session, slot).await?;
         let run_id = RunId::from(Uuid::now_v7());
         let files = RunFiles::in_dir(&self.0.dir, run_id.as_str());
         let spec = RunSpec {
             run_id: run_id.to_string(),
-            socket: place.socket.clone(),
-            session: place.session.to_string(),
+            socket: key.socket.clone(),
+            session: key.session.to_string(),
             task: task.to_string(),
             command: command.to_owned(),
             cwd: cwd.to_owned(),
             log_bytes: self.0.discovery.config().tasks.log_kib << 10,
-            agent: self.0.actions.agent_behind_caller(asker).await,
+            agent: self.0.actions.agent_behind_caller(caller).await,
         };
         let written = files.write_spec(&spec).and_then(|()| files.keep_spec(&spec));
         written.inspect_err(|_| remove_run_files(&files)).map_err(|error| not_written(&error.to_string()))?;
@@ -215,23 +216,23 @@ impl Tasks {
             server_pid: session.server_pid,
             server_start: session.server_start,
             session: session.session,
-            session_name: place.session.as_str(),
+            session_name: key.session.as_str(),
             window: slot.window,
             pane: slot.pane,
             run: run_id.as_str(),
             command,
             cwd,
-            owner_process: self.next_owner(session, keeper),
+            owner_process: self.next_owner(session, owner),
             program: &program,
             reader: &reader,
         };
-        // What ended by itself is told as that; from here on what ends is ended by us.
+        // Record what has ended by itself. From here on an end in this window is caused by agtmux.
         let replaced = PlannedRemoval::Replaced(WindowId(slot.window));
-        self.record_ending(place, session, replaced).await.inspect_err(|_| remove_run_files(&files))?;
+        self.record_ending(key, session, replaced).await.inspect_err(|_| remove_run_files(&files))?;
         let launched = tmux.launch_task(&launch).await;
         let launched = launched.map_err(|error| self.launch_failed(run_id.clone(), &files, &error))?;
-        let row = self.run_row(place, session, task, run_id.clone(), launched);
-        if !self.register_run(place, row.clone()).await {
+        let row = self.run_row(key, session, task, run_id.clone(), launched);
+        if !self.register_run(key, row.clone()).await {
             self.adopt_later(run_id, files);
         } else if let Some(old) = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok()) {
             RunFiles::in_dir(&self.0.dir, old.as_str()).remove_log();
@@ -249,7 +250,7 @@ impl Tasks {
 
     fn launch_failed(&self, run_id: RunId, files: &RunFiles, error: &LaunchError) -> ApiError {
         if let LaunchError::Tmux(error @ TmuxError::Timeout(_)) = error {
-            // It may have come to it all the same: the window will show it.
+            // tmux may still have started it. The window will show that.
             self.adopt_later(run_id, files.clone());
             return tmux_failed(error);
         }
@@ -257,13 +258,13 @@ impl Tasks {
         match error {
             LaunchError::Tmux(error) => tmux_failed(error),
             LaunchError::Gone => ApiError::new(ErrorCode::RuntimeStale, LaunchError::Gone.to_string())
-                .with_hint("try again: it gets a new window"),
+                .with_hint("run the command again; the task gets a new window"),
         }
     }
 
     fn run_row(
         &self,
-        place: &TaskSessionKey,
+        key: &TaskSessionKey,
         session: &TmuxTaskSession,
         task: &TaskName,
         run_id: RunId,
@@ -272,8 +273,8 @@ impl Tasks {
         let start = self.0.discovery.processes().start_time(at.pane_pid).unwrap_or(0);
         TaskRunRow {
             run_id,
-            socket: place.socket.clone(),
-            session: place.session.to_string(),
+            socket: key.socket.clone(),
+            session: key.session.to_string(),
             task: task.to_string(),
             generation: Generation { pid: session.server_pid, start_time: session.server_start },
             window: WindowId(at.window),
@@ -284,11 +285,11 @@ impl Tasks {
         }
     }
 
-    /// It runs: from here on its files tell of it. False if that could not be stored: then it is to be told again.
-    pub(super) async fn register_run(&self, place: &TaskSessionKey, row: TaskRunRow) -> bool {
-        self.wait_for_exit_records(place, row.window).await;
-        let mut book = self.0.registry.lock().await;
-        if book.session(place).runs.contains_key(&row.run_id) {
+    /// Registers a started run. Returns false if the store failed: then the caller must try again.
+    pub(super) async fn register_run(&self, key: &TaskSessionKey, row: TaskRunRow) -> bool {
+        self.wait_for_exit_records(key, row.window).await;
+        let mut registry = self.0.registry.lock().await;
+        if registry.session(key).runs.contains_key(&row.run_id) {
             return true;
         }
         let launch = LaunchedRun {
@@ -298,13 +299,13 @@ impl Tasks {
             pane: row.pane,
             task: row.task.clone(),
         };
-        let session = book.session(place);
+        let session = registry.session(key);
         let known = session.recent_launches.clone();
         session.recent_launches.retain(|known| {
             row.launched_at.duration_since(known.launched_at) < RECENT_LAUNCH && known.window != row.window
         });
         session.recent_launches.push(row.clone());
-        // A run that had this window before and was not told to be over never will be, unless it has ended by itself just before.
+        // An unfinished run in this window was replaced. Publish its end only if it has just ended by itself.
         let (mut replaced, kept): (BTreeMap<_, _>, BTreeMap<_, _>) =
             std::mem::take(&mut session.runs).into_iter().partition(|(_, run)| run.row.window == row.window);
         session.runs = kept;
@@ -313,44 +314,44 @@ impl Tasks {
         let mut changes: Vec<StoreChange> = replaced.keys().cloned().map(StoreChange::DropTaskRun).collect();
         changes.push(StoreChange::PutTaskRun(Box::new(row.clone())));
         session.runs.insert(row.run_id.clone(), TrackedRun::new(row.clone(), &self.0.dir));
-        self.observe_task(place, &row, Some(PaneTaskStatus::Running)).await;
-        let stored = self.apply_inputs(&mut book, place, inputs, changes).await;
+        self.observe_task(key, &row, Some(PaneTaskStatus::Running)).await;
+        let stored = self.apply_inputs(&mut registry, key, inputs, changes).await;
         if stored {
             replaced.values().for_each(|run| run.files.remove());
             replaced.values().for_each(|run| run.files.remove_log());
         } else {
-            let session = book.session(place);
+            let session = registry.session(key);
             session.recent_launches = known;
             session.runs.remove(&row.run_id);
             session.runs.append(&mut replaced);
         }
-        drop(book);
-        // It may have ended before it was known.
+        drop(registry);
+        // The task may have ended before it was registered.
         self.0.wake.notify_one();
         stored
     }
 
-    /// What was in the window may have ended by itself a moment before it was replaced: how, it writes down at once.
-    async fn wait_for_exit_records(&self, place: &TaskSessionKey, window: WindowId) {
+    /// Waits for the exit record of a replaced task: it may have ended by itself a moment before.
+    async fn wait_for_exit_records(&self, key: &TaskSessionKey, window: WindowId) {
         let processes = self.0.discovery.processes();
         let until = Instant::now() + EXIT_RECORD_TIMEOUT;
-        let speaks = |run: &&TrackedRun| {
+        let lacks_exit_record = |run: &&TrackedRun| {
             run.row.window == window && run.files.read_exit().is_none() && is_alive(&*processes, run.row.process)
         };
-        while self.0.registry.lock().await.session(place).runs.values().any(|run| speaks(&run))
+        while self.0.registry.lock().await.session(key).runs.values().any(|run| lacks_exit_record(&run))
             && Instant::now() < until
         {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        self.wait_for_readers(place, |concerned| concerned == window).await;
+        self.wait_for_readers(key, |affected| affected == window).await;
     }
 }
 
 fn is_duplicate_session(error: &TmuxError) -> bool {
-    matches!(error, TmuxError::Failed(said) if said.contains("duplicate session"))
+    matches!(error, TmuxError::Failed(message) if message.contains("duplicate session"))
 }
 
-/// Of a launch that did not happen nothing is left.
+/// Removes all files of a launch that did not happen.
 fn remove_run_files(files: &RunFiles) {
     files.remove();
     files.remove_log();
@@ -363,42 +364,42 @@ fn matches_task(pane: &TaskPane, task: &str) -> bool {
     }
 }
 
-/// The pane of a task, in the window of this name or id: the one that we have marked. A user may have windows of that name, too,
-/// and panes beside ours.
+/// The pane of a task, in the window of this name or id. The marked pane counts: the user may have windows of the same
+/// name, and panes next to the task.
 fn task_pane<'a>(session: &'a TmuxTaskSession, task: &str) -> Option<&'a TaskPane> {
-    let meant = || session.panes.iter().filter(|pane| matches_task(pane, task));
+    let candidates = || session.panes.iter().filter(|pane| matches_task(pane, task));
     let is_alone = |pane: &TaskPane| session.panes.iter().filter(|other| other.window == pane.window).count() == 1;
-    // Made for a task that was not started, or by a helper that marks no panes.
+    // Made for a task that did not start, or by a helper that does not mark panes.
     let unmarked = |pane: &&TaskPane| pane.awaits_run || pane.run.is_none() && pane.task_command.is_some();
-    meant().find(|pane| pane.is_task_pane).or_else(|| meant().find(|pane| unmarked(pane) && is_alone(pane)))
+    candidates().find(|pane| pane.is_task_pane).or_else(|| candidates().find(|pane| unmarked(pane) && is_alone(pane)))
 }
 
-fn no_task(place: &TaskSessionKey, task: &str) -> ApiError {
-    ApiError::new(ErrorCode::RefNotFound, format!("there is no task '{task}' in '{}'", place.session))
+fn no_task(key: &TaskSessionKey, task: &str) -> ApiError {
+    ApiError::new(ErrorCode::RefNotFound, format!("there is no task '{task}' in session '{}'", key.session))
         .with_hint("agtmux task list")
 }
 
 fn not_a_task(task: &str) -> ApiError {
-    let message = format!("'{task}' was not started by agtmux, so it is left as it is");
-    ApiError::new(ErrorCode::Precondition, message).with_hint("agtmux task run NAME 'COMMAND' starts a task")
+    let message = format!("window '{task}' was not started by agtmux, so agtmux does not change it");
+    ApiError::new(ErrorCode::Precondition, message).with_hint("agtmux task run NAME 'COMMAND'   (starts a task)")
 }
 
 fn unknown_command(task: &TaskName) -> ApiError {
-    let message = format!("'{task}' cannot be started again: how it was started is not known");
+    let message = format!("cannot restart '{task}': its command is not known");
     ApiError::new(ErrorCode::Precondition, message).with_hint(format!("agtmux task run {task} 'COMMAND'"))
 }
 
 fn checked_task_name(run: &TaskRunRequest) -> Result<TaskName, ApiError> {
     let task: TaskName = run.task.parse().map_err(|error| bad(format!("{error}")))?;
     if run.command.trim().is_empty() {
-        return Err(bad("there is no command to run".into()));
+        return Err(bad("the command is empty".into()));
     }
     if run.command.len() > MAX_COMMAND_BYTES || run.command.contains('\0') {
-        return Err(bad(format!("a command has up to {} KiB, and no NUL in it", MAX_COMMAND_BYTES >> 10)));
+        return Err(bad(format!("the command must have at most {} KiB and no NUL bytes", MAX_COMMAND_BYTES >> 10)));
     }
     let paths = [Some(&run.cwd), run.project.as_ref()];
     if let Some(path) = paths.into_iter().flatten().find(|path| !path.starts_with('/') || path.contains('\0')) {
-        return Err(bad(format!("'{}' is no absolute path", path.escape_debug())));
+        return Err(bad(format!("'{}' is not an absolute path", path.escape_debug())));
     }
     Ok(task)
 }
@@ -408,6 +409,6 @@ fn bad(message: String) -> ApiError {
 }
 
 fn not_written(error: &str) -> ApiError {
-    ApiError::new(ErrorCode::NotStored, format!("the task cannot be written down, so it was not started: {error}"))
+    ApiError::new(ErrorCode::NotStored, format!("the task was not started: cannot write its run file: {error}"))
         .with_hint("agtmux daemon status")
 }

@@ -1,9 +1,9 @@
-//! Managed tasks: started in windows of sessions that are ours, and followed by what they leave behind.
+//! Managed tasks: background commands in windows of tmux sessions that agtmux owns.
 //!
-//! Beside each task there are two small processes of ours that need no daemon: one watches over the program and writes down how
-//! it ended, one reads its output and counts. Both write files into one directory, which is watched here. What is found in them
-//! goes through the machine of its session, is stored in one transaction with what the machine remembers, and is told then: a
-//! daemon that was away finds everything when it comes back, and tells nothing twice.
+//! Each task has two helper processes that need no daemon: a supervisor that records how the program ended, and a
+//! reader that logs its output. Both write files into one directory, which the daemon watches. The daemon feeds the
+//! contents to the state machine of the session, stores the resulting events and the machine in one transaction, and
+//! then publishes the events. A daemon that restarts finds everything it missed and publishes nothing twice.
 
 mod end;
 mod follow;
@@ -35,7 +35,7 @@ use crate::store::{Store, TaskArchive, TaskMachineRow, TaskRunRow};
 use on_event::EventProgramRunner;
 use task_registry::TaskRegistry;
 
-/// Everything that has to do with tasks.
+/// Runs and follows tasks. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Tasks(Arc<TasksInner>);
 
@@ -47,17 +47,17 @@ struct TasksInner {
     clock: Clock,
     dir: PathBuf,
     owner: String,
-    /// The program that is started in panes, if there is one.
+    /// The `agtmux` executable that supervises tasks in their panes.
     program: PathBuf,
     registry: Mutex<TaskRegistry>,
-    /// Something is to be looked at, and not because a file tells.
+    /// Wakes the follow loop when work is due that no file change announces.
     wake: Notify,
-    /// One session is changed by one at a time.
+    /// One lock per session, so that commands change a session one after the other.
     session_locks: crate::actions::NamedLocks,
     on_event: EventProgramRunner,
 }
 
-/// One session of one server.
+/// Identifies a task session: the tmux server's socket and the session name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct TaskSessionKey {
     socket: String,
@@ -75,10 +75,10 @@ impl Tasks {
         remembered: (Vec<TaskRunRow>, Vec<TaskMachineRow>),
     ) -> Self {
         let dir = paths.tasks_dir();
-        let program = std::env::current_exe().unwrap_or_default();
+        let program = crate::program::path();
         let archive = Arc::new(TaskArchive::new(store.path()));
         let on_event = EventProgramRunner::start(&discovery.config().tasks, Arc::clone(&archive), &paths.state_dir);
-        let book = Mutex::new(TaskRegistry::of(remembered, &dir));
+        let registry = Mutex::new(TaskRegistry::of(remembered, &dir));
         let (nudge, turns) = (Notify::new(), crate::actions::NamedLocks::default());
         let owner = paths.task_owner();
         let inner = TasksInner {
@@ -90,13 +90,13 @@ impl Tasks {
             dir,
             owner,
             program,
-            registry: book,
+            registry,
             wake: nudge,
             session_locks: turns,
             on_event,
         };
         let tasks = Self(Arc::new(inner));
-        // Before anybody can start one: what is there now was begun by a daemon before this one.
+        // List the run files before new tasks can start: these runs belong to an earlier daemon.
         let begun = tasks.run_specs_in_dir();
         tokio::spawn(tasks.clone().follow(begun));
         tokio::spawn(tasks.clone().remove_orphans());
@@ -106,25 +106,25 @@ impl Tasks {
     fn session_key(&self, session: &str, socket: Option<&String>) -> Result<TaskSessionKey, ApiError> {
         let bad = |message: String| {
             ApiError::new(ErrorCode::BadRequest, message)
-                .with_hint("agtmux task session-name prints one; --session or AGTMUX_SESSION says which is meant")
+                .with_hint("agtmux task session-name   (prints a valid name); pass it with --session or AGTMUX_SESSION")
         };
         let session: TaskSessionName = session.parse().map_err(|error| bad(format!("{error}")))?;
         let socket = match socket {
             Some(socket) if PathBuf::from(socket).is_absolute() => socket.clone(),
-            Some(socket) => return Err(bad(format!("'{socket}' is no absolute path of a tmux socket"))),
+            Some(socket) => return Err(bad(format!("'{socket}' is not an absolute path to a tmux socket"))),
             None => default_socket(std::env::var_os("TMUX_TMPDIR").as_deref()).display().to_string(),
         };
         Ok(TaskSessionKey { socket, session })
     }
 
-    fn tmux(&self, place: &TaskSessionKey) -> TmuxServer {
+    fn tmux(&self, key: &TaskSessionKey) -> TmuxServer {
         let config = self.0.discovery.config();
-        TmuxServer::new(&config.tmux.program, &place.socket, config.tmux_bridge.subprocess_timeout.0)
+        TmuxServer::new(&config.tmux.program, &key.socket, config.tmux_bridge.subprocess_timeout.0)
     }
 
-    /// Ours is what this agtmux of this user has made: a name is no proof.
-    fn is_ours(&self, keeper: &TaskSessionOwner) -> bool {
-        keeper.owner_id == self.0.owner
+    /// Whether this agtmux instance made the session. The session name alone proves nothing.
+    fn is_ours(&self, owner: &TaskSessionOwner) -> bool {
+        owner.owner_id == self.0.owner
     }
 }
 
@@ -138,17 +138,16 @@ fn tmux_failed(error: &TmuxError) -> ApiError {
 }
 
 fn not_stored() -> ApiError {
-    ApiError::new(ErrorCode::NotStored, "what becomes of the tasks cannot be stored, so they were left as they are")
+    ApiError::new(ErrorCode::NotStored, "cannot store task changes, so the tasks were not changed")
         .with_hint("agtmux daemon status")
 }
 
-fn no_session(place: &TaskSessionKey) -> ApiError {
-    ApiError::new(ErrorCode::RefNotFound, format!("there is no session '{}'", place.session))
-        .with_hint("agtmux task run NAME 'COMMAND' makes it")
+fn no_session(key: &TaskSessionKey) -> ApiError {
+    ApiError::new(ErrorCode::RefNotFound, format!("there is no task session '{}'", key.session))
+        .with_hint(format!("agtmux task run --session {} NAME 'COMMAND'   (creates the session)", key.session))
 }
 
-fn not_ours(place: &TaskSessionKey) -> ApiError {
-    let message =
-        format!("the session '{}' was not made by this agtmux, so its windows are not touched", place.session);
+fn not_ours(key: &TaskSessionKey) -> ApiError {
+    let message = format!("the session '{}' was not made by this agtmux, so agtmux does not change it", key.session);
     ApiError::new(ErrorCode::Precondition, message).with_hint("choose another name with --session")
 }

@@ -1,5 +1,5 @@
-//! A program of the user's for each event, one after the other. It never keeps the daemon waiting, and what it was not told yet is
-//! read from the store: also what happened before a daemon was killed.
+//! Runs the user's program (`tasks.on_event`) for each task event, one after the other. Events come from the store, so
+//! events from before a crash of the daemon are included.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,53 +19,56 @@ use tokio::time::{sleep, timeout};
 
 use crate::store::TaskArchive;
 
-/// Where the store cannot be read.
+/// The pause before the next try if the store cannot be read.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
 
 pub(super) struct EventProgramRunner(Option<Arc<Notify>>);
 
-/// The user's program, and how long it may take.
+/// The user's program and its time limit.
 struct EventProgram {
     argv: Vec<String>,
     timeout: Duration,
 }
 
-/// How far the program was told.
+/// The position in the event log up to which the program has run.
 struct EventCursor {
     archive: Arc<TaskArchive>,
-    /// Holds the number of the last event that it was given.
+    /// The file with the `seq` of the last event that the program got.
     path: PathBuf,
 }
 
 impl EventProgramRunner {
-    /// The words are separated by spaces. No shell reads them.
+    /// Starts the runner. The configured command is split at spaces; no shell is involved.
     pub(super) fn start(config: &config::TasksConfig, archive: Arc<TaskArchive>, state_dir: &Path) -> Self {
-        let told = EventCursor { archive, path: state_dir.join("on_event.seq") };
+        let cursor = EventCursor { archive, path: state_dir.join("on_event.seq") };
         let words: Vec<String> = config.on_event.split_whitespace().map(ToOwned::to_owned).collect();
         let program = EventProgram { argv: words, timeout: config.on_event_timeout.0 };
         if program.argv.is_empty() {
-            // What happens while there is no program is nobody's business later.
-            let _ = std::fs::remove_file(&told.path);
+            // Events that happen while no program is configured are skipped later.
+            let _ = std::fs::remove_file(&cursor.path);
             return Self(None);
         }
-        // Before anything can happen that it is to be told.
-        let after = told.last_seq().inspect_err(|error| tracing::warn!(error, "tasks.on_event begins later")).ok();
-        let news = Arc::new(Notify::new());
-        tokio::spawn(run_for_each_event(program, Arc::new(told), after, Arc::clone(&news)));
-        Self(Some(news))
+        // Read the position before new events can happen.
+        let after = cursor
+            .last_seq()
+            .inspect_err(|error| tracing::warn!(error, "cannot read the event position; tasks.on_event starts later"))
+            .ok();
+        let wake_up = Arc::new(Notify::new());
+        tokio::spawn(run_for_each_event(program, Arc::new(cursor), after, Arc::clone(&wake_up)));
+        Self(Some(wake_up))
     }
 
-    /// Something was stored.
+    /// Signals that new events are stored.
     pub(super) fn wake(&self) {
-        if let Some(news) = &self.0 {
-            news.notify_one();
+        if let Some(wake_up) = &self.0 {
+            wake_up.notify_one();
         }
     }
 }
 
 impl EventCursor {
-    /// From its first day on: what happened before that is history. A store that was begun anew counts from its beginning, and no
-    /// mark of one before it may be beyond that.
+    /// The position to continue from. On the first start this is the newest event. A position beyond the newest event
+    /// belongs to an earlier store and is reset.
     fn last_seq(&self) -> Result<u64, String> {
         let last = self.archive.last_seq().map_err(|error| error.to_string())?;
         let known: Option<u64> = std::fs::read_to_string(&self.path).ok().and_then(|text| text.trim().parse().ok());
@@ -89,25 +92,30 @@ impl EventCursor {
     }
 }
 
-async fn run_for_each_event(program: EventProgram, told: Arc<EventCursor>, mut after: Option<u64>, news: Arc<Notify>) {
+async fn run_for_each_event(
+    program: EventProgram,
+    cursor: Arc<EventCursor>,
+    mut after: Option<u64>,
+    wake_up: Arc<Notify>,
+) {
     loop {
-        let asked = Arc::clone(&told);
+        let reader = Arc::clone(&cursor);
         let next =
-            spawn_blocking(move || asked.next_events(after)).await.unwrap_or_else(|error| Err(error.to_string()));
+            spawn_blocking(move || reader.next_events(after)).await.unwrap_or_else(|error| Err(error.to_string()));
         let events = match next {
             Ok(events) => events,
             Err(error) => {
-                tracing::warn!(error, "what tasks.on_event is to be told cannot be read");
+                tracing::warn!(error, "cannot read events for tasks.on_event");
                 sleep(RETRY_DELAY).await;
                 continue;
             }
         };
         if events.is_empty() {
-            news.notified().await;
+            wake_up.notified().await;
         }
         for event in events {
             after = Some(event.seq);
-            if let Err(error) = run_program(&program, &event, &told).await {
+            if let Err(error) = run_program(&program, &event, &cursor).await {
                 tracing::warn!(program = program.argv[0], seq = event.seq, error, "tasks.on_event failed");
             }
         }
@@ -115,9 +123,9 @@ async fn run_for_each_event(program: EventProgram, told: Arc<EventCursor>, mut a
 }
 
 async fn run_program(
-    EventProgram { argv: words, timeout: patience }: &EventProgram,
+    EventProgram { argv: words, timeout: time_limit }: &EventProgram,
     event: &TaskEvent,
-    told: &EventCursor,
+    cursor: &EventCursor,
 ) -> Result<(), String> {
     let mut line = serde_json::to_vec(event).map_err(|error| error.to_string())?;
     line.push(b'\n');
@@ -128,37 +136,37 @@ async fn run_program(
         .stderr(Stdio::null())
         .process_group(0)
         .spawn();
-    // It has its turn from here on, and gets no other one for this event.
-    let noted = told.save(event.seq);
+    // The program runs at most once per event, so advance the position now.
+    let saved = cursor.save(event.seq);
     let mut child = started.map_err(|error| error.to_string())?;
     let group = ProcessGroupGuard::new(&child);
-    let ended = timeout(*patience, write_and_wait(&mut child, &line)).await;
+    let ended = timeout(*time_limit, write_and_wait(&mut child, &line)).await;
     match ended {
-        // What it has left behind goes on: that is its own business.
+        // Processes that the program left in the background keep running.
         Ok(_) => group.release(),
         Err(_) => {
             drop(group);
             let _ = child.wait().await;
         }
     }
-    noted.map_err(|error| format!("it may be told once more: {error}"))?;
+    saved.map_err(|error| format!("cannot save the event position, so the event may be repeated: {error}"))?;
     match ended {
         Ok(Ok(status)) if status.success() => Ok(()),
         Ok(Ok(status)) => Err(status.to_string()),
         Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("it did not end within {} s", patience.as_secs_f64())),
+        Err(_) => Err(format!("the program did not end within {} s", time_limit.as_secs_f64())),
     }
 }
 
 async fn write_and_wait(child: &mut Child, line: &[u8]) -> io::Result<std::process::ExitStatus> {
     if let Some(mut input) = child.stdin.take() {
-        // One that does not want to know need not read it.
+        // The program need not read its input.
         let _ = input.write_all(line).await;
     }
     child.wait().await
 }
 
-/// The program and what it has started, which end when nobody waits for them any more: the time is up, or the daemon stops.
+/// Kills the process group of the program when dropped: on timeout, or when the daemon stops.
 struct ProcessGroupGuard(Option<Pid>);
 
 impl ProcessGroupGuard {
@@ -184,18 +192,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mark_of_a_store_that_is_gone_hides_nothing_of_the_next_one() {
-        let dir = tempfile::tempdir().expect("a directory");
+    fn the_position_of_a_deleted_store_is_reset() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
         let path = dir.path().join("state.db");
-        let store = rusqlite::Connection::open(&path).expect("made");
-        store.execute_batch("CREATE TABLE task_events (seq INTEGER PRIMARY KEY)").expect("made");
-        let told = EventCursor { archive: Arc::new(TaskArchive::new(&path)), path: dir.path().join("on_event.seq") };
-        let marked = || std::fs::read_to_string(&told.path).ok();
+        let store = rusqlite::Connection::open(&path).expect("created");
+        store.execute_batch("CREATE TABLE task_events (seq INTEGER PRIMARY KEY)").expect("created");
+        let cursor = EventCursor { archive: Arc::new(TaskArchive::new(&path)), path: dir.path().join("on_event.seq") };
+        let marked = || std::fs::read_to_string(&cursor.path).ok();
         store.execute_batch("INSERT INTO task_events VALUES (1), (7)").expect("stored");
-        assert_eq!((told.last_seq(), marked().as_deref()), (Ok(7), Some("7")), "its first day");
-        told.save(3).expect("written");
-        assert_eq!(told.last_seq(), Ok(3), "it goes on where it was");
-        told.save(500).expect("written");
-        assert_eq!((told.last_seq(), marked().as_deref()), (Ok(7), Some("7")), "of another store");
+        assert_eq!((cursor.last_seq(), marked().as_deref()), (Ok(7), Some("7")), "first start");
+        cursor.save(3).expect("written");
+        assert_eq!(cursor.last_seq(), Ok(3), "continues where it stopped");
+        cursor.save(500).expect("written");
+        assert_eq!((cursor.last_seq(), marked().as_deref()), (Ok(7), Some("7")), "position of another store");
     }
 }

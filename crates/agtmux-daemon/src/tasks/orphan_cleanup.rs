@@ -1,4 +1,5 @@
-//! Files of runs that nobody can ask for any more: their windows went while no daemon ran, or one was killed in the middle of writing.
+//! Removes files of runs that are gone: their windows closed while no daemon ran, or a process was killed while
+//! writing.
 
 use std::collections::HashSet;
 use std::fs::{self, DirEntry};
@@ -11,13 +12,13 @@ use agtmux_core::task::RunId;
 use super::Tasks;
 use super::task_registry::TaskRegistry;
 
-/// How often they are looked for.
+/// How often orphaned files are removed.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(3600);
-/// What is younger may be of a run that is begun just now.
+/// Younger files may belong to a run that is just starting.
 const MIN_AGE: Duration = Duration::from_secs(60);
 
 impl Tasks {
-    /// Now and then, until the daemon stops.
+    /// Removes orphaned files at intervals, until the daemon stops.
     pub(super) async fn remove_orphans(self) {
         let mut times = tokio::time::interval(CLEANUP_INTERVAL);
         loop {
@@ -25,7 +26,7 @@ impl Tasks {
             let known = self.0.registry.lock().await.known_runs();
             let dir = self.0.dir.clone();
             if let Err(error) = tokio::task::spawn_blocking(move || remove_orphan_files(&dir, &known)).await {
-                tracing::warn!(%error, "files of tasks that are gone could not be removed");
+                tracing::warn!(%error, "cannot remove files of ended tasks");
             }
         }
     }
@@ -72,11 +73,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_old_and_nobodys_goes() {
-        let dir = std::env::temp_dir().join(format!("agtmux-litter-{}", std::process::id()));
-        fs::create_dir_all(dir.join("logs")).expect("made");
+    fn only_old_files_of_unknown_runs_are_removed() {
+        let dir = std::env::temp_dir().join(format!("agtmux-orphans-{}", std::process::id()));
+        fs::create_dir_all(dir.join("logs")).expect("created");
         let put = |name: &str, age: u64| {
-            let file = fs::File::create(dir.join(name)).expect("made");
+            let file = fs::File::create(dir.join(name)).expect("created");
             file.set_modified(SystemTime::now() - Duration::from_secs(age)).expect("set");
         };
         let stay = ["logs/known.log", "logs/begun.log", "begun.run", "logs/young.log", "young.run.draft", "notes.txt"];

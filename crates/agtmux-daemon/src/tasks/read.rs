@@ -1,4 +1,4 @@
-//! What can be read of tasks, and what is typed into them.
+//! `task list`, `task logs`, `task input` and `task events`.
 
 use std::sync::Arc;
 
@@ -18,40 +18,40 @@ use super::{Tasks, tmux_failed};
 use crate::actions::RequestCaller;
 use crate::observe::server_name;
 
-/// Where nobody says how many lines, all that are kept; this is how many a pane is asked for that keeps no log.
+/// How many lines are read from a pane without a log, if the caller gives no number. A log is read completely.
 const DEFAULT_PANE_LINES: u32 = 2000;
-/// Of a log that may be as large as the configuration allows, the newest that one answer can carry.
+/// How much of the end of a log one answer may contain.
 const MAX_LOG_BYTES: u64 = 16 << 20;
 
 impl Tasks {
-    pub(crate) async fn list(&self, asked: &TaskSessionQuery) -> Result<TaskList, ApiError> {
-        let place = self.session_key(&asked.session, asked.socket.as_ref())?;
-        let seen = self.tmux(&place).task_session(place.session.as_str()).await;
+    pub(crate) async fn list(&self, request: &TaskSessionQuery) -> Result<TaskList, ApiError> {
+        let key = self.session_key(&request.session, request.socket.as_ref())?;
+        let seen = self.tmux(&key).task_session(key.session.as_str()).await;
         let seen = seen.map_err(|error| tmux_failed(&error))?;
-        let mut list = self.listed_snapshot(&place, seen).await;
+        let mut list = self.listed_snapshot(&key, seen).await;
         for task in list.tasks.iter_mut().filter(|task| task.dead && task.exit() == TaskExit::UNKNOWN) {
-            // tmux hears of it a moment after the pane is dead, or never.
-            let told = match &task.run {
+            // tmux learns the exit status a moment after the pane is dead, or never.
+            let recorded = match &task.run {
                 Some(run) => self.recorded_exit(run.as_str()).await,
                 None => None,
             };
-            (task.exit_code, task.signal) = told.map_or((None, None), |exit| (exit.code, exit.signal));
+            (task.exit_code, task.signal) = recorded.map_or((None, None), |exit| (exit.code, exit.signal));
         }
         Ok(list)
     }
 
-    /// How a run ended, as the one who watched over it has written it down.
+    /// The exit of a run from its stored event, as the supervisor recorded it.
     pub(super) async fn recorded_exit(&self, run_id: &str) -> Option<TaskExit> {
         let query = TaskEventsQuery { run_id: Some(run_id.to_owned()), after: Some(0), ..TaskEventsQuery::default() };
-        let told = self.events(query).await.ok()?;
-        let end = told.items.into_iter().find(|event| event.kind == TaskEventKind::Exited)?;
+        let recorded = self.events(query).await.ok()?;
+        let end = recorded.items.into_iter().find(|event| event.kind == TaskEventKind::Exited)?;
         Some(TaskExit { code: end.exit_code, signal: end.signal })
     }
 
-    pub(crate) async fn logs(&self, asked: &TaskLogsQuery) -> Result<TaskLogs, ApiError> {
-        let place = self.session_key(&asked.session, asked.socket.as_ref())?;
-        let tmux = self.tmux(&place);
-        let (_, slot) = self.find_task(&tmux, &place, &asked.task).await?;
+    pub(crate) async fn logs(&self, request: &TaskLogsQuery) -> Result<TaskLogs, ApiError> {
+        let key = self.session_key(&request.session, request.socket.as_ref())?;
+        let tmux = self.tmux(&key);
+        let (_, slot) = self.find_task(&tmux, &key, &request.task).await?;
         let run: Option<RunId> = slot.run.as_ref().and_then(|run| run.parse().ok());
         let log = run.as_ref().map(|run| RunFiles::in_dir(&self.0.dir, run.as_str()).log()).filter(|log| log.exists());
         let mut lines = match &log {
@@ -60,20 +60,20 @@ impl Tasks {
                 let read =
                     tokio::task::spawn_blocking(move || read_log(&log, MAX_LOG_BYTES).map(|it| plain_lines(&it)));
                 read.await.unwrap_or_else(|error| Err(std::io::Error::other(error))).map_err(|error| {
-                    ApiError::new(ErrorCode::Internal, format!("its log cannot be read: {error}"))
+                    ApiError::new(ErrorCode::Internal, format!("cannot read the log of the task: {error}"))
                         .with_hint("agtmux daemon logs")
                 })?
             }
             None => {
-                let shown = tmux.output(slot.pane, asked.lines.unwrap_or(DEFAULT_PANE_LINES), false).await;
+                let shown = tmux.output(slot.pane, request.lines.unwrap_or(DEFAULT_PANE_LINES), false).await;
                 let shown = shown.map_err(|error| tmux_failed(&error))?;
                 plain_lines(&shown.map(|shown| shown.screen).unwrap_or_default())
             }
         };
-        let most = asked.lines.map_or(usize::MAX, |lines| lines as usize);
+        let most = request.lines.map_or(usize::MAX, |lines| lines as usize);
         let from = lines.len().saturating_sub(most);
         Ok(TaskLogs {
-            session: place.session.to_string(),
+            session: key.session.to_string(),
             task: slot.window_name,
             window_id: WindowId(slot.window),
             run_id: run.map(String::from),
@@ -83,18 +83,18 @@ impl Tasks {
         })
     }
 
-    /// By the one sender, with all its guards.
+    /// Types text into a task with the same sender and guards as `agtmux send`.
     pub(crate) async fn input(
         &self,
         action: TaskInputAction,
-        asker: RequestCaller,
+        caller: RequestCaller,
     ) -> Result<ActionOutcome<SendReport>, ApiError> {
-        let place = self.session_key(&action.session, action.socket.as_ref())?;
-        let (_, slot) = self.find_own_task(&self.tmux(&place), &place, &action.task).await?;
+        let key = self.session_key(&action.session, action.socket.as_ref())?;
+        let (_, slot) = self.find_own_task(&self.tmux(&key), &key, &action.task).await?;
         let reference = PaneRef::Path {
             target: TargetName::LOCAL.into(),
-            server: Some(server_name(std::path::Path::new(&place.socket)).to_string()),
-            session: place.session.to_string(),
+            server: Some(server_name(std::path::Path::new(&key.socket)).to_string()),
+            session: key.session.to_string(),
             window: WindowId(slot.window),
             pane: PaneId(slot.pane),
         };
@@ -106,7 +106,7 @@ impl Tasks {
             no_enter: action.no_enter,
             profile: Some(InputProfile::Shell),
         };
-        self.0.actions.send(send, asker).await
+        self.0.actions.send(send, caller).await
     }
 
     pub(crate) async fn events(&self, query: TaskEventsQuery) -> Result<TaskEvents, ApiError> {
@@ -121,7 +121,7 @@ impl Tasks {
             Ok::<_, rusqlite::Error>((items, seq))
         });
         let Ok(Ok((items, seq))) = read.await else {
-            let error = ApiError::new(ErrorCode::Internal, "the events of tasks cannot be read");
+            let error = ApiError::new(ErrorCode::Internal, "cannot read task events");
             return Err(error.with_hint("agtmux daemon logs"));
         };
         Ok(TaskEvents { schema_version: SCHEMA_VERSION, seq, generated_at: now, items })

@@ -1,4 +1,4 @@
-//! One look at a session of tasks, in the words of the machine.
+//! Checks a task session in tmux and converts the result to an input of its state machine.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,52 +19,51 @@ use super::follow::log_tail;
 use super::task_registry::{TrackedRun, TrackedSession};
 use super::{TaskSessionKey, Tasks};
 
-/// How much of a pane is shown where its output is not kept.
+/// How many lines of a pane are previewed if its output is not logged.
 const PREVIEW_LINES: u32 = 20;
 
-/// How often, and how far apart, a dead pane is looked at that does not tell how it ended.
+/// How often a dead pane without an exit status is read again, and the pause between reads.
 const MAX_TRIES: usize = 5;
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 
-/// By so many seconds two tellings of one moment may differ: the clock may have been set meanwhile.
+/// How much two recorded start times of one server may differ, because the clock may have been set.
 const MAX_CLOCK_SKEW_SECS: i64 = 60;
 
 impl Tasks {
-    /// Looks, and tells the machine. False if nothing could be seen, or what was seen could not be stored.
-    pub(super) async fn check_session(&self, place: &TaskSessionKey) -> bool {
-        let (tmux, began) = (self.tmux(place), self.0.clock.now());
-        let waited: Vec<String> = self.0.registry.lock().await.session(place).pending_windows.clone();
-        let Ok(seen) = session_with_exit_statuses(&tmux, place).await else { return false };
-        if seen.is_none() && self.is_unreachable(&tmux, place).await {
+    /// Checks the session and applies the result. Returns false if tmux did not answer or the store failed.
+    pub(super) async fn check_session(&self, key: &TaskSessionKey) -> bool {
+        let (tmux, began) = (self.tmux(key), self.0.clock.now());
+        let pending: Vec<String> = self.0.registry.lock().await.session(key).pending_windows.clone();
+        let Ok(seen) = session_with_exit_statuses(&tmux, key).await else { return false };
+        if seen.is_none() && self.is_unreachable(&tmux, key).await {
             return false;
         }
         self.keep_windows(&tmux, seen.as_ref()).await;
-        let asking = panes_that_may_ask(seen.as_ref(), self.0.registry.lock().await.session(place));
-        let cursors = self.cursors(&tmux, &asking).await;
-        let mut book = self.0.registry.lock().await;
-        let session = book.session(place);
-        let mut look = self.session_snapshot(place, seen, session, &cursors, &waited);
+        let may_ask = panes_that_may_ask(seen.as_ref(), self.0.registry.lock().await.session(key));
+        let cursors = self.cursors(&tmux, &may_ask).await;
+        let mut registry = self.0.registry.lock().await;
+        let session = registry.session(key);
+        let mut look = self.session_snapshot(key, seen, session, &cursors, &pending);
         look.captured_at = began;
         add_recent_launches(&mut look, session, began);
-        self.apply_inputs(&mut book, place, vec![TaskInput::Snapshot(look)], Vec::new()).await
+        self.apply_inputs(&mut registry, key, vec![TaskInput::Snapshot(look)], Vec::new()).await
     }
 
-    /// Whether nothing can be said of the session: its server does not answer though it is there, or cannot be reached though it,
-    /// or what runs in it, lives.
-    pub(super) async fn is_unreachable(&self, tmux: &TmuxServer, place: &TaskSessionKey) -> bool {
-        if is_listening(Path::new(&place.socket)) {
+    /// Whether the session's state is unknown: its server does not answer, or its socket is gone while the server or a
+    /// task lives.
+    pub(super) async fn is_unreachable(&self, tmux: &TmuxServer, key: &TaskSessionKey) -> bool {
+        if is_listening(Path::new(&key.socket)) {
             return tmux.list().await.is_err();
         }
         let processes = self.0.discovery.processes();
-        let mut book = self.0.registry.lock().await;
-        let session = book.session(place);
+        let mut registry = self.0.registry.lock().await;
+        let session = registry.session(key);
         let runs = |run: &TrackedRun| is_alive(&*processes, run.row.process) && run.files.read_exit().is_none();
         session.runs.values().any(runs)
             || session.machine.server().is_some_and(|server| is_server_alive(&*processes, server))
     }
 
-    /// Also windows that somebody else has made among our tasks stay when they are dead: else nobody could tell how they ended. As
-    /// far as that can be done.
+    /// Sets remain-on-exit on windows that others made in an owned session, so that their exit status can be read.
     async fn keep_windows(&self, tmux: &TmuxServer, seen: Option<&TmuxTaskSession>) {
         let Some(seen) = seen.filter(|seen| self.is_ours(&seen.owner)) else { return };
         let goes = |pane: &&TaskPane| !pane.remain_on_exit && !pane.awaits_run && !pane.dead;
@@ -73,7 +72,7 @@ impl Tasks {
         if !windows.is_empty()
             && let Err(error) = tmux.set_remain_on_exit((seen.server_pid, seen.server_start), &windows).await
         {
-            tracing::debug!(%error, "windows beside tasks may go when they are dead");
+            tracing::debug!(%error, "cannot set remain-on-exit on windows next to tasks");
         }
     }
 
@@ -87,16 +86,16 @@ impl Tasks {
 
     fn session_snapshot(
         &self,
-        place: &TaskSessionKey,
+        key: &TaskSessionKey,
         seen: Option<TmuxTaskSession>,
         session: &TrackedSession,
         cursors: &HashMap<u32, CursorScreen>,
-        waited: &[String],
+        pending: &[String],
     ) -> TaskSessionSnapshot {
         let now = self.0.clock.now();
-        let Some(seen) = seen else { return TaskSessionSnapshot::missing(place.session.clone(), None, now) };
-        // A window that was made for a task and waits for it is not there yet.
-        let names = || session.pending_windows.iter().chain(waited);
+        let Some(seen) = seen else { return TaskSessionSnapshot::missing(key.session.clone(), None, now) };
+        // Ignore windows that were made for a task that has not started.
+        let names = || session.pending_windows.iter().chain(pending);
         let waits =
             |pane: &TaskPane| pane.awaits_run || pane.run.is_none() && names().any(|name| *name == pane.window_name);
         let shown = seen.panes.iter().filter(|pane| !waits(pane));
@@ -109,20 +108,21 @@ impl Tasks {
         });
         let tasks = tasks.collect();
         let server = Some(Generation { pid: seen.server_pid, start_time: seen.server_start });
-        TaskSessionSnapshot { session_name: place.session.clone(), exists: true, captured_at: now, tasks, server }
+        TaskSessionSnapshot { session_name: key.session.clone(), exists: true, captured_at: now, tasks, server }
     }
 
     fn task_snapshot(&self, pane: &TaskPane, session: &TrackedSession, cursor: Option<&CursorScreen>) -> TaskSnapshot {
         let run: Option<RunId> = pane.run.as_ref().and_then(|run| run.parse().ok());
         let files = run.as_ref().map(|run| RunFiles::in_dir(&self.0.dir, run.as_str()));
         let known = run.as_ref().and_then(|run| session.runs.get(run));
-        // The end that is written down is told from there, with everything that was written before it.
+        // An end that the supervisor recorded is applied from its file, after all output before it.
         let is_told_elsewhere = known.is_some_and(|run| run.files.read_exit().is_some());
         let status = files.as_ref().and_then(RunFiles::read_output);
         let exit = pane_exit(pane);
-        let heard = session.machine.bell_count(WindowId(pane.window));
-        // tmux's own count takes several in one write for one: it is for windows of others.
-        let bells = status.map(|status| status.bells).unwrap_or(if run.is_some() { heard } else { pane.bells });
+        let counted = session.machine.bell_count(WindowId(pane.window));
+        // tmux counts several bells in one write as one, so its count is used only for windows that agtmux did not
+        // start.
+        let bells = status.map(|status| status.bells).unwrap_or(if run.is_some() { counted } else { pane.bells });
         let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         TaskSnapshot {
             window_id: WindowId(pane.window),
@@ -144,16 +144,16 @@ impl Tasks {
         }
     }
 
-    /// What the session looks like, for somebody who asks. Nothing is told of it.
+    /// The current tasks of the session for `task list`. Does not change the state machine.
     pub(super) async fn listed_snapshot(
         &self,
-        place: &TaskSessionKey,
+        key: &TaskSessionKey,
         seen: Option<TmuxTaskSession>,
     ) -> TaskSessionSnapshot {
-        let tmux = self.tmux(place);
+        let tmux = self.tmux(key);
         let mut look = {
-            let mut book = self.0.registry.lock().await;
-            self.session_snapshot(place, seen.clone(), book.session(place), &HashMap::new(), &[])
+            let mut registry = self.0.registry.lock().await;
+            self.session_snapshot(key, seen.clone(), registry.session(key), &HashMap::new(), &[])
         };
         let panes = seen.map(|seen| seen.panes).unwrap_or_default();
         for task in &mut look.tasks {
@@ -172,14 +172,14 @@ impl Tasks {
     }
 }
 
-/// tmux shows a pane dead a moment before it tells how its program ended. Sometimes it misses that end, until another child of
-/// its own ends.
+/// Reads the session until every dead pane has an exit status. tmux shows a pane as dead a moment before it knows the
+/// status, and sometimes misses it until another of its child processes ends.
 async fn session_with_exit_statuses(
     tmux: &TmuxServer,
-    place: &TaskSessionKey,
+    key: &TaskSessionKey,
 ) -> Result<Option<TmuxTaskSession>, TmuxError> {
     let is_untold = |pane: &TaskPane| pane.dead && pane.dead_status.is_none() && pane.dead_signal.is_none();
-    let mut seen = tmux.task_session(place.session.as_str()).await?;
+    let mut seen = tmux.task_session(key.session.as_str()).await?;
     for nth in 0..MAX_TRIES {
         if !seen.as_ref().is_some_and(|seen| seen.panes.iter().any(is_untold)) {
             break;
@@ -188,7 +188,7 @@ async fn session_with_exit_statuses(
             tmux.reap_children().await?;
         }
         tokio::time::sleep(RETRY_DELAY).await;
-        seen = tmux.task_session(place.session.as_str()).await?;
+        seen = tmux.task_session(key.session.as_str()).await?;
     }
     Ok(seen)
 }
@@ -197,7 +197,7 @@ pub(super) fn is_alive(processes: &dyn ProcessTable, ProcessRef { pid, start }: 
     processes.process(pid).is_some_and(|process| process.start == start && !process.zombie)
 }
 
-/// Whether this life of the server goes on. tmux tells when it began by the wall clock, to the second.
+/// Whether this server generation still runs. tmux reports its start as wall clock seconds.
 fn is_server_alive(processes: &dyn ProcessTable, server: Generation) -> bool {
     let is_tmux = |process: &ProcessInfo| process.name.starts_with(b"tmux") && !process.zombie;
     if !processes.process(server.pid).as_ref().is_some_and(is_tmux) {
@@ -207,7 +207,7 @@ fn is_server_alive(processes: &dyn ProcessTable, server: Generation) -> bool {
     began.is_none_or(|at| (at.as_second() - server.start_time).abs() <= MAX_CLOCK_SKEW_SECS)
 }
 
-/// The panes of those who may ask something.
+/// The panes of tasks that may show a prompt.
 fn panes_that_may_ask(seen: Option<&TmuxTaskSession>, session: &TrackedSession) -> Vec<u32> {
     let asks = |pane: &&TaskPane| {
         let run = session.runs.values().find(|run| run.row.pane == PaneId(pane.pane));
@@ -216,7 +216,7 @@ fn panes_that_may_ask(seen: Option<&TmuxTaskSession>, session: &TrackedSession) 
     seen.map(|seen| seen.panes.iter().filter(asks).map(|pane| pane.pane).collect()).unwrap_or_default()
 }
 
-/// What was started while the look was taken is there, whatever the look shows.
+/// Adds tasks that were launched during the check, because the check may not show them.
 fn add_recent_launches(look: &mut TaskSessionSnapshot, session: &TrackedSession, began: Timestamp) {
     for row in session.recent_launches.iter().filter(|row| row.launched_at >= began) {
         look.tasks.retain(|task| task.window_id != row.window);
@@ -254,7 +254,7 @@ fn pane_exit(pane: &TaskPane) -> TaskExit {
     TaskExit { code: pane.dead_status.filter(|_| signal.is_none() && pane.dead), signal }
 }
 
-/// The pane that a task was launched in, if it is still there; else the first.
+/// The pane that the task was launched in, if it still exists, or else the first pane.
 fn primary_pane<'a>(panes: &[&'a TaskPane], session: &TrackedSession) -> Option<&'a TaskPane> {
     let window = panes.first()?.window;
     let marked = || panes.iter().find(|pane| pane.is_task_pane).map(|pane| PaneId(pane.pane));

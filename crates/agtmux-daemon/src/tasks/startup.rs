@@ -1,4 +1,5 @@
-//! When a harness session begins: what earlier ones of the same project have left is cleaned up or named.
+//! `task startup`: when a harness session begins, removes or reports the sessions that earlier ones of the same
+//! project left.
 
 use std::path::Path;
 
@@ -17,19 +18,19 @@ use crate::actions::RequestCaller;
 impl Tasks {
     pub(crate) async fn startup(
         &self,
-        asked: TaskStartupRequest,
-        asker: &RequestCaller,
+        request: TaskStartupRequest,
+        caller: &RequestCaller,
     ) -> Result<TaskStartupReport, ApiError> {
-        let place = self.session_key(&asked.session, asked.socket.as_ref())?;
-        if !Path::new(&asked.project).is_absolute() {
-            let message = format!("'{}' is no absolute path of a project", asked.project.escape_debug());
+        let key = self.session_key(&request.session, request.socket.as_ref())?;
+        if !Path::new(&request.project).is_absolute() {
+            let message = format!("the project path '{}' is not absolute", request.project.escape_debug());
             return Err(
                 ApiError::new(ErrorCode::BadRequest, message).with_hint("agtmux task startup --project \"$PWD\"")
             );
         }
-        let tmux = self.tmux(&place);
-        self.take_ownership(&tmux, &place, asker).await;
-        let asking = SessionOwnership { owner: self.0.owner.clone(), project: asked.project.clone() };
+        let tmux = self.tmux(&key);
+        self.take_ownership(&tmux, &key, caller).await;
+        let asking = SessionOwnership { owner: self.0.owner.clone(), project: request.project.clone() };
         let found = tmux.task_sessions().await.map_err(|error| tmux_failed(&error))?;
         let mut report = TaskStartupReport {
             removed: Vec::new(),
@@ -37,55 +38,55 @@ impl Tasks {
             notices: Vec::new(),
             delivery: Delivery::STARTUP,
         };
-        for seen in found.into_iter().filter(|seen| seen.name != place.session.as_str()) {
+        for seen in found.into_iter().filter(|seen| seen.name != key.session.as_str()) {
             let Ok(session) = seen.name.parse() else { continue };
-            let left = TaskSessionKey { socket: place.socket.clone(), session };
-            self.review_session(&tmux, left, &asking, &place.session, &mut report).await?;
+            let left_key = TaskSessionKey { socket: key.socket.clone(), session };
+            self.review_session(&tmux, left_key, &asking, &key.session, &mut report).await?;
         }
         report.notices.extend(removed_notice(&report.removed));
         report.notices.extend(report.active.iter().map(|active| active.notice.clone()));
         Ok(report)
     }
 
-    /// The session that asks is somebody's again, if it was left by one before. Where it cannot be told whose, that is written down: one
-    /// that is known to be dead would have it cleaned up.
-    async fn take_ownership(&self, tmux: &TmuxServer, place: &TaskSessionKey, asker: &RequestCaller) {
-        let Ok(Some(own)) = tmux.task_session(place.session.as_str()).await else { return };
-        let process = self.owner_process(asker);
+    /// Records the caller as the owner of its own session, if the old owner is dead. If the caller is unknown, the
+    /// owner is cleared: a session with an unknown owner is kept, one with a dead owner is removed.
+    async fn take_ownership(&self, tmux: &TmuxServer, key: &TaskSessionKey, caller: &RequestCaller) {
+        let Ok(Some(own)) = tmux.task_session(key.session.as_str()).await else { return };
+        let process = self.owner_process(caller);
         let is_kept = process.is_empty() && self.owner_lives(&own) != Some(false);
         if !self.is_ours(&own.owner) || is_kept || process == own.owner.process {
             return;
         }
         let kept = tmux.set_task_session_owner_pid((own.server_pid, own.server_start), own.session, &process).await;
         if let Err(error) = kept {
-            tracing::warn!(%error, session = %place.session, "it could not be written down who keeps the tasks");
+            tracing::warn!(%error, session = %key.session, "cannot record the owner of a task session");
         }
     }
 
     async fn review_session(
         &self,
         tmux: &TmuxServer,
-        left: TaskSessionKey,
+        left_key: TaskSessionKey,
         asking: &SessionOwnership,
         asking_session: &SessionName,
         report: &mut TaskStartupReport,
     ) -> Result<(), ApiError> {
-        // Nobody starts anything in it between the look and its end.
-        let _turn = self.lock_session(&left).await;
-        let seen = tmux.task_session(left.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
+        // Hold the lock so that no task starts between the check and the removal.
+        let _lock = self.lock_session(&left_key).await;
+        let seen = tmux.task_session(left_key.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
         let seen = match seen {
-            Some(seen) if self.is_ours(&seen.owner) => self.wait_for_dead_panes(&left, seen).await?,
+            Some(seen) if self.is_ours(&seen.owner) => self.wait_for_dead_panes(&left_key, seen).await?,
             seen => seen,
         };
         let Some(seen) = seen else { return Ok(()) };
-        let look = self.listed_snapshot(&left, Some(seen.clone())).await;
-        let keeper = SessionOwnership { owner: seen.owner.owner_id.clone(), project: seen.owner.project.clone() };
-        // A user may have split the window of a task, or made one beside it.
+        let look = self.listed_snapshot(&left_key, Some(seen.clone())).await;
+        let owner = SessionOwnership { owner: seen.owner.owner_id.clone(), project: seen.owner.project.clone() };
+        // Includes panes and windows that the user made in the session.
         let live: Vec<String> =
             seen.panes.iter().filter(|pane| !pane.dead).map(|pane| pane.window_name.clone()).collect();
         let found = LeftoverSession {
-            name: left.session.as_str(),
-            owner: &keeper,
+            name: left_key.session.as_str(),
+            owner: &owner,
             owner_alive: self.owner_lives(&seen),
             attached: seen.attached,
             tasks: &look.tasks,
@@ -94,10 +95,10 @@ impl Tasks {
         match found.action(asking, asking_session) {
             LeftoverAction::Keep => {}
             LeftoverAction::Remove => {
-                self.remove_session(tmux, &left, &seen).await?;
-                report.removed.push(left.session.to_string());
+                self.remove_session(tmux, &left_key, &seen).await?;
+                report.removed.push(left_key.session.to_string());
             }
-            LeftoverAction::Report(tasks) => report.active.push(left_session(&left, &keeper, tasks).await),
+            LeftoverAction::Report(tasks) => report.active.push(left_session(&left_key, &owner, tasks).await),
         }
         Ok(())
     }
@@ -105,29 +106,33 @@ impl Tasks {
     async fn remove_session(
         &self,
         tmux: &TmuxServer,
-        left: &TaskSessionKey,
+        left_key: &TaskSessionKey,
         seen: &TmuxTaskSession,
     ) -> Result<(), ApiError> {
-        self.record_ending(left, seen, PlannedRemoval::KillAll).await?;
+        self.record_ending(left_key, seen, PlannedRemoval::KillAll).await?;
         let killed = tmux.kill_session((seen.server_pid, seen.server_start), seen.session).await;
         killed.map_err(|error| tmux_failed(&error))?;
         self.remove_logs(seen.panes.iter());
-        self.check_soon(left).await;
+        self.check_soon(left_key).await;
         Ok(())
     }
 }
 
-async fn left_session(left: &TaskSessionKey, keeper: &SessionOwnership, tasks: Vec<String>) -> ActiveLeftoverSession {
-    let session_id = session_id(&left.session, &keeper.project);
+async fn left_session(
+    left_key: &TaskSessionKey,
+    owner: &SessionOwnership,
+    tasks: Vec<String>,
+) -> ActiveLeftoverSession {
+    let session_id = session_id(&left_key.session, &owner.project);
     let title = match &session_id {
         Some(id) => title_of(id.clone()).await,
         None => None,
     };
-    let notice = still_active_notice(left.session.as_str(), &tasks, title.as_deref());
-    ActiveLeftoverSession { session: left.session.to_string(), session_id, tasks, title, notice }
+    let notice = still_active_notice(left_key.session.as_str(), &tasks, title.as_deref());
+    ActiveLeftoverSession { session: left_key.session.to_string(), session_id, tasks, title, notice }
 }
 
-/// The harness's own id, which the name of the session ends with. The project is known, so it is known where that begins.
+/// The harness's session id, which follows `pi-` and the project's slug in the session name.
 fn session_id(session: &SessionName, project: &str) -> Option<String> {
     let slug = project_slug(Path::new(project)).ok()?;
     session.as_str().strip_prefix(&format!("pi-{slug}-")).map(str::to_owned)
@@ -138,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_id_is_what_follows_the_project() {
+    fn the_session_id_follows_the_project_slug() {
         let id = |name: &str, project: &str| session_id(&name.parse().expect("a name"), project);
         assert_eq!(id("pi-foo-bar-1-2", "/w/foo-bar").as_deref(), Some("1-2"));
         assert_eq!(id("pi-foo-bar-1-2", "/w/Foo.Bar").as_deref(), Some("1-2"));

@@ -1,4 +1,4 @@
-//! What is known of tasks: the machine of each session, and the runs that have not been told to be over.
+//! The task sessions that the daemon tracks: their state machines and their unfinished runs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -22,35 +22,35 @@ pub(super) struct TaskRegistry {
 pub(super) struct TrackedSession {
     pub(super) machine: TaskMachine,
     pub(super) runs: BTreeMap<RunId, TrackedRun>,
-    /// When it is to be looked at, if it is.
+    /// When to check the session in tmux, if a check is planned.
     pub(super) check_at: Option<Instant>,
-    /// Somebody looks at it just now.
+    /// A check is in progress.
     pub(super) checking: bool,
-    /// Names of tasks for which windows are made just now.
+    /// Names of tasks whose windows are being made.
     pub(super) pending_windows: Vec<String>,
-    /// What was started lately, over or not: a look that began before does not show it.
+    /// Recent launches, finished or not. A check that began before a launch does not show it.
     pub(super) recent_launches: Vec<TaskRunRow>,
 }
 
-/// One launch that is not over.
+/// One unfinished launch of a task.
 pub(super) struct TrackedRun {
     pub(super) row: TaskRunRow,
     pub(super) files: RunFiles,
-    /// How many bells were told and stored.
+    /// The number of bells in stored events.
     pub(super) bells: u64,
-    /// How much it had written when it fell silent at what may be a prompt.
+    /// The bytes of output when it fell silent at a possible prompt.
     pub(super) quiet_at_bytes: Option<u64>,
-    /// It has ended, and that is not told before its output is read.
+    /// Set if the task has ended but its output is not read completely. The end is published after that.
     pub(super) unread_output: Option<UnreadOutput>,
-    /// When it is looked at once more, because it may have been answered.
+    /// When to check again because its prompt may have been answered.
     pub(super) recheck_at: Option<Instant>,
     pub(super) state: PaneTaskStatus,
 }
 
-/// An end that waits for the reader of the output.
+/// The progress of the reader after the task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UnreadOutput {
-    /// Since when the log has not grown.
+    /// When the log last grew.
     pub(super) since: Instant,
     pub(super) log_bytes: u64,
 }
@@ -71,9 +71,9 @@ impl TrackedRun {
 }
 
 impl TrackedSession {
-    fn new(place: &TaskSessionKey) -> Self {
+    fn new(key: &TaskSessionKey) -> Self {
         Self {
-            machine: TaskMachine::new(place.session.clone()),
+            machine: TaskMachine::new(key.session.clone()),
             runs: BTreeMap::new(),
             check_at: None,
             checking: false,
@@ -86,7 +86,7 @@ impl TrackedSession {
         self.check_at = Some(self.check_at.map_or(at, |known| known.min(at)));
     }
 
-    /// The launch that a window holds, if it is not over.
+    /// The unfinished run in a window.
     pub(super) fn run_in(&self, window: agtmux_core::ids::WindowId) -> Option<&TrackedRun> {
         self.runs.values().find(|run| run.row.window == window)
     }
@@ -94,77 +94,78 @@ impl TrackedSession {
 
 impl TaskRegistry {
     pub(super) fn of((runs, machines): (Vec<TaskRunRow>, Vec<TaskMachineRow>), dir: &Path) -> Self {
-        let mut book = Self::default();
+        let mut registry = Self::default();
         for row in machines {
             let machine = row.machine.and_then(|text| serde_json::from_str::<TaskMachine>(&text).ok());
             let Some(machine) = machine else { continue };
-            let place = TaskSessionKey { socket: row.socket, session: machine.session().clone() };
-            book.sessions.insert(place.clone(), TrackedSession { machine, ..TrackedSession::new(&place) });
+            let key = TaskSessionKey { socket: row.socket, session: machine.session().clone() };
+            registry.sessions.insert(key.clone(), TrackedSession { machine, ..TrackedSession::new(&key) });
         }
         for row in runs {
             let Ok(session) = row.session.parse() else { continue };
-            let place = TaskSessionKey { socket: row.socket.clone(), session };
-            book.session(&place).runs.insert(row.run_id.clone(), TrackedRun::new(row, dir));
+            let key = TaskSessionKey { socket: row.socket.clone(), session };
+            registry.session(&key).runs.insert(row.run_id.clone(), TrackedRun::new(row, dir));
         }
-        book
+        registry
     }
 
-    pub(super) fn session(&mut self, place: &TaskSessionKey) -> &mut TrackedSession {
-        self.sessions.entry(place.clone()).or_insert_with(|| TrackedSession::new(place))
+    pub(super) fn session(&mut self, key: &TaskSessionKey) -> &mut TrackedSession {
+        self.sessions.entry(key.clone()).or_insert_with(|| TrackedSession::new(key))
     }
 }
 
 impl Tasks {
-    /// Tells the machine of a session something, stores what comes of it, and tells that. False if it could not be stored: then
-    /// nothing has happened, and it is to be told again.
+    /// Applies inputs to the machine of a session, stores the result, and publishes the events.
+    ///
+    /// Returns false if the store failed. Then nothing has changed and the caller must try again.
     pub(super) async fn apply_inputs(
         &self,
-        book: &mut TaskRegistry,
-        place: &TaskSessionKey,
+        registry: &mut TaskRegistry,
+        key: &TaskSessionKey,
         inputs: Vec<TaskInput>,
         more: Vec<StoreChange>,
     ) -> bool {
         let now = self.0.clock.now();
-        let session = book.session(place);
+        let session = registry.session(key);
         let mut machine = session.machine.clone();
         let events: Vec<TaskEvent> = inputs.into_iter().flat_map(|input| machine.apply(input, now)).collect();
         let mut changes = more;
         if machine != session.machine {
             let text = serde_json::to_string(&machine).ok().filter(|_| !machine.is_empty());
             changes.push(StoreChange::PutTaskMachine(TaskMachineRow {
-                socket: place.socket.clone(),
-                session: place.session.to_string(),
+                socket: key.socket.clone(),
+                session: key.session.to_string(),
                 machine: text,
             }));
         }
-        // Also those of which nothing is told because we ended them ourselves.
+        // Includes runs that agtmux ended itself, for which there is no event.
         let over: Vec<RunId> = session.runs.keys().filter(|run| !machine.awaits_exit(run)).cloned().collect();
         changes.extend(over.iter().map(|run| StoreChange::DropTaskRun(run.clone())));
         if events.is_empty() && changes.is_empty() {
             return true;
         }
-        let told = TaskEventBatch { socket: place.socket.clone(), events, changes };
-        let Some(events) = self.0.engine.record_task_events(told).await else {
-            tracing::warn!(session = %place.session, "what happened to tasks could not be stored; it is told later");
+        let recorded = TaskEventBatch { socket: key.socket.clone(), events, changes };
+        let Some(events) = self.0.engine.record_task_events(recorded).await else {
+            tracing::warn!(session = %key.session, "cannot store task events; trying again later");
             return false;
         };
         let before = std::mem::replace(&mut session.machine, machine);
         for run in before.runs().filter(|run| session.machine.runs().all(|known| known != *run)) {
-            // Its window is gone, or has another run: nobody can ask for it any more.
+            // The window is gone or has another run, so the log cannot be requested any more.
             RunFiles::in_dir(&self.0.dir, run.as_str()).remove_log();
         }
         if !events.is_empty() {
             self.0.on_event.wake();
         }
-        self.publish_states(session, place, &events, &over).await;
+        self.publish_states(session, key, &events, &over).await;
         true
     }
 
-    /// Those who live in panes do what their tasks do.
+    /// Publishes the state of each run to the fleet and drops finished runs.
     async fn publish_states(
         &self,
         session: &mut TrackedSession,
-        place: &TaskSessionKey,
+        key: &TaskSessionKey,
         events: &[TaskEvent],
         over: &[RunId],
     ) {
@@ -175,27 +176,27 @@ impl Tasks {
             let stays = end.is_some_and(|event| event.kind == TaskEventKind::Exited);
             let well = end.is_some_and(|event| event.exit_code == Some(0));
             if !stays {
-                // Nobody can ask for it any more.
+                // The window is gone, so the log cannot be requested any more.
                 run.files.remove_log();
             }
-            self.observe_task(place, &run.row, stays.then_some(PaneTaskStatus::Ended { success: well })).await;
+            self.observe_task(key, &run.row, stays.then_some(PaneTaskStatus::Ended { success: well })).await;
         }
         let machine = &session.machine;
         for run in session.runs.values_mut() {
-            let stand = match machine.open_prompt(run.row.window) {
+            let state = match machine.open_prompt(run.row.window) {
                 Some(prompt) => PaneTaskStatus::WaitingInput(prompt.to_owned()),
                 None => PaneTaskStatus::Running,
             };
-            if run.state != stand {
-                run.state = stand.clone();
-                self.observe_task(place, &run.row, Some(stand)).await;
+            if run.state != state {
+                run.state = state.clone();
+                self.observe_task(key, &run.row, Some(state)).await;
             }
         }
     }
 
-    pub(super) async fn observe_task(&self, place: &TaskSessionKey, row: &TaskRunRow, stand: Option<PaneTaskStatus>) {
-        let server = ServerKey { target: TargetName::local(), server: server_name(Path::new(&place.socket)) };
-        let task = stand.map(|stand| PaneTask { name: row.task.clone(), process: row.process, status: stand });
+    pub(super) async fn observe_task(&self, key: &TaskSessionKey, row: &TaskRunRow, state: Option<PaneTaskStatus>) {
+        let server = ServerKey { target: TargetName::local(), server: server_name(Path::new(&key.socket)) };
+        let task = state.map(|state| PaneTask { name: row.task.clone(), process: row.process, status: state });
         let seen = TopologyUpdate::Task { server, generation: row.generation, pane: row.pane, task };
         self.0.engine.apply_topology(seen).await;
     }

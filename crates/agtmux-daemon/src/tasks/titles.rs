@@ -1,4 +1,4 @@
-//! What a harness session is called: its title, or the first thing that the user said in it, from the file that the harness keeps.
+//! The title of a harness session: its own title, or the user's first message, from the harness's session file.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -9,22 +9,23 @@ use agtmux_api::files::open_no_follow;
 use agtmux_core::task::session_title;
 use serde_json::Value;
 
-/// Where sessions are kept: the variable that moves the folder of all of them, what is below it, and where it is below the user's home.
-/// Each session is one file, in a folder for its project or right there.
+/// Where harnesses store sessions: the environment variable that sets the root, the directory below the root, and the
+/// default root below the user's home. Each session is one file, in that directory or in a directory for its project.
 const SESSION_DIRS: [(&str, &str, Option<&str>); 3] = [
     ("PI_CODING_AGENT_SESSION_DIR", "", None),
     ("PI_CODING_AGENT_DIR", "sessions", Some(".pi/agent")),
     ("CLAUDE_CONFIG_DIR", "projects", Some(".claude")),
 ];
 
-/// Of a long session so much is read from its beginning, where the first message is, and from its end, where the last title is.
+/// How much of a long file is read from its start, which has the first message, and from its end, which has the last
+/// title.
 const MAX_READ_BYTES: u64 = 1 << 20;
-/// More entries than anybody has are not looked through.
+/// The most directory entries that are searched.
 const MAX_ENTRIES: usize = 200_000;
-/// A disk that does not answer keeps nobody waiting for a title.
+/// How long a caller waits for a title, in case the disk hangs.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The title of a session of any harness that we can read, cut to what a notice has room for.
+/// The title of a session, shortened for a notice. `None` if no known harness has it.
 pub(super) async fn title_of(session_id: String) -> Option<String> {
     let roots = roots(|name| std::env::var_os(name).map(PathBuf::from));
     let read = tokio::task::spawn_blocking(move || title_in(&roots, &session_id));
@@ -35,7 +36,7 @@ fn roots(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
     let home = variable("HOME");
     let root = |(name, below, usual): &(&str, &str, Option<&str>)| {
         let moved = variable(name).filter(|path| !path.as_os_str().is_empty());
-        // As the harness reads it.
+        // Expand `~` as the harness does.
         let moved = moved.map(|path| match path.strip_prefix("~") {
             Ok(rest) => home.as_ref().map_or_else(|| path.clone(), |home| home.join(rest)),
             Err(_) => path,
@@ -53,7 +54,7 @@ fn title_in(roots: &[PathBuf], session_id: &str) -> Option<String> {
     session_title(names.title(), names.first_message.as_deref())
 }
 
-/// A line that is cut is no JSON, and counts for nothing.
+/// Reads the start and the end of a file. A line that is cut is not valid JSON and is ignored.
 fn both_ends(mut file: File) -> io::Result<String> {
     let mut bytes = Vec::new();
     let size = file.metadata()?.len();
@@ -73,21 +74,21 @@ fn session_file(sessions: &Path, session_id: &str) -> Option<PathBuf> {
     let entries = |dir: &Path| fs::read_dir(dir).ok().into_iter().flat_map(|entries| entries.flatten());
     let inside = |entry: fs::DirEntry| {
         let path = entry.path();
-        // A plain file is no folder: whatever else it is, it is found out without waiting for it.
+        // read_dir fails on anything that is not a directory, without opening it.
         entries(&path).map(|entry| entry.path()).collect::<Vec<_>>().into_iter().chain([path])
     };
     let mut files = entries(sessions).flat_map(inside).take(MAX_ENTRIES);
     files.find(|file| is_of_session(file, session_id))
 }
 
-/// Claude calls it by the id, Pi by the time at which it began, `_` and the id.
+/// Claude names the file by the session id, Pi by the start time, `_` and the session id.
 fn is_of_session(file: &Path, session_id: &str) -> bool {
     let name = file.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".jsonl"));
     name.is_some_and(|name| name == session_id || name.split_once('_').is_some_and(|(_, id)| id == session_id))
 }
 
-/// The kinds of entries that give a title and where it is in them. Those that come first count before the others, as in the harness's
-/// own list; of one kind the last counts, and an empty one takes the title away.
+/// The entry types that set a title, and the field with it. Earlier types take precedence, as in the harness's own
+/// list. The last entry of a type counts, and an empty one clears the title.
 const TITLES: [(&str, &str); 5] = [
     ("session_info", "name"),
     ("agent-name", "agentName"),
@@ -127,7 +128,7 @@ impl SessionNames {
     }
 }
 
-/// What the harness puts into the user's mouth is not said by them, and what it keeps of its requests is no entry of theirs.
+/// Whether the entry is a message that the user typed, not one that the harness generated.
 fn is_from_user(entry: &Value) -> bool {
     let is_entry = ["message", "user"].into_iter().any(|kind| entry["type"] == kind);
     let is_set = |name: &str| entry[name] == true;
@@ -135,7 +136,7 @@ fn is_from_user(entry: &Value) -> bool {
     is_entry && entry["message"]["role"] == "user" && !is_meta
 }
 
-/// A message is text, or parts of which some are.
+/// The first text of a message, which is a string or a list of parts.
 fn message_text(content: &Value) -> Option<String> {
     let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
     if parts.iter().any(|part| part["type"] == "tool_result") {
@@ -150,7 +151,7 @@ fn message_text(content: &Value) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// A command of the harness with its output, in tags, or its word that it was interrupted.
+/// Whether the harness generated the text: a command with its output in tags, or the note about an interruption.
 fn is_generated(text: &str) -> bool {
     let text = text.trim_start();
     let tag = text.strip_prefix('<').and_then(|rest| rest.split(['>', ' ', '\n']).next());

@@ -7,19 +7,19 @@ fn of(lines: &[&str]) -> (Option<String>, Option<String>) {
     (names.title().map(str::to_owned), names.first_message)
 }
 
-/// A home that goes when it is dropped.
+/// A temporary home directory, removed when dropped.
 struct Home(PathBuf);
 
 impl Home {
     fn new(name: &str) -> Self {
         let home = std::env::temp_dir().join(format!("agtmux-titles-{name}-{}", std::process::id()));
-        fs::create_dir_all(&home).expect("made");
+        fs::create_dir_all(&home).expect("created");
         Self(home)
     }
 
     fn pi(&self) -> PathBuf {
         let project = self.0.join(".pi/agent/sessions/--w-foo--");
-        fs::create_dir_all(&project).expect("made");
+        fs::create_dir_all(&project).expect("created");
         project
     }
 
@@ -36,7 +36,7 @@ impl Drop for Home {
 }
 
 #[test]
-fn the_last_title_and_the_first_message_of_pi_count() {
+fn pi_uses_the_last_title_and_the_first_message() {
     let pi = [
         r#"{"type":"session","version":3,"id":"x","timestamp":"2026-11-16T00:00:00.000Z","cwd":"/w"}"#,
         r#"{"type":"message","id":"a","message":{"role":"user","content":[{"type":"text","text":"fix it"}]}}"#,
@@ -47,12 +47,12 @@ fn the_last_title_and_the_first_message_of_pi_count() {
     ];
     assert_eq!(of(&pi), (Some("Fix the build".into()), Some("fix it".into())));
     let cleared = [pi.as_slice(), &[r#"{"type":"session_info","id":"e","name":""}"#]].concat();
-    assert_eq!(of(&cleared), (None, Some("fix it".into())), "an empty name takes the title away");
+    assert_eq!(of(&cleared), (None, Some("fix it".into())), "an empty name clears the title");
     assert_eq!(of(&[]), (None, None));
 }
 
 #[test]
-fn of_claude_the_name_counts_before_the_title_and_what_the_user_typed_first() {
+fn claude_prefers_the_agent_name_and_skips_generated_messages() {
     let lines = [
         r#"{"type":"summary","summary":"Of another branch","leafUuid":"1"}"#,
         r#"{"type":"api-request-blob","message":{"role":"user","content":[{"type":"text","text":"Environment"}]}}"#,
@@ -72,7 +72,7 @@ fn of_claude_the_name_counts_before_the_title_and_what_the_user_typed_first() {
 }
 
 #[test]
-fn a_session_is_found_by_its_whole_id() {
+fn a_session_is_found_by_its_complete_id() {
     let home = Home::new("ids");
     let project = home.pi();
     let line = r#"{"type":"session_info","name":"Mine"}"#;
@@ -86,11 +86,11 @@ fn a_session_is_found_by_its_whole_id() {
 }
 
 #[test]
-fn sessions_are_where_the_harness_was_told_to_keep_them() {
+fn environment_variables_set_the_session_directory() {
     let home = Home::new("moved");
     let (flat, agent) = (home.0.join("flat"), home.0.join("agent/sessions/--w--"));
-    fs::create_dir_all(&flat).expect("made");
-    fs::create_dir_all(&agent).expect("made");
+    fs::create_dir_all(&flat).expect("created");
+    fs::create_dir_all(&agent).expect("created");
     fs::write(flat.join("t_f.jsonl"), r#"{"type":"session_info","name":"Flat"}"#).expect("written");
     fs::write(agent.join("t_a.jsonl"), r#"{"type":"session_info","name":"Agent"}"#).expect("written");
     let variable = |name: &str| match name {
@@ -105,16 +105,16 @@ fn sessions_are_where_the_harness_was_told_to_keep_them() {
 }
 
 #[test]
-fn of_a_long_session_both_ends_are_read() {
+fn both_ends_of_a_long_session_are_read() {
     let (home, line) = (Home::new("long"), r#"{"type":"session_info","name":"Mine"}"#);
-    let (file, said) =
+    let (file, message) =
         (home.pi().join("x_long.jsonl"), r#"{"type":"user","message":{"role":"user","content":"do it"}}"#);
     let work = format!("{{\"type\":\"work\",\"text\":\"{}\"}}\n", "x".repeat(1000)).repeat(5000);
-    fs::write(&file, format!("{said}\n{work}{line}\n")).expect("written");
+    fs::write(&file, format!("{message}\n{work}{line}\n")).expect("written");
     assert_eq!(home.title("long").as_deref(), Some("Mine"));
-    fs::write(&file, format!("{said}\n{work}")).expect("written");
+    fs::write(&file, format!("{message}\n{work}")).expect("written");
     assert_eq!(home.title("long").as_deref(), Some("do it"));
-    // Two halves of different lines are not one.
+    // The cut ends of two different lines must not be joined.
     let half = format!(
         "{{\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"{}",
         "a".repeat(MAX_READ_BYTES as usize)
@@ -125,7 +125,7 @@ fn of_a_long_session_both_ends_are_read() {
 }
 
 #[test]
-fn whatever_lies_in_the_place_of_a_session_does_no_harm() {
+fn hostile_session_files_are_ignored() {
     let home = Home::new("hostile");
     let project = home.pi();
     let write = |name: &str, bytes: &[u8]| fs::write(project.join(format!("t_{name}.jsonl")), bytes).expect("written");
@@ -145,10 +145,10 @@ null"#,
     fs::write(&secret, r#"{"type":"session_info","name":"not yours"}"#).expect("written");
     symlink(&secret, project.join("t_link.jsonl")).expect("linked");
     symlink("/dev/zero", project.join("t_zero.jsonl")).expect("linked");
-    fs::create_dir(project.join("t_dir.jsonl")).expect("made");
+    fs::create_dir(project.join("t_dir.jsonl")).expect("created");
     let fifo = |path: PathBuf| rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RWXU).expect("a fifo");
     fifo(project.join("t_fifo.jsonl"));
-    // In the place of a project's folder.
+    // A FIFO instead of a project directory.
     fifo(project.with_file_name("--w-fifo--"));
     for none in ["endless", "deep", "types", "link", "zero", "dir", "fifo"] {
         assert_eq!(home.title(none), None, "{none}");

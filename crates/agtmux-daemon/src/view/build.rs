@@ -1,4 +1,4 @@
-//! From the fleet's model to the items of the contract.
+//! Builds API items from the fleet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use agtmux_core::resolver::StateResolver;
 use agtmux_core::rollup::StateCounts;
 use agtmux_core::state::State;
 
-/// A pane, once for each session that shows it.
+/// One item per session that shows the pane.
 pub(super) fn panes(fleet: &Fleet, states: &StateResolver, key: &PaneKey) -> Vec<(PaneIdentity, PaneItem)> {
     let Some(pane) = fleet.pane(key) else { return Vec::new() };
     let sessions: BTreeSet<&str> = pane.placements.iter().map(|p| p.session_name.as_str()).collect();
@@ -50,7 +50,7 @@ fn pane_item(key: &PaneKey, pane: &Pane, states: &StateResolver, session: &str) 
     }
 }
 
-/// A window, once for each session that it is linked into.
+/// One item per session that the window is linked into.
 pub(super) fn windows(
     fleet: &Fleet,
     states: &StateResolver,
@@ -88,8 +88,8 @@ pub(super) fn session(
     let mut counts = StateCounts::default();
     let (mut panes, mut name) = (0, None);
     for pane in server.panes.values() {
-        let Some(place) = pane.placements.iter().find(|p| p.session == *id) else { continue };
-        name = Some(place.session_name.clone());
+        let Some(placement) = pane.placements.iter().find(|p| p.session == *id) else { continue };
+        name = Some(placement.session_name.clone());
         panes += 1;
         windows.insert(pane.window);
         if let Some(state) = state_of(pane, states) {
@@ -118,7 +118,7 @@ fn state_of(pane: &Pane, states: &StateResolver) -> Option<State> {
     states.state(&pane.runtime.as_ref()?.id).map(|record| record.state)
 }
 
-/// Everything that cannot be read at the moment.
+/// The current outages.
 pub(super) fn errors(fleet: &Fleet) -> Vec<TargetError> {
     let of_targets = fleet.target_outages().map(|(target, outage)| error(target.to_string(), None, outage, 0));
     let of_servers = fleet.servers().filter_map(|(key, server)| {
@@ -146,25 +146,25 @@ fn error(target: String, server: Option<String>, outage: &Outage, pid: u32) -> T
 fn local_hint(code: OutageCode, pid: u32) -> String {
     match code {
         OutageCode::TmuxNotInstalled => "install tmux 3.2 or newer, or set tmux.program in the configuration; \
-            `agtmux config path` tells where that is"
+            `agtmux config path` prints its path"
             .into(),
         OutageCode::TmuxTooOld => {
             "install tmux 3.2 or newer, then end the old server with `tmux kill-server` when you can".into()
         }
         OutageCode::ServerNotResponding => {
-            format!("see what it does with `ps -o stat,wchan,args -p {pid}`; `kill -CONT {pid}` wakes a stopped one")
+            format!(
+                "inspect the server with `ps -o stat,wchan,args -p {pid}`; if it is stopped, run `kill -CONT {pid}`"
+            )
         }
-        OutageCode::TargetUnreachable => "see why with `agtmux daemon status`".into(),
-        OutageCode::ListingFailed => {
-            "run `tmux list-panes -a` yourself to see what it says; a server that another tmux \
-            started wants that one as tmux.program in the configuration"
-                .into()
-        }
-        OutageCode::ListingCut => "end what nobody needs: `tmux list-sessions` shows what is there".into(),
+        OutageCode::TargetUnreachable => "run `agtmux daemon status` to see why".into(),
+        OutageCode::ListingFailed => "run `tmux list-panes -a` to see the error; if another tmux version started \
+            the server, set tmux.program to that version in the configuration"
+            .into(),
+        OutageCode::ListingCut => "close sessions that are not needed; `tmux list-sessions` lists them".into(),
     }
 }
 
-/// The same number is another process here.
+/// A pid of another host must not be looked up on this one.
 fn remote_hint(target: &str, code: OutageCode, pid: u32) -> String {
     match code {
         OutageCode::TmuxNotInstalled => format!("install tmux 3.2 or newer on {target}"),
@@ -173,14 +173,14 @@ fn remote_hint(target: &str, code: OutageCode, pid: u32) -> String {
              you can"
         ),
         OutageCode::ServerNotResponding => format!(
-            "see what it does with `ssh {target} ps -o stat,wchan,args -p {pid}`; `ssh {target} kill -CONT {pid}` wakes a \
-             stopped one"
+            "inspect the server with `ssh {target} ps -o stat,wchan,args -p {pid}`; if it is stopped, run \
+             `ssh {target} kill -CONT {pid}`"
         ),
-        OutageCode::TargetUnreachable => format!("see why with `agtmux target doctor {target}`"),
-        OutageCode::ListingFailed => format!("run `ssh {target} tmux list-panes -a` yourself to see what it says"),
+        OutageCode::TargetUnreachable => format!("run `agtmux target doctor {target}` to see why"),
+        OutageCode::ListingFailed => format!("run `ssh {target} tmux list-panes -a` to see the error"),
         OutageCode::ListingCut => format!(
-            "what is shown is right, and not all there is; end what nobody needs: `ssh {target} tmux list-sessions` shows \
-             what is there"
+            "the list is correct but incomplete; close sessions that are not needed: `ssh {target} tmux list-sessions` \
+             lists them"
         ),
     }
 }
@@ -190,21 +190,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listing_that_was_cut_has_not_failed() {
+    fn a_truncated_listing_is_not_a_failed_listing() {
         let outage = |code| Outage { code, message: String::new(), since: jiff::Timestamp::UNIX_EPOCH };
-        let of = |code| error("vm1".into(), None, &outage(code), 0);
-        let (cut, failed) = (of(OutageCode::ListingCut), of(OutageCode::ListingFailed));
-        assert_ne!(cut.hint, failed.hint);
-        assert_eq!(serde_json::to_value(cut.code).expect("writes"), "listing_cut");
+        let error_for = |code| error("vm1".into(), None, &outage(code), 0);
+        let (truncated, failed) = (error_for(OutageCode::ListingCut), error_for(OutageCode::ListingFailed));
+        assert_ne!(truncated.hint, failed.hint);
+        assert_eq!(serde_json::to_value(truncated.code).expect("writes"), "listing_cut");
     }
 
     #[test]
-    fn a_process_of_another_host_is_not_looked_for_here() {
+    fn hints_about_remote_processes_use_ssh() {
         let outage = |code| Outage { code, message: String::new(), since: jiff::Timestamp::UNIX_EPOCH };
-        let hung = outage(OutageCode::ServerNotResponding);
-        let there = error("vm1".into(), Some("default".into()), &hung, 42).hint;
-        assert!(there.contains("`ssh vm1 kill -CONT 42`") && there.contains("`ssh vm1 ps "), "{there}");
-        let here = error(TargetName::LOCAL.into(), Some("default".into()), &hung, 42).hint;
-        assert!(here.contains("`kill -CONT 42`"), "{here}");
+        let not_responding = outage(OutageCode::ServerNotResponding);
+        let remote = error("vm1".into(), Some("default".into()), &not_responding, 42).hint;
+        assert!(remote.contains("`ssh vm1 kill -CONT 42`") && remote.contains("`ssh vm1 ps "), "{remote}");
+        let local = error(TargetName::LOCAL.into(), Some("default".into()), &not_responding, 42).hint;
+        assert!(local.contains("`kill -CONT 42`"), "{local}");
     }
 }

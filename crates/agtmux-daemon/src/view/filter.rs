@@ -1,4 +1,4 @@
-//! Which items a reader wants.
+//! Filters items by a client's query.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{
@@ -28,19 +28,19 @@ impl ItemFilter {
             all: query.all,
         };
         if filter.agent.is_some() && scope != ListScope::Panes {
-            let message = format!("'agent' filters panes, not {scope}");
-            return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("leave 'agent' out, or ask for panes"));
+            let message = format!("the filter 'agent' applies to panes, not to {scope}");
+            return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("remove 'agent', or list panes"));
         }
-        if let Some(both) = &query.target_session {
-            let Some((target, session)) = both.split_once('/') else {
-                let message = format!("target_session is '{both}', not TARGET/SESSION");
-                return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("write it like host/work"));
+        if let Some(target_session) = &query.target_session {
+            let Some((target, session)) = target_session.split_once('/') else {
+                let message = format!("target_session is '{target_session}', not TARGET/SESSION");
+                return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("use the form host/work"));
             };
             if query.target.as_deref().is_some_and(|t| t != target)
                 || query.session.as_deref().is_some_and(|s| s != session)
             {
                 let message = "target_session contradicts target or session";
-                return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("give only one of them"));
+                return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("use only one of them"));
             }
             filter.target = Some(target.to_owned());
             filter.session = Some(session.to_owned());
@@ -68,10 +68,10 @@ impl ItemFilter {
             && (!self.needs_action || pane.needs_action)
     }
 
-    /// As the pane of the task would be accepted, in the state in which this leaves it.
-    pub(crate) fn accepts_task(&self, news: &TaskWatchEvent) -> bool {
-        let state = news.event.state();
-        self.matches_session(Some(&news.target), news.event.session.as_str())
+    /// Applies the filter as to the task's pane, in the state that results from this event.
+    pub(crate) fn accepts_task(&self, task_event: &TaskWatchEvent) -> bool {
+        let state = task_event.event.state();
+        self.matches_session(Some(&task_event.target), task_event.event.session.as_str())
             && self.state.is_none_or(|wanted| state == Some(wanted))
             && self.agent.as_ref().is_none_or(|agent| agent == AgentType::TASK)
             && (!self.needs_action || state.is_some_and(State::needs_action))

@@ -1,4 +1,4 @@
-//! Answers to the three lists.
+//! Answers the three list requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -75,8 +75,8 @@ fn listing<T>(
     items: Vec<T>,
     now: Timestamp,
 ) -> ListResponse<T> {
-    let concerns = |error: &&TargetError| filter.target().is_none_or(|target| error.target == target);
-    let target_errors: Vec<_> = view.errors.iter().filter(concerns).cloned().collect();
+    let applies = |error: &&TargetError| filter.target().is_none_or(|target| error.target == target);
+    let target_errors: Vec<_> = view.errors.iter().filter(applies).cloned().collect();
     ListResponse {
         schema_version: SCHEMA_VERSION,
         generated_at: now,
@@ -88,7 +88,7 @@ fn listing<T>(
     }
 }
 
-/// Each agent once, however many sessions show its pane.
+/// Counts each agent once, even if several sessions show its pane.
 fn summary<'a>(panes: impl Iterator<Item = &'a PaneItem>) -> ListSummary {
     let mut counted: BTreeSet<(&str, &str, PaneId)> = BTreeSet::new();
     let mut states = StateCounts::default();
@@ -130,11 +130,11 @@ fn merge(into: &mut SessionItem, from: &SessionItem) {
     add(&mut into.counts, &from.counts);
     into.windows += from.windows;
     into.panes += from.panes;
-    for (target, share) in &from.by_target {
-        let mine: &mut TargetCounts = into.by_target.entry(target.clone()).or_default();
-        add(&mut mine.counts, &share.counts);
-        mine.windows += share.windows;
-        mine.panes += share.panes;
+    for (target, counts) in &from.by_target {
+        let target_counts: &mut TargetCounts = into.by_target.entry(target.clone()).or_default();
+        add(&mut target_counts.counts, &counts.counts);
+        target_counts.windows += counts.windows;
+        target_counts.panes += counts.panes;
     }
 }
 

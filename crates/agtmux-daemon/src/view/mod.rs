@@ -1,4 +1,4 @@
-//! The fleet as everyone sees it: items ready to be sent, and what changed in them.
+//! The fleet as clients see it: API items, and the changes to them.
 
 mod build;
 mod filter;
@@ -28,7 +28,7 @@ pub(crate) struct FleetView {
     errors: Vec<TargetError>,
 }
 
-/// Items of one scope. One thing of the fleet may be shown as several items, or under a new name.
+/// The items of one scope. One object of the fleet may have several items, and its identity may change.
 #[derive(Debug)]
 struct ItemIndex<K, I, T> {
     items: BTreeMap<I, Arc<T>>,
@@ -42,13 +42,13 @@ impl<K, I, T> Default for ItemIndex<K, I, T> {
 }
 
 impl<K: std::hash::Hash + Eq + Clone, I: Ord + Clone, T: PartialEq> ItemIndex<K, I, T> {
-    /// Shows these things as these items from now on. Gives back the items that went and those that are new or
-    /// different.
+    /// Replaces the items of these objects. Returns the removed items, and the new or changed ones.
     fn replace(&mut self, new: impl Iterator<Item = (K, Vec<(I, T)>)>) -> (Vec<Arc<T>>, Vec<Arc<T>>) {
         let new: Vec<(K, Vec<(I, T)>)> = new.collect();
-        // All that was shown is taken before anything is put: a session may get the name that another one had.
-        let shown: Vec<I> = new.iter().filter_map(|(key, _)| self.identities.remove(key)).flatten().collect();
-        let mut before: BTreeMap<I, Arc<T>> = shown.iter().filter_map(|old| self.items.remove_entry(old)).collect();
+        // Remove all old items first: a session may take the name that another one had.
+        let old_identities: Vec<I> = new.iter().filter_map(|(key, _)| self.identities.remove(key)).flatten().collect();
+        let mut before: BTreeMap<I, Arc<T>> =
+            old_identities.iter().filter_map(|old| self.items.remove_entry(old)).collect();
         let mut changed = Vec::new();
         for (key, items) in new {
             for (identity, item) in items {
@@ -65,11 +65,11 @@ impl<K: std::hash::Hash + Eq + Clone, I: Ord + Clone, T: PartialEq> ItemIndex<K,
     }
 }
 
-/// One change of one item.
+/// One change to one item.
 pub(crate) type ItemChange = (WatchEventKind, WatchItem);
 
 impl FleetView {
-    /// Everything that is in the fleet, before its states are known.
+    /// All items of the fleet, before its states are known.
     pub(crate) fn from_fleet(fleet: &Fleet) -> Self {
         let states = StateResolver::new(jiff::SignedDuration::ZERO);
         let mut delta = FleetDelta { targets_changed: true, ..FleetDelta::default() };
@@ -85,28 +85,28 @@ impl FleetView {
         view
     }
 
-    /// Follows the fleet. What comes back is to be published, in this order.
+    /// Updates the items of the changed objects. Returns the changes in the order in which they must be published.
     pub(crate) fn apply(&mut self, fleet: &Fleet, states: &StateResolver, delta: &FleetDelta) -> Vec<ItemChange> {
-        let (mut gone, mut changed) = (Vec::new(), Vec::new());
-        let touched: BTreeSet<&PaneKey> = delta.changed.iter().chain(&delta.removed).collect();
-        let panes = touched.into_iter().map(|key| (key.clone(), build::panes(fleet, states, key)));
+        let (mut removed, mut changed) = (Vec::new(), Vec::new());
+        let changed_panes: BTreeSet<&PaneKey> = delta.changed.iter().chain(&delta.removed).collect();
+        let panes = changed_panes.into_iter().map(|key| (key.clone(), build::panes(fleet, states, key)));
         let (old, new) = self.panes.replace(panes);
-        gone.extend(old.iter().map(|item| WatchItem::Pane(Box::new((**item).clone()))));
+        removed.extend(old.iter().map(|item| WatchItem::Pane(Box::new((**item).clone()))));
         changed.extend(new.iter().map(|item| WatchItem::Pane(Box::new((**item).clone()))));
         let windows = delta.windows.iter().map(|key| (key.clone(), build::windows(fleet, states, key)));
         let (old, new) = self.windows.replace(windows);
-        gone.extend(old.iter().map(|item| WatchItem::Window((**item).clone())));
+        removed.extend(old.iter().map(|item| WatchItem::Window((**item).clone())));
         changed.extend(new.iter().map(|item| WatchItem::Window((**item).clone())));
         let sessions = delta.sessions.iter().map(|key| (key.clone(), build::session(fleet, states, key)));
         let (old, new) = self.sessions.replace(sessions);
-        gone.extend(old.iter().map(|item| WatchItem::Session((**item).clone())));
+        removed.extend(old.iter().map(|item| WatchItem::Session((**item).clone())));
         changed.extend(new.iter().map(|item| WatchItem::Session((**item).clone())));
         if delta.targets_changed || !delta.servers.is_empty() {
             self.errors = build::errors(fleet);
         }
-        // A thing that moved goes from its old place first: a reader never sees it twice.
-        let gone = gone.into_iter().map(|item| (WatchEventKind::Remove, item));
-        gone.chain(changed.into_iter().map(|item| (WatchEventKind::Upsert, item))).collect()
+        // Removals go first: a client never sees a moved object twice.
+        let removed = removed.into_iter().map(|item| (WatchEventKind::Remove, item));
+        removed.chain(changed.into_iter().map(|item| (WatchEventKind::Upsert, item))).collect()
     }
 
     /// Every item of a scope, in order.
@@ -118,7 +118,7 @@ impl FleetView {
         }
     }
 
-    /// How many panes a target has, and how many agents.
+    /// The number of panes and of agents of a target.
     pub(crate) fn count_panes(&self, target: &str) -> (u32, u32) {
         let mut panes = BTreeSet::new();
         let mut agents = 0;

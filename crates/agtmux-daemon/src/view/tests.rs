@@ -70,8 +70,8 @@ impl TestView {
             process: ProcessRef { pid: 9, start: 9 },
             suspended: false,
         };
-        let sighting = PaneProcess { pane: PaneId(pane), pane_pid: 100 + pane, foreground: None, agent: Some(agent) };
-        self.apply(TopologyUpdate::Processes { server: key(server), generation: GENERATION, panes: vec![sighting] })
+        let process = PaneProcess { pane: PaneId(pane), pane_pid: 100 + pane, foreground: None, agent: Some(agent) };
+        self.apply(TopologyUpdate::Processes { server: key(server), generation: GENERATION, panes: vec![process] })
     }
 
     fn query(&self, query: &ListQuery, scope: ListScope) -> ItemFilter {
@@ -79,77 +79,80 @@ impl TestView {
     }
 }
 
-fn kinds(shifts: &[ItemChange], scope: ListScope) -> Vec<WatchEventKind> {
-    shifts.iter().filter(|(_, item)| crate::event_log::scope_of(item) == scope).map(|(kind, _)| *kind).collect()
+fn kinds(changes: &[ItemChange], scope: ListScope) -> Vec<WatchEventKind> {
+    changes.iter().filter(|(_, item)| crate::event_log::scope_of(item) == scope).map(|(kind, _)| *kind).collect()
 }
 
 #[test]
 fn a_linked_window_is_listed_in_both_sessions_and_counted_once() {
-    let mut world = TestView::new();
-    world.list("default", vec![row(0, 0, 0), row(1, 0, 0)]);
-    world.agent("default", 0);
+    let mut fleet_view = TestView::new();
+    fleet_view.list("default", vec![row(0, 0, 0), row(1, 0, 0)]);
+    fleet_view.agent("default", 0);
     let query = ListQuery::default();
-    let listing = panes(&world.view, &query, &world.query(&query, ListScope::Panes), Timestamp::UNIX_EPOCH);
+    let listing = panes(&fleet_view.view, &query, &fleet_view.query(&query, ListScope::Panes), Timestamp::UNIX_EPOCH);
     assert_eq!(listing.items.len(), 2);
     assert_eq!(listing.summary.by_state.of(State::Unknown), 1);
     assert_eq!(listing.summary.by_agent["claude"], 1);
-    let listing = windows(&world.view, &query, &world.query(&query, ListScope::Windows), Timestamp::UNIX_EPOCH);
+    let listing =
+        windows(&fleet_view.view, &query, &fleet_view.query(&query, ListScope::Windows), Timestamp::UNIX_EPOCH);
     assert_eq!((listing.items.len(), listing.summary.by_state.of(State::Unknown)), (2, 1));
 }
 
 #[test]
-fn a_renamed_session_goes_and_comes() {
-    let mut world = TestView::new();
-    world.list("default", vec![row(0, 0, 0)]);
+fn a_renamed_session_is_removed_and_added() {
+    let mut fleet_view = TestView::new();
+    fleet_view.list("default", vec![row(0, 0, 0)]);
     let renamed = PaneRow { session_name: "new".into(), ..row(0, 0, 0) };
-    let shifts = world.list("default", vec![renamed]);
+    let changes = fleet_view.list("default", vec![renamed]);
     for scope in [ListScope::Panes, ListScope::Windows, ListScope::Sessions] {
-        assert_eq!(kinds(&shifts, scope), [WatchEventKind::Remove, WatchEventKind::Upsert], "{scope}");
+        assert_eq!(kinds(&changes, scope), [WatchEventKind::Remove, WatchEventKind::Upsert], "{scope}");
     }
 }
 
 #[test]
-fn a_session_that_lost_its_last_pane_is_gone() {
-    let mut world = TestView::new();
-    world.list("default", vec![row(0, 0, 0), row(1, 1, 1)]);
-    let shifts = world.list("default", vec![row(0, 0, 0)]);
+fn a_session_without_panes_is_removed() {
+    let mut fleet_view = TestView::new();
+    fleet_view.list("default", vec![row(0, 0, 0), row(1, 1, 1)]);
+    let changes = fleet_view.list("default", vec![row(0, 0, 0)]);
     for scope in [ListScope::Panes, ListScope::Windows, ListScope::Sessions] {
-        assert_eq!(kinds(&shifts, scope), [WatchEventKind::Remove], "{scope}");
+        assert_eq!(kinds(&changes, scope), [WatchEventKind::Remove], "{scope}");
     }
 }
 
 #[test]
-fn an_unchanged_summary_is_not_news() {
-    let mut world = TestView::new();
-    world.list("default", vec![row(0, 0, 0)]);
+fn an_unchanged_summary_is_not_published() {
+    let mut fleet_view = TestView::new();
+    fleet_view.list("default", vec![row(0, 0, 0)]);
     let titled = PaneRow { title: "t".into(), ..row(0, 0, 0) };
-    let shifts = world.list("default", vec![titled]);
-    assert_eq!(kinds(&shifts, ListScope::Panes), [WatchEventKind::Upsert]);
-    assert!(kinds(&shifts, ListScope::Windows).is_empty() && kinds(&shifts, ListScope::Sessions).is_empty());
+    let changes = fleet_view.list("default", vec![titled]);
+    assert_eq!(kinds(&changes, ListScope::Panes), [WatchEventKind::Upsert]);
+    assert!(kinds(&changes, ListScope::Windows).is_empty() && kinds(&changes, ListScope::Sessions).is_empty());
 }
 
 #[test]
-fn sessions_of_one_name_merge_only_when_asked() {
-    let mut world = TestView::new();
-    world.list("a", vec![row(0, 0, 0)]);
-    world.list("b", vec![row(0, 0, 0)]);
+fn sessions_with_the_same_name_merge_only_on_request() {
+    let mut fleet_view = TestView::new();
+    fleet_view.list("a", vec![row(0, 0, 0)]);
+    fleet_view.list("b", vec![row(0, 0, 0)]);
     let mut query = ListQuery::default();
-    let apart = sessions(&world.view, &query, &world.query(&query, ListScope::Sessions), Timestamp::UNIX_EPOCH);
-    assert_eq!(apart.items.len(), 2);
+    let separate =
+        sessions(&fleet_view.view, &query, &fleet_view.query(&query, ListScope::Sessions), Timestamp::UNIX_EPOCH);
+    assert_eq!(separate.items.len(), 2);
     query.group_by = Some(SessionGrouping::SessionName);
-    let merged = sessions(&world.view, &query, &world.query(&query, ListScope::Sessions), Timestamp::UNIX_EPOCH);
+    let merged =
+        sessions(&fleet_view.view, &query, &fleet_view.query(&query, ListScope::Sessions), Timestamp::UNIX_EPOCH);
     let [item] = merged.items.as_slice() else { panic!("one item") };
     assert_eq!((item.panes, item.windows, item.by_target["host"].panes), (2, 2, 2));
     assert_eq!((item.identity.target.as_deref(), item.identity.server.as_deref()), (Some("host"), None));
 }
 
 #[test]
-fn filters_narrow_and_bad_ones_are_refused() {
-    let mut world = TestView::new();
-    world.list("default", vec![row(0, 0, 0), row(1, 1, 1)]);
-    world.agent("default", 1);
+fn filters_select_items_and_invalid_filters_are_rejected() {
+    let mut fleet_view = TestView::new();
+    fleet_view.list("default", vec![row(0, 0, 0), row(1, 1, 1)]);
+    fleet_view.agent("default", 1);
     let count = |query: ListQuery| {
-        panes(&world.view, &query, &world.query(&query, ListScope::Panes), Timestamp::UNIX_EPOCH).items.len()
+        panes(&fleet_view.view, &query, &fleet_view.query(&query, ListScope::Panes), Timestamp::UNIX_EPOCH).items.len()
     };
     assert_eq!(count(ListQuery::default()), 1);
     assert_eq!(count(ListQuery { all: true, ..ListQuery::default() }), 2);
@@ -164,22 +167,25 @@ fn filters_narrow_and_bad_ones_are_refused() {
 }
 
 #[test]
-fn a_name_that_passes_to_another_session_stays_shown() {
-    let mut world = TestView::new();
+fn a_name_that_moves_to_another_session_stays_listed() {
+    let mut fleet_view = TestView::new();
     let named = |session: u32, name: &str| PaneRow { session_name: name.into(), ..row(session, session, session) };
-    world.list("default", vec![named(0, "a"), named(1, "b")]);
-    let shifts = world.list("default", vec![named(0, "b"), named(1, "c")]);
+    fleet_view.list("default", vec![named(0, "a"), named(1, "b")]);
+    let changes = fleet_view.list("default", vec![named(0, "b"), named(1, "c")]);
     let names = |items: &mut dyn Iterator<Item = WatchItem>| -> Vec<String> {
         let name =
             |item| if let WatchItem::Session(session) = item { Some(session.identity.session_name) } else { None };
         items.filter_map(name).collect()
     };
-    assert_eq!(names(&mut world.view.items(ListScope::Sessions)), ["b", "c"]);
-    let told = |kind| names(&mut shifts.clone().into_iter().filter(|(k, _)| *k == kind).map(|(_, item)| item));
-    assert_eq!((told(WatchEventKind::Remove), told(WatchEventKind::Upsert)), (vec!["a".into()], vec!["c".into()]));
+    assert_eq!(names(&mut fleet_view.view.items(ListScope::Sessions)), ["b", "c"]);
+    let names_of = |kind| names(&mut changes.clone().into_iter().filter(|(k, _)| *k == kind).map(|(_, item)| item));
+    assert_eq!(
+        (names_of(WatchEventKind::Remove), names_of(WatchEventKind::Upsert)),
+        (vec!["a".into()], vec!["c".into()])
+    );
 }
 
-fn news(kind: &str, code: Option<i32>) -> TaskWatchEvent {
+fn task_event(kind: &str, code: Option<i32>) -> TaskWatchEvent {
     let event = serde_json::json!({
         "target": "host", "server": "default", "type": kind, "task": "t", "window_id": "@1", "pane_id": "%1", "run_id": null,
         "session": "s1", "exit_code": code, "signal": null, "prompt": null, "bell_count": null, "recent_output": [],
@@ -190,12 +196,17 @@ fn news(kind: &str, code: Option<i32>) -> TaskWatchEvent {
 }
 
 #[test]
-fn what_happens_to_a_task_passes_as_its_pane_would() {
-    let all = [news("started", None), news("input", None), news("exited", Some(0)), news("exited", Some(2))];
-    let all = [&all[..], &[news("disappeared", None)]].concat();
+fn task_events_pass_the_filter_like_the_pane_of_the_task() {
+    let all = [
+        task_event("started", None),
+        task_event("input", None),
+        task_event("exited", Some(0)),
+        task_event("exited", Some(2)),
+    ];
+    let all = [&all[..], &[task_event("disappeared", None)]].concat();
     let passing = |query: ListQuery| {
         let filter = ItemFilter::new(&query, ListScope::Panes).expect("a filter");
-        all.iter().map(|news| filter.accepts_task(news)).collect::<Vec<_>>()
+        all.iter().map(|task_event| filter.accepts_task(task_event)).collect::<Vec<_>>()
     };
     let query = ListQuery::default;
     let of = |state| ListQuery { state: Some(state), ..query() };

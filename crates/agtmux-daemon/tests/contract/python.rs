@@ -1,8 +1,8 @@
 use super::operations::Operation;
 
-const HEAD: &str = r#""""A client of agtmux's API, with nothing but Python's own library.
+const HEAD: &str = r#""""A client of the agtmux API. It needs only the Python standard library.
 
-Made from the OpenAPI document: `make contract` writes it anew.
+Generated from the OpenAPI document by `make contract`.
 """
 
 import http.client
@@ -13,7 +13,7 @@ import urllib.parse
 
 
 class AgtmuxError(Exception):
-    """What the daemon refused, with its code and what to do next."""
+    """An error response of the daemon, with its code and a hint."""
 
     def __init__(self, status, body):
         super().__init__(body.get("message", f"HTTP {status}"))
@@ -33,7 +33,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Client:
-    """Over the daemon's socket, or over TCP with a token."""
+    """Connects to the daemon's unix socket, or to TCP with a token."""
 
     def __init__(self, socket_path=None, address=None, token=None):
         self._socket_path = socket_path or os.environ.get("AGTMUX_SOCKET")
@@ -66,7 +66,7 @@ class Client:
             return json.loads(response.read())
 
     def _events(self, method, path, query=None):
-        """Yields (id, type, data) until the daemon ends."""
+        """Yields (id, type, data) until the daemon stops."""
         _, response = self._open(method, path, query)
         event = {}
         for line in response:
@@ -91,18 +91,18 @@ fn method(operation: &Operation) -> String {
     parameters.extend(in_path.iter().cloned());
     parameters.extend(has_body.then(|| "body".to_owned()));
     parameters.extend(has_query.then(|| "**query".to_owned()));
-    let quoted = in_path.iter().fold(format!("\"{path}\""), |path, name| {
-        let quoted = format!("{{urllib.parse.quote({name}, safe='')}}");
-        let path = path.replace(&format!("{{{name}}}"), &quoted);
+    let quoted_path = in_path.iter().fold(format!("\"{path}\""), |path, name| {
+        let quoted_name = format!("{{urllib.parse.quote({name}, safe='')}}");
+        let path = path.replace(&format!("{{{name}}}"), &quoted_name);
         if path.starts_with('f') { path } else { format!("f{path}") }
     });
-    let mut given = vec![format!("\"{method}\""), quoted];
-    given.extend(has_query.then(|| "query=query".to_owned()));
-    given.extend(has_body.then(|| "body=body".to_owned()));
+    let mut arguments = vec![format!("\"{method}\""), quoted_path];
+    arguments.extend(has_query.then(|| "query=query".to_owned()));
+    arguments.extend(has_body.then(|| "body=body".to_owned()));
     let call = if *streams { "_events" } else { "_ask" };
     format!(
         "    def {name}({}):\n        \"\"\"{summary}.\"\"\"\n        return self.{call}({})\n",
         parameters.join(", "),
-        given.join(", ")
+        arguments.join(", ")
     )
 }

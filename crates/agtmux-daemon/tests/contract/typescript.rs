@@ -1,7 +1,7 @@
 use super::operations::Operation;
 
-const HEAD: &str = r#"// A client of agtmux's API, with nothing but Node's own library.
-// Made from the OpenAPI document: `make contract` writes it anew.
+const HEAD: &str = r#"// A client of the agtmux API. It needs only the Node standard library.
+// Generated from the OpenAPI document by `make contract`.
 
 import { request, type IncomingMessage } from "node:http";
 
@@ -9,7 +9,7 @@ export type Query = Record<string, string | number | boolean | undefined>;
 export type ServerSentEvent = { id?: string; event?: string; data: unknown };
 export type Where = { socketPath: string } | { host: string; port: number; token: string };
 
-/** What the daemon refused, with its code and what to do next. */
+/** An error response of the daemon, with its code and a hint. */
 export class AgtmuxError extends Error {
   status: number;
   code?: string;
@@ -23,7 +23,7 @@ export class AgtmuxError extends Error {
   }
 }
 
-/** Over the daemon's socket, or over TCP with a token. */
+/** Connects to the daemon's unix socket, or to TCP with a token. */
 export class Client {
   #where: Where;
 
@@ -78,7 +78,7 @@ pub(crate) fn client(operations: &[Operation]) -> String {
     format!("{HEAD}\n{}}}\n", methods.join("\n"))
 }
 
-/// `get_past_events` is `getPastEvents` there.
+/// `get_past_events` becomes `getPastEvents`.
 fn camel(name: &str) -> String {
     let mut words = name.split('_');
     let first = words.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! An answer as it goes over the wire, at its own pace.
+//! Streams an answer with the scripted delays.
 
 use std::io;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ pub(super) enum StreamFrame {
     Cut,
 }
 
-/// One event of a stream of server-sent events.
+/// A server-sent event with a name.
 pub(super) fn named_event(name: &str, data: &serde_json::Value) -> StreamFrame {
     StreamFrame::Send(format!("event: {name}\ndata: {data}\n\n"))
 }
 
-/// The same without a name.
+/// A server-sent event without a name.
 pub(super) fn unnamed_event(data: &serde_json::Value) -> StreamFrame {
     StreamFrame::Send(format!("data: {data}\n\n"))
 }
 
 pub(super) fn body(frames: Vec<StreamFrame>, log: Arc<RequestLog>, number: u64) -> Body {
-    let player = AnswerStream { frames: frames.into_iter(), log, number, finished: false };
-    Body::from_stream(stream::unfold(player, |mut player| async move { Some((player.next().await?, player)) }))
+    let answer = AnswerStream { frames: frames.into_iter(), log, number, finished: false };
+    Body::from_stream(stream::unfold(answer, |mut answer| async move { Some((answer.next().await?, answer)) }))
 }
 
 struct AnswerStream {
@@ -53,7 +53,7 @@ impl AnswerStream {
                 Some(StreamFrame::Wait(time)) => sleep(time).await,
                 Some(StreamFrame::Cut) => {
                     self.end();
-                    // An error makes the server close the connection without the last chunk.
+                    // An error makes the server close the connection without the final chunk.
                     return Some(Err(io::ErrorKind::ConnectionAborted.into()));
                 }
                 None => {
@@ -71,7 +71,7 @@ impl AnswerStream {
 }
 
 impl Drop for AnswerStream {
-    /// The server drops an answer whose reader has gone.
+    /// The server drops the answer if the reader disconnects.
     fn drop(&mut self) {
         if !self.finished {
             self.log.update(self.number, |request| request.client_left = Some(Instant::now()));

@@ -1,37 +1,37 @@
-//! What was asked, and when.
+//! The log of all requests.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Agents ask a lot; only the newest requests matter to a test.
+/// The maximum number of stored requests. Only the newest ones matter to a test.
 const MAX_REQUESTS: usize = 256;
 const MAX_BODY_BYTES: usize = 256 * 1024;
-/// Whole bodies are kept of the last few: they hold the whole conversation each time.
+/// The number of requests stored with their bodies. Each body contains the whole conversation.
 const MAX_BODIES: usize = 32;
 
-/// One request and what became of it.
+/// One request and the progress of its answer.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
     pub path: String,
     /// The last user message.
     pub prompt: String,
-    /// The same in the parts in which it came: agents put words of their own before and behind what was typed.
+    /// The parts of the last user message. Agents add their own text before and after the typed text.
     pub prompt_parts: Vec<String>,
-    /// What the answer does, in a word.
+    /// The keyword of the answer's action.
     pub action: String,
-    /// Whether it is none of the conversation: a title, a count of tokens.
+    /// Whether the request is not part of the conversation: a title, a token count.
     pub is_side_request: bool,
-    /// The names of the tools that the agent offers.
+    /// The names of the tools in the request.
     pub tools: Vec<String>,
-    /// The request as it came, shortened; empty for old ones.
+    /// The request body, shortened. Empty for older requests.
     pub body: String,
     pub at: Instant,
-    /// When the first byte of the answer was given.
+    /// When the first byte of the answer was sent.
     pub answer_began: Option<Instant>,
-    /// When the answer was complete, or was cut on purpose.
+    /// When the answer was complete, or was cut as scripted.
     pub answer_ended: Option<Instant>,
-    /// When the agent hung up before that.
+    /// When the agent disconnected before the end of the answer.
     pub client_left: Option<Instant>,
 }
 
@@ -45,7 +45,7 @@ struct StoredRequests {
 }
 
 impl RequestLog {
-    /// Gives the number under which it can be noted what becomes of it.
+    /// Stores a request and returns its number for later updates.
     pub(super) fn add(&self, mut request: ModelRequest) -> u64 {
         let cut = request.body.floor_char_boundary(MAX_BODY_BYTES);
         request.body.truncate(cut);

@@ -1,5 +1,5 @@
-//! A model that is none: it speaks the wire protocols of the real ones on loopback and does what the last user message
-//! says, so that the real command line agents can be led into any scene without a network.
+//! A mock model server on loopback. It speaks the wire protocols of real models and follows the last user message, so
+//! that tests can bring real command line agents into any state without a network.
 
 mod answer_stream;
 mod log;
@@ -19,7 +19,7 @@ pub use script::{CLOSING_TEXT, QUOTED_TEXT, SLOW_END_TEXT, ScriptedAction};
 
 use log::RequestLog;
 
-/// Serves until it is dropped.
+/// The mock model server. It runs until it is dropped.
 #[derive(Debug)]
 pub struct MockModel {
     address: SocketAddr,
@@ -29,11 +29,11 @@ pub struct MockModel {
 }
 
 impl MockModel {
-    #[expect(clippy::new_without_default, reason = "making one opens a port")]
+    #[expect(clippy::new_without_default, reason = "creating a server opens a port")]
     pub fn new() -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the runtime starts");
         let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0))).expect("loopback has a free port");
-        let address = listener.local_addr().expect("it is bound");
+        let address = listener.local_addr().expect("the listener is bound");
         let log = Arc::new(RequestLog::default());
         let (stop, stopped) = oneshot::channel();
         let for_server = Arc::clone(&log);
@@ -44,23 +44,23 @@ impl MockModel {
                     _ = stopped => {}
                 }
             });
-            // Answers that are still being given end with the runtime: nobody waits for a slow one.
+            // Unfinished answers end with the runtime, without waiting for slow ones.
             runtime.shutdown_background();
         });
         Self { address, log, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// Without a path and without a slash at its end.
+    /// The base URL, without a path and without a trailing slash.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The newest requests, the oldest of them first.
+    /// The stored requests, oldest first.
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.log.all()
     }
 
-    /// The newest request that was no side business and whose prompt has a line that begins with this text.
+    /// The newest request that is not a side request and whose prompt has a line that begins with this text.
     pub fn find_request(&self, text: &str) -> Option<ModelRequest> {
         let is_it = |request: &ModelRequest| request.prompt.lines().any(|line| line.trim_start().starts_with(text));
         self.requests().into_iter().rev().find(|request| !request.is_side_request && is_it(request))
@@ -69,10 +69,10 @@ impl MockModel {
 
 impl Drop for MockModel {
     fn drop(&mut self) {
-        // Fails only when the server has ended by itself.
+        // Fails only if the server has already ended.
         let _ = self.stop.take().map(|stop| stop.send(()));
         if let Some(thread) = self.thread.take() {
-            // A drop must not panic; what panicked in the thread was printed there.
+            // A drop must not panic. A panic in the thread was already printed.
             let _ = thread.join();
         }
     }

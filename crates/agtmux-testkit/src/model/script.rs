@@ -1,14 +1,14 @@
-//! What a prompt tells the model to do.
+//! The actions that a prompt can request from the mock model.
 
 use std::time::Duration;
 
-/// What is said once a tool has answered.
+/// The answer after a tool result.
 pub const CLOSING_TEXT: &str = "All done after the tool result.";
 
-/// The last words of a slow answer.
+/// The end of a slow answer.
 pub const SLOW_END_TEXT: &str = "end-of-slow.";
 
-/// An answer that quotes what the agents themselves show when they wait, work or fail.
+/// An answer that quotes the texts that agents show when they wait, work or fail.
 pub const QUOTED_TEXT: &str = "Quoted for you:\n\n\
     Do you want to proceed?\n\
     ❯ 1. Yes\n  2. Yes, and don't ask again\n  3. No\n\
@@ -23,44 +23,44 @@ pub const QUOTED_TEXT: &str = "Quoted for you:\n\n\
     API Error: 500 quoted\n\
     end-of-quote.";
 
-/// How often a slow answer grows.
+/// The time between two words of a slow answer.
 const SLOW_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScriptedAction {
-    /// `SAY x`: this text.
+    /// `SAY x`: answer with this text.
     Say(String),
-    /// `SLOW n`: words for n seconds.
+    /// `SLOW n`: stream words for n seconds.
     Slow(u32),
-    /// `THINK n`: nothing for n seconds, then text.
+    /// `THINK n`: send nothing for n seconds, then text.
     Think(u32),
-    /// `RUN cmd`: a shell tool call.
+    /// `RUN cmd`: call the shell tool.
     Run(String),
-    /// `DO cmd`: the same without asking for more rights than the agent has, where it knows such a thing.
+    /// `DO cmd`: like `RUN`, but without requesting more permissions, if the agent supports that.
     Do(String),
-    /// `BG cmd`: `RUN` in the background, where the agent has that.
+    /// `BG cmd`: `RUN` in the background, if the agent supports that.
     Background(String),
-    /// `ASK`: a call of the question tool.
+    /// `ASK`: call the question tool.
     Ask,
-    /// `MANY`: the same with a question that takes several options, where the agent has that.
+    /// `MANY`: like `ASK`, with a question that accepts several options, if the agent supports that.
     Many,
-    /// `SEVERAL`: the same with two questions, the first of which takes several options.
+    /// `SEVERAL`: like `ASK`, with two questions. The first one accepts several options.
     Several,
-    /// `PLAN`: the wish to leave plan mode.
+    /// `PLAN`: ask to leave plan mode.
     Plan,
-    /// `TASK x`: a subagent with this prompt.
+    /// `TASK x`: start a subagent with this prompt.
     Task(String),
-    /// Waits for a subagent. No word of a prompt: it follows where the agent would go on without it.
+    /// Wait for a subagent. Has no keyword: the model requests it if the agent would not wait by itself.
     Await(String),
-    /// `FAIL code`: an HTTP error.
+    /// `FAIL code`: answer with an HTTP error.
     Fail(u16),
-    /// `DROP`: half an answer.
+    /// `DROP`: send half an answer, then close the connection.
     Drop,
-    /// `QUOTE`: [`QUOTED`].
+    /// `QUOTE`: answer with [`QUOTED_TEXT`].
     Quote,
 }
 
-/// A part of an answer, in the words of no protocol.
+/// A part of an answer, independent of the protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum AnswerPart {
     Text(String),
@@ -70,8 +70,8 @@ pub(super) enum AnswerPart {
 }
 
 impl ScriptedAction {
-    /// The last line that begins with a word of ours says what to do: agents put reminders of their own around what the
-    /// user typed.
+    /// Finds the action in a prompt: the last line that begins with a keyword. Agents add reminders around the typed
+    /// text.
     pub fn find(text: &str) -> Option<Self> {
         text.lines().rev().find_map(|line| Self::parse(line.trim()))
     }
@@ -99,7 +99,7 @@ impl ScriptedAction {
         }
     }
 
-    /// For the log.
+    /// The keyword of the action, for the log.
     pub(super) fn keyword(&self) -> String {
         let debug = format!("{self:?}");
         debug.split(['(', ' ']).next().unwrap_or_default().to_uppercase()
@@ -117,7 +117,7 @@ impl ScriptedAction {
             Self::Drop => {
                 vec![AnswerPart::Text("half an ans".into()), AnswerPart::Wait(SLOW_INTERVAL), AnswerPart::Cut]
             }
-            // An answer with this code has no pieces; the server gives it before it asks for them.
+            // Not used: the server sends an error before it asks for the parts of the answer.
             Self::Fail(code) => say(&format!("failure {code}")),
             call => vec![AnswerPart::Text("I will use a tool.".into()), AnswerPart::Tool(call)],
         }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_word_counts_and_reminders_do_not() {
+    fn the_last_keyword_counts_and_reminders_are_ignored() {
         let text =
             "<system-reminder>\nSAY hello is a word\n</system-reminder>\nRUN touch a b\n<note>RUN nothing</note>";
         assert_eq!(ScriptedAction::find(text), Some(ScriptedAction::Run("touch a b".into())));
@@ -145,10 +145,10 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_answer_takes_its_time() {
-        let pieces = ScriptedAction::Slow(3).answer_parts();
-        let waits = pieces.iter().map(|piece| if let AnswerPart::Wait(time) = piece { *time } else { Duration::ZERO });
+    fn a_slow_answer_lasts_the_requested_time() {
+        let parts = ScriptedAction::Slow(3).answer_parts();
+        let waits = parts.iter().map(|part| if let AnswerPart::Wait(time) = part { *time } else { Duration::ZERO });
         assert_eq!(waits.sum::<Duration>(), Duration::from_secs(3));
-        assert_eq!(pieces.last(), Some(&AnswerPart::Text(SLOW_END_TEXT.into())));
+        assert_eq!(parts.last(), Some(&AnswerPart::Text(SLOW_END_TEXT.into())));
     }
 }

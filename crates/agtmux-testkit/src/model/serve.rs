@@ -1,4 +1,4 @@
-//! The HTTP side: which protocol is spoken, and what is answered.
+//! The HTTP handler: detects the protocol and builds the answer.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,49 +23,49 @@ pub(super) fn router(log: Arc<RequestLog>) -> Router {
 
 async fn answer(State(log): State<Arc<RequestLog>>, method: Method, uri: Uri, body: Bytes) -> Response {
     let path = uri.path().to_owned();
-    let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let wire = (method == Method::POST).then(|| WireProtocol::from_path(&path)).flatten();
-    let question = wire.map(|wire| wire.parse_request(&path, &asked)).unwrap_or_default();
-    let act = action_for(&question);
+    let request_body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let protocol = (method == Method::POST).then(|| WireProtocol::from_path(&path)).flatten();
+    let request = protocol.map(|protocol| protocol.parse_request(&path, &request_body)).unwrap_or_default();
+    let action = action_for(&request);
     let number = log.add(ModelRequest {
         path: path.clone(),
-        prompt: question.prompt(),
-        prompt_parts: question.prompt_parts.clone(),
-        action: act.as_ref().map_or_else(|| "CLOSE".to_owned(), ScriptedAction::keyword),
-        is_side_request: wire.is_none() || question.side_answer.is_some(),
-        tools: question.tools.clone(),
+        prompt: request.prompt(),
+        prompt_parts: request.prompt_parts.clone(),
+        action: action.as_ref().map_or_else(|| "CLOSE".to_owned(), ScriptedAction::keyword),
+        is_side_request: protocol.is_none() || request.side_answer.is_some(),
+        tools: request.tools.clone(),
         body: String::from_utf8_lossy(&body).into_owned(),
         at: Instant::now(),
         answer_began: None,
         answer_ended: None,
         client_left: None,
     });
-    let Some(wire) = wire else { return complete_response(StatusCode::OK, &json!({}), &log, number) };
-    if let Some(ScriptedAction::Fail(code)) = act {
+    let Some(protocol) = protocol else { return complete_response(StatusCode::OK, &json!({}), &log, number) };
+    if let Some(ScriptedAction::Fail(code)) = action {
         let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        return complete_response(status, &wire.error_body(status.as_u16()), &log, number);
+        return complete_response(status, &protocol.error_body(status.as_u16()), &log, number);
     }
-    if let Some(counted) = wire.token_count(&path) {
+    if let Some(counted) = protocol.token_count(&path) {
         return complete_response(StatusCode::OK, &counted, &log, number);
     }
-    let pieces = match (&question.side_answer, act) {
-        (Some(said), _) => vec![AnswerPart::Text(said.clone())],
-        (None, Some(act)) => act.answer_parts(),
+    let parts = match (&request.side_answer, action) {
+        (Some(answer), _) => vec![AnswerPart::Text(answer.clone())],
+        (None, Some(action)) => action.answer_parts(),
         (None, None) => vec![AnswerPart::Text(CLOSING_TEXT.into())],
     };
-    if !question.stream {
-        return complete_response(StatusCode::OK, &wire.complete_answer(&question, &pieces), &log, number);
+    if !request.stream {
+        return complete_response(StatusCode::OK, &protocol.complete_answer(&request, &parts), &log, number);
     }
-    let frames = wire.frames(&question, &pieces);
+    let frames = protocol.frames(&request, &parts);
     response(StatusCode::OK, "text/event-stream", answer_stream::body(frames, log, number))
 }
 
-/// None where a tool has answered, or nobody said what to do: then the conversation comes to its close.
-fn action_for(question: &ParsedRequest) -> Option<ScriptedAction> {
-    if question.side_answer.is_some() || question.after_tool {
-        return question.started_subagent.clone().map(ScriptedAction::Await);
+/// The action for a request. None after a tool result, or without a keyword in the prompt: then the conversation ends.
+fn action_for(request: &ParsedRequest) -> Option<ScriptedAction> {
+    if request.side_answer.is_some() || request.after_tool {
+        return request.started_subagent.clone().map(ScriptedAction::Await);
     }
-    ScriptedAction::find(&question.prompt())
+    ScriptedAction::find(&request.prompt())
 }
 
 fn complete_response(status: StatusCode, value: &Value, log: &RequestLog, number: u64) -> Response {
@@ -78,5 +78,5 @@ fn complete_response(status: StatusCode, value: &Value, log: &RequestLog, number
 
 fn response(status: StatusCode, kind: &'static str, body: Body) -> Response {
     let builder = Response::builder().status(status).header(header::CONTENT_TYPE, kind);
-    builder.body(body).expect("a status and a plain header make a response")
+    builder.body(body).expect("the status and header are valid")
 }

@@ -1,4 +1,4 @@
-//! What `show-hooks` prints, read.
+//! Parses the output of `show-hooks`.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use crate::command::Framing;
 
 /// The entries of one hook array by index.
 pub(super) type HookEntries = BTreeMap<u32, String>;
-/// The hook arrays of one place by name.
+/// Hook arrays by name.
 pub(super) type HookArrays = BTreeMap<String, HookEntries>;
 
-/// The hooks that concern us, as they are.
+/// The installed hooks with the names that we use.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InstalledHooks {
-    /// Every hook that this tmux has, also the empty ones.
+    /// All hooks that this tmux has, including empty arrays.
     pub(super) global: HookArrays,
-    /// Only arrays that a session has for itself.
+    /// Only arrays that belong to a session itself.
     pub(super) sessions: BTreeMap<u32, HookArrays>,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn session_ids(framing: &Framing, answer: &[u8]) -> Vec<u32> {
     records.iter().filter_map(|r| std::str::from_utf8(r.first()?).ok()?.strip_prefix('$')?.parse().ok()).collect()
 }
 
-/// `alert-bell` where the array is empty, `alert-bell[3] command` for an entry.
+/// A line is `alert-bell` for an empty array, or `alert-bell[3] command` for an entry.
 fn read_line(arrays: &mut HookArrays, line: &str) {
     let (head, value) = line.split_once(' ').unwrap_or((line, ""));
     let (name, index) = match head.split_once('[') {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn global_and_session_arrays_are_kept_apart() {
+    fn global_and_session_arrays_are_separated() {
         let framing = Framing::fixed("WORD");
         let answer = b"alert-bell[0] display-message hi\nsession-created\nafter-split-window[0] x\nWORDs$4WORD.\nalert-bell[7] y z\n";
         let shown = InstalledHooks::parse(&framing, answer);

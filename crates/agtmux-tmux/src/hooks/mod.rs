@@ -1,8 +1,9 @@
-//! Hooks in the user's tmux server that open an empty file of ours when something changes. Whoever watches that file is
-//! told. No process is started for it, nothing is written, and when the file is gone nothing happens.
+//! Hooks in the user's tmux server that read an empty file when something changes. The daemon watches that file. tmux
+//! starts no process for it, and a missing file causes no error.
 //!
-//! They live at a high index of tmux's hook arrays, beside the user's own. A session with an array of its own hides the
-//! global one, so there we add ours to it. All of it is taken away again, also what a daemon that was killed left behind.
+//! The hooks use a high index of tmux's hook arrays and leave the user's hooks in place. A session with its own array
+//! hides the global one, so the hook is added there too. `remove` deletes all of these hooks, including those of a
+//! daemon that was killed.
 
 mod installed;
 mod plan;
@@ -14,8 +15,8 @@ use crate::server::{TmuxError, TmuxServer};
 use installed::InstalledHooks;
 use plan::HookPlan;
 
-/// What is worth a hint. Only hooks that tmux runs by itself: those that run after a command run inside the client of
-/// whoever gave it.
+/// The hooks that cause a hint. Only hooks that tmux runs by itself: `after-*` hooks run inside the client of the
+/// command.
 const HOOK_NAMES: [&str; 10] = [
     "alert-bell",
     "pane-died",
@@ -29,13 +30,13 @@ const HOOK_NAMES: [&str; 10] = [
     "window-unlinked",
 ];
 
-/// How the files of our hooks end: the mark by which the hooks are known.
+/// The suffix of hint files. Our hooks are recognised by it.
 pub const FILE_SUFFIX: &str = ".agtmux-hint";
 
-/// Sessions end between a look and what is done about it; the next look sees that they did.
+/// A session can end between reading the hooks and changing them. The next attempt sees that.
 const ATTEMPTS: u32 = 5;
 
-/// Our hooks, all opening one file.
+/// The hooks of one daemon, which all read one hint file.
 #[derive(Debug, Clone)]
 pub struct HintHooks {
     hint_file: PathBuf,
@@ -43,7 +44,7 @@ pub struct HintHooks {
 }
 
 impl HintHooks {
-    /// `None` when the path has characters that would have to be quoted inside a hook, or is not marked as ours.
+    /// `None` if the path would need quoting inside a hook or lacks the suffix.
     pub fn new(hint_file: &Path) -> Option<Self> {
         let path = hint_file.to_str()?;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+@,=".contains(&b);
@@ -51,12 +52,12 @@ impl HintHooks {
             .then(|| Self { hint_file: hint_file.to_owned(), command: hook_command(path) })
     }
 
-    /// Makes the server's hooks what they should be. Done again when sessions come, it finds nothing to do.
+    /// Installs the hooks. Repeated calls change nothing unless sessions were added.
     pub async fn install(&self, server: &TmuxServer) -> Result<(), TmuxError> {
         self.reconcile(server, HookPlan::install).await
     }
 
-    /// Takes all of ours away.
+    /// Removes all hooks of this daemon.
     pub async fn remove(&self, server: &TmuxServer) -> Result<(), TmuxError> {
         self.reconcile(server, HookPlan::remove).await
     }
@@ -92,7 +93,7 @@ impl HintHooks {
         let sessions = TmuxCommand::new("list-sessions").arg("-F").arg(framing.record('s', &["#{session_id}"]));
         let sessions = match run_to_end_marker(server, vec![sessions], &framing).await {
             Ok(answer) => installed::session_ids(&framing, &answer),
-            // A server may live without any session.
+            // A server can run without a session.
             Err(TmuxError::Failed(_)) => Vec::new(),
             Err(error) => return Err(error),
         };
@@ -110,7 +111,8 @@ impl HintHooks {
     }
 }
 
-/// Half an answer would make a place of the user's look free, and leave ours behind in sessions that it lacks.
+/// Runs the commands and checks that the output is complete. With a partial output, a used index would look free and
+/// hooks in some sessions would be missed.
 async fn run_to_end_marker(
     server: &TmuxServer,
     mut commands: Vec<TmuxCommand>,
@@ -119,17 +121,17 @@ async fn run_to_end_marker(
     commands.push(TmuxCommand::display(&framing.record('e', &["end"]), None));
     let answer = server.run(&commands).await?;
     if framing.records('e', &answer).is_empty() {
-        return Err(TmuxError::Unreadable("the hooks were not shown to their end".into()));
+        return Err(TmuxError::Unreadable("the hook listing is incomplete".into()));
     }
     Ok(answer)
 }
 
-/// tmux reads the file as commands of the user's, of which it has none. -q: a file that is gone is no error.
+/// tmux reads the file as a configuration file, which is empty. `-q` ignores a missing file.
 fn hook_command(path: &str) -> String {
     format!("source-file -q {path}")
 }
 
-/// The file that a hook of agtmux opens; `None` for the user's own hooks.
+/// The hint file of an agtmux hook; `None` for a hook of the user.
 fn hint_file_of(value: &str) -> Option<&Path> {
     let path = value.strip_prefix("source-file -q ")?.trim_matches(['"', '\'']);
     path.ends_with(FILE_SUFFIX).then(|| Path::new(path))
@@ -140,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_hooks_are_known_by_their_file() {
+    fn own_hooks_are_recognised_by_their_file() {
         let hooks = HintHooks::new(Path::new("/state/hooks/a.agtmux-hint")).expect("a plain path");
         assert!(hooks.is_ours(&hooks.command));
         let others = HintHooks::new(Path::new("/other/hooks/a.agtmux-hint")).expect("a plain path");

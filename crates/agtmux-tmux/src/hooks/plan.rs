@@ -1,13 +1,13 @@
-//! From what the hooks are to what they should be.
+//! Computes the changes from the installed hooks to the wanted ones.
 
 use super::installed::{HookArrays, HookEntries, InstalledHooks};
 use super::{HintHooks, hint_file_of};
 use crate::command::TmuxCommand;
 
-/// Where we put ours: no user counts that far by hand.
+/// The first index for our hooks, higher than users choose by hand.
 const FIRST_INDEX: u32 = 4242;
 
-/// One change to a hook array, `None` for the global one.
+/// One change of a hook array. `session: None` means the global array.
 #[derive(Debug, PartialEq, Eq)]
 enum HookChange {
     Set {
@@ -79,24 +79,24 @@ impl HookPlan {
     }
 }
 
-/// A hook of an agtmux whose files are gone: it can only cause errors.
+/// An agtmux hook whose file is gone. It can only cause errors.
 fn is_abandoned(value: &str) -> bool {
     hint_file_of(value).is_some_and(|file| !file.exists())
 }
 
 impl HookChange {
     fn command(self) -> TmuxCommand {
-        let place = |session: Option<u32>, flags: &str| match session {
+        let set_hook = |session: Option<u32>, flags: &str| match session {
             None => TmuxCommand::new("set-hook").arg(format!("-g{flags}")),
             Some(id) if flags.is_empty() => TmuxCommand::new("set-hook").arg("-t").arg(format!("${id}")),
             Some(id) => TmuxCommand::new("set-hook").arg(format!("-{flags}")).arg("-t").arg(format!("${id}")),
         };
         match self {
             Self::Set { session, name, index, command } => {
-                place(session, "").arg(format!("{name}[{index}]")).arg(command)
+                set_hook(session, "").arg(format!("{name}[{index}]")).arg(command)
             }
-            Self::Unset { session, name, index } => place(session, "u").arg(format!("{name}[{index}]")),
-            Self::RemoveArray { session, name } => place(Some(session), "u").arg(name),
+            Self::Unset { session, name, index } => set_hook(session, "u").arg(format!("{name}[{index}]")),
+            Self::RemoveArray { session, name } => set_hook(Some(session), "u").arg(name),
         }
     }
 }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_goes_beside_theirs_and_only_once() {
+    fn install_adds_one_hook_next_to_the_users_hooks() {
         let (hooks, ours) = (hooks(), hooks().command);
         let shown = |entries: &[(u32, &str)]| InstalledHooks { global: arrays(entries), ..InstalledHooks::default() };
         assert_eq!(HookPlan::install(&hooks, &shown(&[(0, "theirs")])).0, [set(None, 4242)]);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_gets_ours_only_where_it_hides_the_global_one() {
+    fn a_session_gets_a_hook_only_if_it_has_its_own_array() {
         let (hooks, ours) = (hooks(), hooks().command);
         let shown = |entries: &[(u32, &str)]| InstalledHooks {
             global: HookArrays::new(),
@@ -142,12 +142,12 @@ mod tests {
         assert_eq!(
             alone,
             [HookChange::RemoveArray { session: 3, name: "alert-bell".into() }],
-            "ours alone must not hide the global one"
+            "our hook alone must not hide the global array"
         );
     }
 
     #[test]
-    fn removal_takes_ours_and_what_was_abandoned() {
+    fn remove_deletes_own_and_abandoned_hooks() {
         let (hooks, ours) = (hooks(), hooks().command);
         let dir = tempfile::tempdir().expect("a directory");
         let file = dir.path().join("b.agtmux-hint");
@@ -157,6 +157,6 @@ mod tests {
         let global = arrays(&[(0, "theirs"), (4242, &ours), (4243, &abandoned), (4244, &alive)]);
         let plan = HookPlan::remove(&hooks, &InstalledHooks { global, ..InstalledHooks::default() });
         let unset = |index| HookChange::Unset { session: None, name: "alert-bell".into(), index };
-        assert_eq!(plan.0, [unset(4242), unset(4243)], "another daemon's hooks stay");
+        assert_eq!(plan.0, [unset(4242), unset(4243)], "hooks of another daemon stay");
     }
 }

@@ -1,18 +1,18 @@
-//! What is asked of a shell in one go, and how its answers are told apart.
+//! A batch of shell lines, and the parser that separates their outputs.
 
 use super::ShellError;
 
-/// More than any answer has; a host that sends more is not answering our question.
+/// More than any output; a host that sends more is misbehaving.
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
 
-/// The name of the function that ends each answer with its status, on both of its ways out. It lives in our shell only.
+/// The shell function that prints the end marker and the status of a line on stdout and stderr.
 const END_FUNCTION: &str = "agtmux_end";
 
-/// Command lines of a POSIX shell, run one after the other, whatever becomes of those before.
+/// Lines for a POSIX shell. They run one after the other, whether or not earlier ones fail.
 #[derive(Debug, Clone)]
 pub(crate) struct ShellBatch {
     lines: Vec<Vec<u8>>,
-    /// How many bytes the answer may have.
+    /// The maximum size of the whole output.
     max_bytes: usize,
 }
 
@@ -22,7 +22,7 @@ impl Default for ShellBatch {
     }
 }
 
-/// What one of them printed, and how it ended.
+/// The output and exit status of one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShellOutput {
     pub(crate) stdout: Vec<u8>,
@@ -35,11 +35,11 @@ impl ShellBatch {
         Self { lines: Vec::new(), max_bytes: most }
     }
 
-    pub(super) fn reader(&self, word: &str) -> ShellOutputReader {
-        ShellOutputReader { max_bytes: self.max_bytes, ..ShellOutputReader::new(word, self.len()) }
+    pub(super) fn reader(&self, marker: &str) -> ShellOutputReader {
+        ShellOutputReader { max_bytes: self.max_bytes, ..ShellOutputReader::new(marker, self.len()) }
     }
 
-    /// Adds a line, and tells which answer will be its own.
+    /// Adds a line and returns the index of its output.
     pub(crate) fn add(&mut self, line: impl Into<Vec<u8>>) -> usize {
         self.lines.push(line.into());
         self.lines.len() - 1
@@ -54,19 +54,19 @@ impl ShellBatch {
         &self.lines
     }
 
-    /// What is written to the shell. Nothing in it can read what comes behind it.
-    pub(super) fn script(&self, word: &str) -> Vec<u8> {
+    /// The script for the shell. Each line has its own empty stdin, so that no program can read the rest of the script.
+    pub(super) fn script(&self, marker: &str) -> Vec<u8> {
         let mut script = Vec::new();
         for line in &self.lines {
             script.extend(b"{ ");
             script.extend(line);
-            script.extend(format!("\n}} </dev/null\n{END_FUNCTION} {word}\n").bytes());
+            script.extend(format!("\n}} </dev/null\n{END_FUNCTION} {marker}\n").bytes());
         }
         script
     }
 }
 
-/// What a shell is told before it is asked anything: who ends an answer, and to forget in which tmux it may be.
+/// The first script of a shell: defines the end function and clears the tmux environment.
 pub(super) fn preamble() -> String {
     format!(
         "{END_FUNCTION}() {{ set -- \"$1\" \"$?\"; printf '%s:%s.' \"$1\" \"$2\"; printf '%s:%s.' \"$1\" \"$2\" >&2; }}\n\
@@ -74,13 +74,13 @@ pub(super) fn preamble() -> String {
     )
 }
 
-/// One way out of the shell: collects until every line has ended.
+/// Collects one output stream of the shell until every line has ended.
 #[derive(Debug)]
 pub(super) struct ShellOutputReader {
-    mark: Vec<u8>,
+    marker: Vec<u8>,
     expected: usize,
     buffer: Vec<u8>,
-    /// Up to here there is no mark.
+    /// There is no marker before this offset.
     searched: usize,
     parts: Vec<(Vec<u8>, i32)>,
     read: usize,
@@ -88,12 +88,12 @@ pub(super) struct ShellOutputReader {
 }
 
 impl ShellOutputReader {
-    /// The word is made anew for each question, so that nothing that is printed can hold it.
-    pub(super) fn new(word: &str, wanted: usize) -> Self {
-        let mark = format!("{word}:").into_bytes();
+    /// The marker is random for each batch, so that no output can contain it.
+    pub(super) fn new(marker: &str, expected: usize) -> Self {
+        let marker = format!("{marker}:").into_bytes();
         Self {
-            mark,
-            expected: wanted,
+            marker,
+            expected,
             buffer: Vec::new(),
             searched: 0,
             parts: Vec::new(),
@@ -126,23 +126,23 @@ impl ShellOutputReader {
         Ok(())
     }
 
-    /// Where the next mark stands, what it says, and what comes behind it.
+    /// The position of the next marker, the status in it, and the position after it.
     fn find(&mut self) -> Option<(usize, i32, usize)> {
         let from = self.searched;
-        let at = self.buffer[from..].windows(self.mark.len()).position(|window| window == self.mark);
+        let at = self.buffer[from..].windows(self.marker.len()).position(|window| window == self.marker);
         let Some(at) = at.map(|at| from + at) else {
-            self.searched = self.buffer.len().saturating_sub(self.mark.len() - 1).max(from);
+            self.searched = self.buffer.len().saturating_sub(self.marker.len() - 1).max(from);
             return None;
         };
         self.searched = at;
-        let behind = at + self.mark.len();
-        let length = self.buffer[behind..].iter().position(|&byte| byte == b'.')?;
-        let status = std::str::from_utf8(&self.buffer[behind..behind + length]).ok()?.parse().ok()?;
-        Some((at, status, behind + length + 1))
+        let after = at + self.marker.len();
+        let length = self.buffer[after..].iter().position(|&byte| byte == b'.')?;
+        let status = std::str::from_utf8(&self.buffer[after..after + length]).ok()?.parse().ok()?;
+        Some((at, status, after + length + 1))
     }
 }
 
-/// Puts the two ways out together.
+/// Combines stdout and stderr of each line.
 pub(super) fn merge_outputs(stdout: ShellOutputReader, stderr: ShellOutputReader) -> Vec<ShellOutput> {
     let pairs = stdout.parts.into_iter().zip(stderr.parts);
     pairs.map(|((stdout, status), (stderr, _))| ShellOutput { stdout, stderr, status }).collect()
@@ -156,46 +156,46 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn answers_are_told_apart_by_a_real_shell() {
-        let mut question = ShellBatch::default();
+    fn outputs_of_a_real_shell_are_separated() {
+        let mut batch = ShellBatch::default();
         for line in ["printf 'a\\n'; printf b >&2", "false", "cat", "exit_is_unknown_here", "(exit 3)"] {
-            question.add(line);
+            batch.add(line);
         }
-        let word = "5f0c3a";
+        let marker = "5f0c3a";
         let mut shell = Command::new("sh")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .expect("a shell");
-        let script = [preamble().into_bytes(), question.script(word)].concat();
+        let script = [preamble().into_bytes(), batch.script(marker)].concat();
         shell.stdin.take().expect("piped").write_all(&script).expect("written");
-        let output = shell.wait_with_output().expect("it ends");
-        let (mut out, mut err) = (ShellOutputReader::new(word, 5), ShellOutputReader::new(word, 5));
-        out.push(&output.stdout).expect("short");
-        err.push(&output.stderr).expect("short");
+        let output = shell.wait_with_output().expect("the process ends");
+        let (mut out, mut err) = (ShellOutputReader::new(marker, 5), ShellOutputReader::new(marker, 5));
+        out.push(&output.stdout).expect("within the limit");
+        err.push(&output.stderr).expect("within the limit");
         assert!(out.is_complete() && err.is_complete());
         let answers = merge_outputs(out, err);
         assert_eq!(answers[0], ShellOutput { stdout: b"a\n".to_vec(), stderr: b"b".to_vec(), status: 0 });
         let statuses: Vec<i32> = answers.iter().map(|answer| answer.status).collect();
         assert_eq!(statuses, [0, 1, 0, 127, 3]);
-        assert_eq!(answers[2].stdout, b"", "nothing reads what is behind it");
+        assert_eq!(answers[2].stdout, b"", "cat reads no part of the script");
     }
 
     proptest! {
-        /// However the bytes are cut, and whatever is printed.
+        /// For all chunk sizes and all output bytes.
         #[test]
-        fn answers_come_back_whole(
+        fn outputs_are_parsed_from_any_chunks(
             parts in proptest::collection::vec((proptest::collection::vec(any::<u8>(), 0..40), 0..256_i32), 1..5),
             cut in 1..9_usize,
         ) {
-            let word = "5f0c3a5f0c3a";
+            let marker = "5f0c3a5f0c3a";
             let mut all = Vec::new();
             for (bytes, status) in &parts {
                 all.extend(bytes);
-                all.extend(format!("{word}:{status}.").bytes());
+                all.extend(format!("{marker}:{status}.").bytes());
             }
-            let mut reader = ShellOutputReader::new(word, parts.len());
+            let mut reader = ShellOutputReader::new(marker, parts.len());
             for chunk in all.chunks(cut) {
                 prop_assert!(!reader.is_complete());
                 prop_assert!(reader.push(chunk).is_ok());

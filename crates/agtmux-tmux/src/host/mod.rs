@@ -1,6 +1,7 @@
-//! A host that has tmux and a POSIX shell, and nothing of ours: it is asked through one shell that stays open.
+//! A host with tmux and a POSIX shell but without agtmux. One shell stays open for all commands.
 //!
-//! Nothing is left there: no file, no process once the shell is closed, and in its tmux nothing but what an action does.
+//! Nothing is installed on the host: no file, no process after the shell is closed, and no change in tmux except by
+//! actions.
 
 mod batch;
 mod channel;
@@ -23,25 +24,25 @@ pub use probe::{EXTRA_PATH_DIRS, HostFacts};
 pub use quote::{command_line, quoted};
 pub use scan::{HostScan, HostScanRequest, MAX_SOCKETS};
 
-/// What the login shell of the host is asked to run: short enough for each of them to take it the same way.
+/// The command for the login shell. It is so short that every shell reads it the same way.
 pub const REMOTE_COMMAND: &str = "exec sh";
 
-/// The way there and back, on top of what is waited for there.
+/// The network round trip, added to each timeout on the host.
 pub const ROUND_TRIP_ALLOWANCE: Duration = Duration::from_secs(2);
-/// What a long text may add to that, at the most: it takes its time.
+/// The maximum extra time for a long text.
 pub const MAX_TEXT_ALLOWANCE: Duration = Duration::from_secs(3);
 
-/// Those who wait for their turn.
+/// Requests that may wait in the queue.
 const MAX_QUEUED_REQUESTS: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShellError {
-    #[error("ssh could not be started: {0}")]
+    #[error("could not start ssh: {0}")]
     Spawn(String),
     #[error("the host did not answer within {within:?}")]
     Timeout {
         within: Duration,
-        /// How many lines of the question were answered by then.
+        /// How many lines of the batch had finished by then.
         answered: usize,
     },
     #[error("the connection ended: {0}")]
@@ -52,7 +53,7 @@ pub enum ShellError {
     Unsupported(String),
 }
 
-/// One shell on another host. It is closed when the last of those who hold it lets go of it.
+/// One shell on another host. It is closed when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct HostShell(Arc<Inner>);
 
@@ -61,21 +62,21 @@ struct Inner {
     requests: mpsc::Sender<channel::ShellRequest>,
     ended: watch::Receiver<Option<ShellError>>,
     facts: HostFacts,
-    /// What its clock shows beyond ours, in milliseconds, and never more than it does.
+    /// How far the host's clock is ahead of ours, in milliseconds. The stored value never exceeds the true one.
     clock_ahead: AtomicI64,
 }
 
 impl HostShell {
-    /// Starts the program that leads to a shell there, such as `ssh host 'exec sh'`, and gets to know the host.
+    /// Starts a program that leads to a shell, such as `ssh host 'exec sh'`, and probes the host.
     pub async fn open(command: Command, within: Duration) -> Result<Self, ShellError> {
-        let (questions, asked) = mpsc::channel(MAX_QUEUED_REQUESTS);
+        let (requests, receiver) = mpsc::channel(MAX_QUEUED_REQUESTS);
         let (end, ended) = watch::channel(None);
-        channel::start(command, asked, end)?;
-        let question = probe::probe_batch();
+        channel::start(command, receiver, end)?;
+        let batch = probe::probe_batch();
         let began = SystemTime::now();
-        let answers = send_request(&questions, &ended, question, within, within).await?;
-        let (facts, clock) = probe::parse_facts(&answers)?;
-        let shell = Self(Arc::new(Inner { requests: questions, ended, facts, clock_ahead: AtomicI64::new(0) }));
+        let outputs = send_request(&requests, &ended, batch, within, within).await?;
+        let (facts, clock) = probe::parse_facts(&outputs)?;
+        let shell = Self(Arc::new(Inner { requests, ended, facts, clock_ahead: AtomicI64::new(0) }));
         shell.update_clock_offset(clock, began);
         Ok(shell)
     }
@@ -84,63 +85,63 @@ impl HostShell {
         &self.0.facts
     }
 
-    /// Returns when the shell has ended, with the reason.
+    /// Waits until the shell has ended and returns the reason.
     pub async fn ended(&self) -> ShellError {
         let mut ended = self.0.ended.clone();
         let why = ended.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
-        why.unwrap_or_else(|| ShellError::Closed("it was closed".into()))
+        why.unwrap_or_else(|| ShellError::Closed("the shell was closed".into()))
     }
 
     pub fn has_ended(&self) -> bool {
         self.0.ended.borrow().is_some()
     }
 
-    pub(crate) async fn run(&self, question: ShellBatch, within: Duration) -> Result<Vec<ShellOutput>, ShellError> {
-        self.run_with_silence_timeout(question, within, within).await
+    pub(crate) async fn run(&self, batch: ShellBatch, within: Duration) -> Result<Vec<ShellOutput>, ShellError> {
+        self.run_with_silence_timeout(batch, within, within).await
     }
 
-    /// For a question of many lines: each of them may take so long, and all of them that.
+    /// Runs a batch of many lines with a maximum silence and a maximum total time.
     pub(crate) async fn run_with_silence_timeout(
         &self,
-        question: ShellBatch,
+        batch: ShellBatch,
         silence: Duration,
         within: Duration,
     ) -> Result<Vec<ShellOutput>, ShellError> {
-        send_request(&self.0.requests, &self.0.ended, question, silence, within).await
+        send_request(&self.0.requests, &self.0.ended, batch, silence, within).await
     }
 
-    /// Returns when it has answered. It starts nothing there.
+    /// Waits for an answer of the shell. No process is started on the host.
     pub async fn ping(&self, within: Duration) -> Result<(), ShellError> {
-        let mut question = ShellBatch::default();
-        question.add(":");
-        self.run(question, within + ROUND_TRIP_ALLOWANCE).await.map(|_| ())
+        let mut batch = ShellBatch::default();
+        batch.add(":");
+        self.run(batch, within + ROUND_TRIP_ALLOWANCE).await.map(|_| ())
     }
 
-    /// How far its clock is ahead of ours, in milliseconds, to a second.
+    /// How far the host's clock is ahead of ours, in milliseconds, within one second.
     pub fn clock_ahead_ms(&self) -> i64 {
         self.0.clock_ahead.load(Ordering::Relaxed)
     }
 
-    /// The time there, or a moment before it.
+    /// The time on the host, or slightly earlier.
     pub(crate) fn now(&self) -> SystemTime {
         let ahead = self.0.clock_ahead.load(Ordering::Relaxed);
         let span = Duration::from_millis(ahead.unsigned_abs());
         let now = SystemTime::now();
-        let there = if ahead < 0 { now.checked_sub(span) } else { now.checked_add(span) };
-        there.unwrap_or(now)
+        let host_time = if ahead < 0 { now.checked_sub(span) } else { now.checked_add(span) };
+        host_time.unwrap_or(now)
     }
 
-    /// It showed these seconds at some time after that one of ours, and shows them to the end of the second.
-    pub(crate) fn update_clock_offset(&self, seconds: i64, asked: SystemTime) {
+    /// Updates the clock offset: the host showed `seconds` at some time after `asked_at`.
+    pub(crate) fn update_clock_offset(&self, seconds: i64, asked_at: SystemTime) {
         let millis = |time: SystemTime| {
             let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
         };
-        // Not earlier than asked and not later than answered: the least that it can be ahead.
+        // The lower limit of the offset: the clock was read before the answer arrived.
         let least = seconds.saturating_mul(1000).saturating_sub(millis(SystemTime::now()));
-        let most = seconds.saturating_mul(1000).saturating_add(999).saturating_sub(millis(asked));
+        let most = seconds.saturating_mul(1000).saturating_add(999).saturating_sub(millis(asked_at));
         let known = self.0.clock_ahead.load(Ordering::Relaxed);
-        // What was known stays as long as it can be true: it is the nearest that was seen.
+        // Keep the known offset while it is possible, because it is the most precise one.
         if known < least || known > most {
             self.0.clock_ahead.store(least, Ordering::Relaxed);
         }
@@ -148,16 +149,16 @@ impl HostShell {
 }
 
 async fn send_request(
-    questions: &mpsc::Sender<channel::ShellRequest>,
+    requests: &mpsc::Sender<channel::ShellRequest>,
     ended: &watch::Receiver<Option<ShellError>>,
-    question: ShellBatch,
+    batch: ShellBatch,
     silence: Duration,
     within: Duration,
 ) -> Result<Vec<ShellOutput>, ShellError> {
-    let why = || ended.borrow().clone().unwrap_or_else(|| ShellError::Closed("it was closed".into()));
+    let why = || ended.borrow().clone().unwrap_or_else(|| ShellError::Closed("the shell was closed".into()));
     let (reply, answer) = oneshot::channel();
-    let asked = channel::ShellRequest { batch: question, silence_timeout: silence, timeout: within, reply };
-    if questions.send(asked).await.is_err() {
+    let request = channel::ShellRequest { batch, silence_timeout: silence, timeout: within, reply };
+    if requests.send(request).await.is_err() {
         return Err(why());
     }
     answer.await.unwrap_or_else(|_| Err(why()))

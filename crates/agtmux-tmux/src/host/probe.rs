@@ -1,4 +1,4 @@
-//! What is there: asked once, when the shell has been opened.
+//! Probes a host once, when its shell has been opened.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -8,63 +8,63 @@ use super::batch::{ShellBatch, ShellOutput};
 use super::{ShellError, processes::ProcessSource};
 use crate::version::{MIN_VERSION, TmuxVersion};
 
-/// What a host has.
+/// The programs and directories of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFacts {
-    /// Its tmux.
+    /// The path of tmux.
     pub tmux: PathBuf,
     pub tmux_version: String,
-    /// Where the user's tmux servers listen.
+    /// The directory of the user's tmux sockets.
     pub socket_dir: PathBuf,
-    /// Its system, as `uname -s` names it.
+    /// The system name from `uname -s`.
     pub system: String,
     pub(crate) process_source: ProcessSource,
-    /// It can end a program that takes too long.
+    /// `timeout` is installed and can end a slow program.
     pub(crate) has_timeout: bool,
 }
 
-/// Where people have their programs, also those whose login by ssh has a shorter PATH than they do. A shell reads it.
+/// Directories for PATH, because a login over ssh often has a short one. The shell expands the variables.
 pub const EXTRA_PATH_DIRS: &str = "$HOME/.local/bin:$HOME/bin:$HOME/.cargo/bin:/usr/local/bin:/opt/homebrew/bin:\
     /opt/local/bin:/usr/pkg/bin:/home/linuxbrew/.linuxbrew/bin";
 
 const PROBE_LINES: [&str; 10] = [
-    // What the login shell has said so far ends here.
+    // Separates the output of the login shell from our answers.
     ":",
-    "PATH=$PATH:PLACES; export PATH",
+    "PATH=$PATH:EXTRA_PATH_DIRS; export PATH",
     "date +%s",
     "id -u",
     "printf %s \"${TMUX_TMPDIR:-/tmp}\"",
     "command -v tmux",
     "tmux -V",
     "uname -s",
-    // Reading it is quicker and more exact than ps, where it is there.
+    // `/proc` is faster and more precise than ps.
     "read -r agtmux_line </proc/self/stat && command -v grep >/dev/null && ps -axww -o pid=,args= >/dev/null 2>&1",
     "timeout -s KILL 5 true",
 ];
 
 pub(super) fn probe_batch() -> ShellBatch {
-    let mut question = ShellBatch::default();
+    let mut batch = ShellBatch::default();
     for line in PROBE_LINES {
-        question.add(line.replace("PLACES", EXTRA_PATH_DIRS));
+        batch.add(line.replace("EXTRA_PATH_DIRS", EXTRA_PATH_DIRS));
     }
-    question.add("read -r agtmux_line </proc/self/stat && command -v grep");
-    question
+    batch.add("read -r agtmux_line </proc/self/stat && command -v grep");
+    batch
 }
 
-/// What there is, and the time there.
+/// Parses the facts and the host's clock.
 pub(super) fn parse_facts(answers: &[ShellOutput]) -> Result<(HostFacts, i64), ShellError> {
     let [_, _, clock, uid, tmpdir, tmux, version, system, proc_and_ps, timeout, proc_only] = answers else {
-        return Err(ShellError::Unsupported("its shell did not answer as a POSIX shell does".into()));
+        return Err(ShellError::Unsupported("the shell on the host is not a POSIX shell".into()));
     };
-    let unfit = |what: &str| ShellError::Unsupported(format!("its shell did not tell {what}"));
-    let clock: i64 = text(clock).parse().map_err(|_| unfit("the time"))?;
-    let uid: u32 = text(uid).parse().map_err(|_| unfit("whose it is"))?;
+    let unsupported = |what: &str| ShellError::Unsupported(format!("the shell on the host did not report {what}"));
+    let clock: i64 = text(clock).parse().map_err(|_| unsupported("the time"))?;
+    let uid: u32 = text(uid).parse().map_err(|_| unsupported("the user id"))?;
     if tmux.status != 0 || version.status != 0 {
-        return Err(ShellError::Unsupported("tmux is not installed there".into()));
+        return Err(ShellError::Unsupported("tmux is not installed on the host".into()));
     }
     let tmux_version = text(version).trim_start_matches("tmux ").to_owned();
     if !TmuxVersion::parse(&tmux_version).is_supported() {
-        let message = format!("its tmux is {tmux_version}; agtmux needs {MIN_VERSION} or newer");
+        let message = format!("tmux {tmux_version} on the host is too old; agtmux needs {MIN_VERSION} or newer");
         return Err(ShellError::Unsupported(message));
     }
     let path = |answer: &ShellOutput| PathBuf::from(OsString::from_vec(answer.stdout.trim_ascii_end().to_vec()));
@@ -95,9 +95,9 @@ fn text(answer: &ShellOutput) -> String {
 mod tests {
     use super::*;
 
-    fn answers(told: [(&str, i32); 11]) -> Vec<ShellOutput> {
+    fn answers(outputs: [(&str, i32); 11]) -> Vec<ShellOutput> {
         let answer = |(text, status): (&str, i32)| ShellOutput { stdout: text.into(), stderr: Vec::new(), status };
-        told.into_iter().map(answer).collect()
+        outputs.into_iter().map(answer).collect()
     }
 
     const LINUX: [(&str, i32); 11] = [
@@ -115,26 +115,26 @@ mod tests {
     ];
 
     #[test]
-    fn a_host_is_known_by_its_answers() {
-        let (facts, clock) = parse_facts(&answers(LINUX)).expect("all there");
+    fn facts_are_parsed_from_the_probe() {
+        let (facts, clock) = parse_facts(&answers(LINUX)).expect("complete");
         assert_eq!((clock, facts.socket_dir), (1_700_000_000, "/tmp/tmux-1000".into()));
         assert_eq!((facts.process_source, facts.has_timeout), (ProcessSource::Proc, true));
         let mut small = LINUX;
         (small[8].1, small[9].1) = (1, 127);
-        let (facts, _) = parse_facts(&answers(small)).expect("all there");
+        let (facts, _) = parse_facts(&answers(small)).expect("complete");
         assert_eq!((facts.process_source, facts.has_timeout), (ProcessSource::ProcWithBusyboxPs, false));
         small[10].1 = 2;
-        assert_eq!(parse_facts(&answers(small)).expect("all there").0.process_source, ProcessSource::Ps);
+        assert_eq!(parse_facts(&answers(small)).expect("complete").0.process_source, ProcessSource::Ps);
     }
 
     #[test]
-    fn one_without_a_tmux_that_we_know_says_so() {
+    fn a_missing_or_old_tmux_is_unsupported() {
         let mut without = LINUX;
         without[5] = ("", 127);
         let mut old = LINUX;
         old[6] = ("tmux 2.9\n", 0);
-        for (told, word) in [(without, "not installed"), (old, "3.2 or newer")] {
-            let error = parse_facts(&answers(told)).expect_err("unfit").to_string();
+        for (outputs, word) in [(without, "not installed"), (old, "3.2 or newer")] {
+            let error = parse_facts(&answers(outputs)).expect_err("unsupported").to_string();
             assert!(error.contains(word), "{error}");
         }
     }

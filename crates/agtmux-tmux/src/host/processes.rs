@@ -1,97 +1,101 @@
-//! What runs there, as the shell can tell.
+//! Lists and signals the processes of a host through its shell.
 
 use super::{HostShell, ShellBatch, ShellError};
 use crate::input::deadline_second;
 use crate::platform::{ProcessInfo, ProcessSnapshot, ps_rows};
 use std::time::Duration;
 
-/// How a host tells of its processes.
+/// How processes are listed on a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProcessSource {
-    /// By `/proc`, and `ps` for their arguments.
+    /// `/proc`, and `ps` for the arguments.
     Proc,
-    /// The same with the `ps` of busybox, which knows fewer words.
+    /// The same with the `ps` of busybox, which has fewer options.
     ProcWithBusyboxPs,
-    /// By `ps`, as on BSD and macOS.
+    /// `ps`, as on BSD and macOS.
     Ps,
 }
 
-/// What is asked of the process table: two lines.
-pub(super) fn add_process_listing(question: &mut ShellBatch, form: ProcessSource) -> (usize, usize) {
+/// Adds the two lines that list all processes. Returns the indexes of their outputs.
+pub(super) fn add_process_listing(batch: &mut ShellBatch, source: ProcessSource) -> (usize, usize) {
     let ps = |columns: &str| format!("LC_ALL=C TZ=UTC0 COLUMNS=4096 ps -axww -o {columns}");
-    // grep names the file before each line, so that no name of a process can pass for another line.
+    // grep prints the file name before each line, so that a process name cannot forge a line.
     let stats = "LC_ALL=C grep -sH '' /proc/[0-9]*/stat";
-    match form {
-        ProcessSource::Proc => (question.add(stats), question.add(ps("pid=,args="))),
+    match source {
+        ProcessSource::Proc => (batch.add(stats), batch.add(ps("pid=,args="))),
         ProcessSource::ProcWithBusyboxPs => {
-            (question.add(stats), question.add("ps -o pid,args 2>/dev/null || ps w 2>/dev/null || ps"))
+            (batch.add(stats), batch.add("ps -o pid,args 2>/dev/null || ps w 2>/dev/null || ps"))
         }
-        ProcessSource::Ps => (question.add(ps(ps_rows::COLUMNS)), question.add(ps(ps_rows::ARGS_COLUMNS))),
+        ProcessSource::Ps => (batch.add(ps(ps_rows::COLUMNS)), batch.add(ps(ps_rows::ARGS_COLUMNS))),
     }
 }
 
-pub(super) fn parse_processes(form: ProcessSource, rows: &[u8], args: &[u8]) -> ProcessSnapshot {
-    match form {
+pub(super) fn parse_processes(source: ProcessSource, rows: &[u8], args: &[u8]) -> ProcessSnapshot {
+    match source {
         ProcessSource::Ps => ProcessSnapshot::from_ps(rows, args),
         ProcessSource::Proc | ProcessSource::ProcWithBusyboxPs => ProcessSnapshot::from_proc(rows, args),
     }
 }
 
-/// Sends it a signal if it is still that process and the clock there is before this second, in one line of the shell.
-fn signal_line(form: ProcessSource, process: &ProcessInfo, kill: bool, given_up: u64) -> Option<String> {
+/// A shell line that signals the process if pid and start time still match and the host's clock is before the deadline.
+fn signal_line(source: ProcessSource, process: &ProcessInfo, kill: bool, deadline: u64) -> Option<String> {
     let (pid, signal) = (process.pid, if kill { "KILL" } else { "TERM" });
-    let is_it = match form {
+    let is_same_process = match source {
         ProcessSource::Ps => {
             let start = ps_rows::format_start(process.start)?;
             format!("set -- $(LC_ALL=C TZ=UTC0 ps -p {pid} -o lstart=); [ \"$2 $3 $4 $5\" = '{start}' ]")
         }
-        // The name is whatever the process chose, but only numbers follow its last parenthesis.
+        // The name is arbitrary, but only numbers follow the last parenthesis.
         ProcessSource::Proc | ProcessSource::ProcWithBusyboxPs => format!(
             "IFS= read -r agtmux_line </proc/{pid}/stat && set -- ${{agtmux_line##*) }} && [ \"${{20}}\" = {} ]",
             process.start
         ),
     };
-    // Whoever asked has been told by then that it is not known.
-    let in_time = format!("[ \"$(date +%s)\" -lt {given_up} ] || exit {EXIT_TOO_LATE}");
-    Some(format!("set -f; {in_time}; if {is_it}; then kill -{signal} {pid}; else (exit {EXIT_GONE}); fi"))
+    // After the deadline the caller has been told that the result is unknown.
+    let deadline_check = format!("[ \"$(date +%s)\" -lt {deadline} ] || exit {EXIT_TOO_LATE}");
+    Some(format!(
+        "set -f; {deadline_check}; if {is_same_process}; then kill -{signal} {pid}; else (exit {EXIT_GONE}); fi"
+    ))
 }
 
-/// How the line ends when that process is not there any more.
+/// The exit status if the process is gone.
 const EXIT_GONE: i32 = 9;
-/// How it ends when it was its turn too late.
+/// The exit status if the deadline has passed.
 const EXIT_TOO_LATE: i32 = 8;
 
 impl HostShell {
     pub async fn processes(&self, within: Duration) -> Result<ProcessSnapshot, ShellError> {
-        let (mut question, form) = (ShellBatch::default(), self.facts().process_source);
-        let (rows, args) = add_process_listing(&mut question, form);
-        let answers = self.run(question, within).await?;
-        Ok(parse_processes(form, &answers[rows].stdout, &answers[args].stdout))
+        let (mut batch, source) = (ShellBatch::default(), self.facts().process_source);
+        let (rows, args) = add_process_listing(&mut batch, source);
+        let outputs = self.run(batch, within).await?;
+        Ok(parse_processes(source, &outputs[rows].stdout, &outputs[args].stdout))
     }
 
-    /// Sends TERM, or KILL, to this process and to no other that has got its number since. False if it has ended.
+    /// Sends TERM or KILL to exactly this process. Returns false if it has ended or its pid was reused.
     pub async fn signal_process(
         &self,
         process: &ProcessInfo,
         kill: bool,
         within: Duration,
     ) -> Result<bool, ShellError> {
-        let given_up = deadline_second(self.now(), within);
+        let deadline = deadline_second(self.now(), within);
         let named = Some(process).filter(|p| p.pid > 1);
-        let line = named.and_then(|p| signal_line(self.facts().process_source, p, kill, given_up));
-        let Some(line) = line else { return Err(ShellError::Unsupported("that process cannot be named".into())) };
-        let mut question = ShellBatch::default();
-        // In a shell of its own: what is set there is forgotten.
-        question.add(format!("({line})"));
-        let answers = self.run(question, within).await?;
-        match &answers[..] {
+        let line = named.and_then(|p| signal_line(self.facts().process_source, p, kill, deadline));
+        let Some(line) = line else {
+            return Err(ShellError::Unsupported("the process has no valid pid or start time".into()));
+        };
+        let mut batch = ShellBatch::default();
+        // A subshell keeps the settings out of our shell.
+        batch.add(format!("({line})"));
+        let outputs = self.run(batch, within).await?;
+        match &outputs[..] {
             [answer] if answer.status == 0 => Ok(true),
             [answer] if answer.status == EXIT_GONE => Ok(false),
             [answer] if answer.status == EXIT_TOO_LATE => {
-                Err(ShellError::Unsupported("the host came to it too late".into()))
+                Err(ShellError::Unsupported("the host ran the command after its deadline".into()))
             }
             [answer, ..] => Err(ShellError::Unsupported(String::from_utf8_lossy(&answer.stderr).trim().to_owned())),
-            [] => Err(ShellError::Unsupported("it did not answer".into())),
+            [] => Err(ShellError::Unsupported("no answer".into())),
         }
     }
 }
@@ -101,32 +105,38 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    fn said(line: &str) -> (Vec<u8>, Option<i32>) {
+    fn run_shell(line: &str) -> (Vec<u8>, Option<i32>) {
         let output = Command::new("sh").args(["-c", line]).output().expect("a shell");
         (output.stdout, output.status.code())
     }
 
-    /// What a host without `/proc` is asked works with the `ps` of this one, too.
+    /// The `ps` form for hosts without `/proc` also works with the `ps` of this machine.
     #[test]
-    fn each_form_finds_a_process_and_strikes_only_that() {
-        for form in [ProcessSource::Ps, ProcessSource::Proc] {
-            let mut sleeper = Command::new("sleep").arg("600").spawn().expect("sleep can be started");
-            let mut question = ShellBatch::default();
-            let (rows, args) = add_process_listing(&mut question, form);
-            let lines = question.lines();
-            let line = |n: usize| said(&String::from_utf8_lossy(&lines[n])).0;
-            let found = parse_processes(form, &line(rows), &line(args)).process(sleeper.id()).expect("it runs");
-            assert_eq!(found.argv, [b"sleep".to_vec(), b"600".to_vec()], "{form:?}");
-            let stranger = ProcessInfo { start: found.start + 60, ..found.clone() };
-            let line =
-                |process: &ProcessInfo, until: u64| signal_line(form, process, true, until).expect("it has a name");
-            let strike = |process: &ProcessInfo| said(&line(process, u64::MAX >> 1)).1;
-            assert_eq!(said(&line(&found, 1_700_000_000)).1, Some(EXIT_TOO_LATE), "{form:?}: it was given up long ago");
-            assert_eq!(strike(&stranger), Some(EXIT_GONE), "{form:?}");
-            assert!(sleeper.try_wait().expect("a child").is_none(), "{form:?}: it was struck");
-            assert_eq!(strike(&found), Some(0), "{form:?}");
-            sleeper.wait().expect("it ends");
-            assert_eq!(strike(&found), Some(EXIT_GONE), "{form:?}: it has ended");
+    fn each_source_finds_a_process_and_signals_only_that_one() {
+        for source in [ProcessSource::Ps, ProcessSource::Proc] {
+            let mut sleeper = Command::new("sleep").arg("600").spawn().expect("sleep starts");
+            let mut batch = ShellBatch::default();
+            let (rows, args) = add_process_listing(&mut batch, source);
+            let lines = batch.lines();
+            let line = |n: usize| run_shell(&String::from_utf8_lossy(&lines[n])).0;
+            let found =
+                parse_processes(source, &line(rows), &line(args)).process(sleeper.id()).expect("the process runs");
+            assert_eq!(found.argv, [b"sleep".to_vec(), b"600".to_vec()], "{source:?}");
+            let other = ProcessInfo { start: found.start + 60, ..found.clone() };
+            let line = |process: &ProcessInfo, until: u64| {
+                signal_line(source, process, true, until).expect("a valid start time")
+            };
+            let send_kill = |process: &ProcessInfo| run_shell(&line(process, u64::MAX >> 1)).1;
+            assert_eq!(
+                run_shell(&line(&found, 1_700_000_000)).1,
+                Some(EXIT_TOO_LATE),
+                "{source:?}: the deadline has passed"
+            );
+            assert_eq!(send_kill(&other), Some(EXIT_GONE), "{source:?}");
+            assert!(sleeper.try_wait().expect("a child").is_none(), "{source:?}: the other process was signalled");
+            assert_eq!(send_kill(&found), Some(0), "{source:?}");
+            sleeper.wait().expect("the process ends");
+            assert_eq!(send_kill(&found), Some(EXIT_GONE), "{source:?}: the process has ended");
         }
     }
 }

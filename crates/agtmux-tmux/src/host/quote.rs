@@ -1,13 +1,13 @@
-//! Words that a shell takes as they are, and bytes that it prints as they are.
+//! Quotes words for shells, and prints exact bytes.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// Longer words than this may not reach a `printf` that is a program of its own.
+/// Longer arguments could fail if `printf` is an external program.
 const CHUNK: usize = 16 * 1024;
 
-/// One word for sh, bash, zsh and fish. fish takes a backslash between quotes for more than a backslash, so it stands outside
-/// of them, as a quote does for the others.
+/// Quotes one word for sh, bash, zsh and fish. fish interprets a backslash between quotes, so backslashes are placed
+/// outside of them, like quotes.
 pub fn quoted(word: &OsStr) -> Vec<u8> {
     let mut text = vec![b'\''];
     for &byte in word.as_bytes() {
@@ -26,8 +26,8 @@ pub fn command_line<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> Vec<u8> {
     words.into_iter().map(quoted).collect::<Vec<_>>().join(&b' ')
 }
 
-/// A command that prints these bytes and nothing else. A here-document would add a newline, lose a NUL, and in some shells
-/// change what looks like a mark of their own; an escape of `printf` does none of that.
+/// A command that prints exactly these bytes. A here-document would add a newline, lose NUL bytes, and be modified by
+/// some shells; escapes of `printf` are exact.
 pub(crate) fn print_command(bytes: &[u8]) -> Vec<u8> {
     let mut script = b"{ :".to_vec();
     for chunk in bytes.chunks(CHUNK) {
@@ -37,7 +37,7 @@ pub(crate) fn print_command(bytes: &[u8]) -> Vec<u8> {
             match byte {
                 b'%' => script.extend(b"%%"),
                 b'\\' | b'\'' => script.extend(octal(byte)),
-                // It would be taken for an option.
+                // A leading dash would be read as an option.
                 b'-' if n == 0 => script.extend(octal(byte)),
                 byte if is_plain => script.push(byte),
                 byte => script.extend(octal(byte)),
@@ -62,26 +62,27 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
     use std::process::{Command, Stdio};
 
-    /// Those that are not installed are left out; `scripts/ensure-tools shells` installs them.
+    /// The installed shells. `scripts/ensure-tools shells` installs the others.
     fn shells() -> Vec<&'static str> {
         let works = |shell: &&str| Command::new(shell).args(["-c", ":"]).stderr(Stdio::null()).status().is_ok();
         ["sh", "dash", "bash", "zsh", "fish", "mksh", "busybox"].into_iter().filter(works).collect()
     }
 
-    fn said(shell: &str, script: &[u8]) -> Vec<u8> {
+    fn run_script(shell: &str, script: &[u8]) -> Vec<u8> {
         let script = OsString::from_vec(script.to_vec());
-        let command = &mut named(shell);
-        command.arg("-c").arg(script).stdin(Stdio::null()).output().expect("it runs").stdout
+        let command = &mut shell_command(shell);
+        command.arg("-c").arg(script).stdin(Stdio::null()).output().expect("the process runs").stdout
     }
 
-    /// The same with a script that it reads as it comes, as long as it may be.
-    fn said_to(shell: &str, script: &[u8]) -> Vec<u8> {
-        let mut child = named(shell).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
-        child.stdin.take().expect("piped").write_all(script).expect("it reads");
-        child.wait_with_output().expect("it ends").stdout
+    /// The same with a script on stdin, which has no length limit.
+    fn run_script_on_stdin(shell: &str, script: &[u8]) -> Vec<u8> {
+        let mut child =
+            shell_command(shell).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the process runs");
+        child.stdin.take().expect("piped").write_all(script).expect("the shell reads its stdin");
+        child.wait_with_output().expect("the process ends").stdout
     }
 
-    fn named(shell: &str) -> Command {
+    fn shell_command(shell: &str) -> Command {
         let mut command = Command::new(shell);
         if shell == "busybox" {
             command.arg("sh");
@@ -111,25 +112,28 @@ mod tests {
     ];
 
     #[test]
-    fn every_shell_takes_hostile_words_as_they_are() {
+    fn every_shell_reads_hostile_words_unchanged() {
         for shell in shells() {
             for word in HOSTILE {
-                // A marker keeps an empty word and a newline at the end from being overlooked.
+                // The brackets make an empty word and a trailing newline visible.
                 let line = [b"printf '<%s>' ".to_vec(), quoted(OsStr::from_bytes(word))].concat();
-                let told = said(shell, &line);
-                assert_eq!(told, [b"<", word, b">"].concat(), "{shell}: {}", line.escape_ascii());
+                let printed = run_script(shell, &line);
+                assert_eq!(printed, [b"<", word, b">"].concat(), "{shell}: {}", line.escape_ascii());
             }
         }
-        assert!(!std::path::Path::new("x").exists(), "nothing was run");
+        assert!(!std::path::Path::new("x").exists(), "no word was executed");
     }
 
     #[test]
-    fn bytes_are_printed_to_the_last_one() {
+    fn print_command_prints_exact_bytes() {
         let all: Vec<u8> = (0..=255).chain(0..=255).collect();
         let long: Vec<u8> = all.iter().copied().cycle().take(3 * CHUNK + 7).collect();
         for shell in shells().into_iter().filter(|shell| *shell != "fish") {
             for bytes in [&b""[..], b"-x", b"%d %%", b"\n\n", b"a\n", &all, &long] {
-                assert!(said_to(shell, &[print_command(bytes), b"\n".to_vec()].concat()) == bytes, "{shell}");
+                assert!(
+                    run_script_on_stdin(shell, &[print_command(bytes), b"\n".to_vec()].concat()) == bytes,
+                    "{shell}"
+                );
             }
         }
     }
@@ -137,9 +141,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(if std::env::var_os("AGTMUX_SOAK").is_some() { 3000 } else { 24 }))]
 
-        /// Several words at once, each of any bytes that a word can have.
+        /// Several words at once, with all bytes that a word can contain.
         #[test]
-        fn any_words_survive_every_shell(
+        fn every_shell_reads_any_words_unchanged(
             words in proptest::collection::vec(proptest::collection::vec(1_u8..=255, 0..24), 1..5),
         ) {
             let printf = [OsStr::new("printf"), OsStr::new("<%s>")];
@@ -147,14 +151,14 @@ mod tests {
             let line = command_line(all);
             let expected: Vec<u8> = words.iter().flat_map(|word| [b"<", word.as_slice(), b">"].concat()).collect();
             for shell in shells() {
-                prop_assert_eq!(said(shell, &line), &expected[..], "{}", shell);
+                prop_assert_eq!(run_script(shell, &line), &expected[..], "{}", shell);
             }
         }
 
         #[test]
-        fn any_bytes_are_printed(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn print_command_prints_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             for shell in shells().into_iter().filter(|shell| *shell != "fish") {
-                prop_assert_eq!(said(shell, &print_command(&bytes)), &bytes[..], "{}", shell);
+                prop_assert_eq!(run_script(shell, &print_command(&bytes)), &bytes[..], "{}", shell);
             }
         }
     }

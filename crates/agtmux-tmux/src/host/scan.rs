@@ -1,4 +1,4 @@
-//! A look at everything there is on a host, in one question.
+//! Scans a host in one batch: sockets, panes, screens and processes.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -14,19 +14,19 @@ use crate::listing;
 use crate::platform::ProcessSnapshot;
 use crate::server::{TmuxError, TmuxServer};
 
-/// What is to be looked at.
+/// What to scan.
 #[derive(Debug, Default, Clone)]
 pub struct HostScanRequest {
-    /// Which sockets there are.
+    /// List the sockets.
     pub sockets: bool,
-    /// The servers whose panes are listed.
+    /// List the panes of these servers.
     pub servers: Vec<PathBuf>,
-    /// The panes that are looked at.
+    /// Capture these panes.
     pub panes: Vec<(PathBuf, Vec<u32>)>,
     pub processes: bool,
 }
 
-/// What was seen.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub struct HostScan {
     pub sockets: Option<Vec<PathBuf>>,
@@ -35,16 +35,16 @@ pub struct HostScan {
     pub processes: Option<ProcessSnapshot>,
 }
 
-/// A host that takes longer for all of it counts as one that does not answer, and so does one that says nothing for as long as
-/// one program may take.
+/// The maximum time of a whole scan. A slower host counts as unreachable.
 const MAX_SCAN_TIME: Duration = Duration::from_secs(9);
 
-/// No more sockets than this are asked; the next one is told as well, so that it can be said that there are more.
+/// The maximum number of sockets per host. One more is listed, so that the caller can report that there are more.
 pub const MAX_SOCKETS: usize = 64;
-/// Of all that a look brings.
+/// The maximum size of the output of a scan.
 const MAX_SCAN_BYTES: usize = 16 << 20;
 
-/// Sockets, each ended by a NUL, and the usual one first. What is no socket, or only leads to one, is nobody's server.
+/// A shell line that prints the sockets, each ended by NUL, `default` first. Other files and symbolic links are
+/// skipped.
 fn sockets_line(dir: &Path) -> Vec<u8> {
     let (dir, most) = (quoted(dir.as_os_str()), MAX_SOCKETS + 1);
     let seen = format!(
@@ -68,58 +68,58 @@ fn parse_sockets(answer: &ShellOutput) -> Vec<PathBuf> {
 }
 
 impl HostShell {
-    /// The tmux server of this socket there. No question to it takes longer than this, and a little more for the way.
+    /// The tmux server on this socket of the host. Each call has this timeout plus the round trip.
     pub fn tmux(&self, socket: impl Into<PathBuf>, timeout: Duration) -> TmuxServer {
         TmuxServer::on_host(self.clone(), socket, timeout)
     }
 
-    /// Each program gets this long and has to say something by then; the whole question gets that for each of them, within
-    /// limits.
-    pub async fn scan(&self, sweep: &HostScanRequest, timeout: Duration) -> Result<HostScan, ShellError> {
-        let (framing, mut question) = (Framing::fresh(), ShellBatch::with_limit(MAX_SCAN_BYTES));
-        let sockets = sweep.sockets.then(|| question.add(sockets_line(&self.facts().socket_dir)));
-        let listed: Vec<usize> = sweep
+    /// Scans the host. Each program has this timeout, and the host must print something within it. The total time is
+    /// limited by `MAX_SCAN_TIME`.
+    pub async fn scan(&self, request: &HostScanRequest, timeout: Duration) -> Result<HostScan, ShellError> {
+        let (framing, mut batch) = (Framing::fresh(), ShellBatch::with_limit(MAX_SCAN_BYTES));
+        let sockets = request.sockets.then(|| batch.add(sockets_line(&self.facts().socket_dir)));
+        let listed: Vec<usize> = request
             .servers
             .iter()
             .map(|socket| {
-                question.add(self.tmux(socket, timeout).shell_line(&activity::list_all(&framing), None, timeout))
+                batch.add(self.tmux(socket, timeout).shell_line(&activity::list_all(&framing), None, timeout))
             })
             .collect();
-        let captured: Vec<usize> = sweep
+        let captured: Vec<usize> = request
             .panes
             .iter()
             .map(|(socket, panes)| {
-                question.add(self.tmux(socket, timeout).shell_line(
+                batch.add(self.tmux(socket, timeout).shell_line(
                     &capture::capture_commands(&framing, panes),
                     None,
                     timeout,
                 ))
             })
             .collect();
-        let form = self.facts().process_source;
-        let processes = sweep.processes.then(|| processes::add_process_listing(&mut question, form));
-        let (within, asked) = (self.scan_timeout(&question, timeout), SystemTime::now());
+        let source = self.facts().process_source;
+        let processes = request.processes.then(|| processes::add_process_listing(&mut batch, source));
+        let (within, asked_at) = (self.scan_timeout(&batch, timeout), SystemTime::now());
         let silence = timeout + super::ROUND_TRIP_ALLOWANCE;
-        let answers = self.run_with_silence_timeout(question, silence, within).await?;
-        let mut swept = HostScan { sockets: sockets.map(|n| parse_sockets(&answers[n])), ..HostScan::default() };
-        for (socket, n) in sweep.servers.iter().zip(listed) {
-            let listing = self.read_listing(socket, &framing, &answers[n], timeout).await;
+        let outputs = self.run_with_silence_timeout(batch, silence, within).await?;
+        let mut scan = HostScan { sockets: sockets.map(|n| parse_sockets(&outputs[n])), ..HostScan::default() };
+        for (socket, n) in request.servers.iter().zip(listed) {
+            let listing = self.read_listing(socket, &framing, &outputs[n], timeout).await;
             if let Some(clock) = listing.as_ref().ok().and_then(|listing| listing.clock) {
-                self.update_clock_offset(clock, asked);
+                self.update_clock_offset(clock, asked_at);
             }
-            swept.servers.push((socket.clone(), listing));
+            scan.servers.push((socket.clone(), listing));
         }
-        for ((socket, _), n) in sweep.panes.iter().zip(captured) {
-            swept.captures.push((socket.clone(), capture::parse(&framing, &answers[n].stdout)));
+        for ((socket, _), n) in request.panes.iter().zip(captured) {
+            scan.captures.push((socket.clone(), capture::parse(&framing, &outputs[n].stdout)));
         }
-        swept.processes = processes
-            .map(|(rows, args)| processes::parse_processes(form, &answers[rows].stdout, &answers[args].stdout));
-        Ok(swept)
+        scan.processes = processes
+            .map(|(rows, args)| processes::parse_processes(source, &outputs[rows].stdout, &outputs[args].stdout));
+        Ok(scan)
     }
 
-    /// Where a program that takes too long is ended there, the others behind it still have their turn.
-    fn scan_timeout(&self, question: &ShellBatch, timeout: Duration) -> Duration {
-        let turns = if self.facts().has_timeout { question.len() } else { 1 };
+    /// The total timeout. With `timeout` on the host, every program gets its own time.
+    fn scan_timeout(&self, batch: &ShellBatch, timeout: Duration) -> Duration {
+        let turns = if self.facts().has_timeout { batch.len() } else { 1 };
         (timeout * u32::try_from(turns).unwrap_or(u32::MAX) + super::ROUND_TRIP_ALLOWANCE).min(MAX_SCAN_TIME)
     }
 
@@ -132,8 +132,8 @@ impl HostShell {
     ) -> Result<ActivityListing, TmuxError> {
         match self.tmux(socket, timeout).check_status(answer) {
             Ok(()) => activity::parse_all(framing, &answer.stdout),
-            // A server may live without a session; it then has nothing that could be listed.
-            Err(TmuxError::Failed(said)) if listing::has_no_session(&said) => {
+            // A server can run without a session; then `list-windows` fails.
+            Err(TmuxError::Failed(message)) if listing::has_no_session(&message) => {
                 Ok(ActivityListing::without_panes(self.tmux(socket, timeout).list().await?))
             }
             Err(error) => Err(error),
@@ -147,22 +147,22 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn no_more_sockets_are_told_than_are_asked_and_the_usual_one_is_first() {
+    fn sockets_are_limited_and_default_comes_first() {
         let dir = tempfile::tempdir().expect("a directory");
-        let told = || {
+        let list_sockets = || {
             let line = sockets_line(dir.path());
-            let said =
+            let output =
                 std::process::Command::new("sh").arg("-c").arg(OsStr::from_bytes(&line)).output().expect("a shell");
-            parse_sockets(&ShellOutput { stdout: said.stdout, stderr: said.stderr, status: 0 })
+            parse_sockets(&ShellOutput { stdout: output.stdout, stderr: output.stderr, status: 0 })
         };
         let make = |name: &str| UnixListener::bind(dir.path().join(name)).expect("a socket");
         std::fs::write(dir.path().join("a file"), "").expect("written");
-        assert_eq!(told(), Vec::<PathBuf>::new());
+        assert_eq!(list_sockets(), Vec::<PathBuf>::new());
         let _sockets = [make("a b"), make("c'd")];
-        assert_eq!(told(), [dir.path().join("a b"), dir.path().join("c'd")]);
+        assert_eq!(list_sockets(), [dir.path().join("a b"), dir.path().join("c'd")]);
         let _usual = make("default");
-        assert_eq!(told(), [dir.path().join("default"), dir.path().join("a b"), dir.path().join("c'd")]);
+        assert_eq!(list_sockets(), [dir.path().join("default"), dir.path().join("a b"), dir.path().join("c'd")]);
         let _many: Vec<UnixListener> = (0..MAX_SOCKETS * 2).map(|n| make(&n.to_string())).collect();
-        assert_eq!((told().len(), &told()[0]), (MAX_SOCKETS + 1, &dir.path().join("default")));
+        assert_eq!((list_sockets().len(), &list_sockets()[0]), (MAX_SOCKETS + 1, &dir.path().join("default")));
     }
 }

@@ -1,20 +1,20 @@
-//! Keys by the names that tmux has for them.
+//! Keys by their tmux names.
 
 use std::fmt;
 use std::fmt::Write as _;
 use std::str::FromStr;
 
-/// One key. Only what this can hold reaches tmux, so nothing in it can be taken for a command.
+/// One key. The type only holds valid keys, so no key can be parsed as a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TmuxKey {
     /// `Enter`, `C-c`, `F5`: sent without `-l`.
     Named(String),
-    /// A character as it is.
+    /// One literal character.
     Character(char),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no key; write one character, or a name such as Enter, Escape, Tab, Up, Down, F5, C-c or M-Enter")]
+#[error("'{0}' is not a key; use one character or a name such as Enter, Escape, Tab, Up, Down, F5, C-c or M-Enter")]
 pub struct InvalidKey(String);
 
 const KEY_NAMES: [&str; 23] = [
@@ -49,7 +49,7 @@ impl TmuxKey {
 
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 3), |mut text, byte| {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x} ");
         text
     })
@@ -73,12 +73,12 @@ impl FromStr for TmuxKey {
         }
         let function = base.strip_prefix('F').and_then(|n| n.parse::<u8>().ok()).is_some_and(|n| (1..=12).contains(&n));
         let named = match base {
-            // tmux has no such key; people do.
+            // tmux has no such key name, but users write it.
             "Return" => Some(s.replace("Return", "Enter")),
             "Delete" => Some(s.replace("Delete", "DC")),
             "Insert" => Some(s.replace("Insert", "IC")),
             _ if KEY_NAMES.contains(&base) || function => Some(s.to_owned()),
-            // With a modifier before it.
+            // A modifier precedes the character.
             _ if base.len() == 1 && base.bytes().all(|b| b.is_ascii_alphanumeric()) => Some(s.to_owned()),
             _ => None,
         };
@@ -101,7 +101,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn names_and_characters_are_keys() {
+    fn key_names_and_single_characters_parse() {
         for good in ["Enter", "C-c", "M-Enter", "C-M-x", "S-Tab", "F12", "PageUp"] {
             assert_eq!(good.parse(), Ok(TmuxKey::Named(good.into())), "{good}");
         }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_is() {
+    fn invalid_keys_are_refused() {
         for bad in ["", "enter", "F13", "F0", "Entered", "C-", "kill-server", "a;b", "C-;", "\n", "\u{1b}", "-X", "C-é"]
         {
             assert!(bad.parse::<TmuxKey>().is_err(), "{bad:?}");
@@ -120,9 +120,9 @@ mod tests {
     }
 
     proptest! {
-        /// It stands in a command that tmux parses.
+        /// The word becomes part of a command that tmux parses.
         #[test]
-        fn nothing_but_a_word_reaches_tmux(text in prop_oneof![any::<String>(), "(C-|M-|S-){0,3}[ -~]{0,8}"]) {
+        fn a_key_is_always_one_plain_word(text in prop_oneof![any::<String>(), "(C-|M-|S-){0,3}[ -~]{0,8}"]) {
             if let Ok(key) = text.parse::<TmuxKey>() {
                 let word = key.argument();
                 let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || (b == b' ' && key.flags() == "-H");
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_character_goes_byte_by_byte() {
+    fn a_character_is_sent_as_hexadecimal_bytes() {
         assert_eq!(TmuxKey::Character('é').argument().trim(), "c3 a9");
     }
 }

@@ -1,7 +1,7 @@
-//! Typing into a pane, only while it is the one that was meant.
+//! Types into a pane only while it is the expected one.
 //!
-//! Whether it is, is checked by the tmux server in the same step in which it types: nothing can come in between. So is the
-//! time: a server that was stopped finds our commands when it goes on, long after whoever gave them has given up.
+//! The tmux server checks the pane and types in the same step, so nothing can change in between. It also checks the
+//! time, because a stopped server would otherwise run our commands after their callers have given up.
 
 mod key;
 mod respawn;
@@ -14,7 +14,7 @@ use crate::server::TmuxError;
 pub use key::{InvalidKey, TmuxKey};
 pub(crate) use respawn::respawn;
 
-/// The pane that was meant, in one life of one server.
+/// The expected pane, in one generation of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaneGuard {
     pub server_pid: u32,
@@ -23,15 +23,15 @@ pub struct PaneGuard {
     pub pane_pid: u32,
 }
 
-/// What is typed.
+/// The input for a pane.
 #[derive(Debug, Clone, Copy)]
 pub enum PaneInput<'a> {
-    /// As one paste, bracketed where the program asked for that. Newlines stay what they are.
+    /// One paste, bracketed if the program asked for it. Newlines are kept.
     Paste(&'a str),
-    /// As one paste, and the bytes as they are: whoever gives them has put brackets around them.
+    /// One paste of raw bytes. The caller has added the brackets.
     Bracketed(&'a str),
     Keys(&'a [TmuxKey]),
-    /// Nothing: the pane leaves copy mode, or whatever else takes its keys.
+    /// No input: the pane leaves copy mode or any other mode.
     LeaveMode,
 }
 
@@ -46,13 +46,13 @@ pub enum TypeRefusal {
     OtherProcess,
     #[error("the pane's program has ended")]
     Dead,
-    #[error("the pane is in copy mode, which takes its keys")]
+    #[error("the pane is in copy mode and does not accept input")]
     InMode,
-    #[error("the window's panes are synchronized: what is typed into one goes to all of them")]
+    #[error("the window's panes are synchronized: input would go to all of them")]
     Synchronized,
-    #[error("the pane takes no input (select-pane -d)")]
+    #[error("input to the pane is disabled (select-pane -d)")]
     InputOff,
-    #[error("tmux came to it too late")]
+    #[error("tmux processed the request after its deadline")]
     TooLate,
 }
 
@@ -76,26 +76,26 @@ const FIELDS: [&str; 7] = [
     "#{pane_input_off}",
 ];
 
-/// The server's own time, in seconds.
+/// A format that prints the server's time in seconds.
 pub(crate) const SERVER_TIME: &str = "#{T:#{l:%s}}";
 
-/// What one call types.
+/// The input of one tmux call.
 pub(crate) struct TypeStep<'a> {
     command: String,
-    /// What is pasted, by way of a buffer of this name.
+    /// The name of the paste buffer and its text.
     pub(crate) paste: Option<(String, &'a [u8])>,
     leaves_mode: bool,
 }
 
-/// What is typed one call after the other.
+/// Splits an input into steps, one tmux call each.
 pub(crate) fn steps<'a>(pane: u32, typing: PaneInput<'a>) -> Vec<TypeStep<'a>> {
-    let plain = |doing: String| TypeStep { command: doing, paste: None, leaves_mode: false };
+    let plain = |command: String| TypeStep { command, paste: None, leaves_mode: false };
     match typing {
         PaneInput::Paste(text) | PaneInput::Bracketed(text) => {
             let brackets = if matches!(typing, PaneInput::Paste(_)) { "-p " } else { "" };
             let buffer = format!("agtmux-{}", uuid::Uuid::new_v4().simple());
-            let doing = format!("paste-buffer {brackets}-r -d -b {buffer} -t %{pane}");
-            vec![TypeStep { paste: Some((buffer, text.as_bytes())), ..plain(doing) }]
+            let command = format!("paste-buffer {brackets}-r -d -b {buffer} -t %{pane}");
+            vec![TypeStep { paste: Some((buffer, text.as_bytes())), ..plain(command) }]
         }
         PaneInput::Keys(keys) => {
             keys.iter().map(|key| plain(format!("send-keys {} -t %{pane} {}", key.flags(), key.argument()))).collect()
@@ -104,7 +104,7 @@ pub(crate) fn steps<'a>(pane: u32, typing: PaneInput<'a>) -> Vec<TypeStep<'a>> {
     }
 }
 
-/// A format that is true only in that pane of that server, while it has that process.
+/// A format that is true only for this pane with this process on this server generation.
 pub(crate) fn pane_matches(guard: PaneGuard) -> String {
     let is = |format: &str, value: String| format!("#{{==:{format},{value}}}");
     let server = format!(
@@ -115,53 +115,53 @@ pub(crate) fn pane_matches(guard: PaneGuard) -> String {
     format!("#{{&&:{server},{}}}", is("#{pane_pid}", guard.pane_pid.to_string()))
 }
 
-/// A format that is true up to the second before this one.
+/// A format that is true before this second.
 fn is_before(until: u64) -> String {
     format!("#{{<:{SERVER_TIME},{until}}}")
 }
 
-/// A command that tells what is there.
-pub(crate) fn print_facts(framing: &Framing, target: &str, in_time: &str) -> String {
-    let facts = framing.record(FACTS, &[&FIELDS[..], &[in_time]].concat());
+/// A command that prints the facts of the pane, which explain a refusal.
+pub(crate) fn print_facts(framing: &Framing, target: &str, before_deadline: &str) -> String {
+    let facts = framing.record(FACTS, &[&FIELDS[..], &[before_deadline]].concat());
     format!("display-message -p -t {target} '{facts}'")
 }
 
 impl TypeStep<'_> {
-    /// The commands of its call. They do nothing from the second on that `until` names.
+    /// The commands of the step. They do nothing once the server's clock reaches `until`.
     pub(crate) fn commands(&self, framing: &Framing, guard: PaneGuard, until: u64) -> Vec<TmuxCommand> {
         let Some((buffer, _)) = &self.paste else { return vec![self.guarded(framing, guard, until, "")] };
         let load = TmuxCommand::new("load-buffer").arg("-b").arg(buffer).arg("-");
         vec![load, self.guarded(framing, guard, until, &format!("delete-buffer -b {buffer} ; "))]
     }
 
-    /// Does it if the pane is the one that was meant, and tells what is there if it is not.
-    fn guarded(&self, framing: &Framing, guard: PaneGuard, until: u64, otherwise: &str) -> TmuxCommand {
+    /// Runs the command if the pane matches, otherwise prints the facts.
+    fn guarded(&self, framing: &Framing, guard: PaneGuard, until: u64, cleanup: &str) -> TmuxCommand {
         let target = format!("%{}", guard.pane);
         let is = |format: &str, value: &str| format!("#{{==:{format},{value}}}");
-        let in_time = is_before(until);
-        let is_meant = [
+        let before_deadline = is_before(until);
+        let is_expected = [
             is("#{pid}", &guard.server_pid.to_string()),
             is("#{start_time}", &guard.server_start.to_string()),
             is("#{pane_pid}", &guard.pane_pid.to_string()),
             is("#{pane_dead}", "0"),
-            in_time.clone(),
+            before_deadline.clone(),
         ];
-        let takes_keys = [is("#{pane_in_mode}", "0"), is("#{pane_synchronized}", "0"), is("#{pane_input_off}", "0")];
-        let wanted: &[String] = if self.leaves_mode { &[] } else { &takes_keys };
-        let all = is_meant.iter().chain(wanted).cloned().reduce(|all, one| format!("#{{&&:{all},{one}}}"));
+        let accepts_keys = [is("#{pane_in_mode}", "0"), is("#{pane_synchronized}", "0"), is("#{pane_input_off}", "0")];
+        let wanted: &[String] = if self.leaves_mode { &[] } else { &accepts_keys };
+        let all = is_expected.iter().chain(wanted).cloned().reduce(|all, one| format!("#{{&&:{all},{one}}}"));
         let done = format!("{} ; display-message -p '{}'", self.command, framing.record(DONE, &[]));
-        let told = format!("{otherwise}{}", print_facts(framing, &target, &in_time));
-        TmuxCommand::new("if-shell").arg("-F").arg("-t").arg(&target).arg(all.unwrap_or_default()).arg(done).arg(told)
+        let report = format!("{cleanup}{}", print_facts(framing, &target, &before_deadline));
+        TmuxCommand::new("if-shell").arg("-F").arg("-t").arg(&target).arg(all.unwrap_or_default()).arg(done).arg(report)
     }
 }
 
-/// The second from which on a call that may take this long has been given up. It is at least one second away.
+/// The second at which a call with this timeout is given up. It is at least one second away.
 pub(crate) fn deadline_second(now: SystemTime, timeout: Duration) -> u64 {
     let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     (now + timeout).as_secs().max(now.as_secs() + 1)
 }
 
-/// What became of one call.
+/// Parses the result of one call.
 pub(crate) fn parse_outcome(framing: &Framing, guard: PaneGuard, answer: &[u8]) -> Result<(), TypeError> {
     if !framing.records(DONE, answer).is_empty() {
         return Ok(());
@@ -169,7 +169,7 @@ pub(crate) fn parse_outcome(framing: &Framing, guard: PaneGuard, answer: &[u8]) 
     let facts = framing.records(FACTS, answer);
     let texts = facts.first().map(|fields| fields.iter().map(|f| String::from_utf8_lossy(f)).collect::<Vec<_>>());
     match texts.as_deref() {
-        Some([pid, start, pane_pid, dead, mode, synchronized, off, in_time]) => {
+        Some([pid, start, pane_pid, dead, mode, synchronized, off, before_deadline]) => {
             let is = |text: &str, number: String| text == number;
             Err(TypeError::Refused(match () {
                 () if !is(pid, guard.server_pid.to_string()) || !is(start, guard.server_start.to_string()) => {
@@ -181,12 +181,12 @@ pub(crate) fn parse_outcome(framing: &Framing, guard: PaneGuard, answer: &[u8]) 
                 () if mode != "0" => TypeRefusal::InMode,
                 () if synchronized != "0" => TypeRefusal::Synchronized,
                 () if off != "0" => TypeRefusal::InputOff,
-                () if in_time != "1" => TypeRefusal::TooLate,
-                // It has changed between the check and the telling.
+                () if before_deadline != "1" => TypeRefusal::TooLate,
+                // The pane changed between the check and the report.
                 () => TypeRefusal::OtherProcess,
             }))
         }
-        _ => Err(TypeError::Tmux(TmuxError::Unreadable("it did not say whether it typed".into()))),
+        _ => Err(TypeError::Tmux(TmuxError::Unreadable("the result of the input is missing".into()))),
     }
 }
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_tells_what_is_different() {
+    fn a_refusal_names_the_first_difference() {
         assert_eq!(refusal(["8", "100", "42", "0", "0", "0", "0", "1"]), TypeRefusal::OtherServer);
         assert_eq!(refusal(["9", "101", "42", "0", "0", "0", "0", "1"]), TypeRefusal::OtherServer);
         assert_eq!(refusal(["9", "100", "", "", "", "", "", "1"]), TypeRefusal::NoPane);
@@ -218,14 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_says_nothing_is_no_success() {
+    fn an_empty_answer_is_an_error() {
         let framing = Framing::fixed("W");
         assert!(matches!(parse_outcome(&framing, GUARD, b""), Err(TypeError::Tmux(_))));
         assert_eq!(parse_outcome(&framing, GUARD, framing.record(DONE, &[]).as_bytes()), Ok(()));
     }
 
     #[test]
-    fn a_call_is_given_up_not_later_than_its_timeout_but_gets_a_second() {
+    fn the_deadline_is_within_the_timeout_but_at_least_one_second_away() {
         let at = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
         assert_eq!(deadline_second(at(10_900), Duration::from_secs(5)), 15);
         assert_eq!(deadline_second(at(10_100), Duration::from_secs(5)), 15);

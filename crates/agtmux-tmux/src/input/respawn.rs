@@ -1,7 +1,7 @@
 use super::{DONE, PaneGuard, is_before, pane_matches, print_facts};
 use crate::command::{Framing, TmuxCommand};
 
-/// Starts a program in a dead pane, only while it is that pane and still dead, and before the second that `until` names.
+/// Respawns a dead pane if pid and server still match, the pane is still dead, and the time is before `until`.
 pub(crate) fn respawn(
     framing: &Framing,
     guard: PaneGuard,
@@ -10,20 +10,20 @@ pub(crate) fn respawn(
     command: &str,
 ) -> TmuxCommand {
     let target = format!("%{}", guard.pane);
-    // tmux expands formats in a directory.
-    let place = cwd.map(|dir| format!("-c {} ", quoted(&dir.replace('#', "##")))).unwrap_or_default();
-    let doing = format!(
-        "respawn-pane {place}-t {target} {} ; display-message -p '{}'",
+    // tmux expands formats in the directory.
+    let directory = cwd.map(|dir| format!("-c {} ", quoted(&dir.replace('#', "##")))).unwrap_or_default();
+    let respawn_and_report = format!(
+        "respawn-pane {directory}-t {target} {} ; display-message -p '{}'",
         quoted(command),
         framing.record(DONE, &[])
     );
-    let in_time = is_before(until);
-    let told = print_facts(framing, &target, &in_time);
-    let all = format!("#{{&&:{},#{{&&:#{{pane_dead}},{in_time}}}}}", pane_matches(guard));
-    TmuxCommand::new("if-shell").arg("-F").arg("-t").arg(&target).arg(all).arg(doing).arg(told)
+    let before_deadline = is_before(until);
+    let report = print_facts(framing, &target, &before_deadline);
+    let condition = format!("#{{&&:{},#{{&&:#{{pane_dead}},{before_deadline}}}}}", pane_matches(guard));
+    TmuxCommand::new("if-shell").arg("-F").arg("-t").arg(&target).arg(condition).arg(respawn_and_report).arg(report)
 }
 
-/// One word for tmux's own parser, whatever is in it.
+/// Quotes one word for tmux's parser.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_is_one_word_and_no_format() {
+    fn the_directory_is_quoted_and_not_expanded() {
         assert_eq!(quoted("it's"), "'it'\\''s'");
         let guard = PaneGuard { server_pid: 9, server_start: 100, pane: 3, pane_pid: 42 };
         let command = respawn(&Framing::fixed("W"), guard, 7, Some("/a #(x)'b"), "claude --resume x");

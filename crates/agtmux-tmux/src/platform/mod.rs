@@ -1,7 +1,7 @@
-//! Everything that depends on the operating system: who wrote to a terminal, which process ended, what runs in a pane.
+//! The operating system layer: terminal output, process exits, files, and the process table.
 //!
-//! Linux has inotify, pidfd and `/proc`; `portable` does with `ps` and polling what every Unix can, and is tested on
-//! Linux as well. Signals are hints: what is read back is truth.
+//! Linux uses inotify, pidfd and `/proc`. `portable` uses `ps` and polling, works on every Unix, and is also tested on
+//! Linux. Signals are hints: readers look at the real state.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -28,17 +28,17 @@ pub use snapshot::ProcessSnapshot;
 pub use tcp::{TcpPeer, tcp_peer};
 pub use tty::{max_line_bytes, unread_input};
 
-/// Watches terminals, processes, files and directories, and says so through the [`Signals`] it was opened with.
+/// Watches terminals, processes, files and directories, and sends [`PlatformSignals`].
 ///
-/// A token may stand for one watch of each kind at a time (a pane's terminal and its process); watching the same kind
-/// again with the same token replaces the watch, or does nothing if it is the same thing. Tokens may share what they
-/// watch. Dropping the watcher ends all watches and closes the signals.
+/// A token can have one watch of each kind (a pane's terminal and its process). Watching the same kind again with the
+/// same token replaces the watch; watching the same object again does nothing. Several tokens can watch the same
+/// object. Dropping the watcher ends all watches and closes the signals.
 pub trait PlatformWatcher: Send + Sync {
-    /// The tty must be a character device. Where [`reports_output`](Self::reports_output) is false, only
-    /// [`Signal::TerminalGone`] comes.
+    /// The tty must be a character device. If [`reports_output`](Self::reports_output) is false, only
+    /// [`PlatformSignal::TerminalGone`] is sent.
     fn watch_terminal(&self, token: WatchToken, tty: &Path) -> io::Result<()>;
 
-    /// [`Signal::Exited`] comes at once if the process is already gone or its start time is not `start`.
+    /// Sends [`PlatformSignal::Exited`] at once if the process is gone or its start time is not `start`.
     fn watch_process(&self, token: WatchToken, pid: u32, start: Option<u64>) -> io::Result<()>;
 
     /// The path must name a plain file. The watch follows the path when the file is replaced.
@@ -46,21 +46,21 @@ pub trait PlatformWatcher: Send + Sync {
 
     fn watch_dir(&self, token: WatchToken, path: &Path) -> io::Result<()>;
 
-    /// As a directory, and also what is written to the files in it. [`Signal::DirChanged`] tells of both.
+    /// Watches a directory and the writes to its files. Both cause [`PlatformSignal::DirChanged`].
     fn watch_dir_contents(&self, token: WatchToken, path: &Path) -> io::Result<()>;
 
-    /// Ends all watches of this token. No signal for it is received after this returns.
+    /// Ends all watches of this token. No signal for it arrives after this returns.
     fn unwatch(&self, token: WatchToken);
 
-    /// Whether terminals report their output here; where not, the caller asks tmux once a second instead.
+    /// Whether terminal output is reported. If not, the caller polls tmux once a second.
     fn reports_output(&self) -> bool;
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct PlatformOptions {
-    /// Use `ps` and polling even where there is something better.
+    /// Use `ps` and polling even if a native backend exists.
     pub force_portable: bool,
-    /// Whether to watch what terminals write. Processes, files and directories are watched natively either way.
+    /// Whether to watch terminal output. Processes, files and directories are watched natively either way.
     pub pty_events: bool,
 }
 
@@ -76,8 +76,8 @@ pub struct Platform {
     pub processes: Arc<dyn ProcessTable>,
 }
 
-/// The best there is here, after a self-test. Must be called inside a tokio runtime with time and IO enabled; the
-/// watches live in that runtime, but may be asked for from any thread.
+/// Opens the best backend after a self-test. Must be called inside a tokio runtime with time and IO enabled. The
+/// watches run in that runtime, but can be added from any thread.
 pub fn open(options: PlatformOptions) -> io::Result<Platform> {
     let runtime = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
     let (sender, signals) = signals::channel();
@@ -86,14 +86,14 @@ pub fn open(options: PlatformOptions) -> io::Result<Platform> {
     if !options.force_portable {
         match linux::open_watcher(&runtime, &sender, options.pty_events) {
             Ok(watcher) => return Ok(Platform { watcher: Arc::new(watcher), signals, processes }),
-            Err(error) => tracing::warn!(%error, "inotify or pidfd do not work here; polling instead"),
+            Err(error) => tracing::warn!(%error, "inotify or pidfd is not available; using polling"),
         }
     }
     let watcher = Arc::new(portable::PollingWatcher::start(&runtime, sender, portable::INTERVAL));
     Ok(Platform { watcher, signals, processes })
 }
 
-/// What runs on this machine, without watching anything. Needs no runtime.
+/// The process table of this machine. Needs no runtime.
 pub fn process_table(force_portable: bool) -> Arc<dyn ProcessTable> {
     #[cfg(target_os = "linux")]
     if !force_portable && linux::ProcFs::works() {

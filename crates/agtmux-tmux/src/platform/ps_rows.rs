@@ -1,8 +1,8 @@
-//! Reads what `ps` prints. Names and arguments come last on their lines and may be any bytes.
+//! Parses the output of `ps`. Names and arguments are the last column and can be any bytes.
 
-/// What [`parse_row`] reads, on Linux, BSD and macOS. The time is that of `TZ=UTC0` and `LC_ALL=C`.
+/// The columns that [`parse_row`] reads, on Linux, BSD and macOS. Times need `TZ=UTC0` and `LC_ALL=C`.
 pub(crate) const COLUMNS: &str = "pid=,ppid=,pgid=,tpgid=,stat=,lstart=,comm=";
-/// What [`parse_args`] reads.
+/// The columns that [`parse_args`] reads.
 pub(crate) const ARGS_COLUMNS: &str = "pid=,lstart=,args=";
 
 /// One line of `ps -o pid=,ppid=,pgid=,tpgid=,stat=,lstart=,comm=`.
@@ -19,7 +19,7 @@ pub(super) struct PsRow {
     pub(super) comm: Vec<u8>,
 }
 
-/// `None` for a line that is not a process: a warning, or the rest of a name with a newline in it.
+/// Parses one line; `None` for a line that is not a process, such as a warning or the rest of a name with a newline.
 pub(super) fn parse_row(line: &[u8]) -> Option<PsRow> {
     let mut fields = PsFields(line);
     let pid = fields.number()?;
@@ -40,20 +40,20 @@ pub(super) fn parse_row(line: &[u8]) -> Option<PsRow> {
     })
 }
 
-/// One line of `ps -o pid=,lstart=,args=`: pid, start, arguments.
+/// Parses one line of `ps -o pid=,lstart=,args=`: pid, start, arguments.
 pub(super) fn parse_args(line: &[u8]) -> Option<(u32, u64, Vec<Vec<u8>>)> {
     let mut fields = PsFields(line);
     let (pid, start) = (fields.number()?, fields.start()?);
     Some((pid, start, split_arguments(&fields.rest())))
 }
 
-/// At blanks: `ps` does not tell where an argument ends.
+/// Splits at blanks, because `ps` does not separate arguments.
 pub(super) fn split_arguments(args: &[u8]) -> Vec<Vec<u8>> {
     args.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
-/// The same from a `ps` that does not know when a process began: `-o pid=,args=`, or whatever columns stand before the last
-/// one, which its first line then names. busybox has no way to leave that line out.
+/// Parses the output of a `ps` without start times: `-o pid=,args=`, or any columns before the last one, named by a
+/// header line. busybox always prints the header.
 pub(super) fn parse_commands(printed: &[u8]) -> Vec<(u32, Vec<u8>)> {
     let mut rows = lines(printed).peekable();
     let is_word = |word: &&[u8]| !word.is_empty();
@@ -72,11 +72,11 @@ pub(super) fn lines(printed: &[u8]) -> impl Iterator<Item = &[u8]> {
     printed.split(|&byte| byte == b'\n')
 }
 
-/// A start time as `ps -o lstart=` prints it, without the day of the week.
+/// A start time in the format of `ps -o lstart=`, without the day of the week.
 pub(crate) fn format_start(start: u64) -> Option<String> {
     let days = i64::try_from(start / 86_400).ok()?;
     let clock = start % 86_400;
-    // Counted from a March, as below.
+    // Days are counted from 1 March, as in `days_since_1970`.
     let since_march = days + 719_468;
     let (era, of_era) = (since_march.div_euclid(146_097), since_march.rem_euclid(146_097));
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -104,7 +104,7 @@ impl<'a> PsFields<'a> {
         std::str::from_utf8(self.word()?).ok()?.parse().ok()
     }
 
-    /// `Mon Jul 14 09:10:25 2025`; some systems put the day before the month.
+    /// `Mon Jul 14 09:10:25 2025`; some systems print the day before the month.
     fn start(&mut self) -> Option<u64> {
         self.word()?;
         let (first, second) = (self.word()?, self.word()?);
@@ -135,7 +135,7 @@ fn month(name: &[u8]) -> Option<i64> {
     i64::try_from(index).ok()
 }
 
-/// Counts from a March, so that the leap day is the last of its year.
+/// Counts from 1 March, so that the leap day is the last day of its year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1970..=9999).contains(&year) || !(1..=31).contains(&day) {
         return None;
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_stopped_processes_zombies_and_the_foreground() {
+    fn detects_stopped_processes_zombies_and_the_foreground() {
         let state = |state: &str| {
             let line = format!("5 4 5 77 {state} Tue Feb 29 23:59:59 2000 x");
             parse_row(line.as_bytes()).map(|row| (row.stopped, row.zombie, row.tpgid, row.start))
@@ -172,13 +172,13 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_day_before_the_month_too() {
+    fn accepts_the_day_before_the_month() {
         let args = parse_args(b"7 Thu  1 Jan 00:00:01 1970 sh -c  'a b'").expect("a whole row");
         assert_eq!(args, (7, 1, vec![b"sh".to_vec(), b"-c".to_vec(), b"'a".to_vec(), b"b'".to_vec()]));
     }
 
     #[test]
-    fn commands_are_read_with_and_without_a_first_line() {
+    fn commands_are_parsed_with_and_without_a_header() {
         let words = |text: &str| text.as_bytes().to_vec();
         let plain = parse_commands(b"   12 sh -c x\n  999 node  /bin/claude\n");
         assert_eq!(plain, [(12, words("sh -c x")), (999, words("node  /bin/claude"))]);
@@ -190,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn a_start_is_shown_as_it_is_read() {
+    fn format_start_matches_ps() {
         assert_eq!(format_start(1_752_484_225).as_deref(), Some("Jul 14 09:10:25 2025"));
         assert_eq!(format_start(951_868_799).as_deref(), Some("Feb 29 23:59:59 2000"));
     }
 
     #[test]
-    fn what_is_no_row_is_none() {
+    fn invalid_rows_are_ignored() {
         for line in
             ["", "ps: warning", "1 2 3", "1 2 3 4 S Mon Jul 99 09:10:25 2025 x", "-1 2 3 4 S Mon Jul 1 1:1:1 2025 x"]
         {
@@ -211,13 +211,13 @@ mod tests {
         }
 
         #[test]
-        fn every_start_is_read_as_it_was_shown(start in 0_u64..250_000_000_000) {
+        fn format_start_round_trips(start in 0_u64..250_000_000_000) {
             let line = format!("5 Tue {} x", format_start(start).expect("a date"));
             prop_assert_eq!(parse_args(line.as_bytes()).map(|(_, read, _)| read), Some(start));
         }
 
         #[test]
-        fn any_name_survives(name in "[^ \t\n\x0b\x0c\r]([^\n\r]*[^ \t\n\x0b\x0c\r])?") {
+        fn any_name_is_preserved(name in "[^ \t\n\x0b\x0c\r]([^\n\r]*[^ \t\n\x0b\x0c\r])?") {
             let line = format!("5 4 5 77 S Tue Feb 29 23:59:59 2000 {name}");
             prop_assert_eq!(parse_row(line.as_bytes()).map(|row| row.comm), Some(name.into_bytes()));
         }

@@ -4,32 +4,32 @@ use rustix::process::{Pid, Signal};
 
 use super::ProcessTable;
 
-/// Sends TERM, or KILL, to this process and to no other that has got its number since. False if it has ended.
+/// Sends TERM or KILL to exactly this process. Returns false if it has ended or its pid was reused.
 pub fn signal_process(table: &dyn ProcessTable, pid: u32, start: u64, kill: bool) -> io::Result<bool> {
     let signal = if kill { Signal::KILL } else { Signal::TERM };
     let raw = i32::try_from(pid).ok().filter(|pid| *pid > 1).and_then(Pid::from_raw);
     let Some(raw) = raw else { return Err(io::ErrorKind::InvalidInput.into()) };
-    let is_it = || table.start_time(pid) == Some(start);
-    match send(raw, signal, is_it) {
+    let is_same_process = || table.start_time(pid) == Some(start);
+    match send(raw, signal, is_same_process) {
         Err(rustix::io::Errno::SRCH) => Ok(false),
         sent => Ok(sent?),
     }
 }
 
-/// Held first, looked at then: what is held keeps its number.
+/// Open the pidfd first, then check the start time: an open pidfd keeps the pid from being reused.
 #[cfg(target_os = "linux")]
-fn send(pid: Pid, signal: Signal, is_it: impl Fn() -> bool) -> rustix::io::Result<bool> {
+fn send(pid: Pid, signal: Signal, is_same_process: impl Fn() -> bool) -> rustix::io::Result<bool> {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
     let held = pidfd_open(pid, PidfdFlags::empty())?;
-    if !is_it() {
+    if !is_same_process() {
         return Ok(false);
     }
     pidfd_send_signal(&held, signal).map(|()| true)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn send(pid: Pid, signal: Signal, is_it: impl Fn() -> bool) -> rustix::io::Result<bool> {
-    if !is_it() {
+fn send(pid: Pid, signal: Signal, is_same_process: impl Fn() -> bool) -> rustix::io::Result<bool> {
+    if !is_same_process() {
         return Ok(false);
     }
     rustix::process::kill_process(pid, signal).map(|()| true)
@@ -43,32 +43,32 @@ mod tests {
     use std::process::{Child, Command};
 
     fn sleeper() -> Child {
-        Command::new("sleep").arg("600").spawn().expect("sleep can be started")
+        Command::new("sleep").arg("600").spawn().expect("sleep starts")
     }
 
     #[test]
-    fn another_process_of_the_same_number_is_not_struck() {
+    fn a_reused_pid_is_not_signalled() {
         let (mut other, table) = (sleeper(), process_table(false));
-        let start = table.start_time(other.id()).expect("it lives");
+        let start = table.start_time(other.id()).expect("the process runs");
         for wrong in [start + 1, start - 1, 0] {
-            assert!(!signal_process(&*table, other.id(), wrong, true).expect("asked"), "{wrong}");
+            assert!(!signal_process(&*table, other.id(), wrong, true).expect("no I/O error"), "{wrong}");
         }
-        assert!(other.try_wait().expect("a child").is_none(), "it was struck");
-        assert!(signal_process(&*table, other.id(), start, true).expect("asked"));
+        assert!(other.try_wait().expect("a child").is_none(), "the other process was signalled");
+        assert!(signal_process(&*table, other.id(), start, true).expect("no I/O error"));
         assert_eq!(other.wait().expect("a child").signal(), Some(9));
-        assert!(!signal_process(&*table, other.id(), start, true).expect("asked"), "it has ended");
+        assert!(!signal_process(&*table, other.id(), start, true).expect("no I/O error"), "it has ended");
     }
 
     #[test]
-    fn it_can_be_asked_to_end() {
+    fn term_is_sent_without_kill() {
         let (mut child, table) = (sleeper(), process_table(false));
-        let start = table.start_time(child.id()).expect("it lives");
-        assert!(signal_process(&*table, child.id(), start, false).expect("asked"));
+        let start = table.start_time(child.id()).expect("the process runs");
+        assert!(signal_process(&*table, child.id(), start, false).expect("no I/O error"));
         assert_eq!(child.wait().expect("a child").signal(), Some(15));
     }
 
     #[test]
-    fn neither_everybody_nor_the_first_process_can_be_named() {
+    fn pids_zero_one_and_out_of_range_are_rejected() {
         let table = process_table(false);
         for pid in [0, 1, u32::MAX] {
             assert!(signal_process(&*table, pid, 0, true).is_err(), "{pid}");

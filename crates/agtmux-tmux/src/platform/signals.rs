@@ -1,32 +1,35 @@
-//! The way from the watches to whoever listens.
+//! The queue from the watches to the reader.
 //!
-//! Signals are hints, so a second one of the same kind for the same token adds nothing while the first is unread. That
-//! bounds the queue by the number of watches: it neither grows with a slow reader nor loses anything.
+//! Signals are hints, so a signal that is already queued is not queued again. That limits the queue by the number of
+//! watches: it does not grow with a slow reader and loses nothing.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Chosen by whoever asks for a watch; comes back with each signal.
+/// Chosen by the caller of a watch and sent with each signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WatchToken(pub u64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PlatformSignal {
-    /// The program in this terminal wrote, or read its input. A burst is reported when it begins, then every 100 ms
-    /// while it lasts, every 200 ms if it lasts long, and once more at most 300 ms after it ended: whoever looks after
-    /// the last signal sees all of it.
+    /// The program in this terminal wrote output or read input. A burst is reported when it begins, then every 100 ms,
+    /// every 200 ms if it lasts long, and once more at most 300 ms after its end. A reader that captures after the last
+    /// signal sees all of the output.
     Wrote(WatchToken),
-    /// Somebody closed this terminal, or it is gone. If it is really gone the watch has ended; if not, it goes on.
+    /// A process closed this terminal, or the terminal is gone. If it is gone the watch has ended, otherwise the watch
+    /// continues.
     TerminalGone(WatchToken),
-    /// The watched process ended, and with it the watch.
+    /// The process ended, and with it the watch.
     Exited(WatchToken),
-    /// The watched file was opened (where the system tells), written to, touched, replaced or removed. After a removal the watch has ended.
+    /// The file was opened (if the system reports it), written, touched, replaced or removed. After a removal the watch
+    /// has ended.
     FileChanged(WatchToken),
-    /// An entry of the watched directory came, went or was renamed, or the directory itself went: then the watch ended.
+    /// An entry of the directory was added, removed or renamed, or the directory itself was removed; then the watch has
+    /// ended.
     DirChanged(WatchToken),
-    /// Events were lost: look at everything again. All watches go on.
+    /// Events were lost: check everything again. All watches continue.
     Overflow,
 }
 
@@ -44,8 +47,8 @@ impl PlatformSignal {
 }
 
 pub(super) fn channel() -> (SignalSender, PlatformSignals) {
-    let shared = Arc::new(SignalChannel::default());
-    (SignalSender { shared: shared.clone() }, PlatformSignals { shared })
+    let channel = Arc::new(SignalChannel::default());
+    (SignalSender { channel: channel.clone() }, PlatformSignals { channel })
 }
 
 #[derive(Default)]
@@ -69,15 +72,15 @@ impl SignalChannel {
 
 #[derive(Clone)]
 pub(super) struct SignalSender {
-    shared: Arc<SignalChannel>,
+    channel: Arc<SignalChannel>,
 }
 
 impl SignalSender {
     pub(super) fn send(&self, signal: PlatformSignal) {
-        let mut queue = self.shared.queue();
+        let mut queue = self.channel.queue();
         if !queue.closed && queue.queued.insert(signal) {
             queue.order.push_back(signal);
-            self.shared.arrived.notify_one();
+            self.channel.arrived.notify_one();
         }
     }
 
@@ -87,40 +90,40 @@ impl SignalSender {
         }
     }
 
-    /// Takes back what was not received yet.
+    /// Removes queued signals of this token.
     pub(super) fn discard(&self, token: WatchToken) {
-        let mut queue = self.shared.queue();
+        let mut queue = self.channel.queue();
         queue.order.retain(|signal| signal.token() != Some(token));
         queue.queued.retain(|signal| signal.token() != Some(token));
     }
 
     pub(super) fn close(&self) {
-        self.shared.queue().closed = true;
-        self.shared.arrived.notify_one();
+        self.channel.queue().closed = true;
+        self.channel.arrived.notify_one();
     }
 }
 
-/// The receiving end. One reader; waiting for a signal may be cancelled at any time without losing one.
+/// The receiving end, with one reader. Waiting is cancel-safe.
 pub struct PlatformSignals {
-    shared: Arc<SignalChannel>,
+    channel: Arc<SignalChannel>,
 }
 
 impl PlatformSignals {
-    /// The next signal; `None` when the watcher is gone and all its signals were read.
+    /// The next signal; `None` if the watcher is gone and all signals were read.
     pub async fn recv(&mut self) -> Option<PlatformSignal> {
         loop {
             if let Some(signal) = self.try_recv() {
                 return Some(signal);
             }
-            if self.shared.queue().closed {
+            if self.channel.queue().closed {
                 return None;
             }
-            self.shared.arrived.notified().await;
+            self.channel.arrived.notified().await;
         }
     }
 
     pub fn try_recv(&mut self) -> Option<PlatformSignal> {
-        let mut queue = self.shared.queue();
+        let mut queue = self.channel.queue();
         let signal = queue.order.pop_front()?;
         queue.queued.remove(&signal);
         Some(signal)
@@ -129,7 +132,7 @@ impl PlatformSignals {
 
 impl Drop for PlatformSignals {
     fn drop(&mut self) {
-        let mut queue = self.shared.queue();
+        let mut queue = self.channel.queue();
         queue.closed = true;
         queue.order.clear();
         queue.queued.clear();
@@ -141,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_twice_is_heard_once_and_in_order() {
+    fn queued_signals_are_deduplicated_in_order() {
         let (sender, mut signals) = channel();
         for signal in [
             PlatformSignal::Wrote(WatchToken(1)),
@@ -151,9 +154,9 @@ mod tests {
         ] {
             sender.send(signal);
         }
-        let heard: Vec<_> = std::iter::from_fn(|| signals.try_recv()).collect();
+        let received: Vec<_> = std::iter::from_fn(|| signals.try_recv()).collect();
         assert_eq!(
-            heard,
+            received,
             [PlatformSignal::Wrote(WatchToken(1)), PlatformSignal::Overflow, PlatformSignal::Exited(WatchToken(1))]
         );
         sender.send(PlatformSignal::Wrote(WatchToken(1)));
@@ -161,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_discarded_is_not_heard() {
+    fn discarded_signals_are_not_received() {
         let (sender, mut signals) = channel();
         sender.send(PlatformSignal::Wrote(WatchToken(1)));
         sender.send(PlatformSignal::Wrote(WatchToken(2)));

@@ -1,4 +1,4 @@
-//! The process table at one moment, made of what `ps` or `/proc` printed: here, or on another host.
+//! The process table at one moment, parsed from the output of `ps` or `/proc` of this machine or another host.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use super::stat;
 pub struct ProcessSnapshot {
     rows: HashMap<u32, PsRow>,
     children: HashMap<u32, Vec<u32>>,
-    /// With the start of the process, where it was told along with them.
+    /// The arguments, with the start of the process if the listing contains it.
     args: HashMap<u32, (Option<u64>, Vec<Vec<u8>>)>,
 }
 
@@ -23,12 +23,13 @@ impl ProcessSnapshot {
         Self::new(rows, args.collect())
     }
 
-    /// What `ps` printed in its two forms.
+    /// From the two listings of `ps`.
     pub(crate) fn from_ps(rows: &[u8], args: &[u8]) -> Self {
         Self::from_rows(lines(rows).filter_map(parse_row), args)
     }
 
-    /// Lines of `/proc/N/stat`, each behind the path of its file, and what `ps` told of their arguments.
+    /// Builds a snapshot from `/proc/N/stat` lines, each preceded by the path of its file, and from the arguments that
+    /// `ps` prints.
     pub(crate) fn from_proc(stats: &[u8], args: &[u8]) -> Self {
         let rows: HashMap<u32, PsRow> = lines(stats).filter_map(parse_stat_line).map(|row| (row.pid, row)).collect();
         let args = parse_commands(args).into_iter().map(|(pid, args)| {
@@ -49,12 +50,12 @@ impl ProcessSnapshot {
         Self { rows, children, args }
     }
 
-    /// Nobody was listed, not even who listed: this tells nothing.
+    /// An empty listing lacks even the process that listed, so it proves nothing.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// None for a root that is gone.
+    /// `None` for a root that is gone.
     pub fn tree(&self, root: u32) -> Option<PaneProcesses> {
         let foreground_pgrp = self.rows.get(&root)?.tpgid;
         let mut seen = HashSet::from([root]);
@@ -71,11 +72,11 @@ impl ProcessSnapshot {
 
     pub fn process(&self, pid: u32) -> Option<ProcessInfo> {
         let row = self.rows.get(&pid)?;
-        // macOS prints the whole path of the executable as `comm`.
+        // macOS prints the full path of the executable as `comm`.
         let path = Path::new(OsStr::from_bytes(&row.comm));
         let name = path.file_name().filter(|_| path.is_absolute()).map_or(&row.comm[..], OsStr::as_bytes);
-        let is_its = |start: &Option<u64>| !row.zombie && start.is_none_or(|start| start == row.start);
-        let argv = self.args.get(&pid).filter(|(start, _)| is_its(start)).map(|(_, args)| args.clone());
+        let starts_match = |start: &Option<u64>| !row.zombie && start.is_none_or(|start| start == row.start);
+        let argv = self.args.get(&pid).filter(|(start, _)| starts_match(start)).map(|(_, args)| args.clone());
         Some(ProcessInfo {
             pid: row.pid,
             ppid: row.ppid,
@@ -91,14 +92,13 @@ impl ProcessSnapshot {
     }
 }
 
-/// busybox puts the name of a process before its arguments, in braces, where they do not begin with it.
+/// busybox prints the name of a process in braces before the arguments if they do not start with it.
 fn without_name<'a>(args: &'a [u8], name: &[u8]) -> &'a [u8] {
-    let behind = args.strip_prefix(b"{").and_then(|rest| rest.strip_prefix(name)?.strip_prefix(b"}"));
-    behind.map_or(args, <[u8]>::trim_ascii_start)
+    let after_name = args.strip_prefix(b"{").and_then(|rest| rest.strip_prefix(name)?.strip_prefix(b"}"));
+    after_name.map_or(args, <[u8]>::trim_ascii_start)
 }
 
-/// `/proc/N/stat:N (name) …`. A name with a newline in it makes two lines; neither of them is a row, so that none can be
-/// forged.
+/// Parses `/proc/N/stat:N (name) …`. A name with a newline makes two invalid lines, so a row cannot be forged.
 fn parse_stat_line(line: &[u8]) -> Option<PsRow> {
     let line = line.strip_prefix(b"/proc/")?;
     let file = line.iter().position(|&byte| byte == b'/')?;
@@ -129,25 +129,25 @@ mod tests {
     fn a_tree_is_read_from_proc_and_ps() {
         let snapshot =
             ProcessSnapshot::from_proc(STATS.as_bytes(), b"PID COMMAND\n   10 -bash\n   20 {node} /opt/claude {x} y\n");
-        let tree = snapshot.tree(10).expect("it is there");
+        let tree = snapshot.tree(10).expect("it exists");
         assert_eq!(tree.foreground_pgrp, Some(20));
         let seen: Vec<_> = tree.processes.iter().map(|p| (p.pid, p.start, p.stopped, p.argv.len())).collect();
-        assert_eq!(seen, [(10, 100, false, 1), (20, 200, true, 3)], "and nobody forges a row");
+        assert_eq!(seen, [(10, 100, false, 1), (20, 200, true, 3)], "a name cannot forge a row");
         assert_eq!(snapshot.tree(30), None);
     }
 
     #[test]
-    fn a_tree_is_read_from_what_macos_prints() {
+    fn a_tree_is_read_from_macos_output() {
         let rows = b"  501   1  501   600 Ss   Mon Jul 14 09:10:25 2025 -zsh\n\
               600 501  600   600 S+   Mon Jul 14 09:11:00 2025 /opt/homebrew/bin/node\n";
         let args = b"  501 Mon Jul 14 09:10:25 2025 -zsh\n  600 Mon Jul 14 09:11:01 2025 stranger\n";
-        let tree = ProcessSnapshot::from_ps(rows, args).tree(501).expect("it is there");
+        let tree = ProcessSnapshot::from_ps(rows, args).tree(501).expect("it exists");
         let node = &tree.processes[1];
         assert_eq!(
             (node.name.as_slice(), node.exe.as_deref()),
             (&b"node"[..], Some(Path::new("/opt/homebrew/bin/node")))
         );
-        assert_eq!(node.argv, Vec::<Vec<u8>>::new(), "those are of another process that has had the number");
+        assert_eq!(node.argv, Vec::<Vec<u8>>::new(), "the arguments belong to an earlier process with this pid");
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-/// What we use of `/proc/<pid>/stat`.
+/// The fields that we use of `/proc/<pid>/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProcessStat {
     pub(super) pid: u32,
@@ -33,8 +33,8 @@ pub(super) fn read(pid: u32) -> Option<ProcessStat> {
     parse(&line[..length])
 }
 
-/// `pid (name) state ppid pgrp session tty tpgid … start …`. The name is whatever the process chose: blanks,
-/// parentheses, newlines, any bytes. But only numbers and one letter follow it, so the last `)` is the one that ends it.
+/// Parses `pid (name) state ppid pgrp session tty tpgid … start …`. The name can contain any bytes, but only numbers
+/// and one letter follow it, so the last `)` ends it.
 pub(super) fn parse(line: &[u8]) -> Option<ProcessStat> {
     let open = line.iter().position(|&byte| byte == b'(')?;
     let close = line.iter().rposition(|&byte| byte == b')')?;
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_this_very_process() {
+    fn reads_its_own_process() {
         let own = read(std::process::id()).expect("a running process can read its own stat");
         assert_eq!(own.pid, std::process::id());
         assert_eq!(own.ppid, std::os::unix::process::parent_id());
@@ -95,7 +95,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_name_survives(name in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn any_name_is_preserved(name in proptest::collection::vec(any::<u8>(), 0..64)) {
             prop_assert_eq!(parse(&line(&name, 4300)), Some(expected(&name)));
         }
 
@@ -105,7 +105,7 @@ mod tests {
         }
 
         #[test]
-        fn a_cut_line_is_none_or_right(cut in 0..100_usize) {
+        fn a_truncated_line_is_ignored_or_parsed_correctly(cut in 0..100_usize) {
             let whole = line(b"a) R 1 (b\n", 4300);
             if let Some(stat) = parse(&whole[..cut.min(whole.len())]) {
                 prop_assert_eq!(stat.ppid, 17);

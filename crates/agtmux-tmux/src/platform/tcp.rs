@@ -2,13 +2,14 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
 
-/// Who is at one end of a connection within this machine.
+/// The process at the other end of a local connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TcpPeer {
     Process(u32),
-    /// It is there, and not ours to look into: another user's, or one like sshd that hides. Also where the system tells nothing.
+    /// The process exists but cannot be inspected: it belongs to another user, hides like sshd, or the system does not
+    /// report it.
     Hidden,
-    /// It has closed its end.
+    /// The peer has closed its end.
     Gone,
 }
 
@@ -28,14 +29,14 @@ pub fn tcp_peer(local: SocketAddr, remote: SocketAddr) -> TcpPeer {
 /// `sl local remote state queues timer retransmits uid timeout inode …`
 fn inode_of(line: &str, local: SocketAddr, remote: SocketAddr) -> Option<u64> {
     let mut fields = line.split_ascii_whitespace().skip(1);
-    let (here, there) = (address(fields.next()?)?, address(fields.next()?)?);
+    let (local_address, remote_address) = (address(fields.next()?)?, address(fields.next()?)?);
     let same = |one: SocketAddr, other: SocketAddr| {
         one.ip().to_canonical() == other.ip().to_canonical() && one.port() == other.port()
     };
-    (same(here, local) && same(there, remote)).then(|| fields.nth(6)?.parse().ok())?
+    (same(local_address, local) && same(remote_address, remote)).then(|| fields.nth(6)?.parse().ok())?
 }
 
-/// An address in the kernel's hexadecimal: words of four bytes in the machine's order, and the port.
+/// Parses an address in the kernel's hexadecimal format: words of four bytes in machine order, and the port.
 fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let word = |at: usize| Some(u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
@@ -72,21 +73,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_end_is_found() {
+    fn the_local_process_is_found() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(listener) = TcpListener::bind(address) else { continue };
-            let there = listener.local_addr().expect("an address");
-            let stream = TcpStream::connect(there).expect("connected");
-            let here = stream.local_addr().expect("an address");
-            assert_eq!(tcp_peer(here, there), TcpPeer::Process(std::process::id()), "{address}");
+            let remote_address = listener.local_addr().expect("an address");
+            let stream = TcpStream::connect(remote_address).expect("connected");
+            let local_address = stream.local_addr().expect("an address");
+            assert_eq!(tcp_peer(local_address, remote_address), TcpPeer::Process(std::process::id()), "{address}");
             drop(stream);
-            assert_eq!(tcp_peer(here, there), TcpPeer::Gone, "{address}");
+            assert_eq!(tcp_peer(local_address, remote_address), TcpPeer::Gone, "{address}");
         }
     }
 
     #[test]
-    fn a_connection_that_is_not_there_has_no_owner() {
-        let nobody = |port| SocketAddr::from(([127, 0, 0, 1], port));
-        assert_eq!(tcp_peer(nobody(1), nobody(2)), TcpPeer::Gone);
+    fn an_unknown_connection_is_gone() {
+        let unused_address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        assert_eq!(tcp_peer(unused_address(1), unused_address(2)), TcpPeer::Gone);
     }
 }

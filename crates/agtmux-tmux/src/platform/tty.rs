@@ -3,16 +3,16 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
-/// What Linux and macOS keep of a line, without its end: 4096 and 1024.
+/// The line limit of Linux (4096) and macOS (1024) without the newline.
 const MAX_LINE_BYTES: usize = if cfg!(target_os = "linux") { 4095 } else { 1023 };
 
-/// How many bytes were typed that the program in this terminal has not read yet. None where that cannot be told.
+/// Bytes that were typed but not yet read by the program; `None` if unknown.
 pub fn unread_input(path: &Path) -> Option<u64> {
     rustix::io::ioctl_fionread(open_tty(path)?).ok()
 }
 
-/// How long a line may be that is typed here; none where the program takes bytes as they come, or where it cannot be told.
-/// A terminal that collects lines for its program throws away what is beyond that.
+/// The maximum length of a typed line; `None` if the program reads raw bytes, or if unknown. In canonical mode the
+/// terminal discards longer input.
 pub fn max_line_bytes(path: &Path) -> Option<usize> {
     use rustix::termios::{LocalModes, tcgetattr};
     let collects = tcgetattr(open_tty(path)?).ok()?.local_modes.contains(LocalModes::ICANON);
@@ -26,7 +26,7 @@ fn open_tty(path: &Path) -> Option<rustix::fd::OwnedFd> {
     rustix::termios::isatty(&tty).then_some(tty)
 }
 
-/// Tells one terminal from the next one that gets the same number.
+/// Distinguishes a terminal from a later one with the same number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TerminalIdentity {
     device: (u64, u64),
@@ -45,10 +45,10 @@ impl TerminalIdentity {
         Ok(Self::from(&metadata))
     }
 
-    /// Two terminals of the same number have the same inode number, but were made at different times. The change time
-    /// is the time of birth until somebody runs chmod (`mesg` does). The modification time moves with output, but the
-    /// kernel then sets its seconds only: the nanoseconds are those of the birth. (Two births within one tick of the
-    /// kernel's clock, a few milliseconds, look the same. No pane lives that short and matters.)
+    /// Terminals with the same number share the inode number but differ in their creation time. The change time is the
+    /// creation time until chmod (or `mesg`) runs. Output updates only the seconds of the modification time, so its
+    /// nanoseconds are those of the creation. Two creations within one tick of the kernel's clock, a few milliseconds,
+    /// look the same; no relevant pane is that short-lived.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.device == other.device
             && self.inode == other.inode

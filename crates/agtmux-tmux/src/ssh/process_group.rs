@@ -1,4 +1,4 @@
-//! A program and whatever it has started, ended together.
+//! A child process and all processes that it started.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Child;
 use tokio::time::timeout;
 
-/// A child that leads a process group of its own. Whoever lets go of it has the whole group killed.
+/// A child that leads its own process group. Dropping it kills the whole group.
 #[derive(Debug)]
 pub struct ProcessGroup(Child);
 
@@ -19,17 +19,17 @@ impl ProcessGroup {
         &mut self.0
     }
 
-    /// Asks all of them to end, and kills those that have not.
+    /// Sends TERM to the group, and KILL to the processes that remain.
     pub async fn terminate(&mut self, grace: Duration) {
         let Some(group) = self.group_id() else { return };
         let _ = kill_process_group(group, Signal::TERM);
         let _ = timeout(grace, self.0.wait()).await;
-        // While one of them is left the number is still theirs, and nobody has got it in this moment.
+        // While one member remains, the kernel does not reuse the group id.
         let _ = kill_process_group(group, Signal::KILL);
         let _ = timeout(grace, self.0.wait()).await;
     }
 
-    /// None once its end was seen: the number may be another's by then.
+    /// `None` after the leader was reaped, because its pid may be reused.
     fn group_id(&self) -> Option<Pid> {
         Pid::from_raw(i32::try_from(self.0.id()?).ok()?)
     }
@@ -50,29 +50,29 @@ mod tests {
     use tokio::io::AsyncReadExt;
     use tokio::process::Command;
 
-    /// One that has started another which does not listen to TERM. Both hold its stdout.
-    async fn with_company() -> ProcessGroup {
+    /// A shell with a child that ignores TERM. Both hold the stdout pipe.
+    async fn group_with_child() -> ProcessGroup {
         let mut command = Command::new("sh");
         command.args(["-c", "(trap '' TERM; echo; while :; do sleep 600; done) & wait"]);
         let child = command.stdout(Stdio::piped()).process_group(0).spawn().expect("a shell");
         let mut group = ProcessGroup::new(child);
         let out = group.child().stdout.as_mut().expect("piped");
-        out.read_exact(&mut [0]).await.expect("it has begun");
+        out.read_exact(&mut [0]).await.expect("the child has started");
         group
     }
 
     #[tokio::test]
-    async fn whatever_it_has_started_ends_with_it() {
-        for politely in [true, false] {
-            let mut group = with_company().await;
+    async fn terminate_and_drop_end_the_whole_group() {
+        for terminate in [true, false] {
+            let mut group = group_with_child().await;
             let mut out = group.child().stdout.take().expect("piped");
-            if politely {
+            if terminate {
                 group.terminate(Duration::from_millis(200)).await;
             } else {
                 drop(group);
             }
             let ended = timeout(Duration::from_secs(20), out.read_to_end(&mut Vec::new())).await;
-            assert_eq!(ended.expect("nobody holds it").expect("read"), 0);
+            assert_eq!(ended.expect("the pipe is closed").expect("read"), 0);
         }
     }
 }

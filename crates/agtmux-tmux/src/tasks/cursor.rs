@@ -1,15 +1,15 @@
 use crate::command::{Framing, TmuxCommand};
 
-/// Where the cursor of a pane stands, and what the pane shows.
+/// The cursor position of a pane and its screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CursorScreen {
     pub pane: u32,
     pub x: usize,
     pub y: usize,
     pub width: usize,
-    /// Which line the cursor is on, counted from the beginning of the pane's history.
+    /// The line of the cursor, counted from the start of the history.
     pub line: u64,
-    /// As they are shown: those that were wrapped are several.
+    /// The rows as shown: a wrapped line takes several.
     pub rows: Vec<String>,
 }
 
@@ -52,11 +52,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cursor_comes_with_the_rows() {
+    fn cursor_and_rows_are_parsed() {
         let framing = Framing::fixed("W");
         let head = framing.record(HEAD, &["%3", "8", "1", "80", "40"]);
         let answer = format!("{head}\nfirst\nGo on? [y/N]\n\n{}\n", framing.record(END, &[]));
-        let found = parse_screens(&framing, answer.as_bytes()).pop().expect("one");
+        let found = parse_screens(&framing, answer.as_bytes()).pop().expect("one screen");
         assert_eq!((found.pane, found.x, found.y, found.width, found.line), (3, 8, 1, 80, 41));
         assert_eq!(found.rows[..2], ["first", "Go on? [y/N]"]);
     }

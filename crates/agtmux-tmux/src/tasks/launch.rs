@@ -5,19 +5,20 @@ use super::{BELLS, COMMAND, CWD, NO_RUN_YET, OWNER, OWNER_PID, PROJECT, RUN, TAS
 use crate::command::{Framing, QUOTED_NEWLINE, TmuxCommand};
 use crate::tap::{escape_formats, exec_line};
 
-/// A window waits this long for its program; if nobody starts one, it is gone by itself.
+/// The program of a new window until the task starts. If no task starts, the window closes by itself.
 const PLACEHOLDER_PROGRAM: [&str; 2] = ["sleep", "30"];
 
-/// Beside the hooks that the daemon has, and apart from the user's.
+/// An index next to the daemon's hooks and apart from the user's.
 const BELL_HOOK: &str = "alert-bell[4243]";
 
-/// tmux takes no more than 16 KiB in one call, so this much of a command and of a directory is shown by a window, as it is quoted.
+/// tmux accepts at most 16 KiB per call, so window options keep at most this much of a command and a directory, in
+/// quoted form.
 const MAX_SHOWN_BYTES: usize = 4 << 10;
 
-/// At the end of what is not shown as a whole.
+/// Ends a text that was cut.
 pub const TRUNCATION_MARK: char = '…';
 
-/// What is started where.
+/// A task to start, and its window.
 #[derive(Debug, Clone)]
 pub struct TaskLaunch<'a> {
     pub server_pid: u32,
@@ -29,15 +30,15 @@ pub struct TaskLaunch<'a> {
     pub run: &'a str,
     pub command: &'a str,
     pub cwd: &'a str,
-    /// The program that the session is kept for from now on; none leaves it as it is.
+    /// The process that owns the session from now on; `None` keeps the current owner.
     pub owner_process: Option<&'a str>,
-    /// Watches over the program, and is the pane's own process.
+    /// The wrapper of the task's program, which is the pane's process.
     pub program: &'a [OsString],
-    /// Reads what the pane writes.
+    /// Reads the pane's output.
     pub reader: &'a [OsString],
 }
 
-/// Where it runs now.
+/// The window and pane of a started task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaunchedPane {
     pub window: u32,
@@ -48,7 +49,7 @@ pub struct LaunchedPane {
 const DONE: char = 'd';
 const NEW_WINDOW: char = 'm';
 
-pub(super) fn new_session(session: &str, task: &str, keeper: &TaskSessionOwner) -> Vec<TmuxCommand> {
+pub(super) fn new_session(session: &str, task: &str, owner: &TaskSessionOwner) -> Vec<TmuxCommand> {
     let new = TmuxCommand::new("new-session").arg("-d").arg("-s").arg(session).arg("-n").arg(task);
     let new = new.arg("-x").arg("200").arg("-y").arg("50");
     let option = |name: &str, value: &str| {
@@ -57,9 +58,9 @@ pub(super) fn new_session(session: &str, task: &str, keeper: &TaskSessionOwner) 
     vec![
         PLACEHOLDER_PROGRAM.iter().fold(new, TmuxCommand::arg),
         mark_without_run(&format!("={session}:")),
-        option(OWNER, &keeper.owner_id),
-        option(PROJECT, &keeper.project),
-        option(OWNER_PID, &keeper.process),
+        option(OWNER, &owner.owner_id),
+        option(PROJECT, &owner.project),
+        option(OWNER_PID, &owner.process),
     ]
 }
 
@@ -70,7 +71,7 @@ pub(super) fn new_window(framing: &Framing, session: &str, task: &str) -> Vec<Tm
     vec![PLACEHOLDER_PROGRAM.iter().fold(new, TmuxCommand::arg), mark_without_run(&last)]
 }
 
-/// Whoever looks now does not take it for a task, also if nobody comes to start one.
+/// Marks a window that has no run yet, so that readers do not take it for a task, even if none is started.
 fn mark_without_run(window: &str) -> TmuxCommand {
     TmuxCommand::new("set-option").arg("-w").arg("-t").arg(window).arg(RUN).arg(NO_RUN_YET)
 }
@@ -80,10 +81,10 @@ pub(super) fn parse_new_window(framing: &Framing, answer: &[u8]) -> Option<u32> 
     std::str::from_utf8(records.first()?.first()?).ok()?.strip_prefix('@')?.parse().ok()
 }
 
-/// True on that server, up to the second before this one.
+/// A format that is true on this server generation before this second.
 pub(super) fn server_matches(pid: u32, start: i64, until: u64) -> String {
-    let that = format!("#{{&&:#{{==:#{{pid}},{pid}}},#{{==:#{{start_time}},{start}}}}}");
-    format!("#{{&&:{that},#{{<:#{{T:#{{l:%s}}}},{until}}}}}")
+    let server_check = format!("#{{&&:#{{==:#{{pid}},{pid}}},#{{==:#{{start_time}},{start}}}}}");
+    format!("#{{&&:{server_check},#{{<:#{{T:#{{l:%s}}}},{until}}}}}")
 }
 
 pub(super) fn launch_command(framing: &Framing, until: u64, launch: &TaskLaunch<'_>) -> TmuxCommand {
@@ -92,7 +93,7 @@ pub(super) fn launch_command(framing: &Framing, until: u64, launch: &TaskLaunch<
         TmuxCommand::new("set-option").literal("-w").literal("-t").literal(&window).literal(name).literal(value)
     };
     let text = |name: &str, value: &str| option(name, OsStr::new(value));
-    let told = framing.record(DONE, &["#{window_id}", "#{pane_id}", "#{pane_pid}"]);
+    let ids = framing.record(DONE, &["#{window_id}", "#{pane_id}", "#{pane_pid}"]);
     let before = [
         text("remain-on-exit", "on"),
         text("automatic-rename", "off"),
@@ -106,19 +107,19 @@ pub(super) fn launch_command(framing: &Framing, until: u64, launch: &TaskLaunch<
     let start = [
         respawn_command(&pane, launch),
         pipe_command(&pane, launch.reader),
-        TmuxCommand::new("display-message").literal("-p").literal("-t").literal(&pane).literal(told),
+        TmuxCommand::new("display-message").literal("-p").literal("-t").literal(&pane).literal(ids),
     ];
-    let kept = launch.owner_process.map(|keeper| set_owner_process(launch.session, keeper));
-    let commands = before.into_iter().chain(kept).chain(start);
+    let set_owner = launch.owner_process.map(|owner| set_owner_process(launch.session, owner));
+    let commands = before.into_iter().chain(set_owner).chain(start);
     let lines: Vec<Vec<u8>> = commands.map(|command| command.line().into_vec()).collect();
-    let that = server_matches(launch.server_pid, launch.server_start, until);
-    // The window may have gone, and its number with a new server to another one; and nobody may wait for it any more.
-    let is_it = format!("#{{&&:{that},#{{==:#{{window_id}},{window}}}}}");
+    let server_check = server_matches(launch.server_pid, launch.server_start, until);
+    // The window may be gone, or its id may belong to another window of a new server, or the caller may have given up.
+    let condition = format!("#{{&&:{server_check},#{{==:#{{window_id}},{window}}}}}");
     TmuxCommand::new("if-shell")
         .arg("-F")
         .arg("-t")
         .arg(&pane)
-        .arg(is_it)
+        .arg(condition)
         .arg(OsString::from_vec(lines.join(b" ; ".as_slice())))
 }
 
@@ -126,7 +127,7 @@ fn mark_task_pane(pane: &str, run: &str) -> TmuxCommand {
     TmuxCommand::new("set-option").literal("-p").literal("-t").literal(pane).literal(TASK_PANE).literal(run)
 }
 
-/// As much of a text as a window shows of it.
+/// Cuts a text to the size that a window option keeps.
 fn truncate_shown(text: &str) -> String {
     let mut size = 0;
     let is_too_much = |c: char| {
@@ -143,11 +144,11 @@ fn truncate_shown(text: &str) -> String {
     }
 }
 
-fn set_owner_process(session: u32, keeper: &str) -> TmuxCommand {
-    TmuxCommand::new("set-option").literal("-t").literal(format!("${session}:")).literal(OWNER_PID).literal(keeper)
+fn set_owner_process(session: u32, owner: &str) -> TmuxCommand {
+    TmuxCommand::new("set-option").literal("-t").literal(format!("${session}:")).literal(OWNER_PID).literal(owner)
 }
 
-/// Counts what rings where the pipe is somebody else's.
+/// Counts bells in a window option, for panes whose pipe is in use.
 fn bell_hook(session: u32) -> TmuxCommand {
     let count = format!("set-option -wF {BELLS} '#{{e|+:0#{{{BELLS}}},1}}'");
     TmuxCommand::new("set-hook").literal("-t").literal(format!("${session}:")).literal(BELL_HOOK).literal(count)
@@ -161,7 +162,7 @@ fn respawn_command(pane: &str, launch: &TaskLaunch<'_>) -> TmuxCommand {
     launch.program.iter().fold(respawn, TmuxCommand::literal)
 }
 
-/// With -I tmux notices when the reader ends. Nothing can come back on it: the reader's output goes nowhere.
+/// With -I tmux notices when the reader ends. Nothing comes back: the reader's output is discarded.
 fn pipe_command(pane: &str, reader: &[OsString]) -> TmuxCommand {
     let line = OsString::from_vec(escape_formats(&exec_line(reader)));
     TmuxCommand::new("pipe-pane").literal("-IO").literal("-t").literal(pane).literal(line)
@@ -180,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_is_in_a_command_stays_in_its_place() {
+    fn commands_and_directories_are_quoted() {
         let (program, reader) = (["/a b/agtmux".into(), "x".into()], ["/r".into(), "50%#{x}".into()]);
         let launch_of = TaskLaunch {
             server_pid: 9,
@@ -208,11 +209,11 @@ mod tests {
         assert!(words[4].contains("#{<:#{T:#{l:%s}},77}"), "{}", words[4]);
         assert!(line.contains("'-t' '$1:' '@agtmux_owner_pid' '5.6' ; "), "{line}");
         let command = launch_command(&Framing::fixed("W"), 77, &TaskLaunch { owner_process: None, ..launch_of });
-        assert!(!command.words()[5].to_string_lossy().contains(OWNER_PID), "whoever keeps it keeps it");
+        assert!(!command.words()[5].to_string_lossy().contains(OWNER_PID), "the owner is unchanged");
     }
 
     #[test]
-    fn what_is_too_long_is_shown_in_part() {
+    fn long_texts_are_cut() {
         assert_eq!(truncate_shown("make"), "make");
         assert_eq!(truncate_shown(&"x".repeat(MAX_SHOWN_BYTES)).len(), MAX_SHOWN_BYTES);
         for much in ["é'", "a\n"] {
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_the_ids_is_no_success() {
+    fn an_answer_without_ids_is_rejected() {
         let framing = Framing::fixed("W");
         assert_eq!(parse_launched(&framing, b""), None);
         let answer = framing.record(DONE, &["@3", "%4", "55"]);

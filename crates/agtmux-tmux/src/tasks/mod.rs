@@ -1,7 +1,7 @@
-//! Sessions that are ours, and the windows in them in which tasks run.
+//! Task sessions and the windows in which tasks run.
 //!
-//! A name is matched exactly (`=name`), and only to find the session; whatever is done is done to ids of one life of one server,
-//! in the same step in which the server checks that it is still that one.
+//! A session is found by its exact name (`=name`). All changes use ids of one server generation, and the server checks
+//! the generation in the same step.
 
 mod cursor;
 mod launch;
@@ -18,13 +18,13 @@ pub use cursor::CursorScreen;
 pub use launch::{LaunchedPane, TRUNCATION_MARK, TaskLaunch};
 pub use read::{TaskPane, TmuxTaskSession};
 
-/// What is stored with a session: whose it is. A name is no proof.
+/// The owner of a session, stored in tmux options. A name is no proof of ownership.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSessionOwner {
-    /// Which user's which agtmux.
+    /// The user and the agtmux instance.
     pub owner_id: String,
     pub project: String,
-    /// The program that the session was made for.
+    /// The process that the session was created for.
     pub process: String,
 }
 
@@ -32,9 +32,9 @@ pub(crate) const OWNER: &str = "@agtmux_owner";
 pub(crate) const PROJECT: &str = "@agtmux_project";
 pub(crate) const OWNER_PID: &str = "@agtmux_owner_pid";
 pub(crate) const RUN: &str = "@agtmux_run";
-/// In the place of a run: the window was made for one that is not started yet.
+/// The value of the run option before a run starts.
 pub(crate) const NO_RUN_YET: &str = ".";
-/// Of the pane in which a task was started, and of no other in its window.
+/// Set on the pane in which a task was started, and on no other pane of its window.
 pub(crate) const TASK_PANE: &str = "@agtmux_task_pane";
 pub(crate) const COMMAND: &str = "@pi_task_command";
 pub(crate) const CWD: &str = "@pi_task_cwd";
@@ -43,19 +43,19 @@ pub(crate) const BELLS: &str = "@pi_bell_count";
 /// Why a task was not started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    #[error("its window is gone, or another tmux server has taken the place of its own, or it came to it too late")]
+    #[error("the window is gone, the tmux server was replaced, or the deadline has passed")]
     Gone,
     #[error(transparent)]
     Tmux(#[from] TmuxError),
 }
 
-/// Where `tmux` without further words finds its server.
+/// The socket that `tmux` uses by default.
 pub fn default_socket(tmpdir: Option<&OsStr>) -> PathBuf {
     SocketDir::below(tmpdir).path().join("default")
 }
 
-/// A word that sh, bash, zsh and fish read as just this word. Between quotes fish takes a backslash for more than a backslash, so it
-/// stands outside of them; zsh has a use for `=` and fish for `%` at the beginning.
+/// Quotes a word for sh, bash, zsh and fish. fish interprets a backslash between quotes, so it is placed outside of
+/// them. zsh expands a leading `=` and fish a leading `%`.
 pub fn quoted_for_shell(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -70,22 +70,22 @@ pub fn quoted_for_shell(word: &str) -> String {
 }
 
 impl TmuxServer {
-    /// The session of this name with all its panes, or none where there is no such session, or no server.
+    /// The session with this name and all its panes; `None` if there is no such session or no server.
     pub async fn task_session(&self, name: &str) -> Result<Option<TmuxTaskSession>, TmuxError> {
         let framing = Framing::fresh();
         match self.run(&[read::list_command(&framing, Some(name))]).await {
-            // Whatever tmux takes the name for, it is that session or none.
+            // tmux may resolve the name differently, so only an exact match counts.
             Ok(answer) => Ok(read::parse_sessions(&framing, &answer).into_iter().find(|session| session.name == name)),
             Err(error) => accept_missing(error).map(|()| None),
         }
     }
 
-    /// A server that missed the end of one child hears of it with the end of the next: here is one that ends at once.
+    /// Starts a child that ends at once. A server that missed the exit of one child notices it with the next exit.
     pub async fn reap_children(&self) -> Result<(), TmuxError> {
         self.run(&[TmuxCommand::new("run-shell").arg("true")]).await.map(drop)
     }
 
-    /// Every session that some agtmux has made.
+    /// Every session that an agtmux instance created.
     pub async fn task_sessions(&self) -> Result<Vec<TmuxTaskSession>, TmuxError> {
         let framing = Framing::fresh();
         match self.run(&[read::list_command(&framing, None)]).await {
@@ -97,17 +97,17 @@ impl TmuxServer {
         }
     }
 
-    /// Makes the session with a first window that waits for its program, and the server where there is none.
+    /// Creates the session with a first window that waits for its program. Starts the server if there is none.
     pub async fn create_task_session(
         &self,
         session: &str,
         task: &str,
-        keeper: &TaskSessionOwner,
+        owner: &TaskSessionOwner,
     ) -> Result<(), TmuxError> {
-        self.run_or_start_server(&launch::new_session(session, task, keeper)).await.map(drop)
+        self.run_or_start_server(&launch::new_session(session, task, owner)).await.map(drop)
     }
 
-    /// Writes down for which process a session is kept from now on.
+    /// Stores the process that owns the session from now on.
     pub async fn set_task_session_owner_pid(
         &self,
         server: (u32, i64),
@@ -118,16 +118,16 @@ impl TmuxServer {
         self.run(&[self.if_same_server(server, &set)]).await.map(drop)
     }
 
-    /// Makes one more window that waits for its program, behind the others. Others may have its name.
+    /// Adds a window at the end that waits for its program. Window names need not be unique.
     pub async fn create_task_window(&self, session: &str, task: &str) -> Result<u32, TmuxError> {
         let framing = Framing::fresh();
         let answer = self.run(&launch::new_window(&framing, session, task)).await?;
-        let unreadable = || TmuxError::Unreadable("the number of the window is missing".into());
+        let unreadable = || TmuxError::Unreadable("the window id is missing".into());
         launch::parse_new_window(&framing, &answer).ok_or_else(unreadable)
     }
 
-    /// Starts a program in a window of ours in place of what runs there. Its output is piped from its first byte on: the pipe
-    /// is opened before the server reads again.
+    /// Starts a program in a task window in place of its current program. The output is piped from the first byte: the
+    /// pipe is opened before the server reads again.
     pub async fn launch_task(&self, launch: &TaskLaunch<'_>) -> Result<LaunchedPane, LaunchError> {
         let framing = Framing::fresh();
         let until = self.deadline_second(None);
@@ -135,14 +135,15 @@ impl TmuxServer {
         launch::parse_launched(&framing, &answer).ok_or(LaunchError::Gone)
     }
 
-    /// Where the cursors of some panes stand. Panes that are gone are missing, and may be the reason why others are.
+    /// The cursors and screens of some panes. Panes that are gone are missing, and other panes can be missing because
+    /// of them.
     pub async fn cursor_screens(&self, panes: &[u32]) -> Result<Vec<CursorScreen>, TmuxError> {
         let framing = Framing::fresh();
         let answer = self.run(&cursor::capture_commands(&framing, panes)).await?;
         Ok(cursor::parse_screens(&framing, &answer))
     }
 
-    /// Windows that stay when their programs have ended, from now on, if that server still lives.
+    /// Sets `remain-on-exit` on windows, if that server generation still runs.
     pub async fn set_remain_on_exit(&self, server: (u32, i64), windows: &[u32]) -> Result<(), TmuxError> {
         let keep = |window: &u32| {
             let set = TmuxCommand::new("set-option").arg("-w").arg("-t").arg(format!("@{window}"));
@@ -151,45 +152,45 @@ impl TmuxServer {
         self.run(&windows.iter().map(keep).collect::<Vec<_>>()).await.map(drop)
     }
 
-    /// Kills windows, if that server still lives. Those that are gone are none.
+    /// Kills windows, if that server generation still runs. Windows that are gone are ignored.
     pub async fn kill_windows(&self, server: (u32, i64), windows: &[u32]) -> Result<(), TmuxError> {
         for window in windows {
             let kill = TmuxCommand::new("kill-window").arg("-t").arg(format!("@{window}"));
             match self.run(&[self.if_same_server(server, &kill)]).await {
-                Err(TmuxError::Failed(said)) if is_missing(&said) => {}
+                Err(TmuxError::Failed(message)) if is_missing(&message) => {}
                 done => drop(done?),
             }
         }
         Ok(())
     }
 
-    /// Kills a session by its id, if that server still lives.
+    /// Kills a session by id, if that server generation still runs.
     pub async fn kill_session(&self, server: (u32, i64), session: u32) -> Result<(), TmuxError> {
         let kill = TmuxCommand::new("kill-session").arg("-t").arg(format!("${session}"));
         match self.run(&[self.if_same_server(server, &kill)]).await {
-            Err(TmuxError::Failed(said)) if is_missing(&said) => Ok(()),
+            Err(TmuxError::Failed(message)) if is_missing(&message) => Ok(()),
             done => done.map(drop),
         }
     }
 
     fn if_same_server(&self, (pid, start): (u32, i64), command: &TmuxCommand) -> TmuxCommand {
         let until = self.deadline_second(None);
-        let is_it = launch::server_matches(pid, start, until);
-        TmuxCommand::new("if-shell").arg("-F").arg(is_it).arg(command.line())
+        let condition = launch::server_matches(pid, start, until);
+        TmuxCommand::new("if-shell").arg("-F").arg(condition).arg(command.line())
     }
 }
 
-/// That there is no such session is an answer; that the server cannot be read is none.
+/// A missing session or server is a valid answer; other errors are returned.
 fn accept_missing(error: TmuxError) -> Result<(), TmuxError> {
     match error {
         TmuxError::NoServer => Ok(()),
-        TmuxError::Failed(said) if is_missing(&said) => Ok(()),
+        TmuxError::Failed(message) if is_missing(&message) => Ok(()),
         error => Err(error),
     }
 }
 
-fn is_missing(said: &str) -> bool {
-    said.contains("can't find") || said.contains("no current target") || said.contains("no such")
+fn is_missing(message: &str) -> bool {
+    message.contains("can't find") || message.contains("no current target") || message.contains("no such")
 }
 
 #[cfg(test)]
@@ -197,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_quoted_only_where_they_need_it() {
+    fn words_are_quoted_only_if_needed() {
         assert_eq!(quoted_for_shell("a-b_c.d/e"), "a-b_c.d/e");
         assert_eq!(quoted_for_shell("=ls"), "'=ls'");
         assert_eq!(quoted_for_shell("it's $x"), r"'it'\''s $x'");
@@ -205,19 +206,19 @@ mod tests {
     }
 
     #[test]
-    fn every_shell_here_takes_a_quoted_word_as_it_is() {
+    fn every_installed_shell_reads_a_quoted_word_unchanged() {
         let words = ["plain", "it's", "a\\b", "\\", "'", "a\\'b", "$HOME `x` $(y)", "a  b\"c", "!x #y ~", "ü日本"];
         for word in words.into_iter().chain(["=ls", "%self", "a=b", "{a,b}", "*", "~", "^x", "-"]) {
             for shell in ["sh", "bash", "zsh", "fish", "dash"] {
                 let line = format!("printf %s {}", quoted_for_shell(word));
-                let Ok(said) = std::process::Command::new(shell).args(["-c", &line]).output() else { continue };
-                assert_eq!(String::from_utf8_lossy(&said.stdout), word, "{shell}: {line}");
+                let Ok(output) = std::process::Command::new(shell).args(["-c", &line]).output() else { continue };
+                assert_eq!(String::from_utf8_lossy(&output.stdout), word, "{shell}: {line}");
             }
         }
     }
 
     #[test]
-    fn a_missing_session_is_no_fault_and_a_server_that_fails_is() {
+    fn a_missing_session_is_accepted_and_a_server_failure_is_an_error() {
         assert_eq!(accept_missing(TmuxError::Failed("can't find session: x".into())), Ok(()));
         assert_eq!(accept_missing(TmuxError::NoServer), Ok(()));
         assert!(accept_missing(TmuxError::Failed("server is on fire".into())).is_err());

@@ -1,7 +1,7 @@
 use super::{BELLS, COMMAND, CWD, NO_RUN_YET, OWNER, OWNER_PID, PROJECT, RUN, TASK_PANE, TaskSessionOwner};
 use crate::command::{Framing, TmuxCommand};
 
-/// A session that tasks may run in.
+/// A session that can contain tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TmuxTaskSession {
     pub server_pid: u32,
@@ -9,13 +9,13 @@ pub struct TmuxTaskSession {
     pub session: u32,
     pub name: String,
     pub owner: TaskSessionOwner,
-    /// Somebody looks at it.
+    /// A client is attached.
     pub attached: bool,
-    /// In tmux's order: windows by index, the panes of each by theirs.
+    /// In tmux's order: windows by index, then panes by index.
     pub panes: Vec<TaskPane>,
 }
 
-/// One pane of it.
+/// One pane of a task session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskPane {
     pub window: u32,
@@ -26,15 +26,15 @@ pub struct TaskPane {
     pub dead_status: Option<i32>,
     pub dead_signal: Option<i32>,
     pub bell: bool,
-    /// As tmux's hook has counted, which takes several in one write for one.
+    /// The count of tmux's hook, which counts several bells in one write once.
     pub bells: u64,
-    /// What runs there by our own words, if we have started it.
+    /// The run id, if agtmux started the program.
     pub run: Option<String>,
-    /// It was made for one that is not started yet.
+    /// The window was created for a run that has not started.
     pub awaits_run: bool,
-    /// A task was started in this very pane. What a user has beside it is not.
+    /// A task was started in this pane. Other panes of the window belong to the user.
     pub is_task_pane: bool,
-    /// It stays when its program has ended.
+    /// The pane stays after its program has ended.
     pub remain_on_exit: bool,
     pub task_command: Option<String>,
     pub task_cwd: Option<String>,
@@ -74,14 +74,14 @@ pub(super) fn list_command(framing: &Framing, session: Option<&str>) -> TmuxComm
     let all: Vec<&str> = fields.iter().chain(&options).map(String::as_str).collect();
     let command = TmuxCommand::new("list-panes");
     let command = match session {
-        // Without the colon it would be the name of a window first, and then the beginning of a session's.
+        // Without the colon tmux would first match window names and then session prefixes.
         Some(name) => command.arg("-s").arg("-t").arg(format!("={name}:")),
         None => command.arg("-a"),
     };
     command.arg("-F").arg(framing.record(PANE, &all))
 }
 
-/// The sessions of an answer. One that shares windows with another is listed by itself.
+/// Parses the sessions of an answer. Sessions that share windows are listed separately.
 pub(super) fn parse_sessions(framing: &Framing, answer: &[u8]) -> Vec<TmuxTaskSession> {
     let mut sessions: Vec<TmuxTaskSession> = Vec::new();
     for (empty, pane) in framing.records(PANE, answer).iter().filter_map(|fields| parse_row(fields)) {
@@ -100,20 +100,33 @@ fn parse_row(fields: &[&[u8]]) -> Option<(TmuxTaskSession, TaskPane)> {
     else {
         return None;
     };
-    let [session_name, window_name, current_command, title, owner, project, process, run, command, cwd, bells, mark] =
-        rest
+    let [
+        session_name,
+        window_name,
+        current_command,
+        title,
+        owner,
+        project,
+        process,
+        run,
+        command,
+        cwd,
+        bells,
+        task_pane,
+    ] = rest
     else {
         return None;
     };
     let id = |text: &str, sigil: char| text.strip_prefix(sigil)?.parse::<u32>().ok();
     let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    let keeper = TaskSessionOwner { owner_id: owner.clone(), project: project.clone(), process: process.clone() };
+    let session_owner =
+        TaskSessionOwner { owner_id: owner.clone(), project: project.clone(), process: process.clone() };
     let session = TmuxTaskSession {
         server_pid: pid.parse().ok()?,
         server_start: start.parse().ok()?,
         session: id(session, '$')?,
         name: session_name.clone(),
-        owner: keeper,
+        owner: session_owner,
         attached: attached != "0",
         panes: Vec::new(),
     };
@@ -129,7 +142,7 @@ fn parse_row(fields: &[&[u8]]) -> Option<(TmuxTaskSession, TaskPane)> {
         bells: bells.parse().unwrap_or(0),
         run: given(run).filter(|run| run != NO_RUN_YET),
         awaits_run: run == NO_RUN_YET,
-        is_task_pane: !mark.is_empty(),
+        is_task_pane: !task_pane.is_empty(),
         remain_on_exit: stays == "on",
         task_command: given(command),
         task_cwd: given(cwd),
@@ -150,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn panes_come_by_their_sessions() {
+    fn panes_are_grouped_by_session() {
         let framing = Framing::fixed("W");
         let rows = [fields("$0", "%1", "a\n%9 b"), fields("$0", "%2", "b"), fields("$4", "%1", "a")];
         let answer: String = rows.iter().map(|row| framing.record(PANE, row) + "\n").collect();
@@ -165,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_not_whole_is_none() {
+    fn an_incomplete_row_is_ignored() {
         let framing = Framing::fixed("W");
         let mut short = fields("$0", "%1", "a");
         short.pop();

@@ -1,10 +1,10 @@
-//! How long it takes from what an agent does to a line of `agtmux watch`, and what a hook costs the agent.
+//! Measures the time from an agent's action to a line of `agtmux watch`, and the cost of a hook for the agent.
 //!
-//! The agent is a stand-in that does what it is told: call a hook, or draw a screen that a real agent drew.
+//! A scripted agent calls a hook or draws the recorded screen of a real agent.
 
+#[path = "../support/bench_report.rs"]
+mod bench_report;
 mod hook;
-#[path = "../support/paper.rs"]
-mod paper;
 mod report;
 mod scripted_agent;
 #[path = "../support/stats.rs"]
@@ -14,37 +14,37 @@ use std::time::Duration;
 
 use scripted_agent::BenchAgent;
 
-/// How often each is measured.
+/// The number of rounds of each measurement.
 struct AgentsBenchPlan {
     rounds: usize,
     hooks: usize,
 }
 
 fn main() {
-    let quick = paper::is_quick();
+    let quick = bench_report::is_quick();
     let plan = if quick { AgentsBenchPlan { rounds: 3, hooks: 5 } } else { AgentsBenchPlan { rounds: 60, hooks: 100 } };
-    let puppet = BenchAgent::start();
-    eprintln!("what agents say");
-    let native = measure_lags(&puppet, plan.rounds, &["running", "completed"], BenchAgent::send_hook);
-    eprintln!("what agents show");
-    let shown = measure_lags(&puppet, plan.rounds, &["waiting_approval", "idle"], BenchAgent::draw_screen);
-    eprintln!("what a hook costs");
-    let cost = hook::measure(&puppet, plan.hooks);
-    let report = report::AgentsReport { hook_lags: native, screen_lags: shown, cost };
+    let agent = BenchAgent::start();
+    eprintln!("hooks");
+    let hook_lags = measure_lags(&agent, plan.rounds, &["running", "completed"], BenchAgent::send_hook);
+    eprintln!("screens");
+    let screen_lags = measure_lags(&agent, plan.rounds, &["waiting_approval", "idle"], BenchAgent::draw_screen);
+    eprintln!("cost of a hook");
+    let cost = hook::measure(&agent, plan.hooks);
+    let report = report::AgentsReport { hook_lags, screen_lags, cost };
     println!("{}", report.table());
     if !quick {
         report.write();
     }
 }
 
-fn measure_lags(puppet: &BenchAgent, rounds: usize, states: &[&str], make: fn(&BenchAgent, &str)) -> Vec<Duration> {
+fn measure_lags(agent: &BenchAgent, rounds: usize, states: &[&str], make: fn(&BenchAgent, &str)) -> Vec<Duration> {
     let mut lags = Vec::new();
     for round in 0..rounds * states.len() {
-        // Different each time, so that no rhythm of the daemon is met or missed by habit.
+        // A different delay each time, so that the measurement does not synchronize with a timer of the daemon.
         let spread = (round as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
         std::thread::sleep(Duration::from_millis(700 + spread % 600));
         let state = states[round % states.len()];
-        lags.push(puppet.measure_lag(state, || make(puppet, state)));
+        lags.push(agent.measure_lag(state, || make(agent, state)));
     }
     lags
 }

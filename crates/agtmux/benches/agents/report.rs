@@ -1,8 +1,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::bench_report;
 use crate::hook::HookCost;
-use crate::paper;
 use crate::stats::percentile_of as percentile;
 
 pub(crate) struct AgentsReport {
@@ -16,22 +16,22 @@ const FILE: &str = "benchmarks-agents.md";
 const INTRODUCTION: &str = "\
 # Benchmarks: from an agent to the list
 
-What `make bench` measured. The agent is a stand-in that does what it is told: call a hook, or draw a screen that a real
-agent drew. Each time is from just before that to the line of `agtmux watch` that tells of it, so it includes the start of
-the hook's process, and for a screen the quiet moment that is waited for.
+Measured by `make bench`. A scripted agent calls a hook, or draws the recorded screen of a real agent. Each time is from
+just before that action to the line of `agtmux watch` that reports it. It includes the start of the hook process, and for
+a screen the time that the daemon waits for the output to settle.
 
 ";
 
 impl AgentsReport {
     pub(crate) fn table(&self) -> String {
-        let mut table = String::from("| measured | times | p50 | p95 | goal (p95) | |\n|---|---|---|---|---|---|\n");
+        let mut table = String::from("| measured | samples | p50 | p95 | goal (p95) | |\n|---|---|---|---|---|---|\n");
         let mut lag = |name: &str, lags: &[Duration], goal: u64| {
             let met = if percentile(lags, 95) <= Duration::from_millis(goal) { "met" } else { "**missed**" };
             let (p50, p95) = (ms(percentile(lags, 50)), ms(percentile(lags, 95)));
             let _ = writeln!(table, "| {name} | {} | {p50} | {p95} | {goal} ms | {met} |", lags.len());
         };
-        lag("told by a hook", &self.hook_lags, 100);
-        lag("seen on the screen", &self.screen_lags, 500);
+        lag("state reported by a hook", &self.hook_lags, 100);
+        lag("state read from the screen", &self.screen_lags, 500);
         let cost = &self.cost;
         let times = u32::try_from(cost.hook.len().max(1)).unwrap_or(1);
         let mut wall = |name: &str, walls: &[Duration], cpu: Duration| {
@@ -46,7 +46,7 @@ impl AgentsReport {
     }
 
     pub(crate) fn write(&self) {
-        paper::write(FILE, &format!("{INTRODUCTION}{}", self.table()));
+        bench_report::write(FILE, &format!("{INTRODUCTION}{}", self.table()));
     }
 }
 

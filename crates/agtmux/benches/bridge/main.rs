@@ -1,37 +1,37 @@
-//! Many dashboards that follow the bridge's stream, some of which have stopped reading: the others must miss nothing, be told
-//! as soon at the end as at the start, and the daemon must not grow.
+//! Many dashboards follow the bridge's stream, and some of them have stopped reading. The others must miss no event,
+//! the lag must not grow, and the memory of the daemon must stay bounded.
 //!
-//! `cargo bench -p agtmux --bench bridge` takes about two minutes and writes `docs/benchmarks-bridge.md`; `-- --quick` takes
-//! a few seconds and only prints.
+//! `cargo bench -p agtmux --bench bridge` takes about two minutes and writes `docs/benchmarks-bridge.md`. With
+//! `-- --quick` it takes a few seconds and only prints.
 
-#[path = "../../tests/support/trial_crowd.rs"]
-mod crowd;
+#[path = "../support/bench_report.rs"]
+mod bench_report;
+#[path = "../../tests/support/hook_load.rs"]
+mod hook_load;
 mod measure;
-#[path = "../support/paper.rs"]
-mod paper;
 mod plan;
-#[path = "../../tests/support/trial_posts.rs"]
-mod posts;
 mod report;
 mod setup;
 #[path = "../support/stats.rs"]
 mod stats;
+#[path = "../../tests/support/stream_readers.rs"]
+mod stream_readers;
 
 use plan::BridgeBenchPlan;
 use setup::BridgeBench;
 
 fn main() {
     let plan = BridgeBenchPlan::from_args();
-    let machine = paper::machine();
-    let room = BridgeBench::build(plan.agents);
+    let machine = bench_report::machine();
+    let bench = BridgeBench::build(plan.agents);
     eprintln!("one reader: {} hooks/s for {:?}", plan.hooks_per_second, plan.baseline_duration);
-    let alone = measure::run(&room, &plan, plan.baseline_duration, 1, 0);
+    let alone = measure::run(&bench, &plan, plan.baseline_duration, 1, 0);
     eprintln!("{} readers and {} stalled, for {:?}", plan.readers, plan.stalled, plan.duration);
-    let crowd = measure::run(&room, &plan, plan.duration, plan.readers, plan.stalled);
+    let crowd = measure::run(&bench, &plan, plan.duration, plan.readers, plan.stalled);
     let text = report::render(&plan, &alone, &crowd, &machine);
     println!("{text}");
     if plan.writes_document {
-        paper::write("benchmarks-bridge.md", &text);
+        bench_report::write("benchmarks-bridge.md", &text);
     }
-    assert_eq!(crowd.missed, 0, "readers that keep up miss nothing");
+    assert_eq!(crowd.missed, 0, "active readers miss no event");
 }

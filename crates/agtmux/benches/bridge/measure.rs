@@ -1,4 +1,4 @@
-//! One run: who reads, what comes, and when it reaches them.
+//! One run with a number of readers: posts hooks and measures the lag of each reader.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use agtmux_testkit::{process, wait_until};
 
-use crate::crowd::{Crowd, Following};
+use crate::hook_load::HookLoad;
 use crate::plan::BridgeBenchPlan;
-use crate::posts::Posts;
 use crate::setup::BridgeBench;
+use crate::stream_readers::{StreamReaders, StreamSubscription};
 
-/// What is still on its way when everything is posted comes within this time.
+/// The time limit for the last events after all hooks are posted.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(60);
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -20,42 +20,42 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(250);
 pub(crate) struct BridgeMeasurement {
     pub(crate) hooks: usize,
     pub(crate) took: Duration,
-    /// That each reader got, on average.
+    /// The average number of events per reader.
     pub(crate) events: u64,
     pub(crate) missed: u64,
-    /// In milliseconds, in the order of the posts.
+    /// The lags in milliseconds, in the order of the posts.
     pub(crate) lags: Vec<f64>,
-    /// Of the daemon, in bytes, from time to time.
+    /// Samples of the daemon's resident memory in bytes.
     pub(crate) memory: Vec<u64>,
-    /// Open files of the daemon before, with everybody there, and at the end.
+    /// The daemon's open files before the run, with all readers connected, and at the end.
     pub(crate) open_files: [usize; 3],
     /// Percent of one core.
     pub(crate) cpu: f64,
 }
 
 pub(crate) fn run(
-    room: &BridgeBench,
+    bench: &BridgeBench,
     plan: &BridgeBenchPlan,
-    lasts: Duration,
+    duration: Duration,
     readers: usize,
     stalled: usize,
 ) -> BridgeMeasurement {
-    let pid = room.daemon_pid();
+    let pid = bench.daemon_pid();
     let files = || process::open_fds(pid).len();
-    let posts = Arc::new(Posts::new(&room.sessions, plan.hooks_per_second, lasts));
-    let following = Following {
-        address: room.address,
-        bearer: room.bearer.clone(),
-        agent_ids: room.agent_ids.clone(),
-        posts: posts.clone(),
+    let posts = Arc::new(HookLoad::new(&bench.sessions, plan.hooks_per_second, duration));
+    let following = StreamSubscription {
+        address: bench.address,
+        bearer: bench.bearer.clone(),
+        agent_ids: bench.agent_ids.clone(),
+        load: posts.clone(),
     };
     let files_before = files();
-    let crowd = Crowd::gather(&following, readers, stalled);
+    let crowd = StreamReaders::connect(&following, readers, stalled);
     let files_with_all = files();
-    let (begun, used) = (Instant::now(), process::cpu_time(pid).unwrap_or_default());
-    let (took, memory) = sample_memory(pid, || posts.run(&room.world.socket()));
+    let (start, used) = (Instant::now(), process::cpu_time(pid).unwrap_or_default());
+    let (took, memory) = sample_memory(pid, || posts.run(&bench.world.socket()));
     let prompts = posts.turns() as u64;
-    wait_until("every reader to be told of every prompt", STREAM_TIMEOUT, || crowd.has_heard(prompts));
+    wait_until("every reader to receive every prompt", STREAM_TIMEOUT, || crowd.have_received(prompts));
     let cpu = process::cpu_time(pid).unwrap_or_default().saturating_sub(used).as_secs_f64();
     let total: u64 = crowd.readers().iter().map(|reader| reader.events.load(Ordering::SeqCst)).sum();
     BridgeMeasurement {
@@ -66,7 +66,7 @@ pub(crate) fn run(
         lags: crowd.lags(),
         memory,
         open_files: [files_before, files_with_all, files()],
-        cpu: cpu / begun.elapsed().as_secs_f64() * 100.0,
+        cpu: cpu / start.elapsed().as_secs_f64() * 100.0,
     }
 }
 
@@ -81,8 +81,8 @@ fn sample_memory<T>(pid: u32, during: impl FnOnce() -> T) -> (T, Vec<u64>) {
             }
             memory
         });
-        let came_of_it = during();
+        let result = during();
         done.store(true, Ordering::SeqCst);
-        (came_of_it, looks.join().expect("it only looks"))
+        (result, looks.join().expect("the sampler does not panic"))
     })
 }

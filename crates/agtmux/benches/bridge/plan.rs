@@ -1,11 +1,11 @@
-//! How many read, and how much there is to read.
+//! The size of the benchmark.
 
 use std::time::Duration;
 
 #[derive(Debug)]
 pub(crate) struct BridgeBenchPlan {
     pub(crate) agents: usize,
-    /// Each turn of an agent is two hooks and five events.
+    /// Each turn of an agent causes two hooks and five events.
     pub(crate) hooks_per_second: f64,
     pub(crate) readers: usize,
     pub(crate) stalled: usize,
@@ -16,7 +16,7 @@ pub(crate) struct BridgeBenchPlan {
 
 impl BridgeBenchPlan {
     pub(crate) fn from_args() -> Self {
-        let quick = crate::paper::is_quick();
+        let quick = crate::bench_report::is_quick();
         let (hooks_per_second, lasts, baseline) = if quick { (20.0, 4, 2) } else { (200.0, 60, 15) };
         Self {
             agents: 10,

@@ -1,31 +1,33 @@
-//! The table, for the terminal and for `docs/benchmarks-bridge.md`.
+//! Renders the report for the terminal and for `docs/benchmarks-bridge.md`.
 
 use std::fmt::Write;
 
+use crate::bench_report::met;
 use crate::measure::BridgeMeasurement;
-use crate::paper::met;
 use crate::plan::BridgeBenchPlan;
 use crate::stats::percentile;
 
-/// What a connection may hold: what was read and not yet understood, what waits to be written, and the next few events.
+/// The memory allowance per connection: read buffer, write buffer and a few events.
 const MIB_PER_CONNECTION: f64 = 0.25;
-/// What is kept of the last events for readers that come back.
+/// The memory allowance for the stored events, kept for readers that reconnect.
 const MIB_FOR_EVENTS: f64 = 8.0;
 
 const METHOD: &str = "\
 ## How it is measured
 
-- One daemon with a port on loopback, one private tmux server, stand-ins for agents. Hooks (`POST /hook/…`) come over the unix
-  socket on connections that are kept, one per agent; each agent is prompted and done in turn. A turn is two hooks and five events
-  (two `turn_created`, three `state_changed`). Readers follow `GET /api/events/stream` over TCP, all of them in one process
-  beside the daemon.
-- **Lag**: from the moment just before a prompt is posted to the moment a reader has the `turn_created` of it. All readers count.
-  The quarters are those of the prompts in the order in which they were posted: where the lag grew, so would the later ones.
-- **Stalled** readers ask for the stream and read nothing. The daemon gives one up that takes nothing for 20 s, once what the
-  kernel keeps for it is full: its open files tell.
-- **Missed**: numbers left out in the ids of the events that a reader gets, and times that it is told to start over.
-- **Memory** is what the daemon holds. Its bound is what it held at the start, 8 MB for the last events and 0.25 MB for each connection.
-- **One reader**: the same hooks in the same run, before it, with one reader and nobody stalled. The ratio is to that.
+- One daemon with a port on loopback, one private tmux server with fake agents. Hooks (`POST /hook/…`) go over persistent
+  connections to the unix socket, one per agent. Each agent alternates between prompt and stop. A turn is two hooks and five
+  events (two `turn_created`, three `state_changed`). Readers follow `GET /api/events/stream` over TCP. All readers run in
+  one process on the same machine.
+- **Lag**: from just before a prompt is posted until a reader has its `turn_created`. All readers count.
+  The quarters divide the prompts in the order of posting: a growing lag shows in the later quarters.
+- **Stalled** readers request the stream and read nothing. Once the kernel buffer of such a reader is full, the daemon
+  disconnects it after 20 s. The number of open files shows this.
+- **Missed**: gaps in the event ids that a reader receives, plus the number of resets.
+- **Memory** is the resident memory of the daemon. The limit is the value at the start plus 8 MB for stored events plus
+  0.25 MB per connection.
+- **One reader**: the same hooks earlier in the same run, with one reader and no stalled reader. The ratio is relative to
+  this.
 ";
 
 pub(crate) fn render(
@@ -35,7 +37,7 @@ pub(crate) fn render(
     machine: &str,
 ) -> String {
     let mut out = format!(
-        "# Many readers of the bridge's stream\n\nWhat `make bench` measured: {} readers and {} stalled, {:.0} hooks/s for {} s over {} \
+        "# Many readers of the bridge's stream\n\nMeasured by `make bench`: {} readers and {} stalled, {:.0} hooks/s for {} s over {} \
          agents.\n\nMachine: {machine}.\n\n| measured | goal | {} readers | one reader | ratio | |\n|---|---|---|---|---|---|\n",
         plan.readers,
         plan.stalled,
@@ -52,17 +54,17 @@ pub(crate) fn render(
 }
 
 fn rates(out: &mut String, plan: &BridgeBenchPlan, alone: &BridgeMeasurement, crowd: &BridgeMeasurement) {
-    let mut row = |what: &str, goal: &str, of: &dyn Fn(&BridgeMeasurement) -> String, is_met: Option<bool>| {
-        let _ = writeln!(out, "| {what} | {goal} | {} | {} | | {} |", of(crowd), of(alone), met(is_met));
+    let mut row = |label: &str, goal: &str, of: &dyn Fn(&BridgeMeasurement) -> String, is_met: Option<bool>| {
+        let _ = writeln!(out, "| {label} | {goal} | {} | {} | | {} |", of(crowd), of(alone), met(is_met));
     };
     let rate = |m: &BridgeMeasurement| m.events as f64 / m.took.as_secs_f64();
     let wanted = plan.hooks_per_second * 2.5;
-    row("hooks posted and taken", "", &|m| m.hooks.to_string(), None);
-    row("time that it took", "", &|m| format!("{:.1} s", m.took.as_secs_f64()), None);
-    row("events for each reader", "", &|m| m.events.to_string(), None);
+    row("hooks posted and accepted", "", &|m| m.hooks.to_string(), None);
+    row("duration", "", &|m| format!("{:.1} s", m.took.as_secs_f64()), None);
+    row("events per reader", "", &|m| m.events.to_string(), None);
     let reached = Some(rate(crowd) >= wanted * 0.95);
-    row("events/s for each reader", &format!("{wanted:.0}"), &|m| format!("{:.0}", rate(m)), reached);
-    row("missed by those who read", "0", &|m| m.missed.to_string(), Some(crowd.missed == 0));
+    row("events/s per reader", &format!("{wanted:.0}"), &|m| format!("{:.0}", rate(m)), reached);
+    row("missed by active readers", "0", &|m| m.missed.to_string(), Some(crowd.missed == 0));
 }
 
 fn lags(out: &mut String, alone: &BridgeMeasurement, crowd: &BridgeMeasurement) {
@@ -78,7 +80,7 @@ fn lags(out: &mut String, alone: &BridgeMeasurement, crowd: &BridgeMeasurement) 
     let _ = writeln!(out, "| lag by quarters, p50 | | {} | {} | | |", of(crowd), of(alone));
     let flat = met(Some(growth(crowd) <= 1.5));
     let (ours, one) = (growth(crowd), growth(alone));
-    let _ = writeln!(out, "| last quarter to first, p50 | 1.5 at the most | {ours:.2} | {one:.2} | | {flat} |");
+    let _ = writeln!(out, "| last quarter to first, p50 | at most 1.5 | {ours:.2} | {one:.2} | | {flat} |");
 }
 
 fn costs(out: &mut String, plan: &BridgeBenchPlan, alone: &BridgeMeasurement, crowd: &BridgeMeasurement) {
@@ -86,20 +88,20 @@ fn costs(out: &mut String, plan: &BridgeBenchPlan, alone: &BridgeMeasurement, cr
         let mib = |bytes: Option<&u64>| bytes.map_or(f64::NAN, |bytes| *bytes as f64 / f64::from(1 << 20));
         (mib(m.memory.first()), mib(m.memory.iter().max()), mib(m.memory.last()))
     };
-    let shown = |m: &BridgeMeasurement| {
+    let memory_text = |m: &BridgeMeasurement| {
         let (start, most, end) = ends(m);
         format!("{start:.1} / {most:.1} / {end:.1} MB")
     };
     let (start, most, _) = ends(crowd);
     let bound = start + MIB_FOR_EVENTS + MIB_PER_CONNECTION * (plan.readers + plan.stalled) as f64;
     let is_met = met(Some(most <= bound));
-    let (ours, one) = (shown(crowd), shown(alone));
-    let _ = writeln!(out, "| memory: start / most / end | {bound:.0} MB at the most | {ours} | {one} | | {is_met} |");
+    let (ours, one) = (memory_text(crowd), memory_text(alone));
+    let _ = writeln!(out, "| memory: start / maximum / end | at most {bound:.0} MB | {ours} | {one} | | {is_met} |");
     let files = |m: &BridgeMeasurement| m.open_files.map(|n| n.to_string()).join(" / ");
     let (ours, one) = (files(crowd), files(alone));
-    let _ = writeln!(out, "| open files: before / with all / at the end | | {ours} | {one} | | |");
+    let _ = writeln!(out, "| open files: before / all connected / end | | {ours} | {one} | | |");
     let [_, all, end] = crowd.open_files;
-    let _ = writeln!(out, "| stalled readers given up | {} | {} | | | |", plan.stalled, all.saturating_sub(end));
+    let _ = writeln!(out, "| stalled readers disconnected | {} | {} | | | |", plan.stalled, all.saturating_sub(end));
     let cpu = crowd.cpu / alone.cpu;
     let _ = writeln!(
         out,

@@ -1,4 +1,4 @@
-//! A daemon with a port, and agents whose sessions have begun.
+//! Sets up a daemon with a TCP port, and fake agents with started sessions.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -9,11 +9,11 @@ use std::time::Duration;
 use agtmux_testkit::{ChildGuard, TestWorld, wait_for};
 use serde_json::{Value, json};
 
-use crate::posts::Connection;
+use crate::hook_load::HookConnection;
 
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
-// The order counts: the world goes first and takes the daemon down, then the daemon is waited for.
+// Fields are dropped in order: the world stops the daemon, then the daemon is reaped.
 pub(crate) struct BridgeBench {
     pub(crate) world: TestWorld,
     pub(crate) address: SocketAddr,
@@ -27,8 +27,8 @@ impl BridgeBench {
     pub(crate) fn build(size: usize) -> Self {
         let binary = std::env::var_os("AGTMUX_BENCH_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_agtmux").into());
         let world = TestWorld::with_agtmux(binary);
-        fs::create_dir_all(world.config_file().parent().expect("a directory")).expect("the world is writable");
-        fs::write(world.config_file(), "web.listen = '127.0.0.1:0'\n").expect("the world is writable");
+        fs::create_dir_all(world.config_file().parent().expect("a directory")).expect("the directory is writable");
+        fs::write(world.config_file(), "web.listen = '127.0.0.1:0'\n").expect("the directory is writable");
         let (tmux, agent) = (world.tmux("bench"), world.fake_agent_command("claude"));
         let sessions: Vec<String> = (0..size).map(|n| format!("session-{n}")).collect();
         let panes: Vec<String> = sessions.iter().map(|name| tmux.new_session(name, &agent)).collect();
@@ -65,10 +65,10 @@ fn list_panes(world: &TestWorld) -> Vec<Value> {
     listing["items"].as_array().cloned().unwrap_or_default()
 }
 
-/// As a hook of the agent would. Gives the agent's id.
+/// HookLoad a session-start hook, as the agent would, and returns the agent id.
 fn begin_session(world: &TestWorld, session: &str, pane: &str, socket: &str) -> String {
     let body = json!({"session_id": session, "tmux_pane": pane, "tmux": format!("{socket},1,0")});
-    let posted = Connection::open(&world.socket()).and_then(|mut daemon| daemon.post("/hook/session-start", &body));
+    let posted = HookConnection::open(&world.socket()).and_then(|mut daemon| daemon.post("/hook/session-start", &body));
     let (status, answer) = posted.expect("the daemon answers");
     assert_eq!(status, 200, "{answer}");
     answer["agent_id"].as_str().expect("an id").to_owned()

@@ -1,17 +1,17 @@
-//! One connection that is kept, with HTTP by hand: the client shall cost as little as it can.
+//! One persistent connection with a minimal HTTP client, so that the client costs little.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-pub(crate) struct Connection(BufReader<UnixStream>);
+pub(crate) struct LoadConnection(BufReader<UnixStream>);
 
-impl Connection {
+impl LoadConnection {
     pub(crate) fn open(socket: &Path) -> io::Result<Self> {
         UnixStream::connect(socket).map(BufReader::new).map(Self)
     }
 
-    /// The status of the answer.
+    /// Posts an event and returns the status of the response.
     pub(crate) fn post(&mut self, body: &str) -> io::Result<u16> {
         let request =
             format!("POST /v1/events HTTP/1.1\r\nhost: agtmux\r\ncontent-length: {}\r\n\r\n{body}", body.len());
@@ -21,7 +21,7 @@ impl Connection {
     }
 }
 
-/// The first line of a request or an answer, and its body. None when the other end is gone.
+/// Reads the first line and the body of a request or response. None if the other end has closed the connection.
 pub(crate) fn read_message(from: &mut impl BufRead) -> io::Result<Option<(String, Vec<u8>)>> {
     let mut first = String::new();
     if from.read_line(&mut first)? == 0 {

@@ -1,5 +1,5 @@
-//! The plainest server that could be relied on: no agents, no states, no secrets taken out, nobody who watches. Each event
-//! is one row, committed before it is acknowledged.
+//! The baseline: a minimal durable server without agents, states, redaction or readers. It commits each event as one
+//! row before it acknowledges the event.
 
 use std::io::{BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -13,13 +13,15 @@ use crate::plan::LoadBenchPlan;
 use crate::send::{self, EventLoad, SendStats};
 use crate::setup::LoadBench;
 
-pub(crate) fn measure(room: &LoadBench, plan: &LoadBenchPlan) -> SendStats {
-    let socket = room.world.dir().join("plain.sock");
-    let listener = UnixListener::bind(&socket).expect("the world is writable");
-    let database = Connection::open(room.world.dir().join("plain.db")).expect("the world is writable");
-    database.pragma_update(None, "journal_mode", "WAL").expect("set");
-    database.pragma_update(None, "synchronous", "NORMAL").expect("set");
-    database.execute_batch("CREATE TABLE events (n INTEGER PRIMARY KEY, body TEXT NOT NULL)").expect("made");
+pub(crate) fn measure(bench: &LoadBench, plan: &LoadBenchPlan) -> SendStats {
+    let socket = bench.world.dir().join("plain.sock");
+    let listener = UnixListener::bind(&socket).expect("the directory is writable");
+    let database = Connection::open(bench.world.dir().join("plain.db")).expect("the directory is writable");
+    database.pragma_update(None, "journal_mode", "WAL").expect("the pragma is set");
+    database.pragma_update(None, "synchronous", "NORMAL").expect("the pragma is set");
+    database
+        .execute_batch("CREATE TABLE events (n INTEGER PRIMARY KEY, body TEXT NOT NULL)")
+        .expect("the table is created");
     let database = Arc::new(Mutex::new(database));
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
@@ -27,7 +29,7 @@ pub(crate) fn measure(room: &LoadBench, plan: &LoadBenchPlan) -> SendStats {
             thread::spawn(move || serve(stream, &database));
         }
     });
-    send::run(&EventLoad::new(plan, plan.baseline_duration, &room.runtimes), &socket, None).0
+    send::run(&EventLoad::new(plan, plan.baseline_duration, &bench.runtimes), &socket, None).0
 }
 
 fn serve(stream: UnixStream, database: &Mutex<Connection>) {
@@ -36,7 +38,7 @@ fn serve(stream: UnixStream, database: &Mutex<Connection>) {
         let body = String::from_utf8_lossy(&body);
         let written = database
             .lock()
-            .expect("nobody panics with it")
+            .expect("the lock is not poisoned")
             .prepare_cached("INSERT INTO events (body) VALUES (?1)")
             .and_then(|mut insert| insert.execute([body]));
         let status = if written.is_ok() { "202 Accepted" } else { "503 Service Unavailable" };

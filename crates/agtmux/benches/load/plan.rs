@@ -1,4 +1,4 @@
-//! How much is sent.
+//! The size of the benchmark.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ pub(crate) struct LoadBenchPlan {
     pub(crate) runtimes: usize,
     /// Events per second.
     pub(crate) rate: usize,
-    /// Each sends its next event when the last one is acknowledged. A divisor of the runtimes, so that the events of a
-    /// runtime all go over the same one and come in order.
+    /// The number of connections. Each one sends its next event after the last one is acknowledged. The number of
+    /// runtimes is a multiple of it, so that all events of a runtime use one connection and stay in order.
     pub(crate) connections: usize,
     pub(crate) duration: Duration,
     pub(crate) baseline_duration: Duration,

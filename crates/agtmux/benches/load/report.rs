@@ -1,9 +1,9 @@
-//! The table, for the terminal and for `docs/benchmarks-load.md`.
+//! Renders the report for the terminal and for `docs/benchmarks-load.md`.
 
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use crate::paper;
+use crate::bench_report;
 use crate::plan::LoadBenchPlan;
 use crate::send::SendStats;
 use crate::stats::{median, percentile};
@@ -22,33 +22,33 @@ pub(crate) struct LoadMeasurement {
 const METHOD: &str = "\
 ## How it is measured
 
-- One daemon, one private tmux server, stand-ins for agents in all its panes. Events go over the unix socket on
-  connections that are kept; each sends its next event when it is due and the last one is acknowledged. Every event carries
-  what a hook of an agent carries (about 700 bytes) and changes the state of its agent.
-- **Acknowledged** means committed: it survives the end of the daemon, however that comes (`kill -9`). SQLite runs with a
-  write-ahead log and `synchronous=NORMAL`: after a power failure the database is whole, but the last moments may be missing.
-- **Lost**: acknowledged, and not in the database afterwards.
-- **To the stream**: from the moment just before an event is posted to the moment one reader of `GET /v1/events` has the line with
-  the state that the event made. *From when it was due* counts the time that a post had to wait for the one before it as
-  well: where that is much more, the rate was not held, however quick the single answers look.
-- **Plain store**: in the same run, before it, the same client sends the same events to a server that does nothing but
-  commit each of them as one row, with the same settings of SQLite.
-- **Memory** is what the daemon holds at the start, after a third, after two thirds and at the end. It keeps the last 8192
-  changes for readers that come back, so it grows until it has them.
+- One daemon, one private tmux server with a fake agent in every pane. Events go over persistent connections to the unix
+  socket. Each connection sends its next event when it is due and the last one is acknowledged. Every event has the payload
+  of a typical hook (about 700 bytes) and changes the state of its agent.
+- **Acknowledged** means committed: the event survives a crash of the daemon (`kill -9`). SQLite runs with a write-ahead
+  log and `synchronous=NORMAL`: after a power failure the database is intact, but the last events may be missing.
+- **Lost**: acknowledged, but not in the database afterwards.
+- **To the stream**: from just before an event is posted until a reader of `GET /v1/events` has the line with the new
+  state. *From when it was due* also counts the time that a post waits for the previous one. If this value is much larger,
+  the client did not reach the planned rate.
+- **Plain store**: earlier in the same run, the same client sends the same events to a server that only commits each
+  event as one row, with the same SQLite settings.
+- **Memory** is the resident memory of the daemon at the start, after one third, after two thirds and at the end. The
+  daemon keeps the last 8192 changes for readers that reconnect, so its memory grows until it has that many.
 ";
 
 pub(crate) fn render(plan: &LoadBenchPlan, m: &LoadMeasurement, machine: &str) -> String {
     let seconds = plan.duration.as_secs();
     let mut out = format!(
-        "# Events under load\n\nWhat `make bench` measured: {} events/s for {seconds} s over {} agents.\n\n\
+        "# Events under load\n\nMeasured by `make bench`: {} events/s for {seconds} s over {} agents.\n\n\
          Machine: {machine}.\n\n| measured | goal | agtmux | plain store | |\n|---|---|---|---|---|\n",
         plan.rate, plan.runtimes
     );
     let lost = m.sent.acknowledged.iter().filter(|n| !m.stored.contains(n)).count();
     let refused = m.sent.sent - m.sent.acknowledged.len();
     let unseen = m.sent.acknowledged.len().saturating_sub(m.stream.since_post.len());
-    let mut row = |what: &str, goal: &str, ours: String, plain: String, met: Option<bool>| {
-        let _ = writeln!(out, "| {what} | {goal} | {ours} | {plain} | {} |", paper::met(met));
+    let mut row = |label: &str, goal: &str, ours: String, plain: String, met: Option<bool>| {
+        let _ = writeln!(out, "| {label} | {goal} | {ours} | {plain} | {} |", bench_report::met(met));
     };
     row("sent", "", m.sent.sent.to_string(), m.plain.sent.to_string(), None);
     row(
@@ -60,36 +60,36 @@ pub(crate) fn render(plan: &LoadBenchPlan, m: &LoadMeasurement, machine: &str) -
     );
     row("stored", "all", m.stored.len().to_string(), String::new(), Some(m.stored.len() >= m.sent.acknowledged.len()));
     row("lost", "0", lost.to_string(), String::new(), Some(lost == 0));
-    row("on the stream", "all", m.stream.since_post.len().to_string(), String::new(), Some(unseen == 0));
+    row("received on the stream", "all", m.stream.since_post.len().to_string(), String::new(), Some(unseen == 0));
     let late = percentile(&m.sent.start_delays, 0.99);
     row(
-        "posts begun later than planned, p99",
+        "delay of posts against the plan, p99",
         "100 ms",
         ms(late),
         ms(percentile(&m.plain.start_delays, 0.99)),
         Some(late <= 100.0),
     );
-    row("to the acknowledgement, p50", "", ms(median(&m.sent.to_ack)), ms(median(&m.plain.to_ack)), None);
+    row("time to acknowledgement, p50", "", ms(median(&m.sent.to_ack)), ms(median(&m.plain.to_ack)), None);
     row(
-        "to the acknowledgement, p99",
+        "time to acknowledgement, p99",
         "",
         ms(percentile(&m.sent.to_ack, 0.99)),
         ms(percentile(&m.plain.to_ack, 0.99)),
         None,
     );
-    row("to the stream, p50", "", ms(median(&m.stream.since_post)), String::new(), None);
+    row("time to the stream, p50", "", ms(median(&m.stream.since_post)), String::new(), None);
     let p99 = percentile(&m.stream.since_post, 0.99);
-    row("to the stream, p99", "100 ms", ms(p99), String::new(), Some(p99 <= 100.0));
+    row("time to the stream, p99", "100 ms", ms(p99), String::new(), Some(p99 <= 100.0));
     let p99 = percentile(&m.stream.since_due, 0.99);
-    row("from when it was due to the stream, p99", "100 ms", ms(p99), String::new(), Some(p99 <= 100.0));
-    row("to the stream, at the most", "", ms(percentile(&m.stream.since_post, 1.0)), String::new(), None);
+    row("time to the stream from when it was due, p99", "100 ms", ms(p99), String::new(), Some(p99 <= 100.0));
+    row("time to the stream, maximum", "", ms(percentile(&m.stream.since_post, 1.0)), String::new(), None);
     let mebibytes: Vec<f64> = m.memory.iter().map(|bytes| *bytes as f64 / f64::from(1 << 20)).collect();
-    let shown: Vec<String> = mebibytes.iter().map(|size| format!("{size:.1}")).collect();
+    let samples: Vec<String> = mebibytes.iter().map(|size| format!("{size:.1}")).collect();
     let flat = match mebibytes.as_slice() {
         [_, settled, .., end] => Some(*end <= settled * 1.1 + 1.0),
         _ => None,
     };
-    row("memory of the daemon", "flat", format!("{} MB", shown.join(" / ")), String::new(), flat);
+    row("memory of the daemon", "flat", format!("{} MB", samples.join(" / ")), String::new(), flat);
     row("CPU of the daemon", "", format!("{:.0} % of one core", m.cpu), String::new(), None);
     let _ = write!(out, "\n{METHOD}");
     out

@@ -1,4 +1,4 @@
-//! The events, and who sends them when.
+//! Sends the events at the planned times.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use agtmux_testkit::process;
 use serde_json::json;
 
-use crate::connection::Connection;
+use crate::connection::LoadConnection;
 use crate::plan::LoadBenchPlan;
 use crate::setup::LoadRuntime;
 use crate::stats::millis;
 
-/// Everyone is connected by then.
+/// The delay before the first event, so that every connection is open.
 const START_DELAY: Duration = Duration::from_millis(200);
-/// When memory is looked at, as shares of the whole.
+/// The points at which memory is sampled, as fractions of the run.
 const MEMORY_SAMPLE_POINTS: [f64; 4] = [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0];
 
 pub(crate) struct EventLoad {
@@ -25,36 +25,36 @@ pub(crate) struct EventLoad {
     duration: Duration,
     rate: usize,
     connections: usize,
-    /// When the post of each event began, in nanoseconds after the start.
+    /// The start of each post, in nanoseconds after the start of the run.
     post_times: Vec<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct SendStats {
     pub(crate) sent: usize,
-    /// The numbers of those that were.
+    /// The numbers of the acknowledged events.
     pub(crate) acknowledged: Vec<usize>,
-    /// From the post to its answer, in milliseconds.
+    /// The time from the post to its response, in milliseconds.
     pub(crate) to_ack: Vec<f64>,
-    /// How much later than planned posts began, in milliseconds.
+    /// How much later than planned each post began, in milliseconds.
     pub(crate) start_delays: Vec<f64>,
 }
 
 impl EventLoad {
-    pub(crate) fn new(plan: &LoadBenchPlan, lasts: Duration, runtimes: &[LoadRuntime]) -> Self {
-        let count = plan.rate * usize::try_from(lasts.as_secs()).unwrap_or(usize::MAX);
+    pub(crate) fn new(plan: &LoadBenchPlan, duration: Duration, runtimes: &[LoadRuntime]) -> Self {
+        let count = plan.rate * usize::try_from(duration.as_secs()).unwrap_or(usize::MAX);
         Self {
             runtimes: runtimes.to_vec(),
             start: Instant::now() + START_DELAY,
             count,
-            duration: lasts,
+            duration,
             rate: plan.rate,
             connections: plan.connections,
             post_times: (0..count).map(|_| AtomicU64::new(0)).collect(),
         }
     }
 
-    /// When it should have begun, after the start.
+    /// The planned time of event `n`, after the start of the run.
     pub(crate) fn due(&self, n: usize) -> Duration {
         Duration::from_secs_f64(n as f64 / self.rate as f64)
     }
@@ -63,21 +63,21 @@ impl EventLoad {
         self.post_times.get(n).map(|at| Duration::from_nanos(at.load(Ordering::Acquire))).filter(|at| !at.is_zero())
     }
 
-    /// The event that gave this runtime this version of its state: each event changes it once.
+    /// The event that caused this state version of a runtime. Each event changes the state once.
     pub(crate) fn event_of(&self, runtime: usize, version: u64) -> Option<usize> {
         let nth = usize::try_from(version.checked_sub(self.runtimes[runtime].version + 1)?).ok()?;
         Some(nth * self.runtimes.len() + runtime)
     }
 
-    /// About as large as the hooks of agents are.
+    /// An event with a payload of typical hook size.
     fn body(&self, n: usize) -> String {
         let event_type = ["running", "waiting_input"][n / self.runtimes.len() % 2];
         json!({
             "runtime_id": self.runtimes[n % self.runtimes.len()].id, "source": "hook", "event_type": event_type,
             "dedupe_key": format!("load-{n}"), "source_seq": n,
             "payload": {
-                "session_id": "0198c2f4-7d3a-7c11-9a55-3d1f0b6f2a10", "cwd": "/home/somebody/work/project",
-                "transcript_path": "/home/somebody/.claude/projects/work/0198c2f4-7d3a-7c11-9a55-3d1f0b6f2a10.jsonl",
+                "session_id": "0198c2f4-7d3a-7c11-9a55-3d1f0b6f2a10", "cwd": "/home/user1/work/project",
+                "transcript_path": "/home/user1/.claude/projects/work/0198c2f4-7d3a-7c11-9a55-3d1f0b6f2a10.jsonl",
                 "permission_mode": "default", "hook_event_name": "PreToolUse", "tool_name": "Bash",
                 "tool_input": {"command": "cargo test -p project -- --nocapture", "description": "Run the tests"},
             },
@@ -86,7 +86,7 @@ impl EventLoad {
     }
 }
 
-/// Sends everything. Tells also the memory that this process held and the share of a core that it used meanwhile.
+/// Sends all events. Also returns the memory samples and the CPU use, in percent of one core, of process `pid`.
 pub(crate) fn run(load: &EventLoad, socket: &Path, pid: Option<u32>) -> (SendStats, Vec<u64>, f64) {
     thread::scope(|scope| {
         let senders: Vec<_> =
@@ -99,7 +99,7 @@ pub(crate) fn run(load: &EventLoad, socket: &Path, pid: Option<u32>) -> (SendSta
         });
         let mut all = SendStats::default();
         for sender in senders {
-            all.add(sender.join().expect("a sender ends"));
+            all.add(sender.join().expect("the sender does not panic"));
         }
         let used = cpu().saturating_sub(before).as_secs_f64() / load.start.elapsed().as_secs_f64();
         (all, memory.to_vec(), used * 100.0)
@@ -107,27 +107,27 @@ pub(crate) fn run(load: &EventLoad, socket: &Path, pid: Option<u32>) -> (SendSta
 }
 
 fn send(load: &EventLoad, socket: &Path, connection: usize) -> SendStats {
-    let mut stream = Connection::open(socket).expect("the daemon takes connections");
+    let mut stream = LoadConnection::open(socket).expect("the daemon accepts connections");
     let mut sent = SendStats::default();
     for n in (connection..load.count).step_by(load.connections) {
         let body = load.body(n);
         let due = load.start + load.due(n);
         sleep_until(due);
-        let begun = Instant::now();
-        let since_start = u64::try_from((begun - load.start).as_nanos()).unwrap_or(u64::MAX);
+        let start = Instant::now();
+        let since_start = u64::try_from((start - load.start).as_nanos()).unwrap_or(u64::MAX);
         load.post_times[n].store(since_start.max(1), Ordering::Release);
         let status = stream.post(&body);
         sent.sent += 1;
-        sent.start_delays.push(millis(begun - due));
+        sent.start_delays.push(millis(start - due));
         match status {
             Ok(202) => {
-                sent.to_ack.push(millis(begun.elapsed()));
+                sent.to_ack.push(millis(start.elapsed()));
                 sent.acknowledged.push(n);
             }
             Ok(status) => eprintln!("event {n} was answered with {status}"),
             Err(error) => {
                 eprintln!("event {n}: {error}");
-                stream = Connection::open(socket).expect("the daemon takes connections");
+                stream = LoadConnection::open(socket).expect("the daemon accepts connections");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A world with one tmux server full of agents, and a daemon that knows them all.
+//! Sets up a world with one tmux server full of fake agents, and a daemon that lists all of them.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use serde_json::Value;
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 const PANES_PER_WINDOW: usize = 10;
 
-/// An agent, and how often its state has changed so far.
+/// An agent and its current state version.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadRuntime {
     pub(crate) id: String,
     pub(crate) version: u64,
 }
 
-// The order counts: the world goes first and takes the daemon down, then the daemon is waited for.
+// Fields are dropped in order: the world stops the daemon, then the daemon is reaped.
 pub(crate) struct LoadBench {
     pub(crate) world: TestWorld,
     pub(crate) runtimes: Vec<LoadRuntime>,
@@ -28,7 +28,7 @@ impl LoadBench {
         eprintln!("{size} agents: building");
         let binary = std::env::var_os("AGTMUX_BENCH_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_agtmux").into());
         let mut world = TestWorld::with_agtmux(binary);
-        // Hundreds of processes take their time to end.
+        // Hundreds of processes need more time to end.
         world.set_shutdown_timeout(STARTUP_TIMEOUT);
         add_windows(&world, size);
         let mut command = world.agtmux();

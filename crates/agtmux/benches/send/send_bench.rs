@@ -1,29 +1,29 @@
-//! The agent, and the three ways to give it a text.
+//! The agent, and the three ways to send it a text.
 
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::agents::{self, Agent, Launch};
+use crate::agents::{self, ConformanceAgent, LaunchMode};
 use crate::install::install;
-use crate::options::Size;
-use crate::room::{Plan, Room};
-use crate::until;
-use crate::words::{Mode, Scene, Shown};
+use crate::options::PaneSize;
+use crate::poll_until;
+use crate::sandbox::{AgentSandbox, SandboxOptions};
+use crate::states::{EvidenceMode, ReportedState, ScreenState};
 
 const STEP_TIMEOUT: Duration = Duration::from_secs(45);
 
-fn claude() -> &'static dyn Agent {
+fn claude() -> &'static dyn ConformanceAgent {
     agents::ALL[0]
 }
 
-/// Where its program is, or why there is none.
+/// The directories of the agent's programs, or the reason why it is not installed.
 pub(crate) fn programs() -> Result<Vec<PathBuf>, String> {
     let (package, version) = claude().package();
-    install(claude().registry(), package, version).map(|installed| installed.programs)
+    install(claude().registry(), package, version).map(|installed| installed.program_dirs)
 }
 
-/// A text of this size, unlike all others.
+/// A unique text of this size.
 pub(crate) fn text(kind: &str, n: usize, size: usize) -> String {
     let mut text = format!("{kind} {n}:");
     let mut line = text.len();
@@ -40,10 +40,10 @@ pub(crate) fn text(kind: &str, n: usize, size: usize) -> String {
 }
 
 pub(crate) struct SendBench {
-    room: Room,
+    sandbox: AgentSandbox,
 }
 
-/// One send: how long the command took, and what it says of itself.
+/// One send: the duration of the command and its result.
 pub(crate) struct BenchSend {
     pub(crate) wall: Duration,
     pub(crate) verified: String,
@@ -51,81 +51,84 @@ pub(crate) struct BenchSend {
 }
 
 impl SendBench {
-    pub(crate) fn start(programs: &[PathBuf], mode: Mode) -> Self {
+    pub(crate) fn start(program_dirs: &[PathBuf], mode: EvidenceMode) -> Self {
         let agent = claude();
-        let room = Room::open(&Plan { agent, programs, mode, trusted: true, size: Size(120, 40), keeps: false });
-        room.launch(agent, &Launch::Plain);
-        let ready = agent.mark(Scene::Ready).expect("it has one");
-        until(STEP_TIMEOUT, || ready.holds(&room.look()).then_some(())).expect("it starts");
-        let stage = Self { room };
-        stage.wait_until_idle();
-        stage
+        let size = PaneSize(120, 40);
+        let options = SandboxOptions { agent, program_dirs, mode, trusted: true, size, save_hook_payloads: false };
+        let sandbox = AgentSandbox::open(&options);
+        sandbox.launch(agent, &LaunchMode::Plain);
+        let ready = agent.screen_pattern(ScreenState::Ready).expect("the agent has a ready screen");
+        poll_until(STEP_TIMEOUT, || ready.matches(&sandbox.capture()).then_some(())).expect("the agent starts");
+        let bench = Self { sandbox };
+        bench.wait_until_idle();
+        bench
     }
 
-    /// The command, as a script would use it.
+    /// Runs `agtmux send`, as a script would.
     pub(crate) fn send(&self, text: &str) -> BenchSend {
-        let mut command = self.room.agtmux();
-        command.args(["send", &self.room.pane, "--json", "--text", text]).stdin(Stdio::null());
-        let begun = Instant::now();
+        let mut command = self.sandbox.agtmux_command();
+        command.args(["send", &self.sandbox.pane, "--json", "--text", text]).stdin(Stdio::null());
+        let start = Instant::now();
         let output = command.output().expect("agtmux can be started");
-        let wall = begun.elapsed();
+        let wall = start.elapsed();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let word = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let field = |name: &str| result[name].as_str().unwrap_or_default().to_owned();
         self.wait_for_arrival(text);
-        BenchSend { wall, verified: word("verified"), by: word("by") }
+        BenchSend { wall, verified: field("verified"), by: field("by") }
     }
 
-    /// As people do it: a paste, a wait that is thought to be long enough, Enter. Nothing tells whether it was taken.
+    /// Sends by hand: paste, a fixed wait, Enter. There is no proof of delivery.
     pub(crate) fn send_by_hand(&self, text: &str, wait: Duration) -> Duration {
-        let begun = Instant::now();
+        let start = Instant::now();
         self.paste(text);
         std::thread::sleep(wait);
-        self.room.press("Enter");
-        let wall = begun.elapsed();
+        self.sandbox.press("Enter");
+        let wall = start.elapsed();
         self.wait_for_arrival(text);
         wall
     }
 
-    /// From Enter to the moment in which the model is asked, which is after its own hook has run.
+    /// The time from Enter to the model request, which follows the agent's own hook.
     pub(crate) fn measure_agent(&self, text: &str) -> Duration {
         self.paste(text);
         std::thread::sleep(Duration::from_millis(500));
-        let begun = Instant::now();
-        self.room.press("Enter");
-        self.wait_for_arrival(text) - begun
+        let start = Instant::now();
+        self.sandbox.press("Enter");
+        self.wait_for_arrival(text) - start
     }
 
-    /// Through a file: what is large is no argument.
+    /// Pastes from a file, because a large text does not fit into an argument.
     fn paste(&self, text: &str) {
-        let file = self.room.place.home.join("typed");
-        std::fs::write(&file, text).expect("the world is writable");
-        self.room.server.run(&["load-buffer", "-b", "typed", &file.to_string_lossy()]);
-        self.room.server.run(&["paste-buffer", "-p", "-r", "-d", "-b", "typed", "-t", &self.room.pane]);
+        let file = self.sandbox.workspace.home.join("typed");
+        std::fs::write(&file, text).expect("the directory is writable");
+        self.sandbox.server.run(&["load-buffer", "-b", "typed", &file.to_string_lossy()]);
+        self.sandbox.server.run(&["paste-buffer", "-p", "-r", "-d", "-b", "typed", "-t", &self.sandbox.pane]);
     }
 
-    /// When the model was asked; returns once the agent rests again.
+    /// Waits for the model request with this text and for the agent to become idle. Returns the time of the request.
     fn wait_for_arrival(&self, text: &str) -> Instant {
-        let is_it = |said: &[String]| said.iter().any(|part| part == text);
-        let found = until(STEP_TIMEOUT, || {
+        let contains_text = |parts: &[String]| parts.iter().any(|part| part == text);
+        let found = poll_until(STEP_TIMEOUT, || {
             let request = self
-                .room
+                .sandbox
                 .model
                 .requests()
                 .into_iter()
-                .find(|request| !request.is_side_request && is_it(&request.prompt_parts))?;
+                .find(|request| !request.is_side_request && contains_text(&request.prompt_parts))?;
             request.answer_ended.map(|_| request.at)
         });
         self.wait_until_idle();
-        found.expect("the text arrives as it was sent")
+        found.expect("the text arrives unchanged")
     }
 
     fn wait_until_idle(&self) {
-        let shown = || self.room.watch.told().last().map(|told| told.shown);
-        let rests = || matches!(shown(), Some(Shown::Idle | Shown::Completed));
-        until(STEP_TIMEOUT, || rests().then_some(())).expect("it comes to rest");
-        // Not only agtmux must think so.
-        let at_work = |screen: &str| screen.contains("esc to interrupt");
-        until(STEP_TIMEOUT, || (!at_work(&self.room.look().screen)).then_some(())).expect("it comes to rest");
+        let state = || self.sandbox.watch.state_reports().last().map(|report| report.state);
+        let is_idle = || matches!(state(), Some(ReportedState::Idle | ReportedState::Completed));
+        poll_until(STEP_TIMEOUT, || is_idle().then_some(())).expect("the agent becomes idle");
+        // Check the screen too, not only the state that agtmux reports.
+        let is_running = |screen: &str| screen.contains("esc to interrupt");
+        poll_until(STEP_TIMEOUT, || (!is_running(&self.sandbox.capture().screen)).then_some(()))
+            .expect("the agent becomes idle");
     }
 }

@@ -1,4 +1,4 @@
-//! How many processes the daemon starts: its `tmux` is a script that counts itself.
+//! Counts the processes that the daemon starts: its `tmux` is a script that counts its calls.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,19 +9,19 @@ use crate::plan::SpineBenchPlan;
 use crate::setup::SpineBench;
 use crate::writers::BusyWriters;
 
-/// A daemon that was just started looks at everything several times.
+/// A daemon that has just started checks everything several times.
 const WARM_UP: Duration = Duration::from_secs(4);
 
-/// With busy panes.
-pub(crate) fn per_second(room: &mut SpineBench, plan: &SpineBenchPlan) -> f64 {
-    eprintln!("{} panes: counting processes", room.size);
-    let (script, count) = (room.world.home().join("tmux"), room.world.home().join("calls"));
+/// The number of tmux processes per second with busy panes.
+pub(crate) fn per_second(bench: &mut SpineBench, plan: &SpineBenchPlan) -> f64 {
+    eprintln!("{} panes: counting processes", bench.size);
+    let (script, count) = (bench.world.home().join("tmux"), bench.world.home().join("calls"));
     let text = format!("#!/bin/sh\nprintf . >> {}\nexec tmux \"$@\"\n", count.display());
     let written =
         fs::write(&script, text).and_then(|()| fs::set_permissions(&script, fs::Permissions::from_mode(0o755)));
-    written.expect("the world is writable");
-    room.restart_daemon(&format!("[tmux]\nprogram = '{}'\n", script.display()));
-    let writers = BusyWriters::start(room.busy_panes());
+    written.expect("the directory is writable");
+    bench.restart_daemon(&format!("[tmux]\nprogram = '{}'\n", script.display()));
+    let writers = BusyWriters::start(bench.busy_panes());
     thread::sleep(WARM_UP);
     let calls = || fs::metadata(&count).map_or(0, |meta| meta.len());
     let before = calls();

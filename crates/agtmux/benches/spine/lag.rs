@@ -1,4 +1,4 @@
-//! From a change in tmux to a line of `agtmux watch`.
+//! Measures the time from a change in tmux to a line of `agtmux watch`.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ use crate::setup::SpineBench;
 use crate::stats::millis;
 use crate::writers::open_terminal;
 
-/// A change that is not told by then counts with this.
+/// A change without a line within this time counts with this value.
 const LAG_TIMEOUT: Duration = Duration::from_secs(4);
 const MIN_GAP_MS: u64 = 250;
 const MAX_GAP_MS: u64 = 750;
@@ -63,27 +63,27 @@ pub(crate) struct ChangeLag {
     pub(crate) millis: f64,
 }
 
-pub(crate) fn measure(room: &SpineBench, plan: &SpineBenchPlan) -> Vec<ChangeLag> {
-    let mut stage = LagBench::start(room);
+pub(crate) fn measure(bench: &SpineBench, plan: &SpineBenchPlan) -> Vec<ChangeLag> {
+    let mut lag_bench = LagBench::start(bench);
     let mut lags = Vec::new();
     for round in 0..plan.lag_rounds {
         for change in TmuxChange::ALL {
             thread::sleep(gap(round * 7 + change as usize));
-            let millis = stage.measure_change(change, round);
+            let millis = lag_bench.measure_change(change, round);
             lags.push(ChangeLag { change, millis });
         }
     }
     lags
 }
 
-/// Different each time, so that no rhythm of the daemon is met or missed by habit.
+/// A different delay each time, so that the measurement does not synchronize with a timer of the daemon.
 fn gap(n: usize) -> Duration {
     let spread = (n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
     Duration::from_millis(MIN_GAP_MS + spread % (MAX_GAP_MS - MIN_GAP_MS))
 }
 
 struct LagBench<'a> {
-    room: &'a SpineBench,
+    bench: &'a SpineBench,
     control_input: ChildStdin,
     lines: Receiver<(Instant, Value)>,
     known: HashSet<String>,
@@ -95,16 +95,16 @@ struct LagBench<'a> {
 }
 
 impl<'a> LagBench<'a> {
-    fn start(room: &'a SpineBench) -> Self {
-        let (user, keyboard) = control_client(room);
-        let (watch, lines) = start_watch(room);
-        let agent = format!("{} -c 'while read -r line; do :; done'", room.world.shell_copy("codex").display());
-        let titled = room.spare_panes().iter().rev().take(15).map(|pane| (pane.pane_id.clone(), open_terminal(pane)));
+    fn start(bench: &'a SpineBench) -> Self {
+        let (user, control_input) = control_client(bench);
+        let (watch, lines) = start_watch(bench);
+        let agent = format!("{} -c 'while read -r line; do :; done'", bench.world.shell_copy("codex").display());
+        let titled = bench.spare_panes().iter().rev().take(15).map(|pane| (pane.pane_id.clone(), open_terminal(pane)));
         Self {
-            room,
-            control_input: keyboard,
+            bench,
+            control_input,
             lines,
-            known: room.panes.iter().map(|pane| pane.pane_id.clone()).collect(),
+            known: bench.panes.iter().map(|pane| pane.pane_id.clone()).collect(),
             split_off: None,
             agent,
             titled: titled.collect(),
@@ -113,19 +113,19 @@ impl<'a> LagBench<'a> {
         }
     }
 
-    /// Milliseconds from just before the change to its line.
+    /// The time from just before the change to its line, in milliseconds.
     fn measure_change(&mut self, change: TmuxChange, round: usize) -> f64 {
         while self.lines.try_recv().is_ok() {}
-        let (begun, expected) = self.make(change, round);
-        let seen = self.wait(begun, &expected);
-        if seen.is_none() {
-            eprintln!("{} panes: no line for '{}' within {LAG_TIMEOUT:?}", self.room.size, change.name());
+        let (start, expected) = self.make(change, round);
+        let arrival = self.wait(start, &expected);
+        if arrival.is_none() {
+            eprintln!("{} panes: no line for '{}' within {LAG_TIMEOUT:?}", self.bench.size, change.name());
         }
-        millis(seen.map_or(LAG_TIMEOUT, |at| at - begun))
+        millis(arrival.map_or(LAG_TIMEOUT, |at| at - start))
     }
 
     fn make(&mut self, change: TmuxChange, round: usize) -> (Instant, ExpectedLine) {
-        let [typist, host] = [&self.room.panes[0], &self.room.panes[1]];
+        let [shell_pane, agent_pane] = [&self.bench.panes[0], &self.bench.panes[1]];
         match change {
             TmuxChange::WindowRenamed => {
                 let window = self.some_pane(round).window_id.clone();
@@ -133,11 +133,11 @@ impl<'a> LagBench<'a> {
             }
             TmuxChange::TitlePrinted => self.print_title(round),
             TmuxChange::DirectoryChanged => {
-                let dir = self.room.world.home().join(format!("d{round}"));
-                fs::create_dir_all(&dir).expect("the world is writable");
+                let dir = self.bench.world.home().join(format!("d{round}"));
+                fs::create_dir_all(&dir).expect("the directory is writable");
                 let dir = dir.display().to_string();
-                let begun = self.run_command(&format!("send-keys -t {} 'cd {dir}' Enter", typist.pane_id));
-                (begun, ExpectedLine::Has(typist.pane_id.clone(), "cwd", dir))
+                let start = self.run_command(&format!("send-keys -t {} 'cd {dir}' Enter", shell_pane.pane_id));
+                (start, ExpectedLine::Has(shell_pane.pane_id.clone(), "cwd", dir))
             }
             TmuxChange::PaneSplit => {
                 let pane = &self.some_pane(round + 3).pane_id;
@@ -148,43 +148,44 @@ impl<'a> LagBench<'a> {
                 (self.run_command(&format!("kill-pane -t {pane}")), ExpectedLine::Gone(pane))
             }
             TmuxChange::AgentStarted => {
-                let begun = self.run_command(&format!(
+                let start = self.run_command(&format!(
                     "send-keys -t {} -l \"{}\"; send-keys -t {} Enter",
-                    host.pane_id, self.agent, host.pane_id
+                    agent_pane.pane_id, self.agent, agent_pane.pane_id
                 ));
-                (begun, ExpectedLine::Has(host.pane_id.clone(), "agent_type", "codex".into()))
+                (start, ExpectedLine::Has(agent_pane.pane_id.clone(), "agent_type", "codex".into()))
             }
             TmuxChange::AgentEnded => {
-                let agent =
-                    wait_for("the agent's process", LAG_TIMEOUT, || process::children(host.pid).into_iter().next());
-                let begun = Instant::now();
+                let agent = wait_for("the agent's process", LAG_TIMEOUT, || {
+                    process::children(agent_pane.pid).into_iter().next()
+                });
+                let start = Instant::now();
                 process::signal(agent, Signal::KILL);
-                (begun, ExpectedLine::Has(host.pane_id.clone(), "command", "sh".into()))
+                (start, ExpectedLine::Has(agent_pane.pane_id.clone(), "command", "sh".into()))
             }
         }
     }
 
     fn some_pane(&self, n: usize) -> &'a TestPane {
-        let spare = self.room.spare_panes();
+        let spare = self.bench.spare_panes();
         &spare[n * 7 % spare.len()]
     }
 
     fn print_title(&mut self, round: usize) -> (Instant, ExpectedLine) {
         let count = self.titled.len();
         let (pane, terminal) = &mut self.titled[round % count];
-        let begun = Instant::now();
-        write!(terminal, "\x1b]2;title {round}\x07").expect("a terminal takes output");
-        (begun, ExpectedLine::Has(pane.clone(), "title", format!("title {round}")))
+        let start = Instant::now();
+        write!(terminal, "\x1b]2;title {round}\x07").expect("the terminal accepts output");
+        (start, ExpectedLine::Has(pane.clone(), "title", format!("title {round}")))
     }
 
     fn run_command(&self, command: &str) -> Instant {
-        let begun = Instant::now();
-        writeln!(&self.control_input, "{command}").expect("the control client lives");
-        begun
+        let start = Instant::now();
+        writeln!(&self.control_input, "{command}").expect("the control client is running");
+        start
     }
 
-    fn wait(&mut self, begun: Instant, expected: &ExpectedLine) -> Option<Instant> {
-        while let Some(left) = LAG_TIMEOUT.checked_sub(begun.elapsed()) {
+    fn wait(&mut self, start: Instant, expected: &ExpectedLine) -> Option<Instant> {
+        while let Some(left) = LAG_TIMEOUT.checked_sub(start.elapsed()) {
             let (at, line) = self.lines.recv_timeout(left).ok()?;
             if expected.is_met(&line, &self.known) {
                 self.remember(&line, expected);
@@ -203,7 +204,7 @@ impl<'a> LagBench<'a> {
     }
 }
 
-/// What the line says that tells of a change.
+/// The expected line for a change.
 enum ExpectedLine {
     InWindow(String),
     Has(String, &'static str, String),
@@ -229,23 +230,23 @@ fn text<'v>(line: &'v Value, pointer: &str) -> &'v str {
     line.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A user who is quick: no process has to be started to give an order.
-fn control_client(room: &SpineBench) -> (ChildGuard, ChildStdin) {
-    let mut command = room.tmux.command();
+/// A control-mode client: it runs commands without starting a process for each.
+fn control_client(bench: &SpineBench) -> (ChildGuard, ChildStdin) {
+    let mut command = bench.tmux.command();
     command.args(["-C", "attach-session", "-f", "no-output,ignore-size", "-t", "=s0"]);
     let mut client = ChildGuard::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
-    let keyboard = client.stdin.take().expect("it is a pipe");
-    let answers = client.stdout.take().expect("it is a pipe");
-    // Read to the end, or the server would have to keep it all.
+    let control_input = client.stdin.take().expect("the stream is piped");
+    let answers = client.stdout.take().expect("the stream is piped");
+    // Read all output, because the server would buffer unread output.
     thread::spawn(move || BufReader::new(answers).lines().map_while(Result::ok).for_each(drop));
-    (client, keyboard)
+    (client, control_input)
 }
 
-fn start_watch(room: &SpineBench) -> (ChildGuard, Receiver<(Instant, Value)>) {
-    let mut command = room.world.agtmux();
+fn start_watch(bench: &SpineBench) -> (ChildGuard, Receiver<(Instant, Value)>) {
+    let mut command = bench.world.agtmux();
     command.args(["watch", "--format", "jsonl", "--all"]);
     let mut watch = ChildGuard::start(command.stdin(Stdio::null()).stdout(Stdio::piped()));
-    let output = BufReader::new(watch.stdout.take().expect("it is a pipe"));
+    let output = BufReader::new(watch.stdout.take().expect("the stream is piped"));
     let (sender, lines) = mpsc::channel();
     thread::spawn(move || {
         for line in output.lines().map_while(Result::ok) {
@@ -256,7 +257,7 @@ fn start_watch(room: &SpineBench) -> (ChildGuard, Receiver<(Instant, Value)>) {
             }
         }
     });
-    for _ in 0..room.size {
+    for _ in 0..bench.size {
         lines.recv_timeout(LAG_TIMEOUT).expect("the snapshot comes first");
     }
     (watch, lines)

@@ -1,4 +1,4 @@
-//! CPU time of the daemon and of the tmux server, at rest and under load.
+//! Measures the CPU time of the daemon and of the tmux server, idle and under load.
 
 use std::thread;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use agtmux_testkit::{TestPane, process};
 use rustix::process::Signal;
 
-use crate::meter::{self, Who};
+use crate::meter::{self, CpuScope};
 use crate::naive_poller;
 use crate::plan::SpineBenchPlan;
 use crate::report::SpineMeasurement;
@@ -14,7 +14,7 @@ use crate::setup::SpineBench;
 use crate::stats::median;
 use crate::writers::BusyWriters;
 
-/// Whoever was just started or woken has something to catch up on.
+/// The time for a started or resumed process to catch up.
 const WARM_UP: Duration = Duration::from_secs(1);
 const NAIVE_IDLE: Duration = Duration::from_secs(5);
 
@@ -40,70 +40,71 @@ pub(crate) struct BusyCost {
     pub(crate) naive: CpuShare,
 }
 
-/// All rooms come to rest together. A server at rest uses nothing by itself, so there is no phase without an observer.
-pub(crate) fn idle(rooms: &[SpineBench], plan: &SpineBenchPlan, measured: &mut [SpineMeasurement]) {
-    eprintln!("all panes: coming to rest");
+/// Measures all sizes while idle, after a common settling time. An idle server uses no CPU by itself, so there is no
+/// phase without an observer.
+pub(crate) fn idle(benches: &[SpineBench], plan: &SpineBenchPlan, measured: &mut [SpineMeasurement]) {
+    eprintln!("all panes: waiting until idle");
     thread::sleep(plan.settle);
-    let faults: Vec<u64> = rooms.iter().map(|room| meter::children_faults(room.daemon_pid())).collect();
+    let faults: Vec<u64> = benches.iter().map(|bench| meter::children_faults(bench.daemon_pid())).collect();
     let ours: Vec<CpuShare> = thread::scope(|scope| {
-        let measure = |room: &SpineBench| share(room, Who::WithChildren(room.daemon_pid()), plan.idle_window);
-        let threads: Vec<_> = rooms.iter().map(|room| scope.spawn(move || measure(room))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("it only measures")).collect()
+        let measure = |bench: &SpineBench| share(bench, CpuScope::WithChildren(bench.daemon_pid()), plan.idle_window);
+        let threads: Vec<_> = benches.iter().map(|bench| scope.spawn(move || measure(bench))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("the measurement does not panic")).collect()
     });
-    for (((room, measured), ours), before) in rooms.iter().zip(measured).zip(ours).zip(faults) {
-        let daemon = room.daemon_pid();
+    for (((bench, measured), ours), before) in benches.iter().zip(measured).zip(ours).zip(faults) {
+        let daemon = bench.daemon_pid();
         let spawned = meter::children_faults(daemon) != before;
-        let memory = process::resident_memory(daemon).expect("the daemon lives");
-        let naive = without_daemon(room, || naive_share(room, &[], NAIVE_IDLE));
+        let memory = process::resident_memory(daemon).expect("the daemon is running");
+        let naive = without_daemon(bench, || naive_share(bench, &[], NAIVE_IDLE));
         measured.idle = Some(IdleCost { ours, naive, spawned, memory });
     }
 }
 
-/// No observer, ours, a naive one, and again.
-pub(crate) fn busy(room: &SpineBench, plan: &SpineBenchPlan) -> BusyCost {
-    eprintln!("{} panes: under load", room.size);
-    let busy = room.busy_panes();
+/// Measures without an observer, with agtmux and with a naive poller, in rounds.
+pub(crate) fn busy(bench: &SpineBench, plan: &SpineBenchPlan) -> BusyCost {
+    eprintln!("{} panes: under load", bench.size);
+    let busy = bench.busy_panes();
     let writers = BusyWriters::start(busy);
     let (mut none, mut ours, mut naive) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..plan.busy_rounds {
-        none.push(without_daemon(room, || unobserved_share(room, plan.busy_window)));
+        none.push(without_daemon(bench, || unobserved_share(bench, plan.busy_window)));
         thread::sleep(WARM_UP);
-        ours.push(share(room, Who::WithChildren(room.daemon_pid()), plan.busy_window));
-        naive.push(without_daemon(room, || naive_share(room, busy, plan.busy_window)));
+        ours.push(share(bench, CpuScope::WithChildren(bench.daemon_pid()), plan.busy_window));
+        naive.push(without_daemon(bench, || naive_share(bench, busy, plan.busy_window)));
     }
     drop(writers);
     BusyCost { none: median_share(&none), ours: median_share(&ours), naive: median_share(&naive) }
 }
 
-fn unobserved_share(room: &SpineBench, window: Duration) -> CpuShare {
+fn unobserved_share(bench: &SpineBench, window: Duration) -> CpuShare {
     thread::sleep(WARM_UP);
-    let [server] = meter::percent([Who::Alone(server_pid(room))], || thread::sleep(window));
+    let [server] = meter::percent([CpuScope::Alone(server_pid(bench))], || thread::sleep(window));
     CpuShare { observer: 0.0, server }
 }
 
-fn naive_share(room: &SpineBench, busy: &[TestPane], window: Duration) -> CpuShare {
-    let poller = naive_poller::start(room, busy);
+fn naive_share(bench: &SpineBench, busy: &[TestPane], window: Duration) -> CpuShare {
+    let poller = naive_poller::start(bench, busy);
     thread::sleep(WARM_UP);
-    share(room, Who::WithChildren(poller.id()), window)
+    share(bench, CpuScope::WithChildren(poller.id()), window)
 }
 
-fn share(room: &SpineBench, observer: Who, window: Duration) -> CpuShare {
-    let server = Who::Alone(server_pid(room));
+fn share(bench: &SpineBench, observer: CpuScope, window: Duration) -> CpuShare {
+    let server = CpuScope::Alone(server_pid(bench));
     let [observer, server] = meter::percent([observer, server], || thread::sleep(window));
     CpuShare { observer, server }
 }
 
-/// Without a question to the server: it shall sleep.
-fn server_pid(room: &SpineBench) -> u32 {
-    process::parent(room.panes[0].pid).expect("the pane lives")
+/// Read from /proc, because a tmux command would wake the server.
+fn server_pid(bench: &SpineBench) -> u32 {
+    process::parent(bench.panes[0].pid).expect("the pane is running")
 }
 
-/// The daemon stands still meanwhile. Starting it anew each time would measure its start. Its hooks stay in the server,
-/// but nothing happens here that would make tmux run them.
-fn without_daemon<T>(room: &SpineBench, measure: impl FnOnce() -> T) -> T {
-    process::signal(room.daemon_pid(), Signal::STOP);
+/// Stops the daemon with SIGSTOP during the measurement, because a restart would measure its start. Its hooks stay in
+/// the server, but nothing happens that would make tmux run them.
+fn without_daemon<T>(bench: &SpineBench, measure: impl FnOnce() -> T) -> T {
+    process::signal(bench.daemon_pid(), Signal::STOP);
     let result = measure();
-    process::signal(room.daemon_pid(), Signal::CONT);
+    process::signal(bench.daemon_pid(), Signal::CONT);
     result
 }
 

@@ -1,17 +1,17 @@
-//! What agtmux costs, and how quick it is, on real tmux servers of several sizes: beside tmux itself, beside a naive
-//! poller and beside no observer at all, all in one run.
+//! Measures cost and speed of agtmux on real tmux servers of several sizes. Compares with tmux itself, with a naive
+//! poller and with no observer, all in one run.
 //!
-//! `cargo bench -p agtmux --bench spine` takes about ten minutes and writes `docs/benchmarks.md`; `-- --quick` takes one
-//! minute and only prints.
+//! `cargo bench -p agtmux --bench spine` takes about ten minutes and writes `docs/benchmarks.md`. With `-- --quick` it
+//! takes one minute and only prints.
 
+#[path = "../support/bench_report.rs"]
+mod bench_report;
 mod calls;
 mod lag;
 mod list;
 mod load;
 mod meter;
 mod naive_poller;
-#[path = "../support/paper.rs"]
-mod paper;
 mod plan;
 mod report;
 mod setup;
@@ -25,28 +25,29 @@ use setup::SpineBench;
 
 fn main() {
     let plan = SpineBenchPlan::from_args();
-    let machine = paper::machine();
-    // Built before anything is measured, so that they can come to rest together.
-    let mut rooms: Vec<SpineBench> = plan.sizes.iter().map(|panes| SpineBench::build(*panes)).collect();
-    rooms.iter_mut().for_each(SpineBench::start_daemon);
-    let mut measured: Vec<SpineMeasurement> = rooms.iter().map(|room| measure_lists_and_lags(room, &plan)).collect();
-    load::idle(&rooms, &plan, &mut measured);
-    for (room, measured) in rooms.iter().zip(&mut measured) {
-        measured.busy = Some(load::busy(room, &plan));
+    let machine = bench_report::machine();
+    // All servers are built before the first measurement, so that they settle together.
+    let mut benches: Vec<SpineBench> = plan.sizes.iter().map(|panes| SpineBench::build(*panes)).collect();
+    benches.iter_mut().for_each(SpineBench::start_daemon);
+    let mut measured: Vec<SpineMeasurement> =
+        benches.iter().map(|bench| measure_lists_and_lags(bench, &plan)).collect();
+    load::idle(&benches, &plan, &mut measured);
+    for (bench, measured) in benches.iter().zip(&mut measured) {
+        measured.busy = Some(load::busy(bench, &plan));
     }
-    for (room, measured) in rooms.iter_mut().zip(&mut measured) {
-        measured.busy_calls = Some(calls::per_second(room, &plan));
+    for (bench, measured) in benches.iter_mut().zip(&mut measured) {
+        measured.busy_calls = Some(calls::per_second(bench, &plan));
     }
     let text = report::render(&measured, &machine);
     println!("{text}");
     if plan.writes_document {
-        paper::write("benchmarks.md", &text);
+        bench_report::write("benchmarks.md", &text);
     }
 }
 
-fn measure_lists_and_lags(room: &SpineBench, plan: &SpineBenchPlan) -> SpineMeasurement {
-    eprintln!("{} panes: lists and changes", room.size);
-    let lists = list::compare(room, plan);
-    let lags = lag::measure(room, plan);
-    SpineMeasurement { panes: room.size, lists, lags, idle: None, busy: None, busy_calls: None }
+fn measure_lists_and_lags(bench: &SpineBench, plan: &SpineBenchPlan) -> SpineMeasurement {
+    eprintln!("{} panes: lists and changes", bench.size);
+    let lists = list::compare(bench, plan);
+    let lags = lag::measure(bench, plan);
+    SpineMeasurement { panes: bench.size, lists, lags, idle: None, busy: None, busy_calls: None }
 }

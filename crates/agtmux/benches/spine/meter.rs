@@ -1,19 +1,19 @@
-//! CPU time, as exactly as the kernel tells it.
+//! Reads CPU time from the kernel.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use agtmux_testkit::process;
 
-/// Whose CPU time is measured.
+/// The processes whose CPU time is measured.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Who {
+pub(crate) enum CpuScope {
     Alone(u32),
-    /// With the children that it has waited for.
+    /// The process with its reaped children.
     WithChildren(u32),
 }
 
-impl Who {
+impl CpuScope {
     fn used(self) -> Duration {
         match self {
             Self::Alone(pid) => own_time(pid),
@@ -22,15 +22,15 @@ impl Who {
     }
 }
 
-/// Percent of one core that each of them used while `during` ran.
-pub(crate) fn percent<const N: usize>(who: [Who; N], during: impl FnOnce()) -> [f64; N] {
-    let (start, before) = (Instant::now(), who.map(Who::used));
+/// The CPU use of each, in percent of one core, while `during` ran.
+pub(crate) fn percent<const N: usize>(scopes: [CpuScope; N], during: impl FnOnce()) -> [f64; N] {
+    let (start, before) = (Instant::now(), scopes.map(CpuScope::used));
     during();
-    let (took, after) = (start.elapsed(), who.map(Who::used));
+    let (took, after) = (start.elapsed(), scopes.map(CpuScope::used));
     std::array::from_fn(|n| (after[n].saturating_sub(before[n])).as_secs_f64() / took.as_secs_f64() * 100.0)
 }
 
-/// In nanoseconds, where the ticks of `stat` are 10 ms.
+/// Reads schedstat, which counts nanoseconds. The ticks of `stat` have 10 ms.
 fn own_time(pid: u32) -> Duration {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let nanoseconds = tasks.filter_map(|task| {
@@ -45,7 +45,7 @@ fn children_time(pid: u32) -> Duration {
     with.saturating_sub(process::cpu_time(pid).unwrap_or_default())
 }
 
-/// Page faults of the children that it has waited for: no new ones, no new children.
+/// The page faults of the reaped children. If the number is unchanged, no new child has ended.
 pub(crate) fn children_faults(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();

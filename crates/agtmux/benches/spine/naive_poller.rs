@@ -1,4 +1,4 @@
-//! What agtmux would be without its care: every second, list all panes and capture those that are busy.
+//! A naive poller: lists all panes and captures the busy ones every second.
 
 use std::process::Stdio;
 
@@ -14,9 +14,9 @@ while :; do
     sleep 1
 done"#;
 
-pub(crate) fn start(room: &SpineBench, busy: &[TestPane]) -> ChildGuard {
-    let mut command = room.world.command("sh");
-    command.args(["-c", SCRIPT, "naive", COMPARABLE_FORMAT]).arg(room.tmux.socket());
+pub(crate) fn start(bench: &SpineBench, busy: &[TestPane]) -> ChildGuard {
+    let mut command = bench.world.command("sh");
+    command.args(["-c", SCRIPT, "naive", COMPARABLE_FORMAT]).arg(bench.tmux.socket());
     command.args(busy.iter().map(|pane| &pane.pane_id));
     ChildGuard::start(command.stdin(Stdio::null()).stdout(Stdio::null()))
 }

@@ -1,4 +1,4 @@
-//! How much is measured.
+//! The size of the benchmark.
 
 use std::time::Duration;
 
@@ -7,9 +7,10 @@ pub(crate) struct SpineBenchPlan {
     pub(crate) sizes: Vec<usize>,
     /// Pairs of one `tmux list-panes` and one `agtmux list`.
     pub(crate) list_pairs: usize,
-    /// Each round makes every kind of change once.
+    /// The number of rounds. Each round makes every kind of change once.
     pub(crate) lag_rounds: usize,
-    /// The daemon looks ever more rarely at a server where nothing happens; the last look comes after a minute.
+    /// The time until the daemon is idle: it checks an idle server less and less often, for the last time after a
+    /// minute.
     pub(crate) settle: Duration,
     pub(crate) idle_window: Duration,
     pub(crate) busy_rounds: usize,

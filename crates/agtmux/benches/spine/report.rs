@@ -1,11 +1,11 @@
-//! The tables, for the terminal and for `docs/benchmarks.md`.
+//! Renders the report for the terminal and for `docs/benchmarks.md`.
 
 use std::fmt::Write;
 
+use crate::bench_report::met;
 use crate::lag::{ChangeLag, TmuxChange};
 use crate::list::ListTimes;
 use crate::load::{BusyCost, IdleCost};
-use crate::paper::met;
 use crate::stats::{median, percentile};
 use crate::writers::BUSY_PANES;
 
@@ -22,24 +22,24 @@ pub(crate) struct SpineMeasurement {
 const INTRODUCTION: &str = "\
 # Benchmarks
 
-What `make bench` measured. Each size is a private tmux server with that many panes in windows of ten; nearly all of them
-sleep, two are shells, three look like agents. Everything that is compared was measured in the same run, in turns;
-figures are medians. A percentage is of one core.
+Measured by `make bench`. Each size is a private tmux server with that many panes in windows of ten. Nearly all panes
+sleep, two are shells, three are fake agents. Values that are compared were measured alternately in the same run.
+Figures are medians. Percentages are of one core.
 
 ";
 
 const METHOD: &str = "\
 ## How it is measured
 
-- **Lists**: wall time of the command from start to end, in turns with one `tmux list-panes -a` that asks for 22 fields.
-- **CPU**: from the kernel's accounts, the daemon's with those of its children. *At rest*: a window of 20 s, a minute after
-  the last change. *Busy*: up to 20 panes that write a line ten times a second. *Naive* is a shell loop that, each second,
-  lists all panes and captures each busy one. Without an observer the daemon is stopped (SIGSTOP); nothing happens then
-  that would make tmux run its hooks.
-- **Processes**: at rest from the page faults of the daemon's children, which stay the same when there are none; busy by
-  a `tmux` that counts its calls, in a phase of its own.
-- **Changes**: from the moment just before the change is ordered to the moment its line comes out of
-  `agtmux watch --format jsonl --all`. Orders go through a control client; titles are printed by a program; agents end by
+- **Lists**: wall time of the command, alternating with one `tmux list-panes -a` with 22 fields.
+- **CPU**: from the kernel's accounting; the daemon includes its children. *Idle*: a window of 20 s, one minute after the
+  last change. *Busy*: up to 20 panes write a line ten times per second. *Naive* is a shell loop that every second lists
+  all panes and captures each busy one. For the phase without an observer the daemon is stopped (SIGSTOP); nothing happens
+  then that would make tmux run its hooks.
+- **Processes**: idle, from the page faults of the daemon's children, which do not change without new children; busy, by
+  a `tmux` script that counts its calls, in a separate phase.
+- **Changes**: from just before the command for the change to its line from
+  `agtmux watch --format jsonl --all`. Commands go through a control client; a program prints the titles; agents end by
   a signal.
 ";
 
@@ -58,7 +58,7 @@ pub(crate) fn render(all: &[SpineMeasurement], machine: &str) -> String {
 }
 
 struct GoalRow {
-    what: &'static str,
+    label: &'static str,
     panes: usize,
     goal: String,
     measured: String,
@@ -70,8 +70,8 @@ struct GoalRow {
 impl GoalRow {
     fn row(&self) -> String {
         let met = met(self.met);
-        let Self { what, panes, goal, measured, baseline, ratio, .. } = self;
-        format!("| {what} | {panes} | {goal} | {measured} | {baseline} | {ratio} | {met} |\n")
+        let Self { label, panes, goal, measured, baseline, ratio, .. } = self;
+        format!("| {label} | {panes} | {goal} | {measured} | {baseline} | {ratio} | {met} |\n")
     }
 }
 
@@ -92,13 +92,13 @@ fn list_agents(m: &SpineMeasurement) -> Option<GoalRow> {
     Some(list_goal(m, "`list panes --json`, p50", m.lists.agents))
 }
 
-fn list_goal(m: &SpineMeasurement, what: &'static str, took: f64) -> GoalRow {
+fn list_goal(m: &SpineMeasurement, label: &'static str, took: f64) -> GoalRow {
     let ratio = took / m.lists.tmux;
     let allowed = if m.panes < 100 { 2.0 } else { 1.0 };
     GoalRow {
-        what,
+        label,
         panes: m.panes,
-        goal: if m.panes < 100 { "2x of tmux".into() } else { "under 1x of tmux".into() },
+        goal: if m.panes < 100 { "at most 2x of tmux".into() } else { "under 1x of tmux".into() },
         measured: format!("{took:.1} ms"),
         baseline: format!("tmux {:.1} ms", m.lists.tmux),
         ratio: format!("{ratio:.2}x"),
@@ -108,17 +108,17 @@ fn list_goal(m: &SpineMeasurement, what: &'static str, took: f64) -> GoalRow {
 
 fn idle_daemon(m: &SpineMeasurement) -> Option<GoalRow> {
     let idle = m.idle.as_ref()?;
-    Some(cpu_goal(m, "daemon and children, at rest", 0.1, idle.ours.observer, idle.naive.observer))
+    Some(cpu_goal(m, "CPU of daemon and children, idle", 0.1, idle.ours.observer, idle.naive.observer))
 }
 
 fn busy_daemon(m: &SpineMeasurement) -> Option<GoalRow> {
     let busy = m.busy.as_ref()?;
-    Some(cpu_goal(m, "daemon and children, busy", 0.5, busy.ours.observer, busy.naive.observer))
+    Some(cpu_goal(m, "CPU of daemon and children, busy", 0.5, busy.ours.observer, busy.naive.observer))
 }
 
-fn cpu_goal(m: &SpineMeasurement, what: &'static str, goal: f64, ours: f64, naive: f64) -> GoalRow {
+fn cpu_goal(m: &SpineMeasurement, label: &'static str, goal: f64, ours: f64, naive: f64) -> GoalRow {
     GoalRow {
-        what,
+        label,
         panes: m.panes,
         goal: format!("{goal} %"),
         measured: format!("{ours:.2} %"),
@@ -130,18 +130,18 @@ fn cpu_goal(m: &SpineMeasurement, what: &'static str, goal: f64, ours: f64, naiv
 
 fn idle_server(m: &SpineMeasurement) -> Option<GoalRow> {
     let idle = m.idle.as_ref()?;
-    Some(server_goal(m, "added to the tmux server, at rest", 0.0, idle.ours.server, idle.naive.server))
+    Some(server_goal(m, "CPU added to the tmux server, idle", 0.0, idle.ours.server, idle.naive.server))
 }
 
 fn busy_server(m: &SpineMeasurement) -> Option<GoalRow> {
     let busy = m.busy.as_ref()?;
-    Some(server_goal(m, "added to the tmux server, busy", busy.none.server, busy.ours.server, busy.naive.server))
+    Some(server_goal(m, "CPU added to the tmux server, busy", busy.none.server, busy.ours.server, busy.naive.server))
 }
 
-fn server_goal(m: &SpineMeasurement, what: &'static str, own: f64, ours: f64, naive: f64) -> GoalRow {
+fn server_goal(m: &SpineMeasurement, label: &'static str, own: f64, ours: f64, naive: f64) -> GoalRow {
     let (added, naive_added, allowed) = (ours - own, naive - own, (own * 0.05).max(0.2));
     GoalRow {
-        what,
+        label,
         panes: m.panes,
         goal: format!("{allowed:.2} %"),
         measured: format!("{added:+.2} %"),
@@ -154,7 +154,7 @@ fn server_goal(m: &SpineMeasurement, what: &'static str, own: f64, ours: f64, na
 fn idle_processes(m: &SpineMeasurement) -> Option<GoalRow> {
     let idle = m.idle.as_ref()?;
     Some(GoalRow {
-        what: "processes started, at rest",
+        label: "processes started, idle",
         panes: m.panes,
         goal: "0".into(),
         measured: if idle.spawned { "some".into() } else { "0".into() },
@@ -168,7 +168,7 @@ fn busy_processes(m: &SpineMeasurement) -> Option<GoalRow> {
     let calls = m.busy_calls?;
     let naive = BUSY_PANES.min(m.panes) + 2;
     Some(GoalRow {
-        what: "processes started, busy",
+        label: "processes started, busy",
         panes: m.panes,
         goal: String::new(),
         measured: format!("{calls:.1}/s"),
@@ -182,7 +182,7 @@ fn lag(m: &SpineMeasurement) -> Option<GoalRow> {
     let all: Vec<f64> = m.lags.iter().map(|lag| lag.millis).collect();
     let p95 = percentile(&all, 0.95);
     Some(GoalRow {
-        what: "a change to `agtmux watch`, p95",
+        label: "lag from a change to `agtmux watch`, p95",
         panes: m.panes,
         goal: "50 ms".into(),
         measured: format!("{p95:.0} ms"),
@@ -195,7 +195,7 @@ fn lag(m: &SpineMeasurement) -> Option<GoalRow> {
 fn memory(m: &SpineMeasurement) -> Option<GoalRow> {
     let mebibytes = m.idle.as_ref()?.memory as f64 / f64::from(1 << 20);
     Some(GoalRow {
-        what: "memory of the daemon",
+        label: "memory of the daemon",
         panes: m.panes,
         goal: "30 MB".into(),
         measured: format!("{mebibytes:.1} MB"),
@@ -209,17 +209,17 @@ fn missed(goals: &[GoalRow]) -> String {
     let missed: Vec<String> = goals
         .iter()
         .filter(|goal| goal.met == Some(false))
-        .map(|goal| format!("- {} with {} panes: {} (goal {})\n", goal.what, goal.panes, goal.measured, goal.goal))
+        .map(|goal| format!("- {} with {} panes: {} (goal {})\n", goal.label, goal.panes, goal.measured, goal.goal))
         .collect();
     if missed.is_empty() {
-        "\nEvery goal is met.\n\n".into()
+        "\nAll goals are met.\n\n".into()
     } else {
         format!("\nGoals missed:\n\n{}\n", missed.concat())
     }
 }
 
 fn changes(all: &[SpineMeasurement]) -> String {
-    let mut out = String::from("## From a change to its line, p50 / p95 in ms\n\n| change |");
+    let mut out = String::from("## Lag from a change to its line, p50 / p95 in ms\n\n| change |");
     for m in all {
         let _ = write!(out, " {} panes |", m.panes);
     }

@@ -1,4 +1,4 @@
-//! A world with one tmux server of a given size.
+//! Sets up a world with one tmux server of a given size.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,17 +13,17 @@ use crate::writers::BUSY_PANES;
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 const PANES_PER_WINDOW: usize = 10;
 const PANES_PER_SESSION: usize = 100;
-/// The first panes: two shells to type into, and three agents.
+/// The first panes: two shells to type into, then three fake agents.
 pub(crate) const SHELLS: usize = 2;
 const AGENTS: usize = 3;
 
-/// What `agtmux list` tells about a pane costs tmux this question.
+/// The tmux format with the same information as `agtmux list`.
 pub(crate) const COMPARABLE_FORMAT: &str = "#{session_id} #{session_name} #{session_attached} #{window_id} \
     #{window_index} #{window_name} #{window_active} #{window_activity} #{pane_id} #{pane_index} #{pane_active} \
     #{pane_pid} #{pane_tty} #{pane_dead} #{pane_dead_status} #{pane_width} #{pane_height} #{pane_in_mode} #{pid} \
     #{pane_current_command} #{pane_current_path} #{pane_title}";
 
-// The order counts: the world goes first and takes the daemon down, then the daemon is waited for.
+// Fields are dropped in order: the world stops the daemon, then the daemon is reaped.
 pub(crate) struct SpineBench {
     pub(crate) size: usize,
     pub(crate) world: TestWorld,
@@ -36,7 +36,7 @@ impl SpineBench {
     pub(crate) fn build(size: usize) -> Self {
         eprintln!("{size} panes: building");
         let mut world = TestWorld::with_agtmux(binary());
-        // A thousand processes take their time to end.
+        // A thousand processes need more time to end.
         world.set_shutdown_timeout(STARTUP_TIMEOUT);
         let tmux = world.tmux("bench");
         let agent = world.fake_agent_command("claude");
@@ -49,9 +49,9 @@ impl SpineBench {
             add_window(&tmux, first, (first..size.min(first + PANES_PER_WINDOW)).map(program).collect());
         }
         let mut panes = tmux.panes();
-        // In the order of their making, not of their place in a window.
+        // Sort by creation, not by position in the window.
         panes.sort_by_key(|pane| pane.pane_id[1..].parse::<u32>().unwrap_or_default());
-        assert_eq!(panes.len(), size, "every pane has room");
+        assert_eq!(panes.len(), size, "every pane was created");
         Self { size, world, tmux, panes, daemon: None }
     }
 
@@ -67,25 +67,25 @@ impl SpineBench {
         let listing: Value = serde_json::from_slice(&answer.stdout).map_err(|e| e.to_string())?;
         let items = listing["items"].as_array().map(Vec::as_slice).unwrap_or_default();
         let agents = items.iter().filter(|item| !item["agent_type"].is_null()).count();
-        let seen = (items.len(), agents);
-        if seen == (self.size, AGENTS) { Ok(()) } else { Err(format!("{seen:?} panes and agents")) }
+        let listed = (items.len(), agents);
+        if listed == (self.size, AGENTS) { Ok(()) } else { Err(format!("{listed:?} panes and agents")) }
     }
 
-    /// Another daemon, with this in its configuration.
+    /// Restarts the daemon with this configuration.
     pub(crate) fn restart_daemon(&mut self, config: &str) {
         if let Some(mut daemon) = self.daemon.take() {
             process::signal(daemon.id(), rustix::process::Signal::TERM);
             wait_until("the daemon's end", STARTUP_TIMEOUT, || matches!(daemon.try_wait(), Ok(Some(_))));
         }
         let file = self.world.config_file();
-        let written =
-            fs::create_dir_all(file.parent().expect("it has a directory")).and_then(|()| fs::write(&file, config));
-        written.expect("the world is writable");
+        let written = fs::create_dir_all(file.parent().expect("the file has a parent directory"))
+            .and_then(|()| fs::write(&file, config));
+        written.expect("the directory is writable");
         self.start_daemon();
     }
 
     pub(crate) fn daemon_pid(&self) -> u32 {
-        self.daemon.as_ref().expect("it was started").id()
+        self.daemon.as_ref().expect("the daemon was started").id()
     }
 
     /// `agtmux list panes --json` with these arguments.
@@ -101,7 +101,7 @@ impl SpineBench {
         command
     }
 
-    /// Panes that nothing else uses.
+    /// The panes without a shell or an agent.
     pub(crate) fn spare_panes(&self) -> &[TestPane] {
         &self.panes[SHELLS + AGENTS..]
     }
@@ -112,7 +112,7 @@ impl SpineBench {
     }
 }
 
-/// Another build can be measured to compare with.
+/// The binary to measure. `AGTMUX_BENCH_BINARY` selects another build for comparison.
 fn binary() -> PathBuf {
     std::env::var_os("AGTMUX_BENCH_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_agtmux").into(), PathBuf::from)
 }

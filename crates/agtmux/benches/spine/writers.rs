@@ -1,5 +1,4 @@
-//! Busy panes. Their terminals are written to from here, which to tmux and to the daemon is the same as a program that
-//! writes, and can be switched on and off.
+//! Makes panes busy by writing to their terminals. For tmux and the daemon this looks like a program that writes.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -13,7 +12,7 @@ use agtmux_testkit::TestPane;
 pub(crate) const BUSY_PANES: usize = 20;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Each pane gets a line ten times a second until this is dropped.
+/// Writes a line to each pane ten times per second until it is dropped.
 pub(crate) struct BusyWriters {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -28,7 +27,9 @@ impl BusyWriters {
             let pause = PAUSE / u32::try_from(terminals.len().max(1)).unwrap_or(1);
             while !stopped.load(Ordering::Relaxed) {
                 for terminal in &mut terminals {
-                    terminal.write_all(b"a line of output from a busy program\r\n").expect("a terminal takes output");
+                    terminal
+                        .write_all(b"a line of output from a busy program\r\n")
+                        .expect("the terminal accepts output");
                     thread::sleep(pause);
                 }
             }
@@ -40,11 +41,11 @@ impl BusyWriters {
 impl Drop for BusyWriters {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // It has only failed if a pane went away, and then the panic was shown.
+        // The thread fails only if a pane has ended, and then its panic was printed.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
 pub(crate) fn open_terminal(pane: &TestPane) -> File {
-    OpenOptions::new().write(true).open(&pane.tty).expect("the terminal is ours")
+    OpenOptions::new().write(true).open(&pane.tty).expect("the terminal is writable")
 }

@@ -1,20 +1,20 @@
-//! Agents on three hosts behind a real sshd beside those of this one: how long it takes from what one does to a line of
-//! `agtmux watch` on the hub, with sixty panes and ten events a second, also while
-//! one of the hosts is away; how soon that is known; and what twenty idle targets cost.
+//! Measures agents on three hosts behind a real sshd and on this host: the time from an agent's action to a line of
+//! `agtmux watch` on the hub, with 60 panes and 10 events per second, also during the outage of one host; the time
+//! until the outage is detected; and the cost of 20 idle targets.
 //!
 //! `cargo bench -p agtmux --bench ssh` writes `docs/benchmarks-ssh.md`; `-- --quick` only prints.
 
 mod bench_host;
+#[path = "../support/bench_report.rs"]
+mod bench_report;
 #[path = "../load/connection.rs"]
-#[allow(dead_code, reason = "only its posting is needed here")]
+#[allow(dead_code, reason = "this benchmark only posts events")]
 mod connection;
 mod idle;
 #[path = "../spine/meter.rs"]
 #[allow(dead_code, reason = "shared with another benchmark")]
 mod meter;
 mod outage;
-#[path = "../support/paper.rs"]
-mod paper;
 mod report;
 mod setup;
 #[path = "../support/stats.rs"]
@@ -26,13 +26,13 @@ use agtmux_testkit::hosts_unavailable_reason;
 use report::{HostLags, OutageResults, SshReport};
 use setup::SshBench;
 
-/// How often each is measured, and for how long nothing happens.
+/// The number of rounds, and the duration of the idle phase.
 pub(crate) struct SshBenchPlan {
     pub(crate) rounds: usize,
     pub(crate) idle: Duration,
     pub(crate) targets: usize,
-    /// How often each kind of outage happens, how often the others are measured during the last of them, and how many
-    /// lists are asked for at a time.
+    /// The number of outages of each kind, the number of rounds measured on the other hosts during the last outage, and
+    /// the number of lists per measurement.
     pub(crate) outages: u32,
     pub(crate) outage_rounds: usize,
     pub(crate) lists: usize,
@@ -42,7 +42,7 @@ fn main() {
     if let Some(why) = hosts_unavailable_reason() {
         return eprintln!("SKIPPED: {why}");
     }
-    let quick = paper::is_quick();
+    let quick = bench_report::is_quick();
     let plan = if quick {
         SshBenchPlan { rounds: 2, idle: Duration::from_secs(4), targets: 4, outages: 1, outage_rounds: 2, lists: 5 }
     } else {
@@ -55,40 +55,40 @@ fn main() {
             lists: 50,
         }
     };
-    let room = SshBench::build();
-    let (lags, away) = measure_lags(&room, &plan);
-    drop(room);
+    let bench = SshBench::build();
+    let (lags, outage_results) = measure_lags(&bench, &plan);
+    drop(bench);
     eprintln!("{} idle targets", plan.targets);
-    let idle = [false, true].map(|bare| idle::measure(&plan, bare));
-    let report = SshReport { lags, outage_results: away, idle };
+    let idle = [false, true].map(|agentless| idle::measure(&plan, agentless));
+    let report = SshReport { lags, outage_results, idle };
     println!("{}", report.table());
     if !quick {
         report.write();
     }
 }
 
-fn measure_lags(room: &SshBench, plan: &SshBenchPlan) -> (Vec<HostLags>, OutageResults) {
-    let _load = room.start_load();
+fn measure_lags(bench: &SshBench, plan: &SshBenchPlan) -> (Vec<HostLags>, OutageResults) {
+    let _load = bench.start_load();
     let mut all = Vec::new();
-    for place in &room.bench_hosts {
-        eprintln!("{}", place.label);
-        let native = match place.has_agtmux {
-            true => place.measure_lags(
-                &room.lines,
+    for host in &bench.bench_hosts {
+        eprintln!("{}", host.label);
+        let hook_lags = match host.has_agtmux {
+            true => host.measure_lags(
+                &bench.lines,
                 plan.rounds,
                 &["running", "completed"],
                 bench_host::BenchHost::send_hook,
             ),
             false => Vec::new(),
         };
-        let shown = place.measure_lags(
-            &room.lines,
+        let screen_lags = host.measure_lags(
+            &bench.lines,
             plan.rounds,
             &["waiting_approval", "idle"],
             bench_host::BenchHost::draw_screen,
         );
-        all.push(HostLags { label: place.label, target: place.target, hook_lags: native, screen_lags: shown });
+        all.push(HostLags { label: host.label, target: host.target, hook_lags, screen_lags });
     }
-    let lists_before = outage::measure_lists(room, plan);
-    (all, OutageResults { lists_before, outages: outage::measure(room, plan) })
+    let lists_before = outage::measure_lists(bench, plan);
+    (all, OutageResults { lists_before, outages: outage::measure(bench, plan) })
 }

@@ -1,10 +1,10 @@
-//! Medians and their like.
+//! Medians and percentiles.
 
-#![allow(dead_code, reason = "each benchmark needs another part of it")]
+#![allow(dead_code, reason = "each benchmark uses a part of this module")]
 
 use std::time::Duration;
 
-/// The value that this share of the samples does not exceed.
+/// The percentile of the samples; `share` is between 0 and 1.
 pub(crate) fn percentile(samples: &[f64], share: f64) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -20,7 +20,7 @@ pub(crate) fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// The time that this percentage of all does not exceed.
+/// The percentile of the times; `percent` is between 0 and 100.
 pub(crate) fn percentile_of(times: &[Duration], percent: usize) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort();

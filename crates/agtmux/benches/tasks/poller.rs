@@ -1,4 +1,4 @@
-//! Asks tmux every two seconds: is there a session, which windows, which panes, what do they show.
+//! Polls tmux every two seconds for the session, its windows and panes, and their contents.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -13,11 +13,11 @@ pub(crate) struct TaskPoller(Arc<PollerShared>);
 
 struct PollerShared {
     state: Mutex<PollerState>,
-    /// Its next look is at another time, or there is none.
+    /// Signals that the time of the next poll has changed, or that the poller stops.
     changed: Condvar,
 }
 
-/// When a window was first seen dead, and when it was first seen to have rung.
+/// When a window was first seen dead, and when its bell was first state.
 struct PollerState {
     dead: HashMap<String, Instant>,
     rang: HashMap<String, Instant>,
@@ -27,25 +27,25 @@ struct PollerState {
 
 impl PollerShared {
     fn state(&self) -> MutexGuard<'_, PollerState> {
-        self.state.lock().expect("no panic")
+        self.state.lock().expect("the lock is not poisoned")
     }
 
-    /// Returns when it is time for a look; false at the end.
+    /// Waits until the next poll is due. Returns false when the poller stops.
     fn wait(&self) -> bool {
-        let mut seen = self.state();
-        while !seen.stop && Instant::now() < seen.next {
-            let left = seen.next.saturating_duration_since(Instant::now());
-            seen = self.changed.wait_timeout(seen, left).expect("no panic").0;
+        let mut state = self.state();
+        while !state.stop && Instant::now() < state.next {
+            let left = state.next.saturating_duration_since(Instant::now());
+            state = self.changed.wait_timeout(state, left).expect("the lock is not poisoned").0;
         }
-        seen.next = Instant::now() + POLL_INTERVAL;
-        !seen.stop
+        state.next = Instant::now() + POLL_INTERVAL;
+        !state.stop
     }
 }
 
 impl TaskPoller {
     pub(crate) fn start(tmux: TestTmuxServer, session: &str) -> Self {
-        let seen = PollerState { dead: HashMap::new(), rang: HashMap::new(), next: Instant::now(), stop: false };
-        let shared = Arc::new(PollerShared { state: Mutex::new(seen), changed: Condvar::new() });
+        let state = PollerState { dead: HashMap::new(), rang: HashMap::new(), next: Instant::now(), stop: false };
+        let shared = Arc::new(PollerShared { state: Mutex::new(state), changed: Condvar::new() });
         let (looking, target) = (Arc::clone(&shared), format!("={session}"));
         thread::spawn(move || {
             while looking.wait() {
@@ -55,7 +55,7 @@ impl TaskPoller {
         Self(shared)
     }
 
-    /// Its rhythm begins anew.
+    /// Polls after this time and restarts the interval from there.
     pub(crate) fn poll_after(&self, time: Duration) {
         self.0.state().next = Instant::now() + time;
         self.0.changed.notify_all();
@@ -87,16 +87,16 @@ fn poll(tmux: &TestTmuxServer, target: &str, shared: &PollerShared) {
         let _ = tmux.try_run(&["capture-pane", "-p", "-t", pane.rsplit(' ').next().unwrap_or_default(), "-S", "-80"]);
     }
     let now = Instant::now();
-    let mut seen = shared.state();
+    let mut state = shared.state();
     for line in windows.iter().flat_map(|windows| windows.lines()) {
         if let Some((window, _)) = line.split_once(' ').filter(|(_, count)| !count.is_empty()) {
-            seen.rang.entry(window.to_owned()).or_insert(now);
+            state.rang.entry(window.to_owned()).or_insert(now);
         }
     }
     for line in panes.iter().flat_map(|panes| panes.lines()) {
         let words: Vec<&str> = line.split(' ').collect();
         if words.get(1) == Some(&"1") {
-            seen.dead.entry(words[0].to_owned()).or_insert(now);
+            state.dead.entry(words[0].to_owned()).or_insert(now);
         }
     }
 }

@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::paper;
+use crate::bench_report;
 use crate::stats::percentile_of as percentile;
 
 #[derive(Default)]
@@ -17,19 +17,19 @@ const FILE: &str = "benchmarks-tasks.md";
 const INTRODUCTION: &str = "\
 # Benchmarks: from a task to its event
 
-What `make bench` measured. A task is told through a pipe to end, or to ring. Each time is from just before that to the line of
-`agtmux task events --follow --json` that tells of it, so it includes the end of the shell. A bell is held back for 40 ms on purpose: if the
-task ends meanwhile, both are told in one sentence. Ten other tasks run beside it. The poller asks tmux every two seconds,
-as a harness does that has no daemon, and sees the same tasks.
+Measured by `make bench`. A task reads from a pipe the order to end or to ring the bell. Each time is from just before
+that order to the line of `agtmux task events --follow --json`, so it includes the exit of the shell. The daemon holds a
+bell for 40 ms: if the task ends meanwhile, one event reports both. Ten other tasks run at the same time. The poller
+checks the same tasks every two seconds, as a harness without a daemon does.
 
 ";
 
-/// What p95 should not exceed, in milliseconds.
+/// The goal for p95 in milliseconds.
 const GOAL_P95_MS: u64 = 100;
 
 impl TasksReport {
     pub(crate) fn table(&self) -> String {
-        let mut table = String::from("| measured | times | p50 | p95 | goal (p95) | |\n|---|---|---|---|---|---|\n");
+        let mut table = String::from("| measured | samples | p50 | p95 | goal (p95) | |\n|---|---|---|---|---|---|\n");
         let mut row = |name: &str, lags: &[Duration], judged: bool| {
             let (p50, p95) = (percentile(lags, 50), percentile(lags, 95));
             let met = if p95 <= Duration::from_millis(GOAL_P95_MS) { "met" } else { "**missed**" };
@@ -52,12 +52,9 @@ impl TasksReport {
     }
 
     pub(crate) fn write(&self) {
-        let build = if cfg!(debug_assertions) {
-            "This was a debug build, on a machine that was busy with others.\n\n"
-        } else {
-            ""
-        };
-        paper::write(FILE, &format!("{INTRODUCTION}{build}{}", self.table()));
+        let build =
+            if cfg!(debug_assertions) { "Measured with a debug build on a machine with other load.\n\n" } else { "" };
+        bench_report::write(FILE, &format!("{INTRODUCTION}{build}{}", self.table()));
     }
 }
 

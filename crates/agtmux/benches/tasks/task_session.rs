@@ -1,4 +1,4 @@
-//! A session with tasks, and somebody who follows what is told of them.
+//! A session with tasks, and a process that follows their events.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::poller::TaskPoller;
 
 const SESSION: &str = "pi-bench-1";
-/// Tasks that only are there.
+/// The number of idle tasks that run at the same time.
 const BACKGROUND_TASKS: usize = 10;
 const EVENT_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -28,11 +28,11 @@ impl TaskSessionBench {
     pub(crate) fn start() -> Self {
         let world = TestWorld::with_agtmux(env!("CARGO_BIN_EXE_agtmux"));
         let made = world.command("mkfifo").arg(world.home().join("fifo")).status();
-        assert!(made.is_ok_and(|status| status.success()), "a fifo can be made");
+        assert!(made.is_ok_and(|status| status.success()), "mkfifo succeeds");
         for n in 0..BACKGROUND_TASKS {
             run(&world, &["run", &format!("idle-{n}"), "--", "exec sleep 100000"]);
         }
-        let (sender, told) = channel();
+        let (sender, events) = channel();
         let mut follow = task(&world, &["events", "--follow", "--json"]);
         let mut follower = ChildGuard::start(follow.stdout(Stdio::piped()));
         let lines = BufReader::new(follower.stdout.take().expect("piped")).lines();
@@ -46,30 +46,30 @@ impl TaskSessionBench {
             }
         });
         let poller = TaskPoller::start(world.tmux("default"), SESSION);
-        let scene = Self { poller, events: told, _follower: follower, world };
-        scene.wait_for_follower();
-        scene
+        let bench = Self { poller, events, _follower: follower, world };
+        bench.wait_for_follower();
+        bench
     }
 
-    /// The follower has to be there before anything is measured.
+    /// Waits until the follower receives events.
     fn wait_for_follower(&self) {
         for n in 0.. {
             run(&self.world, &["run", &format!("first-{n}"), "--", "exit 0"]);
             if self.events.recv_timeout(Duration::from_secs(1)).is_ok() {
                 return;
             }
-            assert!(n < 20, "nothing is told");
+            assert!(n < 20, "the follower received no event");
         }
     }
 
-    /// Gives its window, once it runs.
+    /// Starts a task, waits until it runs, and returns its window id.
     pub(crate) fn launch(&self, name: &str, command: &str) -> String {
         let started: Value =
             serde_json::from_str(&run(&self.world, &["run", "--json", name, "--", command])).expect("JSON");
         let window = started["window_id"].as_str().expect("a window").to_owned();
         self.wait_for_event(&window, "started");
-        // What a launch brings with it is over when its pane is known to run.
-        wait_for("it is listed", EVENT_TIMEOUT, || {
+        // The work caused by the launch is done when the pane is listed as running.
+        wait_for("the task to be listed as running", EVENT_TIMEOUT, || {
             let listed = self.world.agtmux().args(["list", "panes", "--json"]).output().expect("agtmux runs");
             let listing: Value = serde_json::from_slice(&listed.stdout).ok()?;
             let runs = |item: &Value| item["name"] == name && item["state"] == "running";
@@ -79,18 +79,18 @@ impl TaskSessionBench {
     }
 
     pub(crate) fn write(&self, text: &str) {
-        // Opening waits until the task reads.
+        // Opening the fifo blocks until the task reads from it.
         let mut fifo = fs::OpenOptions::new().write(true).open(self.world.home().join("fifo")).expect("the fifo opens");
-        fifo.write_all(text.as_bytes()).expect("it is read");
+        fifo.write_all(text.as_bytes()).expect("the task reads the fifo");
     }
 
-    /// When this was told.
+    /// Waits for an event of this window and type, and returns its time of arrival.
     pub(crate) fn wait_for_event(&self, window: &str, kind: &str) -> Instant {
         let until = Instant::now() + EVENT_TIMEOUT;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let (at, event) =
-                self.events.recv_timeout(left).unwrap_or_else(|_| panic!("no '{kind}' of {window} was told"));
+                self.events.recv_timeout(left).unwrap_or_else(|_| panic!("no '{kind}' event of {window} arrived"));
             if event["window_id"] == window && event["type"] == kind {
                 return at;
             }

@@ -1,4 +1,4 @@
-//! `agtmux audit`: what was done to agents.
+//! `agtmux audit`: lists the actions on agents.
 
 use agtmux_api::wire::{AuditLog, AuditQuery};
 use clap::Args;
@@ -13,10 +13,10 @@ use crate::{output, render};
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
-    /// Only what was done since then: a time, or how long ago, as 10m
-    #[arg(long, value_name = "TIME", value_parser = super::watch::since_when)]
+    /// Show only actions since this time, or since this long ago, such as 10m
+    #[arg(long, value_name = "TIME", value_parser = super::watch::parse_since)]
     since: Option<Timestamp>,
-    /// How many at the most, the newest
+    /// Show at most the newest N actions
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
     /// Print JSON
@@ -33,13 +33,13 @@ pub(crate) async fn run(args: AuditArgs) -> Result<CliExit, CliError> {
     }
     let audit: AuditLog = parse(&answer)?;
     if audit.items.is_empty() {
-        CliMessage::new("nothing was done to any agent").hint("agtmux send --help").print_stderr();
+        CliMessage::new("no actions are recorded").hint("agtmux send --help").print_stderr();
         return Ok(CliExit::Ok);
     }
     output::lines(&render::audit(&audit.items, &TimeZone::system()).lines(&StdoutTerminal::detect()))?;
     let usually = usize::try_from(AuditQuery::DEFAULT_LIMIT).unwrap_or(usize::MAX);
     if args.limit.is_none() && audit.items.len() >= usually {
-        let message = CliMessage::new(format!("only the newest {usually} are shown"));
+        let message = CliMessage::new(format!("showing only the newest {usually} actions"));
         message.hint("agtmux audit --limit 10000").hint("agtmux audit --since 1h").print_stderr();
     }
     Ok(CliExit::Ok)

@@ -1,5 +1,5 @@
-//! `agtmux collect`: what a hub runs on this host by ssh. It passes on what the daemon here knows, and brings it what the
-//! hub asks for.
+//! `agtmux collect`: a hub runs it on this host over ssh. It forwards evidence from the daemon to the hub, and requests
+//! from the hub to the daemon.
 
 use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::connect::DaemonClient;
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 
-/// Lines that wait to be written. The daemon tells no more until there is room.
+/// Capacity of the queue of lines. When it is full, no more evidence is read from the daemon.
 const MAX_QUEUED_LINES: usize = 16;
-/// Requests that are done side by side.
+/// How many requests run at the same time.
 const MAX_CONCURRENT: usize = 16;
 
 #[derive(Debug, Args)]
 pub(crate) struct CollectArgs {
-    /// Speak on the standard streams, which is the only way there is
+    /// Use stdin and stdout; this is the only transport
     #[arg(long, required = true)]
     stdio: bool,
 }
@@ -39,7 +39,7 @@ pub(crate) async fn run(_args: CollectArgs) -> Result<CliExit, CliError> {
         lines => lines?,
     };
     let (lines, waiting) = mpsc::channel(MAX_QUEUED_LINES);
-    let pass_on = async {
+    let forward_evidence = async {
         while let Some(line) = evidence.next().await? {
             if lines.send(line).await.is_err() {
                 break;
@@ -47,22 +47,22 @@ pub(crate) async fn run(_args: CollectArgs) -> Result<CliExit, CliError> {
         }
         Ok::<_, ClientError>(())
     };
-    // Whichever ends first ends all: the hub has gone, or the daemon has.
+    // The command ends when the hub or the daemon closes its side.
     tokio::select! {
-        told = pass_on => told.map_err(CliError::from)?,
-        asked = handle_requests(daemon.client.clone(), lines.clone()) => asked?,
-        written = write_lines(waiting) => written.map_err(|error| CliError::io("tell the hub", error))?,
+        forwarded = forward_evidence => forwarded.map_err(CliError::from)?,
+        handled = handle_requests(daemon.client.clone(), lines.clone()) => handled?,
+        written = write_lines(waiting) => written.map_err(|error| CliError::io("write to the hub", error))?,
     }
     Ok(CliExit::Ok)
 }
 
-/// By a thread of its own: a hub that does not read holds up nobody but itself.
+/// Writes from its own thread, so that a hub that does not read cannot block the requests.
 async fn write_lines(mut lines: mpsc::Receiver<Bytes>) -> io::Result<()> {
     let (done, written) = oneshot::channel();
     std::thread::spawn(move || {
         let mut out = io::stdout().lock();
         let mut write = || -> io::Result<()> {
-            // A shell may have greeted without ending its line.
+            // The login shell may have printed text without a newline.
             out.write_all(b"\n")?;
             while let Some(line) = lines.blocking_recv() {
                 out.write_all(&line)?;
@@ -76,37 +76,37 @@ async fn write_lines(mut lines: mpsc::Receiver<Bytes>) -> io::Result<()> {
     written.await.unwrap_or(Ok(()))
 }
 
-/// Until the hub has nothing more to say.
+/// Runs the hub's requests until the hub closes stdin.
 async fn handle_requests(client: ApiClient, replies: mpsc::Sender<Bytes>) -> Result<(), CliError> {
-    let mut asked = read_lines();
+    let mut requests = read_lines();
     let room = Arc::new(Semaphore::new(MAX_CONCURRENT));
     loop {
-        let Some(line) = asked.recv().await else { return Ok(()) };
+        let Some(line) = requests.recv().await else { return Ok(()) };
         match serde_json::from_slice(&line) {
             Ok(HubLine::Hello { collect, .. }) if collect == COLLECT_VERSION => {}
             Ok(HubLine::Hello { version, .. }) => return Err(version_mismatch(&version)),
             Ok(HubLine::Request { id, ask }) => {
-                let Ok(place) = room.clone().acquire_owned().await else { return Ok(()) };
+                let Ok(permit) = room.clone().acquire_owned().await else { return Ok(()) };
                 let (client, replies) = (client.clone(), replies.clone());
                 tokio::spawn(async move {
                     let reply = HostLine::Reply(HostReply { id, outcome: run_request(&client, &ask).await });
                     if let Ok(bytes) = serde_json::to_vec(&reply) {
                         let _ = replies.send(bytes.into()).await;
                     }
-                    drop(place);
+                    drop(permit);
                 });
             }
             Err(error) => {
-                let message = CliMessage::new("the hub said something that cannot be read").because(error.to_string());
+                let message = CliMessage::new("cannot parse a message from the hub").because(error.to_string());
                 return Err(CliError::failed(message.hint("agtmux target doctor   (on the hub)")));
             }
         }
     }
 }
 
-/// By a thread of its own, which nobody waits for at the end.
+/// Reads from its own thread. The process exits without waiting for this thread.
 fn read_lines() -> mpsc::Receiver<Vec<u8>> {
-    let (lines, asked) = mpsc::channel(MAX_QUEUED_LINES);
+    let (lines, requests) = mpsc::channel(MAX_QUEUED_LINES);
     std::thread::spawn(move || {
         let mut input = io::stdin().lock();
         loop {
@@ -117,12 +117,12 @@ fn read_lines() -> mpsc::Receiver<Vec<u8>> {
             }
         }
     });
-    asked
+    requests
 }
 
 async fn run_request(client: &ApiClient, ask: &HubRequest) -> ReplyOutcome {
     let (path, body) = ask.endpoint();
-    let Ok(body) = body else { return ReplyOutcome::Lost("it could not be written".into()) };
+    let Ok(body) = body else { return ReplyOutcome::Lost("the request could not be encoded".into()) };
     match client.post_action(path, body.into()).await {
         Ok(bytes) => match serde_json::from_slice(&bytes) {
             Ok(outcome) => ReplyOutcome::Done(outcome),
@@ -135,6 +135,6 @@ async fn run_request(client: &ApiClient, ask: &HubRequest) -> ReplyOutcome {
 
 fn version_mismatch(hub: &str) -> CliError {
     let message =
-        CliMessage::new(format!("the hub's agtmux {hub} and this one, {VERSION}, do not understand each other"));
-    CliError::new(CliExit::OtherVersion, message.hint("install the same version on both"))
+        CliMessage::new(format!("the hub has agtmux {hub}, this host has {VERSION}: the versions are not compatible"));
+    CliError::new(CliExit::OtherVersion, message.hint("install the same version of agtmux on both hosts"))
 }

@@ -1,4 +1,4 @@
-//! `agtmux emit`: an event for the daemon, from whoever knows something about an agent.
+//! `agtmux emit`: reports an event about an agent to the daemon.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,49 +13,51 @@ use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;
 
-/// The daemon takes no more than this; reading more is of no use.
+/// The daemon accepts at most this many bytes.
 const MAX_PAYLOAD: u64 = 1 << 20;
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "An event whose type is a state (running, waiting_input, waiting_approval, completed, idle, error) \
-    sets it; other types are kept and change nothing. Exits with 0 when the event was taken."
+    sets that state. Events of other types are stored and do not change the state.\n\n\
+    Exits with 0 when the daemon has accepted the event.\n\n\
+    Example:\n  agtmux emit --pane %12 --source wrapper --event-type completed --dedupe-key build-42"
 )]
 pub(crate) struct EmitArgs {
-    /// The agent's runtime, as `agtmux list panes --json` shows it
+    /// The agent's runtime id, as shown by `agtmux list panes --json`
     #[arg(long, conflicts_with_all = ["pane", "server"])]
     runtime: Option<String>,
-    /// The pane it is about, as %12; the one you are in when left out
+    /// The pane of the agent, such as %12 [default: the current pane]
     #[arg(long)]
     pane: Option<String>,
-    /// The tmux server of that pane, by the name of its socket
+    /// The tmux server of that pane, by its socket name
     #[arg(long)]
     server: Option<String>,
-    /// The kind of agent that is meant
+    /// The type of the agent
     #[arg(long)]
     agent: Option<String>,
-    /// The agent's process
+    /// The process id of the agent
     #[arg(long)]
     pid: Option<u32>,
-    /// Where it comes from: hook, notify, wrapper, file, screen, title, process, osc or bell
+    /// The source of the event: hook, notify, wrapper, file, screen, title, process, osc or bell
     #[arg(long, value_parser = Source::parse)]
     source: Source,
-    /// What happened
+    /// The type of the event
     #[arg(long)]
     event_type: String,
-    /// The same key twice is the same event
+    /// A key for this event; a second event with the same key is ignored
     #[arg(long)]
     dedupe_key: String,
-    /// The source's own count: the higher is the newer
+    /// The sequence number of the source; a higher number is newer
     #[arg(long)]
     source_seq: Option<u64>,
-    /// When it happened, as 2026-11-15T09:00:00Z; now when left out
+    /// The time of the event, such as 2026-11-15T09:00:00Z [default: now]
     #[arg(long)]
     event_time: Option<Timestamp>,
-    /// A JSON document with the details, `-` for stdin
+    /// Read details from this JSON file; `-` reads stdin
     #[arg(long, value_name = "FILE")]
     payload: Option<PathBuf>,
-    /// Print what became of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -101,16 +103,16 @@ fn payload(path: &Path) -> Result<serde_json::Value, CliError> {
     };
     read.map_err(|error| CliError::io(&format!("read '{}'", path.display()), error))?;
     serde_json::from_slice(&bytes).map_err(|error| {
-        let message = CliMessage::new(format!("the payload in '{}' is no JSON: {error}", path.display()));
-        CliError::new(CliExit::Usage, message.hint("leave --payload out, or give it a JSON document"))
+        let message = CliMessage::new(format!("the payload in '{}' is not valid JSON: {error}", path.display()));
+        CliError::new(CliExit::Usage, message.hint("omit --payload, or name a file with a JSON document"))
     })
 }
 
 fn receipt_line(receipt: &EventReceipt) -> String {
-    let runtime = receipt.runtime_id.as_deref().unwrap_or("no runtime yet");
+    let runtime = receipt.runtime_id.as_deref().unwrap_or("unknown");
     match receipt.status {
-        EventReceiptStatus::Bound => format!("{} taken for runtime:{runtime}", receipt.event_id),
-        EventReceiptStatus::PendingBind => format!("{} waits for its agent to be seen", receipt.event_id),
-        EventReceiptStatus::Duplicate => format!("{} was there already", receipt.event_id),
+        EventReceiptStatus::Bound => format!("{} accepted for runtime:{runtime}", receipt.event_id),
+        EventReceiptStatus::PendingBind => format!("{} stored until its agent is found", receipt.event_id),
+        EventReceiptStatus::Duplicate => format!("{} is a duplicate", receipt.event_id),
     }
 }

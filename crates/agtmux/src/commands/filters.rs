@@ -1,4 +1,4 @@
-//! Which panes, windows or sessions are meant.
+//! The filter options of `list` and `watch`.
 
 use agtmux_api::wire::ListQuery;
 use agtmux_core::state::State;
@@ -7,28 +7,28 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 #[derive(Debug, Default, Clone, Args)]
 pub(crate) struct FilterArgs {
-    /// Only this target: the host whose tmux is watched
+    /// Show only this target (host)
     #[arg(long, value_name = "NAME", conflicts_with = "all_targets")]
     target: Option<String>,
-    /// Every target, which is the default
+    /// Show every target (default)
     #[arg(long)]
     all_targets: bool,
-    /// Only this session of this target
+    /// Show only this session of this target
     #[arg(long, value_name = "TARGET/SESSION", value_parser = target_session)]
     target_session: Option<String>,
-    /// Only sessions of this name, on every target
+    /// Show only sessions with this name, on every target
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// Only agents in this state
+    /// Show only agents in this state
     #[arg(long, value_parser = states())]
     state: Option<State>,
-    /// Only agents of this kind: claude, codex, gemini, …
+    /// Show only agents of this type: claude, codex, gemini, …
     #[arg(long, value_name = "TYPE")]
     agent: Option<String>,
-    /// Only agents that wait for a person
+    /// Show only agents that wait for input or approval
     #[arg(long)]
     needs_action: bool,
-    /// Also panes in which no agent runs. Windows and sessions are always all listed
+    /// Include panes without an agent; windows and sessions are listed with or without agents
     #[arg(long)]
     all: bool,
 }
@@ -55,6 +55,6 @@ fn states() -> impl TypedValueParser<Value = State> {
 fn target_session(given: &str) -> Result<String, String> {
     match given.split_once('/') {
         Some((target, session)) if !target.is_empty() && !session.is_empty() => Ok(given.to_owned()),
-        _ => Err("write it as TARGET/SESSION, for example host/work".to_owned()),
+        _ => Err("expected TARGET/SESSION, for example host/work".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! Whom an action is for, and under which conditions.
+//! The agent reference and the guard options of every action.
 
 use agtmux_api::config::ConfigDuration;
 use agtmux_api::wire::ActionGuards;
@@ -9,43 +9,43 @@ use super::pick;
 use crate::connect::DaemonClient;
 use crate::error::CliError;
 
-/// What the audit log calls us.
+/// The name of this client in the audit log.
 pub(crate) const CLIENT_NAME: &str = "cli";
 
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
-    /// The agent: runtime:ID, %12, its name, kind or session where there is one, or pane:TARGET/SESSION/@W/%P. On a terminal
-    /// it may be left out, and is asked for
+    /// The agent: %12, runtime:ID, pane:TARGET/SESSION/@W/%P, or its name, type or session if only one agent matches.
+    /// If omitted on a terminal, asks for it
     #[arg(value_name = "REF")]
     pub(crate) reference: Option<String>,
-    /// Only if this runtime lives there
+    /// Fail unless this agent process is in the pane: runtime_id in `agtmux list panes --json`
     #[arg(long, value_name = "RUNTIME")]
     if_runtime: Option<String>,
-    /// Only in this state
+    /// Fail unless the agent is in this state
     #[arg(long, value_name = "STATE")]
     if_state: Option<State>,
-    /// Only if its state was updated within this time, as 30s
+    /// Fail unless the agent or its pane has changed within this time, such as 30s
     #[arg(long, value_name = "DURATION")]
     if_updated_within: Option<ConfigDuration>,
-    /// Only while this dialog is open, by the fingerprint that `agtmux list panes --json` shows
+    /// Fail unless this dialog is open; `agtmux list panes --json` shows the fingerprint
     #[arg(long, value_name = "FINGERPRINT")]
     if_dialog: Option<String>,
-    /// Go on although the state is unknown or has changed; it is noted in the audit log
+    /// Act even if the state is unknown or an --if option fails; a replaced pane is still refused. Audited
     #[arg(long)]
     force_stale: bool,
-    /// Do it once, however often it is asked for under this name
+    /// Idempotency key: repeated requests with the same key run once
     #[arg(long, value_name = "NAME")]
     request_ref: Option<String>,
 }
 
 impl GuardArgs {
-    /// With a reference that names one agent, or is left to the daemon to refuse.
+    /// The guards for one agent. On a terminal, asks which agent is meant if the reference is missing or ambiguous.
     pub(crate) async fn resolved(&self, daemon: &DaemonClient) -> Result<ActionGuards, CliError> {
         let reference = pick::resolve_reference(daemon, self.reference.as_deref()).await?;
         Ok(ActionGuards { r#ref: reference, ..self.conditions() })
     }
 
-    /// As it was written, for what need not live any more.
+    /// The guards with the reference as typed, for an agent that may have ended.
     pub(crate) fn unresolved(&self) -> Result<ActionGuards, CliError> {
         let reference = self.reference.clone().ok_or_else(pick::no_agent_named)?;
         Ok(ActionGuards { r#ref: reference, ..self.conditions() })

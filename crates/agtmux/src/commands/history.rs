@@ -1,4 +1,4 @@
-//! `agtmux history`: how an agent's state has changed.
+//! `agtmux history`: shows the past states of an agent.
 
 use agtmux_api::wire::{StateHistory, StateHistoryItem};
 use clap::Args;
@@ -13,11 +13,12 @@ use crate::render::age;
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
-    /// The agent: runtime:ID (also one that has ended), %12, its kind where there is one, or pane:TARGET/SESSION/@W/%P
+    /// The agent: %12, runtime:ID (an ended agent too), pane:TARGET/SESSION/@W/%P, or its type if only one agent
+    /// matches
     #[arg(value_name = "REF")]
     reference: Option<String>,
-    /// Only changes since then: a time, or how long ago, as 10m
-    #[arg(long, value_parser = super::watch::since_when)]
+    /// Show only changes since this time, or since this long ago, such as 10m
+    #[arg(long, value_name = "TIME", value_parser = super::watch::parse_since)]
     since: Option<Timestamp>,
     /// Print JSON
     #[arg(long)]

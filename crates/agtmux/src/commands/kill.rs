@@ -1,4 +1,4 @@
-//! `agtmux kill`: interrupts an agent, or ends it.
+//! `agtmux kill`: interrupts or ends an agent.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -12,20 +12,26 @@ use crate::message::CliMessage;
 use crate::output;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exits with 0 when it was typed or sent, whether or not the agent was seen to end within 2 s (`ended` in the \
-    JSON); with 1 when you did not say yes; with 2 when nobody was there to ask; with 5 when it was refused."
-)]
+#[command(after_help = "\
+Exit codes:
+  0  sent; `ended` in the JSON says whether the agent ended within 2 s
+  1  you did not confirm
+  2  confirmation is needed, but stdin or stderr is not a terminal
+  5  the daemon rejected the request
+
+Examples:
+  agtmux kill %12                       interrupt with Ctrl-C
+  agtmux kill claude --signal TERM --yes")]
 pub(crate) struct KillArgs {
     #[command(flatten)]
     guards: GuardArgs,
-    /// INT is Ctrl-C, typed into the pane; TERM and KILL go to the agent's process and its group
+    /// INT types Ctrl-C into the pane; TERM and KILL signal the agent's process and its group
     #[arg(long, default_value = "INT", ignore_case = true)]
     signal: KillSignalArg,
-    /// Do not ask first
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -47,14 +53,14 @@ pub(crate) async fn run(args: Box<KillArgs>) -> Result<CliExit, CliError> {
     let daemon = DaemonClient::from_env()?;
     let mut guards = args.guards.resolved(&daemon).await?;
     if !args.yes {
-        let looked = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?;
-        let snapshot: ActionSnapshot = parse(&looked)?;
-        // Where nobody lives there is nothing to confirm, and the daemon says so.
+        let response = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?;
+        let snapshot: ActionSnapshot = parse(&response)?;
+        // Without an agent there is nothing to confirm, and the daemon rejects the action.
         if snapshot.runtime_id.is_some() && !confirmed(&snapshot, signal, &guards.r#ref)? {
             let message = CliMessage::new(format!("nothing was sent to {}", snapshot.pane_id));
-            return Err(CliError::failed(message.because("you did not say yes")));
+            return Err(CliError::failed(message.because("you did not confirm")));
         }
-        // What was shown is what is meant.
+        // The action applies only to the agent that was shown.
         (guards.snapshot_id, guards.nonce) = (Some(snapshot.snapshot_id), Some(snapshot.nonce));
     }
     let answer = daemon.act("/v1/actions/kill", &KillAction { guards, signal }).await?;
@@ -67,14 +73,16 @@ pub(crate) async fn run(args: Box<KillArgs>) -> Result<CliExit, CliError> {
 }
 
 fn confirmed(snapshot: &ActionSnapshot, signal: KillSignal, reference: &str) -> Result<bool, CliError> {
-    let asked = question(snapshot, signal);
-    // Who does not see the question has not said yes to it.
+    let question = question(snapshot, signal);
+    // Without a terminal the user cannot see the question.
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         let hint = format!("agtmux kill {reference} --signal {} --yes", signal.as_str());
-        let message = CliMessage::new(asked).because("nothing was sent: nobody is there to confirm it").hint(hint);
+        let message = CliMessage::new(question)
+            .because("nothing was sent: cannot ask for confirmation without a terminal")
+            .hint(hint);
         return Err(CliError::new(CliExit::Usage, message));
     }
-    eprint!("{} [y/N] ", agtmux_core::sanitize::for_terminal(&asked));
+    eprint!("{} [y/N] ", agtmux_core::sanitize::for_terminal(&question));
     let _ = std::io::stderr().flush();
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).map_err(|error| CliError::io("read your answer", error))?;
@@ -83,16 +91,16 @@ fn confirmed(snapshot: &ActionSnapshot, signal: KillSignal, reference: &str) -> 
 
 fn question(snapshot: &ActionSnapshot, signal: KillSignal) -> String {
     let who = snapshot.agent_type.as_deref().unwrap_or("no agent");
-    let state = snapshot.state.map(|state| format!(", {state}")).unwrap_or_default();
-    format!("send {} to {who} in {} on {}{state}?", signal.as_str(), snapshot.pane_id, snapshot.server_label())
+    let state = snapshot.state.map(|state| format!(" ({state})")).unwrap_or_default();
+    format!("send {} to {who}{state} in pane {} on {}?", signal.as_str(), snapshot.pane_id, snapshot.server_label())
 }
 
 fn outcome_line(done: &ActionOutcome<KillReport>) -> String {
     let KillReport { signal, pids, ended } = &done.report;
     let what = match (signal, ended) {
-        (KillSignal::Int, false) => "Ctrl-C was typed".to_owned(),
-        (_, true) => "it has ended".to_owned(),
-        (_, false) => format!("{} was sent to {} processes; it was not seen to end", signal.as_str(), pids.len()),
+        (KillSignal::Int, false) => "typed Ctrl-C".to_owned(),
+        (_, true) => "the agent has ended".to_owned(),
+        (_, false) => format!("sent {} to {} processes; the agent has not ended yet", signal.as_str(), pids.len()),
     };
     format!("{} on {}: {what} ({} ms)", done.pane_id, done.server_label(), done.latency_ms)
 }
@@ -102,14 +110,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_asked_is_told_which_host_is_meant() {
+    fn the_question_names_the_host() {
         let shown = |target: &str| {
             let at = "2026-01-01T00:00:00Z";
             let snapshot = serde_json::json!({"schema_version": 1, "snapshot_id": "1", "nonce": "1", "target": target,
                 "server": "default", "pane_id": "%5", "agent_type": "claude", "observed_at": at, "expires_at": at});
             question(&serde_json::from_value(snapshot).expect("a snapshot"), KillSignal::Kill)
         };
-        assert_eq!(shown("vm1"), "send KILL to claude in %5 on vm1@default?");
-        assert_eq!(shown("host"), "send KILL to claude in %5 on default?");
+        assert_eq!(shown("vm1"), "send KILL to claude in pane %5 on vm1@default?");
+        assert_eq!(shown("host"), "send KILL to claude in pane %5 on default?");
     }
 }

@@ -1,4 +1,4 @@
-//! One command, one file.
+//! The commands. Each has its own file.
 
 pub(crate) mod adapters;
 pub(crate) mod attach;
@@ -63,15 +63,15 @@ pub(crate) fn run(command: Option<CliCommand>) -> Result<CliExit, CliError> {
         Some(CliCommand::Config(command)) => config::run(command),
         Some(CliCommand::Setup(args)) => setup::run(&args),
         Some(CliCommand::Run(args)) => run::run(&args),
-        // Taken before anything else is read, except for its help.
+        // `hook::intercept` has handled it; only `--help` gets here.
         Some(CliCommand::Hook(_)) => Ok(CliExit::Ok),
         Some(CliCommand::Demo) => block_on(demo::run()),
         Some(CliCommand::Welcome) => block_on(welcome::run()),
     }
 }
 
-/// One thread is enough for a client, and the quickest to start.
+/// Runs on one thread: enough for a client, and the fastest to start.
 pub(crate) fn block_on(command: impl Future<Output = Result<CliExit, CliError>>) -> Result<CliExit, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| CliError::io("start", error))?.block_on(command)
+    runtime.map_err(|error| CliError::io("start the async runtime", error))?.block_on(command)
 }

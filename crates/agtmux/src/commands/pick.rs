@@ -1,4 +1,4 @@
-//! Which agent is meant. Where what was typed does not tell, and somebody is there to ask, they are asked.
+//! Resolves an agent reference. If it is missing or ambiguous, asks the user on a terminal.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,11 +13,11 @@ use crate::connect::DaemonClient;
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 
-/// More would not be read.
+/// How many agents the prompt shows at a time.
 const PAGE_SIZE: usize = 12;
 const MAX_LABEL_WIDTH: usize = 100;
 
-/// A reference that names exactly one agent, or one that the daemon refuses with a reason.
+/// Returns a reference to one agent, or a reference that the daemon rejects with a reason.
 pub(crate) async fn resolve_reference(daemon: &DaemonClient, given: Option<&str>) -> Result<String, CliError> {
     let can_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     match given {
@@ -32,7 +32,7 @@ pub(crate) async fn resolve_reference(daemon: &DaemonClient, given: Option<&str>
     }
 }
 
-/// Whoever writes one of these means just that.
+/// These forms name one agent, so the prompt never offers another one.
 fn is_exact(given: &str) -> bool {
     given.starts_with("runtime:") || given.starts_with("pane:")
 }
@@ -42,7 +42,7 @@ async fn check_reference(daemon: &DaemonClient, given: &str) -> Result<(), CliEr
     daemon.act("/v1/actions/snapshot", &SnapshotAction { guards }).await.map(drop)
 }
 
-/// A pane that is not there is not to be replaced by another one.
+/// The prompt never replaces a pane id such as %12 by another pane.
 fn can_choose(given: &str, error: &CliError) -> bool {
     match error.code() {
         Some(ErrorCode::RefAmbiguous) => true,
@@ -52,7 +52,8 @@ fn can_choose(given: &str, error: &CliError) -> bool {
 }
 
 pub(crate) fn no_agent_named() -> CliError {
-    let message = CliMessage::new("no agent was named").hint("agtmux list panes   (%12, or its AGENT, can be the REF)");
+    let message =
+        CliMessage::new("no agent given").hint("agtmux list panes   (use a pane such as %12, or the name under AGENT)");
     CliError::new(CliExit::Usage, message)
 }
 
@@ -73,16 +74,16 @@ async fn choose(daemon: &DaemonClient, given: &str, error: CliError) -> Result<S
     if choices.is_empty() {
         return Err(error);
     }
-    let asked = match error.code() {
-        Some(ErrorCode::RefAmbiguous) => format!("'{given}' fits several agents. Which one?"),
-        Some(_) => format!("no agent fits '{given}'. Which one do you mean?"),
-        None => "which agent?".to_owned(),
+    let question = match error.code() {
+        Some(ErrorCode::RefAmbiguous) => format!("'{given}' matches several agents. Which one?"),
+        Some(_) => format!("No agent matches '{given}'. Which one do you mean?"),
+        None => "Which agent?".to_owned(),
     };
-    let asked = sanitize::for_terminal(&asked);
-    let answer = Select::new(&asked, choices)
+    let question = sanitize::for_terminal(&question);
+    let answer = Select::new(&question, choices)
         .with_page_size(PAGE_SIZE)
         .with_starting_filter_input(given)
-        .with_help_message("type to filter, Enter takes it, Esc leaves")
+        .with_help_message("type to filter, Enter to select, Esc to cancel")
         .prompt();
     match answer {
         Ok(choice) => Ok(format!("runtime:{}", choice.runtime_id)),
@@ -93,7 +94,7 @@ async fn choose(daemon: &DaemonClient, given: &str, error: CliError) -> Result<S
     }
 }
 
-/// Each agent once, however many sessions show it.
+/// Lists each agent once, even if several sessions show its pane.
 fn choices(items: &[PaneItem]) -> Vec<AgentChoice> {
     let mut seen = BTreeSet::new();
     let choice = |item: &PaneItem| {

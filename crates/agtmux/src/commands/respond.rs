@@ -1,4 +1,4 @@
-//! `agtmux respond`: an answer to what an agent asks.
+//! `agtmux respond`: answers an agent's open dialog.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -18,17 +18,30 @@ use crate::message::CliMessage;
 use crate::output;
 
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("what").args(["answer", "text"])))]
+#[command(
+    group(ArgGroup::new("what").args(["answer", "text"])),
+    after_help = "\
+Exit codes:
+  0  the dialog was answered
+  1  you entered no answer when asked, or the dialog is still open after agtmux pressed the keys
+  2  ANSWER is missing, and there is no terminal to ask on
+  5  the daemon rejected the answer
+
+Examples:
+  agtmux respond %12 approve
+  agtmux respond claude 2
+  agtmux respond %12 --text 'use the other file'"
+)]
 pub(crate) struct RespondArgs {
     #[command(flatten)]
     guards: GuardArgs,
-    /// approve, deny, or the number of an option (1,3 for several); asked for on a terminal when left out
+    /// approve, deny, or the number of an option (1,3 selects several). If omitted on a terminal, asks for it
     #[arg(value_parser = parse_answer)]
     answer: Option<DialogAnswer>,
-    /// Words of your own, where the dialog takes them
+    /// Answer with free text, if the dialog accepts it
     #[arg(long)]
     text: Option<String>,
-    /// Print what was asked and answered as JSON
+    /// Print the dialog and the answer as JSON
     #[arg(long)]
     json: bool,
 }
@@ -43,7 +56,7 @@ fn parse_answer(word: &str) -> Result<DialogAnswer, String> {
             [n] => DialogAnswer::Option(*n),
             _ => DialogAnswer::Options(numbers),
         }),
-        _ => Err("write approve, deny or the number of an option, with commas between several".into()),
+        _ => Err("expected approve, deny or the number of an option; separate several numbers with commas".into()),
     }
 }
 
@@ -66,37 +79,38 @@ pub(crate) async fn run(args: Box<RespondArgs>) -> Result<CliExit, CliError> {
     }
     match done.report.verified {
         Verification::Failed => {
-            let message =
-                CliMessage::new("the dialog is still open").because("the keys were pressed and changed nothing");
+            let message = CliMessage::new("the dialog is still open")
+                .because("the keys were sent, but the dialog did not change");
             Err(CliError::new(CliExit::Failed, message.hint(format!("agtmux attach {reference}"))))
         }
         _ => Ok(CliExit::Ok),
     }
 }
 
-/// Shows what is asked and has it answered. What was shown is what is meant, however long that takes: a snapshot would
-/// expire over a long plan.
+/// Shows the dialog and asks for the answer. Guards by the dialog's fingerprint instead of the snapshot: the snapshot
+/// expires while the user reads a long plan.
 async fn ask_user(daemon: &DaemonClient, guards: &mut ActionGuards, json: bool) -> Result<DialogAnswer, CliError> {
-    let looked = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?;
-    let snapshot: ActionSnapshot = parse(&looked)?;
+    let response = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?;
+    let snapshot: ActionSnapshot = parse(&response)?;
     let pane = &snapshot.pane_id;
     let Some(dialog) = &snapshot.dialog else {
-        let state = snapshot.state.map_or("no agent lives there", State::as_str);
-        let message = CliMessage::new(format!("{pane} asks nothing: {state}")).hint("agtmux list panes --needs-action");
+        let state = snapshot.state.map_or("no agent is in the pane", State::as_str);
+        let message =
+            CliMessage::new(format!("no dialog is open in {pane}: {state}")).hint("agtmux list panes --needs-action");
         return Err(CliError::new(CliExit::Usage, message));
     };
     let lines: Vec<String> =
         dialog_lines("asks     ", dialog).iter().map(|line| sanitize::for_terminal(line)).collect();
     match json {
-        // Nothing but JSON comes out there.
+        // With --json, stdout carries only JSON.
         true => lines.iter().for_each(|line| eprintln!("{line}")),
         false => output::lines(&lines)?,
     }
     let sees = std::io::stderr().is_terminal() && (json || std::io::stdout().is_terminal());
     if !std::io::stdin().is_terminal() || !sees {
-        let message = CliMessage::new("there is no answer").because("nobody is there to ask for one");
-        let (reference, asked) = (&guards.r#ref, &dialog.fingerprint);
-        let hint = format!("agtmux respond {reference} approve|deny|N|--text T --if-dialog {asked}");
+        let message = CliMessage::new("no answer given").because("cannot ask for an answer without a terminal");
+        let (reference, fingerprint) = (&guards.r#ref, &dialog.fingerprint);
+        let hint = format!("agtmux respond {reference} approve|deny|N|--text T --if-dialog {fingerprint}");
         return Err(CliError::new(CliExit::Usage, message.hint(hint)));
     }
     guards.if_runtime = guards.if_runtime.take().or(snapshot.runtime_id);
@@ -105,9 +119,9 @@ async fn ask_user(daemon: &DaemonClient, guards: &mut ActionGuards, json: bool) 
 }
 
 fn read_answer() -> Result<DialogAnswer, CliError> {
-    let none = || CliError::new(CliExit::Failed, CliMessage::new("nothing was answered"));
+    let none = || CliError::new(CliExit::Failed, CliMessage::new("no answer given; the dialog is still open"));
     loop {
-        eprint!("approve, deny, a number, or 'text …' (nothing: leave it open): ");
+        eprint!("approve, deny, a number, or 'text …' (Enter leaves the dialog open): ");
         let _ = std::io::stderr().flush();
         let mut line = String::new();
         std::io::stdin().lock().read_line(&mut line).map_err(|error| CliError::io("read your answer", error))?;
@@ -116,7 +130,7 @@ fn read_answer() -> Result<DialogAnswer, CliError> {
             return Err(none());
         }
         match (line.strip_prefix("text "), parse_answer(line)) {
-            (Some(words), _) => return Ok(DialogAnswer::Text(words.trim().to_owned())),
+            (Some(text), _) => return Ok(DialogAnswer::Text(text.trim().to_owned())),
             (_, Ok(answer)) => return Ok(answer),
             (_, Err(why)) => eprintln!("{why}"),
         }

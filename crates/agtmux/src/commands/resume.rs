@@ -1,4 +1,4 @@
-//! `agtmux resume`: an agent that has ended, again.
+//! `agtmux resume`: restarts an agent that has ended.
 
 use agtmux_api::wire::{ActionOutcome, ResumeAction, ResumeReport};
 use agtmux_core::sanitize;
@@ -12,13 +12,14 @@ use crate::output;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "REF is runtime:ID of an agent that has ended (`agtmux history` and `agtmux audit` show it), or the pane \
-    whose last agent has ended. Its pane must have a shell that waits for a command, or be dead."
+    after_help = "For an ended agent, REF is runtime:ID (see `agtmux history` and `agtmux audit`) or its pane. The \
+    agent starts in that pane and in its old directory. The pane must be dead or show a shell prompt.\n\n\
+    Example:\n  agtmux resume %12"
 )]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     guards: GuardArgs,
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -38,15 +39,15 @@ pub(crate) async fn run(args: Box<ResumeArgs>) -> Result<CliExit, CliError> {
         return Ok(CliExit::Ok);
     }
     let message =
-        CliMessage::new("the agent was not seen to start").because(format!("it was told to: {}", done.report.command));
+        CliMessage::new("the agent did not start").because(format!("the command was: {}", done.report.command));
     Err(CliError::failed(message.hint(format!("agtmux view-output {reference}"))))
 }
 
 fn outcome_line(done: &ActionOutcome<ResumeReport>) -> String {
     let ResumeReport { command, resumed_runtime_id, .. } = &done.report;
-    let lives = resumed_runtime_id.as_ref().map(|id| format!(": it lives as runtime:{id}")).unwrap_or_default();
+    let started = resumed_runtime_id.as_ref().map(|id| format!(": started as runtime:{id}")).unwrap_or_default();
     sanitize::for_terminal(&format!(
-        "{} on {}: {command}{lives} ({} ms)",
+        "{} on {}: {command}{started} ({} ms)",
         done.pane_id,
         done.server_label(),
         done.latency_ms

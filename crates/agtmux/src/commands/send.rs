@@ -1,4 +1,4 @@
-//! `agtmux send`: a text for an agent, and proof that it was taken.
+//! `agtmux send`: sends text or keys to an agent and reports whether the text was submitted.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,21 @@ use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;
 
-/// The daemon takes no more than this; reading more is of no use.
+/// The daemon accepts at most this many bytes.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
 
 #[derive(Debug, Args)]
 #[command(
     group(ArgGroup::new("what").args(["text", "stdin", "file"])),
-    after_help = "Exits with 0 when the text was taken, or typed and nothing tells whether it was; with 5 when it was \
-    refused, or not taken: the message says whether something was typed."
+    after_help = "\
+Exit codes:
+  0  the text was submitted, or it was typed and submission could not be verified
+  5  rejected, or not submitted; the message says whether text was typed
+
+Examples:
+  agtmux send %12 --text 'run the tests'
+  git diff | agtmux send claude --stdin
+  agtmux send codex --key Escape"
 )]
 pub(crate) struct SendArgs {
     #[command(flatten)]
@@ -33,16 +40,16 @@ pub(crate) struct SendArgs {
     /// Read the text from a file
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// A key to press after the text, such as Escape, C-u or Down; may be given several times
+    /// Press this key after the text, such as Escape, C-u or Down; may be given several times
     #[arg(long = "key", value_name = "KEY")]
     keys: Vec<String>,
-    /// Leave the text in the input box
+    /// Leave the text in the input box; do not press Enter
     #[arg(long, requires = "what")]
     no_enter: bool,
-    /// How the program there takes its input: an agent's box, or a shell
+    /// How the program reads its input: an agent's input box (tui) or a shell
     #[arg(long)]
     profile: Option<SendProfileArg>,
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -56,7 +63,7 @@ enum SendProfileArg {
 pub(crate) async fn run(args: Box<SendArgs>) -> Result<CliExit, CliError> {
     let text = text(&args)?;
     if text.is_none() && args.keys.is_empty() {
-        let message = CliMessage::new("there is nothing to send").hint("agtmux send REF --text TEXT");
+        let message = CliMessage::new("nothing to send: no text and no key given").hint("agtmux send REF --text TEXT");
         return Err(CliError::new(CliExit::Usage, message.hint("agtmux send REF --key Escape")));
     }
     let profile = args.profile.map(|name| match name {
@@ -93,27 +100,27 @@ fn read(path: &Path) -> Result<String, CliError> {
     };
     read.map_err(|error| CliError::io(&format!("read '{}'", path.display()), error))?;
     if bytes.len() as u64 > MAX_TEXT_BYTES {
-        // Before anything else: what was cut may end in half a character.
+        // Before the UTF-8 check: the cut text may end inside a character.
         let message =
-            CliMessage::new(format!("'{}' has more than {MAX_TEXT_BYTES} bytes, which is the most", path.display()));
+            CliMessage::new(format!("'{}' is too large: the limit is {MAX_TEXT_BYTES} bytes", path.display()));
         return Err(CliError::new(CliExit::Usage, message.hint("tell the agent to read the file")));
     }
     String::from_utf8(bytes).map_err(|_| {
         let message = CliMessage::new(format!("'{}' is not UTF-8 text", path.display()));
-        CliError::new(CliExit::Usage, message.hint("agents take text; convert it first, as with iconv"))
+        CliError::new(CliExit::Usage, message.hint("convert the file to UTF-8, for example with iconv"))
     })
 }
 
 fn outcome_line(done: &ActionOutcome<SendReport>) -> String {
     let SendReport { verified, by, attempts, bytes, .. } = &done.report;
     let how = match (verified, by) {
-        (Verification::Confirmed, VerifiedBy::Event) => "submitted, the agent says so",
-        (Verification::Confirmed, VerifiedBy::Box) if *attempts == 0 => "stands in the input box",
-        (Verification::Confirmed, VerifiedBy::Box) => "submitted, the input box is empty again",
+        (Verification::Confirmed, VerifiedBy::Event) => "submitted, confirmed by the agent",
+        (Verification::Confirmed, VerifiedBy::Box) if *attempts == 0 => "typed into the input box",
+        (Verification::Confirmed, VerifiedBy::Box) => "submitted, the input box is empty",
         (Verification::Confirmed, _) => "submitted, the screen changed",
-        (Verification::Inconclusive, _) => "typed; nothing tells whether it was taken",
-        (Verification::Failed, _) => "not taken",
+        (Verification::Inconclusive, _) => "typed; could not verify that it was submitted",
+        (Verification::Failed, _) => "not submitted",
     };
-    let again = if done.repeated { "; that was done before" } else { "" };
+    let again = if done.repeated { "; already done by an earlier request" } else { "" };
     format!("{bytes} bytes to {} on {}: {how} ({} ms{again})", done.pane_id, done.server_label(), done.latency_ms)
 }

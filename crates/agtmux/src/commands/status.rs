@@ -1,4 +1,4 @@
-//! `agtmux status`: one line for a status bar. It must be quick and must never start anything.
+//! `agtmux status`: prints one line for a status bar. It must be fast and never start the daemon.
 
 use agtmux_api::wire::{ListQuery, ListSummary, TargetError};
 use clap::Args;
@@ -17,7 +17,7 @@ pub(crate) struct StatusArgs {
     json: bool,
 }
 
-/// A list of panes without the panes.
+/// The answer of `/v1/panes` without its items.
 #[derive(Debug, Serialize, Deserialize)]
 struct StatusSummary {
     schema_version: u32,
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: StatusArgs) -> Result<CliExit, CliError> {
 fn one_line(overview: &StatusSummary, colour: bool) -> String {
     let counts = render::counts(&overview.summary.by_state, colour);
     let counts = if counts.is_empty() { "no agents".to_owned() } else { counts };
-    // Numbers that leave something out must not look like the whole truth.
+    // Mark the counts when a target could not be read.
     if overview.partial { counts + " · incomplete" } else { counts }
 }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_items_are_not_needed() {
+    fn items_are_ignored_and_partial_counts_are_marked() {
         let json = br#"{"schema_version":1,"generated_at":"2026-11-15T09:00:00Z","filters":{"x":1},
             "summary":{"by_state":{"running":1,"idle":0},"by_agent":{},"by_target":{}},
             "partial":true,"target_errors":[],"items":[{"anything":[]}]}"#;

@@ -1,4 +1,4 @@
-//! `agtmux web`: the way in for a browser.
+//! `agtmux web`: gives a browser access to the dashboard.
 
 use agtmux_api::wire::{WebLink, WebLinkRequest};
 use clap::{Args, Subcommand};
@@ -9,13 +9,15 @@ use crate::output;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WebCommand {
-    /// Print a link that lets one browser in, once, within two minutes
+    /// Print a one-time login link for a browser
+    ///
+    /// The link works once and expires after two minutes.
     Url(WebUrlArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WebUrlArgs {
-    /// For one who may look and not touch
+    /// Give read-only access
     #[arg(long)]
     read_only: bool,
 }

@@ -1,4 +1,4 @@
-//! `agtmux welcome`: what a person sees who has just built it.
+//! `agtmux welcome`: run by `make run` after the build.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::os::unix::net::UnixStream;
@@ -25,7 +25,7 @@ pub(crate) async fn run() -> Result<CliExit, CliError> {
     demo::run().await
 }
 
-/// Looked up without the daemon: it should not stay behind for somebody who has no tmux running.
+/// Checks the sockets without the daemon, so that no daemon is left running on a machine without tmux servers.
 fn tmux_server_runs(config: &Config) -> bool {
     let listed = std::fs::read_dir(tmux_dir()).into_iter().flatten().flatten().map(|entry| entry.path());
     let inherited = std::env::var("TMUX").ok().and_then(|tmux| tmux.split(',').next().map(PathBuf::from));
@@ -38,7 +38,7 @@ fn tmux_dir() -> PathBuf {
 }
 
 fn wants_demo() -> Result<bool, CliError> {
-    let fault = |error| CliError::io("ask", error);
+    let fault = |error| CliError::io("ask on the terminal", error);
     let mut err = std::io::stderr();
     write!(err, "No tmux server is running. Show a demo on a private one? [Y/n] ").map_err(fault)?;
     err.flush().map_err(fault)?;
@@ -47,10 +47,10 @@ fn wants_demo() -> Result<bool, CliError> {
     Ok(typed > 0 && !matches!(answer.trim().to_lowercase().as_str(), "n" | "no"))
 }
 
-/// As if `agtmux watch` had been typed, so that its defaults stay in one place.
+/// Parses `agtmux watch`, so that the defaults are defined in one place.
 fn watch_args() -> Result<watch::WatchArgs, CliError> {
     match Cli::try_parse_from(["agtmux", "watch"]).map(|cli| cli.command) {
         Ok(Some(CliCommand::Watch(args))) => Ok(args),
-        _ => Err(CliError::io("watch", "its defaults do not parse")),
+        _ => Err(CliError::io("run `agtmux watch`", "its default arguments are invalid")),
     }
 }

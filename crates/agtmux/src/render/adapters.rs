@@ -1,4 +1,4 @@
-//! Adapters, a row each.
+//! The table of adapters.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(crate) fn adapters(adapters: &AdapterList) -> TextTable {
         TableColumn::required("AGENTS", 6),
         TableColumn::optional("VERSION", 7),
         TableColumn::optional("EVIDENCE", 12),
-        TableColumn::optional("CAN TELL", 12),
+        TableColumn::optional("STATES", 12),
         TableColumn::optional("ORIGIN", 8),
     ]);
     for item in &adapters.items {
@@ -40,11 +40,11 @@ pub(crate) fn adapters(adapters: &AdapterList) -> TextTable {
     table
 }
 
-/// What is wrong with the user's own.
+/// Errors and warnings of the user's manifests.
 pub(crate) fn adapter_faults(adapters: &AdapterList) -> Vec<CliMessage> {
     let checks = |message: CliMessage, file: &str| message.hint(format!("agtmux adapters check {file}"));
     let kept = adapters.items.iter().filter_map(|item| {
-        let message = CliMessage::new(item.error.as_ref()?).because("what was right before is still in force");
+        let message = CliMessage::new(item.error.as_ref()?).because("the last valid version stays in use");
         Some(checks(message, item.file.as_deref().unwrap_or_default()))
     });
     let broken = adapters.broken.iter().map(|broken| checks(CliMessage::new(&broken.error), &broken.file));
@@ -62,7 +62,7 @@ fn origin(item: &AdapterItem) -> String {
 
 fn health(item: &AdapterItem) -> TableCell {
     match item.health {
-        _ if item.error.is_some() => TableCell::new("faulty file").coloured(Colour::Bold),
+        _ if item.error.is_some() => TableCell::new("invalid file").coloured(Colour::Bold),
         AdapterHealth::Ok => TableCell::new("ok"),
         AdapterHealth::Unused => TableCell::new("unused"),
         AdapterHealth::Disabled => TableCell::new("disabled"),
@@ -72,16 +72,16 @@ fn health(item: &AdapterItem) -> TableCell {
 
 fn evidence(item: &AdapterItem) -> String {
     let sources: Vec<&str> = item.sources.iter().map(|source| source.as_str()).collect();
-    let doubt = if item.measured { "" } else { " (from its documentation only: medium confidence)" };
+    let doubt = if item.measured { "" } else { " (from documentation only: medium confidence)" };
     sources.join(", ") + doubt
 }
 
 fn detectable_states(item: &AdapterItem) -> String {
     let can = item.capabilities;
-    let told = [
+    let states = [
         (can.supports_waiting_approval, "approval"),
         (can.supports_waiting_input, "input"),
         (can.supports_completed, "completed"),
     ];
-    told.into_iter().filter(|(can, _)| *can).map(|(_, word)| word).collect::<Vec<_>>().join(", ")
+    states.into_iter().filter(|(can, _)| *can).map(|(_, word)| word).collect::<Vec<_>>().join(", ")
 }

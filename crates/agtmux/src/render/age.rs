@@ -1,12 +1,12 @@
 use jiff::Timestamp;
 
-/// How long ago, in one unit: `3s`, `5m`, `2h`, `4d`.
+/// The age in one unit: `3s`, `5m`, `2h`, `4d`.
 pub(crate) fn age(since: Timestamp, now: Timestamp) -> String {
-    // Clocks of two hosts may differ: the future counts as now.
+    // Clocks of two hosts can differ: a time in the future counts as now.
     in_one_unit(now.as_second().saturating_sub(since.as_second()).max(0))
 }
 
-/// The same for a number of milliseconds.
+/// A duration in one unit.
 pub(crate) fn short_duration(milliseconds: i64) -> String {
     if (0..1000).contains(&milliseconds) {
         format!("{milliseconds}ms")
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_unit_is_enough() {
+    fn an_age_is_shown_in_one_unit() {
         let ago = |seconds: i64| {
             let now = Timestamp::UNIX_EPOCH;
             age(Timestamp::from_second(-seconds).expect("in range"), now)

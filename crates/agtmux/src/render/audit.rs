@@ -1,4 +1,4 @@
-//! Actions, a row each.
+//! The table of actions.
 
 use agtmux_api::wire::{ActionRecord, ActionStatus, AuditCaller};
 use jiff::Timestamp;
@@ -32,7 +32,7 @@ fn when(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// What it calls itself, and what it was.
+/// The name of the client and its process.
 fn who(caller: &AuditCaller) -> String {
     let process = match (&caller.program, caller.pid) {
         (Some(program), Some(pid)) => format!("{program} {pid}"),
@@ -70,7 +70,7 @@ fn outcome(item: &ActionRecord) -> TableCell {
             let verified = verified.map(|word| format!(", {word}")).unwrap_or_default();
             TableCell::new(&format!("done{verified}")).coloured(Colour::Green)
         }
-        (ActionStatus::Begun, _) => TableCell::new("begun, and cut short").coloured(Colour::Yellow),
+        (ActionStatus::Begun, _) => TableCell::new("started, interrupted").coloured(Colour::Yellow),
         (status, code) => {
             let code = code.map(|code| format!(" {code}")).unwrap_or_default();
             let colour = if status == ActionStatus::Failed { Colour::Red } else { Colour::Yellow };
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn who_did_what_to_whom() {
+    fn each_row_shows_caller_action_and_outcome() {
         let refused = ActionRecord {
             kind: ActionKind::Kill,
             what: Some("signal TERM".into()),
@@ -130,14 +130,14 @@ mod tests {
             pane_id: None,
             status: ActionStatus::Refused,
             code: Some(ErrorCode::RefNotFound),
-            message: Some("no agent fits 'claude'".into()),
+            message: Some("no agent matches 'claude'".into()),
             forced: true,
             ..sent()
         };
         insta::assert_snapshot!(drawn(&audit(&[sent(), refused], &TimeZone::UTC), 140), @r#"
         WHEN                 WHO             WHAT                      ON             OUTCOME
         1970-01-01 00:00:00  cli (agtmux 7)  send "fix it"             %3 on default  done, confirmed
-        1970-01-01 00:00:00  cli (agtmux 7)  kill, forced signal TERM  claude         refused E_REF_NOT_FOUND: no agent fits 'claude'
+        1970-01-01 00:00:00  cli (agtmux 7)  kill, forced signal TERM  claude         refused E_REF_NOT_FOUND: no agent matches 'claude'
         "#);
     }
 

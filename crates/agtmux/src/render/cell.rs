@@ -1,19 +1,19 @@
-//! One field of a table. Whatever was put in, what comes out is safe and no wider than asked for.
+//! One cell of a table. Sanitizes its text and limits its width.
 
 use agtmux_core::sanitize;
 use unicode_width::UnicodeWidthStr;
 
 use super::colour::Colour;
 
-/// No field is wider, also where lines may be as long as they like: a title can be a megabyte.
+/// The widest cell, also without a line limit: a title can be a megabyte long.
 const MAX_WIDTH: usize = 120;
-/// Marks that take no room of their own could be stacked without end.
+/// Limits combining characters, which have no width.
 const MAX_CHARS_PER_COLUMN: usize = 4;
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct TableCell {
     text: String,
-    /// Follows the text and is never cut.
+    /// Follows the text and is not shortened.
     tail: String,
     colour: Option<Colour>,
 }
@@ -27,7 +27,7 @@ impl TableCell {
         Self::new(&number.to_string())
     }
 
-    /// For a fact that is absent.
+    /// A dash for a missing value.
     pub(crate) fn none() -> Self {
         Self::new("-").coloured(Colour::Dim)
     }
@@ -48,10 +48,10 @@ impl TableCell {
         self.text.width() + self.tail.width()
     }
 
-    /// Filled up with spaces to the width, or cut to it.
+    /// The text padded or shortened to the width.
     pub(crate) fn draw(&self, width: usize, colour: bool) -> String {
         let text = match width.checked_sub(self.tail.width()) {
-            // Less than that says nothing: the tail alone says more.
+            // If almost no text fits, show only the tail.
             Some(room) if self.tail.is_empty() || room >= self.text.width().min(2) => {
                 cut(&self.text, room) + &self.tail
             }
@@ -74,7 +74,7 @@ fn cut(foreign: &str, columns: usize) -> String {
     if shortened.width() <= columns {
         return shortened;
     }
-    // A selector makes the character before it wider than it is alone.
+    // A variation selector makes the character before it wider.
     sanitize::for_column(&shortened.replace('\u{fe0f}', ""), columns)
 }
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_exactly_as_wide_as_asked() {
+    fn a_cell_has_exactly_the_requested_width() {
         let stacked = "e\u{301}".repeat(100_000);
         let marks = "\u{301}".repeat(1_000_000);
         for foreign in [
@@ -113,19 +113,19 @@ mod tests {
     }
 
     #[test]
-    fn nothing_hostile_comes_through() {
+    fn control_characters_are_removed() {
         let text = drawn("\x1b]0;pwned\x07\u{202e}\r\n\u{9b}2J", 60);
         assert!(text.chars().all(|c| !c.is_control() && c != '\u{202e}'), "{text:?}");
     }
 
     #[test]
-    fn a_megabyte_is_cut_at_once() {
+    fn a_very_long_text_is_shortened() {
         let text = drawn(&"x".repeat(1 << 20), 10);
         assert_eq!(text, "xxxxxxxxx…");
     }
 
     #[test]
-    fn the_tail_survives() {
+    fn the_tail_is_kept() {
         let cell = TableCell::new("a-long-session").with_tail(":@3 %12".into());
         assert_eq!(cell.draw(14, false), "a-long…:@3 %12");
         assert_eq!(cell.draw(21, false), "a-long-session:@3 %12");

@@ -1,20 +1,20 @@
-//! How wide each column may be.
+//! Distributes the width of the terminal over the columns.
 
-/// Between two columns.
+/// The number of spaces between two columns.
 pub(super) const GAP: usize = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ColumnWidth {
-    /// What the widest field needs.
+    /// The width of the widest cell.
     pub(super) natural: usize,
-    /// Narrower than this it says nothing.
+    /// The smallest useful width.
     pub(super) min: usize,
-    /// May be left out where there is no room.
+    /// May be hidden if there is no room.
     pub(super) optional: bool,
 }
 
-/// The width of each column, 0 for one that is left out. The last ones give way first: optional columns shrink, then go
-/// one by one; only then do the others shrink.
+/// Returns the width of each column, 0 for a hidden one. Starting with the last column, optional columns shrink first,
+/// then they are hidden one by one, then the required columns shrink.
 pub(super) fn fit_columns(wants: &[ColumnWidth], limit: Option<usize>) -> Vec<usize> {
     let mut widths: Vec<usize> = wants.iter().map(|want| want.natural).collect();
     let Some(limit) = limit else { return widths };
@@ -42,7 +42,7 @@ pub(super) fn fit_columns(wants: &[ColumnWidth], limit: Option<usize>) -> Vec<us
     widths
 }
 
-/// Takes what is too much from the last columns on, each down to what it says it needs.
+/// Shrinks columns to the limit, starting with the last one, each down to its minimum.
 fn shrink(widths: &mut [usize], limit: usize, least: impl Fn(usize) -> Option<usize>) {
     for i in (0..widths.len()).rev() {
         let excess = total(widths).saturating_sub(limit);
@@ -69,13 +69,13 @@ mod tests {
     ];
 
     #[test]
-    fn without_a_limit_all_get_what_they_want() {
+    fn without_a_limit_columns_have_their_natural_width() {
         assert_eq!(fit_columns(&WANTS, None), [16, 20, 30, 40]);
         assert_eq!(fit_columns(&WANTS, Some(112)), [16, 20, 30, 40]);
     }
 
     #[test]
-    fn optional_columns_shrink_then_go_then_the_others_shrink() {
+    fn optional_columns_shrink_and_disappear_before_required_ones_shrink() {
         assert_eq!(fit_columns(&WANTS, Some(90)), [16, 20, 30, 18]);
         assert_eq!(fit_columns(&WANTS, Some(70)), [16, 20, 18, 10]);
         assert_eq!(fit_columns(&WANTS, Some(55)), [16, 20, 15, 0]);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_ever_too_wide() {
+    fn the_total_width_never_exceeds_the_limit() {
         for limit in 0..120 {
             assert!(total(&fit_columns(&WANTS, Some(limit))) <= limit);
         }

@@ -1,10 +1,10 @@
-//! Where something is, in as few words as make it clear.
+//! Formats locations as short as possible.
 
 use std::collections::BTreeSet;
 
 use agtmux_core::ids::TargetName;
 
-/// With one server on this host its name would only be noise; with others it leads every line.
+/// Shows the server name only if there are several servers or remote ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LocationFormat {
     name_servers: bool,

@@ -1,4 +1,4 @@
-//! Turns items into lines of text. Only draws: nothing in here asks or decides anything.
+//! Renders items as text. No IO and no decisions.
 
 mod adapters;
 pub(crate) mod age;

@@ -2,14 +2,14 @@ use agtmux_api::wire::TargetError;
 
 use crate::message::CliMessage;
 
-/// Something that could not be read, and what to do about it.
+/// The message for a target that could not be read.
 pub(crate) fn target_error(error: &TargetError) -> CliMessage {
-    let place = match &error.server {
+    let location = match &error.server {
         Some(server) => format!("{}@{server}", error.target),
         None => error.target.clone(),
     };
-    let message = CliMessage::new(format!("{place}: {}", error.message));
-    let message = message.because("what is shown of it is what was last known");
+    let message = CliMessage::new(format!("{location}: {}", error.message));
+    let message = message.because("showing the last known state");
     if error.hint.is_empty() { message } else { message.hint(&error.hint) }
 }
 
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_the_fault_and_the_remedy() {
+    fn the_message_names_the_server_the_error_and_the_hint() {
         let error = TargetError {
             target: "host".into(),
             server: Some("default".into()),
@@ -27,8 +27,8 @@ mod tests {
             hint: "tmux kill-server".into(),
             since: jiff::Timestamp::UNIX_EPOCH,
         };
-        let told = target_error(&error).to_string();
-        assert!(told.starts_with("agtmux: host@default: tmux did not answer\n"), "{told}");
-        assert!(told.ends_with("  try: tmux kill-server\n"), "{told}");
+        let text = target_error(&error).to_string();
+        assert!(text.starts_with("agtmux: host@default: tmux did not answer\n"), "{text}");
+        assert!(text.ends_with("  try: tmux kill-server\n"), "{text}");
     }
 }

@@ -8,15 +8,15 @@ use super::colour::Colour;
 use super::locations::LocationFormat;
 use super::table::{TableColumn, TextTable};
 
-/// Grouped by target, server and session, as the identity sorts.
+/// The table of panes, sorted by target, server and session.
 pub(crate) fn panes(items: &[PaneItem], now: Timestamp) -> TextTable {
     let home = std::env::var("HOME").ok().filter(|home| home.len() > 1);
     draw(items, now, home.as_deref())
 }
 
 fn draw(items: &[PaneItem], now: Timestamp, home: Option<&str>) -> TextTable {
-    let places = LocationFormat::for_servers(items.iter().map(|item| (&*item.identity.target, &*item.identity.server)));
-    // The program says nothing new where an agent has the pane.
+    let format = LocationFormat::for_servers(items.iter().map(|item| (&*item.identity.target, &*item.identity.server)));
+    // If every pane has an agent, the command column adds nothing.
     let with_command = items.iter().any(|item| item.agent_type.is_none());
     let mut table = TextTable::new(columns(with_command));
     let mut items: Vec<&PaneItem> = items.iter().collect();
@@ -25,7 +25,7 @@ fn draw(items: &[PaneItem], now: Timestamp, home: Option<&str>) -> TextTable {
         let mut cells = vec![
             state(item),
             TableCell::from_option(agent(item).as_deref()),
-            location(item, places),
+            location(item, format),
             item.since.map_or_else(TableCell::none, |since| TableCell::new(&age(since, now))),
         ];
         if with_command {
@@ -52,7 +52,7 @@ fn columns(with_command: bool) -> Vec<TableColumn> {
     columns
 }
 
-/// The kind, and what it is called: either can be written where a reference is asked for.
+/// The type and the name of the agent. Both can be used as a reference.
 fn agent(item: &PaneItem) -> Option<String> {
     let kind = item.agent_type.as_ref()?;
     Some(item.name.as_ref().map_or_else(|| kind.to_string(), |name| format!("{kind} {name}")))
@@ -77,9 +77,9 @@ fn dead_label(dead: DeadPane) -> String {
     }
 }
 
-fn location(item: &PaneItem, places: LocationFormat) -> TableCell {
+fn location(item: &PaneItem, format: LocationFormat) -> TableCell {
     let id = &item.identity;
-    TableCell::new(&places.session(&id.target, &id.server, &id.session_name))
+    TableCell::new(&format.session(&id.target, &id.server, &id.session_name))
         .with_tail(format!(":{} {}", id.window_id, id.pane_id))
 }
 
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_agents() {
+    fn the_table_shows_one_row_per_agent() {
         insta::assert_snapshot!(show(&some_panes(), 120), @r"
         STATE                 AGENT   WHERE       SINCE  TITLE             CWD
         waiting_approval      claude  work:@1 %2  1m     ✳ Fix the login   ~/src
@@ -121,14 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_beside_the_kind() {
+    fn the_name_is_shown_after_the_type() {
         let mut named = pane("work", 1, 2, Some("claude"), Some(State::Idle));
         named.name = Some("reviewer".into());
         assert!(show(&[named], 120).contains("claude reviewer  work:@1 %2"));
     }
 
     #[test]
-    fn narrow_terminals_keep_what_matters() {
+    fn narrow_terminals_keep_the_required_columns() {
         insta::assert_snapshot!(show(&some_panes(), 50), @r"
         STATE                 AGENT   WHERE       SINCE
         waiting_approval      claude  work:@1 %2  1m
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn panes_without_agents_show_their_program() {
+    fn panes_without_agents_show_their_command() {
         let mut shell = pane("work", 1, 1, None, None);
         shell.command = Some("vim".into());
         let mut dead = pane("work", 1, 2, None, None);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn several_servers_are_named() {
+    fn the_server_is_shown_if_there_are_several() {
         let mut other = pane("work", 1, 2, Some("codex"), Some(State::Running));
         other.identity.server = "second".into();
         let here = pane("work", 1, 2, Some("claude"), Some(State::Idle));

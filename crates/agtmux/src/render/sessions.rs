@@ -6,15 +6,15 @@ use super::summary::{counts, total};
 use super::table::{TableColumn, TextTable};
 
 pub(crate) fn sessions(items: &[SessionItem], agent_summary: bool) -> TextTable {
-    let places = LocationFormat::for_servers(items.iter().filter_map(server));
-    // Sessions of one name on several targets, merged: the total alone would hide where they are.
+    let format = LocationFormat::for_servers(items.iter().filter_map(server));
+    // For sessions merged over several targets, show the count per target.
     let by_target = items.iter().any(|item| item.by_target.len() > 1);
     let mut table = TextTable::new(columns(agent_summary, by_target));
     let mut items: Vec<&SessionItem> = items.iter().collect();
     items.sort_by(|a, b| a.identity.cmp(&b.identity));
     for item in items {
         let mut cells = vec![
-            TableCell::new(&location(item, places)),
+            TableCell::new(&location(item, format)),
             TableCell::number(item.windows),
             TableCell::number(item.panes),
             TableCell::number(total(&item.counts)),
@@ -50,9 +50,9 @@ fn server(item: &SessionItem) -> Option<(&str, &str)> {
     Some((item.identity.target.as_deref()?, item.identity.server.as_deref()?))
 }
 
-fn location(item: &SessionItem, places: LocationFormat) -> String {
+fn location(item: &SessionItem, format: LocationFormat) -> String {
     match server(item) {
-        Some((target, server)) => places.session(target, server, &item.identity.session_name),
+        Some((target, server)) => format.session(target, server, &item.identity.session_name),
         None => item.identity.session_name.clone(),
     }
 }
@@ -71,7 +71,7 @@ mod tests {
     use agtmux_core::state::State;
 
     #[test]
-    fn a_summary_of_states_is_shown_when_asked_for() {
+    fn the_states_column_is_shown_on_request() {
         let mut work = session("work");
         work.counts = tally(&[(State::WaitingApproval, 1), (State::WaitingInput, 1), (State::Idle, 1)]);
         let items = [work, session("play")];
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn merged_sessions_name_their_targets() {
+    fn merged_sessions_show_their_targets() {
         let mut merged = session("work");
         (merged.identity.target, merged.identity.server) = (None, None);
         merged.counts = tally(&[(State::Running, 3)]);

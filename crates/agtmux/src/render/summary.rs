@@ -7,7 +7,7 @@ pub(super) fn total(tally: &StateTally) -> u32 {
     tally.0.values().sum()
 }
 
-/// `2 waiting · 1 running`: what is there, the most pressing first. Empty where there is nothing.
+/// `2 waiting · 1 running`: the non-zero counts, the most urgent first. Empty if all are zero.
 pub(crate) fn counts(tally: &StateTally, colour: bool) -> String {
     let waiting = tally.of(State::WaitingApproval) + tally.of(State::WaitingInput);
     let parts = [
@@ -26,7 +26,7 @@ pub(crate) fn counts(tally: &StateTally, colour: bool) -> String {
     present.map(part).collect::<Vec<_>>().join(" · ")
 }
 
-/// What all agents together amount to.
+/// The number of agents and their states.
 pub(crate) fn summary_line(summary: &ListSummary, colour: bool) -> String {
     match total(&summary.by_state) {
         0 => "no agents".to_owned(),
@@ -41,7 +41,7 @@ mod tests {
     use crate::render::test_items::tally;
 
     #[test]
-    fn the_most_pressing_comes_first() {
+    fn the_most_urgent_count_comes_first() {
         let tally =
             tally(&[(State::Idle, 3), (State::Running, 1), (State::WaitingInput, 1), (State::WaitingApproval, 1)]);
         assert_eq!(counts(&tally, false), "2 waiting · 1 running · 3 idle");
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn one_agent_is_not_agents() {
+    fn one_agent_is_singular() {
         let summary = |n| ListSummary { by_state: tally(&[(State::Idle, n)]), ..ListSummary::default() };
         assert_eq!(summary_line(&summary(0), false), "no agents");
         assert_eq!(summary_line(&summary(1), false), "1 agent: 1 idle");

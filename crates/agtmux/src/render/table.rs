@@ -20,7 +20,7 @@ impl TableColumn {
     }
 }
 
-/// A heading and rows, not yet laid out: how wide it gets is decided when it is drawn.
+/// A header and rows. The column widths are computed when the table is drawn.
 #[derive(Debug)]
 pub(crate) struct TextTable {
     columns: Vec<TableColumn>,
@@ -41,7 +41,7 @@ impl TextTable {
         self.rows.len()
     }
 
-    /// The heading, then a line for each row.
+    /// The header and one line per row.
     pub(crate) fn lines(&self, terminal: &StdoutTerminal) -> Vec<String> {
         let widths = fit_columns(&self.column_widths(), terminal.width);
         let heading: Vec<TableCell> =

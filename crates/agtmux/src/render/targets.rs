@@ -1,4 +1,4 @@
-//! Targets, a row each.
+//! The table of targets.
 
 use agtmux_api::wire::{TargetItem, TargetList};
 use agtmux_core::target::TargetHealth;

@@ -1,4 +1,4 @@
-//! Tasks, a row each.
+//! The table of tasks.
 
 use agtmux_core::task::TaskSnapshot;
 

@@ -1,4 +1,4 @@
-//! Items to draw.
+//! Items for the tests of this module.
 
 use agtmux_api::wire::{PaneIdentity, PaneItem, SessionIdentity, SessionItem, StateTally, WindowIdentity, WindowItem};
 use agtmux_core::ids::{AgentType, PaneId, WindowId};
@@ -78,7 +78,7 @@ pub(crate) fn drawn(table: &TextTable, width: usize) -> String {
     draw(table, Some(width))
 }
 
-/// As it goes into a pipe.
+/// The table as printed to a pipe.
 pub(crate) fn wide(table: &TextTable) -> String {
     draw(table, None)
 }

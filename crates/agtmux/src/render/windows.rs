@@ -7,7 +7,7 @@ use super::summary::total;
 use super::table::{TableColumn, TextTable};
 
 pub(crate) fn windows(items: &[WindowItem], with_agent_status: bool) -> TextTable {
-    let places = LocationFormat::for_servers(items.iter().map(|item| (&*item.identity.target, &*item.identity.server)));
+    let format = LocationFormat::for_servers(items.iter().map(|item| (&*item.identity.target, &*item.identity.server)));
     let mut columns =
         vec![TableColumn::required("WINDOW", 8), TableColumn::required("NAME", 6), TableColumn::required("AGENTS", 3)];
     if with_agent_status {
@@ -22,7 +22,7 @@ pub(crate) fn windows(items: &[WindowItem], with_agent_status: bool) -> TextTabl
     items.sort_by(|a, b| a.identity.cmp(&b.identity));
     for item in items {
         let mut cells = vec![
-            location(item, places),
+            location(item, format),
             TableCell::from_option(Some(&item.window_name)),
             TableCell::number(total(&item.counts)),
         ];
@@ -34,9 +34,9 @@ pub(crate) fn windows(items: &[WindowItem], with_agent_status: bool) -> TextTabl
     table
 }
 
-fn location(item: &WindowItem, places: LocationFormat) -> TableCell {
+fn location(item: &WindowItem, format: LocationFormat) -> TableCell {
     let id = &item.identity;
-    TableCell::new(&places.session(&id.target, &id.server, &id.session_name)).with_tail(format!(":{}", id.window_id))
+    TableCell::new(&format.session(&id.target, &id.server, &id.session_name)).with_tail(format!(":{}", id.window_id))
 }
 
 fn top_state(item: &WindowItem) -> TableCell {
@@ -51,7 +51,7 @@ mod tests {
     use agtmux_core::state::State;
 
     #[test]
-    fn agent_status_is_shown_when_asked_for() {
+    fn agent_status_is_shown_on_request() {
         let mut busy = window("work", 2, "api");
         busy.counts = tally(&[(State::WaitingInput, 1), (State::Running, 2)]);
         (busy.top_state, busy.waiting, busy.running) = (Some(State::WaitingInput), 1, 2);

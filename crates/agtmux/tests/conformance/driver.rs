@@ -1,4 +1,4 @@
-//! Plays a scenario and judges what agtmux said meanwhile.
+//! Runs a scenario and judges the states that agtmux reports during it.
 
 use std::time::{Duration, Instant};
 
@@ -14,11 +14,11 @@ use super::screen_pattern::AgentScreen;
 use super::states::{EvidenceMode, ReportedState, ScreenState};
 use super::step_verdict::{StepTimeline, judge_step};
 
-/// How long an agent may take to come to a scene.
+/// How long an agent may take to show a state.
 const SCREEN_TIMEOUT: Duration = Duration::from_secs(45);
-/// How long agtmux may take to say it. The lag is reported anyway; this only bounds the wait.
+/// How long agtmux may take to report a state. The report lists the actual lag; this only limits the wait.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long what it said must hold: every scene lasts longer than this.
+/// How long a report must stay right. Every state that is not transient lasts longer than this.
 const HOLD_TIME: Duration = Duration::from_millis(1200);
 
 pub(crate) struct ScenarioDriver<'a> {
@@ -28,12 +28,12 @@ pub(crate) struct ScenarioDriver<'a> {
     pub(crate) recorder: Option<&'a EvidenceRecorder>,
 }
 
-/// Why a scenario cannot go on.
+/// The reason why a scenario cannot continue.
 #[derive(Debug)]
 pub(crate) struct DriveError(pub(crate) String);
 
 impl ScenarioDriver<'_> {
-    /// Starts the agent and returns when it takes prompts and agtmux has had the time to notice.
+    /// Starts the agent and waits until it accepts prompts and agtmux reports it.
     pub(crate) fn start(&self, launch: &LaunchMode) -> Result<(), DriveError> {
         self.sandbox.launch(self.agent, launch);
         let ready = match launch {
@@ -45,27 +45,27 @@ impl ScenarioDriver<'_> {
             self.press_until(DialogReply::PlanMode, ready);
         }
         self.wait_for_screen(ready)?;
-        let is_told = || {
+        let is_reported = || {
             !matches!(self.reported_state(), ReportedState::NoAgent | ReportedState::Unknown) || self.has_no_adapter()
         };
-        poll_until(REPORT_TIMEOUT, || is_told().then_some(()));
+        poll_until(REPORT_TIMEOUT, || is_reported().then_some(()));
         Ok(())
     }
 
-    /// Plays all steps; the second part says why it could not.
+    /// Runs all steps. The second part of the result is the error that ended the run early.
     pub(crate) fn run_scenario(
         &self,
         scenario: &Scenario,
         launch: &LaunchMode,
     ) -> (Vec<StepOutcome>, Option<DriveError>) {
         let mut outcomes = Vec::new();
-        // Each step is judged from where the one before ended: nothing that is said goes unheard.
-        let mut begun = Instant::now();
+        // Each step starts at the end of the previous one, so that every report belongs to a step.
+        let mut began = Instant::now();
         for step in &scenario.steps {
-            match self.run_step(scenario, step, launch, begun) {
+            match self.run_step(scenario, step, launch, began) {
                 Ok((outcome, ended)) => {
                     outcomes.push(outcome);
-                    begun = ended;
+                    began = ended;
                 }
                 Err(DriveError(why)) => return (outcomes, Some(DriveError(format!("{}: {why}", step.name)))),
             }
@@ -78,28 +78,27 @@ impl ScenarioDriver<'_> {
         scenario: &Scenario,
         step: &ScenarioStep,
         launch: &LaunchMode,
-        begun: Instant,
+        began: Instant,
     ) -> Result<(StepOutcome, Instant), DriveError> {
         let job = self.sandbox.job_pids();
         self.perform_action(&step.action, launch)?;
-        let truth = self.wait_for_ground_truth(step, &job, begun)?;
+        let truth_at = self.wait_for_ground_truth(step, &job, began)?;
         if let Some(recorder) = self.recorder {
             recorder.record(self, scenario, step, "first");
         }
         let accepted = step.accepted(self.mode);
-        let is_told = || {
+        let is_reported = || {
             accepted.contains(&self.reported_state())
                 || (self.has_no_adapter() && !accepted.contains(&ReportedState::NoAgent))
         };
-        poll_until(REPORT_TIMEOUT, || is_told().then_some(()));
-        // Not a wait for something to come, but for nothing to come.
-        let hold = if step.transient { Duration::ZERO } else { HOLD_TIME };
+        poll_until(REPORT_TIMEOUT, || is_reported().then_some(()));
+        // Waits the whole time, or until the report changes to a wrong state.
+        let hold_time = if step.transient { Duration::ZERO } else { HOLD_TIME };
         let is_right = accepted.contains(&self.reported_state());
-        poll_until(hold, || (is_right && !accepted.contains(&self.reported_state())).then_some(()));
+        poll_until(hold_time, || (is_right && !accepted.contains(&self.reported_state())).then_some(()));
         let held_until = Instant::now();
-        let heard =
-            StepTimeline { reports: self.sandbox.watch.state_reports(), began: begun, truth_at: truth, held_until };
-        let outcome = judge_step(step, accepted, &heard);
+        let timeline = StepTimeline { reports: self.sandbox.watch.state_reports(), began, truth_at, held_until };
+        let outcome = judge_step(step, accepted, &timeline);
         if let Some(recorder) = self.recorder.filter(|_| !step.transient) {
             recorder.record(self, scenario, step, "");
         }
@@ -107,47 +106,48 @@ impl ScenarioDriver<'_> {
     }
 
     fn reported_state(&self) -> ReportedState {
-        self.sandbox.watch.state_reports().last().map_or(ReportedState::NoAgent, |told| told.state)
+        self.sandbox.watch.state_reports().last().map_or(ReportedState::NoAgent, |report| report.state)
     }
 
-    /// This build reads nothing of this agent: there is nothing to wait for.
+    /// Whether this build has no adapter for the agent. Then no state report follows.
     fn has_no_adapter(&self) -> bool {
-        self.sandbox.watch.state_reports().last().is_some_and(|told| told.reason.as_deref() == Some("no_adapter"))
+        self.sandbox.watch.state_reports().last().is_some_and(|report| report.reason.as_deref() == Some("no_adapter"))
     }
 
-    fn perform_action(&self, deed: &StepAction, launch: &LaunchMode) -> Result<(), DriveError> {
-        let room = self.sandbox;
-        match deed {
+    fn perform_action(&self, action: &StepAction, launch: &LaunchMode) -> Result<(), DriveError> {
+        let sandbox = self.sandbox;
+        match action {
             StepAction::Wait => {}
-            StepAction::Launch => room.launch(self.agent, launch),
-            StepAction::Prompt(text) => self.submit(text, |text| room.paste(text))?,
-            StepAction::FailingPrompt => self.submit(self.agent.failing_prompt(), |text| room.paste(text))?,
-            StepAction::SlashCommand(wish) => {
-                self.submit(self.agent.slash_command(*wish), |text| room.type_text(text))?
+            StepAction::Launch => sandbox.launch(self.agent, launch),
+            StepAction::Prompt(text) => self.submit(text, |text| sandbox.paste(text))?,
+            StepAction::FailingPrompt => self.submit(self.agent.failing_prompt(), |text| sandbox.paste(text))?,
+            StepAction::SlashCommand(command) => {
+                self.submit(self.agent.slash_command(*command), |text| sandbox.type_text(text))?
             }
             StepAction::Reply(reply) => self.press_all(self.agent.keys(*reply)),
-            // As `kill %1` in the shell would: some agents are two processes, and the outer one passes nothing on.
-            StepAction::Signal(signal) => room.job_pids().into_iter().for_each(|pid| {
+            // Signals the whole job as `kill %1` does: some agents are two processes, and the outer one forwards no
+            // signals.
+            StepAction::Signal(signal) => sandbox.job_pids().into_iter().for_each(|pid| {
                 process::signal(pid, *signal);
             }),
         }
         Ok(())
     }
 
-    /// Agents that have just started drop keys: pressed again until the scene is there.
-    fn press_until(&self, reply: DialogReply, scene: ScreenState) {
-        const PATIENCE: Duration = Duration::from_secs(2);
+    /// Presses the keys again until the screen shows the state, because agents drop keys right after their start.
+    fn press_until(&self, reply: DialogReply, state: ScreenState) {
+        const TIMEOUT: Duration = Duration::from_secs(2);
         const TRIES: usize = 5;
-        let Some(mark) = self.agent.screen_pattern(scene) else { return };
+        let Some(pattern) = self.agent.screen_pattern(state) else { return };
         for _ in 0..TRIES {
             self.press_all(self.agent.keys(reply));
-            if poll_until(PATIENCE, || mark.matches(&self.sandbox.capture()).then_some(())).is_some() {
+            if poll_until(TIMEOUT, || pattern.matches(&self.sandbox.capture()).then_some(())).is_some() {
                 return;
             }
         }
     }
 
-    /// Each key once what the one before it did is on the screen.
+    /// Presses each key after the screen has settled from the previous one.
     pub(crate) fn press_all(&self, keys: &[&str]) {
         for key in keys {
             self.wait_until_steady();
@@ -155,24 +155,26 @@ impl ScenarioDriver<'_> {
         }
     }
 
-    /// Enter comes once the text stands in the box: agents take an Enter that follows a paste too soon for a part of it.
+    /// Enters the text and presses Enter when the input box shows it. An Enter too soon after a paste becomes part of
+    /// the paste.
     pub(crate) fn submit(&self, text: &str, enter: impl Fn(&str)) -> Result<(), DriveError> {
         enter(text);
-        let stands = || self.sandbox.capture().screen.contains(text).then_some(());
-        poll_until(SCREEN_TIMEOUT, stands).ok_or_else(|| DriveError(format!("`{text}` did not appear in the box")))?;
+        let is_visible = || self.sandbox.capture().screen.contains(text).then_some(());
+        poll_until(SCREEN_TIMEOUT, is_visible)
+            .ok_or_else(|| DriveError(format!("`{text}` did not appear in the input box")))?;
         self.wait_until_steady();
         self.press_enter();
         Ok(())
     }
 
-    /// A busy agent drops an Enter that it meets right behind a paste: pressed again where it changed nothing.
+    /// Presses Enter again if the screen does not change, because a busy agent drops an Enter right after a paste.
     fn press_enter(&self) {
-        const PATIENCE: Duration = Duration::from_secs(3);
+        const TIMEOUT: Duration = Duration::from_secs(3);
         const TRIES: usize = 3;
         let before = self.sandbox.capture();
         for _ in 0..TRIES {
             self.sandbox.press("Enter");
-            if poll_until(PATIENCE, || (self.sandbox.capture().screen != before.screen).then_some(())).is_some() {
+            if poll_until(TIMEOUT, || (self.sandbox.capture().screen != before.screen).then_some(())).is_some() {
                 return;
             }
         }
@@ -180,11 +182,11 @@ impl ScenarioDriver<'_> {
 
     /// The last rows that are not empty.
     fn bottom_rows(&self) -> Vec<String> {
-        let look = self.sandbox.capture();
-        look.screen.trim_end().lines().rev().take(3).map(str::to_owned).collect()
+        let capture = self.sandbox.capture();
+        capture.screen.trim_end().lines().rev().take(3).map(str::to_owned).collect()
     }
 
-    /// Two looks a while apart show the same below the line where spinners turn.
+    /// Waits until the bottom rows, which have no spinner, stay the same for 150 ms.
     fn wait_until_steady(&self) {
         const APART: Duration = Duration::from_millis(150);
         let (mut last, mut since) = (self.bottom_rows(), Instant::now());
@@ -197,77 +199,81 @@ impl ScenarioDriver<'_> {
         });
     }
 
-    fn wait_for_ground_truth(&self, step: &ScenarioStep, job: &[u32], begun: Instant) -> Result<Instant, DriveError> {
+    fn wait_for_ground_truth(&self, step: &ScenarioStep, job: &[u32], began: Instant) -> Result<Instant, DriveError> {
         match &step.ground_truth {
-            GroundTruth::Screen(scene) => self.wait_for_screen(*scene),
-            GroundTruth::ModelAsked(text) => self.wait_for_model_request(text, begun, false),
-            GroundTruth::ModelAnswered(text, scene) => {
-                self.wait_for_model_request(text, begun, true)?;
-                // The end of the turn before looks like the end of this one, until this one is drawn.
+            GroundTruth::Screen(state) => self.wait_for_screen(*state),
+            GroundTruth::ModelAsked(text) => self.wait_for_model_request(text, began, false),
+            GroundTruth::ModelAnswered(text, state) => {
+                self.wait_for_model_request(text, began, true)?;
+                // Until the new turn is drawn, the screen still shows the end of the previous turn.
                 let is_typed = matches!(step.action, StepAction::Prompt(typed) if typed == *text);
-                let counts = |look: &AgentScreen| part_below(look, text).or_else(|| (!is_typed).then(|| look.clone()));
-                self.wait_for_screen_part(*scene, counts)
+                let relevant_part =
+                    |capture: &AgentScreen| part_below(capture, text).or_else(|| (!is_typed).then(|| capture.clone()));
+                self.wait_for_screen_part(*state, relevant_part)
             }
             GroundTruth::FileCreated(name) => {
                 let path = self.sandbox.workspace.project.join(name);
-                let there = poll_until(SCREEN_TIMEOUT, || path.exists().then(Instant::now));
-                there.ok_or_else(|| DriveError(format!("no {name} was made; {}", self.screen_text())))
+                let created = poll_until(SCREEN_TIMEOUT, || path.exists().then(Instant::now));
+                created.ok_or_else(|| DriveError(format!("the agent did not create {name}; {}", self.screen_text())))
             }
             GroundTruth::ProcessEnded => {
                 let left = || job.iter().copied().filter(|pid| process::is_alive(*pid)).collect::<Vec<u32>>();
                 let ended = poll_until(SCREEN_TIMEOUT, || left().is_empty().then(Instant::now));
                 let names = || left().into_iter().map(process::describe).collect::<Vec<_>>().join(", ");
-                ended.ok_or_else(|| DriveError(format!("did not end: {}", names())))
+                ended.ok_or_else(|| DriveError(format!("these processes did not end: {}", names())))
             }
         }
     }
 
-    /// When the model was asked this, or had answered it and what followed from it.
-    fn wait_for_model_request(&self, text: &str, begun: Instant, answered: bool) -> Result<Instant, DriveError> {
+    /// Waits until the model has received the text, or has answered it in full. Returns that time.
+    fn wait_for_model_request(&self, text: &str, began: Instant, answered: bool) -> Result<Instant, DriveError> {
         let found = poll_until(SCREEN_TIMEOUT, || {
             let request = self.sandbox.model.find_request(text)?;
             let moment = if answered { request.answer_ended? } else { request.at };
-            (answered || moment >= begun).then_some(moment)
+            (answered || moment >= began).then_some(moment)
         });
-        found.ok_or_else(|| DriveError(format!("the model was not asked `{text}`; {}", self.screen_text())))
+        found.ok_or_else(|| DriveError(format!("the model did not receive `{text}`; {}", self.screen_text())))
     }
 
-    /// The moment is the one of the last look that did not show it: the lag is rather too long than too short.
-    pub(crate) fn wait_for_screen(&self, scene: ScreenState) -> Result<Instant, DriveError> {
-        self.wait_for_screen_part(scene, |look| Some(look.clone()))
+    /// Returns the time of the last capture that did not show the state, so that the lag is never too short.
+    pub(crate) fn wait_for_screen(&self, state: ScreenState) -> Result<Instant, DriveError> {
+        self.wait_for_screen_part(state, |capture| Some(capture.clone()))
     }
 
-    /// Only the part of a look that counts is compared with the mark; where there is none, it does not hold.
+    /// Compares only the given part of the screen with the pattern. Without such a part the pattern does not match.
     fn wait_for_screen_part(
         &self,
-        scene: ScreenState,
+        state: ScreenState,
         part: impl Fn(&AgentScreen) -> Option<AgentScreen>,
     ) -> Result<Instant, DriveError> {
-        let mark = self.agent.screen_pattern(scene).ok_or_else(|| DriveError(format!("it has no scene {scene:?}")))?;
+        let pattern = self
+            .agent
+            .screen_pattern(state)
+            .ok_or_else(|| DriveError(format!("the agent has no screen state {state:?}")))?;
         let mut before = Instant::now();
-        let shown = poll_until(SCREEN_TIMEOUT, || {
+        let seen_at = poll_until(SCREEN_TIMEOUT, || {
             let now = Instant::now();
-            if part(&self.sandbox.capture()).is_some_and(|part| mark.matches(&part)) {
+            if part(&self.sandbox.capture()).is_some_and(|part| pattern.matches(&part)) {
                 return Some(before);
             }
             before = now;
             None
         });
-        shown.ok_or_else(|| DriveError(format!("the screen did not show {scene:?}; {}", self.screen_text())))
+        seen_at.ok_or_else(|| DriveError(format!("the screen did not show {state:?}; {}", self.screen_text())))
     }
 
     pub(crate) fn screen_text(&self) -> String {
-        let look = self.sandbox.capture();
-        let rows: Vec<&str> = look.screen.lines().map(str::trim_end).filter(|row| !row.is_empty()).collect();
-        format!("title `{}`, screen:\n{}", look.title, rows.join("\n"))
+        let capture = self.sandbox.capture();
+        let rows: Vec<&str> = capture.screen.lines().map(str::trim_end).filter(|row| !row.is_empty()).collect();
+        format!("title `{}`, screen:\n{}", capture.title, rows.join("\n"))
     }
 }
 
-/// What stands below the last row that shows this, if one does.
-fn part_below(look: &AgentScreen, text: &str) -> Option<AgentScreen> {
-    let rows: Vec<&str> = look.screen.lines().collect();
+/// The screen below the last row that contains the text.
+fn part_below(capture: &AgentScreen, text: &str) -> Option<AgentScreen> {
+    let rows: Vec<&str> = capture.screen.lines().collect();
     let row = rows.iter().rposition(|row| row.contains(text))?;
-    Some(AgentScreen { screen: rows[row + 1..].join("\n"), ..look.clone() })
+    Some(AgentScreen { screen: rows[row + 1..].join("\n"), ..capture.clone() })
 }
 
 #[cfg(test)]
@@ -276,11 +282,11 @@ mod tests {
     use crate::screen_pattern::ScreenPattern;
 
     #[test]
-    fn what_was_said_before_a_prompt_is_not_below_it() {
-        let look = |screen: &str| AgentScreen { screen: screen.into(), ..AgentScreen::default() };
+    fn the_part_below_a_prompt_excludes_earlier_output() {
+        let capture = |screen: &str| AgentScreen { screen: screen.into(), ..AgentScreen::default() };
         let done = ScreenPattern::shows("done");
         let [before, typed, after] =
-            ["> one\ndone\n> ", "> one\ndone\n> two", "> one\ndone\n> two\ndone\n> "].map(look);
+            ["> one\ndone\n> ", "> one\ndone\n> two", "> one\ndone\n> two\ndone\n> "].map(capture);
         assert_eq!(part_below(&before, "two"), None);
         assert!(part_below(&typed, "two").is_some_and(|part| !done.matches(&part)));
         assert!(part_below(&after, "two").is_some_and(|part| done.matches(&part)));

@@ -1,4 +1,4 @@
-//! Our hooks in an agent's settings, and a keeper of what they are given.
+//! Installs agtmux's hooks in an agent's settings, and a program that saves hook payloads.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use agtmux_testkit::TestWorld;
 use super::agents::ConformanceAgent;
 use super::sandbox::write_program;
 
-/// As a user would put them there.
+/// Runs `agtmux setup` as a user would.
 pub(crate) fn install_agtmux_hooks(world: &TestWorld, agent: &dyn ConformanceAgent) {
     let output = world.agtmux().args(["setup", "--agent", agent.name(), "--yes"]).output();
     let output = output.expect("agtmux can be started");
     assert!(output.status.success(), "agtmux setup: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A program that puts each payload into a file of its own, named after when it came.
+/// Writes a program that saves each payload to its own file, named by the time of arrival.
 pub(crate) fn write_payload_saver(world: &TestWorld, dir: &Path) -> PathBuf {
     fs::create_dir(dir).expect("the world is writable");
-    let program = world.dir().join("keep-hook");
+    let program = world.dir().join("save-hook");
     let text = format!("#!/bin/sh\nexec cat > \"{}/$(date +%s%N)-$1-$$.json\"\n", dir.display());
     write_program(world, &program, &text);
     program

@@ -1,4 +1,4 @@
-//! A package of PyPI, in an environment of its own.
+//! Installs a PyPI package into its own virtual environment.
 
 use std::fs;
 use std::path::Path;
@@ -10,37 +10,38 @@ use super::{LOOKUP_TIMEOUT, run_with_deadline};
 /// aider has 687 MB in many small files.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(900);
 
-/// The newest that aider runs on comes first.
+/// The newest version that aider supports comes first.
 const PYTHONS: [&str; 3] = ["python3.12", "python3.11", "python3.10"];
 
-/// Made when everything else is there. The scripts of an environment name it by its path, so it cannot be made under another
-/// name and moved.
+/// Created when the installation is complete. The scripts of an environment contain its path, so it cannot be created
+/// under another name and renamed.
 const COMPLETE_MARKER: &str = "complete";
 
-/// Whether it had to be fetched.
-pub(super) fn install_package(place: &Path, package: &str, version: &str) -> Result<bool, String> {
-    if place.join(COMPLETE_MARKER).exists() {
+/// Installs the package. Returns whether it had to be downloaded.
+pub(super) fn install_package(dir: &Path, package: &str, version: &str) -> Result<bool, String> {
+    if dir.join(COMPLETE_MARKER).exists() {
         return Ok(false);
     }
-    let failed = |error: std::io::Error| format!("{}: {error}", place.display());
-    if place.exists() {
-        fs::remove_dir_all(place).map_err(failed)?;
+    let failed = |error: std::io::Error| format!("{}: {error}", dir.display());
+    if dir.exists() {
+        fs::remove_dir_all(dir).map_err(failed)?;
     }
-    run_with_deadline(Command::new(find_python()?).args(["-m", "venv"]).arg(place), "python -m venv", INSTALL_TIMEOUT)?;
-    let mut pip = Command::new(place.join("bin/python"));
+    run_with_deadline(Command::new(find_python()?).args(["-m", "venv"]).arg(dir), "python -m venv", INSTALL_TIMEOUT)?;
+    let mut pip = Command::new(dir.join("bin/python"));
     pip.args(["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--retries", "1"]);
     run_with_deadline(pip.arg(format!("{package}=={version}")), &format!("pip install {package}"), INSTALL_TIMEOUT)?;
-    fs::write(place.join(COMPLETE_MARKER), "").map_err(failed)?;
+    fs::write(dir.join(COMPLETE_MARKER), "").map_err(failed)?;
     Ok(true)
 }
 
 pub(super) fn newest_version(package: &str) -> Result<String, String> {
     let mut pip = Command::new(find_python()?);
     pip.args(["-m", "pip", "index", "versions", package, "--disable-pip-version-check", "--retries", "1"]);
-    let said = run_with_deadline(&mut pip, &format!("pip index versions {package}"), LOOKUP_TIMEOUT)?;
+    let output = run_with_deadline(&mut pip, &format!("pip index versions {package}"), LOOKUP_TIMEOUT)?;
     // `aider-chat (0.86.2)`
-    let version = said.lines().find_map(|line| line.strip_prefix(package)?.trim().strip_prefix('(')?.strip_suffix(')'));
-    version.map(str::to_owned).ok_or_else(|| format!("PyPI knows no version of {package}"))
+    let version =
+        output.lines().find_map(|line| line.strip_prefix(package)?.trim().strip_prefix('(')?.strip_suffix(')'));
+    version.map(str::to_owned).ok_or_else(|| format!("PyPI has no version of {package}"))
 }
 
 fn find_python() -> Result<&'static str, String> {
@@ -48,5 +49,5 @@ fn find_python() -> Result<&'static str, String> {
         run_with_deadline(Command::new(python).args(["-c", "import venv, ensurepip"]), python, LOOKUP_TIMEOUT).is_ok()
     };
     let found = PYTHONS.into_iter().find(works);
-    found.ok_or_else(|| format!("none of {} can make an environment", PYTHONS.join(", ")))
+    found.ok_or_else(|| format!("none of {} can create a virtual environment", PYTHONS.join(", ")))
 }

@@ -1,16 +1,17 @@
-//! The proof that agtmux is right about the real agents: each is installed from npm or PyPI, pointed at a mock model, led through
-//! the scenes that matter, and what `agtmux watch` says meanwhile is compared with what really is so.
+//! Checks the states that agtmux reports for the real agents. Each agent is installed from npm or PyPI, talks to a
+//! mock model and runs through scenarios. The test compares the output of `agtmux watch` with the agent's actual
+//! state.
 //!
-//! `make test` plays the core; `make conformance` plays everything and writes `docs/conformance.md`.
+//! `make test` runs the core scenarios. `make conformance` runs all of them and writes `docs/conformance.md`.
 
 mod agents;
-#[path = "../support/trial_agtmux.rs"]
+#[path = "../support/agtmux_binary.rs"]
 mod agtmux;
-#[path = "../support/trial_bridge.rs"]
+#[path = "../support/bridge.rs"]
 mod bridge;
 mod driver;
 mod hooks;
-#[path = "../support/trial_http.rs"]
+#[path = "../support/http.rs"]
 mod http;
 mod install;
 mod options;
@@ -43,7 +44,7 @@ mod conformance_core {
             Ok(outcomes) => outcomes,
             Err(why) => {
                 let count = scenario::all().iter().filter(|scenario| scenario.in_core).count();
-                return run::print_line(&format!("skipped {count} scenes of {agent} {}: {why}", mode.as_str()));
+                return run::print_line(&format!("skipped {count} scenarios of {agent} {}: {why}", mode.as_str()));
             }
         };
         let bad: Vec<_> = outcomes.iter().filter(|outcome| outcome.verdict() != ConformanceVerdict::Ok).collect();
@@ -57,7 +58,7 @@ mod conformance_core {
     }
 
     #[test]
-    fn claude_bare() {
+    fn claude_without_hooks() {
         check("claude", EvidenceMode::NoHooks);
     }
 
@@ -67,7 +68,7 @@ mod conformance_core {
     }
 
     #[test]
-    fn codex_bare() {
+    fn codex_without_hooks() {
         check("codex", EvidenceMode::NoHooks);
     }
 
@@ -77,7 +78,7 @@ mod conformance_core {
     }
 
     #[test]
-    fn gemini_bare() {
+    fn gemini_without_hooks() {
         check("gemini", EvidenceMode::NoHooks);
     }
 
@@ -87,7 +88,7 @@ mod conformance_core {
     }
 
     #[test]
-    fn pi_bare() {
+    fn pi_without_hooks() {
         check("pi", EvidenceMode::NoHooks);
     }
 }
@@ -100,11 +101,11 @@ mod conformance_resume {
         match resume::check_resume(agent) {
             Ok(Ok(())) => {}
             Ok(Err(why)) => panic!("{agent}: {why}"),
-            Err(why) => run::print_line(&format!("skipped the resuming of {agent}: {why}")),
+            Err(why) => run::print_line(&format!("skipped resume of {agent}: {why}")),
         }
     }
 
-    /// The others take their time.
+    /// Runs the slower agents only when AGTMUX_SOAK is set.
     fn check_in_soak_run(agent: &str) {
         if std::env::var_os("AGTMUX_SOAK").is_some() {
             check(agent);
@@ -112,37 +113,37 @@ mod conformance_resume {
     }
 
     #[test]
-    fn claude_goes_on() {
+    fn claude_session_is_resumed() {
         check("claude");
     }
 
     #[test]
-    fn codex_goes_on() {
+    fn codex_session_is_resumed() {
         check("codex");
     }
 
     #[test]
-    fn gemini_goes_on() {
+    fn gemini_session_is_resumed() {
         check_in_soak_run("gemini");
     }
 
     #[test]
-    fn copilot_goes_on() {
+    fn copilot_session_is_resumed() {
         check_in_soak_run("copilot");
     }
 
     #[test]
-    fn opencode_goes_on() {
+    fn opencode_session_is_resumed() {
         check_in_soak_run("opencode");
     }
 
     #[test]
-    fn pi_goes_on() {
+    fn pi_session_is_resumed() {
         check_in_soak_run("pi");
     }
 
     #[test]
-    fn qwen_goes_on() {
+    fn qwen_session_is_resumed() {
         check_in_soak_run("qwen");
     }
 }
@@ -153,7 +154,7 @@ mod conformance_respond {
     #[track_caller]
     fn check(agent: &str) {
         if let Err(why) = respond::check(agent) {
-            run::print_line(&format!("skipped the answers to {agent}: {why}"));
+            run::print_line(&format!("skipped respond for {agent}: {why}"));
         }
     }
 
@@ -177,35 +178,35 @@ mod conformance_respond {
         check("opencode");
     }
 
-    /// Over the paths of the tmux-bridge document.
+    /// Answers through the HTTP paths of the tmux-bridge document.
     #[test]
     fn claude_over_the_bridge() {
         if let Err(why) = respond::check_bridge() {
-            run::print_line(&format!("skipped the answers to claude over the bridge: {why}"));
+            run::print_line(&format!("skipped respond for claude over the bridge: {why}"));
         }
     }
 
-    /// In their long form the other agents, too.
+    /// The other agents run only when AGTMUX_SOAK is set.
     #[test]
-    fn others() {
+    fn agents_of_the_soak_run() {
         if std::env::var_os("AGTMUX_SOAK").is_some() {
             respond::SOAK_ONLY_AGENTS.into_iter().for_each(check);
         }
     }
 }
 
-/// What `make conformance` runs.
+/// `make conformance` runs this test.
 #[test]
 #[ignore = "takes half an hour; `make conformance` runs it"]
-fn everything() {
+fn every_agent_in_every_scenario() {
     let options = ConformanceOptions::from_environment();
     let (tried, outcomes) = run::run_all(&options);
-    assert!(!outcomes.is_empty(), "there is no such agent, scene or mode: {options:?}");
+    assert!(!outcomes.is_empty(), "no agent, scenario or mode matches {options:?}");
     let text = report::markdown(&tried, &outcomes);
     println!("{text}");
     if let Some(document) = &options.document {
         report::write(document, &text);
     }
     let bad = outcomes.iter().filter(|outcome| outcome.verdict() > ConformanceVerdict::Unknown).count();
-    assert_eq!(bad, 0, "scenes that are wrong, drifted or could not be tried");
+    assert_eq!(bad, 0, "scenarios that are wrong, drifted or skipped");
 }

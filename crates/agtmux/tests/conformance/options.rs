@@ -1,4 +1,4 @@
-//! What is to be played; `scripts/conformance --help` names the same things for people.
+//! The options of a run, from environment variables that `scripts/conformance` sets.
 
 use std::env;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use super::states::EvidenceMode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PaneSize(pub(crate) u16, pub(crate) u16);
 
-/// An agent by name, in the pinned version or, as `claude@2.1.110`, in another.
+/// An agent by name, optionally with a version, as in `claude@2.1.110`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentSelection {
     pub(crate) name: String,
@@ -25,7 +25,7 @@ impl AgentSelection {
     }
 }
 
-/// Which version of each agent.
+/// Which version of an agent to test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AgentVersionChoice<'a> {
     Pinned,
@@ -35,17 +35,17 @@ pub(crate) enum AgentVersionChoice<'a> {
 
 #[derive(Debug, Clone)]
 pub(crate) struct ConformanceOptions {
-    /// Empty for all.
+    /// Empty means all.
     pub(crate) agents: Vec<AgentSelection>,
     pub(crate) scenarios: Vec<String>,
     pub(crate) modes: Vec<EvidenceMode>,
     pub(crate) size: PaneSize,
     pub(crate) record: Option<PathBuf>,
-    /// How many are played side by side.
+    /// How many scenarios run in parallel.
     pub(crate) jobs: usize,
-    /// The newest versions instead of the pinned ones.
+    /// Tests the newest versions instead of the pinned ones.
     pub(crate) newest: bool,
-    /// Where the table is written.
+    /// The file that the report is written to.
     pub(crate) document: Option<PathBuf>,
 }
 
@@ -56,11 +56,11 @@ impl ConformanceOptions {
             value.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
         };
         let modes = words("MODES");
-        let is_wanted = |mode: &EvidenceMode| modes.is_empty() || modes.iter().any(|word| word == mode.as_str());
+        let is_selected = |mode: &EvidenceMode| modes.is_empty() || modes.iter().any(|word| word == mode.as_str());
         Self {
             agents: words("AGENTS").iter().map(|word| AgentSelection::parse(word)).collect(),
             scenarios: words("SCENARIOS"),
-            modes: EvidenceMode::ALL.into_iter().filter(is_wanted).collect(),
+            modes: EvidenceMode::ALL.into_iter().filter(is_selected).collect(),
             size: environment_variable("SIZE").as_deref().and_then(parse_size).unwrap_or(PaneSize(120, 40)),
             record: environment_variable("RECORD").map(PathBuf::from),
             jobs: environment_variable("JOBS").and_then(|jobs| jobs.parse().ok()).unwrap_or(1),
@@ -71,14 +71,14 @@ impl ConformanceOptions {
 }
 
 impl ConformanceOptions {
-    /// The version to try, where the agent is among those that are wanted.
+    /// The version of this agent to test, or none if the agent is not selected.
     pub(crate) fn version_for(&self, agent: &str) -> Option<AgentVersionChoice<'_>> {
         let usual = if self.newest { AgentVersionChoice::Newest } else { AgentVersionChoice::Pinned };
         if self.agents.is_empty() {
             return Some(usual);
         }
-        let wanted = self.agents.iter().find(|wanted| wanted.name == agent)?;
-        Some(wanted.version.as_deref().map_or(usual, AgentVersionChoice::Exact))
+        let selection = self.agents.iter().find(|selection| selection.name == agent)?;
+        Some(selection.version.as_deref().map_or(usual, AgentVersionChoice::Exact))
     }
 }
 

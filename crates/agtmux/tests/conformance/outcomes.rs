@@ -1,4 +1,4 @@
-//! What came of it.
+//! The results of scenarios and their steps.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use super::states::{EvidenceMode, ReportedState};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ConformanceVerdict {
     Ok,
-    /// agtmux does not claim to know.
+    /// agtmux reported `unknown`.
     Unknown,
-    /// agtmux claims what is not so.
+    /// agtmux reported a wrong state.
     Wrong,
-    /// The agent itself did not do what this scenario knows it to do.
+    /// The agent behaved differently from the pinned version.
     Drift,
-    /// It could not be tried.
+    /// The scenario could not run.
     Skip,
 }
 
@@ -37,11 +37,12 @@ pub(crate) struct StepOutcome {
     pub(crate) accepted: Vec<ReportedState>,
     pub(crate) reported: ReportedState,
     pub(crate) reason: Option<String>,
-    /// From the truth to the line that says it, in milliseconds. Below zero where agtmux knew before the screen.
+    /// Milliseconds from the actual change to the report. Negative where agtmux reported it before the screen showed
+    /// it.
     pub(crate) lag: Option<i64>,
-    /// What it said on the way and should not have, and for how many milliseconds.
+    /// Wrong states that were reported, each with its duration in milliseconds.
     pub(crate) wrong_states: Vec<(ReportedState, i64)>,
-    /// All that it said meanwhile.
+    /// All reports during the step, as text.
     pub(crate) timeline: String,
 }
 
@@ -51,7 +52,7 @@ pub(crate) struct ScenarioOutcome {
     pub(crate) scenario: &'static str,
     pub(crate) mode: EvidenceMode,
     pub(crate) steps: Vec<StepOutcome>,
-    /// Why there are no steps, or fewer than there should be.
+    /// Why steps are missing.
     pub(crate) failure: Option<(ConformanceVerdict, String)>,
     pub(crate) took: Duration,
 }
@@ -62,12 +63,12 @@ impl ScenarioOutcome {
         self.steps.iter().map(|step| step.verdict).chain(trouble).max().unwrap_or(ConformanceVerdict::Skip)
     }
 
-    /// The longest of its steps.
+    /// The longest lag of its steps.
     pub(crate) fn lag(&self) -> Option<i64> {
         self.steps.iter().filter_map(|step| step.lag).max()
     }
 
-    /// What is not as it should be, for people.
+    /// One line of text for each problem.
     pub(crate) fn problems(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.steps.iter().filter_map(describe_problem).collect();
         lines.extend(self.failure.iter().map(|(_, why)| why.clone()));
@@ -79,12 +80,12 @@ fn describe_problem(step: &StepOutcome) -> Option<String> {
     if step.verdict == ConformanceVerdict::Ok {
         return None;
     }
-    let wanted: Vec<&str> = step.accepted.iter().map(|shown| shown.as_str()).collect();
+    let accepted: Vec<&str> = step.accepted.iter().map(|state| state.as_str()).collect();
     let mut parts = Vec::new();
     if !step.accepted.contains(&step.reported) {
         let reason = step.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
-        parts.push(format!("{}{reason} instead of {}", step.reported, wanted.join(" or ")));
+        parts.push(format!("reported {}{reason} instead of {}", step.reported, accepted.join(" or ")));
     }
-    parts.extend(step.wrong_states.iter().map(|(shown, ms)| format!("{shown} for {ms} ms on the way")));
+    parts.extend(step.wrong_states.iter().map(|(state, ms)| format!("reported {state} for {ms} ms before that")));
     Some(format!("{}: {} [{}]", step.name, parts.join("; "), step.timeline))
 }

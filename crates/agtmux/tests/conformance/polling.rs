@@ -1,16 +1,16 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Looks until there is something, or the time is up. Unlike the testkit's waits it does not fail: what does not come is a
-/// result here.
-pub(crate) fn poll_until<T>(deadline: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+/// Calls `attempt` until it returns a value or the deadline passes. Unlike the waits of the testkit, a timeout is a
+/// result and not a failure.
+pub(crate) fn poll_until<T>(deadline: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     const PAUSE: Duration = Duration::from_millis(25);
     let start = Instant::now();
     loop {
-        // Read before the look: the last one must begin after the deadline.
+        // Read the clock first, so that one attempt starts after the deadline.
         let late = start.elapsed() >= deadline;
-        if let Some(found) = look() {
-            return Some(found);
+        if let Some(value) = attempt() {
+            return Some(value);
         }
         if late {
             return None;

@@ -1,4 +1,4 @@
-//! Keeps what a scene looked like, so that rules can be tried on it without the agent.
+//! Saves screens, titles and hook payloads, so that rules can be tested without the agent.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -20,7 +20,7 @@ pub(crate) struct EvidenceRecorder {
 }
 
 impl EvidenceRecorder {
-    /// `<agent>/<scenario>-<step>-<size>.{ansi,txt,meta}`, and a row in `cases.tsv`.
+    /// Writes `<agent>/<scenario>-<step>-<size>.{ansi,txt,meta}` and adds a row to `cases.tsv`.
     pub(crate) fn record(&self, driver: &ScenarioDriver<'_>, scenario: &Scenario, step: &ScenarioStep, when: &str) {
         let agent = driver.agent.name();
         let mut case = format!("{agent}-{}-{}", scenario.name, step.name);
@@ -31,39 +31,39 @@ impl EvidenceRecorder {
             case += &format!("-{when}");
         }
         case += &format!("-{}x{}", self.size.0, self.size.1);
-        let look = driver.sandbox.capture();
+        let capture = driver.sandbox.capture();
         let mut accepted = step.accepted(EvidenceMode::NoHooks);
         if !when.is_empty() {
-            // What is true already need not have been drawn yet.
+            // The screen may lag behind the actual state.
             accepted.extend(&step.allowed_before);
         }
         let mut accept: Vec<&str> = Vec::new();
-        accepted.iter().map(|shown| shown.as_str()).for_each(|word| {
+        accepted.iter().map(|state| state.as_str()).for_each(|word| {
             if !accept.contains(&word) {
                 accept.push(word);
             }
         });
         let meta = json!({
             "agent": agent, "version": self.version, "scenario": scenario.name, "step": step.name,
-            "mode": driver.mode.as_str(), "pane_title": look.title, "pane_current_command": look.command,
+            "mode": driver.mode.as_str(), "pane_title": capture.title, "pane_current_command": capture.command,
             "accept": accept, "hooks": self.hook_payloads(driver), "model": describe_model_requests(driver),
             "watch": driver.sandbox.watch.lines().last(),
         });
         let dir = self.dir.join(agent);
-        fs::create_dir_all(&dir).expect("the place for recordings is writable");
+        fs::create_dir_all(&dir).expect("the recording directory is writable");
         let write = |ending: &str, bytes: &[u8]| {
-            fs::write(dir.join(format!("{case}.{ending}")), bytes).expect("the place for recordings is writable");
+            fs::write(dir.join(format!("{case}.{ending}")), bytes).expect("the recording directory is writable");
         };
         write("ansi", &driver.sandbox.capture_with_colours());
-        write("txt", look.screen.as_bytes());
+        write("txt", capture.screen.as_bytes());
         write("meta", format!("{meta:#}\n").as_bytes());
-        let row = [agent, &case, &look.command, &look.title, &accept.join("|")].join("\t");
+        let row = [agent, &case, &capture.command, &capture.title, &accept.join("|")].join("\t");
         let table = OpenOptions::new().create(true).append(true).open(self.dir.join("cases.tsv"));
-        let mut table = table.expect("the place for recordings is writable");
-        writeln!(table, "{row}").expect("the place for recordings is writable");
+        let mut table = table.expect("the recording directory is writable");
+        writeln!(table, "{row}").expect("the recording directory is writable");
     }
 
-    /// What the agent's hooks were given so far, in the order of their coming.
+    /// The payloads that the agent's hooks received so far, in the order of arrival.
     fn hook_payloads(&self, driver: &ScenarioDriver<'_>) -> Vec<Value> {
         let Some(dir) = &driver.sandbox.hook_payload_dir else { return Vec::new() };
         let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
@@ -74,7 +74,7 @@ impl EvidenceRecorder {
     }
 }
 
-/// What the model was asked, and which tools it was offered last.
+/// The requests to the model, and the tools of the last one.
 fn describe_model_requests(driver: &ScenarioDriver<'_>) -> Value {
     let requests = driver.sandbox.model.requests();
     let tools = requests.iter().rev().find(|request| !request.is_side_request).map(|request| request.tools.clone());

@@ -1,4 +1,4 @@
-//! The table of a run.
+//! The report of a run, as Markdown.
 
 use std::fmt::Write;
 use std::fs;
@@ -10,16 +10,18 @@ use super::states::EvidenceMode;
 
 const PREFACE: &str = "# Conformance
 
-What agtmux says about the real agents, each led through these scenes by a model on loopback that does what it is told.
-The truth comes from that model, from the agent's own screen and from its process, never from agtmux. `hooks`: with
-agtmux's hooks in the agent's settings; `bare`: without any. Written by `make conformance`.
+This page compares the states that agtmux reports with the actual states of the real agents. Each agent runs through the
+scenarios below with a scripted mock model on loopback. The actual state is read from that model, from the agent's screen and
+from its process, never from agtmux. `hooks` means that agtmux's hooks are installed in the agent's settings, `no-hooks` that
+they are not. `make conformance` writes this page.
 
-- `ok`: in milliseconds from the truth to the line of `agtmux watch`, the longest of the scene's steps; below zero where
-  agtmux knew before the screen; in brackets what it said where the agent gives no evidence for the better word
-- `unknown`: agtmux does not claim to know
-- `wrong`: it claims what is not so, also for a moment on the way
-- `drift`: the agent did not do what it was seen to do in the pinned version
-- `skip`: could not be tried
+- `ok N`: every step was reported correctly. N is the longest delay of a step in milliseconds, from the actual change to the
+  line of `agtmux watch`. It is negative where agtmux reported the change before the screen showed it. A state in brackets was
+  reported instead of a more precise one, because the agent shows nothing that distinguishes the two.
+- `unknown`: agtmux reported `unknown`.
+- `wrong`: agtmux reported a wrong state, even if only briefly.
+- `drift`: the agent behaved differently from the pinned version, so the scenario could not finish.
+- `skip`: the scenario could not run.
 
 ";
 
@@ -45,7 +47,7 @@ fn table(text: &mut String, tried: &[TestedAgent], outcomes: &[ScenarioOutcome])
     }
     let columns: Vec<(&str, EvidenceMode)> =
         tried.iter().flat_map(|agent| agent.modes.iter().map(|mode| (agent.name, *mode))).collect();
-    *text += "| scene |";
+    *text += "| scenario |";
     columns.iter().for_each(|(agent, mode)| *text += &format!(" {agent} {} |", mode.as_str()));
     *text += &format!("\n|---|{}\n", "---|".repeat(columns.len()));
     for scenario in scenarios {
@@ -65,7 +67,7 @@ fn cell(outcome: &ScenarioOutcome) -> String {
     }
 }
 
-/// What was said where something better could have been said.
+/// The first reported state that is accepted but not the best one.
 fn second_best_state(outcome: &ScenarioOutcome) -> String {
     let lesser = outcome.steps.iter().find(|step| step.accepted.first() != Some(&step.reported));
     lesser.map(|step| format!(" ({})", step.reported)).unwrap_or_default()
@@ -85,7 +87,7 @@ fn totals(text: &mut String, outcomes: &[ScenarioOutcome]) {
         let ms = |lag: Option<&i64>| lag.map_or_else(|| "–".into(), |lag| format!("{lag} ms"));
         let _ = writeln!(
             text,
-            "{}: {} ok, {} unknown, {} wrong, {} drift, {} skip; lag of a step p50 {}, p95 {}, max {}\n",
+            "{}: {} ok, {} unknown, {} wrong, {} drift, {} skip; delay of a step p50 {}, p95 {}, max {}\n",
             mode.as_str(),
             count(ConformanceVerdict::Ok),
             count(ConformanceVerdict::Unknown),
@@ -105,10 +107,10 @@ fn problems(text: &mut String, outcomes: &[ScenarioOutcome]) {
     if with.is_empty() {
         return;
     }
-    *text += "## What is not ok\n\n";
+    *text += "## Problems\n\n";
     for outcome in with {
         for line in outcome.problems() {
-            // A screen is for the terminal of whoever runs this, not for a document.
+            // The first line is enough here; the terminal output has the whole screen.
             let line = line.lines().next().unwrap_or_default();
             let _ = writeln!(text, "- {} {} {}: {line}", outcome.agent, outcome.scenario, outcome.mode.as_str());
         }

@@ -1,4 +1,4 @@
-//! Whether `agtmux respond` answers the dialogs of the real agents, and only those that were meant.
+//! Checks that `agtmux respond` answers dialogs of the real agents, and only the intended ones.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,33 +15,33 @@ use super::states::{EvidenceMode, ScreenState};
 
 #[path = "respond_bridge.rs"]
 mod bridge;
-#[path = "respond_more.rs"]
-mod more;
+#[path = "respond_soak.rs"]
+mod soak;
 
-/// Tried in the long form only.
+/// Agents that are tested only when AGTMUX_SOAK is set.
 pub(crate) const SOAK_ONLY_AGENTS: [&str; 3] = ["copilot", "qwen", "aider"];
 
-/// Some take half a minute for a turn on a busy machine.
+/// Some agents need half a minute for a turn on a busy machine.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The agents whose options stand in one row.
+/// Agents that show all options in one row.
 const OPTIONS_IN_ONE_ROW: [&str; 1] = ["opencode"];
 
-/// The agents whose options have letters instead of numbers.
+/// Agents whose options have letters instead of numbers.
 const LETTER_OPTIONS: [&str; 1] = ["aider"];
 
-/// The error says why it could not be tried.
+/// The error is a reason to skip.
 pub(crate) fn check(name: &str) -> Result<(), String> {
     let agent = agents::ALL.into_iter().find(|known| known.name() == name).expect("a known agent");
     let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;
     with_started_agent(agent, &installed.program_dirs, &LaunchMode::Plain, &check_core);
     if std::env::var_os("AGTMUX_SOAK").is_some() {
-        more::check(agent, &installed.program_dirs);
+        soak::check(agent, &installed.program_dirs);
     }
     Ok(())
 }
 
-/// The same over HTTP, in the words of the tmux-bridge document, which knows Claude only.
+/// Runs the same checks over the HTTP API of the tmux-bridge document, which covers only Claude.
 pub(crate) fn check_bridge() -> Result<(), String> {
     let agent = agents::ALL.into_iter().find(|known| known.name() == "claude").expect("a known agent");
     let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;
@@ -49,28 +49,28 @@ pub(crate) fn check_bridge() -> Result<(), String> {
     Ok(())
 }
 
-/// One life of the agent, in which it is ready.
+/// Starts the agent, waits until it is ready and runs the checks.
 fn with_started_agent(
     agent: &'static dyn ConformanceAgent,
     programs: &[PathBuf],
     launch: &LaunchMode,
-    play: &dyn Fn(&DialogTester<'_>),
+    check: &dyn Fn(&DialogTester<'_>),
 ) {
-    with_shell(agent, programs, true, &|room| {
-        room.driver.start(launch).unwrap_or_else(|lost| panic!("{}", lost.0));
-        play(room);
+    with_shell(agent, programs, true, &|tester| {
+        tester.driver.start(launch).unwrap_or_else(|error| panic!("{}", error.0));
+        check(tester);
     });
 }
 
-/// A shell in which it can be started.
+/// Opens a shell in which the checks can start the agent.
 fn with_shell(
     agent: &'static dyn ConformanceAgent,
     programs: &[PathBuf],
     trusted: bool,
-    play: &dyn Fn(&DialogTester<'_>),
+    check: &dyn Fn(&DialogTester<'_>),
 ) {
     let mode = if agent.modes().contains(&EvidenceMode::Hooks) { EvidenceMode::Hooks } else { EvidenceMode::NoHooks };
-    let room = AgentSandbox::open(&SandboxOptions {
+    let sandbox = AgentSandbox::open(&SandboxOptions {
         agent,
         program_dirs: programs,
         mode,
@@ -78,8 +78,8 @@ fn with_shell(
         size: PaneSize(120, 40),
         save_hook_payloads: false,
     });
-    let driver = ScenarioDriver { agent, sandbox: &room, mode, recorder: None };
-    play(&DialogTester { driver });
+    let driver = ScenarioDriver { agent, sandbox: &sandbox, mode, recorder: None };
+    check(&DialogTester { driver });
 }
 
 struct DialogTester<'a> {
@@ -91,14 +91,14 @@ impl DialogTester<'_> {
         self.driver.sandbox
     }
 
-    /// Prompts, and returns what it asks once agtmux knows of it.
+    /// Submits the prompt and returns the dialog as soon as agtmux reports it.
     #[track_caller]
     fn prompt_for_dialog(&self, prompt: &str, about: &str) -> Value {
-        // What was answered before must be over: the same may be asked again.
-        poll_until(RESPONSE_TIMEOUT, || self.dialog().is_null().then_some(())).expect("it asks nothing");
-        // A prompt in the middle of a turn is put in a queue, and the model gets it in another shape.
+        // The previous dialog must be closed first, because the next one may look the same.
+        poll_until(RESPONSE_TIMEOUT, || self.dialog().is_null().then_some(())).expect("the previous dialog is closed");
+        // The agent would queue a prompt during a turn, and the model would receive it in another form.
         poll_until(RESPONSE_TIMEOUT, || self.is_at_rest().then_some(()));
-        self.driver.submit(prompt, |text| self.sandbox().paste(text)).unwrap_or_else(|lost| panic!("{}", lost.0));
+        self.driver.submit(prompt, |text| self.sandbox().paste(text)).unwrap_or_else(|error| panic!("{}", error.0));
         self.wait_for_dialog(about)
     }
 
@@ -106,7 +106,7 @@ impl DialogTester<'_> {
     fn wait_for_dialog(&self, about: &str) -> Value {
         let asked =
             poll_until(RESPONSE_TIMEOUT, || Some(self.dialog()).filter(|dialog| dialog.to_string().contains(about)));
-        asked.unwrap_or_else(|| panic!("it does not ask about {about}; {}", self.driver.screen_text()))
+        asked.unwrap_or_else(|| panic!("no dialog mentions {about}; {}", self.driver.screen_text()))
     }
 
     fn dialog(&self) -> Value {
@@ -117,21 +117,21 @@ impl DialogTester<'_> {
         !matches!(self.listed_item()["state"].as_str(), Some("running" | "waiting_approval" | "waiting_input"))
     }
 
-    /// What agtmux lists of it.
+    /// The item of the agent in `agtmux list`.
     fn listed_item(&self) -> Value {
-        let (_, said, _) = self.sandbox().run_agtmux(&["list", "panes", "--json"]);
-        let list: Value = serde_json::from_str(&said).unwrap_or_default();
+        let (_, output, _) = self.sandbox().run_agtmux(&["list", "panes", "--json"]);
+        let list: Value = serde_json::from_str(&output).unwrap_or_default();
         list["items"][0].clone()
     }
 
-    /// Answers, and gives back what agtmux says of that.
+    /// Answers the dialog, checks that the answer is confirmed, and returns the response.
     #[track_caller]
     fn answer_confirmed(&self, answer: &[&str]) -> Value {
-        let (worked, said, error) = self.respond(answer);
-        assert!(worked, "{answer:?}: {error}{said}\n{}", self.driver.screen_text());
-        let said: Value = serde_json::from_str(&said).expect("JSON");
-        assert_eq!(said["verified"], "confirmed", "{answer:?}: {said}");
-        said
+        let (succeeded, output, error) = self.respond(answer);
+        assert!(succeeded, "{answer:?}: {error}{output}\n{}", self.driver.screen_text());
+        let output: Value = serde_json::from_str(&output).expect("JSON");
+        assert_eq!(output["verified"], "confirmed", "{answer:?}: {output}");
+        output
     }
 
     fn respond(&self, answer: &[&str]) -> (bool, String, String) {
@@ -143,29 +143,30 @@ impl DialogTester<'_> {
     }
 
     #[track_caller]
-    fn wait_for_screen(&self, scene: ScreenState) {
-        self.driver.wait_for_screen(scene).unwrap_or_else(|lost| panic!("{}", lost.0));
+    fn wait_for_screen(&self, state: ScreenState) {
+        self.driver.wait_for_screen(state).unwrap_or_else(|error| panic!("{}", error.0));
     }
 
-    /// The model was told.
+    /// Waits until a recent request to the model contains the text.
     #[track_caller]
     fn wait_for_model_text(&self, text: &str) {
-        let told = || self.sandbox().model.requests().iter().rev().take(4).any(|request| request.body.contains(text));
-        let heard = poll_until(RESPONSE_TIMEOUT, || told().then_some(()));
-        assert!(heard.is_some(), "the model was not told `{text}`; {}", self.driver.screen_text());
+        let has_text =
+            || self.sandbox().model.requests().iter().rev().take(4).any(|request| request.body.contains(text));
+        let is_received = poll_until(RESPONSE_TIMEOUT, || has_text().then_some(()));
+        assert!(is_received.is_some(), "the model did not receive `{text}`; {}", self.driver.screen_text());
     }
 
     #[track_caller]
     fn wait_for_file(&self, file: &str) {
         poll_until(RESPONSE_TIMEOUT, || self.file_exists(file).then_some(()))
-            .unwrap_or_else(|| panic!("no {file}; {}", self.driver.screen_text()));
+            .unwrap_or_else(|| panic!("the agent did not create {file}; {}", self.driver.screen_text()));
     }
 }
 
 fn check_core(agent: &DialogTester<'_>) {
     agent.prompt_for_dialog("RUN touch approved.txt", "approved.txt");
-    let said = agent.answer_confirmed(&["approve"]);
-    assert!(said["dialog"].to_string().contains("approved.txt"), "{said}");
+    let output = agent.answer_confirmed(&["approve"]);
+    assert!(output["dialog"].to_string().contains("approved.txt"), "{output}");
     agent.wait_for_file("approved.txt");
     check_replaced_dialog(agent);
     if !LETTER_OPTIONS.contains(&agent.driver.agent.name()) {
@@ -176,24 +177,29 @@ fn check_core(agent: &DialogTester<'_>) {
     }
 }
 
-/// What was asked first has been answered by somebody else, and something else is asked since.
+/// An answer to a dialog is refused after the user closed that dialog and another one opened.
 fn check_replaced_dialog(agent: &DialogTester<'_>) {
     let first = agent.prompt_for_dialog("RUN touch first.txt", "first.txt");
     agent.driver.press_all(agent.driver.agent.keys(DialogReply::Deny));
     agent.wait_for_screen(ScreenState::Denied);
     let second = agent.prompt_for_dialog("RUN touch second.txt", "second.txt");
-    let fingerprint = first["fingerprint"].as_str().expect("it has one");
-    let (worked, _, error) = agent.respond(&["approve", "--if-dialog", fingerprint]);
-    assert!(!worked && error.contains("that dialog is not open any more"), "{error}");
-    let (worked, _, error) = agent.sandbox().run_agtmux(&["send", &agent.sandbox().pane, "--text", "1"]);
-    assert!(!worked && error.contains("agtmux respond"), "{error}");
-    // Anything that was typed would have answered it.
-    agent.answer_confirmed(&["deny", "--if-dialog", second["fingerprint"].as_str().expect("it has one")]);
+    let fingerprint = first["fingerprint"].as_str().expect("a dialog has a fingerprint");
+    let (succeeded, _, error) = agent.respond(&["approve", "--if-dialog", fingerprint]);
+    assert!(!succeeded && error.contains("the expected dialog is no longer open"), "{error}");
+    let (succeeded, _, error) = agent.sandbox().run_agtmux(&["send", &agent.sandbox().pane, "--text", "1"]);
+    assert!(!succeeded && error.contains("agtmux respond"), "{error}");
+    // The second dialog is still open, so the refused calls typed nothing.
+    agent.answer_confirmed(&[
+        "deny",
+        "--if-dialog",
+        second["fingerprint"].as_str().expect("a dialog has a fingerprint"),
+    ]);
     agent.wait_for_screen(ScreenState::Denied);
     assert!(!agent.file_exists("first.txt") && !agent.file_exists("second.txt"));
 }
 
-/// By its number, wherever the selection stands. It opens what can be opened without asking any more, so it comes last.
+/// Answers by number, independent of the selection. This option allows later commands without a dialog, so this check
+/// runs last.
 fn check_option_number(agent: &DialogTester<'_>) {
     let in_a_row = OPTIONS_IN_ONE_ROW.contains(&agent.driver.agent.name());
     agent.prompt_for_dialog("RUN touch chosen.txt", "chosen.txt");
@@ -201,22 +207,22 @@ fn check_option_number(agent: &DialogTester<'_>) {
     agent.driver.press_all(&[if in_a_row { "Left" } else { "Down" }]);
     poll_until(RESPONSE_TIMEOUT, || (agent.sandbox().capture_with_colours() != before).then_some(()))
         .expect("the selection moves");
-    let said = agent.answer_confirmed(&["2"]);
+    let output = agent.answer_confirmed(&["2"]);
     if in_a_row {
-        assert!(said["asks_now"].to_string().contains("Always allow"), "{said}");
+        assert!(output["asks_now"].to_string().contains("Always allow"), "{output}");
         assert!(!agent.file_exists("chosen.txt"));
         agent.answer_confirmed(&["approve"]);
     }
     agent.wait_for_file("chosen.txt");
 }
 
-/// What the agent's own shell may do: look, but not act. Also what has left its parents behind.
+/// Runs agtmux commands from the agent's shell, and again from a detached process.
 const AGTMUX_CALLS_SCRIPT: &str = r#"#!/bin/sh
 case $1 in
 left) ;;
 *) setsid -f "$0" left; set -- child ;;
 esac
-try() { name=$1; shift; agtmux "$@" >"$0.$name.said" 2>&1; echo $? >"$0.$name"; }
+try() { name=$1; shift; agtmux "$@" >"$0.$name.output" 2>&1; echo $? >"$0.$name"; }
 try "$1-respond" respond "$TMUX_PANE" approve
 try "$1-send" send "$TMUX_PANE" --text hello
 try "$1-kill" kill "$TMUX_PANE" --yes
@@ -231,7 +237,7 @@ fn check_agent_is_refused(agent: &DialogTester<'_>) {
     agent
         .driver
         .submit("DO ./free-tool 1", |text| agent.sandbox().paste(text))
-        .unwrap_or_else(|lost| panic!("{}", lost.0));
+        .unwrap_or_else(|error| panic!("{}", error.0));
     for who in ["child", "left"] {
         agent.wait_for_file(&format!("free-tool.{who}-end"));
         let read = |what: &str| {
@@ -239,12 +245,12 @@ fn check_agent_is_refused(agent: &DialogTester<'_>) {
             std::fs::read_to_string(&path).unwrap_or_default()
         };
         for refused in ["respond", "send", "kill"] {
-            let said = read(&format!("{refused}.said"));
-            assert_ne!(read(refused).trim(), "0", "{who} {refused}: {said}");
-            assert!(said.contains(&format!("an agent may not {refused} by itself")), "{who} {refused}: {said}");
+            let output = read(&format!("{refused}.output"));
+            assert_ne!(read(refused).trim(), "0", "{who} {refused}: {output}");
+            assert!(output.contains(&format!("agents may not {refused}")), "{who} {refused}: {output}");
         }
         for allowed in ["list", "explain"] {
-            assert_eq!(read(allowed).trim(), "0", "{who} {allowed}: {}", read(&format!("{allowed}.said")));
+            assert_eq!(read(allowed).trim(), "0", "{who} {allowed}: {}", read(&format!("{allowed}.output")));
         }
     }
 }

@@ -1,21 +1,21 @@
-//! `POST /api/respond/AGENT_ID` on the real Claude Code: what is answered reaches the model, and nothing else is typed.
+//! Checks `POST /api/respond/AGENT_ID` with the real Claude Code: answers reach the model, and nothing else is typed.
 
 use serde_json::{Value, json};
 
 use super::super::bridge::{follow, post};
-use super::super::http::{Answer, Events, get};
+use super::super::http::{HttpResponse, SseClient, get};
 use super::{DialogTester, RESPONSE_TIMEOUT, poll_until};
 
-/// One agent, by the id that the bridge has for it.
+/// Answers dialogs of one agent by its bridge agent id.
 struct BridgeDialogTester<'a> {
     agent: &'a DialogTester<'a>,
     agent_id: String,
-    events: Events,
+    events: SseClient,
 }
 
 pub(super) fn check(agent: &DialogTester<'_>) {
     let agent_id = poll_until(RESPONSE_TIMEOUT, || agent.listed_item()["agent_id"].as_str().map(str::to_owned));
-    let agent_id = agent_id.expect("its hooks name its session");
+    let agent_id = agent_id.expect("the hooks report the session");
     let events = follow(agent.sandbox().world(), "?types=state_changed,turn_created", None);
     let bridged = BridgeDialogTester { agent, agent_id, events };
     bridged.check_no_dialog();
@@ -31,11 +31,11 @@ impl BridgeDialogTester<'_> {
         format!("/api/respond/{}", self.agent_id)
     }
 
-    fn respond(&self, body: &Value) -> Answer {
+    fn respond(&self, body: &Value) -> HttpResponse {
         post(self.agent.sandbox().world(), &self.path(), &body.to_string())
     }
 
-    /// Refused by this name, and whatever was asked is asked still.
+    /// Asserts that the answer is refused with this error and the dialog stays open.
     #[track_caller]
     fn assert_refused(&self, status: u16, error_type: &str, body: &Value) -> Value {
         let asked = self.agent.dialog();
@@ -47,17 +47,17 @@ impl BridgeDialogTester<'_> {
         error
     }
 
-    /// Answered, and seen to go on. Gives the turn.
+    /// Asserts that the answer is confirmed. Returns the turn id.
     #[track_caller]
     fn assert_answered(&self, body: &Value) -> Value {
         let answer = self.respond(body);
-        let said = answer.json();
-        assert_eq!(answer.status, 200, "{body}: {said}\n{}", self.agent.driver.screen_text());
-        assert_eq!((&said["status"], &said["agent_id"]), (&json!("ok"), &json!(self.agent_id)), "{said}");
-        assert_eq!((&said["verified"], &said["mode"]), (&json!("confirmed"), &body["mode"]), "{said}");
-        assert!(matches!(said["new_state"].as_str(), Some("PROCESSING" | "COMPLETE")), "{said}");
-        assert!(said["latency_ms"].is_u64(), "{said}");
-        said["turn_id"].clone()
+        let response = answer.json();
+        assert_eq!(answer.status, 200, "{body}: {response}\n{}", self.agent.driver.screen_text());
+        assert_eq!((&response["status"], &response["agent_id"]), (&json!("ok"), &json!(self.agent_id)), "{response}");
+        assert_eq!((&response["verified"], &response["mode"]), (&json!("confirmed"), &body["mode"]), "{response}");
+        assert!(matches!(response["new_state"].as_str(), Some("PROCESSING" | "COMPLETE")), "{response}");
+        assert!(response["latency_ms"].is_u64(), "{response}");
+        response["turn_id"].clone()
     }
 
     fn check_no_dialog(&self) {
@@ -74,14 +74,15 @@ impl BridgeDialogTester<'_> {
         let turn_id =
             self.assert_answered(&json!({"mode": "text", "text": "a red of mine", "if_dialog": asked["fingerprint"]}));
         self.agent.wait_for_model_text("a red of mine");
-        let seen = self.events.until("the turn", |event| event.data["turn_id"] == turn_id && event.is("turn_created"));
-        let turn = &seen.last().expect("until it was seen").data;
+        let received =
+            self.events.until("the turn", |event| event.data["turn_id"] == turn_id && event.is("turn_created"));
+        let turn = &received.last().expect("the turn event arrived").data;
         assert_eq!((&turn["actor"], &turn["intent"]), (&json!("USER"), &json!("ANSWER")), "{turn}");
-        let goes_on = |event: &super::super::http::Event| {
+        let goes_on = |event: &super::super::http::SseEvent| {
             event.data["new_state"] == "PROCESSING" && event.data["turn_id"] == turn_id
         };
-        if !seen.iter().any(goes_on) {
-            self.events.until("the change that the turn led to", goes_on);
+        if !received.iter().any(goes_on) {
+            self.events.until("the state change caused by the turn", goes_on);
         }
     }
 
@@ -98,18 +99,18 @@ impl BridgeDialogTester<'_> {
         self.agent.prompt_for_dialog("ASK for something else", "colour");
         self.assert_answered(&json!({"mode": "other", "text": "a green of mine"}));
         self.agent.wait_for_model_text("a green of mine");
-        // Where options are ticked, what is typed is sent off in another way.
+        // A dialog with checkboxes submits free text differently.
         self.agent.prompt_for_dialog("MANY for something else", "shapes");
         self.tick_option_in_terminal("2", "Square");
         self.assert_answered(&json!({"mode": "other", "text": "a shape of mine"}));
         self.agent.wait_for_model_text(r#"=\"a shape of mine\""#);
     }
 
-    /// What somebody has ticked and is not wanted is taken back.
+    /// Ticks an option as a user would. The answer must untick it.
     fn tick_option_in_terminal(&self, key: &str, label: &str) {
         self.agent.driver.press_all(&[key]);
         let ticked = || self.agent.sandbox().capture().screen.contains(&format!("[✔] {label}"));
-        poll_until(RESPONSE_TIMEOUT, || ticked().then_some(())).expect("it is ticked");
+        poll_until(RESPONSE_TIMEOUT, || ticked().then_some(())).expect("the option is ticked");
     }
 
     fn check_several_options(&self) {
@@ -132,7 +133,7 @@ impl BridgeDialogTester<'_> {
         self.assert_answered(&json!({"mode": "multi_select", "answers": both, "request_ref": "both"}));
         self.agent.wait_for_model_text(r#"=\"Square, Oval\""#);
         self.agent.wait_for_model_text(r#"=\"Red\""#);
-        // One after the other is as good, and what is left is still asked.
+        // Answering one question at a time works too; the remaining question stays open.
         self.agent.prompt_for_dialog("SEVERAL in turn", "shapes");
         let first = self.respond(&json!({"mode": "multi_select", "answers": [2]})).json();
         assert_eq!(first["new_state"], "AWAITING_INPUT", "{first}");
@@ -140,7 +141,7 @@ impl BridgeDialogTester<'_> {
         let answer = self.respond(&json!({"mode": "multi_select", "answers": too_many}));
         let error = answer.json();
         assert_eq!((answer.status, error["error_type"].as_str()), (409, Some("wrong_state")), "{error}");
-        assert!(error["message"].as_str().is_some_and(|m| m.starts_with("1 of 2 answers were given")), "{error}");
+        assert!(error["message"].as_str().is_some_and(|m| m.starts_with("1 of 2 answers were sent")), "{error}");
         self.agent.wait_for_model_text(r#"=\"Oval\""#);
         self.agent.wait_for_model_text("a blue of mine");
     }

@@ -1,4 +1,4 @@
-//! A private place with one real agent in it: tmux, daemon, watch log, mock model.
+//! An isolated environment for one real agent: tmux, daemon, watch log and mock model.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use super::watch::WatchLog;
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Nothing listens there: what is not for loopback fails at once.
+/// A proxy address without a listener, so that connections beyond loopback fail at once.
 const CLOSED_PROXY: &str = "http://127.0.0.1:9";
 
-/// Says that it began, takes its time, and says that it has ended.
+/// A tool that creates a file, sleeps and prints a line.
 const TOOL: &str = "#!/bin/sh\ntouch \"${0##*/}.began\"\nsleep \"$1\"\necho tool ended\n";
 
 pub(crate) struct AgentSandbox {
@@ -36,7 +36,7 @@ pub(crate) struct AgentSandbox {
     world: TestWorld,
 }
 
-/// The binary under test: the one of this build, or another that was named.
+/// The binary under test: the one of this build, or the one in AGTMUX_CONFORMANCE_AGTMUX.
 fn agtmux_binary() -> PathBuf {
     let named = std::env::var_os("AGTMUX_CONFORMANCE_AGTMUX").filter(|path| !path.is_empty());
     named.map_or_else(|| env!("CARGO_BIN_EXE_agtmux").into(), PathBuf::from)
@@ -48,17 +48,17 @@ pub(crate) struct SandboxOptions<'a> {
     pub(crate) mode: EvidenceMode,
     pub(crate) trusted: bool,
     pub(crate) size: PaneSize,
-    /// Whether hook payloads are kept.
+    /// Whether hook payloads are saved.
     pub(crate) save_hook_payloads: bool,
 }
 
 impl AgentSandbox {
-    pub(crate) fn open(plan: &SandboxOptions<'_>) -> Self {
-        Self::open_with(plan, "")
+    pub(crate) fn open(options: &SandboxOptions<'_>) -> Self {
+        Self::open_with(options, "")
     }
 
-    /// With settings of agtmux, as dotted keys.
-    pub(crate) fn open_with(plan: &SandboxOptions<'_>, settings: &str) -> Self {
+    /// Opens a sandbox with these agtmux settings, written as dotted keys.
+    pub(crate) fn open_with(options: &SandboxOptions<'_>, settings: &str) -> Self {
         let world = TestWorld::with_agtmux(agtmux_binary());
         write_settings(&world, settings);
         let model = MockModel::new();
@@ -67,54 +67,54 @@ impl AgentSandbox {
         for tool in [FREE_TOOL, ASKED_TOOL] {
             write_program(&world, &project.join(tool), TOOL);
         }
-        let kept_hooks =
-            (plan.save_hook_payloads && plan.mode == EvidenceMode::Hooks).then(|| world.dir().join("kept-hooks"));
-        let place = AgentWorkspace {
+        let hook_payload_dir = (options.save_hook_payloads && options.mode == EvidenceMode::Hooks)
+            .then(|| world.dir().join("hook-payloads"));
+        let workspace = AgentWorkspace {
             home: world.home(),
             project,
             model_url: model.url(),
-            trusted: plan.trusted,
-            hook_payload_saver: kept_hooks.as_ref().map(|dir| hooks::write_payload_saver(&world, dir)),
+            trusted: options.trusted,
+            hook_payload_saver: hook_payload_dir.as_ref().map(|dir| hooks::write_payload_saver(&world, dir)),
         };
-        plan.agent.prepare(&place);
-        if plan.mode == EvidenceMode::Hooks {
-            hooks::install_agtmux_hooks(&world, plan.agent);
+        options.agent.prepare(&workspace);
+        if options.mode == EvidenceMode::Hooks {
+            hooks::install_agtmux_hooks(&world, options.agent);
         }
         let server = world.tmux("default");
-        let pane = open_shell(&server, plan, &place);
-        let shell = server.panes().iter().find(|row| row.pane_id == pane).expect("it was just made").pid;
+        let pane = open_shell(&server, options, &workspace);
+        let shell = server.panes().iter().find(|row| row.pane_id == pane).expect("the pane was just created").pid;
         start_daemon(&world);
         let watch = WatchLog::start(&world, &pane);
-        poll_until(SOON, || (!watch.is_empty()).then_some(())).expect("the watch log begins with the pane");
-        Self { watch, model, server, pane, workspace: place, hook_payload_dir: kept_hooks, shell, world }
+        poll_until(SOON, || (!watch.is_empty()).then_some(())).expect("the watch log reports the pane");
+        Self { watch, model, server, pane, workspace, hook_payload_dir, shell, world }
     }
 
     pub(crate) fn world(&self) -> &TestWorld {
         &self.world
     }
 
-    /// What a user sees now.
+    /// The current screen, title and command of the pane.
     pub(crate) fn capture(&self) -> AgentScreen {
-        let said = "\u{1}#{pane_title}\u{1}#{pane_current_command}";
-        let asked = ["capture-pane", "-p", "-t", &self.pane, ";", "display-message", "-p", "-t", &self.pane, said];
-        let answer = self.server.try_run(&asked).unwrap_or_default();
-        let mut parts = answer.split('\u{1}');
+        let format = "\u{1}#{pane_title}\u{1}#{pane_current_command}";
+        let args = ["capture-pane", "-p", "-t", &self.pane, ";", "display-message", "-p", "-t", &self.pane, format];
+        let output = self.server.try_run(&args).unwrap_or_default();
+        let mut parts = output.split('\u{1}');
         let mut next = || parts.next().unwrap_or_default().to_owned();
         AgentScreen { screen: next(), title: next(), command: next() }
     }
 
-    /// The screen with its colours.
+    /// The screen with its colours, as escape sequences.
     pub(crate) fn capture_with_colours(&self) -> Vec<u8> {
         self.server.try_run_bytes(&["capture-pane", "-p", "-e", "-t", &self.pane]).unwrap_or_default()
     }
 
-    /// Types into the shell.
+    /// Types the launch command into the shell.
     pub(crate) fn launch(&self, agent: &dyn ConformanceAgent, how: &LaunchMode) {
         self.type_text(&agent.launch(how));
         self.press("Enter");
     }
 
-    /// One paste, as a terminal brackets it.
+    /// Pastes the text with bracketed paste.
     pub(crate) fn paste(&self, text: &str) {
         self.server.run(&["set-buffer", "-b", "typed", text]);
         self.server.run(&["paste-buffer", "-p", "-d", "-b", "typed", "-t", &self.pane]);
@@ -128,31 +128,31 @@ impl AgentSandbox {
         self.server.run(&["send-keys", "-t", &self.pane, key]);
     }
 
-    /// What the shell waits for, and everything below it.
+    /// The processes of the foreground job.
     pub(crate) fn job_pids(&self) -> Vec<u32> {
         process::descendants(self.shell)
     }
 
-    /// From now on agents may not act, as is usual elsewhere.
+    /// Restores the default setting that agents may not run actions.
     pub(crate) fn forbid_agent_actions(&self) {
         fs::write(self.world.config_file(), "").expect("the world is writable");
         let (restarted, _, error) = self.run_agtmux(&["daemon", "restart"]);
         assert!(restarted, "{error}");
     }
 
-    /// The command under test, as a user of this room would run it.
+    /// The `agtmux` command with the environment of this sandbox.
     pub(crate) fn agtmux_command(&self) -> Command {
         self.world.agtmux()
     }
 
-    /// Runs `agtmux` as a person would outside of tmux, and gives back whether it worked, and what it said.
+    /// Runs `agtmux` outside tmux. Returns whether it succeeded, its stdout and its stderr.
     pub(crate) fn run_agtmux(&self, args: &[&str]) -> (bool, String, String) {
         let output = self.world.agtmux().args(args).output().expect("agtmux can be started");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.success(), text(&output.stdout), text(&output.stderr))
     }
 
-    /// What agtmux itself says about how it came to its judgement.
+    /// The output of `agtmux explain` for the pane.
     pub(crate) fn explain_output(&self) -> String {
         let mut explain = self.world.agtmux();
         explain.args(["explain", &self.pane]);
@@ -162,7 +162,7 @@ impl AgentSandbox {
 }
 
 impl Drop for AgentSandbox {
-    /// Agents can outlive their terminals; the world would take that for a leak of ours.
+    /// Kills agents that outlive their terminals, so that the world does not report them as leaked processes.
     fn drop(&mut self) {
         let daemons = self.world.daemons();
         let is_agents = |pid: &u32| !daemons.contains(pid) && !is_tmux_or_agtmux(*pid);
@@ -183,12 +183,12 @@ fn is_tmux_or_agtmux(pid: u32) -> bool {
     name.starts_with(b"tmux") || name.starts_with(b"agtmux")
 }
 
-fn open_shell(server: &TestTmuxServer, plan: &SandboxOptions<'_>, place: &AgentWorkspace) -> String {
+fn open_shell(server: &TestTmuxServer, options: &SandboxOptions<'_>, workspace: &AgentWorkspace) -> String {
     let own = agtmux_binary();
-    let own = own.parent().expect("a program has a directory");
+    let own = own.parent().expect("a program path has a parent directory");
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let dirs = plan.program_dirs.iter().cloned().chain([own.to_owned()]).chain(std::env::split_paths(&path));
-    let path = std::env::join_paths(dirs).expect("they were on a PATH, or have plain names");
+    let dirs = options.program_dirs.iter().cloned().chain([own.to_owned()]).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(dirs).expect("the directories contain no colon");
     let path = path.to_string_lossy();
     let mut variables = vec![("PS1", "sh$ ".into()), ("COLORTERM", "truecolor".into())];
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
@@ -197,20 +197,21 @@ fn open_shell(server: &TestTmuxServer, plan: &SandboxOptions<'_>, place: &AgentW
     for name in ["NO_PROXY", "no_proxy"] {
         variables.push((name, "127.0.0.1,localhost".into()));
     }
-    variables.extend(plan.agent.environment(place));
+    variables.extend(options.agent.environment(workspace));
     let variables: Vec<String> = variables.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let (columns, rows, project) = (plan.size.0.to_string(), plan.size.1.to_string(), place.project.to_string_lossy());
+    let (columns, rows, project) =
+        (options.size.0.to_string(), options.size.1.to_string(), workspace.project.to_string_lossy());
     let mut args = vec!["start-server", ";", "set-option", "-g", "default-terminal", "tmux-256color", ";"];
     args.extend(["new-session", "-d", "-P", "-F", "#{pane_id}", "-x", &columns, "-y", &rows]);
     args.extend(["-s", "work", "-c", &*project]);
     args.extend(variables.iter().flat_map(|variable| ["-e", variable.as_str()]));
-    // tmux gives a new pane the PATH of whoever asks for it, not the one that it is told to.
+    // tmux gives a new pane the PATH of the client, not the one set with `-e`.
     let shell = format!("PATH='{path}' exec sh -i");
     args.push(&shell);
     server.run(&args)
 }
 
-/// The tests may themselves be run by an agent, which may not send by itself.
+/// Allows actions from agents, because an agent may run these tests.
 fn write_settings(world: &TestWorld, settings: &str) {
     let file = world.config_file();
     fs::create_dir_all(file.parent().expect("a file has a directory")).expect("the world is writable");
@@ -222,18 +223,19 @@ fn start_daemon(world: &TestWorld) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Not written in place: a process that another thread starts meanwhile would hold it open, and it could not be run.
+/// Copies the program with `install`: a child started by another thread could hold a file written here open, and
+/// running it would fail with ETXTBSY.
 pub(crate) fn write_program(world: &TestWorld, path: &Path, text: &str) {
     let draft = path.with_extension("draft");
     fs::write(&draft, text).expect("the world is writable");
     let install = world.command("install").args(["-m", "755"]).arg(&draft).arg(path).status();
-    assert!(install.is_ok_and(|status| status.success()), "{} can be made executable", path.display());
-    fs::remove_file(draft).expect("it is ours");
+    assert!(install.is_ok_and(|status| status.success()), "{} could not be made executable", path.display());
+    fs::remove_file(draft).expect("the draft exists");
 }
 
-/// Takes the place of the tool that may be run without asking.
-pub(crate) fn write_tool(room: &AgentSandbox, text: &str) {
-    let path = room.workspace.project.join(FREE_TOOL);
-    fs::remove_file(&path).expect("it was there");
-    write_program(&room.world, &path, text);
+/// Replaces the tool that the agent may run without approval.
+pub(crate) fn write_tool(sandbox: &AgentSandbox, text: &str) {
+    let path = sandbox.workspace.project.join(FREE_TOOL);
+    fs::remove_file(&path).expect("the tool exists");
+    write_program(&sandbox.world, &path, text);
 }

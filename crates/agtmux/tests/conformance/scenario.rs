@@ -1,4 +1,4 @@
-//! What is played: steps, what must be so after each, and what agtmux may say on the way. Data only.
+//! The scenarios as data: the steps, the state after each step, and the states that agtmux may report before it.
 
 use rustix::process::Signal;
 
@@ -9,10 +9,10 @@ use super::states::{EvidenceMode, ScreenState};
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
-    /// Whether `make test` plays it.
+    /// Whether `make test` runs it.
     pub(crate) in_core: bool,
     pub(crate) start_condition: StartCondition,
-    /// The agents that know such a thing; all if it is empty.
+    /// The agents that support the scenario. Empty means all.
     pub(crate) only_agents: &'static [&'static str],
     pub(crate) steps: Vec<ScenarioStep>,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Scenario {
 pub(crate) enum StartCondition {
     /// The agent has been started and is ready.
     Ready(LaunchMode),
-    /// There is a shell; the first step starts the agent.
+    /// Only a shell runs; the first step starts the agent.
     Shell { launch: LaunchMode, trusted: bool },
 }
 
@@ -30,13 +30,13 @@ pub(crate) struct ScenarioStep {
     pub(crate) name: &'static str,
     pub(crate) action: StepAction,
     pub(crate) ground_truth: GroundTruth,
-    /// What agtmux must say then. The first is what it should say.
+    /// The states that agtmux may report after the step. The first one is the best.
     pub(crate) expected: Vec<ReportedState>,
-    /// What it may say instead without hooks: the agent gives no evidence that tells these apart.
+    /// Further accepted states without hooks, because the agent shows nothing that distinguishes them.
     pub(crate) expected_without_hooks: &'static [ReportedState],
-    /// What it may say until then.
+    /// The states that agtmux may report before the expected one.
     pub(crate) allowed_before: Vec<ReportedState>,
-    /// Whether the scene passes before it could be seen to hold.
+    /// Whether the state is too short to check that the report stays the same.
     pub(crate) transient: bool,
 }
 
@@ -52,25 +52,25 @@ pub(crate) enum StepAction {
     Wait,
 }
 
-/// How it is known, without asking agtmux, that the agent is where the step wants it.
+/// The evidence, independent of agtmux, that the agent has reached the state of the step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum GroundTruth {
-    /// Its screen shows it.
+    /// The agent's screen shows this state.
     Screen(ScreenState),
-    /// The model has been asked this.
+    /// The model has received this text.
     ModelAsked(&'static str),
-    /// The model has answered this in full, and then the screen shows it.
+    /// The model has answered this text in full, and the screen shows this state.
     ModelAnswered(&'static str, ScreenState),
-    /// A command of the agent's has made this file.
+    /// A command run by the agent has created this file.
     FileCreated(&'static str),
-    /// Its process has ended.
+    /// The agent's process has ended.
     ProcessEnded,
 }
 
 impl GroundTruth {
     fn screen_state(&self) -> Option<ScreenState> {
         match self {
-            Self::Screen(scene) | Self::ModelAnswered(_, scene) => Some(*scene),
+            Self::Screen(state) | Self::ModelAnswered(_, state) => Some(*state),
             Self::ModelAsked(_) | Self::FileCreated(_) | Self::ProcessEnded => None,
         }
     }
@@ -84,31 +84,34 @@ impl ScenarioStep {
 }
 
 impl Scenario {
-    /// Whether the agent has all scenes of it.
+    /// Whether the agent supports every step of the scenario.
     pub(crate) fn is_for(&self, agent: &dyn ConformanceAgent) -> bool {
-        let opening =
+        let plan_screen =
             matches!(self.start_condition, StartCondition::Ready(LaunchMode::Plan)).then_some(ScreenState::ReadyToPlan);
-        let has = |scene: ScreenState| agent.screen_pattern(scene).is_some();
+        let has = |state: ScreenState| agent.screen_pattern(state).is_some();
         (self.only_agents.is_empty() || self.only_agents.contains(&agent.name()))
             && !agent.unsupported_scenarios().contains(&self.name)
-            && opening.into_iter().chain(self.steps.iter().filter_map(|step| step.ground_truth.screen_state())).all(has)
+            && plan_screen
+                .into_iter()
+                .chain(self.steps.iter().filter_map(|step| step.ground_truth.screen_state()))
+                .all(has)
     }
 }
 
 fn step(
     name: &'static str,
-    deed: StepAction,
-    truth: GroundTruth,
-    then: &[ReportedState],
-    way: &[ReportedState],
+    action: StepAction,
+    ground_truth: GroundTruth,
+    expected: &[ReportedState],
+    allowed_before: &[ReportedState],
 ) -> ScenarioStep {
     ScenarioStep {
         name,
-        action: deed,
-        ground_truth: truth,
-        expected: then.to_vec(),
+        action,
+        ground_truth,
+        expected: expected.to_vec(),
         expected_without_hooks: &[],
-        allowed_before: way.to_vec(),
+        allowed_before: allowed_before.to_vec(),
         transient: false,
     }
 }
@@ -141,26 +144,26 @@ impl Scenario {
         self
     }
 
-    fn starting_from(mut self, opening: StartCondition) -> Self {
-        self.start_condition = opening;
+    fn starting_from(mut self, start_condition: StartCondition) -> Self {
+        self.start_condition = start_condition;
         self
     }
 }
 
-/// It works on this prompt: the model has been asked.
+/// Submits the prompt; the agent works as soon as the model receives it.
 fn starts_working(name: &'static str, prompt: &'static str) -> ScenarioStep {
     step(name, StepAction::Prompt(prompt), GroundTruth::ModelAsked(prompt), &[Running], &[Idle, Completed, Error])
 }
 
-/// The turn of this prompt is over.
-fn turn_ends(prompt: &'static str, way: &[ReportedState]) -> ScenarioStep {
-    let truth = GroundTruth::ModelAnswered(prompt, ScreenState::Done);
-    step("done", StepAction::Wait, truth, &[Completed], way).or_without_hooks(&[Idle])
+/// Waits for the end of the turn of this prompt.
+fn turn_ends(prompt: &'static str, allowed_before: &[ReportedState]) -> ScenarioStep {
+    let ground_truth = GroundTruth::ModelAnswered(prompt, ScreenState::Done);
+    step("done", StepAction::Wait, ground_truth, &[Completed], allowed_before).or_without_hooks(&[Idle])
 }
 
-fn opens_dialog(prompt: &'static str, scene: ScreenState, then: &[ReportedState]) -> ScenarioStep {
-    let way = [Idle, Completed, Error, Running];
-    step("asked", StepAction::Prompt(prompt), GroundTruth::Screen(scene), then, &way)
+fn opens_dialog(prompt: &'static str, state: ScreenState, expected: &[ReportedState]) -> ScenarioStep {
+    let allowed_before = [Idle, Completed, Error, Running];
+    step("asked", StepAction::Prompt(prompt), GroundTruth::Screen(state), expected, &allowed_before)
 }
 
 pub(crate) fn all() -> Vec<Scenario> {
@@ -174,17 +177,17 @@ pub(crate) fn all() -> Vec<Scenario> {
 }
 
 fn start_scenario() -> Scenario {
-    let opening = StartCondition::Shell { launch: LaunchMode::Plain, trusted: true };
+    let start_condition = StartCondition::Shell { launch: LaunchMode::Plain, trusted: true };
     scenario(
         "start",
         vec![step("ready", StepAction::Launch, GroundTruth::Screen(ScreenState::Ready), &[Idle], &[NoAgent])],
     )
     .core()
-    .starting_from(opening)
+    .starting_from(start_condition)
 }
 
 fn trust_scenario() -> Scenario {
-    // Codex shows its box for a moment before it asks.
+    // Codex shows its input box briefly before the dialog.
     let asked = step(
         "asked",
         StepAction::Launch,
@@ -197,11 +200,11 @@ fn trust_scenario() -> Scenario {
         StepAction::Reply(DialogReply::Trust),
         GroundTruth::Screen(ScreenState::Ready),
         &[Idle],
-        // Gemini starts itself anew.
+        // Gemini restarts itself.
         &[Approval, Input, NoAgent],
     );
-    let opening = StartCondition::Shell { launch: LaunchMode::Plain, trusted: false };
-    scenario("trust", vec![asked, trusted]).only(&["claude", "codex", "gemini", "pi"]).starting_from(opening)
+    let start_condition = StartCondition::Shell { launch: LaunchMode::Plain, trusted: false };
+    scenario("trust", vec![asked, trusted]).only(&["claude", "codex", "gemini", "pi"]).starting_from(start_condition)
 }
 
 fn turn_scenarios() -> [Scenario; 5] {
@@ -322,9 +325,9 @@ fn stop_scenarios() -> [Scenario; 3] {
         &[Running],
         &[Idle, Completed, Error],
     );
-    let stopped = |way: &[ReportedState]| {
-        let truth = GroundTruth::Screen(ScreenState::Interrupted);
-        step("interrupted", StepAction::Reply(DialogReply::Interrupt), truth, &[Idle], way)
+    let stopped = |allowed_before: &[ReportedState]| {
+        let ground_truth = GroundTruth::Screen(ScreenState::Interrupted);
+        step("interrupted", StepAction::Reply(DialogReply::Interrupt), ground_truth, &[Idle], allowed_before)
             .or_without_hooks(&[Completed])
     };
     [
@@ -343,27 +346,30 @@ fn other_scenarios() -> [Scenario; 5] {
         &[Running],
         &[Idle, Completed, Running],
     );
-    let over = step(
+    let finishes = step(
         "done",
         StepAction::Wait,
         GroundTruth::ModelAnswered("<task-notification>", ScreenState::Done),
         &[Completed],
         &[Running],
     );
-    let below = step(
+    let starts_subagent = step(
         "subagent",
         StepAction::Prompt("TASK SLOW 6"),
         GroundTruth::ModelAsked("SLOW 6"),
         &[Running],
         &[Idle, Running],
     );
-    let between = step("waiting", StepAction::Wait, GroundTruth::Screen(ScreenState::Subagent), &[Running], &[Running]);
-    let below_it = "RUN touch below.txt";
-    let answered =
-        ScenarioStep { action: StepAction::Reply(DialogReply::Approve), ..turn_ends(below_it, &[Approval, Running]) };
-    let waits =
+    let waits_for_subagent =
+        step("waiting", StepAction::Wait, GroundTruth::Screen(ScreenState::Subagent), &[Running], &[Running]);
+    let delegated_prompt = "RUN touch below.txt";
+    let answered = ScenarioStep {
+        action: StepAction::Reply(DialogReply::Approve),
+        ..turn_ends(delegated_prompt, &[Approval, Running])
+    };
+    let queues_prompt =
         step("queued", StepAction::Prompt("SLOW 4"), GroundTruth::Screen(ScreenState::Queued), &[Running], &[Running]);
-    // The same agent, still at rest: whether it has finished a turn before no longer matters.
+    // The agent stays at rest, so both states are right after the transcript is cleared.
     let cleared = step(
         "cleared",
         StepAction::SlashCommand(SlashCommand::Clear),
@@ -371,20 +377,20 @@ fn other_scenarios() -> [Scenario; 5] {
         &[Idle, Completed],
         &[Completed, Idle, Running],
     );
-    let said = ScenarioStep {
+    let first_turn = ScenarioStep {
         action: StepAction::Prompt("SAY hello there"),
         ..turn_ends("SAY hello there", &[Idle, Running])
     };
     [
-        scenario("background", vec![background, over.or_without_hooks(&[Idle])]).only(&["claude"]),
-        scenario("subagent", vec![below, between, turn_ends("SLOW 6", &[Running])]),
+        scenario("background", vec![background, finishes.or_without_hooks(&[Idle])]).only(&["claude"]),
+        scenario("subagent", vec![starts_subagent, waits_for_subagent, turn_ends("SLOW 6", &[Running])]),
         scenario(
             "delegated",
             vec![opens_dialog("TASK RUN touch below.txt", ScreenState::Approval, &[Approval]), answered],
         )
         .only(&["copilot", "opencode", "qwen"]),
-        scenario("queued", vec![starts_working("streaming", "SLOW 5"), waits, turn_ends("SLOW 4", &[Running])]),
-        scenario("clear", vec![said, cleared]),
+        scenario("queued", vec![starts_working("streaming", "SLOW 5"), queues_prompt, turn_ends("SLOW 4", &[Running])]),
+        scenario("clear", vec![first_turn, cleared]),
     ]
 }
 
@@ -398,14 +404,15 @@ fn end_scenarios() -> [Scenario; 4] {
     );
     let ended =
         |signal| step("ended", StepAction::Signal(signal), GroundTruth::ProcessEnded, &[NoAgent], &[Running, Idle]);
-    let alone = step("working", StepAction::Launch, GroundTruth::ModelAsked("SLOW 12"), &[Running], &[NoAgent, Idle]);
-    let over = step("ended", StepAction::Wait, GroundTruth::ProcessEnded, &[NoAgent], &[Running, Completed, Idle]);
+    let runs_headless =
+        step("working", StepAction::Launch, GroundTruth::ModelAsked("SLOW 12"), &[Running], &[NoAgent, Idle]);
+    let finishes = step("ended", StepAction::Wait, GroundTruth::ProcessEnded, &[NoAgent], &[Running, Completed, Idle]);
     [
         scenario("exit", vec![exit]),
         scenario("sigterm", vec![starts_working("streaming", "SLOW 30"), ended(Signal::TERM)]),
-        scenario("headless", vec![alone, over])
+        scenario("headless", vec![runs_headless, finishes])
             .starting_from(StartCondition::Shell { launch: LaunchMode::Headless("SLOW 12"), trusted: true }),
-        // The last of the core: nothing can follow it.
+        // The last core scenario, because the agent is dead afterwards.
         scenario("sigkill", vec![starts_working("streaming", "SLOW 30"), ended(Signal::KILL)]).core(),
     ]
 }

@@ -1,6 +1,6 @@
-//! How a scene is told by the agent's own screen and title, by nobody's judgement but the one of whoever wrote the mark.
+//! Patterns that recognise a state by the agent's screen and title, independent of the rules of agtmux.
 
-/// All of it must hold. Rows are compared without the blanks at their ends.
+/// All conditions must hold. Trailing blanks of rows are ignored.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScreenPattern {
     shows: Vec<&'static str>,
@@ -9,7 +9,7 @@ pub(crate) struct ScreenPattern {
     title_lacks: Vec<&'static str>,
     title_shows: Vec<&'static str>,
     last_row: Option<&'static str>,
-    /// Only these last rows that are not empty are looked at: what was said before stays on the screen.
+    /// Limits the pattern to the last non-empty rows, because earlier output stays on the screen.
     rows: Option<usize>,
 }
 
@@ -35,13 +35,13 @@ impl ScreenPattern {
         self
     }
 
-    /// Not in the last two rows, where agents say which keys work.
+    /// The text must not be in the last two rows, where agents list their keys.
     pub(crate) fn footer_lacks(mut self, text: &'static str) -> Self {
         self.footer_lacks.push(text);
         self
     }
 
-    /// The last row that is not empty is this and nothing else.
+    /// The last non-empty row must equal this text.
     pub(crate) fn last_row_is(mut self, row: &'static str) -> Self {
         self.last_row = Some(row);
         self
@@ -62,8 +62,8 @@ impl ScreenPattern {
         self
     }
 
-    pub(crate) fn matches(&self, look: &AgentScreen) -> bool {
-        let rows: Vec<&str> = look.screen.lines().map(str::trim_end).filter(|row| !row.is_empty()).collect();
+    pub(crate) fn matches(&self, capture: &AgentScreen) -> bool {
+        let rows: Vec<&str> = capture.screen.lines().map(str::trim_end).filter(|row| !row.is_empty()).collect();
         let first = self.rows.map_or(0, |last| rows.len().saturating_sub(last));
         let screen = rows[first..].join("\n");
         let footer = rows[rows.len().saturating_sub(2)..].join("\n");
@@ -71,8 +71,8 @@ impl ScreenPattern {
             && !self.lacks.iter().any(|text| screen.contains(text))
             && !self.footer_lacks.iter().any(|text| footer.contains(text))
             && self.last_row.is_none_or(|row| rows.last() == Some(&row))
-            && self.title_shows.iter().all(|text| look.title.contains(text))
-            && !self.title_lacks.iter().any(|text| look.title.contains(text))
+            && self.title_shows.iter().all(|text| capture.title.contains(text))
+            && !self.title_lacks.iter().any(|text| capture.title.contains(text))
     }
 }
 
@@ -81,15 +81,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_last_rows_count() {
-        let look =
+    fn a_pattern_can_be_limited_to_the_last_rows() {
+        let capture =
             AgentScreen { screen: "API Error\n\nhello  \n> \n\n".into(), title: "Ready".into(), command: "x".into() };
-        assert!(ScreenPattern::shows("API Error").matches(&look));
-        assert!(!ScreenPattern::shows("API Error").in_last_rows(2).matches(&look));
-        assert!(ScreenPattern::shows("hello").lacks("API Error").in_last_rows(2).matches(&look));
-        assert!(ScreenPattern::shows("hello").title_shows("Ready").matches(&look));
-        assert!(!ScreenPattern::shows("hello").title_lacks("Ready").matches(&look));
-        assert!(ScreenPattern::shows("hello").last_row_is(">").matches(&look));
-        assert!(!ScreenPattern::shows("hello").last_row_is("> ").matches(&look));
+        assert!(ScreenPattern::shows("API Error").matches(&capture));
+        assert!(!ScreenPattern::shows("API Error").in_last_rows(2).matches(&capture));
+        assert!(ScreenPattern::shows("hello").lacks("API Error").in_last_rows(2).matches(&capture));
+        assert!(ScreenPattern::shows("hello").title_shows("Ready").matches(&capture));
+        assert!(!ScreenPattern::shows("hello").title_lacks("Ready").matches(&capture));
+        assert!(ScreenPattern::shows("hello").last_row_is(">").matches(&capture));
+        assert!(!ScreenPattern::shows("hello").last_row_is("> ").matches(&capture));
     }
 }

@@ -1,8 +1,8 @@
-//! The words in which a run is told.
+//! The states and modes of a conformance run.
 
 use std::fmt;
 
-/// What agtmux says about the pane, as its watch log has it.
+/// The state of the pane that `agtmux watch` reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ReportedState {
     Idle,
@@ -11,7 +11,7 @@ pub(crate) enum ReportedState {
     Input,
     Completed,
     Error,
-    /// There is an agent, and agtmux does not claim to know what it does.
+    /// There is an agent, and agtmux does not know its state.
     Unknown,
     /// There is no agent.
     NoAgent,
@@ -50,7 +50,7 @@ impl fmt::Display for ReportedState {
     }
 }
 
-/// Where agtmux may learn from: its hooks in the agent's settings, or only what it can see from outside.
+/// The evidence that agtmux has: with its hooks in the agent's settings, or only screens, files and processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EvidenceMode {
     Hooks,
@@ -63,42 +63,42 @@ impl EvidenceMode {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Hooks => "hooks",
-            Self::NoHooks => "bare",
+            Self::NoHooks => "no-hooks",
         }
     }
 }
 
-/// What an agent can be seen doing. Each agent says how it looks there.
+/// A state that an agent's screen can show. Each agent defines the pattern that recognises it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScreenState {
-    /// It takes a prompt, and nothing has been asked of it yet.
+    /// The agent accepts a prompt and has not received one yet.
     Ready,
-    /// The same in the mode that only plans.
+    /// The same in plan mode.
     ReadyToPlan,
-    /// It asks whether this directory can be trusted.
+    /// The agent asks whether to trust the directory.
     Trust,
-    /// It asks whether it may run a command.
+    /// The agent asks for permission to run a command.
     Approval,
-    /// It asks a question of the model's.
+    /// The agent shows a question from the model.
     Question,
-    /// It asks whether its plan is good.
+    /// The agent asks for approval of its plan.
     Plan,
-    /// A turn is over.
+    /// A turn has ended.
     Done,
-    /// The same, and the answer quotes what other scenes show.
+    /// A turn has ended, and the answer quotes text that other states show.
     Quoted,
-    /// The user said no.
+    /// The user denied a request.
     Denied,
-    /// It tries again after a failure of the model.
+    /// The agent retries after a model failure.
     Retrying,
-    /// It gave up.
+    /// The agent stopped retrying.
     Failed,
-    /// The user stopped it.
+    /// The user interrupted the turn.
     Interrupted,
-    /// A turn is over, and a shell that it started goes on.
+    /// A turn has ended, and a background shell still runs.
     Background,
-    /// A subagent is at work.
+    /// A subagent is working.
     Subagent,
-    /// A prompt waits for the turn to end.
+    /// A queued prompt waits for the end of the turn.
     Queued,
 }

@@ -1,4 +1,4 @@
-//! What `agtmux watch` said about one pane, and when it said so.
+//! The output of `agtmux watch` about one pane, with times.
 
 use std::io::{BufRead, BufReader};
 use std::process::{ChildStdout, Stdio};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::states::ReportedState;
 
-/// One line in which the state of the pane's agent was another.
+/// A line of `agtmux watch` in which the state of the pane's agent changed.
 #[derive(Debug, Clone)]
 pub(crate) struct StateReport {
     pub(crate) at: Instant,
@@ -19,7 +19,7 @@ pub(crate) struct StateReport {
     pub(crate) reason: Option<String>,
 }
 
-/// Follows a pane for as long as it lives.
+/// Runs `agtmux watch` and collects its lines about one pane.
 #[derive(Debug)]
 pub(crate) struct WatchLog {
     _watch: ChildGuard,
@@ -38,14 +38,14 @@ impl WatchLog {
         watch.args(["watch", "--all", "--scope", "panes", "--format", "jsonl"]);
         watch.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut watch = ChildGuard::start(&mut watch);
-        let lines = watch.stdout.take().expect("it was piped");
-        let heard = Arc::new(Mutex::new(WatchLogContents::default()));
-        let (for_reader, pane) = (Arc::clone(&heard), pane.to_owned());
+        let lines = watch.stdout.take().expect("stdout is a pipe");
+        let contents = Arc::new(Mutex::new(WatchLogContents::default()));
+        let (for_reader, pane) = (Arc::clone(&contents), pane.to_owned());
         thread::spawn(move || collect_lines(lines, &pane, &for_reader));
-        Self { _watch: watch, contents: heard }
+        Self { _watch: watch, contents }
     }
 
-    /// All that was told so far, the oldest first.
+    /// All state changes so far, the oldest first.
     pub(crate) fn state_reports(&self) -> Vec<StateReport> {
         self.lock_contents().reports.clone()
     }
@@ -54,7 +54,7 @@ impl WatchLog {
         self.lock_contents().lines.is_empty()
     }
 
-    /// As they came, the newest of them.
+    /// All lines so far, unparsed.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.lock_contents().lines.clone()
     }
@@ -64,7 +64,7 @@ impl WatchLog {
     }
 }
 
-fn collect_lines(lines: ChildStdout, pane: &str, heard: &Mutex<WatchLogContents>) {
+fn collect_lines(lines: ChildStdout, pane: &str, contents: &Mutex<WatchLogContents>) {
     for line in BufReader::new(lines).lines().map_while(Result::ok) {
         let at = Instant::now();
         let event: Value = serde_json::from_str(&line).unwrap_or_default();
@@ -72,12 +72,13 @@ fn collect_lines(lines: ChildStdout, pane: &str, heard: &Mutex<WatchLogContents>
         if item["identity"]["pane_id"] != pane {
             continue;
         }
-        let told = parse_report(&event, at);
-        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.lines.push(line);
-        let is_news = heard.reports.last().is_none_or(|last| (last.state, &last.reason) != (told.state, &told.reason));
-        if is_news {
-            heard.reports.push(told);
+        let report = parse_report(&event, at);
+        let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+        contents.lines.push(line);
+        let has_changed =
+            contents.reports.last().is_none_or(|last| (last.state, &last.reason) != (report.state, &report.reason));
+        if has_changed {
+            contents.reports.push(report);
         }
     }
 }
@@ -85,8 +86,11 @@ fn collect_lines(lines: ChildStdout, pane: &str, heard: &Mutex<WatchLogContents>
 fn parse_report(event: &Value, at: Instant) -> StateReport {
     let item = &event["item"];
     let text = |name: &str| item[name].as_str().map(str::to_owned);
-    let is_gone = event["type"] == "remove" || item["agent_type"].is_null();
-    let shown =
-        if is_gone { ReportedState::NoAgent } else { ReportedState::parse(item["state"].as_str().unwrap_or_default()) };
-    StateReport { at, state: shown, reason: text("reason_code") }
+    let has_no_agent = event["type"] == "remove" || item["agent_type"].is_null();
+    let state = if has_no_agent {
+        ReportedState::NoAgent
+    } else {
+        ReportedState::parse(item["state"].as_str().unwrap_or_default())
+    };
+    StateReport { at, state, reason: text("reason_code") }
 }

@@ -1,4 +1,4 @@
-//! A tmux program that is missing, too old, hangs or answers badly.
+//! A tmux program that is missing, too old, hangs or prints bad output.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,13 +7,13 @@ use agtmux_testkit::{TestWorld, wait_for, wait_until};
 use serde_json::Value;
 
 use crate::agtmux::{
-    SOON, agtmux, configure, errors, list, pane_ids, script, start, stop, true_pane_ids, wait_for_hooks,
+    SOON, agtmux, configure, errors, list, pane_ids, script, start, stop, tmux_pane_ids, wait_for_hooks,
     wait_for_panes, world,
 };
 use crate::{error_of, server_with_agent, wait_for_error, wait_for_health};
 
 #[test]
-fn a_missing_tmux_is_named_with_what_to_do() {
+fn a_missing_tmux_is_reported_with_a_hint() {
     let world = world();
     configure(&world, "[tmux]\nprogram = '/nonexistent/tmux'\n");
     world.tmux("default").new_session("work", "cat");
@@ -25,8 +25,8 @@ fn a_missing_tmux_is_named_with_what_to_do() {
     let error = error_of(&listing, "tmux_not_installed");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("/nonexistent/tmux")), "{error}");
     assert!(error["hint"].as_str().is_some_and(|text| text.contains("tmux.program")), "{error}");
-    let told = agtmux(&world, &["list", "panes"]);
-    assert!(told.stderr.contains("is not installed") && told.stderr.contains("try: install tmux"), "{told:?}");
+    let output = agtmux(&world, &["list", "panes"]);
+    assert!(output.stderr.contains("is not installed") && output.stderr.contains("try: install tmux"), "{output:?}");
 
     configure(&world, "");
     assert_eq!(agtmux(&world, &["daemon", "restart"]).code, Some(0));
@@ -34,7 +34,7 @@ fn a_missing_tmux_is_named_with_what_to_do() {
 }
 
 #[test]
-fn a_tmux_that_is_too_old_is_named_with_what_to_do() {
+fn a_too_old_tmux_is_reported_with_a_hint() {
     let world = world();
     let old = script(
         &world,
@@ -59,7 +59,7 @@ fn a_tmux_program_that_hangs_does_not_hang_the_daemon() {
     wait_for_error(&world, "server_not_responding", Some("default"));
 }
 
-/// A tmux program that does what a file tells it to.
+/// A tmux program that fails as a file tells it to.
 struct FaultyTmux {
     fault_file: PathBuf,
     program: PathBuf,
@@ -103,7 +103,7 @@ esac"#,
     }
 
     fn clear_fault(&self) {
-        // It may have been carried out already.
+        // A fault for one call may already be used up.
         let _ = fs::remove_file(&self.fault_file);
     }
 }
@@ -111,14 +111,14 @@ esac"#,
 const FAULTS: [&str; 5] = ["half", "dies", "garbage", "nothing", "fails"];
 
 #[test]
-fn one_bad_answer_is_no_outage_and_loses_no_pane() {
+fn one_bad_answer_is_not_an_outage_and_keeps_all_panes() {
     let world = world();
-    let faulty = FaultyTmux::new(&world);
+    let tmux = FaultyTmux::new(&world);
     let server = server_with_agent(&world, "default");
-    let panes = true_pane_ids(&server);
+    let panes = tmux_pane_ids(&server);
     wait_for_panes(&world, "default", &panes);
     for fault in FAULTS {
-        faulty.set_fault(&format!("{fault} once"));
+        tmux.set_fault(&format!("{fault} once"));
         let name = format!("after-{fault}");
         server.run(&["rename-window", "-t", "=work:1", &name]);
         wait_for(&format!("the name {name}"), SOON, || {
@@ -127,49 +127,49 @@ fn one_bad_answer_is_no_outage_and_loses_no_pane() {
             let windows = agtmux(&world, &["list", "windows", "--json"]).json();
             if windows.to_string().contains(&name) { Ok(()) } else { Err(windows.to_string()) }
         });
-        wait_until("the fault to be used up", SOON, || !faulty.fault_file.exists());
+        wait_until("the fault to be used up", SOON, || !tmux.fault_file.exists());
     }
-    assert!(faulty.program.exists());
+    assert!(tmux.program.exists());
 }
 
 #[test]
-fn bad_answers_that_go_on_are_an_outage_and_lose_no_pane() {
+fn repeated_bad_answers_are_an_outage_and_keep_all_panes() {
     let world = world();
-    let faulty = FaultyTmux::new(&world);
+    let tmux = FaultyTmux::new(&world);
     let server = server_with_agent(&world, "default");
-    let panes = true_pane_ids(&server);
+    let panes = tmux_pane_ids(&server);
     wait_for_panes(&world, "default", &panes);
     for fault in FAULTS {
-        faulty.set_fault(fault);
+        tmux.set_fault(fault);
         server.run(&["rename-window", "-t", "=work:1", &format!("during-{fault}")]);
         let listing = wait_for_error(&world, "listing_failed", Some("default"));
         assert_eq!((pane_ids(&listing, "default"), &listing["partial"]), (panes.clone(), &Value::Bool(true)));
-        faulty.clear_fault();
+        tmux.clear_fault();
         assert_eq!(pane_ids(&wait_for_health(&world), "default"), panes);
     }
 }
 
 #[test]
-fn half_an_answer_about_hooks_does_not_cost_the_user_a_hook() {
+fn a_truncated_hook_listing_leaves_the_users_hooks_unchanged() {
     let world = world();
-    let faulty = FaultyTmux::new(&world);
+    let tmux = FaultyTmux::new(&world);
     let server = world.tmux("default");
     server.new_session("work", "cat");
-    for place in [&["-g"][..], &["-t", "=work:"]] {
-        server.run(&[&["set-hook"], place, &["alert-bell[4242]", "display-message theirs"]].concat());
+    for scope in [&["-g"][..], &["-t", "=work:"]] {
+        server.run(&[&["set-hook"], scope, &["alert-bell[4242]", "display-message theirs"]].concat());
     }
-    let theirs = |place: &[&str]| server.run(&[&["show-hooks"], place].concat());
-    let before = (theirs(&["-g"]), theirs(&["-t", "=work:"]));
-    faulty.set_fault("hooks");
+    let hooks_of = |scope: &[&str]| server.run(&[&["show-hooks"], scope].concat());
+    let before = (hooks_of(&["-g"]), hooks_of(&["-t", "=work:"]));
+    tmux.set_fault("hooks");
     start(&world);
     wait_for_panes(&world, "default", &["%0".into()]);
     server.run(&["new-session", "-d", "-s", "more", "cat"]);
     wait_for_panes(&world, "default", &["%0".into(), "%1".into()]);
-    assert_eq!((theirs(&["-g"]), theirs(&["-t", "=work:"])), before, "nothing is changed on half the knowledge");
-    faulty.clear_fault();
+    assert_eq!((hooks_of(&["-g"]), hooks_of(&["-t", "=work:"])), before, "a truncated listing must change no hooks");
+    tmux.clear_fault();
     server.run(&["new-session", "-d", "-s", "third", "cat"]);
     wait_for_hooks(&world, "default");
-    assert!(theirs(&["-t", "=work:"]).starts_with("alert-bell[4242] display-message theirs\nalert-bell[4243] "));
+    assert!(hooks_of(&["-t", "=work:"]).starts_with("alert-bell[4242] display-message theirs\nalert-bell[4243] "));
     stop(&world);
-    assert_eq!((theirs(&["-g"]), theirs(&["-t", "=work:"])), before);
+    assert_eq!((hooks_of(&["-g"]), hooks_of(&["-t", "=work:"])), before);
 }

@@ -1,4 +1,4 @@
-//! Servers and panes that nothing tells of at once, or that are seen in several places.
+//! How servers and panes are found without an event, and panes that are in several sessions.
 
 use std::fs;
 
@@ -6,18 +6,18 @@ use agtmux_testkit::wait_for;
 use serde_json::Value;
 
 use crate::agtmux::{
-    SOON, agtmux, configure, errors, items, list, pane_ids, run, true_pane_ids, wait_for_panes, world,
+    SOON, agtmux, configure, errors, items, list, pane_ids, run, tmux_pane_ids, wait_for_panes, world,
 };
-use crate::elsewhere::CustomSocketServer;
+use crate::custom_socket_server::CustomSocketServer;
 
 #[test]
-fn servers_that_come_later_are_found() {
+fn servers_started_after_the_daemon_are_found() {
     let world = world();
-    // Not even the directory is there yet.
-    fs::remove_dir(world.tmux_sockets()).expect("nothing is in it");
+    // The socket directory does not exist yet.
+    fs::remove_dir(world.tmux_sockets()).expect("the directory is empty");
     assert_eq!(items(&list(&world)).len(), 0);
     for name in ["default", "second"] {
-        // By its name: then tmux makes the directory.
+        // With a server name tmux creates the directory.
         let begin = ["-L", name, "-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "cat"];
         assert_eq!(run(world.command("tmux").args(begin)).code, Some(0));
         wait_for_panes(&world, name, &["%0".into()]);
@@ -26,17 +26,17 @@ fn servers_that_come_later_are_found() {
 }
 
 #[test]
-fn a_caller_brings_its_own_server_along() {
+fn the_server_in_the_callers_tmux_variable_is_watched() {
     let world = world();
-    let elsewhere = CustomSocketServer::new(&world, "brought");
-    elsewhere.new_session("away");
-    assert_eq!(items(&list(&world)).len(), 0, "nobody has told of it yet");
-    let inside = run(world.agtmux().args(["list", "panes", "--all", "--json"]).env("TMUX", elsewhere.tmux_variable()));
-    assert_eq!(pane_ids(&inside.json(), &elsewhere.name()), ["%0"], "the first answer has it already");
-    elsewhere.tmux(&["new-window", "-t", "=away:", "cat"]);
-    wait_for_panes(&world, &elsewhere.name(), &["%0".into(), "%1".into()]);
-    elsewhere.tmux(&["kill-server"]);
-    assert_eq!(errors(&wait_for_panes(&world, &elsewhere.name(), &[])), []);
+    let server = CustomSocketServer::new(&world, "brought");
+    server.new_session("away");
+    assert_eq!(items(&list(&world)).len(), 0, "the daemon does not know the server yet");
+    let inside = run(world.agtmux().args(["list", "panes", "--all", "--json"]).env("TMUX", server.tmux_variable()));
+    assert_eq!(pane_ids(&inside.json(), &server.name()), ["%0"], "the first answer includes the server");
+    server.tmux(&["new-window", "-t", "=away:", "cat"]);
+    wait_for_panes(&world, &server.name(), &["%0".into(), "%1".into()]);
+    server.tmux(&["kill-server"]);
+    assert_eq!(errors(&wait_for_panes(&world, &server.name(), &[])), []);
 }
 
 #[test]
@@ -57,12 +57,12 @@ fn sockets_in_the_configuration_are_watched() {
 }
 
 #[test]
-fn what_no_event_tells_of_is_seen_all_the_same() {
+fn changes_without_an_event_are_found_by_polling() {
     for config in ["", "[tmux]\nhooks = false\npty_events = false\n"] {
         let world = world();
         configure(&world, config);
         let server = world.tmux("default");
-        // A write to /dev/tty is invisible to whoever watches the terminal itself.
+        // inotify on the terminal does not report writes to /dev/tty.
         server.new_session("work", r"while read -r line; do printf '\033]2;%s\033\\' $line > /dev/tty; done");
         wait_for_panes(&world, "default", &["%0".into()]);
         server.run(&["send-keys", "-t", "%0", "new-title", "Enter"]);
@@ -78,31 +78,31 @@ fn what_no_event_tells_of_is_seen_all_the_same() {
 }
 
 #[test]
-fn a_pane_that_is_kept_after_its_death_tells_how_it_died() {
+fn a_dead_pane_that_stays_open_reports_its_exit_code_or_signal() {
     let world = world();
     let server = world.tmux("default");
     server.new_session("work", "cat");
     server.run(&["set-option", "-g", "remain-on-exit", "on"]);
     let exits = server.run(&["new-window", "-P", "-F", "#{pane_id}", "-t", "=work:", "read line; exit 7"]);
     let killed = server.run(&["new-window", "-P", "-F", "#{pane_id}", "-t", "=work:", "exec cat"]);
-    wait_for_panes(&world, "default", &true_pane_ids(&server));
+    wait_for_panes(&world, "default", &tmux_pane_ids(&server));
     server.run(&["send-keys", "-t", &exits, "Enter"]);
-    let victim = server.panes().into_iter().find(|pane| pane.pane_id == killed).expect("it lives").pid;
+    let victim = server.panes().into_iter().find(|pane| pane.pane_id == killed).expect("the pane is listed").pid;
     crate::agtmux::kill(victim);
-    // Under load this tmux forgets the signal now and then; nobody can know more than it says. It may also say so late.
-    let truth = || -> Vec<String> {
+    // Under load tmux sometimes loses the signal or reports it late, so compare with its own listing.
+    let tmux_deaths = || -> Vec<String> {
         let how = "#{pane_id} #{pane_dead} #{pane_dead_status} #{pane_dead_signal}";
         server.run(&["list-panes", "-a", "-F", how]).lines().map(str::to_owned).collect()
     };
-    let told = wait_for("agtmux to tell both deaths as tmux does", SOON, || {
-        let (truth, said) = (truth(), items(&list(&world)).iter().map(death).collect::<Vec<_>>());
-        let both = truth.iter().filter(|line| line.contains(" 1 ")).count() == 2;
-        if both && said == truth { Ok(said) } else { Err((said, truth)) }
+    let deaths = wait_for("agtmux to report both deaths as tmux does", SOON, || {
+        let (tmux_deaths, reported) = (tmux_deaths(), items(&list(&world)).iter().map(death).collect::<Vec<_>>());
+        let both = tmux_deaths.iter().filter(|line| line.contains(" 1 ")).count() == 2;
+        if both && reported == tmux_deaths { Ok(reported) } else { Err((reported, tmux_deaths)) }
     });
-    assert!(told.contains(&format!("{exits} 1 7 ")) && told.contains(&"%0 0  ".to_owned()), "{told:?}");
+    assert!(deaths.contains(&format!("{exits} 1 7 ")) && deaths.contains(&"%0 0  ".to_owned()), "{deaths:?}");
 }
 
-/// As the test asks tmux for it.
+/// The death of a pane in the format that the test requests from tmux.
 fn death(item: &Value) -> String {
     let (dead, number) = (&item["dead"], |value: &Value| value.as_i64().map(|n| n.to_string()).unwrap_or_default());
     let pane = item["identity"]["pane_id"].as_str().unwrap_or_default();
@@ -110,14 +110,14 @@ fn death(item: &Value) -> String {
 }
 
 #[test]
-fn a_pane_that_several_sessions_show_is_counted_once() {
+fn a_pane_in_several_sessions_is_counted_once() {
     let world = world();
     let server = world.tmux("default");
     server.new_session("work", &world.fake_agent_command("claude"));
     server.new_session("other", "cat");
     server.run(&["link-window", "-s", "=work:0", "-t", "=other:"]);
     server.run(&["new-session", "-d", "-t", "=work", "-s", "group"]);
-    wait_for("the agent in three places", SOON, || {
+    wait_for("the agent in three sessions", SOON, || {
         let listing = agtmux(&world, &["list", "panes", "--json"]).json();
         if items(&listing).len() == 3 { Ok(()) } else { Err(listing.to_string()) }
     });

@@ -1,12 +1,12 @@
-//! A tmux that is missing, hung, broken or gone is called so, and what was known of it is kept.
+//! A missing, hung, broken or dead tmux is reported, and the last known state is kept.
 
-#[path = "../support/trial_agtmux.rs"]
+#[path = "../support/agtmux_binary.rs"]
 mod agtmux;
 mod broken_tmux;
+#[path = "../support/custom_socket_server.rs"]
+mod custom_socket_server;
 mod dead_servers;
 mod discovery;
-#[path = "../support/trial_elsewhere.rs"]
-mod elsewhere;
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use agtmux::{SOON, errors, items, list};
 use agtmux_testkit::{TestTmuxServer, TestWorld, wait_for};
 use serde_json::Value;
 
-/// How soon an outage has to be known. The goal is two seconds; here a machine may be busy with much else.
+/// How soon an outage must be detected. The goal is two seconds; a test machine may be busy.
 const KNOWN_WITHIN: Duration = Duration::from_secs(10);
 
 /// A server with an agent, a second pane and a second window.

@@ -1,13 +1,13 @@
-//! Settings of agents in a world, and `agtmux setup` on them.
+//! Settings files of agents in a world, and `agtmux setup` on them.
 
-#![allow(dead_code, reason = "each test file needs another part of it")]
+#![allow(dead_code, reason = "each test crate uses a different part of this file")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use agtmux_testkit::TestWorld;
 
-use crate::agtmux::{Done, run};
+use crate::agtmux::{CommandResult, run};
 
 pub(crate) const CLAUDE: &str = ".claude/settings.json";
 pub(crate) const GEMINI: &str = ".gemini/settings.json";
@@ -32,12 +32,12 @@ pub(crate) fn read(path: &Path) -> String {
     fs::read_to_string(path).expect("readable")
 }
 
-pub(crate) fn setup(world: &TestWorld, args: &[&str]) -> Done {
+pub(crate) fn setup(world: &TestWorld, args: &[&str]) -> CommandResult {
     run(world.agtmux().arg("setup").args(args))
 }
 
 #[track_caller]
-pub(crate) fn done(world: &TestWorld, args: &[&str]) -> Done {
+pub(crate) fn setup_ok(world: &TestWorld, args: &[&str]) -> CommandResult {
     let done = setup(world, args);
     assert_eq!(done.code, Some(0), "{}{}", done.text(), done.stderr);
     done

@@ -1,23 +1,23 @@
-//! Random operations, and after each of them the question whether agtmux agrees with tmux.
+//! Runs random tmux operations and checks after each that agtmux agrees with tmux.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use agtmux_testkit::{TestWorld, wait_for};
 
-use super::figures::LatencyTable;
+use super::entries::{self, TopologyEntries, compare};
+use super::latencies::LatencyTable;
+use super::model_server::{ModelServer, ServerAction};
 use super::operations;
-use super::picture::{self, TopologyEntries, compare};
 use super::random::XorshiftRandom;
-use super::station::{ModelServer, ServerAction};
 use super::stream::{WatchFollower, identity};
 
-/// What no hint tells of is found by a look that comes every two to four seconds.
+/// Reconciling finds changes without a hint every two to four seconds.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 const SCOPES: [&str; 3] = ["panes", "windows", "sessions"];
 
-/// How many operations are told when something went wrong.
+/// How many operations a failed test prints.
 const HISTORY_SHOWN: usize = 12;
 
 pub(crate) struct TopologyModel<'a> {
@@ -32,22 +32,14 @@ pub(crate) struct TopologyModel<'a> {
 
 impl<'a> TopologyModel<'a> {
     pub(crate) fn start(world: &'a TestWorld) -> Self {
-        let mut stations = [ModelServer::new(world, "first", false), ModelServer::new(world, "second", true)];
-        for station in &mut stations {
-            station.perform(&ServerAction::Start { session: "begin".into() }).expect("a server starts");
+        let mut servers = [ModelServer::new(world, "first", false), ModelServer::new(world, "second", true)];
+        for server in &mut servers {
+            server.perform(&ServerAction::Start { session: "begin".into() }).expect("a server starts");
         }
-        picture::entries_of_lists(world, &SCOPES).expect("the daemon starts with the first question");
+        entries::entries_of_lists(world, &SCOPES).expect("the daemon starts with the first list");
         let followers = SCOPES.iter().map(|scope| WatchFollower::start(world, scope)).collect();
-        let (random, figures) = (XorshiftRandom::from_env(), LatencyTable::default());
-        let mut model = Self {
-            world,
-            random,
-            servers: stations,
-            followers,
-            latencies: figures,
-            history: Vec::new(),
-            operation_count: 0,
-        };
+        let (random, latencies) = (XorshiftRandom::from_env(), LatencyTable::default());
+        let mut model = Self { world, random, servers, followers, latencies, history: Vec::new(), operation_count: 0 };
         model.wait_for_agreement();
         model
     }
@@ -56,13 +48,13 @@ impl<'a> TopologyModel<'a> {
         self.operation_count
     }
 
-    /// One operation, or several in a row with no time for agtmux in between, and the quiet moment after them.
+    /// Runs one operation, or several without a pause, and waits until agtmux agrees.
     pub(crate) fn step(&mut self) {
         let count = if self.random.one_in(6) { 2 + self.random.below(4) } else { 1 };
-        let before = picture::entries_of_tmux(&self.servers, &SCOPES);
+        let before = entries::entries_of_tmux(&self.servers, &SCOPES);
         let began = Instant::now();
         let kinds: Vec<&'static str> = (0..count).map(|_| self.run_random_operation()).collect();
-        let changed = picture::entries_of_tmux(&self.servers, &SCOPES) != before;
+        let changed = entries::entries_of_tmux(&self.servers, &SCOPES) != before;
         let agreed_at = self.wait_for_agreement();
         if changed {
             let kind = if let [kind] = kinds[..] { kind } else { "several in a row" };
@@ -72,11 +64,11 @@ impl<'a> TopologyModel<'a> {
 
     fn run_random_operation(&mut self) -> &'static str {
         loop {
-            let station = &mut self.servers[self.random.below(2)];
-            let (kind, deed) = operations::choose(&mut self.random, station);
-            let outcome = station.perform(&deed);
-            let told = outcome.as_ref().map_or_else(|error| format!(" (refused: {error})"), |()| String::new());
-            self.history.push(format!("{}: {kind}: {deed:?}{told}", station.name()));
+            let server = &mut self.servers[self.random.below(2)];
+            let (kind, action) = operations::choose(&mut self.random, server);
+            let outcome = server.perform(&action);
+            let refusal = outcome.as_ref().map_or_else(|error| format!(" (refused: {error})"), |()| String::new());
+            self.history.push(format!("{}: {kind}: {action:?}{refusal}", server.name()));
             if outcome.is_ok() {
                 self.operation_count += 1;
                 return kind;
@@ -84,35 +76,35 @@ impl<'a> TopologyModel<'a> {
         }
     }
 
-    /// Waits until everybody agrees with tmux, and says when those who follow the stream did.
+    /// Waits until the streams and lists agree with tmux. Returns when the streams agreed.
     fn wait_for_agreement(&mut self) -> Instant {
-        let truth = picture::entries_of_tmux(&self.servers, &SCOPES);
+        let expected = entries::entries_of_tmux(&self.servers, &SCOPES);
         let agreed_at = wait_for("agtmux watch to agree with tmux", AGREEMENT_TIMEOUT, || {
-            let (claimed, since) = self.stream_snapshot();
-            compare("agtmux watch", &truth, &claimed).map(|()| since)
+            let (actual, since) = self.stream_snapshot();
+            compare("agtmux watch", &expected, &actual).map(|()| since)
         });
         wait_for("agtmux list to agree with tmux", AGREEMENT_TIMEOUT, || {
-            let claimed = picture::entries_of_lists(self.world, &SCOPES)?;
-            compare("agtmux list", &truth, &claimed).map_err(|difference| format!("{difference:?}"))
+            let actual = entries::entries_of_lists(self.world, &SCOPES)?;
+            compare("agtmux list", &expected, &actual).map_err(|difference| format!("{difference:?}"))
         });
         self.followers.iter().for_each(WatchFollower::assert_consistent);
         agreed_at
     }
 
     fn stream_snapshot(&self) -> (TopologyEntries, Instant) {
-        let (pictures, times): (Vec<TopologyEntries>, Vec<Instant>) =
+        let (entries, times): (Vec<TopologyEntries>, Vec<Instant>) =
             self.followers.iter().map(WatchFollower::entries).unzip();
-        (pictures.into_iter().flatten().collect(), times.into_iter().max().expect("somebody follows"))
+        (entries.into_iter().flatten().collect(), times.into_iter().max().expect("there are followers"))
     }
 
-    /// Whoever applied all events to the snapshot has, field by field, what is listed.
+    /// Checks that the snapshot with all events applied equals the lists, field by field.
     pub(crate) fn finish(self) {
         for (follower, scope) in self.followers.iter().zip(SCOPES) {
-            wait_for("the stream to have told all that is listed", AGREEMENT_TIMEOUT, || {
-                let listed = picture::items(self.world, scope)?;
+            wait_for("the stream to equal the list", AGREEMENT_TIMEOUT, || {
+                let listed = entries::items(self.world, scope)?;
                 let listed = listed.into_iter().map(|item| (identity(&item), item)).collect();
-                let told = follower.items();
-                if told == listed { Ok(()) } else { Err(format!("told {told:?}, listed {listed:?}")) }
+                let followed = follower.items();
+                if followed == listed { Ok(()) } else { Err(format!("followed {followed:?}, listed {listed:?}")) }
             });
             follower.assert_consistent();
         }
@@ -130,13 +122,9 @@ impl Drop for TopologyModel<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             let from = self.history.len().saturating_sub(HISTORY_SHOWN);
-            eprintln!(
-                "AGTMUX_SEED={} after {} operations, the last of them:",
-                self.random.seed(),
-                self.operation_count
-            );
-            self.history[from..].iter().for_each(|told| eprintln!("  {told}"));
-            eprintln!("until then:\n{}", self.latencies);
+            eprintln!("AGTMUX_SEED={} after {} operations, the last ones:", self.random.seed(), self.operation_count);
+            self.history[from..].iter().for_each(|line| eprintln!("  {line}"));
+            eprintln!("latencies so far:\n{}", self.latencies);
         }
     }
 }

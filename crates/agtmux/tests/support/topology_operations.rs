@@ -1,16 +1,16 @@
-//! Everything that can be done to a tmux server's sessions, windows and panes.
+//! Random operations on the sessions, windows and panes of a tmux server.
 
 use std::collections::BTreeSet;
 
+use super::model_server::{ModelServer, PROGRAM, ServerAction, TmuxPaneRow};
 use super::random::XorshiftRandom;
-use super::station::{ModelServer, PROGRAM, ServerAction, TmuxPaneRow};
 
-/// A server is kept between these, mostly: small enough to be quick, large enough to be of interest.
+/// Limits for the size of a server: small enough to be fast, large enough to be interesting.
 const MIN_PANES: usize = 4;
 const MAX_PANES: usize = 18;
 const MAX_SESSIONS: usize = 5;
 
-/// Few and odd ones, so that names are given again to other things, and none passes for an id or an option.
+/// Few names so that they are reused, including names that look like ids or options.
 const NAMES: [&str; 10] = ["work", "two words", "grün", "日本", "a-b", "%1", "$0", "@2", "work2", "-d"];
 const TITLES: [&str; 8] =
     ["", "plain", "✳ thinking…", "a|b", "it's \"quoted\" $(touch x)", "50%", "  spaces  ", "日本 🚀"];
@@ -69,17 +69,17 @@ const OPERATIONS: [TmuxOperation; 24] = [
     operation("rename two sessions", 1, OperationEffect::Changes, reuse_session_name),
 ];
 
-/// Something that can be done to this server now. tmux may still refuse it.
-pub(crate) fn choose(random: &mut XorshiftRandom, station: &ModelServer) -> (&'static str, ServerAction) {
-    if !station.is_running() {
+/// Picks an operation that fits the current server. tmux may still refuse it.
+pub(crate) fn choose(random: &mut XorshiftRandom, server: &ModelServer) -> (&'static str, ServerAction) {
+    if !server.is_running() {
         return ("start", ServerAction::Start { session: random_name(random) });
     }
     loop {
         let operation = pick_by_weight(random);
-        if is_allowed(random, operation.effect, station)
-            && let Some(deed) = (operation.make)(random, station)
+        if is_allowed(random, operation.effect, server)
+            && let Some(action) = (operation.make)(random, server)
         {
-            return (operation.kind, deed);
+            return (operation.kind, action);
         }
     }
 }
@@ -94,71 +94,71 @@ fn pick_by_weight(random: &mut XorshiftRandom) -> &'static TmuxOperation {
         }
         None => true,
     });
-    chosen.expect("what is below the sum falls on one of them")
+    chosen.expect("a number below the sum selects an operation")
 }
 
-fn is_allowed(random: &mut XorshiftRandom, effect: OperationEffect, station: &ModelServer) -> bool {
+fn is_allowed(random: &mut XorshiftRandom, effect: OperationEffect, server: &ModelServer) -> bool {
     match effect {
         OperationEffect::Changes => true,
-        OperationEffect::Adds => panes(station).len() < MAX_PANES && sessions(station).len() < MAX_SESSIONS,
-        // Now and then also the last of them goes, and the server with it.
-        OperationEffect::Removes => panes(station).len() > MIN_PANES || random.one_in(8),
+        OperationEffect::Adds => panes(server).len() < MAX_PANES && sessions(server).len() < MAX_SESSIONS,
+        // Sometimes remove even the last pane, which ends the server.
+        OperationEffect::Removes => panes(server).len() > MIN_PANES || random.one_in(8),
     }
 }
 
-fn new_session(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    let name = random_free_name(random, station)?;
+fn new_session(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    let name = random_free_name(random, server)?;
     tmux_action(&["new-session", "-d", "-x", "80", "-y", "24", "-s", &name, PROGRAM])
 }
 
-fn new_session_in_group(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    let (name, other) = (random_free_name(random, station)?, random_session(random, station)?);
+fn new_session_in_group(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    let (name, other) = (random_free_name(random, server)?, random_session(random, server)?);
     tmux_action(&["new-session", "-d", "-s", &name, "-t", &other])
 }
 
-fn new_window(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    tmux_action(&["new-window", "-d", "-t", &end_of_session(&random_session(random, station)?), PROGRAM])
+fn new_window(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    tmux_action(&["new-window", "-d", "-t", &end_of_session(&random_session(random, server)?), PROGRAM])
 }
 
-fn split(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
+fn split(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
     let direction = if random.one_in(2) { "-h" } else { "-v" };
-    tmux_action(&["split-window", "-d", direction, "-t", &random_pane(random, station)?.id, PROGRAM])
+    tmux_action(&["split-window", "-d", direction, "-t", &random_pane(random, server)?.id, PROGRAM])
 }
 
-fn kill_pane(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    tmux_action(&["kill-pane", "-t", &random_pane(random, station)?.id])
+fn kill_pane(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    tmux_action(&["kill-pane", "-t", &random_pane(random, server)?.id])
 }
 
-fn kill_window(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    tmux_action(&["kill-window", "-t", &random_pane(random, station)?.window])
+fn kill_window(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    tmux_action(&["kill-window", "-t", &random_pane(random, server)?.window])
 }
 
-fn kill_session(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    tmux_action(&["kill-session", "-t", &random_session(random, station)?])
+fn kill_session(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    tmux_action(&["kill-session", "-t", &random_session(random, server)?])
 }
 
-fn kill_process(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    Some(ServerAction::KillPaneProcess { pane: random_live_pane(random, station)?.id })
+fn kill_process(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    Some(ServerAction::KillPaneProcess { pane: random_live_pane(random, server)?.id })
 }
 
-fn respawn(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    tmux_action(&["respawn-pane", "-k", "-t", &random_pane(random, station)?.id, PROGRAM])
+fn respawn(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    tmux_action(&["respawn-pane", "-k", "-t", &random_pane(random, server)?.id, PROGRAM])
 }
 
-fn rename_window(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
+fn rename_window(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
     let name = random_name(random);
-    tmux_action(&["rename-window", "-t", &random_pane(random, station)?.window, "--", &name])
+    tmux_action(&["rename-window", "-t", &random_pane(random, server)?.window, "--", &name])
 }
 
-fn rename_session(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    let (session, name) = (random_session(random, station)?, random_free_name(random, station)?);
+fn rename_session(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    let (session, name) = (random_session(random, server)?, random_free_name(random, server)?);
     tmux_action(&["rename-session", "-t", &session, "--", &name])
 }
 
-/// The second session takes the name of the first, at once.
-fn reuse_session_name(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    let (from, to) = (random_pane(random, station)?, random_pane(random, station)?);
-    let free = random_free_name(random, station)?;
+/// Renames the first session and gives its old name to the second, in one command.
+fn reuse_session_name(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    let (from, to) = (random_pane(random, server)?, random_pane(random, server)?);
+    let free = random_free_name(random, server)?;
     if from.session == to.session {
         return None;
     }
@@ -167,78 +167,78 @@ fn reuse_session_name(random: &mut XorshiftRandom, station: &ModelServer) -> Opt
     tmux_action(&[&first[..], &second[..]].concat())
 }
 
-fn select_pane_title(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
+fn select_pane_title(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
     let title = random.pick(&TITLES)?;
-    tmux_action(&["select-pane", "-t", &random_pane(random, station)?.id, "-T", title])
+    tmux_action(&["select-pane", "-t", &random_pane(random, server)?.id, "-T", title])
 }
 
-fn program_title(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
+fn program_title(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
     let title = random.pick(&TITLES)?.to_owned();
-    Some(ServerAction::SetTitle { pane: random_live_pane(random, station)?.id, title })
+    Some(ServerAction::SetTitle { pane: random_live_pane(random, server)?.id, title })
 }
 
-fn move_window(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    let (from, to) = (random_pane(random, station)?, random_session(random, station)?);
+fn move_window(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    let (from, to) = (random_pane(random, server)?, random_session(random, server)?);
     tmux_action(&["move-window", "-d", "-s", &window_in_session(&from), "-t", &end_of_session(&to)])
 }
 
-fn link_window(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    let (from, to) = (random_pane(random, station)?, random_session(random, station)?);
+fn link_window(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    let (from, to) = (random_pane(random, server)?, random_session(random, server)?);
     tmux_action(&["link-window", "-d", "-s", &window_in_session(&from), "-t", &end_of_session(&to)])
 }
 
-fn unlink_window(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
+fn unlink_window(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
     let is_linked = |pane: &&TmuxPaneRow| {
-        station.panes().iter().any(|other| other.window == pane.window && other.session != pane.session)
+        server.panes().iter().any(|other| other.window == pane.window && other.session != pane.session)
     };
-    let linked: Vec<TmuxPaneRow> = station.panes().iter().filter(is_linked).cloned().collect();
+    let linked: Vec<TmuxPaneRow> = server.panes().iter().filter(is_linked).cloned().collect();
     tmux_action(&["unlink-window", "-t", &window_in_session(&random.pick(&linked)?)])
 }
 
-fn swap_window(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    let (one, other) = (random_pane(random, station)?, random_pane(random, station)?);
+fn swap_window(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    let (one, other) = (random_pane(random, server)?, random_pane(random, server)?);
     tmux_action(&["swap-window", "-d", "-s", &window_in_session(&one), "-t", &window_in_session(&other)])
 }
 
-fn swap_pane(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    let (one, other) = (random_pane(random, station)?, random_pane(random, station)?);
+fn swap_pane(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    let (one, other) = (random_pane(random, server)?, random_pane(random, server)?);
     tmux_action(&["swap-pane", "-d", "-s", &one.id, "-t", &other.id])
 }
 
-fn break_pane(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    let (pane, session) = (random_pane(random, station)?, random_session(random, station)?);
+fn break_pane(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    let (pane, session) = (random_pane(random, server)?, random_session(random, server)?);
     tmux_action(&["break-pane", "-d", "-s", &pane.id, "-t", &end_of_session(&session)])
 }
 
-fn join_pane(random: &mut XorshiftRandom, station: &ModelServer) -> Option<ServerAction> {
-    let (pane, beside) = (random_pane(random, station)?, random_pane(random, station)?);
-    tmux_action(&["join-pane", "-d", "-s", &pane.id, "-t", &beside.id])
+fn join_pane(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+    let (pane, neighbour) = (random_pane(random, server)?, random_pane(random, server)?);
+    tmux_action(&["join-pane", "-d", "-s", &pane.id, "-t", &neighbour.id])
 }
 
 fn tmux_action(words: &[&str]) -> Option<ServerAction> {
     Some(ServerAction::Tmux(words.iter().map(|word| (*word).to_owned()).collect()))
 }
 
-fn panes(station: &ModelServer) -> BTreeSet<&str> {
-    station.panes().iter().map(|pane| pane.id.as_str()).collect()
+fn panes(server: &ModelServer) -> BTreeSet<&str> {
+    server.panes().iter().map(|pane| pane.id.as_str()).collect()
 }
 
-fn sessions(station: &ModelServer) -> BTreeSet<&str> {
-    station.panes().iter().map(|pane| pane.session.as_str()).collect()
+fn sessions(server: &ModelServer) -> BTreeSet<&str> {
+    server.panes().iter().map(|pane| pane.session.as_str()).collect()
 }
 
-fn random_pane(random: &mut XorshiftRandom, station: &ModelServer) -> Option<TmuxPaneRow> {
-    random.pick(station.panes())
+fn random_pane(random: &mut XorshiftRandom, server: &ModelServer) -> Option<TmuxPaneRow> {
+    random.pick(server.panes())
 }
 
-fn random_live_pane(random: &mut XorshiftRandom, station: &ModelServer) -> Option<TmuxPaneRow> {
-    let alive: Vec<TmuxPaneRow> = station.panes().iter().filter(|pane| !pane.dead).cloned().collect();
+fn random_live_pane(random: &mut XorshiftRandom, server: &ModelServer) -> Option<TmuxPaneRow> {
+    let alive: Vec<TmuxPaneRow> = server.panes().iter().filter(|pane| !pane.dead).cloned().collect();
     random.pick(&alive)
 }
 
-/// Each with the same chance, however many panes it shows.
-fn random_session(random: &mut XorshiftRandom, station: &ModelServer) -> Option<String> {
-    let all: Vec<&str> = sessions(station).into_iter().collect();
+/// Picks uniformly among sessions, regardless of their number of panes.
+fn random_session(random: &mut XorshiftRandom, server: &ModelServer) -> Option<String> {
+    let all: Vec<&str> = sessions(server).into_iter().collect();
     random.pick(&all).map(str::to_owned)
 }
 
@@ -246,9 +246,9 @@ fn random_name(random: &mut XorshiftRandom) -> String {
     random.pick(&NAMES).unwrap_or(NAMES[0]).to_owned()
 }
 
-fn random_free_name(random: &mut XorshiftRandom, station: &ModelServer) -> Option<String> {
+fn random_free_name(random: &mut XorshiftRandom, server: &ModelServer) -> Option<String> {
     let name = random_name(random);
-    station.panes().iter().all(|pane| pane.session_name != name).then_some(name)
+    server.panes().iter().all(|pane| pane.session_name != name).then_some(name)
 }
 
 fn end_of_session(session: &str) -> String {

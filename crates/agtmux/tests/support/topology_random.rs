@@ -1,4 +1,4 @@
-//! Chance that can be repeated.
+//! A seeded random number generator.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,14 +10,14 @@ pub(crate) struct XorshiftRandom {
 }
 
 impl XorshiftRandom {
-    /// From `AGTMUX_SEED`, or another one each time.
+    /// Seeded from `AGTMUX_SEED`, or from the clock.
     pub(crate) fn from_env() -> Self {
         let given = std::env::var("AGTMUX_SEED").ok();
         let seed = given.map(|seed| seed.parse().expect("AGTMUX_SEED is a number")).unwrap_or_else(|| {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock after 1970");
             now.as_secs() ^ u64::from(now.subsec_nanos()) << 20
         });
-        // The generator stays at zero for ever if it begins there.
+        // A zero state would stay zero.
         Self { seed, state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1 }
     }
 

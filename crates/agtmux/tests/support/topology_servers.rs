@@ -1,4 +1,4 @@
-//! Several servers, several lives of one, and windows that several sessions show.
+//! Several servers, restarted servers, and windows shown in several sessions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use agtmux_core::state::State;
 use agtmux_testkit::{TestWorld, process, wait_for, wait_until};
 use rustix::process::Signal;
 
-use super::picture::listing;
+use super::entries::listing;
 use super::world;
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Each pane that has an agent: its place, and the runtime in it.
+/// The runtime ids of all agents by server, session and pane.
 fn agents(world: &TestWorld) -> BTreeMap<String, String> {
     let with_agent = |item: PaneItem| {
         let place = format!("{} {} {}", item.identity.server, item.identity.session_name, item.identity.pane_id);
@@ -24,19 +24,19 @@ fn agents(world: &TestWorld) -> BTreeMap<String, String> {
 
 #[track_caller]
 fn wait_for_agents(world: &TestWorld, places: &[&str]) -> BTreeMap<String, String> {
-    wait_for(&format!("agents in {places:?} and nowhere else"), SOON, || {
+    wait_for(&format!("agents exactly in {places:?}"), SOON, || {
         let found = agents(world);
         if found.keys().eq(places) { Ok(found) } else { Err(found) }
     })
 }
 
-/// The command of an agent. It can be made once: a program that runs cannot be written.
+/// The command of a fake agent. Call it once: a running program file cannot be written again.
 fn claude(world: &TestWorld) -> String {
     world.fake_agent_command("claude")
 }
 
 #[test]
-fn two_servers_may_have_the_same_ids() {
+fn two_servers_with_the_same_ids_are_kept_apart() {
     let world = world();
     let claude = claude(&world);
     for name in ["first", "second"] {
@@ -48,7 +48,7 @@ fn two_servers_may_have_the_same_ids() {
 }
 
 #[test]
-fn a_server_that_was_restarted_is_another_one() {
+fn a_restarted_server_has_new_runtimes() {
     let world = world();
     let (first, second) = (world.tmux("first"), world.tmux("second"));
     let claude = claude(&world);
@@ -57,17 +57,17 @@ fn a_server_that_was_restarted_is_another_one() {
     let before = wait_for_agents(&world, &["first work %0", "second work %0"]);
     first.kill_server();
     first.new_session("work", &claude);
-    let after = wait_for("another agent in the same place", SOON, || {
+    let after = wait_for("a new agent in the same pane", SOON, || {
         let found = agents(&world);
         let is_another = found.get("first work %0").is_some_and(|runtime| *runtime != before["first work %0"]);
         if is_another && found.len() == 2 { Ok(found) } else { Err(found) }
     });
-    assert_eq!(after["second work %0"], before["second work %0"], "nothing happened there");
+    assert_eq!(after["second work %0"], before["second work %0"], "the other server is unchanged");
 }
 
-/// Its socket stays behind, and the next server takes it over.
+/// A crashed server leaves its socket, which the next server reuses.
 #[test]
-fn a_server_that_crashed_and_its_successor_are_kept_apart() {
+fn a_crashed_server_and_its_successor_are_kept_apart() {
     let world = world();
     let server = world.tmux("first");
     let claude = claude(&world);
@@ -76,7 +76,7 @@ fn a_server_that_crashed_and_its_successor_are_kept_apart() {
     let before = wait_for_agents(&world, &["first before %0", "first before %1"]);
     let pid = server.pid();
     process::signal(pid, Signal::KILL);
-    wait_until("the server's end", SOON, || !process::is_alive(pid));
+    wait_until("the server to end", SOON, || !process::is_alive(pid));
     server.new_session("after", &claude);
     let after = wait_for_agents(&world, &["first after %0"]);
     assert_ne!(after["first after %0"], before["first before %0"]);
@@ -91,7 +91,7 @@ fn a_linked_window_is_listed_per_session_and_counted_once() {
     server.new_session("one", &claude(&world));
     server.new_session("two", "exec cat");
     server.run(&["link-window", "-d", "-s", "=one:0", "-t", "=two:5"]);
-    // Also twice in the same session, where it is still one window.
+    // Also linked twice into the same session, where it counts as one window.
     server.run(&["link-window", "-d", "-s", "=one:0", "-t", "=one:7"]);
     wait_for_agents(&world, &["first one %0", "first two %0"]);
     assert_shared_by(&world, &["one", "two"]);
@@ -100,7 +100,7 @@ fn a_linked_window_is_listed_per_session_and_counted_once() {
 }
 
 #[test]
-fn grouped_sessions_are_listed_each_and_counted_once() {
+fn grouped_sessions_are_listed_individually_and_counted_once() {
     let world = world();
     let server = world.tmux("first");
     server.new_session("one", &claude(&world));
@@ -109,7 +109,7 @@ fn grouped_sessions_are_listed_each_and_counted_once() {
     wait_for_agents(&world, &["first one %0", "first three %0", "first two %0"]);
     assert_shared_by(&world, &["one", "three", "two"]);
     server.run(&["new-window", "-d", "-t", "=two:", "exec cat"]);
-    wait_until("a window that came to all three", SOON, || {
+    wait_until("the new window in all three sessions", SOON, || {
         ["one", "three", "two"].iter().all(|session| wait_for_session(&world, session).windows == 2)
     });
     server.run(&["kill-session", "-t", "=one"]);
@@ -117,7 +117,7 @@ fn grouped_sessions_are_listed_each_and_counted_once() {
     assert_counted_once(&listing::<PaneItem>(&world, "panes").summary);
 }
 
-/// One agent, shown in each of these sessions.
+/// Checks that one agent is listed in each of these sessions.
 #[track_caller]
 fn assert_shared_by(world: &TestWorld, sessions: &[&str]) {
     let panes = listing::<PaneItem>(world, "panes");

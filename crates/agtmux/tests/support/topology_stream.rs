@@ -1,4 +1,4 @@
-//! Somebody who believes `agtmux watch` and nothing else.
+//! Follows `agtmux watch` and applies its events.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -10,9 +10,9 @@ use std::time::Instant;
 use agtmux_api::wire::{WatchEvent, WatchEventKind, WatchItem};
 use agtmux_testkit::{ChildGuard, TestWorld};
 
-use super::picture::{TopologyEntries, entry_of_item};
+use super::entries::{TopologyEntries, entry_of_item};
 
-/// Follows one scope for as long as it lives.
+/// Follows one scope until dropped.
 pub(crate) struct WatchFollower {
     _watch: ChildGuard,
     followed: Arc<Mutex<FollowedItems>>,
@@ -34,20 +34,20 @@ impl WatchFollower {
         let mut watch = world.agtmux();
         watch.args(["watch", "--all", "--format", "jsonl", "--scope", scope]).stdout(Stdio::piped());
         let mut watch = ChildGuard::start(&mut watch);
-        let lines = watch.stdout.take().expect("it was piped");
-        let heard = Arc::new(Mutex::new(FollowedItems::empty()));
-        let for_reader = Arc::clone(&heard);
+        let lines = watch.stdout.take().expect("stdout is piped");
+        let followed = Arc::new(Mutex::new(FollowedItems::empty()));
+        let for_reader = Arc::clone(&followed);
         thread::spawn(move || read_events(lines, &for_reader));
-        Self { _watch: watch, followed: heard }
+        Self { _watch: watch, followed }
     }
 
-    /// What it believes to be there, and since when.
+    /// The current entries and when they last changed.
     pub(crate) fn entries(&self) -> (TopologyEntries, Instant) {
-        let heard = self.followed();
-        (heard.entries.clone(), heard.changed_at)
+        let followed = self.followed();
+        (followed.entries.clone(), followed.changed_at)
     }
 
-    /// The items as they were last told, by their identity.
+    /// The current items by identity.
     pub(crate) fn items(&self) -> BTreeMap<String, WatchItem> {
         self.followed().items.clone()
     }
@@ -58,8 +58,8 @@ impl WatchFollower {
 
     #[track_caller]
     pub(crate) fn assert_consistent(&self) {
-        let faults = &self.followed().errors;
-        assert!(faults.is_empty(), "the stream contradicts itself: {faults:#?}");
+        let errors = &self.followed().errors;
+        assert!(errors.is_empty(), "the stream is inconsistent: {errors:#?}");
     }
 
     fn followed(&self) -> MutexGuard<'_, FollowedItems> {
@@ -67,12 +67,12 @@ impl WatchFollower {
     }
 }
 
-fn read_events(lines: ChildStdout, heard: &Mutex<FollowedItems>) {
+fn read_events(lines: ChildStdout, followed: &Mutex<FollowedItems>) {
     for line in BufReader::new(lines).lines().map_while(Result::ok) {
-        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut followed = followed.lock().unwrap_or_else(PoisonError::into_inner);
         match serde_json::from_str(&line) {
-            Ok(event) => heard.apply(event),
-            Err(error) => heard.errors.push(format!("{error} in {line}")),
+            Ok(event) => followed.apply(event),
+            Err(error) => followed.errors.push(format!("{error} in {line}")),
         }
     }
 }
@@ -96,15 +96,15 @@ impl FollowedItems {
         match (&event.kind, event.item.clone()) {
             (WatchEventKind::Snapshot | WatchEventKind::Upsert, Some(item)) => self.put(&event, item),
             (WatchEventKind::Remove, Some(item)) => self.remove(&event, &item),
-            _ => self.errors.push(format!("nobody was behind, and yet {event:?}")),
+            _ => self.errors.push(format!("unexpected event: {event:?}")),
         }
-        let picture: TopologyEntries = self.items.values().map(entry_of_item).collect();
-        if picture != self.entries {
-            (self.entries, self.changed_at) = (picture, Instant::now());
+        let entries: TopologyEntries = self.items.values().map(entry_of_item).collect();
+        if entries != self.entries {
+            (self.entries, self.changed_at) = (entries, Instant::now());
         }
     }
 
-    /// The items of the snapshot share a number; after it numbers grow.
+    /// Checks that snapshot items share one seq and that later seqs increase.
     fn check_order(&mut self, event: &WatchEvent) {
         let is_snapshot = event.kind == WatchEventKind::Snapshot;
         let grows = event.seq > self.last_seq || (is_snapshot && event.seq == self.last_seq);
@@ -117,14 +117,14 @@ impl FollowedItems {
 
     fn put(&mut self, event: &WatchEvent, item: WatchItem) {
         if self.items.get(&identity(&item)) == Some(&item) {
-            self.errors.push(format!("told twice: {event:?}"));
+            self.errors.push(format!("repeated item: {event:?}"));
         }
         self.items.insert(identity(&item), item);
     }
 
     fn remove(&mut self, event: &WatchEvent, item: &WatchItem) {
         if self.items.remove(&identity(item)).is_none() {
-            self.errors.push(format!("never told of what goes: {event:?}"));
+            self.errors.push(format!("removal of an unknown item: {event:?}"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Going to a pane of another host, by a real `ssh -t`.
+//! Attaching to a pane of a remote host with a real `ssh -t`.
 
 use std::thread;
 
@@ -6,7 +6,7 @@ use agtmux_testkit::{TestHost, wait_for, wait_until};
 use serde_json::Value;
 
 use crate::agtmux::SOON;
-use crate::hub::{HubAgent, HubFixture, runtime_ref, skip_without_hosts};
+use crate::hub_fixture::{HubAgent, HubFixture, runtime_ref, skip_without_hosts};
 use crate::terminal::printed_on_terminal;
 
 fn start_remote_agent() -> (TestHost, HubAgent, Value, HubFixture) {
@@ -18,7 +18,7 @@ fn start_remote_agent() -> (TestHost, HubAgent, Value, HubFixture) {
 }
 
 #[test]
-fn a_terminal_becomes_a_client_of_the_tmux_there() {
+fn attach_connects_the_terminal_to_the_remote_tmux() {
     if skip_without_hosts() {
         return;
     }
@@ -28,19 +28,19 @@ fn a_terminal_becomes_a_client_of_the_tmux_there() {
     let reference = runtime_ref(&idle);
     let mut attach = hub.world.agtmux();
     attach.args(["attach", &reference]);
-    let drawn = thread::scope(|scope| {
-        let drawn = scope.spawn(move || printed_on_terminal(&mut attach, 100));
-        wait_until("a client there", SOON, || !agent.server.client_pids().is_empty());
-        let shown = agent.server.run(&["list-clients", "-F", "#{pane_id}"]);
-        assert_eq!(shown, agent.pane);
+    let terminal_output = thread::scope(|scope| {
+        let terminal_output = scope.spawn(move || printed_on_terminal(&mut attach, 100));
+        wait_until("a client on the host", SOON, || !agent.server.client_pids().is_empty());
+        let attached_pane = agent.server.run(&["list-clients", "-F", "#{pane_id}"]);
+        assert_eq!(attached_pane, agent.pane);
         agent.server.run(&["detach-client", "-a"]);
         for client in agent.server.run(&["list-clients", "-F", "#{client_name}"]).lines() {
             agent.server.run(&["detach-client", "-t", client]);
         }
-        drawn.join().expect("it ends")
+        terminal_output.join().expect("the attach thread ends")
     });
-    assert!(String::from_utf8_lossy(&drawn).contains("earlier"), "the pane was shown");
-    // Nobody is brought to a pane that is another one by now.
+    assert!(String::from_utf8_lossy(&terminal_output).contains("earlier"), "the pane was shown");
+    // The printed command must not attach after the pane was respawned.
     agent.server.run(&["respawn-pane", "-k", "-t", &agent.pane, "cat"]);
     let words = printed.trim_end();
     let stale = crate::agtmux::run(hub.world.command("sh").args(["-c", words]));
@@ -49,7 +49,7 @@ fn a_terminal_becomes_a_client_of_the_tmux_there() {
 }
 
 #[test]
-fn inside_of_tmux_a_window_is_opened() {
+fn attach_inside_tmux_opens_a_window() {
     if skip_without_hosts() {
         return;
     }
@@ -57,11 +57,11 @@ fn inside_of_tmux_a_window_is_opened() {
     let here = hub.world.tmux("default");
     let go = format!("{} attach {}; cat", env!("CARGO_BIN_EXE_agtmux"), runtime_ref(&idle));
     here.new_session("mine", &go);
-    wait_until("a client there", SOON, || !agent.server.client_pids().is_empty());
-    let window = wait_for("its window here", SOON, || {
+    wait_until("a client on the host", SOON, || !agent.server.client_pids().is_empty());
+    let window = wait_for("the local window", SOON, || {
         let names = here.run(&["list-windows", "-t", "=mine", "-F", "#{window_name} #{window_id}"]);
         names.lines().find_map(|line| line.strip_prefix("vm1 ")).map(str::to_owned).ok_or(names)
     });
     here.run(&["kill-window", "-t", &window]);
-    wait_until("the client's end", SOON, || agent.server.client_pids().is_empty());
+    wait_until("the end of the client", SOON, || agent.server.client_pids().is_empty());
 }

@@ -1,21 +1,21 @@
-//! Hosts that mean no good: what answers there may be anything.
+//! Hostile hosts, which may answer anything.
 
 use std::thread;
 
 use agtmux_testkit::{TestHost, process, wait_until};
 
 use crate::agtmux::{SOON, pid};
-use crate::hub::{HubAgent, HubFixture, runtime_ref, skip_without_hosts};
+use crate::hub_fixture::{HubAgent, HubFixture, runtime_ref, skip_without_hosts};
 
 #[test]
-fn a_hostile_host_harms_nobody_but_itself() {
+fn a_hostile_host_does_not_affect_other_hosts_or_the_hub() {
     if skip_without_hosts() {
         return;
     }
     let hub = HubFixture::new();
     let here = HubAgent::start(&hub.world, "work");
     hub.wait_for_state("host", &here, "idle");
-    let mine = hub.item("host", &here).expect("it is listed");
+    let mine = hub.item("host", &here).expect("the agent is listed");
     let answers = [
         ("yes", "yes hello | head -c 20000000"),
         ("endless", "printf '{\"type\":\"hello\"'; head -c 40000000 /dev/zero | tr '\\0' x; exec cat >/dev/null"),
@@ -49,22 +49,22 @@ fn a_hostile_host_harms_nobody_but_itself() {
         }
     });
     for args in [&["list", "panes", "--all"][..], &["target", "list"], &["target", "list", "--json"]] {
-        let said = hub.agtmux(args);
-        let text = format!("{}{}", said.text(), said.stderr);
+        let output = hub.agtmux(args);
+        let text = format!("{}{}", output.text(), output.stderr);
         assert!(!text.contains('\u{1b}'), "{args:?}: {text:?}");
     }
-    let after = hub.item("host", &here).expect("it is listed still");
+    let after = hub.item("host", &here).expect("the agent is still listed");
     assert_eq!((&after["state"], &after["runtime_id"]), (&mine["state"], &mine["runtime_id"]));
     assert_eq!(hub.send(&runtime_ref(&mine), "still mine").json()["verified"], "confirmed");
     let future = hub.target("future");
-    let told = format!("{} {}", future["message"], future["hint"]);
-    assert!(told.contains("99") && told.contains("install agtmux"), "{future}");
+    let description = format!("{} {}", future["message"], future["hint"]);
+    assert!(description.contains("99") && description.contains("install agtmux"), "{future}");
     let daemon = pid(&hub.world);
-    let memory = process::resident_memory(daemon).expect("it lives");
+    let memory = process::resident_memory(daemon).expect("the daemon runs");
     assert!(memory < 300 << 20, "{memory} bytes");
 }
 
-/// One that plays agtmux well and answers with what a terminal would obey.
+/// Speaks the protocol correctly and answers with terminal escape sequences.
 const LYING_AGTMUX: &str = r##"#!/bin/sh
 copies='\u001b]52;c;aGFoYQ==\u0007'
 say() { printf '%s\n' "$1"; }
@@ -89,7 +89,7 @@ kill "$beats"
 "##;
 
 #[test]
-fn what_a_host_shows_is_not_obeyed_by_the_terminal_here() {
+fn escape_sequences_from_a_host_never_reach_the_terminal() {
     if skip_without_hosts() {
         return;
     }
@@ -97,10 +97,13 @@ fn what_a_host_shows_is_not_obeyed_by_the_terminal_here() {
     let host = hub.hosts.agentless("liar");
     host.world().install_script("agtmux", LYING_AGTMUX);
     assert_eq!(hub.agtmux(&["target", "add", "liar"]).code, Some(0));
-    wait_until("its pane", SOON, || hub.items("liar").len() == 1);
-    // A bare pane is one of this machine; the refusal tells how to name the other.
+    wait_until("the pane of the host", SOON, || hub.items("liar").len() == 1);
+    // A plain pane id means a pane of this machine. The refusal prints the full reference of the remote pane.
     let refused = hub.agtmux(&["view-output", "%0"]).stderr;
-    let named = refused.split_whitespace().find(|word| word.starts_with("pane:liar")).expect("it is named");
+    let named = refused
+        .split_whitespace()
+        .find(|word| word.starts_with("pane:liar"))
+        .expect("the refusal names the remote pane");
     let commands = [
         &["list", "panes", "--all"][..],
         &["list", "sessions"],
@@ -111,11 +114,11 @@ fn what_a_host_shows_is_not_obeyed_by_the_terminal_here() {
         &["audit"],
     ];
     for args in commands {
-        let said = hub.agtmux(args);
-        let text = format!("{}{}", String::from_utf8_lossy(&said.stdout), said.stderr);
+        let output = hub.agtmux(args);
+        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), output.stderr);
         assert!(!text.replace("\u{1b}[0m", "").contains('\u{1b}') && !text.contains('\u{7}'), "{args:?}: {text:?}");
         assert!(!text.contains("curl"), "{args:?}: {text:?}");
     }
-    let shown = hub.agtmux(&["view-output", named]).text();
-    assert!(shown.contains("seen\\x1b]52"), "{shown:?}");
+    let output = hub.agtmux(&["view-output", named]).text();
+    assert!(output.contains("seen\\x1b]52"), "{output:?}");
 }

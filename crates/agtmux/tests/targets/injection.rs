@@ -1,5 +1,5 @@
-//! Names that could be an option, a command or several words: of targets, which are refused, and of sessions, which are not
-//! ours to choose and go through the real login shells of other hosts.
+//! Names that look like an option, a command or several words. As target names they are refused. As session names they
+//! must work, because users choose them, through the real login shells of remote hosts.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -8,10 +8,10 @@ use agtmux_testkit::{TestHost, TestHostOptions, wait_until};
 use serde_json::Value;
 
 use crate::agtmux::{SOON, configure, items};
-use crate::hub::{HubAgent, HubFixture, SETTINGS, runtime_ref, skip_without_hosts};
+use crate::hub_fixture::{HubAgent, HubFixture, SETTINGS, runtime_ref, skip_without_hosts};
 use crate::terminal::printed_on_terminal;
 
-/// Whoever takes one of them for anything but a name makes this file.
+/// Names that create this file if a program runs them as a command.
 fn hostile_names(mark: &Path) -> [String; 7] {
     let touch = format!("touch {}", mark.display());
     [
@@ -26,10 +26,10 @@ fn hostile_names(mark: &Path) -> [String; 7] {
 }
 
 const TARGET_NAME_RULE: &str = "letters, digits, '.', '_' or '-'";
-const SSH_TARGET_RULE: &str = "an ssh target is a host or an alias";
+const SSH_TARGET_RULE: &str = "an ssh target is a host name or an ssh_config alias";
 
 #[test]
-fn a_name_that_could_be_anything_else_is_refused() {
+fn invalid_target_names_and_ssh_targets_are_refused() {
     if skip_without_hosts() {
         return;
     }
@@ -39,8 +39,8 @@ fn a_name_that_could_be_anything_else_is_refused() {
     for bad in hostile_names(&mark).into_iter().chain(more) {
         let added = hub.agtmux(&["target", "add", "--json", "--", &bad]);
         assert_eq!(added.code, Some(5), "{bad:?}: {}", added.text());
-        let said = format!("{}{}", added.text(), added.stderr);
-        assert!(said.contains(TARGET_NAME_RULE) && said.contains("agtmux target add --help"), "{bad:?}: {said}");
+        let output = format!("{}{}", added.text(), added.stderr);
+        assert!(output.contains(TARGET_NAME_RULE) && output.contains("agtmux target add --help"), "{bad:?}: {output}");
         let added = hub.agtmux(&["target", "add", "vm1", &format!("--ssh-target={bad}")]);
         assert_eq!(added.code, Some(5), "{bad:?}: {}", added.stderr);
         assert!(added.stderr.contains(SSH_TARGET_RULE), "{bad:?}: {}", added.stderr);
@@ -51,44 +51,44 @@ fn a_name_that_could_be_anything_else_is_refused() {
         let listed = hub.agtmux(&["list", "panes", &format!("--target={bad}")]);
         assert_ne!(listed.code, Some(0), "{bad:?}: {}", listed.text());
     }
-    assert_ne!(hub.agtmux(&["target", "add", "host"]).code, Some(0), "that is this machine");
-    assert!(!mark.exists(), "something was run");
+    assert_ne!(hub.agtmux(&["target", "add", "host"]).code, Some(0), "`host` is the name of this machine");
+    assert!(!mark.exists(), "a name was run as a command");
     assert_eq!(items(&hub.agtmux(&["target", "list", "--json"]).json()).len(), 1);
 }
 
-/// What is listed, typed and shown there, and who gets to see it, by a session of that name and no other.
+/// Checks list, view-output, send and attach for a session with this name.
 #[track_caller]
 fn assert_session_usable(hub: &HubFixture, host: &TestHost, agent: &HubAgent, name: &str) {
     let alias = host.alias();
     let idle = hub.wait_for_state(alias, agent, "idle");
-    // tmux writes some characters otherwise.
-    let called = agent.server.run(&["display-message", "-p", "-t", &agent.pane, "#{session_name}"]);
-    assert_eq!(idle["identity"]["session_name"], called.as_str(), "{name:?}");
+    // tmux replaces some characters in session names.
+    let session_name = agent.server.run(&["display-message", "-p", "-t", &agent.pane, "#{session_name}"]);
+    assert_eq!(idle["identity"]["session_name"], session_name.as_str(), "{name:?}");
     let window = idle["identity"]["window_id"].as_str().expect("a window");
-    // Only these two would end the name in a reference.
-    let written = called.replace('%', "%25").replace('/', "%2F");
-    let place = format!("pane:{alias}/{written}/{window}/{}", agent.pane);
+    // Only these two characters are escaped in a reference.
+    let escaped_name = session_name.replace('%', "%25").replace('/', "%2F");
+    let reference = format!("pane:{alias}/{escaped_name}/{window}/{}", agent.pane);
 
-    let shown = hub.agtmux(&["view-output", &place]);
-    assert!(shown.text().contains("earlier"), "{place:?}: {shown:?}");
+    let output = hub.agtmux(&["view-output", &reference]);
+    assert!(output.text().contains("earlier"), "{reference:?}: {output:?}");
     let text = format!("{name} to {}", agent.pane);
-    let sent = hub.agtmux(&["send", &place, &format!("--text={text}")]);
-    assert_eq!(sent.code, Some(0), "{place:?}: {}", sent.stderr);
+    let sent = hub.agtmux(&["send", &reference, &format!("--text={text}")]);
+    assert_eq!(sent.code, Some(0), "{reference:?}: {}", sent.stderr);
     let typed = agent.typed_text().replace('\r', "\n");
-    assert!(typed.contains(&text), "{place:?}: {typed:?}");
+    assert!(typed.contains(&text), "{reference:?}: {typed:?}");
 
     let mut attach = hub.world.agtmux();
     attach.args(["attach", &runtime_ref(&idle)]);
     thread::scope(|scope| {
-        let gone_there = scope.spawn(move || printed_on_terminal(&mut attach, 100));
+        let attached = scope.spawn(move || printed_on_terminal(&mut attach, 100));
         let clients = |format: &str| agent.server.run(&["list-clients", "-F", format]);
-        wait_until("a client there", SOON, || clients("#{pane_id}") == agent.pane);
+        wait_until("a client on the host", SOON, || clients("#{pane_id}") == agent.pane);
         agent.server.run(&["detach-client", "-t", &clients("#{client_name}")]);
-        gone_there.join().expect("it ends");
+        attached.join().expect("the attach thread ends");
     });
 }
 
-/// Sessions of these names on a host with that login shell, with agtmux and without.
+/// Checks sessions with hostile names on a host with this login shell, with and without agtmux.
 fn check_session_names_through(shell: &str) {
     if skip_without_hosts() {
         return;
@@ -112,30 +112,30 @@ fn check_session_names_through(shell: &str) {
         }
         for (name, agent) in names.iter().zip(&agents) {
             let typed = agent.typed_text();
-            assert_eq!(typed.matches(" to %").count(), 1, "{name:?}, and nobody else's: {typed:?}");
+            assert_eq!(typed.matches(" to %").count(), 1, "{name:?} must receive exactly its own text: {typed:?}");
         }
-        assert!(!mark.exists(), "something was run");
+        assert!(!mark.exists(), "a name was run as a command");
         assert_eq!(hub.agtmux(&["target", "remove", alias, "--yes"]).code, Some(0));
         assert_eq!(hub.items(alias), Vec::<Value>::new());
     }
 }
 
 #[test]
-fn sessions_of_any_name_are_handled_exactly_through_sh() {
+fn sessions_with_hostile_names_work_through_sh() {
     check_session_names_through("/bin/sh");
 }
 
 #[test]
-fn sessions_of_any_name_are_handled_exactly_through_bash() {
+fn sessions_with_hostile_names_work_through_bash() {
     check_session_names_through("/bin/bash");
 }
 
 #[test]
-fn sessions_of_any_name_are_handled_exactly_through_zsh() {
+fn sessions_with_hostile_names_work_through_zsh() {
     check_session_names_through("/usr/bin/zsh");
 }
 
 #[test]
-fn sessions_of_any_name_are_handled_exactly_through_fish() {
+fn sessions_with_hostile_names_work_through_fish() {
     check_session_names_through("/usr/bin/fish");
 }

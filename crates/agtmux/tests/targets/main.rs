@@ -1,16 +1,16 @@
-//! Other hosts, each with a real sshd, a home and tmux servers of its own.
+//! Remote hosts, each with a real sshd, its own home and its own tmux servers.
 
-#[path = "../support/trial_agtmux.rs"]
+#[path = "../support/agtmux_binary.rs"]
 mod agtmux;
 mod attach;
 mod hostile;
-#[path = "../support/trial_http.rs"]
+#[path = "../support/http.rs"]
 mod http;
-#[path = "../support/targets_hub.rs"]
-mod hub;
+#[path = "../support/hub_fixture.rs"]
+mod hub_fixture;
 mod injection;
 mod network_cuts;
 mod outages;
 mod remote_agents;
-#[path = "../support/trial_terminal.rs"]
+#[path = "../support/terminal.rs"]
 mod terminal;

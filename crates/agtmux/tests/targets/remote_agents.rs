@@ -1,4 +1,4 @@
-//! Agents on other hosts are seen and steered as those of this one are, and no host can be taken for another.
+//! Agents on remote hosts are listed and controlled like local ones, and hosts are never mixed up.
 
 use std::fs;
 use std::thread;
@@ -8,10 +8,10 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::agtmux::{self, SOON, agtmux, configure, items, pid, start, stop, world};
-use crate::hub::{HubAgent, HubFixture, SETTINGS, run_on_host, runtime_ref, skip_without_hosts};
+use crate::hub_fixture::{HubAgent, HubFixture, SETTINGS, run_on_host, runtime_ref, skip_without_hosts};
 
 #[test]
-fn an_agent_on_another_host_is_known_as_if_it_were_here() {
+fn a_remote_agent_has_the_same_states_and_history_as_a_local_one() {
     if skip_without_hosts() {
         return;
     }
@@ -30,7 +30,7 @@ fn an_agent_on_another_host_is_known_as_if_it_were_here() {
     let states: Vec<&Value> = items(&history).iter().map(|item| &item["state"]).collect();
     assert!(states.contains(&&json!("idle")) && states.contains(&&json!("waiting_approval")), "{history}");
 
-    // What the agent says of itself reaches the daemon of its own host, and so the hub.
+    // A hook event reaches the daemon of its own host, which forwards it to the hub.
     agent.draw_scene("garbage");
     let key = ["emit", "--pane", &agent.pane, "--source", "hook", "--event-type", "waiting_input", "--dedupe-key", "1"];
     assert_eq!(run_on_host(&host, &key).code, Some(0));
@@ -41,7 +41,7 @@ fn an_agent_on_another_host_is_known_as_if_it_were_here() {
 }
 
 #[test]
-fn an_action_reaches_the_host_that_is_meant_and_no_other() {
+fn an_action_reaches_only_the_named_host() {
     if skip_without_hosts() {
         return;
     }
@@ -53,15 +53,16 @@ fn an_action_reaches_the_host_that_is_meant_and_no_other() {
     let second = hub.wait_for_state("vm2", &there[1], "idle");
     hub.wait_for_state("host", &here, "idle");
 
-    // The same session and agent on three hosts: nobody guesses which is meant.
+    // Three hosts have the same session and agent, so these references are ambiguous.
     for ambiguous in ["work", "claude"] {
         assert_eq!(hub.send(ambiguous, "hello").json()["code"], "E_REF_AMBIGUOUS");
     }
     let sent = hub.send(&runtime_ref(&first), "for the first").json();
     assert_eq!((&sent["target"], &sent["verified"]), (&json!("vm1"), &json!("confirmed")), "{sent}");
-    let place = format!("pane:vm2/work/{}/{}", second["identity"]["window_id"].as_str().expect("one"), there[1].pane);
-    let shown = hub.post("view-output", &json!({"ref": place})).json();
-    assert!(shown["lines"].to_string().contains("earlier") && shown["tty"].is_null(), "{shown}");
+    let reference =
+        format!("pane:vm2/work/{}/{}", second["identity"]["window_id"].as_str().expect("one"), there[1].pane);
+    let output = hub.post("view-output", &json!({"ref": reference})).json();
+    assert!(output["lines"].to_string().contains("earlier") && output["tty"].is_null(), "{output}");
 
     there[1].draw_scene("dialog");
     let asks = hub.wait_for_state("vm2", &there[1], "waiting_approval");
@@ -71,7 +72,7 @@ fn an_action_reaches_the_host_that_is_meant_and_no_other() {
     assert_eq!(killed["ended"], true, "{killed}");
 
     assert!(there[0].typed_text().contains("for the first"));
-    assert_eq!(here.typed_text(), "", "nothing was meant for this host");
+    assert_eq!(here.typed_text(), "", "the local agent received nothing");
     let audit = hub.audit();
     let done: Vec<(&Value, &Value)> =
         audit.iter().filter(|row| row["status"] == "done").map(|row| (&row["kind"], &row["target"])).collect();
@@ -79,12 +80,12 @@ fn an_action_reaches_the_host_that_is_meant_and_no_other() {
     for (kind, target) in kinds {
         assert!(done.contains(&(&json!(kind), &json!(target))), "{kind} on {target} in {audit:?}");
     }
-    // The host has written it down as well.
+    // The audit log of the remote host has the send too.
     assert!(run_on_host(&hosts[0], &["audit", "--json"]).text().contains("for the first"));
 }
 
 #[test]
-fn what_no_longer_holds_is_refused_on_other_hosts_too() {
+fn failed_guards_are_refused_on_remote_hosts() {
     if skip_without_hosts() {
         return;
     }
@@ -100,9 +101,9 @@ fn what_no_longer_holds_is_refused_on_other_hosts_too() {
     assert_eq!(refused(json!({"if_state": "running"})), "E_STATE_CHANGED");
     assert_eq!(refused(json!({"if_runtime": "0"})), "E_RUNTIME_STALE");
     let other = json!({"if_pane": {"server_pid": 1, "server_start": 1, "pane_pid": 1}, "force_stale": true});
-    assert_eq!(refused(other), "E_RUNTIME_STALE", "no force makes it another pane");
+    assert_eq!(refused(other), "E_RUNTIME_STALE", "force_stale does not override the pane guard");
     assert_eq!(agent.typed_text(), "");
-    // The hub believes that it lives still; its host knows better.
+    // The hub still has the old runtime; the host must refuse it.
     let daemon = pid(host.world());
     assert!(process::signal(daemon, Signal::STOP));
     agent.server.run(&["respawn-pane", "-k", "-t", &agent.pane, "cat >read"]);
@@ -113,9 +114,9 @@ fn what_no_longer_holds_is_refused_on_other_hosts_too() {
     assert!(!agent.server.run(&["capture-pane", "-p", "-t", &agent.pane]).contains("too late"));
 }
 
-/// Between what is seen and what is there lies the way to the host.
+/// The dialog changes while the answer is on its way to the host.
 #[test]
-fn an_answer_is_for_the_question_that_was_seen() {
+fn an_answer_is_refused_when_the_remote_dialog_changed() {
     if skip_without_hosts() {
         return;
     }
@@ -125,7 +126,7 @@ fn an_answer_is_for_the_question_that_was_seen() {
     agent.draw_scene("dialog");
     let asks = hub.wait_for_state("vm1", &agent, "waiting_approval");
     let known_there = |subject: &str| {
-        wait_until("the question to be known there", SOON, || {
+        wait_until("the host to list the dialog", SOON, || {
             run_on_host(&host, &["list", "panes", "--json"]).text().contains(subject)
         });
     };
@@ -137,16 +138,16 @@ fn an_answer_is_for_the_question_that_was_seen() {
     thread::scope(|scope| {
         let answer =
             scope.spawn(|| hub.post("respond", &json!({"ref": runtime_ref(&asks), "answer": "approve"})).json());
-        wait_until("the answer to be on its way", SOON, || hub.audit().iter().any(|row| row["status"] == "begun"));
+        wait_until("the hub to send the answer", SOON, || hub.audit().iter().any(|row| row["status"] == "begun"));
         assert!(process::signal(ssh, Signal::CONT));
         let answer = answer.join().expect("an answer");
         assert_eq!(answer["code"], "E_STATE_CHANGED", "{answer}");
     });
-    assert_eq!(agent.typed_text(), "", "nobody has seen what it asks now");
+    assert_eq!(agent.typed_text(), "", "the new dialog received no answer");
 }
 
 #[test]
-fn the_same_session_name_is_merged_only_when_asked_for() {
+fn sessions_with_the_same_name_are_merged_only_on_request() {
     if skip_without_hosts() {
         return;
     }
@@ -168,9 +169,9 @@ fn the_same_session_name_is_merged_only_when_asked_for() {
     assert!(table.contains("host 1 · vm1 1"), "{table}");
 }
 
-/// What its host has told counts again as soon as its kind does: nothing new has to happen there.
+/// The stored evidence of the host counts again when the adapter is enabled; the host need not send anything new.
 #[test]
-fn an_adapter_that_is_switched_off_and_on_again_knows_agents_elsewhere_at_once() {
+fn an_adapter_enabled_again_restores_remote_states_at_once() {
     if skip_without_hosts() {
         return;
     }
@@ -186,9 +187,9 @@ fn an_adapter_that_is_switched_off_and_on_again_knows_agents_elsewhere_at_once()
     assert_eq!(again["dialog"]["fingerprint"], asks["dialog"]["fingerprint"], "{again}");
 }
 
-/// While they run, and when they have ended: also to a hub that comes later.
+/// Running and ended tasks are listed, also by a hub that connects later.
 #[test]
-fn tasks_of_another_host_are_shown_as_tasks() {
+fn remote_tasks_are_listed_as_tasks() {
     if skip_without_hosts() {
         return;
     }
@@ -216,18 +217,18 @@ fn tasks_of_another_host_are_shown_as_tasks() {
     let running = becomes("running");
     fs::write(&gate, "").expect("written");
     let ended = becomes("error");
-    assert_eq!(ended["runtime_id"], running["runtime_id"], "it is the same one");
+    assert_eq!(ended["runtime_id"], running["runtime_id"], "the task keeps its runtime id");
     assert_eq!(hub.agtmux(&["target", "remove", "vm1", "--yes"]).code, Some(0));
     assert_eq!(hub.items("vm1"), Vec::<Value>::new());
     hub.add_target("vm1");
     assert_eq!(becomes("error")["dead"]["exit_code"], 3);
-    // What its host takes away is gone here too.
+    // A task removed on the host is removed on the hub too.
     task(&["prune-dead"]);
     wait_until("the task to be gone", SOON, || hub.items("vm1").iter().all(|item| item["agent_type"] != "task"));
 }
 
 #[test]
-fn two_hubs_watch_one_host_through_its_one_daemon() {
+fn two_hubs_share_the_daemon_of_one_host() {
     if skip_without_hosts() {
         return;
     }
@@ -239,22 +240,22 @@ fn two_hubs_watch_one_host_through_its_one_daemon() {
     let added = agtmux(&second, &["target", "add", "vm", "--ssh-target", "box", "--json"]).json();
     assert_eq!(added["health"], "ok", "{added}");
     let agent = HubAgent::start(host.world(), "work");
-    let seen = first.wait_for_state("vm1", &agent, "idle");
-    let also = wait_for("the other hub to see it", SOON, || {
+    let item_of_first = first.wait_for_state("vm1", &agent, "idle");
+    let item_of_second = wait_for("the other hub to list the agent", SOON, || {
         let listing = agtmux::list(&second);
         items(&listing).iter().find(|item| item["state"] == "idle").cloned().ok_or(listing.to_string())
     });
-    assert_eq!(also["identity"]["target"], "vm");
-    assert_ne!(also["runtime_id"], seen["runtime_id"], "each hub has its own name for it");
+    assert_eq!(item_of_second["identity"]["target"], "vm");
+    assert_ne!(item_of_second["runtime_id"], item_of_first["runtime_id"], "each hub has its own runtime id");
     assert_eq!(host.world().daemons().len(), 1);
-    assert_eq!(first.send(&runtime_ref(&seen), "from the first").json()["verified"], "confirmed");
-    assert_eq!(agtmux(&second, &["send", &runtime_ref(&also), "--text", "from the second"]).code, Some(0));
+    assert_eq!(first.send(&runtime_ref(&item_of_first), "from the first").json()["verified"], "confirmed");
+    assert_eq!(agtmux(&second, &["send", &runtime_ref(&item_of_second), "--text", "from the second"]).code, Some(0));
     let typed = agent.typed_text();
     assert!(typed.contains("from the first") && typed.contains("from the second"), "{typed:?}");
 }
 
 #[test]
-fn targets_are_kept_over_restarts_and_removed_for_good() {
+fn targets_survive_restarts_until_they_are_removed() {
     if skip_without_hosts() {
         return;
     }
@@ -266,13 +267,13 @@ fn targets_are_kept_over_restarts_and_removed_for_good() {
     start(&hub.world);
     let after = hub.wait_for_state("vm1", &agent, "idle");
     assert_eq!(after["runtime_id"], before["runtime_id"]);
-    // Only what is no secret is stored.
+    // The store must not contain the ssh key.
     let database = fs::read(hub.world.state_dir().join("state.db")).expect("a database");
     let key = fs::read(hub.world.dir().join("ssh/key")).expect("a key");
     let line = key.split(|byte| *byte == b'\n').nth(1).expect("a key has lines");
     assert!(!database.windows(line.len()).any(|part| part == line));
 
-    assert_eq!(hub.agtmux(&["target", "remove", "vm1"]).code, Some(2), "nobody is there to confirm it");
+    assert_eq!(hub.agtmux(&["target", "remove", "vm1"]).code, Some(2), "removal needs a confirmation");
     assert_eq!(hub.agtmux(&["target", "remove", "vm1", "--yes"]).code, Some(0));
     assert_eq!(hub.items("vm1"), Vec::<Value>::new());
     assert_eq!(hub.list()["partial"], false);
@@ -280,15 +281,15 @@ fn targets_are_kept_over_restarts_and_removed_for_good() {
     stop(&hub.world);
     start(&hub.world);
     assert_eq!(hub.target("vm1"), Value::Null);
-    // It can come back, also with another agent in the same pane.
+    // The target can be added again, now with another agent in the same pane.
     agent.server.run(&["respawn-pane", "-k", "-t", &agent.pane, &host.world().fake_agent_command("codex")]);
     hub.add_target("vm1");
     wait_until("the other agent", SOON, || hub.items("vm1").iter().any(|item| item["agent_type"] == "codex"));
 }
 
-/// A shell may write a title without ending the line, and much else.
+/// A login shell may print text and a title without a newline.
 #[test]
-fn a_login_that_greets_is_no_hindrance() {
+fn output_of_the_login_shell_is_ignored() {
     if skip_without_hosts() {
         return;
     }
@@ -307,7 +308,7 @@ fn a_login_that_greets_is_no_hindrance() {
 }
 
 #[test]
-fn a_better_way_is_tried_when_asked_for_and_a_worse_one_when_needed() {
+fn connect_upgrades_to_native_evidence_and_falls_back_to_screens() {
     if skip_without_hosts() {
         return;
     }
@@ -318,21 +319,21 @@ fn a_better_way_is_tried_when_asked_for_and_a_worse_one_when_needed() {
     hub.agtmux(&["target", "add", "vm1"]);
     assert_eq!(hub.target("vm1")["evidence"], "screen");
     hub.wait_for_state("vm1", &agent, "idle");
-    // One that speaks for a while and then cannot be understood any more.
+    // Speaks the protocol for a while and then prints garbage.
     let babbles = "printf '{\"type\":\"hello\",\"collect\":1,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\
                    \"tmux_versions\":[]}\\n{\"type\":\"batch\",\"full\":true,\"evidence\":[]}\\n'; \
                    while ! [ -e \"$HOME/babble\" ]; do printf '{\"type\":\"beat\",\"now\":\"2026-01-01T00:00:00Z\"}\\n'; \
                    sleep 0.1; done; echo babble; exec cat >/dev/null";
     host.world().install_script("agtmux", &format!("#!/bin/sh\n{babbles}\n"));
     let better = connect();
-    assert_eq!(better["evidence"], "native", "it was told before it was tried: {better}");
+    assert_eq!(better["evidence"], "native", "connect must return the result of the attempt: {better}");
     fs::write(host.world().home().join("babble"), "").expect("written");
-    wait_until("its screens to be read again", SOON, || hub.target("vm1")["evidence"] == "screen");
+    wait_until("the fallback to screens", SOON, || hub.target("vm1")["evidence"] == "screen");
     hub.wait_for_state("vm1", &agent, "idle");
 }
 
 #[test]
-fn the_doctor_tells_what_a_host_has() {
+fn target_doctor_reports_what_a_host_has() {
     if skip_without_hosts() {
         return;
     }

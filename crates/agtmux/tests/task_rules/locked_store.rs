@@ -1,4 +1,4 @@
-//! A store that refuses for a while.
+//! A store that is locked for a while.
 
 use std::fs;
 
@@ -6,21 +6,21 @@ use agtmux_testkit::wait_until;
 use rusqlite::Connection;
 
 use crate::agtmux::{SOON, agtmux};
-use crate::http::Events;
-use crate::stage::{Stage, short};
+use crate::http::SseClient;
+use crate::task_fixture::{TaskFixture, short_message};
 
-/// How often the daemon has said that it could not store what happened to tasks.
-fn store_failures(stage: &Stage) -> usize {
-    let said = agtmux(&stage.world, &["daemon", "logs", "--lines", "1000"]).text();
-    said.lines().filter(|line| line.contains("what happened to tasks could not be stored")).count()
+/// How often the daemon has logged that it could not store task events.
+fn store_failures(fixture: &TaskFixture) -> usize {
+    let log = agtmux(&fixture.world, &["daemon", "logs", "--lines", "1000"]).text();
+    log.lines().filter(|line| line.contains("cannot store task events")).count()
 }
 
-/// Nobody else can write until this is dropped.
+/// Holds a write lock on the database until it is dropped.
 struct DatabaseLock(Connection);
 
 impl DatabaseLock {
-    fn new(stage: &Stage) -> Self {
-        let database = Connection::open(stage.world.state_dir().join("state.db")).expect("opened");
+    fn new(fixture: &TaskFixture) -> Self {
+        let database = Connection::open(fixture.world.state_dir().join("state.db")).expect("opened");
         database.busy_timeout(SOON).expect("taken");
         database.execute_batch("BEGIN IMMEDIATE").expect("locked");
         Self(database)
@@ -34,25 +34,29 @@ impl Drop for DatabaseLock {
 }
 
 #[test]
-fn what_could_not_be_stored_is_told_later_and_once() {
-    let stage = Stage::new();
+fn events_are_reported_once_after_the_store_is_unlocked() {
+    let fixture = TaskFixture::new();
     let wait = |name: &str| format!("until [ -e {name} ]; do sleep 0.05; done");
-    let task = stage.run("t", &format!("{}; printf '\\a'; {}; exit 4", wait("ring"), wait("end")));
-    stage.event(&task.window, "started");
-    let events = Events::open(&stage.world.socket(), "?agent=task", None);
+    let task = fixture.run("t", &format!("{}; printf '\\a'; {}; exit 4", wait("ring"), wait("end")));
+    fixture.event(&task.window, "started");
+    let events = SseClient::open(&fixture.world.socket(), "?agent=task", None);
     events.snapshot();
     for (file, kind) in [("ring", "notify"), ("end", "exited")] {
-        let (locked, before) = (DatabaseLock::new(&stage), store_failures(&stage));
-        fs::write(stage.file(file), "").expect("written");
-        wait_until(&format!("'{kind}' cannot be stored"), SOON, || store_failures(&stage) > before);
-        assert!(stage.events().iter().all(|event| event["type"] != kind), "told before it was stored");
+        let (locked, before) = (DatabaseLock::new(&fixture), store_failures(&fixture));
+        fs::write(fixture.file(file), "").expect("written");
+        wait_until(&format!("'{kind}' cannot be stored"), SOON, || store_failures(&fixture) > before);
+        assert!(
+            fixture.events().iter().all(|event| event["type"] != kind),
+            "an event was published before it was stored"
+        );
         drop(locked);
-        stage.event(&task.window, kind);
+        fixture.event(&task.window, kind);
     }
-    stage.witness();
+    fixture.run_marker_task();
     let rang = "sent a terminal notification";
-    assert_eq!(stage.told(&task.window), ["started", rang, "exited with code 4"]);
-    let seen = events.until("what came later", |event| event.data["task"]["exit_code"] == 9);
-    let of_task = seen.iter().map(|event| &event.data["task"]).filter(|news| news["window_id"] == task.window);
-    assert_eq!(of_task.map(short).collect::<Vec<_>>(), [rang, "exited with code 4"]);
+    assert_eq!(fixture.event_messages(&task.window), ["started", rang, "exited with code 4"]);
+    let received = events.until("the exit of the marker task", |event| event.data["task"]["exit_code"] == 9);
+    let of_task =
+        received.iter().map(|event| &event.data["task"]).filter(|task_event| task_event["window_id"] == task.window);
+    assert_eq!(of_task.map(short_message).collect::<Vec<_>>(), [rang, "exited with code 4"]);
 }

@@ -1,4 +1,4 @@
-//! The helper's contract, field by field, with whatever a folder, a command and an environment can hold.
+//! The contract of the task helper, field by field, with awkward folders, commands and environments.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,9 +8,9 @@ use agtmux_testkit::wait_for;
 use serde_json::{Value, json};
 
 use crate::agtmux::{SOON, run};
-use crate::stage::Stage;
+use crate::task_fixture::TaskFixture;
 
-/// Names that mean something to a shell, to tmux, to a format or to a terminal.
+/// Names with a special meaning for a shell, tmux, a format or a terminal.
 const AWKWARD_NAMES: [&str; 20] = [
     "my.app",
     "a:b",
@@ -34,9 +34,9 @@ const AWKWARD_NAMES: [&str; 20] = [
     "\u{1b}[31mred\u{7}",
 ];
 
-fn window_option(stage: &Stage, window: &str, name: &str) -> String {
-    // One that ends with a newline is printed with one more.
-    stage.tmux.run(&["show-options", "-wv", "-t", window, name])
+fn window_option(fixture: &TaskFixture, window: &str, name: &str) -> String {
+    // tmux adds a newline to the value.
+    fixture.tmux.run(&["show-options", "-wv", "-t", window, name])
 }
 
 fn fields(entry: &Value) -> BTreeSet<&str> {
@@ -52,47 +52,47 @@ fn wait_for_file_content(path: &Path, holds: &str) {
 }
 
 #[test]
-fn whatever_a_folder_is_called_a_task_runs_in_it_and_says_so() {
+fn a_task_runs_in_a_folder_with_any_name() {
     for locale in ["C.UTF-8", "C"] {
-        let mut stage = Stage::of("foo", locale);
-        let home = stage.world.home();
+        let mut fixture = TaskFixture::with_project("foo", locale);
+        let home = fixture.world.home();
         for (n, folder) in AWKWARD_NAMES.into_iter().enumerate() {
-            stage.project = home.join(format!("in-{n}")).join(folder);
-            fs::create_dir_all(&stage.project).expect("made");
-            stage.session = stage.named(&n.to_string());
-            let cwd = stage.project.to_str().expect("UTF-8").to_owned();
-            let printed = stage.done(&["run", "t", "--", "pwd >out; printf . >>out"]).text();
+            fixture.project = home.join(format!("in-{n}")).join(folder);
+            fs::create_dir_all(&fixture.project).expect("made");
+            fixture.session = fixture.session_name(&n.to_string());
+            let cwd = fixture.project.to_str().expect("UTF-8").to_owned();
+            let printed = fixture.task_ok(&["run", "t", "--", "pwd >out; printf . >>out"]).text();
             let lines: Vec<&str> = printed.lines().collect();
             assert_eq!(lines.len(), 4, "{folder:?}: {printed:?}");
-            let shown = escaped_for_terminal(&cwd);
+            let escaped = escaped_for_terminal(&cwd);
             assert_eq!(
                 [lines[0], lines[2], lines[3]],
-                [format!("session={}", stage.session).as_str(), "task=t", format!("cwd={shown}").as_str()]
+                [format!("session={}", fixture.session).as_str(), "task=t", format!("cwd={escaped}").as_str()]
             );
             let window = lines[1].strip_prefix("window_id=").expect("its window");
-            wait_for_file_content(&stage.file("out"), &format!("{cwd}\n."));
-            let entry = stage.entry(window).expect("listed");
+            wait_for_file_content(&fixture.file("out"), &format!("{cwd}\n."));
+            let entry = fixture.entry(window).expect("listed");
             assert_eq!(entry["task_cwd"], cwd, "{locale} {folder:?}");
-            assert_eq!(stage.event(window, "exited")["exit_code"], 0, "{folder:?}");
-            // Once more, from elsewhere.
-            fs::remove_file(stage.file("out")).expect("removed");
-            let mut again = stage.agtmux();
+            assert_eq!(fixture.event(window, "exited")["exit_code"], 0, "{folder:?}");
+            // Restart from another directory.
+            fs::remove_file(fixture.file("out")).expect("removed");
+            let mut again = fixture.agtmux();
             let again = run(again.current_dir("/").args(["task", "restart", "t", "--json"])).json();
             assert_eq!((&again["cwd"], &again["window_id"]), (&json!(cwd), &json!(window)), "{folder:?}");
-            wait_for_file_content(&stage.file("out"), &format!("{cwd}\n."));
+            wait_for_file_content(&fixture.file("out"), &format!("{cwd}\n."));
         }
-        let sessions = stage.tmux.run(&["list-sessions", "-F", "#{session_name}"]);
+        let sessions = fixture.tmux.run(&["list-sessions", "-F", "#{session_name}"]);
         assert_eq!(sessions.lines().count(), AWKWARD_NAMES.len(), "{sessions}");
-        assert!(!has_injected_file(&home), "a name was taken for a command");
+        assert!(!has_injected_file(&home), "a name was run as a command");
     }
 }
 
-/// As a terminal may see it.
+/// The text with control characters escaped for a terminal.
 fn escaped_for_terminal(text: &str) -> String {
     text.replace('\n', "\\n").replace('\t', "\\t").replace('\u{1b}', "\\x1b").replace('\u{7}', "\\x07")
 }
 
-/// Whether a file `x` is anywhere here.
+/// Whether a file `x` exists in the directory or below it.
 fn has_injected_file(dir: &Path) -> bool {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.into_iter().any(|entry| {
@@ -102,8 +102,8 @@ fn has_injected_file(dir: &Path) -> bool {
 }
 
 #[test]
-fn whatever_a_command_has_in_it_is_run_and_shown_as_it_is() {
-    let stage = Stage::new();
+fn commands_with_special_characters_run_unchanged() {
+    let fixture = TaskFixture::new();
     let texts = AWKWARD_NAMES.iter().copied().chain([
         "#{E:pane_title}",
         "a\n\n  b\n",
@@ -115,27 +115,27 @@ fn whatever_a_command_has_in_it_is_run_and_shown_as_it_is() {
         "%1 %%",
     ]);
     for (n, text) in texts.enumerate() {
-        // Several words, each of which stays what it is.
+        // Several words: each stays one argument.
         let name = format!("t{n}");
-        let started = stage.done(&["run", "--json", &name, "--", "printf", "%s", text]).json();
+        let started = fixture.task_ok(&["run", "--json", &name, "--", "printf", "%s", text]).json();
         let window = started["window_id"].as_str().expect("a window").to_owned();
-        assert_eq!(stage.event(&window, "exited")["exit_code"], 0, "{text:?}");
+        assert_eq!(fixture.event(&window, "exited")["exit_code"], 0, "{text:?}");
         let log =
-            stage.world.state_dir().join(format!("tasks/logs/{}.log", started["run_id"].as_str().expect("an id")));
-        // The terminal makes two of each newline.
+            fixture.world.state_dir().join(format!("tasks/logs/{}.log", started["run_id"].as_str().expect("an id")));
+        // The terminal turns each newline into CR LF.
         wait_for_file_content(&log, &text.replace('\n', "\r\n"));
-        // One word, as it is, which is shown as it is.
+        // One word: the shell runs it unchanged, and the list shows it unchanged.
         let command = format!(": '{}' \"two  words\";", text.replace('\'', "'\\''"));
-        let whole = stage.run(&name, &command);
-        assert_eq!(window_option(&stage, &whole.window, "@pi_task_command"), command, "{text:?}");
-        assert_eq!(stage.entry(&whole.window).expect("listed")["current_command"], command, "{text:?}");
+        let whole = fixture.run(&name, &command);
+        assert_eq!(window_option(&fixture, &whole.window, "@pi_task_command"), command, "{text:?}");
+        assert_eq!(fixture.entry(&whole.window).expect("listed")["current_command"], command, "{text:?}");
     }
-    assert!(!has_injected_file(&stage.world.home()));
+    assert!(!has_injected_file(&fixture.world.home()));
 }
 
 #[test]
-fn words_after_the_name_are_the_commands() {
-    let stage = Stage::new();
+fn words_after_the_task_name_are_the_command() {
+    let fixture = TaskFixture::new();
     let cases: [(&[&str], &str); 7] = [
         (&["t", "--", "echo a   b"], "a b\n"),
         (&["t", "echo a   b"], "a b\n"),
@@ -147,23 +147,23 @@ fn words_after_the_name_are_the_commands() {
     ];
     for (words, says) in cases {
         let args: Vec<&str> = ["run", "--json"].into_iter().chain(words.iter().copied()).collect();
-        let started = stage.done(&args).json();
+        let started = fixture.task_ok(&args).json();
         let run = started["run_id"].as_str().expect("an id").to_owned();
         wait_for(&format!("the end of {words:?}"), SOON, || {
-            let events = stage.events();
+            let events = fixture.events();
             events.iter().find(|event| event["run_id"] == run.as_str() && event["type"] == "exited").cloned()
         });
-        assert_eq!(stage.done(&["logs", "t"]).text(), says, "{words:?}");
+        assert_eq!(fixture.task_ok(&["logs", "t"]).text(), says, "{words:?}");
     }
 }
 
 #[test]
-fn a_list_has_the_fields_of_the_contract() {
-    let stage = Stage::new();
-    assert_eq!(fields(&stage.list()), BTreeSet::from(["session_name", "exists", "captured_at", "tasks"]));
-    let task = stage.run("t", "printf '\\a'; exit 3");
-    stage.event(&task.window, "exited");
-    let list = stage.list();
+fn a_task_list_has_the_fields_of_the_contract() {
+    let fixture = TaskFixture::new();
+    assert_eq!(fields(&fixture.list()), BTreeSet::from(["session_name", "exists", "captured_at", "tasks"]));
+    let task = fixture.run("t", "printf '\\a'; exit 3");
+    fixture.event(&task.window, "exited");
+    let list = fixture.list();
     assert_eq!(fields(&list), BTreeSet::from(["session_name", "exists", "captured_at", "tasks"]));
     let contract = [
         "window_id",
@@ -179,18 +179,18 @@ fn a_list_has_the_fields_of_the_contract() {
         "bell_count",
         "output_preview",
     ];
-    // And the launch, which is ours to add.
+    // `run_id` is an addition of agtmux.
     let all: BTreeSet<&str> = contract.into_iter().chain(["run_id"]).collect();
     assert_eq!(fields(&list["tasks"][0]), all);
-    assert_eq!((&list["session_name"], &list["exists"]), (&json!(stage.session), &json!(true)));
+    assert_eq!((&list["session_name"], &list["exists"]), (&json!(fixture.session), &json!(true)));
 }
 
 #[test]
-fn a_session_is_needed_and_the_one_that_is_named_first_counts() {
-    let stage = Stage::new();
+fn a_session_name_is_required_and_the_option_overrides_the_environment() {
+    let fixture = TaskFixture::new();
     let run_in = |pi: &str, agtmux: &str, named: Option<&str>| {
-        let mut command = stage.world.agtmux();
-        command.current_dir(&stage.project).env("PI_TMUX_SESSION", pi).env("AGTMUX_SESSION", agtmux);
+        let mut command = fixture.world.agtmux();
+        command.current_dir(&fixture.project).env("PI_TMUX_SESSION", pi).env("AGTMUX_SESSION", agtmux);
         command.args(["task", "run"]).args(named.map(|name| format!("--session={name}")));
         run(command.args(["t", "--", "true"]))
     };
@@ -205,7 +205,7 @@ fn a_session_is_needed_and_the_one_that_is_named_first_counts() {
     for words in ["PI_TMUX_SESSION", "AGTMUX_SESSION", "--session", "try: export AGTMUX_SESSION="] {
         assert!(done.stderr.contains(words), "{words}: {}", done.stderr);
     }
-    // What tmux would take for something else is not given to it.
+    // Names with a special meaning for tmux are refused.
     for name in ["a.b", "a:b", "=a", "$1", "@1", "%1", "-a", "a b", "a\nb", "#{pid}"] {
         let done = run_in("", "", Some(name));
         assert!(done.code == Some(2) && done.stderr.contains("try:") && done.text().is_empty(), "{name:?}: {done:?}");
@@ -213,25 +213,25 @@ fn a_session_is_needed_and_the_one_that_is_named_first_counts() {
 }
 
 #[test]
-fn a_name_is_one_to_forty_of_the_characters_of_the_contract() {
-    let stage = Stage::new();
+fn a_task_name_has_one_to_forty_allowed_characters() {
+    let fixture = TaskFixture::new();
     let longest = "n".repeat(40);
     for (name, n) in ["a", "A-Z_0.9", "..", "1", &longest].into_iter().zip(0..) {
-        let done = stage.task(&["run", name, "--", "true"]);
+        let done = fixture.task(&["run", name, "--", "true"]);
         assert!(done.text().contains(&format!("window_id=@{n}\ntask={name}\n")), "{done:?}");
     }
     for name in ["", "@", "@1", "a b", "a/b", "a:b", "ä", "a\n", "#(id)", "a;", &"n".repeat(41)] {
-        let done = stage.task(&["run", name, "--", "true"]);
+        let done = fixture.task(&["run", name, "--", "true"]);
         assert!(done.code == Some(2) && done.stderr.contains("1 to 40 letters"), "{name:?}: {done:?}");
     }
-    let done = stage.task(&["run", "t"]);
+    let done = fixture.task(&["run", "t"]);
     assert!(done.code == Some(2) && done.text().is_empty(), "{done:?}");
 }
 
 #[test]
-fn a_session_name_is_made_of_the_folder_and_the_id() {
-    let stage = Stage::new();
-    let name = |path: &str, id: &str| run(stage.world.agtmux().args(["task", "session-name", path, id]));
+fn a_session_name_is_built_from_the_folder_and_the_id() {
+    let fixture = TaskFixture::new();
+    let name = |path: &str, id: &str| run(fixture.world.agtmux().args(["task", "session-name", path, id]));
     for (path, id, expected) in [
         ("/w/My.App", "7", "pi-my-app-7"),
         ("/w/a:b", "7", "pi-a-b-7"),
@@ -257,31 +257,31 @@ fn a_session_name_is_made_of_the_folder_and_the_id() {
         assert!(done.code == Some(2) && done.text().is_empty(), "{path:?}: {done:?}");
         assert!(done.stderr.contains("absolute path") && done.stderr.contains("try:"), "{path:?}: {}", done.stderr);
     }
-    let mut by_environment = stage.world.agtmux();
-    let by_environment = by_environment.current_dir(&stage.project).env("PI_SESSION_ID", "8");
+    let mut by_environment = fixture.world.agtmux();
+    let by_environment = by_environment.current_dir(&fixture.project).env("PI_SESSION_ID", "8");
     assert_eq!(run(by_environment.args(["task", "session-name"])).text(), "pi-foo-8\n");
-    let mut nothing = stage.world.agtmux();
-    let nothing = run(nothing.current_dir(&stage.project).env_remove("PI_SESSION_ID").args(["task", "session-name"]));
+    let mut nothing = fixture.world.agtmux();
+    let nothing = run(nothing.current_dir(&fixture.project).env_remove("PI_SESSION_ID").args(["task", "session-name"]));
     assert!(nothing.code == Some(2) && nothing.stderr.contains("PI_SESSION_ID"), "{nothing:?}");
 }
 
 #[test]
-fn a_task_has_the_sessions_name_and_nothing_of_the_session_that_started_it() {
-    let stage = Stage::new();
-    let stale = ["PI_SESSION_ID", "PI_SESSION_FILE", "PI_MIRROR_PANE", "PI_LAST_RC", "AGTMUX_KEEPER", "AGTMUX_PROJECT"];
-    // The server is started by this call, and has all of its environment.
-    let mut command = stage.agtmux();
-    command.envs(stale.map(|name| (name, if name == "AGTMUX_KEEPER" { "2" } else { "/stale" })));
-    command.env("PI_TMUX_SESSION", &stage.session).env("PI_CODING_AGENT_DIR", "/pi");
+fn a_task_gets_its_session_name_and_no_stale_variables() {
+    let fixture = TaskFixture::new();
+    let stale = ["PI_SESSION_ID", "PI_SESSION_FILE", "PI_MIRROR_PANE", "PI_LAST_RC", "AGTMUX_OWNER", "AGTMUX_PROJECT"];
+    // This call starts the tmux server, which gets its whole environment.
+    let mut command = fixture.agtmux();
+    command.envs(stale.map(|name| (name, if name == "AGTMUX_OWNER" { "2" } else { "/stale" })));
+    command.env("PI_TMUX_SESSION", &fixture.session).env("PI_CODING_AGENT_DIR", "/pi");
     let done = run(command.args(["task", "run", "t", "--", "env >out; mv out environment"]));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let text = wait_for("its environment", SOON, || fs::read_to_string(stage.file("environment")).ok());
+    let text = wait_for("the environment of the task", SOON, || fs::read_to_string(fixture.file("environment")).ok());
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
     for name in stale {
         assert_eq!(value(name), None, "{name}");
     }
     for name in ["PI_TMUX_SESSION", "AGTMUX_SESSION"] {
-        assert_eq!(value(name), Some(stage.session.as_str()), "{name}");
+        assert_eq!(value(name), Some(fixture.session.as_str()), "{name}");
     }
     assert_eq!((value("PI_CODING_AGENT_DIR"), value("AGTMUX_TASK")), (Some("/pi"), Some("t")));
 }

@@ -1,17 +1,17 @@
-//! A stage on which tmux, as the daemon calls it, can be told to fail.
+//! Starts the daemon with a tmux program whose failures a test controls.
 
 use std::fs;
 
 use agtmux_testkit::wait_until;
 
 use crate::agtmux::{SOON, configure, script, start, stop};
-use crate::stage::Stage;
+use crate::task_fixture::TaskFixture;
 
-/// Does what tmux does, and:
-/// - notes each look at a session when it is over;
-/// - refuses to show one while `blind` is there, shows none as dead while `undead` is, and says of none how it ended while `mute` is;
-/// - says that there is no server while `lost` is there, until a session is to be made;
-/// - ends the daemon before or after the call that `kill-before` or `kill-after` counts down to.
+/// Runs tmux, and reads control files in the home directory:
+/// - every finished listing adds a line to `shown`;
+/// - `blind`: listings fail; `undead`: no pane is shown as dead; `mute`: dead panes show no exit code or signal;
+/// - `lost`: there is no server, until a session is created;
+/// - `kill-before` and `kill-after`: kill the daemon before or after the call with this number.
 const FAULTY_TMUX: &str = r#"
 count() {
     [ -e "$HOME/$1" ] || return 1
@@ -54,46 +54,46 @@ esac
 exit $code
 "#;
 
-/// With these settings.
-pub(crate) fn start_with_settings(settings: &str) -> Stage {
-    let stage = Stage::new();
-    stop(&stage.world);
-    configure(&stage.world, settings);
-    start(&stage.world);
-    stage
+/// Starts the daemon with these settings.
+pub(crate) fn start_with_settings(settings: &str) -> TaskFixture {
+    let fixture = TaskFixture::new();
+    stop(&fixture.world);
+    configure(&fixture.world, settings);
+    start(&fixture.world);
+    fixture
 }
 
-pub(crate) fn start_with_faulty_tmux() -> Stage {
-    let stage = Stage::new();
-    stop(&stage.world);
-    let program = script(&stage.world, "faulty-tmux", FAULTY_TMUX);
-    configure(&stage.world, &format!("[tmux]\nprogram = \"{}\"\n", program.display()));
-    start(&stage.world);
-    stage
+pub(crate) fn start_with_faulty_tmux() -> TaskFixture {
+    let fixture = TaskFixture::new();
+    stop(&fixture.world);
+    let program = script(&fixture.world, "faulty-tmux", FAULTY_TMUX);
+    configure(&fixture.world, &format!("[tmux]\nprogram = \"{}\"\n", program.display()));
+    start(&fixture.world);
+    fixture
 }
 
-/// Tells the stand-in for tmux something.
-pub(crate) fn set_fault(stage: &Stage, what: &str, value: &str) {
-    fs::write(stage.world.home().join(what), value).expect("the world is writable");
+/// Writes a control file of the faulty tmux.
+pub(crate) fn set_fault(fixture: &TaskFixture, what: &str, value: &str) {
+    fs::write(fixture.world.home().join(what), value).expect("the world is writable");
 }
 
-pub(crate) fn clear_fault(stage: &Stage, what: &str) -> bool {
-    fs::remove_file(stage.world.home().join(what)).is_ok()
+pub(crate) fn clear_fault(fixture: &TaskFixture, what: &str) -> bool {
+    fs::remove_file(fixture.world.home().join(what)).is_ok()
 }
 
-/// How often it has said something.
-pub(crate) fn count_lines(stage: &Stage, what: &str) -> usize {
-    fs::read_to_string(stage.world.home().join(what)).unwrap_or_default().lines().count()
+/// The number of lines that the faulty tmux wrote to this file.
+pub(crate) fn count_lines(fixture: &TaskFixture, what: &str) -> usize {
+    fs::read_to_string(fixture.world.home().join(what)).unwrap_or_default().lines().count()
 }
 
 #[track_caller]
-pub(crate) fn wait_for_more_lines(stage: &Stage, what: &str, more: usize) {
-    let before = count_lines(stage, what);
-    wait_until(&format!("{more} more '{what}'"), SOON, || count_lines(stage, what) >= before + more);
+pub(crate) fn wait_for_more_lines(fixture: &TaskFixture, what: &str, more: usize) {
+    let before = count_lines(fixture, what);
+    wait_until(&format!("{more} more '{what}'"), SOON, || count_lines(fixture, what) >= before + more);
 }
 
-/// Returns when there is no daemon any more.
+/// Waits until no daemon runs.
 #[track_caller]
-pub(crate) fn wait_for_daemon_death(stage: &Stage) {
-    wait_until("the daemon is dead", SOON, || stage.world.daemons().is_empty());
+pub(crate) fn wait_for_daemon_death(fixture: &TaskFixture) {
+    wait_until("the death of the daemon", SOON, || fixture.world.daemons().is_empty());
 }

@@ -1,7 +1,7 @@
-//! Tasks while something goes wrong: a daemon that is killed, a store that fails, programs that hang, files that are not what they
-//! should be, sessions of others. And the contract of the helper, with whatever a folder or a command can be called.
+//! Tasks under faults: a killed daemon, a failing store, hanging programs, wrong files, sessions of other owners. Also
+//! the contract of the task helper, with awkward folder names and commands.
 
-#[path = "../support/trial_agtmux.rs"]
+#[path = "../support/agtmux_binary.rs"]
 mod agtmux;
 mod contract;
 mod daemon_killed;
@@ -10,8 +10,8 @@ mod files;
 mod on_event;
 mod scripted_agent;
 mod session_owners;
-#[path = "../support/task_stage.rs"]
-mod stage;
 mod store_failures;
+#[path = "../support/task_fixture.rs"]
+mod task_fixture;
 mod unseen_exits;
 mod waits;

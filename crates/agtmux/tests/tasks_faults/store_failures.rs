@@ -1,4 +1,4 @@
-//! What cannot be stored.
+//! A store that rejects writes.
 
 use std::fs;
 
@@ -7,13 +7,13 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use crate::agtmux::SOON;
-use crate::stage::Stage;
+use crate::task_fixture::TaskFixture;
 
-fn open_database(stage: &Stage) -> Connection {
-    Connection::open(stage.world.state_dir().join("state.db")).expect("a database")
+fn open_database(fixture: &TaskFixture) -> Connection {
+    Connection::open(fixture.world.state_dir().join("state.db")).expect("a database")
 }
 
-/// From now on the disk is full for this table.
+/// Makes inserts into this table fail as if the disk were full.
 fn make_inserts_fail(database: &Connection, table: &str) {
     let trigger = format!(
         "CREATE TRIGGER full_{table} BEFORE INSERT ON {table} BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END"
@@ -22,74 +22,80 @@ fn make_inserts_fail(database: &Connection, table: &str) {
 }
 
 fn make_inserts_work(database: &Connection, table: &str) {
-    wait_until("room again", SOON, || database.execute_batch(&format!("DROP TRIGGER IF EXISTS full_{table}")).is_ok());
+    wait_until("the removal of the trigger", SOON, || {
+        database.execute_batch(&format!("DROP TRIGGER IF EXISTS full_{table}")).is_ok()
+    });
 }
 
-fn events_of_task(stage: &Stage, task: &str) -> Vec<Value> {
-    stage.events().into_iter().filter(|event| event["task"] == task).collect()
+fn events_of_task(fixture: &TaskFixture, task: &str) -> Vec<Value> {
+    fixture.events().into_iter().filter(|event| event["task"] == task).collect()
 }
 
 #[test]
-fn a_task_that_cannot_be_written_down_is_not_started() {
-    let stage = Stage::new();
-    let lives = stage.run("lives", "exec sleep 1000");
-    let database = open_database(&stage);
+fn a_task_that_cannot_be_stored_is_not_started() {
+    let fixture = TaskFixture::new();
+    let live_task = fixture.run("lives", "exec sleep 1000");
+    let database = open_database(&fixture);
     make_inserts_fail(&database, "actions");
-    let done = stage.task(&["run", "t", "--", "touch ran"]);
+    let done = fixture.task(&["run", "t", "--", "touch ran"]);
     assert!(done.code != Some(0) && done.stderr.contains("try:"), "{done:?}");
-    let done = stage.task(&["restart", "lives"]);
+    let done = fixture.task(&["restart", "lives"]);
     assert_ne!(done.code, Some(0), "{done:?}");
     make_inserts_work(&database, "actions");
-    // The same for the file of which the one in the pane reads what it is to do.
-    let (dir, away) = (stage.world.state_dir().join("tasks"), stage.world.state_dir().join("away"));
+    // The same for the file with the command of the task.
+    let (dir, away) = (fixture.world.state_dir().join("tasks"), fixture.world.state_dir().join("away"));
     fs::rename(&dir, &away).expect("moved");
     fs::write(&dir, "in the way").expect("written");
-    let done = stage.task(&["run", "t", "--", "touch ran"]);
-    assert!(done.code != Some(0) && done.stderr.contains("so it was not started"), "{done:?}");
+    let done = fixture.task(&["run", "t", "--", "touch ran"]);
+    assert!(done.code != Some(0) && done.stderr.contains("the task was not started"), "{done:?}");
     fs::remove_file(&dir).expect("removed");
     fs::rename(&away, &dir).expect("moved");
-    assert!(!stage.file("ran").exists(), "it was not started");
-    assert_eq!(stage.entry(&lives.window).expect("listed")["run_id"], lives.run.as_str(), "and nothing was replaced");
-    let task = stage.run("t", "touch ran; exit 0");
-    stage.event(&task.window, "exited");
-    assert!(stage.file("ran").exists());
+    assert!(!fixture.file("ran").exists(), "the task was not started");
+    assert_eq!(
+        fixture.entry(&live_task.window).expect("listed")["run_id"],
+        live_task.run.as_str(),
+        "the running task was not replaced"
+    );
+    let task = fixture.run("t", "touch ran; exit 0");
+    fixture.event(&task.window, "exited");
+    assert!(fixture.file("ran").exists());
 }
 
 #[test]
-fn what_could_not_be_stored_is_told_when_it_can_be_and_once() {
-    let stage = Stage::new();
-    let ends = stage.run("ends", "until [ -e go ]; do sleep 0.05; done; printf '\\a'; exit 4");
-    let database = open_database(&stage);
+fn unstored_events_are_reported_once_when_the_store_works_again() {
+    let fixture = TaskFixture::new();
+    let ends = fixture.run("ends", "until [ -e go ]; do sleep 0.05; done; printf '\\a'; exit 4");
+    let database = open_database(&fixture);
     make_inserts_fail(&database, "task_events");
-    fs::write(stage.file("go"), "").expect("written");
-    let begun = stage.task(&["run", "begun", "--", "echo ran >>ran; exit 5"]);
-    wait_until("both have ended", SOON, || {
-        let list = stage.list();
+    fs::write(fixture.file("go"), "").expect("written");
+    let second_run = fixture.task(&["run", "begun", "--", "echo ran >>ran; exit 5"]);
+    wait_until("both tasks to end", SOON, || {
+        let list = fixture.list();
         let tasks = list["tasks"].as_array().cloned().unwrap_or_default();
-        // One whose window could not be given to it is gone, and was not started.
+        // A task that could not get its window was not started.
         let dead = |name: &str| tasks.iter().any(|task| task["window_name"] == name && task["dead"] == true);
-        dead("ends") && (dead("begun") || begun.code != Some(0))
+        dead("ends") && (dead("begun") || second_run.code != Some(0))
     });
-    assert_eq!(events_of_task(&stage, "ends").len(), 1, "nothing can be told yet");
-    wait_until("that is said", SOON, || {
-        let status = stage.world.agtmux().args(["daemon", "status"]).output().expect("it runs");
+    assert_eq!(events_of_task(&fixture, "ends").len(), 1, "no event can be stored yet");
+    wait_until("the failure in `daemon status`", SOON, || {
+        let status = fixture.world.agtmux().args(["daemon", "status"]).output().expect("agtmux starts");
         String::from_utf8_lossy(&status.stdout).contains("cannot be written")
     });
     make_inserts_work(&database, "task_events");
-    stage.event(&ends.window, "exited");
-    let ran = fs::read_to_string(stage.file("ran")).unwrap_or_default().lines().count();
-    if begun.code == Some(0) {
+    fixture.event(&ends.window, "exited");
+    let ran = fs::read_to_string(fixture.file("ran")).unwrap_or_default().lines().count();
+    if second_run.code == Some(0) {
         assert_eq!(ran, 1);
-        wait_for("the end of the other", SOON, || {
+        wait_for("the exit of the other task", SOON, || {
             let kinds: Vec<Value> =
-                events_of_task(&stage, "begun").into_iter().map(|event| event["type"].clone()).collect();
+                events_of_task(&fixture, "begun").into_iter().map(|event| event["type"].clone()).collect();
             (kinds == ["started", "exited"]).then_some(()).ok_or(kinds)
         });
     } else {
-        assert_eq!((ran, events_of_task(&stage, "begun").len()), (0, 0), "{begun:?}");
+        assert_eq!((ran, events_of_task(&fixture, "begun").len()), (0, 0), "{second_run:?}");
     }
-    stage.witness();
+    fixture.run_marker_task();
     let rang = "sent a terminal notification";
-    assert_eq!(stage.told(&ends.window), ["started", rang, &format!("{rang}, then exited with code 4")]);
-    assert!(events_of_task(&stage, "begun").len() <= 2);
+    assert_eq!(fixture.event_messages(&ends.window), ["started", rang, &format!("{rang}, then exited with code 4")]);
+    assert!(events_of_task(&fixture, "begun").len() <= 2);
 }

@@ -1,6 +1,6 @@
-//! `agtmux run`: as if it was not there.
+//! `agtmux run` is transparent for the program it runs.
 
-#[path = "../support/trial_agtmux.rs"]
+#[path = "../support/agtmux_binary.rs"]
 mod agtmux;
 mod signals;
 
@@ -40,7 +40,7 @@ fn wait_for_file(path: &Path) -> String {
         .to_owned()
 }
 
-/// Every wrapper event in the spool of a world without a daemon, the oldest first.
+/// All wrapper events in the spool of a world without a daemon, the oldest first.
 fn spooled_events(world: &TestWorld) -> Vec<Value> {
     let Ok(entries) = fs::read_dir(world.state_dir().join("spool")) else { return Vec::new() };
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
@@ -56,14 +56,15 @@ fn start_shell(world: &TestWorld) -> TestTmuxServer {
 }
 
 #[test]
-fn codes_and_signals_are_passed_on() {
+fn exit_codes_and_signals_are_passed_on() {
     let world = world();
     for code in [0, 1, 2, 42, 255] {
         let done = run(world.agtmux().args(["run", "--", "sh", "-c", &format!("echo out; echo err >&2; exit {code}")]));
         assert_eq!((done.code, done.text().as_str(), done.stderr.as_str()), (Some(code), "out\n", "err\n"));
     }
     for (signal, number) in [("KILL", 9), ("TERM", 15), ("INT", 2), ("SEGV", 11)] {
-        let status = world.agtmux().args(["run", "sh", "-c", &format!("kill -{signal} $$")]).status().expect("it runs");
+        let status =
+            world.agtmux().args(["run", "sh", "-c", &format!("kill -{signal} $$")]).status().expect("agtmux starts");
         assert_eq!(status.signal(), Some(number), "{signal}: {status}");
     }
     let missing = run(world.agtmux().args(["run", "--", "no-such-program-at-all"]));
@@ -75,7 +76,7 @@ fn codes_and_signals_are_passed_on() {
 }
 
 #[test]
-fn a_script_needs_no_first_line_that_names_a_shell() {
+fn a_script_without_a_shebang_runs() {
     let world = world();
     world.install_script("plain", "echo \"$# $2\"; exit 3\n");
     world.install_script("foreign", "\u{7f}ELF\u{1}\u{1}\u{1}\u{0}\u{0}\necho never\n");
@@ -85,29 +86,33 @@ fn a_script_needs_no_first_line_that_names_a_shell() {
         assert_eq!((done.code, done.text().as_str()), (Some(3), "2 two words\n"), "{program}: {}", done.stderr);
     }
     let foreign = run(world.agtmux().args(["run", "--", "foreign"]));
-    assert_eq!((foreign.code, foreign.text().as_str()), (Some(126), ""), "a program for another machine is no script");
+    assert_eq!(
+        (foreign.code, foreign.text().as_str()),
+        (Some(126), ""),
+        "a binary for another machine is not run as a script"
+    );
     assert!(foreign.stderr.contains("foreign"), "{}", foreign.stderr);
 }
 
 #[test]
-fn start_and_end_are_told_without_arguments() {
+fn start_and_exit_events_contain_no_arguments() {
     let world = world();
     let secret = "--prompt=keep-this-to-yourself";
     run(world.agtmux().args(["run", "--name", "reviewer", "--", "sh", "-c", "exit 3", secret]).env("TMUX_PANE", "%7"));
     let events = spooled_events(&world);
-    let said: Vec<_> = events.iter().map(|e| (e["source"].as_str(), e["event_type"].as_str())).collect();
-    assert_eq!(said, [(Some("wrapper"), Some("agent-started")), (Some("wrapper"), Some("agent-exited"))]);
+    let types: Vec<_> = events.iter().map(|e| (e["source"].as_str(), e["event_type"].as_str())).collect();
+    assert_eq!(types, [(Some("wrapper"), Some("agent-started")), (Some("wrapper"), Some("agent-exited"))]);
     let pid = &events[0]["payload"]["pid"];
     assert_eq!(events[1]["payload"], json!({"program": "sh", "pid": pid, "name": "reviewer", "exit_code": 3}));
     assert_eq!((&events[0]["pane"], &events[0]["pid"]), (&json!("%7"), pid));
     assert!(!format!("{events:?}").contains("keep-this"));
     let mut killed = world.agtmux();
-    killed.args(["run", "sh", "-c", "kill -KILL $$"]).status().expect("it runs");
+    killed.args(["run", "sh", "-c", "kill -KILL $$"]).status().expect("agtmux starts");
     assert_eq!(spooled_events(&world)[3]["payload"]["signal_name"], "SIGKILL");
 }
 
 #[test]
-fn a_daemon_hears_of_it() {
+fn the_daemon_records_wrapper_events() {
     let world = world();
     let server = start_shell(&world);
     start(&world);
@@ -126,7 +131,7 @@ fn a_daemon_hears_of_it() {
             .map(|rows| rows.flatten().collect())
             .unwrap_or_default()
     };
-    wait_for("the start, bound to its agent", SOON, || {
+    wait_for("the start event with its runtime", SOON, || {
         if events().contains(&("agent-started".into(), true)) { Ok(()) } else { Err(format!("{:?}", events())) }
     });
     type_line(&server, "go");
@@ -136,7 +141,7 @@ fn a_daemon_hears_of_it() {
 }
 
 #[test]
-fn it_has_the_terminal_and_can_be_stopped_and_resumed() {
+fn a_wrapped_program_has_the_terminal_and_job_control() {
     let world = world();
     let server = start_shell(&world);
     let pid_file = world.home().join("pid");
@@ -149,7 +154,7 @@ fn it_has_the_terminal_and_can_be_stopped_and_resumed() {
     type_line(&server, &format!("{AGTMUX} run -- {} ", program.display()));
     wait_for_text(&server, "on-a-terminal");
     let child: u32 = wait_for_file(&pid_file).parse().expect("a pid");
-    let wrapper = process::parent(child).expect("it has a parent");
+    let wrapper = process::parent(child).expect("the child has a parent");
     type_line(&server, "hello");
     wait_for_text(&server, "got=hello");
     server.run(&["send-keys", "-t", "%0", "C-c"]);
@@ -162,21 +167,21 @@ fn it_has_the_terminal_and_can_be_stopped_and_resumed() {
         wait_until("both to stop", SOON, || process::is_stopped(child) && process::is_stopped(wrapper));
         wait_until("the shell to say so", SOON, || screen(&server).matches("Stopped").count() > round);
         type_line(&server, &format!("echo stopped=$? shell={round}"));
-        // 148 is 128 and SIGTSTP: what the shell sees without us.
+        // 148 is 128 + SIGTSTP, the same as without agtmux.
         wait_for_text(&server, &format!("stopped=148 shell={round}"));
         type_line(&server, "fg");
-        wait_until("both to go on", SOON, || !process::is_stopped(child) && !process::is_stopped(wrapper));
+        wait_until("both to continue", SOON, || !process::is_stopped(child) && !process::is_stopped(wrapper));
         type_line(&server, &format!("again{round}"));
         wait_for_text(&server, &format!("got=again{round}"));
     }
-    assert!(process::signal(child, Signal::KILL), "the child is there");
+    assert!(process::signal(child, Signal::KILL), "the child is alive");
     wait_until("the wrapper to end as well", SOON, || !process::is_alive(wrapper));
     type_line(&server, "echo code=$?");
     wait_for_text(&server, "code=137");
 }
 
 #[test]
-fn a_child_that_stops_alone_takes_the_job_with_it() {
+fn a_stopped_child_stops_the_whole_job() {
     let world = world();
     let server = start_shell(&world);
     let pid_file = world.home().join("pid");
@@ -185,12 +190,12 @@ fn a_child_that_stops_alone_takes_the_job_with_it() {
         &format!("{AGTMUX} run -- sh -c 'echo $$ > {}; while read -r x; do echo got=$x; done'", pid_file.display()),
     );
     let child: u32 = wait_for_file(&pid_file).parse().expect("a pid");
-    assert!(process::signal(child, Signal::STOP), "the child is there");
+    assert!(process::signal(child, Signal::STOP), "the child is alive");
     wait_for_text(&server, "Stopped (signal)");
     type_line(&server, "echo shell=again");
     wait_for_text(&server, "shell=again");
     type_line(&server, "fg");
-    wait_until("the child to go on", SOON, || !process::is_stopped(child));
+    wait_until("the child to continue", SOON, || !process::is_stopped(child));
     type_line(&server, "hello");
     wait_for_text(&server, "got=hello");
     server.run(&["send-keys", "-t", "%0", "C-d"]);
@@ -200,27 +205,27 @@ fn a_child_that_stops_alone_takes_the_job_with_it() {
 }
 
 #[test]
-fn a_wrapper_without_a_shell_stays_awake() {
+fn a_wrapper_without_a_shell_does_not_stop_itself() {
     let world = world();
     let server = world.tmux("default");
     let (pid_file, code_file) = (world.home().join("pid"), world.home().join("code"));
-    // Not tmux tells how it ended: it loses that now and then.
-    let told = format!("echo $? > {}", code_file.display());
-    let command = format!("{AGTMUX} run -- sh -c 'echo $$ > {}; read x; exit 9'; {told}", pid_file.display());
+    // The shell writes the exit code, because tmux sometimes loses it.
+    let save_code = format!("echo $? > {}", code_file.display());
+    let command = format!("{AGTMUX} run -- sh -c 'echo $$ > {}; read x; exit 9'; {save_code}", pid_file.display());
     server.new_session("work", &command);
     let child: u32 = wait_for_file(&pid_file).parse().expect("a pid");
-    let wrapper = process::parent(child).expect("it has a parent");
-    assert!(process::signal(child, Signal::STOP), "the child is there");
+    let wrapper = process::parent(child).expect("the child has a parent");
+    assert!(process::signal(child, Signal::STOP), "the child is alive");
     wait_until("the child to stop", SOON, || process::is_stopped(child));
-    assert!(process::signal(child, Signal::CONT), "the child is there");
-    wait_until("the child to go on", SOON, || !process::is_stopped(child));
+    assert!(process::signal(child, Signal::CONT), "the child is alive");
+    wait_until("the child to continue", SOON, || !process::is_stopped(child));
     type_line(&server, "x");
     wait_until("the wrapper's end", SOON, || !process::is_alive(wrapper));
     assert_eq!(wait_for_file(&code_file), "9");
 }
 
 #[test]
-fn a_name_that_was_given_is_a_reference() {
+fn a_name_given_to_run_can_be_used_as_a_reference() {
     let world = world();
     let server = start_shell(&world);
     start(&world);
@@ -238,10 +243,10 @@ fn a_name_that_was_given_is_a_reference() {
     start(&world);
     let again = run(world.agtmux().args(["list", "panes", "--json"])).json();
     let names: Vec<&Value> = agtmux::items(&again).iter().map(|item| &item["name"]).collect();
-    assert!(names.contains(&&json!("reviewer")), "it is known to the next daemon: {again}");
+    assert!(names.contains(&&json!("reviewer")), "the next daemon knows the name: {again}");
     type_line(&server, "x");
-    wait_for("nobody to be called that any more", SOON, || {
+    wait_for("the name to be unknown again", SOON, || {
         let done = run(world.agtmux().args(["explain", "reviewer"]));
-        if done.stderr.contains("no agent fits 'reviewer'") { Ok(()) } else { Err(done) }
+        if done.stderr.contains("no agent matches 'reviewer'") { Ok(()) } else { Err(done) }
     });
 }

@@ -1,89 +1,97 @@
-//! Qwen Code: hooks as Claude Code has them, with habits of their own.
+//! Qwen Code: the hooks of Claude Code with some differences.
 
 use agtmux_core::evidence::Assertion;
 use serde_json::json;
 
-use super::{ASKS, NOTHING, QUESTION, Story};
+use super::{APPROVAL, AdapterTest, NO_DIALOG, QUESTION};
 
 #[test]
-fn a_turn_of_qwen() {
-    let mut qwen = Story::of("qwen");
-    assert_eq!(qwen.hook("SessionStart"), [Assertion::Idle], "it may still ask whether to trust the directory");
-    assert_eq!(qwen.hook("UserPromptSubmit"), [Assertion::Running, NOTHING]);
-    assert_eq!(qwen.hook("PermissionRequest"), [ASKS]);
-    assert_eq!(qwen.hook("Notification.permission_prompt"), [], "known already");
-    assert_eq!(qwen.hook("PreToolUse"), [Assertion::Running, NOTHING], "it comes once the tool is allowed");
+fn qwen_reports_a_turn() {
+    let mut qwen = AdapterTest::new("qwen");
+    assert_eq!(qwen.hook("SessionStart"), [Assertion::Idle], "qwen may still ask whether to trust the directory");
+    assert_eq!(qwen.hook("UserPromptSubmit"), [Assertion::Running, NO_DIALOG]);
+    assert_eq!(qwen.hook("PermissionRequest"), [APPROVAL]);
+    assert_eq!(qwen.hook("Notification.permission_prompt"), [], "already reported");
+    assert_eq!(qwen.hook("PreToolUse"), [Assertion::Running, NO_DIALOG], "the event follows the permission");
     assert_eq!(qwen.hook("PostToolUse"), [Assertion::Running]);
-    assert_eq!(qwen.hook("Stop"), [NOTHING], "it is still drawing, and a queued prompt may follow");
-    assert_eq!(qwen.hook("Notification.idle_prompt"), [Assertion::Completed, NOTHING]);
-    assert_eq!(qwen.later(10_000), None, "nothing is told twice");
+    assert_eq!(qwen.hook("Stop"), [NO_DIALOG], "qwen still draws, and a queued prompt may follow");
+    assert_eq!(qwen.hook("Notification.idle_prompt"), [Assertion::Completed, NO_DIALOG]);
+    assert_eq!(qwen.advance(10_000), None, "the end is reported once");
     assert_eq!(qwen.hook("SessionEnd"), []);
 }
 
 #[test]
-fn the_empty_prompt_after_a_tool_answers_no_question() {
-    let mut qwen = Story::of("qwen");
+fn the_empty_prompt_after_a_tool_does_not_close_a_question() {
+    let mut qwen = AdapterTest::new("qwen");
     qwen.hook("UserPromptSubmit");
     qwen.hook("PermissionRequest");
-    assert_eq!(qwen.hook("UserPromptSubmit.after_tool"), [Assertion::Running], "the question may be another tool's");
-    assert_eq!(qwen.hook("PreToolUse"), [Assertion::Running, NOTHING]);
+    assert_eq!(
+        qwen.hook("UserPromptSubmit.after_tool"),
+        [Assertion::Running],
+        "the question may belong to another tool"
+    );
+    assert_eq!(qwen.hook("PreToolUse"), [Assertion::Running, NO_DIALOG]);
 }
 
 #[test]
-fn a_question_of_qwen_is_asked_as_if_it_were_for_permission() {
-    let mut qwen = Story::of("qwen");
+fn qwen_reports_a_question_by_a_permission_request() {
+    let mut qwen = AdapterTest::new("qwen");
     qwen.hook("UserPromptSubmit");
     assert_eq!(qwen.hook("PermissionRequest.ask_user_question"), [QUESTION]);
-    assert_eq!(qwen.hook("PreToolUse.ask_user_question"), [Assertion::Running, NOTHING]);
+    assert_eq!(qwen.hook("PreToolUse.ask_user_question"), [Assertion::Running, NO_DIALOG]);
     assert_eq!(qwen.hook("PostToolUse.ask_user_question"), [Assertion::Running]);
 }
 
 #[test]
-fn an_interruption_of_qwen_is_told_by_its_notification_alone() {
-    let mut qwen = Story::of("qwen");
+fn the_notification_alone_reports_an_interruption_of_qwen() {
+    let mut qwen = AdapterTest::new("qwen");
     qwen.hook("UserPromptSubmit");
-    assert_eq!(qwen.hook("Notification.idle_prompt"), [Assertion::Idle, NOTHING]);
+    assert_eq!(qwen.hook("Notification.idle_prompt"), [Assertion::Idle, NO_DIALOG]);
     qwen.hook("UserPromptSubmit");
     qwen.hook("PermissionRequest");
-    assert_eq!(qwen.hook("Notification.idle_prompt"), [Assertion::Idle, NOTHING], "Escape answers the question, too");
+    assert_eq!(qwen.hook("Notification.idle_prompt"), [Assertion::Idle, NO_DIALOG], "Escape also closes the question");
 }
 
 #[test]
-fn the_notification_after_the_end_tells_how_it_ended() {
-    let mut qwen = Story::of("qwen");
+fn the_notification_after_the_end_repeats_the_result() {
+    let mut qwen = AdapterTest::new("qwen");
     qwen.hook("UserPromptSubmit");
     qwen.hook("Stop");
-    assert_eq!(qwen.hook("Notification.idle_prompt"), [Assertion::Completed, NOTHING]);
+    assert_eq!(qwen.hook("Notification.idle_prompt"), [Assertion::Completed, NO_DIALOG]);
     qwen.hook("UserPromptSubmit");
-    assert_eq!(qwen.hook("StopFailure"), [Assertion::Failed, NOTHING]);
-    assert_eq!(qwen.hook("Notification.idle_prompt"), [Assertion::Failed, NOTHING]);
+    assert_eq!(qwen.hook("StopFailure"), [Assertion::Failed, NO_DIALOG]);
+    assert_eq!(qwen.hook("Notification.idle_prompt"), [Assertion::Failed, NO_DIALOG]);
     qwen.hook("UserPromptSubmit");
-    assert_eq!(qwen.hook("Notification.idle_prompt"), [Assertion::Idle, NOTHING], "this turn was interrupted");
-    assert_eq!(qwen.hook("StopFailure"), [Assertion::Failed, NOTHING], "they run side by side: it may come later");
+    assert_eq!(qwen.hook("Notification.idle_prompt"), [Assertion::Idle, NO_DIALOG], "this turn was interrupted");
+    assert_eq!(
+        qwen.hook("StopFailure"),
+        [Assertion::Failed, NO_DIALOG],
+        "hooks run in parallel: this one may arrive later"
+    );
 }
 
 #[test]
-fn a_turn_of_qwen_ends_also_without_the_notification() {
-    let mut qwen = Story::of("qwen");
+fn a_turn_of_qwen_ends_without_the_notification() {
+    let mut qwen = AdapterTest::new("qwen");
     qwen.hook("UserPromptSubmit");
     qwen.hook("Stop");
-    assert_eq!(qwen.later(900), None);
-    assert_eq!(qwen.later(200), Some(Assertion::Completed));
+    assert_eq!(qwen.advance(900), None);
+    assert_eq!(qwen.advance(200), Some(Assertion::Completed));
     qwen.hook("Stop");
-    assert_eq!(qwen.hook("UserPromptSubmit"), [Assertion::Running, NOTHING], "the next prompt was queued");
-    assert_eq!(qwen.later(10_000), None);
+    assert_eq!(qwen.hook("UserPromptSubmit"), [Assertion::Running, NO_DIALOG], "the next prompt was queued");
+    assert_eq!(qwen.advance(10_000), None);
 }
 
 #[test]
-fn another_qwen_below_it_does_not_speak_for_it_but_its_next_session_does() {
-    let mut qwen = Story::of("qwen");
+fn events_of_a_nested_qwen_are_ignored_but_its_next_session_counts() {
+    let mut qwen = AdapterTest::new("qwen");
     qwen.hook("UserPromptSubmit");
     for name in ["SessionStart", "UserPromptSubmit", "Stop"] {
         let mut inner = qwen.recorded(name);
         inner["session_id"] = json!("another");
-        assert_eq!(qwen.say(&inner), [], "{name}");
+        assert_eq!(qwen.hook_payload(&inner), [], "{name}");
     }
     let mut cleared = qwen.recorded("SessionStart");
     (cleared["session_id"], cleared["source"]) = (json!("the next"), json!("clear"));
-    assert_eq!(qwen.say(&cleared), [Assertion::Idle, NOTHING]);
+    assert_eq!(qwen.hook_payload(&cleared), [Assertion::Idle, NO_DIALOG]);
 }

@@ -1,4 +1,4 @@
-//! What can be asked of an agent, and what came of it.
+//! Actions: requests, outcomes and audit records.
 
 mod outcome;
 mod record;
@@ -18,15 +18,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Whether it is known that the agent took what was typed.
+/// Whether the agent accepted the typed text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verification {
-    /// The agent said so, or its input box was seen to have let go of it.
+    /// The agent reported it, or its input box was emptied.
     Confirmed,
-    /// It was typed, and nothing tells whether it was taken.
+    /// The text was typed; whether the agent accepted it is unknown.
     Inconclusive,
-    /// It was seen to be still there.
+    /// The text is still in the input box.
     Failed,
 }
 

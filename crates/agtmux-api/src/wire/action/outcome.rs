@@ -7,19 +7,19 @@ use utoipa::ToSchema;
 use super::Verification;
 use super::request::KillSignal;
 
-/// What an action came to.
+/// The outcome of an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct ActionOutcome<T> {
     pub schema_version: u32,
     pub action_id: String,
     pub snapshot_id: String,
-    /// Whom it was done to.
+    /// The runtime that the action was applied to.
     pub runtime_id: Option<String>,
     pub target: String,
     pub server: String,
     pub pane_id: String,
     pub latency_ms: u64,
-    /// It had been done before under the same `request_ref`: this is the answer that was given then.
+    /// Whether the action had already run with the same `request_ref`. If so, this is the earlier response.
     #[serde(default)]
     pub repeated: bool,
     #[serde(flatten)]
@@ -27,7 +27,7 @@ pub struct ActionOutcome<T> {
 }
 
 impl<T> ActionOutcome<T> {
-    /// The tmux server that it was done on, with its host where that is another one.
+    /// The tmux server's name, prefixed with the target if it is not this machine.
     pub fn server_label(&self) -> String {
         server_label(&self.target, &self.server)
     }
@@ -37,49 +37,49 @@ pub(super) fn server_label(target: &str, server: &str) -> String {
     if target == TargetName::LOCAL { server.to_owned() } else { format!("{target}@{server}") }
 }
 
-/// How a text was taken.
+/// The result of sending text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct SendReport {
     pub verified: Verification,
     pub by: VerifiedBy,
-    /// How often Enter was pressed.
+    /// The number of Enter presses.
     pub attempts: u32,
     pub bytes: u64,
-    /// Events of the agent's own that tell of it.
+    /// Events of the agent that confirm the text.
     pub event_ids: Vec<String>,
 }
 
-/// What told whether it was taken.
+/// The evidence for a verification result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerifiedBy {
-    /// The agent's own event.
+    /// An event of the agent.
     Event,
-    /// The input box.
+    /// The content of the input box.
     Box,
-    /// Something on the screen changed.
+    /// A change on the screen.
     Change,
-    /// The dialog that was answered is closed.
+    /// The answered dialog closed.
     Dialog,
-    /// Nothing.
+    /// No evidence.
     Nothing,
 }
 
-/// What was asked, and what was answered.
+/// The result of answering a dialog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct RespondReport {
     pub dialog: Dialog,
-    /// In words: `1. Yes`, `Escape`.
+    /// The answer in words, such as `1. Yes` or `Escape`.
     pub answered: String,
     pub verified: Verification,
     pub by: VerifiedBy,
-    /// What it asks since then, where the answer brought up another question.
+    /// The next dialog, if the answer led to another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks_now: Option<Dialog>,
     pub event_ids: Vec<String>,
 }
 
-/// The way to a pane.
+/// Everything needed to attach to a pane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct AttachPlan {
     /// The socket of the tmux server.
@@ -88,70 +88,74 @@ pub struct AttachPlan {
     pub server_start: i64,
     pub session_id: String,
     pub session_name: String,
-    /// Every session that shows the pane, the one above first.
+    /// All sessions that show the pane, starting with the one above.
     pub sessions: Vec<AttachSession>,
     pub window_id: String,
     pub pane_pid: u32,
-    /// How to get to the host that it is on; null on this one.
+    /// How to reach the pane's host; null for this machine.
     #[serde(default)]
     pub ssh: Option<SshDestination>,
 }
 
-/// The way to another host.
+/// How to reach another host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct SshDestination {
-    /// The `ssh` to use.
+    /// The `ssh` program.
     pub program: String,
-    /// The host, as it is written in your ssh_config.
+    /// The host as named in ssh_config.
     pub destination: String,
 }
 
+/// A session that shows the pane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct AttachSession {
     pub session_id: String,
     pub session_name: String,
 }
 
+/// The output of a pane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct OutputReport {
-    /// From the top. Colours only where they were asked for, and nothing else that a terminal would obey.
+    /// The lines from top to bottom, without control sequences except requested colors.
     pub lines: Vec<String>,
     /// The pane's title, as plain text.
     pub title: Option<String>,
-    /// Its program draws the whole screen anew instead of writing line after line.
+    /// Whether the program draws the full screen instead of writing line by line.
     pub full_screen: bool,
-    /// The pane's terminal, for whoever wants to know when it is written to; null on another host.
+    /// The pane's terminal device, to watch for output; null for a pane on another host.
     pub tty: Option<String>,
 }
 
+/// The result of a kill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct KillReport {
     pub signal: KillSignal,
-    /// The processes that it was sent to; none for INT, which is typed.
+    /// The processes that received the signal; empty for INT, which is typed as Ctrl-C.
     pub pids: Vec<u32>,
-    /// Whether the agent was seen to be gone.
+    /// Whether the agent's end was observed.
     pub ended: bool,
 }
 
+/// The result of resuming an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct ResumeReport {
-    /// What was typed into the pane's shell, or started in the dead pane.
+    /// The command that was typed into the pane's shell or started in the dead pane.
     pub command: String,
     pub session: String,
-    /// The agent as it lives now; null when it was not seen in time.
+    /// The runtime of the resumed agent; null if it was not detected in time.
     pub resumed_runtime_id: Option<String>,
 }
 
-/// Whether a pane can be typed into.
+/// Whether a pane accepts input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct PaneHealth {
     pub schema_version: u32,
-    /// The pane exists.
+    /// Whether the pane exists.
     pub available: bool,
-    /// The agent's process lives in it.
+    /// Whether the agent's process runs in the pane.
     pub running: bool,
     pub runtime_id: Option<String>,
     pub pane_id: Option<String>,
-    /// Why not.
+    /// Why the pane does not accept input.
     pub reason: Option<String>,
 }

@@ -6,18 +6,18 @@ use utoipa::{IntoParams, ToSchema};
 use super::request::ActionKind;
 use crate::error::ErrorCode;
 
-/// One action as it is remembered, refused ones too.
+/// One action in the audit log. Refused actions are recorded too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct ActionRecord {
     pub action_id: String,
     pub kind: ActionKind,
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    /// Null while it goes on, and when the daemon ended in the middle of it.
+    /// When the action finished; null while it runs, or if the daemon stopped before its end.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub finished_at: Option<Timestamp>,
     pub caller: AuditCaller,
-    /// As it was written.
+    /// The reference as given by the caller.
     pub r#ref: String,
     pub target: Option<String>,
     pub server: Option<String>,
@@ -28,21 +28,21 @@ pub struct ActionRecord {
     pub request_ref: Option<String>,
     pub status: ActionStatus,
     pub code: Option<ErrorCode>,
-    /// Why it was refused, or what failed.
+    /// Why the action was refused or failed.
     pub message: Option<String>,
-    /// What was done: the answer, the signal, the keys.
+    /// The content of the action: the answer, the signal or the keys.
     pub what: Option<String>,
-    /// What was typed, without its secrets; null where texts are not kept.
+    /// The typed text with secrets redacted; null if the configuration disables storing text.
     pub text: Option<String>,
     pub bytes: Option<u64>,
     pub event_ids: Vec<String>,
-    /// The answer that was given.
+    /// The response to the caller.
     #[schemars(with = "serde_json::Value")]
     #[schema(value_type = Option<Object>)]
     pub result: Option<serde_json::Value>,
 }
 
-/// Who asked.
+/// The process that requested an action.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct AuditCaller {
     pub uid: Option<u32>,
@@ -54,15 +54,16 @@ pub struct AuditCaller {
     pub client: Option<String>,
 }
 
+/// The status of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionStatus {
-    /// It has begun. One that stays so was cut short: whether it was done is not known.
+    /// The action has begun. If this status persists, the daemon stopped before the end and the outcome is unknown.
     Begun,
     Done,
-    /// Nothing was done.
+    /// The action was refused. Nothing was done.
     Refused,
-    /// Something was done, and it did not work.
+    /// The action was started and failed.
     Failed,
 }
 
@@ -79,7 +80,7 @@ impl ActionStatus {
     }
 }
 
-/// What was done, the newest last.
+/// The audit log, newest action last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct AuditLog {
     pub schema_version: u32,
@@ -90,16 +91,16 @@ pub struct AuditLog {
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct AuditQuery {
-    /// Only what began at or after this time.
+    /// Only actions that began at or after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(value_type = Option<String>, format = DateTime)]
     pub since: Option<Timestamp>,
-    /// How many at the most, the newest; 1000 when left out.
+    /// The maximum number of actions, 1000 by default; the newest ones are returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
 
 impl AuditQuery {
-    /// How many are shown when nobody says how many.
+    /// The default of `limit`.
     pub const DEFAULT_LIMIT: u32 = 1000;
 }

@@ -7,56 +7,57 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What every action has in common: whom it is for, and under which conditions.
+/// The fields shared by all actions: the reference and the guards. The action runs only if all guards hold.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
 pub struct ActionGuards {
-    /// `runtime:ID`, `pane:TARGET/SESSION/@W/%P`, `%12`, or an agent's name where there is one of it.
+    /// The pane or agent: `runtime:ID`, `pane:TARGET/SESSION/@W/%P`, `%12`, or a name that matches one agent.
     pub r#ref: String,
-    /// Only if this snapshot still holds.
+    /// Run only if this snapshot is still valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot_id: Option<String>,
-    /// The one that came with the snapshot.
+    /// The nonce from the snapshot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
-    /// Only if this runtime lives there.
+    /// Run only if the pane has this runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_runtime: Option<String>,
-    /// Only in this state.
+    /// Run only in this state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_state: Option<State>,
-    /// Only if the state was updated within this many milliseconds.
+    /// Run only if the state was updated within this many milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_updated_within_ms: Option<u64>,
-    /// Only while this dialog is open, by its fingerprint.
+    /// Run only while the dialog with this fingerprint is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_dialog: Option<String>,
-    /// Only while the pane is that one, whatever else is forced.
+    /// Run only if the pane is unchanged. `force_stale` does not override this guard.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_pane: Option<PaneIdentityGuard>,
-    /// Only if it comes before this moment, by the clock of the daemon that it comes to.
+    /// Run only if the request arrives before this time, by the receiving daemon's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub not_after: Option<Timestamp>,
-    /// Go on although the state is unknown or has changed. It is noted in the audit log. A pane that is another one is refused
-    /// all the same.
+    /// Run even if the state is unknown or has changed. This is noted in the audit log. A changed pane is still
+    /// refused.
     #[serde(skip_serializing_if = "is_false")]
     pub force_stale: bool,
-    /// The same request under the same name is done once; the answer of the first is given again.
+    /// Idempotency key: repeated requests with the same key run once and get the first response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_ref: Option<String>,
-    /// What asks, for the audit log: `cli`, `web`, a script's name.
+    /// The client's name for the audit log, such as `cli`, `web` or a script's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
 }
 
-/// What a pane cannot keep when it becomes another one.
+/// The values that identify a pane across respawns and server restarts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct PaneIdentityGuard {
-    /// The tmux server's process, and when it was started.
+    /// The tmux server's process id.
     pub server_pid: u32,
+    /// The tmux server's start time, in seconds since the Unix epoch.
     pub server_start: i64,
-    /// The pane's first process.
+    /// The process id of the pane's first process.
     pub pane_pid: u32,
 }
 
@@ -64,17 +65,17 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// How the program in the pane takes its input.
+/// How the program in the pane reads input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum InputProfile {
-    /// An agent with an input box. The usual one where an agent lives.
+    /// An agent with an input box. The default for panes with an agent.
     Tui,
-    /// A shell, or a program that reads lines. It has to be asked for.
+    /// A shell or a program that reads lines. Never the default.
     Shell,
 }
 
-/// Types a text, or presses keys.
+/// Types text or presses keys.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
 pub struct SendAction {
@@ -82,17 +83,17 @@ pub struct SendAction {
     pub guards: ActionGuards,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Keys to press after the text, by tmux's names: `Escape`, `C-u`, `Down`.
+    /// Keys to press after the text, by their tmux names: `Escape`, `C-u`, `Down`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
-    /// Leave the text in the input box.
+    /// Leave the text in the input box without pressing Enter.
     #[serde(skip_serializing_if = "is_false")]
     pub no_enter: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<InputProfile>,
 }
 
-/// Answers the dialog that is open.
+/// Answers the open dialog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct RespondAction {
     #[serde(flatten)]
@@ -100,6 +101,7 @@ pub struct RespondAction {
     pub answer: DialogAnswer,
 }
 
+/// The answer to a dialog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DialogAnswer {
@@ -107,9 +109,9 @@ pub enum DialogAnswer {
     Deny,
     /// The option with this number.
     Option(u32),
-    /// The options with these numbers and no others, where the dialog takes several.
+    /// Exactly the options with these numbers, if the dialog accepts several.
     Options(Vec<u32>),
-    /// Words of one's own, where the dialog takes them.
+    /// Free text, if the dialog accepts it.
     Text(String),
 }
 
@@ -128,7 +130,7 @@ impl fmt::Display for DialogAnswer {
     }
 }
 
-/// Ends or interrupts what runs.
+/// Ends or interrupts the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct KillAction {
     #[serde(flatten)]
@@ -137,14 +139,16 @@ pub struct KillAction {
     pub signal: KillSignal,
 }
 
+/// The signal of a kill.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum KillSignal {
-    /// Ctrl-C, typed into the pane.
+    /// Types Ctrl-C into the pane.
     #[default]
     Int,
-    /// To the agent's process and its group.
+    /// Sends SIGTERM to the agent's process and its group.
     Term,
+    /// Sends SIGKILL to the agent's process and its group.
     Kill,
 }
 
@@ -158,7 +162,7 @@ impl KillSignal {
     }
 }
 
-/// Tells how to get to the pane, if it is still the same.
+/// Returns how to attach to the pane.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
 pub struct AttachAction {
@@ -166,24 +170,24 @@ pub struct AttachAction {
     pub guards: ActionGuards,
 }
 
-/// Shows what the pane has shown.
+/// Returns the output of the pane.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
 pub struct OutputAction {
     #[serde(flatten)]
     pub guards: ActionGuards,
-    /// How many lines at the most; what fits the screen when left out.
+    /// The maximum number of lines; the visible screen by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<u32>,
-    /// Keep colours.
+    /// Keep colors.
     #[serde(skip_serializing_if = "is_false")]
     pub ansi: bool,
-    /// Read again and again: only the first reading is noted in the audit log.
+    /// This is a repeated read by the same viewer: only the first read is noted in the audit log.
     #[serde(skip_serializing_if = "is_false")]
     pub again: bool,
 }
 
-/// Starts an agent that has ended again, in its pane, with its session.
+/// Restarts an ended agent in its pane and resumes its session.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
 pub struct ResumeAction {
@@ -191,7 +195,7 @@ pub struct ResumeAction {
     pub guards: ActionGuards,
 }
 
-/// Takes a snapshot to act on within the next 30 seconds, or as long as `actions.snapshot_lifetime` says.
+/// Takes a snapshot for later actions. It is valid for `actions.snapshot_lifetime`, 30 seconds by default.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
 pub struct SnapshotAction {
@@ -199,7 +203,7 @@ pub struct SnapshotAction {
     pub guards: ActionGuards,
 }
 
-/// What was there when it was looked at. An action that names it is refused as soon as it is no longer so.
+/// The state of a pane at one moment. An action that names the snapshot is refused if the state has changed since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct ActionSnapshot {
     pub schema_version: u32,
@@ -208,7 +212,7 @@ pub struct ActionSnapshot {
     pub target: String,
     pub server: String,
     pub pane_id: String,
-    /// Null where no agent lives.
+    /// The pane's runtime; null for a pane without an agent.
     pub runtime_id: Option<String>,
     pub agent_type: Option<String>,
     pub state: Option<State>,
@@ -221,12 +225,13 @@ pub struct ActionSnapshot {
 }
 
 impl ActionSnapshot {
-    /// The server, and its host where that is another one.
+    /// The tmux server's name, prefixed with the target if it is not this machine.
     pub fn server_label(&self) -> String {
         super::outcome::server_label(&self.target, &self.server)
     }
 }
 
+/// The kind of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ActionKind {
@@ -236,7 +241,7 @@ pub enum ActionKind {
     ViewOutput,
     Kill,
     Resume,
-    /// Something was done to a managed task.
+    /// An action on a managed task.
     Task,
 }
 
@@ -255,7 +260,7 @@ impl ActionKind {
         }
     }
 
-    /// Whether it changes anything but what the caller sees.
+    /// Whether the action changes anything.
     pub fn is_mutating(self) -> bool {
         !matches!(self, Self::Attach | Self::ViewOutput)
     }

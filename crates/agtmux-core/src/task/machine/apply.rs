@@ -1,4 +1,4 @@
-//! What each input does.
+//! The effect of each input on the task machine.
 
 use jiff::Timestamp;
 
@@ -14,15 +14,16 @@ use super::slot::{Removal, RemovalKind, RunPhase, RunState, TaskSlot};
 use super::{BELL_HOLD, TaskMachine};
 use crate::ids::{Generation, WindowId};
 
-/// A slot that is restarted again and again before any end is heard of keeps only so many of its runs.
+/// The maximum number of earlier runs that a slot keeps while their exits are unreported.
 const MAX_EARLIER_RUNS: usize = 32;
 
 type EventBuffer = Vec<TaskEvent>;
 
 impl TaskMachine {
-    pub(super) fn started(&mut self, launch: LaunchedRun, now: Timestamp, told: &mut EventBuffer) {
-        self.check_generation(Some(launch.server), now, told);
-        // The first look may have come between the launch and the word of it: then it is no history after all.
+    pub(super) fn started(&mut self, launch: LaunchedRun, now: Timestamp, events: &mut EventBuffer) {
+        self.check_generation(Some(launch.server), now, events);
+        // The first snapshot may have come between the launch and its report. Then the run is new, not part of the
+        // baseline.
         let is_same = |slot: &&TaskSlot| slot.run.in_baseline && slot.run.id.as_ref() == Some(&launch.run);
         if self.slots.get(&launch.window).filter(is_same).is_some() {
             self.slots.remove(&launch.window);
@@ -31,11 +32,11 @@ impl TaskMachine {
         }
         let run = self.new_run(launch.run, now);
         let slot = match self.slots.remove(&launch.window) {
-            Some(old) => self.supersede(launch.window, old, run, now, told),
+            Some(old) => self.supersede(launch.window, old, run, now, events),
             None => TaskSlot::new(launch.task.clone(), Some(launch.pane), run),
         };
         let slot = TaskSlot { task: launch.task, pane: Some(launch.pane), ..slot };
-        TaskEventWriter { session: &self.session, window: launch.window, now, events: told }.started(&slot);
+        TaskEventWriter { session: &self.session, window: launch.window, now, events }.started(&slot);
         self.slots.insert(launch.window, slot);
     }
 
@@ -46,59 +47,66 @@ impl TaskMachine {
         bells: u64,
         output: &str,
         now: Timestamp,
-        told: &mut EventBuffer,
+        events: &mut EventBuffer,
     ) {
-        let heard = RunFacts { exit: Some(exit), bells, output: recent_output(output) };
-        self.apply_facts(run, heard, now, told);
+        let facts = RunFacts { exit: Some(exit), bells, output: recent_output(output) };
+        self.apply_facts(run, facts, now, events);
     }
 
-    /// Its end need not wait for a look.
-    pub(super) fn confirm_exit(&mut self, run: &RunId, now: Timestamp, told: &mut EventBuffer) {
+    /// Reports an exit without waiting for a snapshot.
+    pub(super) fn confirm_exit(&mut self, run: &RunId, now: Timestamp, events: &mut EventBuffer) {
         let slot = self.slots.iter_mut().find(|(_, slot)| slot.run.id.as_ref() == Some(run));
         if let Some((window, slot)) = slot {
-            slot.report_exit(&mut TaskEventWriter { session: &self.session, window: *window, now, events: told });
+            slot.report_exit(&mut TaskEventWriter { session: &self.session, window: *window, now, events });
         }
     }
 
-    /// What lost its terminal because we took it away is not told: whoever asked for that knows.
+    /// Suppresses the exit of a run that the daemon itself replaced or killed: the requester already knows.
     pub(super) fn drop_own_exit(&mut self, run: &RunId) {
         let slot = self.slots.values_mut().find(|slot| slot.run.id.as_ref() == Some(run));
         let Some(slot) = slot.filter(|slot| matches!(slot.run.phase, RunPhase::ExitPending { .. })) else { return };
-        if matches!(slot.removal.map(|taken| taken.kind), Some(RemovalKind::Replaced | RemovalKind::KilledAll)) {
+        if matches!(slot.removal.map(|removal| removal.kind), Some(RemovalKind::Replaced | RemovalKind::KilledAll)) {
             slot.run.phase = RunPhase::Closed;
         }
     }
 
-    pub(super) fn bell_rang(&mut self, run: &RunId, bells: u64, output: &str, now: Timestamp, told: &mut EventBuffer) {
-        let heard = RunFacts { exit: None, bells, output: recent_output(output) };
-        self.apply_facts(run, heard, now, told);
+    pub(super) fn bell_rang(
+        &mut self,
+        run: &RunId,
+        bells: u64,
+        output: &str,
+        now: Timestamp,
+        events: &mut EventBuffer,
+    ) {
+        let facts = RunFacts { exit: None, bells, output: recent_output(output) };
+        self.apply_facts(run, facts, now, events);
     }
 
-    fn apply_facts(&mut self, run: &RunId, heard: RunFacts, now: Timestamp, told: &mut EventBuffer) {
+    fn apply_facts(&mut self, run: &RunId, facts: RunFacts, now: Timestamp, events: &mut EventBuffer) {
         if self.memory.has_ended(run) {
             return;
         }
         let Some((window, slot)) = self.slots.iter_mut().find(|(_, slot)| slot.has_run(run)) else {
-            self.memory.keep_early(run, heard);
+            self.memory.keep_early(run, facts);
             return;
         };
-        let mut teller = TaskEventWriter { session: &self.session, window: *window, now, events: told };
+        let mut writer = TaskEventWriter { session: &self.session, window: *window, now, events };
         if slot.run.id.as_ref() != Some(run) {
-            slot.apply_facts_to_earlier_run(run, heard, &mut teller);
+            slot.apply_facts_to_earlier_run(run, facts, &mut writer);
             return;
         }
-        slot.run.apply_facts(heard, now);
-        match (&slot.run.phase, slot.removal.map(|taken| taken.kind)) {
-            // Pruned were only those that had ended by themselves.
-            (RunPhase::ExitPending { .. }, Some(RemovalKind::Pruned)) => slot.report_exit(&mut teller),
+        slot.run.apply_facts(facts, now);
+        match (&slot.run.phase, slot.removal.map(|removal| removal.kind)) {
+            // Only windows whose task ended by itself are pruned.
+            (RunPhase::ExitPending { .. }, Some(RemovalKind::Pruned)) => slot.report_exit(&mut writer),
             (RunPhase::Closed, _) => {
-                teller.notify(&slot.task, slot.pane, &mut slot.run);
+                writer.notify(&slot.task, slot.pane, &mut slot.run);
             }
             _ => {}
         }
     }
 
-    pub(super) fn plan_removal(&mut self, ending: PlannedRemoval, now: Timestamp, told: &mut EventBuffer) {
+    pub(super) fn plan_removal(&mut self, ending: PlannedRemoval, now: Timestamp, events: &mut EventBuffer) {
         let (windows, how) = match ending {
             PlannedRemoval::PruneDead(windows) => (windows, RemovalKind::Pruned),
             PlannedRemoval::KillAll => (self.slots.keys().copied().collect(), RemovalKind::KilledAll),
@@ -107,128 +115,131 @@ impl TaskMachine {
         };
         for window in windows {
             let Some(slot) = self.slots.get_mut(&window) else { continue };
-            // What has ended by itself was not ended by us.
-            slot.report_exit(&mut TaskEventWriter { session: &self.session, window, now, events: told });
+            // An exit before the removal is still reported.
+            slot.report_exit(&mut TaskEventWriter { session: &self.session, window, now, events });
             slot.set_removal(how, now);
         }
     }
 
-    pub(super) fn tick(&mut self, now: Timestamp, told: &mut EventBuffer) {
+    pub(super) fn tick(&mut self, now: Timestamp, events: &mut EventBuffer) {
         for (window, slot) in &mut self.slots {
-            let mut teller = TaskEventWriter { session: &self.session, window: *window, now, events: told };
+            let mut writer = TaskEventWriter { session: &self.session, window: *window, now, events };
             let is_due = |since: Timestamp, wait| now.duration_since(since) >= wait;
             if slot.run.exit_due_at().is_some_and(|at| now >= at) {
-                slot.report_exit(&mut teller);
+                slot.report_exit(&mut writer);
             }
             if slot.run.bells.since.is_some_and(|since| is_due(since, BELL_HOLD)) {
-                teller.notify(&slot.task, slot.pane, &mut slot.run);
+                writer.notify(&slot.task, slot.pane, &mut slot.run);
             }
         }
     }
 
-    pub(super) fn apply_snapshot(&mut self, look: TaskSessionSnapshot, now: Timestamp, told: &mut EventBuffer) {
-        if look.session_name != self.session {
+    pub(super) fn apply_snapshot(&mut self, snapshot: TaskSessionSnapshot, now: Timestamp, events: &mut EventBuffer) {
+        if snapshot.session_name != self.session {
             return;
         }
-        self.check_generation(look.server, now, told);
-        let there = |window: &WindowId| look.tasks.iter().any(|task| task.window_id == *window);
-        let gone: Vec<WindowId> = self.slots.keys().copied().filter(|window| !there(window)).collect();
+        self.check_generation(snapshot.server, now, events);
+        let exists = |window: &WindowId| snapshot.tasks.iter().any(|task| task.window_id == *window);
+        let gone: Vec<WindowId> = self.slots.keys().copied().filter(|window| !exists(window)).collect();
         for window in gone {
-            self.window_gone(window, now, told);
+            self.window_gone(window, now, events);
         }
-        for task in &look.tasks {
+        for task in &snapshot.tasks {
             match self.slots.remove(&task.window_id) {
-                Some(slot) if slot.exited_after(look.captured_at) => drop(self.slots.insert(task.window_id, slot)),
-                Some(slot) => self.compare(slot, task, now, told),
+                Some(slot) if slot.exited_after(snapshot.captured_at) => drop(self.slots.insert(task.window_id, slot)),
+                Some(slot) => self.compare(slot, task, now, events),
                 None if !self.has_baseline => self.baseline(task, now),
-                None => self.window_appeared(task, now, told),
+                None => self.window_appeared(task, now, events),
             }
         }
         self.has_baseline = true;
     }
 
-    /// Another life of the server has nothing of what was in the one before.
-    fn check_generation(&mut self, server: Option<Generation>, now: Timestamp, told: &mut EventBuffer) {
+    /// Drops all windows when the server generation changes.
+    fn check_generation(&mut self, server: Option<Generation>, now: Timestamp, events: &mut EventBuffer) {
         if server.is_none() || self.server == server {
             return;
         }
         if self.server.is_some() {
             let all: Vec<WindowId> = self.slots.keys().copied().collect();
             for window in all {
-                self.window_gone(window, now, told);
+                self.window_gone(window, now, events);
             }
         }
         self.server = server;
     }
 
-    fn baseline(&mut self, look: &TaskSnapshot, now: Timestamp) {
-        let mut slot = TaskSlot::from_baseline(look);
-        // The end of a run that was heard of before is no history: it is told when its turn comes.
-        if let (Some(run), RunPhase::Live) = (&look.run, &slot.run.phase) {
-            let heard = self.memory.take_early(run);
-            slot.run.apply_facts(heard, now);
+    fn baseline(&mut self, snapshot: &TaskSnapshot, now: Timestamp) {
+        let mut slot = TaskSlot::from_baseline(snapshot);
+        // An exit that arrived before the baseline is still reported.
+        if let (Some(run), RunPhase::Live) = (&snapshot.run, &slot.run.phase) {
+            let facts = self.memory.take_early(run);
+            slot.run.apply_facts(facts, now);
         }
-        self.slots.insert(look.window_id, slot);
+        self.slots.insert(snapshot.window_id, slot);
     }
 
-    /// A window that was not there before.
-    fn window_appeared(&mut self, look: &TaskSnapshot, now: Timestamp, told: &mut EventBuffer) {
-        let run = match &look.run {
+    /// Handles a new window.
+    fn window_appeared(&mut self, snapshot: &TaskSnapshot, now: Timestamp, events: &mut EventBuffer) {
+        let run = match &snapshot.run {
             Some(run) => self.new_run(run.clone(), now),
             None => RunState::new(None),
         };
-        let slot = TaskSlot::new(look.window_name.clone(), look.pane_id, run);
-        let is_dead = look.pane_state_known && look.dead;
-        // Every launch has its start. Of a window that is nobody's launch and dead already, only the end is told.
-        if look.run.is_some() || !is_dead {
-            TaskEventWriter { session: &self.session, window: look.window_id, now, events: told }.started(&slot);
+        let slot = TaskSlot::new(snapshot.window_name.clone(), snapshot.pane_id, run);
+        let is_dead = snapshot.pane_state_known && snapshot.dead;
+        // Every launch reports its start. A dead window without a launch reports only its exit.
+        if snapshot.run.is_some() || !is_dead {
+            TaskEventWriter { session: &self.session, window: snapshot.window_id, now, events }.started(&slot);
         }
-        self.compare(slot, look, now, told);
+        self.compare(slot, snapshot, now, events);
     }
 
-    fn compare(&mut self, slot: TaskSlot, look: &TaskSnapshot, now: Timestamp, told: &mut EventBuffer) {
-        let Some(mut slot) = self.detect_new_run(slot, look, now, told) else { return };
-        let mut teller = TaskEventWriter { session: &self.session, window: look.window_id, now, events: told };
-        slot.task.clone_from(&look.window_name);
+    fn compare(&mut self, slot: TaskSlot, snapshot: &TaskSnapshot, now: Timestamp, events: &mut EventBuffer) {
+        let Some(mut slot) = self.detect_new_run(slot, snapshot, now, events) else { return };
+        let mut writer = TaskEventWriter { session: &self.session, window: snapshot.window_id, now, events };
+        slot.task.clone_from(&snapshot.window_name);
         slot.expire_removal(now);
-        slot.compare(look, &mut teller);
-        self.slots.insert(look.window_id, slot);
+        slot.compare(snapshot, &mut writer);
+        self.slots.insert(snapshot.window_id, slot);
     }
 
-    /// The slot with the run that the look shows. None if the look is older than what is known, and shows a run that is over.
+    /// Returns the slot with the run that the snapshot shows, or `None` if the snapshot is outdated and shows an ended
+    /// run.
     fn detect_new_run(
         &mut self,
         slot: TaskSlot,
-        look: &TaskSnapshot,
+        snapshot: &TaskSnapshot,
         now: Timestamp,
-        told: &mut EventBuffer,
+        events: &mut EventBuffer,
     ) -> Option<TaskSlot> {
-        let Some(run) = look.run.as_ref().filter(|run| slot.run.id.as_ref() != Some(*run)) else { return Some(slot) };
+        let Some(run) = snapshot.run.as_ref().filter(|run| slot.run.id.as_ref() != Some(*run)) else {
+            return Some(slot);
+        };
         if self.memory.has_ended(run) || slot.has_run(run) {
-            // Where somebody has respawned a dead pane, the window still names the run before.
+            // After a user respawned the dead pane, the window still names the previous run.
             if slot.run.id.is_none() {
                 return Some(slot);
             }
-            self.slots.insert(look.window_id, slot);
+            self.slots.insert(snapshot.window_id, slot);
             return None;
         }
         let run = self.new_run(run.clone(), now);
-        let slot = TaskSlot { pane: look.pane_id, ..self.supersede(look.window_id, slot, run, now, told) };
-        TaskEventWriter { session: &self.session, window: look.window_id, now, events: told }.started(&slot);
+        let slot = TaskSlot { pane: snapshot.pane_id, ..self.supersede(snapshot.window_id, slot, run, now, events) };
+        TaskEventWriter { session: &self.session, window: snapshot.window_id, now, events }.started(&slot);
         Some(slot)
     }
 
-    /// Another run takes the place of the one that was there. Its own end is told when it is heard of, unless we ended it.
+    /// Replaces the run of a slot. The old run's exit is reported when it arrives, unless the daemon ended that run.
     fn supersede(
         &mut self,
         window: WindowId,
         mut old: TaskSlot,
         run: RunState,
         now: Timestamp,
-        told: &mut EventBuffer,
+        events: &mut EventBuffer,
     ) -> TaskSlot {
-        // The window is there, or there would be no other run in it.
-        old.report_exit(&mut TaskEventWriter { session: &self.session, window, now, events: told });
+        // The window exists, because a new run is in it.
+        old.report_exit(&mut TaskEventWriter { session: &self.session, window, now, events });
         let replaced = matches!(old.removal, Some(Removal { kind: RemovalKind::Replaced, .. }));
         let mut slot = TaskSlot::new(old.task, old.pane, run);
         slot.earlier_runs = old.earlier_runs;
@@ -245,16 +256,16 @@ impl TaskMachine {
         slot
     }
 
-    /// A window that was there and no longer is.
-    fn window_gone(&mut self, window: WindowId, now: Timestamp, told: &mut EventBuffer) {
+    /// Handles a window that disappeared.
+    fn window_gone(&mut self, window: WindowId, now: Timestamp, events: &mut EventBuffer) {
         let Some(mut slot) = self.slots.remove(&window) else { return };
-        let mut teller = TaskEventWriter { session: &self.session, window, now, events: told };
-        match (&slot.run.phase, slot.removal.map(|taken| taken.kind)) {
+        let mut writer = TaskEventWriter { session: &self.session, window, now, events };
+        match (&slot.run.phase, slot.removal.map(|removal| removal.kind)) {
             (RunPhase::Closed, _) | (_, Some(RemovalKind::Pruned | RemovalKind::KilledAll | RemovalKind::Replaced)) => {
-                teller.notify(&slot.task, slot.pane, &mut slot.run);
+                writer.notify(&slot.task, slot.pane, &mut slot.run);
             }
-            (_, Some(RemovalKind::Stopped { by_user })) => teller.disappeared(&mut slot, by_user),
-            (_, None) => teller.disappeared(&mut slot, false),
+            (_, Some(RemovalKind::Stopped { by_user })) => writer.disappeared(&mut slot, by_user),
+            (_, None) => writer.disappeared(&mut slot, false),
         }
         for run in [slot.run].into_iter().chain(slot.earlier_runs) {
             if let Some(id) = run.id {
@@ -263,11 +274,11 @@ impl TaskMachine {
         }
     }
 
-    /// With what was heard of it already.
+    /// Creates a run with the facts that arrived before its launch.
     fn new_run(&mut self, id: RunId, now: Timestamp) -> RunState {
-        let heard = self.memory.take_early(&id);
+        let facts = self.memory.take_early(&id);
         let mut run = RunState::new(Some(id));
-        run.apply_facts(heard, now);
+        run.apply_facts(facts, now);
         run
     }
 
@@ -281,90 +292,91 @@ impl TaskSlot {
         [&self.run].into_iter().chain(&self.earlier_runs).any(|known| known.id.as_ref() == Some(run))
     }
 
-    /// The end that was heard of, if there is one that was not told.
-    fn report_exit(&mut self, teller: &mut TaskEventWriter<'_>) {
+    /// Reports a pending exit.
+    fn report_exit(&mut self, writer: &mut TaskEventWriter<'_>) {
         if let RunPhase::ExitPending { exit, .. } = self.run.phase {
             (self.run.phase, self.run.in_baseline) = (RunPhase::Closed, false);
-            teller.exited(&self.task, self.pane, &mut self.run, exit);
+            writer.exited(&self.task, self.pane, &mut self.run, exit);
         }
     }
 
-    /// A look that began before its end was heard of cannot tell what became of its window.
-    fn exited_after(&self, look_began: Timestamp) -> bool {
-        matches!(self.run.phase, RunPhase::ExitPending { since, .. } if look_began < since)
+    /// Whether the exit arrived after the snapshot began. Such a snapshot cannot show what happened to the window.
+    fn exited_after(&self, snapshot_began: Timestamp) -> bool {
+        matches!(self.run.phase, RunPhase::ExitPending { since, .. } if snapshot_began < since)
     }
 
-    fn apply_facts_to_earlier_run(&mut self, run: &RunId, heard: RunFacts, teller: &mut TaskEventWriter<'_>) {
+    fn apply_facts_to_earlier_run(&mut self, run: &RunId, facts: RunFacts, writer: &mut TaskEventWriter<'_>) {
         let Some(at) = self.earlier_runs.iter().position(|past| past.id.as_ref() == Some(run)) else { return };
         let past = &mut self.earlier_runs[at];
-        past.apply_facts(heard, teller.now);
+        past.apply_facts(facts, writer.now);
         match past.phase {
             RunPhase::ExitPending { exit, .. } => {
                 past.phase = RunPhase::Closed;
-                teller.exited(&self.task, self.pane, past, exit);
+                writer.exited(&self.task, self.pane, past, exit);
             }
             _ => {
-                teller.notify(&self.task, self.pane, past);
+                writer.notify(&self.task, self.pane, past);
             }
         }
     }
 
-    /// What a look shows of the run that is known.
-    fn compare(&mut self, look: &TaskSnapshot, teller: &mut TaskEventWriter<'_>) {
-        let lost = self.run.id.is_some() && look.pane_id.is_some() && self.pane.is_some() && look.pane_id != self.pane;
-        if lost {
-            self.launch_pane_gone(teller);
+    /// Compares a snapshot with the known run.
+    fn compare(&mut self, snapshot: &TaskSnapshot, writer: &mut TaskEventWriter<'_>) {
+        let launch_pane_lost =
+            self.run.id.is_some() && snapshot.pane_id.is_some() && self.pane.is_some() && snapshot.pane_id != self.pane;
+        if launch_pane_lost {
+            self.launch_pane_gone(writer);
             return;
         }
-        self.pane = look.pane_id.or(self.pane);
-        self.count_bells(look, teller.now);
-        let output = recent_output(&look.output_preview);
+        self.pane = snapshot.pane_id.or(self.pane);
+        self.count_bells(snapshot, writer.now);
+        let output = recent_output(&snapshot.output_preview);
         if !output.is_empty() {
             self.run.output = output;
         }
-        let is_dead = look.pane_state_known && look.dead;
+        let is_dead = snapshot.pane_state_known && snapshot.dead;
         if is_dead {
-            self.run.record_exit(look.exit(), teller.now);
+            self.run.record_exit(snapshot.exit(), writer.now);
         }
         if !self.run.exit_is_unknown() {
-            self.report_exit(teller);
+            self.report_exit(writer);
         }
         if is_dead {
             self.run.seen_dead = true;
-        } else if self.run.seen_dead && look.pane_state_known {
+        } else if self.run.seen_dead && snapshot.pane_state_known {
             self.pane_respawned();
         }
         if self.run.phase == RunPhase::Live
-            && look.pane_state_known
-            && look.pane_id.is_some()
-            && let Some(prompt) = self.prompt.observe(look, teller.now)
+            && snapshot.pane_state_known
+            && snapshot.pane_id.is_some()
+            && let Some(prompt) = self.prompt.observe(snapshot, writer.now)
         {
-            teller.input(self, &prompt);
+            writer.input(self, &prompt);
         }
     }
 
-    /// The pane that the task was launched in is gone, and the window lives on with others that a user has made.
-    fn launch_pane_gone(&mut self, teller: &mut TaskEventWriter<'_>) {
+    /// Handles a window whose launch pane is gone while panes made by the user remain.
+    fn launch_pane_gone(&mut self, writer: &mut TaskEventWriter<'_>) {
         if self.run.phase == RunPhase::Closed {
             return;
         }
         let by_user = matches!(self.removal, Some(Removal { kind: RemovalKind::Stopped { by_user: true }, .. }));
         if !matches!(
-            self.removal.map(|taken| taken.kind),
+            self.removal.map(|removal| removal.kind),
             Some(RemovalKind::KilledAll | RemovalKind::Pruned | RemovalKind::Replaced)
         ) {
-            teller.disappeared(self, by_user);
+            writer.disappeared(self, by_user);
         }
         self.run.phase = RunPhase::Closed;
     }
 
-    /// Somebody else started something in the dead pane: it is nobody's launch, but its end counts.
+    /// Handles a dead pane that a user respawned: it is not a launch, but its exit is reported.
     fn pane_respawned(&mut self) {
         let bells = self.run.bells.clone();
-        let over = std::mem::replace(&mut self.run, RunState { bells, ..RunState::new(None) });
-        // The window still names the launch. What is nobody's launch is named by nobody, and would pile up.
-        if over.id.is_some() {
-            self.earlier_runs.push(over);
+        let ended = std::mem::replace(&mut self.run, RunState { bells, ..RunState::new(None) });
+        // The window still names the launched run, so that run is kept. Runs without an id would pile up.
+        if ended.id.is_some() {
+            self.earlier_runs.push(ended);
         }
         self.removal = None;
     }

@@ -1,4 +1,4 @@
-//! Events of one window.
+//! Builds the events of one window.
 
 use jiff::Timestamp;
 
@@ -10,7 +10,7 @@ use super::super::session::TaskSessionName;
 use super::slot::{RunState, TaskSlot};
 use crate::ids::{PaneId, WindowId};
 
-/// Writes down what happened to one window, in order.
+/// Appends the events of one window in order.
 pub(super) struct TaskEventWriter<'a> {
     pub(super) session: &'a TaskSessionName,
     pub(super) window: WindowId,
@@ -18,7 +18,7 @@ pub(super) struct TaskEventWriter<'a> {
     pub(super) events: &'a mut Vec<TaskEvent>,
 }
 
-/// What an event says of the task, whatever happened to it.
+/// The task that an event is about.
 struct EventSubject<'a> {
     task: &'a str,
     pane: Option<PaneId>,
@@ -34,7 +34,7 @@ impl TaskEventWriter<'_> {
         self.push(EventCause::Input(prompt), &EventSubject { task: &slot.task, pane: slot.pane, run: &slot.run });
     }
 
-    /// Bells that were not told yet.
+    /// Reports unreported bells. Returns whether there were any.
     pub(super) fn notify(&mut self, task: &str, pane: Option<PaneId>, run: &mut RunState) -> bool {
         run.bells.since = None;
         if !run.bells.has_unreported() {
@@ -45,15 +45,15 @@ impl TaskEventWriter<'_> {
         true
     }
 
-    /// The end of a run. A bell that comes with it is told by the same sentence.
+    /// Reports the exit of a run. A bell reported with it shares its message.
     pub(super) fn exited(&mut self, task: &str, pane: Option<PaneId>, run: &mut RunState, exit: TaskExit) {
-        let rang = self.notify(task, pane, run);
-        if let Some(notify) = self.events.last_mut().filter(|_| rang) {
+        let had_bell = self.notify(task, pane, run);
+        if let Some(notify) = self.events.last_mut().filter(|_| had_bell) {
             notify.collapsed = true;
             notify.delivery = Delivery::COLLAPSED;
         }
-        let what = if rang { EventCause::BellThenExited(exit) } else { EventCause::Exited(exit) };
-        self.push(what, &EventSubject { task, pane, run });
+        let cause = if had_bell { EventCause::BellThenExited(exit) } else { EventCause::Exited(exit) };
+        self.push(cause, &EventSubject { task, pane, run });
     }
 
     pub(super) fn disappeared(&mut self, slot: &mut TaskSlot, by_user: bool) {
@@ -64,15 +64,15 @@ impl TaskEventWriter<'_> {
         );
     }
 
-    fn push(&mut self, what: EventCause<'_>, of: &EventSubject<'_>) {
-        let (exit, prompt, bell_count) = match what {
+    fn push(&mut self, cause: EventCause<'_>, of: &EventSubject<'_>) {
+        let (exit, prompt, bell_count) = match cause {
             EventCause::Exited(exit) | EventCause::BellThenExited(exit) => (exit, None, None),
             EventCause::Input(prompt) => (TaskExit::UNKNOWN, Some(prompt.to_owned()), None),
             EventCause::Notify => (TaskExit::UNKNOWN, None, Some(of.run.bells.counted)),
             EventCause::Started | EventCause::Disappeared { .. } => (TaskExit::UNKNOWN, None, None),
         };
         self.events.push(TaskEvent {
-            kind: what.kind(),
+            kind: cause.kind(),
             task: of.task.to_owned(),
             window_id: self.window,
             pane_id: of.pane,
@@ -83,10 +83,10 @@ impl TaskEventWriter<'_> {
             prompt,
             bell_count,
             recent_output: of.run.output.clone(),
-            level: what.level(),
-            message: what.message(self.window, of.task),
+            level: cause.level(),
+            message: cause.message(self.window, of.task),
             collapsed: false,
-            delivery: Delivery::of(what.kind()),
+            delivery: Delivery::of(cause.kind()),
             seq: 0,
             at: self.now,
         });

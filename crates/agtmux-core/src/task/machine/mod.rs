@@ -1,7 +1,6 @@
-//! Looks and facts in, events out.
+//! The state machine of one task session: turns snapshots and facts into task events.
 //!
-//! The machine of one task session. It can be stored and go on after a restart: what was told is not told again, and what happened
-//! meanwhile is.
+//! It can be stored and restored. After a restart it reports what happened meanwhile and repeats no event.
 
 mod apply;
 mod event_writer;
@@ -24,26 +23,28 @@ use super::run::RunId;
 use super::session::TaskSessionName;
 use crate::ids::{Generation, PaneId, WindowId};
 
-/// A bell is held back so long: if the task ends meanwhile, both are told in one sentence.
+/// How long a bell is held back, so that a bell and an exit can share one message.
 pub const BELL_HOLD: SignedDuration = SignedDuration::from_millis(40);
 
-/// The end of a run waits so long for the look that tells whether its window is still there.
+/// How long an exit waits for a snapshot that shows whether the window still exists.
 pub const EXIT_HOLD: SignedDuration = SignedDuration::from_secs(1);
 
-/// A pane is dead when its terminal is closed; its process may go on for a while, and only then tmux knows how it ended.
+/// How long an exit with unknown status waits. A pane is dead once its terminal is closed, but tmux knows the exit
+/// status only when the process ends.
 const UNKNOWN_EXIT_HOLD: SignedDuration = SignedDuration::from_secs(5);
 
-/// Two looks that show the same prompt are at least so far apart.
+/// How long a prompt must stay unchanged between two snapshots.
 pub const PROMPT_STABLE_FOR: SignedDuration = SignedDuration::from_millis(300);
 
-/// What we said we would take away is ours no longer if it is still there after this time.
+/// A planned removal expires if the window still exists after this time.
 const REMOVAL_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);
 
+/// The state machine of one task session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskMachine {
     session: TaskSessionName,
     server: Option<Generation>,
-    /// Whether there was a look already: the first one is the baseline.
+    /// Whether the first snapshot, the baseline, has been applied.
     #[serde(alias = "looked")]
     has_baseline: bool,
     slots: BTreeMap<WindowId, TaskSlot>,
@@ -59,93 +60,93 @@ impl TaskMachine {
         &self.session
     }
 
-    /// The only way anything changes. The events are in the order in which they happened.
+    /// Applies an input and returns the resulting events in order. This is the only way the machine changes.
     pub fn apply(&mut self, input: TaskInput, now: Timestamp) -> Vec<TaskEvent> {
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         match input {
-            TaskInput::Snapshot(look) => self.apply_snapshot(look, now, &mut told),
-            TaskInput::Started(launch) => self.started(launch, now, &mut told),
+            TaskInput::Snapshot(snapshot) => self.apply_snapshot(snapshot, now, &mut events),
+            TaskInput::Started(launch) => self.started(launch, now, &mut events),
             TaskInput::Exited { run, exit, bells, output } => {
-                self.exited(&run, exit, bells, &output, now, &mut told);
+                self.exited(&run, exit, bells, &output, now, &mut events);
                 self.drop_own_exit(&run);
             }
             TaskInput::ExitConfirmed { run, exit, bells, output } => {
-                self.exited(&run, exit, bells, &output, now, &mut told);
-                self.confirm_exit(&run, now, &mut told);
+                self.exited(&run, exit, bells, &output, now, &mut events);
+                self.confirm_exit(&run, now, &mut events);
             }
-            TaskInput::BellRang { run, bells, output } => self.bell_rang(&run, bells, &output, now, &mut told),
-            TaskInput::RemovalPlanned(ending) => self.plan_removal(ending, now, &mut told),
-            TaskInput::Tick => self.tick(now, &mut told),
+            TaskInput::BellRang { run, bells, output } => self.bell_rang(&run, bells, &output, now, &mut events),
+            TaskInput::RemovalPlanned(ending) => self.plan_removal(ending, now, &mut events),
+            TaskInput::Tick => self.tick(now, &mut events),
         }
-        told
+        events
     }
 
-    /// When [`TaskInput::TimePassed`] is to be told, if nothing else happens.
+    /// When [`TaskInput::Tick`] is due if no other input arrives.
     pub fn next_tick_at(&self) -> Option<Timestamp> {
         self.slots.values().filter_map(TaskSlot::next_tick_at).min()
     }
 
-    /// When a look is wanted: one that finds out what became of a window, or whether a prompt stands.
+    /// When a snapshot is needed, to check whether a window still exists or a prompt is stable.
     pub fn next_snapshot_at(&self) -> Option<Timestamp> {
         self.slots.values().filter_map(TaskSlot::next_snapshot_at).min()
     }
 
-    /// The prompt at which the task in this window waits, if that was told.
+    /// The reported prompt at which the task in this window waits.
     pub fn open_prompt(&self, window: WindowId) -> Option<&str> {
         self.slots.get(&window).filter(|slot| slot.run.phase == RunPhase::Live)?.prompt.reported_prompt()
     }
 
-    /// How often the run in this window has rung.
+    /// The number of bells of the run in this window.
     pub fn bell_count(&self, window: WindowId) -> u64 {
         self.slots.get(&window).map_or(0, |slot| slot.run.bells.counted)
     }
 
-    /// The life of the server in which its windows are.
+    /// The tmux server generation of the windows.
     pub fn server(&self) -> Option<Generation> {
         self.server
     }
 
-    /// Whether a task that it knows of has this pane.
+    /// Whether a known task has this pane.
     pub fn has_pane(&self, pane: PaneId) -> bool {
         self.slots.values().any(|slot| slot.pane == Some(pane))
     }
 
-    /// Runs of windows that are there, over or not.
+    /// All runs of existing windows, ended or not.
     pub fn runs(&self) -> impl Iterator<Item = &RunId> {
         let runs = self.slots.values().flat_map(|slot| [&slot.run].into_iter().chain(&slot.earlier_runs));
         runs.filter_map(|run| run.id.as_ref())
     }
 
-    /// Whether the end of this run is still to be told.
+    /// Whether the exit of this run is still to be reported.
     pub fn awaits_exit(&self, run: &RunId) -> bool {
         let runs = self.slots.values().flat_map(|slot| [&slot.run].into_iter().chain(&slot.earlier_runs));
         runs.into_iter().any(|known| known.id.as_ref() == Some(run) && known.phase != RunPhase::Closed)
     }
 
-    /// Whether the end of this run was told, or need not be. One that the first look found is not meant: if it turns out to be a
-    /// launch of ours, it is told from its start.
+    /// Whether the exit of this run was reported or needs no report. Excludes a run from the baseline: if it turns out
+    /// to be a launch by agtmux, it is reported from its start.
     pub fn has_ended(&self, run: &RunId) -> bool {
         let found = |slot: &TaskSlot| slot.run.in_baseline && slot.run.id.as_ref() == Some(run);
         self.knows_run(run) && !self.awaits_exit(run) && !self.slots.values().any(found)
     }
 
-    /// Whether how the run in this window ended is known, told or not: a look would show no more of it.
+    /// Whether the exit status of the run in this window is known, reported or not. Another snapshot would add nothing.
     pub fn exit_is_known(&self, window: WindowId) -> bool {
         self.slots.get(&window).is_some_and(|slot| slot.run.phase != RunPhase::Live && !slot.run.exit_is_unknown())
     }
 
-    /// Whether the end of this run was told, and no look has shown its pane dead yet: tmux will show that in a moment.
+    /// Whether the exit of this run was reported but no snapshot has shown its pane dead yet.
     pub fn has_just_ended(&self, run: &RunId) -> bool {
         let is_it = |slot: &TaskSlot| slot.run.id.as_ref() == Some(run) && slot.run.phase == RunPhase::Closed;
         self.slots.values().any(|slot| is_it(slot) && !slot.run.seen_dead)
     }
 
-    /// Whether it knows of no window.
+    /// Whether no window is known.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Whether any task of the session lives, as far as is known.
+    /// Whether any known task of the session is alive.
     pub fn has_live_tasks(&self) -> bool {
         self.slots.values().any(|slot| slot.run.phase == RunPhase::Live)
     }

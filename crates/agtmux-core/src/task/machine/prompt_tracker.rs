@@ -1,4 +1,4 @@
-//! Whether a task waits at a prompt, and whether that was told.
+//! Detects whether a task waits at a prompt, and remembers whether it was reported.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,10 +10,10 @@ use crate::redact;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct PromptTracker {
-    /// What was told, until it is gone.
+    /// The reported prompt, until it disappears.
     #[serde(alias = "told")]
     reported: Option<SeenPrompt>,
-    /// What may be one. It is not stored: its output may hold secrets, and two looks are soon taken again.
+    /// A possible prompt. Not stored: its output may contain secrets, and new snapshots come soon.
     #[serde(skip)]
     candidate: Option<CandidatePrompt>,
 }
@@ -22,73 +22,76 @@ pub(super) struct PromptTracker {
 struct SeenPrompt {
     prompt: String,
     row: Option<u64>,
-    /// How many questions were answered before it.
+    /// The number of prompts answered before this one.
     #[serde(default)]
     answers: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct CandidatePrompt {
-    asked: SeenPrompt,
+    seen: SeenPrompt,
     output: String,
     since: Timestamp,
 }
 
 impl PromptTracker {
-    /// The prompt, if this look is the one that makes it certain.
-    pub(super) fn observe(&mut self, look: &TaskSnapshot, now: Timestamp) -> Option<String> {
-        // Without the cursor nothing can be said, neither that it asks nor that it no longer does.
-        let line = look.cursor_line.as_deref()?;
+    /// Returns the prompt if this snapshot confirms it.
+    pub(super) fn observe(&mut self, snapshot: &TaskSnapshot, now: Timestamp) -> Option<String> {
+        // Without the cursor line, neither the presence nor the absence of a prompt is known.
+        let line = snapshot.cursor_line.as_deref()?;
         let Some(prompt) = recognize_prompt(line) else {
             self.candidate = None;
-            // An answer that is being typed does not end the question.
-            let goes_on = |told: &SeenPrompt| {
-                redact::text(line.trim_start()).starts_with(&told.prompt) && told.row == look.cursor_row
+            // A partly typed answer does not end the prompt.
+            let is_continued = |reported: &SeenPrompt| {
+                redact::text(line.trim_start()).starts_with(&reported.prompt) && reported.row == snapshot.cursor_row
             };
-            self.reported.take_if(|told| !goes_on(told));
+            self.reported.take_if(|reported| !is_continued(reported));
             return None;
         };
-        let asked =
-            SeenPrompt { prompt: redact::text(&prompt).into_owned(), row: look.cursor_row, answers: look.answers };
-        if self.reported.as_ref().is_some_and(|told| told.covers(&asked)) {
+        let seen = SeenPrompt {
+            prompt: redact::text(&prompt).into_owned(),
+            row: snapshot.cursor_row,
+            answers: snapshot.answers,
+        };
+        if self.reported.as_ref().is_some_and(|reported| reported.covers(&seen)) {
             self.candidate = None;
             return None;
         }
-        self.confirm(asked, &look.output_preview, now)
+        self.confirm(seen, &snapshot.output_preview, now)
     }
 
-    fn confirm(&mut self, asked: SeenPrompt, output: &str, now: Timestamp) -> Option<String> {
+    fn confirm(&mut self, seen: SeenPrompt, output: &str, now: Timestamp) -> Option<String> {
         match &self.candidate {
-            Some(standing) if standing.asked == asked && standing.output == output => {
-                if now.duration_since(standing.since) < PROMPT_STABLE_FOR {
+            Some(candidate) if candidate.seen == seen && candidate.output == output => {
+                if now.duration_since(candidate.since) < PROMPT_STABLE_FOR {
                     return None;
                 }
-                let prompt = asked.prompt.clone();
-                self.reported = Some(asked);
+                let prompt = seen.prompt.clone();
+                self.reported = Some(seen);
                 self.candidate = None;
                 Some(prompt)
             }
             _ => {
-                self.candidate = Some(CandidatePrompt { asked, output: output.to_owned(), since: now });
+                self.candidate = Some(CandidatePrompt { seen, output: output.to_owned(), since: now });
                 None
             }
         }
     }
 
     pub(super) fn reported_prompt(&self) -> Option<&str> {
-        self.reported.as_ref().map(|told| told.prompt.as_str())
+        self.reported.as_ref().map(|reported| reported.prompt.as_str())
     }
 
-    /// When the next look can make it certain.
+    /// When the next snapshot can confirm the candidate.
     pub(super) fn next_snapshot_at(&self) -> Option<Timestamp> {
-        self.candidate.as_ref().and_then(|standing| standing.since.checked_add(PROMPT_STABLE_FOR).ok())
+        self.candidate.as_ref().and_then(|candidate| candidate.since.checked_add(PROMPT_STABLE_FOR).ok())
     }
 }
 
 impl SeenPrompt {
-    /// The same words further down were asked after an answer, and so were those on the same line of a screen that was cleared.
+    /// Whether `other` is the same prompt. The same text on a later line, or after another answer, is a new prompt.
     fn covers(&self, other: &Self) -> bool {
-        let further_down = self.row.zip(other.row).is_some_and(|(told, now)| now > told);
+        let further_down = self.row.zip(other.row).is_some_and(|(reported, now)| now > reported);
         self.prompt == other.prompt && !further_down && other.answers <= self.answers
     }
 }

@@ -1,4 +1,4 @@
-//! Runs that are over, and facts about runs that are not known yet.
+//! Remembers ended runs, and facts that arrived before the launch of their run.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::super::exit::TaskExit;
 use super::super::run::RunId;
 
-/// So many of each are kept. A fact comes late by moments, not by hundreds of runs.
+/// The maximum number of kept entries of each kind. A fact is late by moments, not by hundreds of runs.
 const MAX_KEPT: usize = 128;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub(super) struct RunMemory {
     early: VecDeque<(RunId, RunFacts)>,
 }
 
-/// What was heard of a run.
+/// Facts reported about a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct RunFacts {
     pub(super) exit: Option<TaskExit>,
@@ -30,26 +30,26 @@ impl RunMemory {
         self.ended.contains(run)
     }
 
-    /// Nothing is told of this run any more.
+    /// Marks a run as ended: it causes no more events.
     pub(super) fn mark_ended(&mut self, run: RunId) {
         if !self.has_ended(&run) {
             push(&mut self.ended, run);
         }
     }
 
-    /// Kept until the launch is heard of.
-    pub(super) fn keep_early(&mut self, run: &RunId, heard: RunFacts) {
+    /// Keeps facts until the launch of their run is known.
+    pub(super) fn keep_early(&mut self, run: &RunId, facts: RunFacts) {
         let mut merged = self.take_early(run);
-        merged.exit = heard.exit.or(merged.exit);
-        merged.bells = heard.bells.max(merged.bells);
-        merged.output = heard.output;
+        merged.exit = facts.exit.or(merged.exit);
+        merged.bells = facts.bells.max(merged.bells);
+        merged.output = facts.output;
         push(&mut self.early, (run.clone(), merged));
     }
 
-    /// What was heard of it before its launch.
+    /// Takes the facts that arrived before the launch.
     pub(super) fn take_early(&mut self, run: &RunId) -> RunFacts {
         let at = self.early.iter().position(|(id, _)| id == run);
-        at.and_then(|at| self.early.remove(at)).map(|(_, heard)| heard).unwrap_or_default()
+        at.and_then(|at| self.early.remove(at)).map(|(_, facts)| facts).unwrap_or_default()
     }
 }
 

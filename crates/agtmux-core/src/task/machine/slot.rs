@@ -1,4 +1,4 @@
-//! One window of the session, and the run in it.
+//! One window of a task session and the run in it.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -16,28 +16,28 @@ pub(super) struct TaskSlot {
     pub(super) task: String,
     pub(super) pane: Option<PaneId>,
     pub(super) run: RunState,
-    /// Runs that made place for another one before their end was told.
+    /// Earlier runs of this window whose exit was not reported yet.
     #[serde(alias = "past")]
     pub(super) earlier_runs: Vec<RunState>,
     #[serde(alias = "taken")]
     pub(super) removal: Option<Removal>,
     #[serde(alias = "question")]
     pub(super) prompt: PromptTracker,
-    /// tmux's flag, as it was seen last. It counts only where nobody counts bells.
+    /// tmux's bell flag in the last snapshot. Used only for windows without a bell counter.
     pub(super) bell_flag: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RunState {
-    /// None for a window that was not launched as a task.
+    /// `None` for a window that was not launched as a task.
     pub(super) id: Option<RunId>,
     pub(super) phase: RunPhase,
     pub(super) bells: BellState,
-    /// The last useful lines that were heard of.
+    /// The last useful lines of output.
     pub(super) output: Vec<String>,
-    /// Whether a look has shown its pane dead.
+    /// Whether a snapshot has shown the pane dead.
     pub(super) seen_dead: bool,
-    /// It was there at the first look, so its start was not told.
+    /// Whether the run was found in the first snapshot, so its start was not reported.
     #[serde(alias = "found")]
     pub(super) in_baseline: bool,
 }
@@ -45,13 +45,13 @@ pub(super) struct RunState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum RunPhase {
     Live,
-    /// It ended; what became of its window is not known yet.
+    /// The process ended; whether the window still exists is not known yet.
     #[serde(alias = "Ending")]
     ExitPending {
         exit: TaskExit,
         since: Timestamp,
     },
-    /// It ended, and nothing more is to be told of that.
+    /// The run ended and its exit needs no more report.
     #[serde(alias = "Over")]
     Closed,
 }
@@ -61,11 +61,11 @@ pub(super) struct BellState {
     pub(super) counted: u64,
     #[serde(alias = "told")]
     pub(super) reported: u64,
-    /// Since when there is one that was not told.
+    /// The time of the oldest unreported bell.
     pub(super) since: Option<Timestamp>,
 }
 
-/// What we are about to do with it ourselves.
+/// A removal planned by the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Removal {
     #[serde(alias = "how")]
@@ -82,7 +82,7 @@ pub(super) enum RemovalKind {
 }
 
 impl BellState {
-    /// `total` since the run began. A smaller number is an old one.
+    /// Updates the total. A smaller number is outdated and ignored.
     pub(super) fn count(&mut self, total: u64, now: Timestamp) {
         if total > self.counted {
             self.counted = total;
@@ -109,17 +109,18 @@ impl RunState {
         }
     }
 
-    pub(super) fn apply_facts(&mut self, heard: RunFacts, now: Timestamp) {
-        self.bells.count(heard.bells, now);
-        if !heard.output.is_empty() {
-            self.output = heard.output;
+    pub(super) fn apply_facts(&mut self, facts: RunFacts, now: Timestamp) {
+        self.bells.count(facts.bells, now);
+        if !facts.output.is_empty() {
+            self.output = facts.output;
         }
-        if let (Some(exit), RunPhase::Live) = (heard.exit, &self.phase) {
+        if let (Some(exit), RunPhase::Live) = (facts.exit, &self.phase) {
             self.phase = RunPhase::ExitPending { exit, since: now };
         }
     }
 
-    /// tmux shows a pane dead a moment before it knows how its program ended: the next look may tell.
+    /// Records an exit seen in a snapshot. tmux shows a pane dead a moment before it knows the exit status, so a later
+    /// snapshot may fill it in.
     pub(super) fn record_exit(&mut self, seen: TaskExit, now: Timestamp) {
         match &mut self.phase {
             RunPhase::Live => self.phase = RunPhase::ExitPending { exit: seen, since: now },
@@ -128,7 +129,7 @@ impl RunState {
         }
     }
 
-    /// When its end is told though no look has told more of it.
+    /// When the exit is reported without a further snapshot.
     pub(super) fn exit_due_at(&self) -> Option<Timestamp> {
         let RunPhase::ExitPending { exit, since } = self.phase else { return None };
         since.checked_add(if exit == TaskExit::UNKNOWN { UNKNOWN_EXIT_HOLD } else { EXIT_HOLD }).ok()
@@ -152,14 +153,14 @@ impl TaskSlot {
         }
     }
 
-    /// As it was found at the first look: nothing of it is told.
-    pub(super) fn from_baseline(look: &TaskSnapshot) -> Self {
-        let mut slot = Self::new(look.window_name.clone(), look.pane_id, RunState::new(look.run.clone()));
-        let count = look.bell_count.max(u64::from(look.bell && look.run.is_none()));
+    /// Builds the slot of a window in the first snapshot. Nothing about it is reported.
+    pub(super) fn from_baseline(snapshot: &TaskSnapshot) -> Self {
+        let mut slot = Self::new(snapshot.window_name.clone(), snapshot.pane_id, RunState::new(snapshot.run.clone()));
+        let count = snapshot.bell_count.max(u64::from(snapshot.bell && snapshot.run.is_none()));
         slot.run.bells = BellState { counted: count, reported: count, since: None };
-        slot.bell_flag = look.bell;
+        slot.bell_flag = snapshot.bell;
         slot.run.in_baseline = true;
-        if look.pane_state_known && look.dead {
+        if snapshot.pane_state_known && snapshot.dead {
             slot.run.phase = RunPhase::Closed;
             slot.run.seen_dead = true;
         }
@@ -170,18 +171,18 @@ impl TaskSlot {
         self.removal = Some(Removal { kind: how, at: now });
     }
 
-    /// It is still there long after we said we would take it away: that did not work.
+    /// Drops a planned removal that did not happen in time.
     pub(super) fn expire_removal(&mut self, now: Timestamp) {
-        self.removal.take_if(|taken| now.duration_since(taken.at) > REMOVAL_TIMEOUT);
+        self.removal.take_if(|removal| now.duration_since(removal.at) > REMOVAL_TIMEOUT);
     }
 
-    /// How often it has rung, as a look shows it.
-    pub(super) fn count_bells(&mut self, look: &TaskSnapshot, now: Timestamp) {
-        let flag_rose = look.bell && !self.bell_flag;
-        self.bell_flag = look.bell;
-        self.run.bells.count(look.bell_count, now);
-        // Nobody counts here: the flag is all there is.
-        if flag_rose && self.run.id.is_none() && look.bell_count == 0 {
+    /// Counts the bells that a snapshot shows.
+    pub(super) fn count_bells(&mut self, snapshot: &TaskSnapshot, now: Timestamp) {
+        let flag_rose = snapshot.bell && !self.bell_flag;
+        self.bell_flag = snapshot.bell;
+        self.run.bells.count(snapshot.bell_count, now);
+        // Without a bell counter, the flag is the only signal.
+        if flag_rose && self.run.id.is_none() && snapshot.bell_count == 0 {
             self.run.bells.count(self.run.bells.counted + 1, now);
         }
     }

@@ -1,22 +1,22 @@
-//! The line that the cursor stands on.
+//! Extracts the line at the cursor.
 
 use unicode_width::UnicodeWidthChar;
 
 use super::LINE_ENDED;
 
-/// Where the cursor stands, in cells of the pane, from 0.
+/// The cursor position in cells of the pane, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CursorPosition {
     pub x: usize,
     pub y: usize,
 }
 
-/// A prompt that is longer than the pane is wide goes on over this many rows at most.
+/// The maximum number of rows that a wrapped prompt may span.
 const MAX_ROWS: usize = 6;
 
-/// The line on which the cursor stands, up to the cursor, from the visible rows of a pane as `capture-pane -p` gives them (not joined).
-/// Rows that were wrapped are one line. If it is empty, the line above it with a line feed: some programs ask and then go to the next
-/// line.
+/// Returns the line at the cursor, up to the cursor. `rows` are the visible rows as printed by `capture-pane -p`
+/// without `-J`; wrapped rows are joined here. If the line is empty, returns the line above with a line feed: some
+/// programs print a prompt and then move to the next line.
 pub fn cursor_line(rows: &[&str], width: usize, cursor: CursorPosition) -> String {
     let row = rows.get(cursor.y).copied().unwrap_or_default();
     let line = join_wrapped(rows, width, cursor.y, row_before_cursor(row, cursor.x));
@@ -29,7 +29,7 @@ pub fn cursor_line(rows: &[&str], width: usize, cursor: CursorPosition) -> Strin
     line
 }
 
-/// With the rows before it that are full to the last cell.
+/// Joins a row with the full-width rows before it.
 fn join_wrapped(rows: &[&str], width: usize, y: usize, last: &str) -> String {
     let is_full = |row: &&&str| width > 0 && cells(row) >= width;
     let before = rows.get(..y).unwrap_or_default().iter().rev().take_while(is_full).take(MAX_ROWS - 1);
@@ -62,20 +62,20 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_at_the_cursor() {
+    fn the_line_ends_at_the_cursor() {
         assert_eq!(line(&["$ ./x", "Go? [y/N]", ""], 10, 1), "Go? [y/N]");
         assert_eq!(line(&["name: hint"], 6, 0), "name: ");
         assert_eq!(line(&["日本: x"], 5, 0), "日本:");
     }
 
     #[test]
-    fn wrapped_rows_are_one_line() {
+    fn wrapped_rows_are_joined() {
         assert_eq!(line(&["old", "0123456789", "0123456789", "go?"], 3, 3), "01234567890123456789go?");
         assert_eq!(line(&["short", "go?"], 3, 1), "go?");
     }
 
     #[test]
-    fn below_a_line_that_ended_it_is_that_line() {
+    fn below_a_complete_line_that_line_is_returned() {
         assert_eq!(line(&["Press", "Enter", ""], 0, 2), "Enter\n");
         assert_eq!(line(&["Press", "", ""], 0, 2), "\n");
         assert_eq!(line(&[], 0, 0), "");
@@ -83,7 +83,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_screen_has_a_line(rows in proptest::collection::vec("\\PC{0,12}", 0..6), x in 0usize..14, y in 0usize..8) {
+        fn any_screen_gives_a_line(rows in proptest::collection::vec("\\PC{0,12}", 0..6), x in 0usize..14, y in 0usize..8) {
             let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
             let _ = line(&rows, x, y);
         }

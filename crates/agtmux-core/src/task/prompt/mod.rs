@@ -1,7 +1,7 @@
-//! Whether a line at which the cursor stands asks for something.
+//! Recognizes prompts: decides whether the line at the cursor asks for input.
 //!
-//! What counts as a prompt is one table, [`table::ROWS`]. A line is judged as a whole: words that a prompt would have prove nothing in
-//! the middle of a sentence or of a log.
+//! [`table::PROMPT_PATTERNS`] defines the prompts. A line is judged as a whole: typical prompt words in the middle of a
+//! sentence or a log line prove nothing.
 
 mod cursor;
 mod table;
@@ -14,16 +14,16 @@ use regex::{Regex, RegexBuilder};
 
 pub use cursor::{CursorPosition, cursor_line};
 
-/// Nobody asks at such length.
+/// Longer lines are never prompts.
 const MAX_LEN: usize = 400;
 
-/// Marks a line that ended with a line feed, so that the cursor stands on an empty one below it.
+/// Marks a line that ended with a line feed: the cursor is on the empty line below it.
 const LINE_ENDED: char = '\n';
 
 struct PromptRule {
     pattern: Regex,
     unless: Option<Regex>,
-    /// Also where the cursor stands on the empty line below.
+    /// Whether the rule also applies if the cursor is on the empty line below.
     asked_above_cursor: bool,
 }
 
@@ -44,20 +44,20 @@ fn compile(pattern: &str) -> Regex {
         .case_insensitive(true)
         .ignore_whitespace(true)
         .build()
-        .unwrap_or_else(|error| panic!("the table of prompts is wrong: {error}"))
+        .unwrap_or_else(|error| panic!("invalid prompt pattern: {error}"))
 }
 
-/// What is asked, if the line asks something. The line is what [`cursor_line`] gives.
+/// Returns the prompt if the line, as returned by [`cursor_line`], asks for input.
 pub fn recognize_prompt(line: &str) -> Option<String> {
     let from_above = line.ends_with(LINE_ENDED);
-    let asked = line.trim();
-    if asked.is_empty() || asked.len() > MAX_LEN || LOG_LINE.is_match(asked) {
+    let prompt = line.trim();
+    if prompt.is_empty() || prompt.len() > MAX_LEN || LOG_LINE.is_match(prompt) {
         return None;
     }
     let fits = |rule: &&PromptRule| {
         (!from_above || rule.asked_above_cursor)
-            && rule.pattern.is_match(asked)
-            && !rule.unless.as_ref().is_some_and(|unless| unless.is_match(asked))
+            && rule.pattern.is_match(prompt)
+            && !rule.unless.as_ref().is_some_and(|unless| unless.is_match(prompt))
     };
-    RULES.iter().find(fits).map(|_| asked.to_owned())
+    RULES.iter().find(fits).map(|_| prompt.to_owned())
 }

@@ -1,24 +1,24 @@
-//! Every kind of prompt we know, one row each.
+//! The table of prompt patterns.
 
 pub(super) struct PromptPattern {
-    /// Fits a line without the blanks around it. Case does not matter, blanks in the pattern do not count.
+    /// Matches the trimmed line. Case is ignored, and so is whitespace in the pattern.
     pub pattern: &'static str,
-    /// Says what only looks like it.
+    /// Excludes lines that only look like this prompt.
     pub unless: Option<&'static str>,
-    /// Also asked by a line that has ended, if the cursor stands right below it: only for what nobody writes for another reason.
+    /// Whether a complete line right above the cursor also counts. Only for texts with no other use.
     pub asked_above_cursor: bool,
-    /// A test reads them.
+    /// Examples, checked by a test.
     #[cfg_attr(not(test), expect(dead_code, reason = "only the test of the table reads it"))]
     pub prompts: &'static [&'static str],
     #[cfg_attr(not(test), expect(dead_code, reason = "only the test of the table reads it"))]
     pub not_prompts: &'static [&'static str],
 }
 
-/// What patterns have in common.
+/// Shared parts of patterns.
 pub(super) const PARTS: &[(&str, &str)] = &[
-    // Where a sentence begins: at the start of the line, perhaps after a mark, or after another sentence.
+    // The start of a sentence: at the start of the line, optionally after a symbol, or after another sentence.
     ("<begin>", r"(?: ^ [^\p{L}\p{N}]* | [.!?:;,)\]}>] \s+ | [\[(<{] | \s [-–—*|] \s+ )"),
-    // Part of one sentence; a dot inside of a word does not end it.
+    // Part of one sentence; a dot inside a word does not end it.
     ("<words>", r"(?: [^.?!] | [.?!] [\p{L}\p{N}_/'] )"),
     ("<yes>", r"(?: y | yes | j | ja | o | oui | s | si | sí | sim | d | da )"),
     ("<no>", r"(?: n | no | nein | non | não | nee )"),
@@ -38,7 +38,7 @@ pub(super) const PARTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// A line of a log or of a program is not asked, whatever it quotes.
+/// Matches log lines and source code, which are never prompts.
 pub(super) const LOG_LINE: &str = r"^ (?: // | /\* | <!-- | \#+ \s | (?: echo | printf | print | usage ) \b [\s:(]
     |
       [\[(]? \d{4} [-/.] \d{2} [-/.] \d{2} [T\ _]? [\[(]? \d{2} : \d{2}
@@ -51,7 +51,7 @@ pub(super) const LOG_LINE: &str = r"^ (?: // | /\* | <!-- | \#+ \s | (?: echo | 
 
 pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
     PromptPattern {
-        // Yes and no in brackets, perhaps with more to choose from: `[y/N]`, `(yes/no/[fingerprint])?`, `[y,n,q,a,d,e,?]?`.
+        // Yes and no in brackets, optionally with more options: `[y/N]`, `(yes/no/[fingerprint])?`, `[y,n,q,a,d,e,?]?`.
         pattern: r"(?: ^ | [^=\p{L}] ) [\[(<{] (?: <other> <or> )* (?: <yes> (?: <or> <other> )* <or> <no> | <no> (?: <or> <other> )* <or> <yes> )
             (?: <or> <other> )* (?: \s* \[ \w{1,8} \] )? [\])>}] <tail>",
         unless: None,
@@ -123,7 +123,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         not_prompts: &["[a]lpha, [b]eta and [c]harlie were built", "options: [v]erbose"],
     },
     PromptPattern {
-        // Something that is typed unseen.
+        // Passwords and other hidden input.
         pattern: r"^ \W* (?: \[ [^\]]{1,20} \] \s* )? (?: \([^)]{1,20}\) \s* )? (?: [\p{L}\p{N}@._'’+/-]+ \s+ ){0,5} <secret>
             (?: \s* [\[(] [^\])]{1,60} [\])] | \s+ (?: for | of | again | für | de | to \s (?: unlock | decrypt ) ) \b [^?!]{0,360} )*
             \s* [:：] $",
@@ -173,7 +173,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         ],
     },
     PromptPattern {
-        // Who it is, or where.
+        // User names and addresses.
         pattern: r"^ \W* (?: [\p{L}\p{N}._-]+ \s+ ){0,3} (?: login | username | user \s name | user \s id | e-?mail (?: \s address )? | benutzername )
             (?: \s+ for \b [^?!]{1,120} )? (?: \s* [\[(] [^\])]{1,60} [\])] )? \s* : $",
         unless: Some(
@@ -190,7 +190,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         not_prompts: &["Last login: ", "failed login:", "sent the e-mail:", "unknown username: x"],
     },
     PromptPattern {
-        // A key that goes on.
+        // A key press that continues.
         pattern: r"<begin> (?: please \s+ )? (?: press | hit | push | tap | type | strike )? \s* (?: the \s+ )? (?: any \s key | (?: [\[<(]? (?:
             enter | return | ⏎ | space (?: \s? bar )? ) [\]>)]? (?: [/|] (?: enter | return ) )? ) (?: \s key )? (?: \s+ or \s+ [\p{L}\s]{1,30} )? ) (?: \s+ to \s+ (?: continue | proceed | go \s on
             | start | begin | exit | quit | close | finish | confirm | accept | select | skip | retry | resume | return | open | abort | cancel )
@@ -244,7 +244,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         not_prompts: &["Drücken Sie nicht die Taste", "die Taste"],
     },
     PromptPattern {
-        // One out of several.
+        // A choice from several options.
         pattern: r"<begin> (?: please \s+ )? (?: (?: select | choose | pick | enter | make | type ) \s+ )? (?: (?: an? | one | your | the | of ) \s+ )*
             (?: option | choice | selection | (?: choice | option | selection ) \s+ number | auswahl ) s?
             (?: \s* [\[(] [^\])]{1,60} [\])] | \s+ (?: number | below | from \s the \s (?: list | menu ) | between \s .{1,20} | \d+ \s* (?: - | to ) \s* \d+ ) )*
@@ -275,7 +275,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         ],
     },
     PromptPattern {
-        // The same in a word.
+        // A one-word request for a choice.
         pattern: r"^ [^\p{L}\p{N}]* (?: (?: your | my | choice | menu | which ) \s+ )? (?: choice | selection | option | auswahl | pick ) (?: \s* [\[(] [^\])]{1,40} [\])] )?
             \s* [:?>]+ $ | ^ \#\? $",
         unless: None,
@@ -284,7 +284,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         not_prompts: &["choice: blue", "The right choice:", "#?!"],
     },
     PromptPattern {
-        // A number or a word from a list that stands above.
+        // A number or a word from a list above.
         pattern: r"^ [^\p{L}\p{N}]* (?: please \s+ )? (?: select | choose | pick ) (?: \s+ (?: an? | one | your | which | between | at \s least | the )
             \b [^.!]{0,60} )? (?: [:>›»] | \[ [^\]]{1,20} \] \s* :? | \( [^)]{1,30} \) \s* :? ) $",
         unless: Some(r"\b (?: following | these | was | were | is | because | steps ) \b"),
@@ -303,7 +303,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         ],
     },
     PromptPattern {
-        // A question that a program asks before it goes on.
+        // A question before the program continues.
         pattern: r"<begin> (?: (?: so | ok | okay | really | and | also | please ) [\s,]+ )* (?: (?: do \s you | would \s you | are \s you | shall \s (?: i | we )
             | should \s (?: i | we ) | may \s i | can \s i | is \s (?: this | that | it ) \s (?: ok | okay | correct | right | fine ) | want \s+ to
             | ready (?: \s to )? | ok \s to | okay \s to | sure | really ) \b <words>{0,120}
@@ -335,7 +335,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
             "What happens when I continue?",
             "How do I proceed?",
             "He asked me: do you want to continue?",
-            "Will it continue? Nobody knows.",
+            "Will it continue? No one knows.",
             "continue",
             "FAQ: can I delete my account?",
             "discontinued?",
@@ -345,7 +345,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         ],
     },
     PromptPattern {
-        // A question to you, or one that offers an answer.
+        // A question addressed to the user, or one with a default answer.
         pattern: r"<begin> (?: what | which | where | who | how \s (?: many | much | often | long | should ) ) \b <words>{0,60} \b (?: your | you \s (?: want | like | wish | prefer )
             | would \s you | should \s i | shall \s i ) \b <words>{0,80} \? <tail>
             | ^ [^.!]{3,120} \? \s* (?: \[ [^\]]{1,40} \] | \( [^\s)]{1,40} \) ) \s* [:>›»]? $",
@@ -367,7 +367,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         ],
     },
     PromptPattern {
-        // How libraries for prompts begin theirs.
+        // The style of prompt libraries.
         pattern: r"^ [?❓] \s+ \S .{0,100} [?:›»‣>)\]…] .{0,80} $",
         unless: None,
         asked_above_cursor: false,
@@ -380,7 +380,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         not_prompts: &["?", "? is not a command", "?? two"],
     },
     PromptPattern {
-        // A name with what is taken if nothing is typed.
+        // A field name with a default value.
         pattern: r"^ \p{L} [\p{L}\p{N}\ _/'’-]{1,50} (?: \( [^)]{1,60} \) \s* )? (?: \s* \[ [^\]]{0,60} \] \s* : | : \s* \( [^)\s]{0,60} \) ) $",
         unless: Some(
             r"^ \p{L}+ ing \b | \d+ \s* (?: of | / ) \s* \d+ | ^ (?: note | hint | warning | error | see | step | test | stage | phase | epoch ) \b | %",
@@ -397,7 +397,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         not_prompts: &["Uploading [part 1]:", "Batch [3/10]:", "Note: (below)", "step 3 [build]:", "[8080]:"],
     },
     PromptPattern {
-        // A name alone, of something that only a person knows.
+        // A field name alone, for something that only the user knows.
         pattern: r"^ [^\p{L}\p{N}]* (?: your \s+ )? (?: (?: first | last | full | user | project | host | file | domain | display | branch ) \s? name | name | answer | reply | response ) \s* : $",
         unless: None,
         asked_above_cursor: false,
@@ -405,7 +405,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         not_prompts: &["Name: x", "Test name here:", "hostname lookup:"],
     },
     PromptPattern {
-        // What is to be typed.
+        // A request to type something.
         pattern: r"<begin> (?: please \s+ )? (?: enter | input | type | provide | specify | supply | paste | give ) \s+ <words>{1,120} [:>›»] <tail>",
         unless: Some(
             r"\b (?: following | commands | these | this \s command | below | as \s follows | steps | error | mode | phase | state | example | when | if | was | were | is | has )
@@ -434,7 +434,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         ],
     },
     PromptPattern {
-        // A reader of long texts.
+        // A pager.
         pattern: r"^ (?: --more-- (?: \s* \( [^)]{1,20} \) )? | .{0,80} \( END \) | lines \s \d+ - \d+ (?: / \d+ )? (?: \s .{0,40} )? ) $",
         unless: None,
         asked_above_cursor: false,

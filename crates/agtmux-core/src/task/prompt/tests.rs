@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::{recognize_prompt, table};
 
 #[test]
-fn every_row_recognises_its_own_and_nothing_that_only_looks_so() {
+fn every_pattern_recognizes_its_prompts_and_no_lookalikes() {
     let mut wrong: Vec<&&str> = Vec::new();
     for row in table::PROMPT_PATTERNS {
         wrong.extend(row.prompts.iter().filter(|line| recognize_prompt(line).as_deref() != Some(line.trim())));
@@ -13,15 +13,15 @@ fn every_row_recognises_its_own_and_nothing_that_only_looks_so() {
 }
 
 #[test]
-fn each_row_is_needed() {
+fn each_pattern_matches_its_own_examples() {
     for (at, row) in table::PROMPT_PATTERNS.iter().enumerate() {
         let alone = |line: &&&str| super::RULES[at].pattern.is_match(line.trim());
         let own = row.prompts.iter().filter(alone).count();
-        assert_eq!(own, row.prompts.len(), "a row has examples that are not its own: {:?}", row.prompts);
+        assert_eq!(own, row.prompts.len(), "a pattern does not match all of its examples: {:?}", row.prompts);
     }
 }
 
-/// What programs write while they work and wait for nobody.
+/// Output of programs that work and do not wait for input.
 const WORK: &[&str] = &[
     "",
     "$ ",
@@ -60,39 +60,39 @@ const WORK: &[&str] = &[
 ];
 
 #[test]
-fn work_is_not_taken_for_a_question() {
+fn output_of_working_programs_is_not_a_prompt() {
     let wrong: Vec<_> = WORK.iter().filter(|line| recognize_prompt(line).is_some()).collect();
     assert!(wrong.is_empty(), "taken for prompts: {wrong:#?}");
 }
 
 #[test]
-fn a_line_that_has_ended_asks_only_for_a_key() {
+fn a_complete_line_can_only_ask_for_a_key() {
     assert_eq!(recognize_prompt("Press Enter to continue\n").as_deref(), Some("Press Enter to continue"));
     assert_eq!(recognize_prompt("Proceed? [y/N]\n"), None);
     assert_eq!(recognize_prompt("Password:\n"), None);
 }
 
 #[test]
-fn a_text_without_end_is_no_question() {
+fn a_very_long_line_is_not_a_prompt() {
     assert_eq!(recognize_prompt(&format!("{} [y/N]", "x".repeat(500))), None);
 }
 
 proptest! {
     #[test]
-    fn any_line_is_judged(line in "\\PC{0,120}") {
+    fn any_line_can_be_judged(line in "\\PC{0,120}") {
         let _ = recognize_prompt(&line);
     }
 
-    /// What is asked does not change with the words of the question or the blanks around it.
+    /// The result does not depend on the question's words or surrounding whitespace.
     #[test]
-    fn brackets_ask_whatever_stands_before_them(question in "[A-Z][a-z]{2,8}( [a-z]{1,8}){0,6}", blanks in " {0,3}") {
+    fn a_bracketed_choice_is_a_prompt_after_any_question(question in "[A-Z][a-z]{2,8}( [a-z]{1,8}){0,6}", blanks in " {0,3}") {
         let line = format!("{question}? [y/N]{blanks}");
         prop_assert_eq!(recognize_prompt(&line), Some(line.trim().to_owned()));
     }
 
-    /// A sentence that goes on behind the words is prose.
+    /// A sentence that continues after the prompt words is prose.
     #[test]
-    fn what_goes_on_is_prose(rest in " [a-z]{2,8} [a-z]{2,8}\\.") {
+    fn a_continued_sentence_is_not_a_prompt(rest in " [a-z]{2,8} [a-z]{2,8}\\.") {
         for asked in ["Proceed? [y/N]", "password:", "continue?", "choice:", "Enter your choice:"] {
             let line = format!("{asked}{rest}");
             prop_assert_eq!(recognize_prompt(&line), None);

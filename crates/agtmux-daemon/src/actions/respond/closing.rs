@@ -1,4 +1,4 @@
-//! Whether a dialog went away by what was answered.
+//! Waits until an answered dialog closes.
 
 use std::time::Duration;
 
@@ -10,40 +10,43 @@ use super::super::pane_screen::PaneScreen;
 use super::super::{ActionFailure, ActionPane};
 use super::open_dialog::OpenDialog;
 
-/// How long an agent takes at the most to close what was answered.
+/// How long an agent may take to close an answered dialog.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(6);
 const POLL_INTERVAL: Duration = Duration::from_millis(40);
 
-/// How a dialog ended.
+/// How an answered dialog closed.
 #[derive(Debug)]
 pub(super) struct DialogClosing {
     pub(super) verified: Verification,
     pub(super) by: VerifiedBy,
-    /// What it asks now.
+    /// The dialog that is open now.
     pub(super) next: Option<OpenDialog>,
     pub(super) event_ids: Vec<String>,
 }
 
-/// Looks until two looks in a row do not show it: a screen that is being drawn shows nothing for a moment.
+/// Waits until two captures in a row do not show the dialog: a screen that is being drawn is blank for a moment.
 pub(super) async fn wait_until_closed(
-    scene: &ActionPane<'_>,
+    action_pane: &ActionPane<'_>,
     open: &OpenDialog,
 ) -> Result<DialogClosing, ActionFailure> {
-    wait_until_closed_or(scene, open, |_| true).await
+    wait_until_closed_or(action_pane, open, |_| true).await
 }
 
-/// The same for one into which nothing was typed: once it asks something else, it is another one.
+/// Like [`wait_until_closed`], for a dialog into which nothing was typed: any change of its text means that it closed.
 pub(super) async fn wait_until_closed_or_changed(
-    scene: &ActionPane<'_>,
+    action_pane: &ActionPane<'_>,
     open: &OpenDialog,
 ) -> Result<DialogClosing, ActionFailure> {
-    let is_it = |look: &PaneScreen| matches!(OpenDialog::from_screen(scene, look), Ok(Some(seen)) if seen.is_unchanged_since(open));
-    wait_until_closed_or(scene, open, is_it).await
+    let is_unchanged = |capture: &PaneScreen| {
+        let seen = OpenDialog::from_screen(action_pane, capture).ok().flatten();
+        seen.is_some_and(|seen| seen.is_unchanged_since(open))
+    };
+    wait_until_closed_or(action_pane, open, is_unchanged).await
 }
 
-/// The same for one that is open only as long as something else is seen as well.
+/// Like [`wait_until_closed`], but the dialog counts as open only while `shows` accepts the screen.
 pub(super) async fn wait_until_closed_or(
-    scene: &ActionPane<'_>,
+    action_pane: &ActionPane<'_>,
     open: &OpenDialog,
     shows: impl Fn(&PaneScreen) -> bool,
 ) -> Result<DialogClosing, ActionFailure> {
@@ -51,28 +54,28 @@ pub(super) async fn wait_until_closed_or(
     let mut gone = 0;
     loop {
         sleep(POLL_INTERVAL).await;
-        let late = Instant::now() >= deadline;
-        // Whatever happens now, the keys were pressed.
-        let look = scene.capture().await.map_err(ActionFailure::after_typing)?;
-        let seen = OpenDialog::from_screen(scene, &look)?;
-        let is_open = seen.as_ref().is_some_and(|seen| seen.is_same_question(open)) && shows(&look);
+        let timed_out = Instant::now() >= deadline;
+        // The keys were pressed, so a failure here is a failure after typing.
+        let capture = action_pane.capture().await.map_err(ActionFailure::after_typing)?;
+        let seen = OpenDialog::from_screen(action_pane, &capture)?;
+        let is_open = seen.as_ref().is_some_and(|seen| seen.is_same_question(open)) && shows(&capture);
         gone = if is_open { 0 } else { gone + 1 };
         let verified = if gone > 1 { Verification::Confirmed } else { Verification::Failed };
-        if gone > 1 || late {
+        if gone > 1 || timed_out {
             let next = seen.filter(|_| gone > 1);
             return Ok(DialogClosing { verified, by: VerifiedBy::Dialog, next, event_ids: Vec::new() });
         }
     }
 }
 
-/// Returns when everybody else knows of it too, so that whoever is told of it now can go on from there at once: answer what
-/// it asks next, or wait for what it does.
-pub(super) async fn wait_until_engine_knows(scene: &ActionPane<'_>, open: &OpenDialog, closing: &DialogClosing) {
+/// Waits until the engine knows that the dialog closed, so that the caller can answer the next dialog or wait for the
+/// agent at once.
+pub(super) async fn wait_until_engine_knows(action_pane: &ActionPane<'_>, open: &OpenDialog, closing: &DialogClosing) {
     if closing.verified != Verification::Confirmed {
         return;
     }
     let (before, next) = (&open.dialog.fingerprint, closing.next.as_ref().map(|next| &next.dialog.fingerprint));
-    scene
+    action_pane
         .wait_for_engine(|state, dialog| match (next, dialog) {
             (Some(next), dialog) => dialog == Some(next),
             (None, Some(dialog)) => dialog != before,
@@ -81,7 +84,7 @@ pub(super) async fn wait_until_engine_knows(scene: &ActionPane<'_>, open: &OpenD
         .await;
 }
 
-/// The dialog that the engine knows of, once it does.
-pub(super) async fn wait_for_known_dialog(scene: &ActionPane<'_>) -> Option<String> {
-    scene.wait_for_engine(|_, dialog| dialog.is_some()).await.flatten()
+/// Waits until the engine knows a dialog of this agent, and returns its fingerprint.
+pub(super) async fn wait_for_known_dialog(action_pane: &ActionPane<'_>) -> Option<String> {
+    action_pane.wait_for_engine(|_, dialog| dialog.is_some()).await.flatten()
 }

@@ -1,4 +1,5 @@
-//! Taking several options, and no others. Each is ticked by its number, and seen to be ticked before the next.
+//! Selects several options of a dialog and no others. Each option is ticked by its number and verified before the
+//! next.
 
 use std::time::Duration;
 
@@ -11,44 +12,44 @@ use super::closing::{DialogClosing, wait_until_closed};
 use super::open_dialog::OpenDialog;
 use super::single_select::{self, MAX_DIGIT_OPTION, POLL_INTERVAL, move_selection, press_while};
 
-/// A tick is drawn this soon after its key.
+/// How long an agent may take to draw a tick after its key.
 const TICK_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// Ticks these, unticks the others, and sends it off.
+/// Ticks these options, unticks the others, and submits the dialog.
 pub(super) async fn select_options(
-    scene: &ActionPane<'_>,
+    action_pane: &ActionPane<'_>,
     open: &OpenDialog,
     numbers: &[u32],
 ) -> Result<(String, DialogClosing), ActionFailure> {
     let labels = check_tickable(open, numbers)?;
     let submit = single_select::parse_keys(open.keys.many.as_deref().unwrap_or_default())?;
-    let (seen, pressed) = tick_exactly(scene, open, numbers).await?;
-    // What sends it off does so only from an ordinary option.
-    let aside = leave_text_option(scene, &seen)
+    let (seen, pressed) = tick_exactly(action_pane, open, numbers).await?;
+    // The submit keys work only while an ordinary option is selected.
+    let aside = leave_text_option(action_pane, &seen)
         .await
         .map_err(|failure| if pressed { failure.after_typing() } else { failure })?;
     for (n, key) in submit.iter().enumerate() {
         let is_first = n == 0 && !pressed && !aside;
-        // Somebody else may have ticked something since.
-        let done = press_while(scene, open, key, |seen| n > 0 || seen.has_ticked(numbers)).await;
+        // A person may have changed the ticks meanwhile.
+        let done = press_while(action_pane, open, key, |seen| n > 0 || seen.has_ticked(numbers)).await;
         done.map_err(|failure| if is_first { failure } else { failure.after_typing() })?;
     }
-    Ok((labels.join(", "), wait_until_closed(scene, open).await?))
+    Ok((labels.join(", "), wait_until_closed(action_pane, open).await?))
 }
 
-/// What they are called, if it offers all of them for a tick.
+/// The labels of these options. Fails if one of them cannot be ticked.
 fn check_tickable(open: &OpenDialog, numbers: &[u32]) -> Result<Vec<String>, ActionFailure> {
     let wrong = |message: String| {
         ActionFailure::refused(ApiError::new(ErrorCode::BadRequest, message).with_hint(open.accepted_answers()))
     };
     if open.keys.many.is_none() || open.ticks.is_empty() {
-        return Err(wrong("it takes one answer, not several".into()));
+        return Err(wrong("the dialog takes one answer, not several".into()));
     }
     if numbers.is_empty() {
-        return Err(wrong("no option is named".into()));
+        return Err(wrong("no option was given".into()));
     }
     if open.dialog.options.iter().any(|option| option.n > MAX_DIGIT_OPTION) {
-        return Err(wrong(format!("more than {MAX_DIGIT_OPTION} options cannot be ticked by their numbers")));
+        return Err(wrong(format!("a dialog with more than {MAX_DIGIT_OPTION} options cannot be answered by number")));
     }
     let label = |n: &u32| {
         let label = open.label(*n)?;
@@ -58,65 +59,66 @@ fn check_tickable(open: &OpenDialog, numbers: &[u32]) -> Result<Vec<String>, Act
     numbers.iter().map(label).collect()
 }
 
-/// Returns what is seen once just these are ticked, and whether anything was pressed for it.
+/// Ticks exactly these options. Returns the dialog as it then is, and whether a key was pressed.
 pub(super) async fn tick_exactly(
-    scene: &ActionPane<'_>,
+    action_pane: &ActionPane<'_>,
     open: &OpenDialog,
     wanted: &[u32],
 ) -> Result<(OpenDialog, bool), ActionFailure> {
     let (mut seen, mut pressed) = (open.clone(), false);
-    // Somebody else may be ticking as well: once around is enough.
+    // A person may change ticks at the same time, so give up after one round.
     for _ in 0..=open.ticks.len() {
         let wrong = |(n, ticked): &&(u32, bool)| wanted.contains(n) != *ticked;
         let Some(&(n, _)) = seen.ticks.iter().find(wrong) else { return Ok((seen, pressed)) };
         let done = async {
-            // There a digit would be one of the words.
-            leave_text_option(scene, &seen).await?;
+            // In the text field a digit would be typed as text.
+            leave_text_option(action_pane, &seen).await?;
             let digit = char::from_digit(n, 10).unwrap_or_default();
-            // Ticks and words may have changed since, but not what the number stands for.
+            // Ticks and text may change, but the number must still stand for the same option.
             let label = open.label(n)?;
-            let is_it = |seen: &OpenDialog| seen.label(n).is_ok_and(|now| now == label);
-            press_while(scene, open, &TmuxKey::Character(digit), is_it).await
+            let is_same_option = |seen: &OpenDialog| seen.label(n).is_ok_and(|now| now == label);
+            press_while(action_pane, open, &TmuxKey::Character(digit), is_same_option).await
         };
         done.await.map_err(|failure| if pressed { failure.after_typing() } else { failure })?;
         pressed = true;
-        seen = wait_for_tick(scene, open, n, wanted.contains(&n)).await.map_err(ActionFailure::after_typing)?;
+        seen = wait_for_tick(action_pane, open, n, wanted.contains(&n)).await.map_err(ActionFailure::after_typing)?;
     }
     Err(not_submitted("the options could not be ticked").after_typing())
 }
 
-/// The dialog once this option is ticked, or no longer.
+/// Waits until this option is ticked or unticked, and returns the dialog.
 async fn wait_for_tick(
-    scene: &ActionPane<'_>,
+    action_pane: &ActionPane<'_>,
     open: &OpenDialog,
     n: u32,
     wanted: bool,
 ) -> Result<OpenDialog, ActionFailure> {
     let deadline = Instant::now() + TICK_TIMEOUT;
     loop {
-        let late = Instant::now() >= deadline;
-        let seen = OpenDialog::from_screen(scene, &scene.capture().await?)?.filter(|seen| seen.is_same_question(open));
+        let timed_out = Instant::now() >= deadline;
+        let seen = OpenDialog::from_screen(action_pane, &action_pane.capture().await?)?
+            .filter(|seen| seen.is_same_question(open));
         match seen {
             Some(seen) if seen.ticks.contains(&(n, wanted)) => return Ok(seen),
-            _ if late => return Err(not_submitted(&format!("option {n} could not be ticked"))),
+            _ if timed_out => return Err(not_submitted(&format!("option {n} could not be ticked"))),
             _ => sleep(POLL_INTERVAL).await,
         }
     }
 }
 
-/// Moves the selection to an ordinary option, if it is on none. Tells whether it was moved.
-async fn leave_text_option(scene: &ActionPane<'_>, open: &OpenDialog) -> Result<bool, ActionFailure> {
+/// Moves the selection to an ordinary option if it is not on one. Returns whether it was moved.
+async fn leave_text_option(action_pane: &ActionPane<'_>, open: &OpenDialog) -> Result<bool, ActionFailure> {
     let ordinary = open.ticks.iter().map(|(n, _)| *n).find(|n| !open.is_text_option(*n));
     let is_ordinary = |n: u32| open.ticks.iter().any(|(ticked, _)| *ticked == n) && !open.is_text_option(n);
     let Some(ordinary) = ordinary.filter(|_| !open.selected.is_some_and(is_ordinary)) else { return Ok(false) };
     let mut seen = open.clone();
     if seen.selected.is_none() {
-        // What sends it off comes right below the last that can be ticked.
-        press_while(scene, open, &TmuxKey::Named("Up".into()), |_| true).await?;
+        // Nothing is selected, so the submit button is. It is directly below the last option that can be ticked.
+        press_while(action_pane, open, &TmuxKey::Named("Up".into()), |_| true).await?;
         let last = open.ticks.last().map(|(n, _)| *n);
-        seen = single_select::wait_for_selection(scene, open, last.unwrap_or(ordinary)).await?.unwrap_or(seen);
+        seen = single_select::wait_for_selection(action_pane, open, last.unwrap_or(ordinary)).await?.unwrap_or(seen);
     }
-    move_selection(scene, &seen, ordinary).await?;
+    move_selection(action_pane, &seen, ordinary).await?;
     Ok(true)
 }
 

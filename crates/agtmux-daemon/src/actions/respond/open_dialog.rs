@@ -1,4 +1,4 @@
-//! The dialog that is on the screen at this moment, and how it is answered.
+//! The dialog that is on the screen now, and the keys that answer it.
 
 use std::time::Duration;
 
@@ -10,32 +10,32 @@ use tokio::time::{Instant, sleep};
 use super::super::pane_screen::PaneScreen;
 use super::super::{ActionFailure, ActionPane, guards};
 
-/// How long after it is known that an agent asks, it is on its screen at the latest.
+/// How long an agent may take to draw a dialog after it reported it.
 const DRAW_TIMEOUT: Duration = Duration::from_millis(800);
 const POLL_INTERVAL: Duration = Duration::from_millis(40);
 
 #[derive(Debug, Clone)]
 pub(super) struct OpenDialog {
     pub(super) dialog: Dialog,
-    /// The rule that found it.
+    /// The manifest rule that recognized it.
     pub(super) rule: String,
     pub(super) keys: AnswerKeys,
-    /// The number of the option that is selected, where that can be seen.
+    /// The number of the selected option, if the screen shows it.
     pub(super) selected: Option<u32>,
-    /// The numbers of those that can be ticked, and whether each is.
+    /// The options that can be ticked, and whether each one is.
     pub(super) ticks: Vec<(u32, bool)>,
 }
 
 impl OpenDialog {
-    /// Agents tell that they ask before they draw it.
-    pub(super) async fn wait_for(scene: &ActionPane<'_>) -> Result<Self, ActionFailure> {
+    /// Waits for a dialog on the screen. Agents report a dialog before they draw it.
+    pub(super) async fn wait_for(action_pane: &ActionPane<'_>) -> Result<Self, ActionFailure> {
         let deadline = Instant::now() + DRAW_TIMEOUT;
         loop {
-            let late = Instant::now() >= deadline;
-            match Self::from_screen(scene, &scene.capture().await?)? {
+            let timed_out = Instant::now() >= deadline;
+            match Self::from_screen(action_pane, &action_pane.capture().await?)? {
                 Some(open) => return Ok(open),
-                None if late => {
-                    let error = guards::state_changed("what it asks is not on its screen; nothing was typed".into());
+                None if timed_out => {
+                    let error = guards::state_changed("the dialog is not on the screen; nothing was typed".into());
                     return Err(ActionFailure::refused(error));
                 }
                 None => sleep(POLL_INTERVAL).await,
@@ -43,24 +43,28 @@ impl OpenDialog {
         }
     }
 
-    /// None where no dialog is on the screen.
-    pub(super) fn from_screen(scene: &ActionPane<'_>, look: &PaneScreen) -> Result<Option<Self>, ActionFailure> {
-        let agent_type = scene.agent()?.runtime.agent_type.clone();
-        let registry = scene.actions.0.discovery.registry();
-        let reading = look.reading(&registry, agent_type.as_str());
-        let rule = reading.observations.first().map(|said| said.rule.name.clone()).unwrap_or_default();
+    /// The dialog on this screen, or `None` if there is none.
+    pub(super) fn from_screen(
+        action_pane: &ActionPane<'_>,
+        capture: &PaneScreen,
+    ) -> Result<Option<Self>, ActionFailure> {
+        let agent_type = action_pane.agent()?.runtime.agent_type.clone();
+        let registry = action_pane.actions.0.discovery.registry();
+        let reading = capture.reading(&registry, agent_type.as_str());
+        let rule = reading.observations.first().map(|observation| observation.rule.name.clone()).unwrap_or_default();
         let keys = registry.answer_keys(agent_type.as_str(), &rule).cloned();
         let (selected, ticks) = (reading.selected, reading.ticks);
         Ok(reading.dialog.zip(keys).map(|(dialog, keys)| Self { dialog, rule, keys, selected, ticks }))
     }
 
-    /// Whether it is just as it was.
+    /// Whether the dialog is exactly the same as before.
     pub(super) fn is_unchanged_since(&self, since: &Self) -> bool {
         self.rule == since.rule && self.dialog.fingerprint == since.dialog.fingerprint
     }
 
-    /// Whether it is the same question, whatever was done to its options: some show what is typed into them. What is all
-    /// text cannot be told from what is typed into it: there it has to be known what was typed.
+    /// Whether it is the same question. Options are not compared, because some show the text typed into them.
+    ///
+    /// A dialog without options consists of text only, which may include typed text, so only its rule is compared.
     pub(super) fn is_same_question(&self, other: &Self) -> bool {
         if self.dialog.options.is_empty() && other.dialog.options.is_empty() {
             return self.rule == other.rule;
@@ -69,7 +73,7 @@ impl OpenDialog {
         asked(self) == asked(other) && self.dialog.options.len() == other.dialog.options.len()
     }
 
-    /// Whether just these are ticked.
+    /// Whether exactly these options are ticked.
     pub(super) fn has_ticked(&self, wanted: &[u32]) -> bool {
         self.ticks.iter().all(|(n, ticked)| wanted.contains(n) == *ticked)
     }
@@ -78,8 +82,8 @@ impl OpenDialog {
         self.first_option(|option| label.is_match(option))
     }
 
-    pub(super) fn option_for_answer(&self, meant: &OptionPattern) -> Option<u32> {
-        self.first_option(|option| meant.is_match(option))
+    pub(super) fn option_for_answer(&self, expected: &OptionPattern) -> Option<u32> {
+        self.first_option(|option| expected.is_match(option))
     }
 
     fn first_option(&self, fits: impl Fn(&str) -> bool) -> Option<u32> {
@@ -90,45 +94,45 @@ impl OpenDialog {
     pub(super) fn label(&self, n: u32) -> Result<String, ActionFailure> {
         let option = self.dialog.options.iter().find(|option| option.n == n);
         let missing = || {
-            let error = ApiError::new(ErrorCode::BadRequest, format!("it offers no option {n}"));
+            let error = ApiError::new(ErrorCode::BadRequest, format!("the dialog has no option {n}"));
             ActionFailure::refused(error.with_hint(self.accepted_answers()))
         };
         option.map(|option| format!("{n}. {}", option.label)).ok_or_else(missing)
     }
 
-    /// Whether words go into the option that is selected: a digit would be one of them.
+    /// Whether a text field is selected. There a digit would be typed as text.
     pub(super) fn is_text_option_selected(&self) -> bool {
         self.selected.is_some_and(|selected| self.is_text_option(selected))
     }
 
-    /// Whether this option is nothing but a place for words.
+    /// Whether this option is only a text field.
     pub(super) fn is_text_option(&self, n: u32) -> bool {
         let text = self.keys.text.as_ref().filter(|text| text.keys.is_empty() && !text.opens);
-        let Some(place) = text.and_then(|text| text.at.as_ref().or(text.take.as_ref())) else { return false };
-        match self.option_with_label(place) {
-            Some(place) => place == n,
-            // Words that stand there already take the place of its label. It is the last that can be ticked.
+        let Some(field) = text.and_then(|text| text.at.as_ref().or(text.take.as_ref())) else { return false };
+        match self.option_with_label(field) {
+            Some(field) => field == n,
+            // Typed text replaces the label of the text field. The field is the last option that can be ticked.
             None => self.ticks.last().is_some_and(|(last, _)| *last == n),
         }
     }
 
-    /// For whoever has given an answer that it does not take.
+    /// The hint for a caller whose answer the dialog does not accept.
     pub(super) fn accepted_answers(&self) -> String {
         let plain = |word: &str, known: bool| known.then(|| word.to_owned());
-        let is_known = |way: &Option<AnswerMethod>| match way {
-            Some(AnswerMethod::Option(meant)) => self.option_for_answer(meant).is_some(),
+        let is_known = |method: &Option<AnswerMethod>| match method {
+            Some(AnswerMethod::Option(expected)) => self.option_for_answer(expected).is_some(),
             other => other.is_some(),
         };
         let numbers = self.dialog.options.iter().filter(|_| self.keys.option.is_some());
-        let several = plain("several with commas between them", self.keys.many.is_some());
+        let several = plain("several numbers separated by commas", self.keys.many.is_some());
         let mut words: Vec<String> = plain("approve", is_known(&self.keys.approve)).into_iter().collect();
         words.extend(plain("deny", is_known(&self.keys.deny)));
         words.extend(numbers.map(|option| option.n.to_string()));
         words.extend(several);
         words.extend(plain("--text", self.keys.text.is_some()));
         match words.is_empty() {
-            true => "answer it in its pane: agtmux attach REF".into(),
-            false => format!("it takes {}; or answer it in its pane: agtmux attach REF", words.join(", ")),
+            true => "answer it in the pane: agtmux attach REF".into(),
+            false => format!("accepted answers: {}; or answer it in the pane: agtmux attach REF", words.join(", ")),
         }
     }
 }

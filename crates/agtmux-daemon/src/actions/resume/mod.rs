@@ -1,4 +1,4 @@
-//! An agent that has ended is started again: in its pane, where it was, with its own session.
+//! `resume`: restarts an agent that has ended, in its pane and directory, with its own session.
 
 pub(super) mod shell;
 
@@ -19,9 +19,9 @@ use super::{ActionFailure, ActionPane, Actions, RequestCaller, guards};
 use crate::engine::LocatedPane;
 use crate::store::past_runtimes::{self, PastRuntime};
 
-/// An agent takes this long at the most until it is seen.
+/// How long to wait until the restarted agent is detected.
 const DETECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// A shell that waits for a command again after this has not started one.
+/// A shell that waits for a command after this time did not start the agent.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -29,19 +29,19 @@ impl Actions {
     pub(crate) async fn resume(
         &self,
         action: ResumeAction,
-        asker: RequestCaller,
+        caller: RequestCaller,
     ) -> Result<ActionOutcome<ResumeReport>, ApiError> {
         let content = request_content(ActionKind::Resume, &action);
         let wanted = self.named_runtime(&action.guards.r#ref).await?;
-        // One that has ended is not found any more, but the pane that it lived in is.
-        let place = wanted.as_ref().and_then(|past| past.pane_ref.as_ref()).map(PaneRef::to_string);
+        // An ended runtime cannot be located, but its pane can.
+        let pane_ref = wanted.as_ref().and_then(|past| past.pane_ref.as_ref()).map(PaneRef::to_string);
         let guards =
-            ActionGuards { r#ref: place.unwrap_or_else(|| action.guards.r#ref.clone()), ..action.guards.clone() };
+            ActionGuards { r#ref: pane_ref.unwrap_or_else(|| action.guards.r#ref.clone()), ..action.guards.clone() };
         let ask = |guards| HubRequest::Resume(ResumeAction { guards });
         let request = ActionRequest {
             kind: ActionKind::Resume,
             guards: &guards,
-            caller: asker,
+            caller,
             summary: wanted.as_ref().map(|past| format!("runtime:{}", past.runtime_id)),
             text: None,
             content,
@@ -50,7 +50,7 @@ impl Actions {
         if let Some(error) = self.remote_pane_changed(&guards.r#ref, guards.force_stale, wanted.as_ref()).await {
             return Err(self.reject(request, error).await);
         }
-        let mut done = self.perform(request, async |scene| resume(scene, wanted).await).await?;
+        let mut done = self.perform(request, async |action_pane| resume(action_pane, wanted).await).await?;
         let target = TargetName::new(&done.target);
         if let Some(id) = done.report.resumed_runtime_id.take_if(|_| !target.is_local()) {
             done.report.resumed_runtime_id = self.0.engine.local_id(target, id).await.map(|id| id.to_string());
@@ -58,16 +58,21 @@ impl Actions {
         Ok(done)
     }
 
-    /// Another host resumes whoever lived there last: that has to be the one who is meant.
-    async fn remote_pane_changed(&self, place: &str, forced: bool, wanted: Option<&PastRuntime>) -> Option<ApiError> {
-        let located = self.0.engine.locate(place.parse().ok()?).await.ok()?;
+    /// A remote daemon resumes the last agent of the pane. Returns an error if that is not the wanted one.
+    async fn remote_pane_changed(
+        &self,
+        pane_ref: &str,
+        forced: bool,
+        wanted: Option<&PastRuntime>,
+    ) -> Option<ApiError> {
+        let located = self.0.engine.locate(pane_ref.parse().ok()?).await.ok()?;
         if located.key.server.target.is_local() {
             return None;
         }
         check_pane_epoch(&located, forced, wanted?).err().map(|failure| failure.error)
     }
 
-    /// The runtime that is named by its id, whether or not it lives.
+    /// The runtime that a reference names by id, live or ended.
     async fn named_runtime(&self, reference: &str) -> Result<Option<PastRuntime>, ApiError> {
         let Ok(PaneRef::Runtime(id)) = reference.parse() else { return Ok(None) };
         self.read_past_runtime(move |path| past_runtimes::by_id(path, id.as_str())).await
@@ -81,125 +86,133 @@ impl Actions {
         match tokio::task::spawn_blocking(move || read(&path)).await {
             Ok(Ok(past)) => Ok(past),
             failed => {
-                tracing::error!(?failed, "what lived before cannot be read");
-                let error = ApiError::new(ErrorCode::Internal, "what lived there before cannot be read");
+                tracing::error!(?failed, "cannot read ended runtimes from the store");
+                let error = ApiError::new(ErrorCode::Internal, "cannot read ended runtimes from the store");
                 Err(error.with_hint("agtmux daemon logs"))
             }
         }
     }
 }
 
-async fn resume(scene: &ActionPane<'_>, wanted: Option<PastRuntime>) -> Result<ResumeReport, ActionFailure> {
-    if let Some(living) = &scene.located.agent {
-        let message = format!("{} lives in {}", living.runtime.agent_type, scene.located.key.pane);
-        let hint = format!("agtmux send {}", scene.located.key.pane);
+async fn resume(action_pane: &ActionPane<'_>, wanted: Option<PastRuntime>) -> Result<ResumeReport, ActionFailure> {
+    if let Some(agent) = &action_pane.located.agent {
+        let message = format!("{} already runs in {}", agent.runtime.agent_type, action_pane.located.key.pane);
+        let hint = format!("agtmux send {}", action_pane.located.key.pane);
         return Err(ActionFailure::precondition(message, hint));
     }
     let past = match wanted {
         Some(past) => past,
-        None => last_runtime_in_pane(scene).await?,
+        None => last_runtime_in_pane(action_pane).await?,
     };
-    check_pane_epoch(&scene.located, scene.forced, &past)?;
-    let (session, command) = command_line(scene, &past)?;
+    check_pane_epoch(&action_pane.located, action_pane.forced, &past)?;
+    let (session, command) = command_line(action_pane, &past)?;
     let cwd = past.cwd.as_deref().filter(|dir| dir.starts_with('/') && !dir.chars().any(char::is_control));
-    let command = match scene.located.pane.dead {
+    let command = match action_pane.located.pane.dead {
         Some(_) => {
-            scene.tmux.respawn(scene.guard, cwd, &command).await?;
+            action_pane.tmux.respawn(action_pane.guard, cwd, &command).await?;
             command
         }
-        None => type_into_shell(scene, cwd, &command).await?,
+        None => type_into_shell(action_pane, cwd, &command).await?,
     };
-    let resumed_runtime_id = wait_for_runtime(scene, &past).await;
+    let resumed_runtime_id = wait_for_runtime(action_pane, &past).await;
     Ok(ResumeReport { command, session, resumed_runtime_id })
 }
 
-async fn last_runtime_in_pane(scene: &ActionPane<'_>) -> Result<PastRuntime, ActionFailure> {
-    let (key, generation) = (scene.located.key.clone(), scene.located.generation);
+async fn last_runtime_in_pane(action_pane: &ActionPane<'_>) -> Result<PastRuntime, ActionFailure> {
+    let (key, generation) = (action_pane.located.key.clone(), action_pane.located.generation);
     let pane = key.pane;
-    let past = scene
+    let past = action_pane
         .actions
         .read_past_runtime(move |path| past_runtimes::last_in(path, &key.server, generation, key.pane))
         .await?;
     past.ok_or_else(|| {
-        let hint = "agtmux history runtime:ID tells of one that has ended";
-        ActionFailure::precondition(format!("no agent has lived in {pane} since it was first seen"), hint)
+        let hint = "agtmux history runtime:ID   (shows an agent that has ended)";
+        ActionFailure::precondition(format!("no agent has run in {pane} since agtmux first saw the pane"), hint)
     })
 }
 
-/// What has lived in the pane since, or was started in it, is not to be typed into.
+/// Fails if another agent or program has run in the pane since this runtime ended.
 fn check_pane_epoch(located: &LocatedPane, forced: bool, past: &PastRuntime) -> Result<(), ActionFailure> {
     let next = past.has_ended && past.generation == located.generation && past.epoch + 1 == located.pane.epoch;
     if next || (forced && past.generation == located.generation) {
         return Ok(());
     }
-    let message = format!("{} is not the pane that it was when runtime:{} ended", located.key.pane, past.runtime_id);
+    let message = format!("{} was reused since runtime:{} ended", located.key.pane, past.runtime_id);
     Err(ActionFailure::refused(guards::runtime_stale(message)))
 }
 
-fn command_line(scene: &ActionPane<'_>, past: &PastRuntime) -> Result<(String, String), ActionFailure> {
-    let registry = scene.actions.0.discovery.registry();
+fn command_line(action_pane: &ActionPane<'_>, past: &PastRuntime) -> Result<(String, String), ActionFailure> {
+    let registry = action_pane.actions.0.discovery.registry();
     let agent = &past.agent_type;
     let Some(resume) = registry.resume(agent) else {
-        let message = format!("how {agent} resumes a session is not known");
-        return Err(ActionFailure::precondition(message, "[resume] in its manifest: docs/add-your-agent.md"));
+        let message = format!("agtmux does not know how to resume a session of {agent}");
+        return Err(ActionFailure::precondition(
+            message,
+            "add [resume] to the agent's manifest: docs/add-your-agent.md",
+        ));
     };
     let Some(session) = past.session.clone() else {
-        let message = format!("{agent} did not say which session it had");
-        return Err(ActionFailure::precondition(message, "agtmux setup   (its hooks tell)"));
+        let message = format!("the session id of {agent} is not known");
+        return Err(ActionFailure::precondition(message, "agtmux setup   (installs hooks that report session ids)"));
     };
     let Some(command) = resume.command_line(&session) else {
         return Err(ActionFailure::precondition(
-            format!("{agent} had a session without a usable id"),
-            "start it yourself",
+            format!("the session id of {agent} is not usable on a command line"),
+            "start the agent by hand",
         ));
     };
     Ok((session, command))
 }
 
-/// Into the shell, which has to wait for a command, and has to do so still whenever something is typed.
-async fn type_into_shell(scene: &ActionPane<'_>, cwd: Option<&str>, command: &str) -> Result<String, ActionFailure> {
-    let tree = scene
+/// Types the command into the shell, which must wait for a command before each key.
+async fn type_into_shell(
+    action_pane: &ActionPane<'_>,
+    cwd: Option<&str>,
+    command: &str,
+) -> Result<String, ActionFailure> {
+    let tree = action_pane
         .processes
-        .try_tree(scene.located.pane.pid)
+        .try_tree(action_pane.located.pane.pid)
         .await
-        .map_err(|untold| scene.processes_unavailable(&untold))?;
-    let shell = scene.waiting_shell(tree.as_ref()).map_err(|why| {
-        let pane = scene.located.key.pane;
+        .map_err(|error| action_pane.processes_unavailable(&error))?;
+    let shell = action_pane.waiting_shell(tree.as_ref()).map_err(|why| {
+        let pane = action_pane.located.key.pane;
         ActionFailure::precondition(
-            format!("{pane} has no shell that waits for a command: {why}"),
-            format!("agtmux attach {}", scene.located.reference()),
+            format!("no shell waits for a command in {pane}: {why}"),
+            format!("agtmux attach {}", action_pane.located.reference()),
         )
     })?;
-    let there = cwd.is_some_and(|dir| scene.processes.cwd(shell.pid).is_some_and(|is| is == std::path::Path::new(dir)));
+    let there =
+        cwd.is_some_and(|dir| action_pane.processes.cwd(shell.pid).is_some_and(|is| is == std::path::Path::new(dir)));
     let line = match cwd.filter(|_| !there) {
         Some(dir) => format!("cd {} && {command}", quoted_for_shell(dir)),
         None => command.to_owned(),
     };
-    let at_shell = ActionPane { shell_only: true, ..scene.duplicate() };
+    let at_shell = ActionPane { shell_only: true, ..action_pane.duplicate() };
     let sender = TextSender::for_pane(&at_shell, Some(InputProfile::Shell))?;
-    // What somebody has begun, be it several lines, is not part of ours.
+    // Discard a command line that a person has begun.
     at_shell.type_checked(PaneInput::Keys(&[TmuxKey::Named("C-c".into())])).await?;
     let sent = sender.send(&SendMessage { text: Some(&line), keys: &[], enter: true }).await;
     sent.map_err(ActionFailure::after_typing)?;
     Ok(line)
 }
 
-/// The agent, as soon as it is seen there.
-async fn wait_for_runtime(scene: &ActionPane<'_>, past: &PastRuntime) -> Option<String> {
-    let (engine, place) = (&scene.actions.0.engine, pane_ref(scene)?);
+/// Waits until the restarted agent is detected, and returns its runtime id.
+async fn wait_for_runtime(action_pane: &ActionPane<'_>, past: &PastRuntime) -> Option<String> {
+    let (engine, reference) = (&action_pane.actions.0.engine, pane_ref(action_pane)?);
     let started = Instant::now();
     while started.elapsed() < DETECT_TIMEOUT {
         sleep(POLL_INTERVAL).await;
-        let Ok(located) = engine.locate(place.clone()).await else { return None };
+        let Ok(located) = engine.locate(reference.clone()).await else { return None };
         match located.agent {
-            Some(living) if living.runtime.agent_type.as_str() == past.agent_type => {
-                return Some(living.runtime.id.to_string());
+            Some(agent) if agent.runtime.agent_type.as_str() == past.agent_type => {
+                return Some(agent.runtime.id.to_string());
             }
             _ if started.elapsed() < START_TIMEOUT => {}
             _ if located.pane.dead.is_some() => return None,
             _ => {
-                let tree = scene.processes.tree(located.pane.pid).await;
-                if scene.waiting_shell(tree.as_ref()).is_ok() {
+                let tree = action_pane.processes.tree(located.pane.pid).await;
+                if action_pane.waiting_shell(tree.as_ref()).is_ok() {
                     return None;
                 }
             }
@@ -208,8 +221,8 @@ async fn wait_for_runtime(scene: &ActionPane<'_>, past: &PastRuntime) -> Option<
     None
 }
 
-fn pane_ref(scene: &ActionPane<'_>) -> Option<PaneRef> {
-    let (key, pane) = (&scene.located.key, &scene.located.pane);
+fn pane_ref(action_pane: &ActionPane<'_>) -> Option<PaneRef> {
+    let (key, pane) = (&action_pane.located.key, &action_pane.located.pane);
     Some(PaneRef::Path {
         target: key.server.target.to_string(),
         server: Some(key.server.server.to_string()),

@@ -1,33 +1,33 @@
-//! A shell that waits for a command line.
+//! Detects a shell that waits for a command line.
 
 use agtmux_core::text;
 use agtmux_tmux::platform::{PaneProcesses, ProcessInfo};
 
-/// Those that take `cd DIR && COMMAND` and quotes as [`agtmux_tmux::quoted_for_shell`] sets them.
+/// Shells that understand `cd DIR && COMMAND` and the quoting of [`agtmux_tmux::quoted_for_shell`].
 const SHELLS: [&str; 9] = ["sh", "bash", "zsh", "fish", "dash", "ash", "ksh", "mksh", "busybox"];
 
-/// The shell that has the terminal and nothing to do, or what has it instead.
+/// The shell that holds the terminal and waits for a command, or a text that says what holds it instead.
 pub(in crate::actions) fn shell_at_prompt(tree: &PaneProcesses, collects_lines: bool) -> Result<&ProcessInfo, String> {
-    let Some(group) = tree.foreground_pgrp else { return Err("nobody has its terminal".into()) };
+    let Some(group) = tree.foreground_pgrp else { return Err("no program holds its terminal".into()) };
     let holders: Vec<&ProcessInfo> = tree.processes.iter().filter(|p| p.pgrp == group && !p.zombie).collect();
     match holders.as_slice() {
         [one] if is_interactive_shell(one) && collects_lines && has_line_editor(one) => {
-            Err(format!("'{}' runs something, or has asked for a line", text::from_bytes(&one.name)))
+            Err(format!("'{}' is running a command or reading input", text::from_bytes(&one.name)))
         }
         [one] if is_interactive_shell(one) => Ok(*one),
-        [one, ..] => Err(format!("'{}' has its terminal", text::from_bytes(&one.name))),
-        [] => Err("another program has its terminal".into()),
+        [one, ..] => Err(format!("'{}' holds its terminal", text::from_bytes(&one.name))),
+        [] => Err("another program holds its terminal".into()),
     }
 }
 
-/// One that takes keys as they come while it waits for a command. When its terminal collects lines, it does something else: a loop,
-/// or a question of a script that it runs itself.
+/// Whether the shell reads single keys at its prompt. If its terminal is in line mode, the shell is not at the prompt:
+/// it runs a loop or a `read`.
 fn has_line_editor(process: &ProcessInfo) -> bool {
     let name = process.name.strip_prefix(b"-").unwrap_or(&process.name);
     [&b"bash"[..], b"zsh", b"fish"].contains(&name) && !process.argv.iter().any(|word| word == b"--noediting")
 }
 
-/// One that reads its commands from the terminal, not from a script or from its arguments.
+/// Whether the process is a shell that reads commands from the terminal, not from a script or `-c`.
 fn is_interactive_shell(process: &ProcessInfo) -> bool {
     let name = text::from_bytes(process.name.strip_prefix(b"-").unwrap_or(&process.name));
     let reads_terminal = |word: &Vec<u8>| match word.as_slice() {
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_at_its_prompt_is_told_from_one_that_works() {
+    fn a_shell_at_its_prompt_is_distinguished_from_a_busy_one() {
         let tree = |processes: Vec<ProcessInfo>| PaneProcesses { foreground_pgrp: Some(7), processes };
         for argv in [&["-bash"][..], &["bash", "-l"], &["sh", "-i"], &["zsh"], &["bash", "--login"]] {
             let name = argv[0].trim_start_matches('-');

@@ -1,8 +1,8 @@
-//! How text gets into a pane, and how it is known that it was taken. One implementation for everybody.
+//! Types text into a pane and verifies that the agent submitted it. Every action that types text uses this module.
 //!
-//! The text goes in as one paste. Once it is seen to stand in the input box, Enter follows as a key of its own, and then the
-//! agent's own word, or its input box, tells whether it was taken. Enter is pressed again only while the text is seen in the
-//! box: an Enter too many could answer a dialog that has opened in the meantime.
+//! The text is pasted at once. When the input box shows it, Enter is pressed as a separate key. The agent's prompt
+//! event or its input box then confirms the submission. Enter is pressed again only while the text is still in the
+//! box: an extra Enter could answer a dialog that has opened meanwhile.
 
 mod paste;
 mod snippet;
@@ -29,24 +29,24 @@ pub(super) use snippet::without_whitespace;
 pub(super) use text::checked_text;
 use verify::{EnterResult, SubmitWatcher};
 
-/// An agent that has just been started takes this long at the most to show its box.
+/// How long a freshly started agent may take to show its input box.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Each takes its time, and others wait.
+/// The most keys per request. Each key takes time while other actions wait for the pane.
 const MAX_KEYS: usize = 256;
 
 impl Actions {
     pub(crate) async fn send(
         &self,
         action: SendAction,
-        asker: RequestCaller,
+        caller: RequestCaller,
     ) -> Result<ActionOutcome<SendReport>, ApiError> {
         let (guards, content) = (&action.guards, request_content(ActionKind::Send, &action));
         let ask = |guards| HubRequest::Send(SendAction { guards, ..action.clone() });
         let request = ActionRequest {
             kind: ActionKind::Send,
             guards,
-            caller: asker,
+            caller,
             summary: None,
             text: None,
             content,
@@ -59,29 +59,33 @@ impl Actions {
         let request =
             ActionRequest { summary: audit::keys_summary(self.config(), &keys), text: text.as_deref(), ..request };
         let message = SendMessage { text: text.as_deref(), keys: &keys, enter: text.is_some() && !action.no_enter };
-        self.perform(request, async |scene| TextSender::for_pane(scene, action.profile)?.send(&message).await).await
+        self.perform(request, async |action_pane| {
+            TextSender::for_pane(action_pane, action.profile)?.send(&message).await
+        })
+        .await
     }
 }
 
-/// What there is to type, if all of it may be typed.
+/// Parses and checks the keys and the text of a request.
 fn parse_send(action: &SendAction) -> Result<(Vec<TmuxKey>, Option<Cow<'_, str>>), ApiError> {
     let keys = parse_keys(&action.keys)?;
     let text = action.text.as_deref().map(checked_text).transpose()?;
     if text.is_none() && keys.is_empty() {
-        let error = ApiError::new(ErrorCode::BadRequest, "there is nothing to send");
-        return Err(error.with_hint("give it a text, or keys to press"));
+        let error = ApiError::new(ErrorCode::BadRequest, "nothing to send: no text and no keys");
+        return Err(error.with_hint("agtmux send REF --text TEXT, or agtmux send REF --key KEY"));
     }
     if text.is_none() && action.no_enter {
-        let error = ApiError::new(ErrorCode::BadRequest, "there is no text that could be left in the input box");
-        return Err(error.with_hint("leave out no_enter: after keys alone Enter is not pressed"));
+        let error = ApiError::new(ErrorCode::BadRequest, "no_enter requires a text");
+        return Err(error.with_hint("leave out no_enter: Enter is never pressed after keys alone"));
     }
     Ok((keys, text))
 }
 
 fn parse_keys(names: &[String]) -> Result<Vec<TmuxKey>, ApiError> {
     if names.len() > MAX_KEYS {
-        let error = ApiError::new(ErrorCode::BadRequest, format!("{MAX_KEYS} keys are the most"));
-        return Err(error.with_hint("send text as text"));
+        let error =
+            ApiError::new(ErrorCode::BadRequest, format!("a request may contain at most {MAX_KEYS} key presses"));
+        return Err(error.with_hint("send text with --text, not as keys"));
     }
     let key = |name: &String| {
         let bad = |error: agtmux_tmux::InvalidKey| ApiError::new(ErrorCode::BadRequest, error.to_string());
@@ -90,7 +94,7 @@ fn parse_keys(names: &[String]) -> Result<Vec<TmuxKey>, ApiError> {
     names.iter().map(key).collect()
 }
 
-/// What is to be typed.
+/// The text and keys to type.
 pub(super) struct SendMessage<'a> {
     pub(super) text: Option<&'a str>,
     pub(super) keys: &'a [TmuxKey],
@@ -104,31 +108,36 @@ pub(super) struct TextSender<'a> {
 }
 
 impl<'a> TextSender<'a> {
-    /// Who lives there decides how it is typed, unless the caller does.
-    pub(super) fn for_pane(scene: &'a ActionPane<'a>, profile: Option<InputProfile>) -> Result<Self, ActionFailure> {
-        let bridge = scene.actions.config().tmux_bridge;
-        if scene.located.pane.dead.is_some() {
-            // Not even asked: a paste into a dead pane ends some tmux servers.
+    /// Chooses the profile by what runs in the pane, unless the caller names one.
+    pub(super) fn for_pane(
+        action_pane: &'a ActionPane<'a>,
+        profile: Option<InputProfile>,
+    ) -> Result<Self, ActionFailure> {
+        let bridge = action_pane.actions.config().tmux_bridge;
+        if action_pane.located.pane.dead.is_some() {
+            // Do not even ask tmux: a paste into a dead pane crashes some tmux versions.
             let error = ApiError::new(ErrorCode::RuntimeStale, "nothing was typed: the pane's program has ended");
-            return Err(ActionFailure::refused(error.with_hint("agtmux resume REF   (starts its agent again)")));
+            return Err(ActionFailure::refused(error.with_hint("agtmux resume REF   (restarts the agent)")));
         }
-        let living = scene.located.agent.as_ref();
-        let is_task = living.is_some_and(|living| living.runtime.agent_type.is_task());
-        let lives = living.is_some() && !is_task;
+        let agent = action_pane.located.agent.as_ref();
+        let is_task = agent.is_some_and(|agent| agent.runtime.agent_type.is_task());
+        let lives = agent.is_some() && !is_task;
         match profile {
-            None if is_task => Ok(Self { pane: scene, bridge, profile: InputProfile::Shell }),
-            Some(InputProfile::Tui) | None if lives => Ok(Self { pane: scene, bridge, profile: InputProfile::Tui }),
-            Some(InputProfile::Shell) if lives && !scene.forced => Err(ActionFailure::precondition(
-                "an agent lives there, and no shell waits for what is typed",
+            None if is_task => Ok(Self { pane: action_pane, bridge, profile: InputProfile::Shell }),
+            Some(InputProfile::Tui) | None if lives => {
+                Ok(Self { pane: action_pane, bridge, profile: InputProfile::Tui })
+            }
+            Some(InputProfile::Shell) if lives && !action_pane.forced => Err(ActionFailure::precondition(
+                "an agent runs in the pane, so profile 'shell' does not apply",
                 "leave out --profile shell",
             )),
-            Some(InputProfile::Shell) => Ok(Self { pane: scene, bridge, profile: InputProfile::Shell }),
+            Some(InputProfile::Shell) => Ok(Self { pane: action_pane, bridge, profile: InputProfile::Shell }),
             _ => {
-                let pane = scene.located.key.pane;
-                let message = format!("no agent lives in {pane}: what is typed there would go to its shell");
+                let pane = action_pane.located.key.pane;
+                let message = format!("no agent runs in {pane}: the text would go to its shell");
                 Err(ActionFailure::precondition(
                     message,
-                    "agtmux send REF --profile shell …   (if that is what you want)",
+                    "agtmux send REF --profile shell …   (sends the text to the shell)",
                 ))
             }
         }
@@ -140,26 +149,28 @@ impl<'a> TextSender<'a> {
             self.press_keys(message.keys).await?;
             return Ok(unverified(0, 0));
         };
-        let mut witness = SubmitWatcher::new(self, text);
+        let mut watcher = SubmitWatcher::new(self, text);
         let before = self.wait_for_input_box().await?;
-        let boxed = self.input_box_agent();
-        self.paste_text(text, |look| boxed.map_or(Ok(()), |agent_type| self.check_no_dialog(&agent_type, look)))
-            .await?;
-        // From here on something was typed, whatever becomes of it.
-        self.deliver(&mut witness, before.as_deref(), text, message).await.map_err(ActionFailure::after_typing)
+        let box_agent = self.input_box_agent();
+        self.paste_text(text, |capture| {
+            box_agent.map_or(Ok(()), |agent_type| self.check_no_dialog(&agent_type, capture))
+        })
+        .await?;
+        // The text was pasted: from here on every failure is a failure after typing.
+        self.deliver(&mut watcher, before.as_deref(), text, message).await.map_err(ActionFailure::after_typing)
     }
 
     async fn deliver(
         &self,
-        witness: &mut SubmitWatcher<'_>,
+        watcher: &mut SubmitWatcher<'_>,
         before: Option<&str>,
         text: &str,
         message: &SendMessage<'_>,
     ) -> Result<SendReport, ActionFailure> {
-        let standing = self.wait_until_shown(before, text).await?;
+        let pasted = self.wait_until_shown(before, text).await?;
         self.press_keys(message.keys).await?;
         if !message.enter {
-            let seen = matches!(standing, PastedText::InBox(..));
+            let seen = matches!(pasted, PastedText::InBox(..));
             let report = unverified(text.len(), 0);
             return Ok(if seen {
                 SendReport { verified: Verification::Confirmed, by: VerifiedBy::Box, ..report }
@@ -167,19 +178,19 @@ impl<'a> TextSender<'a> {
                 report
             });
         }
-        self.press_enter_until_submitted(witness, &standing, text).await
+        self.press_enter_until_submitted(watcher, &pasted, text).await
     }
 
-    /// Presses Enter until the text is seen to have been taken, or as often as is allowed.
+    /// Presses Enter until the text is submitted or the retries are used up.
     async fn press_enter_until_submitted(
         &self,
-        witness: &mut SubmitWatcher<'_>,
-        standing: &PastedText,
+        watcher: &mut SubmitWatcher<'_>,
+        pasted: &PastedText,
         text: &str,
     ) -> Result<SendReport, ActionFailure> {
         self.move_cursor_home_if_continued(text).await?;
-        // What was heard up to now is not about this text.
-        witness.discard_earlier_events();
+        // Events up to now are not about this text.
+        watcher.discard_earlier_events();
         let mut attempts = 0;
         loop {
             self.check_agent_alive().await?;
@@ -188,10 +199,10 @@ impl<'a> TextSender<'a> {
             if !self.bridge.verify_enter {
                 return Ok(unverified(text.len(), attempts));
             }
-            let finding = witness.watch_enter(standing).await?;
-            let again = finding == EnterResult::StillInBox && attempts <= self.bridge.max_enter_retries;
+            let result = watcher.watch_enter(pasted).await?;
+            let again = result == EnterResult::StillInBox && attempts <= self.bridge.max_enter_retries;
             if !again {
-                return self.report(witness, finding, text, attempts).await;
+                return self.report(watcher, result, text, attempts).await;
             }
             if attempts == 1 {
                 self.dismiss_suggestion().await?;
@@ -201,45 +212,52 @@ impl<'a> TextSender<'a> {
 
     async fn report(
         &self,
-        witness: &SubmitWatcher<'_>,
-        finding: EnterResult,
+        watcher: &SubmitWatcher<'_>,
+        result: EnterResult,
         text: &str,
         attempts: u32,
     ) -> Result<SendReport, ActionFailure> {
-        let event_ids = witness.event_ids().to_vec();
+        let event_ids = watcher.event_ids().to_vec();
         let report = |verified, by| SendReport { verified, by, attempts, bytes: text.len() as u64, event_ids };
-        let why = match finding {
+        let why = match result {
             EnterResult::Submitted(by) => {
-                witness.wait_until_engine_knows().await;
+                watcher.wait_until_engine_knows().await;
                 return Ok(report(Verification::Confirmed, by));
             }
             EnterResult::Unclear(by) => return Ok(report(Verification::Inconclusive, by)),
             EnterResult::StillInBox => {
-                format!("the text stands in the input box and was not taken after {attempts} times Enter")
+                format!("not submitted: the text is still in the input box after {attempts} Enter presses")
             }
-            EnterResult::UnknownCommand => "it answered, and left the text in its input box".to_owned(),
-            EnterResult::Unread => "it reads nothing at the moment: the text and Enter wait until it does".to_owned(),
+            EnterResult::UnknownCommand => {
+                "not submitted: the agent does not know this command and left it in the input box".to_owned()
+            }
+            EnterResult::Unread => {
+                "not submitted yet: the agent is not reading input; the text and Enter are waiting in its terminal"
+                    .to_owned()
+            }
         };
         self.log_screen().await;
         let pane = self.pane.located.reference();
-        let hint = match finding {
+        let hint = match result {
             EnterResult::Unread => format!("agtmux view-output {pane}; do not send it again"),
             _ => format!("agtmux view-output {pane}; then agtmux send {pane} --key Enter"),
         };
         Err(ActionFailure::refused(ApiError::new(ErrorCode::SendFailed, why).with_hint(hint)))
     }
 
-    /// Looks before each key: one that meets a dialog which has just opened would answer it.
+    /// Presses keys. Captures the screen before each one, because a key would answer a dialog that has just opened.
     async fn press_keys(&self, keys: &[TmuxKey]) -> Result<(), ActionFailure> {
-        let boxed = self.input_box_agent();
+        let box_agent = self.input_box_agent();
         for (n, key) in keys.iter().enumerate() {
             if n > 0 {
                 sleep(Duration::from_millis(self.bridge.sequential_send_delay_ms)).await;
             }
             let pressed = async {
                 let typing = PaneInput::Keys(std::slice::from_ref(key));
-                match &boxed {
-                    Some(agent_type) => self.pane.type_if(typing, |look| self.check_no_dialog(agent_type, look)).await,
+                match &box_agent {
+                    Some(agent_type) => {
+                        self.pane.type_if(typing, |capture| self.check_no_dialog(agent_type, capture)).await
+                    }
                     None => self.pane.type_checked(typing).await,
                 }
             };
@@ -259,33 +277,35 @@ impl<'a> TextSender<'a> {
     fn dialog_open(&self) -> ActionFailure {
         let pane = self.pane.located.reference();
         ActionFailure::precondition(
-            "it asks something, and what is typed now would answer that",
+            "the agent has an open dialog, and typed text would answer it; nothing was typed",
             format!("agtmux respond {pane} approve|deny|N"),
         )
     }
 
-    /// What stands in the box before anything is typed; none for what has no box.
+    /// Waits for the input box and returns its text. `None` for programs without a known box.
     async fn wait_for_input_box(&self) -> Result<Option<String>, ActionFailure> {
         let Some(agent_type) = self.input_box_agent() else { return Ok(None) };
         let deadline = Instant::now() + READY_TIMEOUT;
         let pane = self.pane.located.reference();
         loop {
-            let late = Instant::now() >= deadline;
+            let timed_out = Instant::now() >= deadline;
             self.pane.check_same_agent().await?;
             match self.input_box_text(&agent_type).await? {
                 Some(draft) if draft.is_empty() || self.pane.forced => return Ok(Some(draft)),
-                // Twice, because a look may come in the middle of a drawing.
-                Some(_) if late || self.still_has_draft(&agent_type).await? => {
+                // Check twice: the first capture may show a half-drawn screen.
+                Some(_) if timed_out || self.still_has_draft(&agent_type).await? => {
                     return Err(ActionFailure::precondition(
-                        "there is text in its input box that nobody has sent",
-                        format!("agtmux view-output {pane}; --force-stale sends both as one"),
+                        "the input box contains unsent text; nothing was typed",
+                        format!(
+                            "agtmux view-output {pane}   (shows the text); --force-stale submits both texts together"
+                        ),
                     ));
                 }
                 None if self.pane.forced => return Ok(None),
-                None if late => {
+                None if timed_out => {
                     return Err(ActionFailure::precondition(
-                        "its input box is not on its screen",
-                        format!("agtmux view-output {pane}; --force-stale types all the same"),
+                        "the input box is not on the screen; nothing was typed",
+                        format!("agtmux view-output {pane}   (shows the screen); --force-stale types anyway"),
                     ));
                 }
                 _ => sleep(POLL_INTERVAL).await,
@@ -298,10 +318,10 @@ impl<'a> TextSender<'a> {
         Ok(self.input_box_text(agent_type).await?.is_some_and(|draft| !draft.is_empty()))
     }
 
-    /// The kind of an agent whose input box can be seen.
+    /// The agent type, if the agent draws an input box that can be read.
     pub(super) fn input_box_agent(&self) -> Option<String> {
-        let living = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui)?;
-        let agent_type = living.runtime.agent_type.as_str();
+        let agent = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui)?;
+        let agent_type = agent.runtime.agent_type.as_str();
         self.pane.actions.0.discovery.registry().has_input_box_rules(agent_type).then(|| agent_type.to_owned())
     }
 
@@ -309,34 +329,34 @@ impl<'a> TextSender<'a> {
         self.capture_input_box(agent_type).await.map(|(typed, _)| typed)
     }
 
-    /// What stands in the box, and the look that told. A dialog that is open is a reason to stop.
+    /// The text in the input box and the capture it came from. Fails if a dialog is open.
     async fn capture_input_box(&self, agent_type: &str) -> Result<(Option<String>, PaneScreen), ActionFailure> {
-        let look = self.pane.capture().await?;
-        self.check_no_dialog(agent_type, &look)?;
-        Ok((self.pane.actions.0.discovery.registry().typed_text(agent_type, &look.screen), look))
+        let capture = self.pane.capture().await?;
+        self.check_no_dialog(agent_type, &capture)?;
+        Ok((self.pane.actions.0.discovery.registry().typed_text(agent_type, &capture.screen), capture))
     }
 
-    fn check_no_dialog(&self, agent_type: &str, look: &PaneScreen) -> Result<(), ActionFailure> {
+    fn check_no_dialog(&self, agent_type: &str, capture: &PaneScreen) -> Result<(), ActionFailure> {
         let registry = self.pane.actions.0.discovery.registry();
-        match look.reading(&registry, agent_type).dialog {
+        match capture.reading(&registry, agent_type).dialog {
             Some(_) if !self.pane.forced => Err(self.dialog_open()),
             _ => Ok(()),
         }
     }
 
-    /// What waits in the box of an agent that has ended meanwhile would be a command to its shell, and one that is stopped
-    /// takes nothing.
+    /// Checks that the agent still runs. After its end the text would be a command to its shell; a stopped agent reads
+    /// nothing.
     pub(super) async fn check_agent_alive(&self) -> Result<(), ActionFailure> {
-        let Some(living) = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui) else {
+        let Some(located_agent) = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui) else {
             return Ok(());
         };
-        let agent = living.runtime.process;
+        let agent = located_agent.runtime.process;
         let found = self
             .pane
             .processes
             .try_process(agent.pid)
             .await
-            .map_err(|untold| self.pane.processes_unavailable(&untold))?;
+            .map_err(|error| self.pane.processes_unavailable(&error))?;
         match found.filter(|process| process.start == agent.start && !process.zombie) {
             None => {
                 Err(ActionFailure::refused(guards::runtime_stale("the agent ended before Enter was pressed".into())))
@@ -344,23 +364,23 @@ impl<'a> TextSender<'a> {
             Some(process) if process.stopped => {
                 let pane = self.pane.located.reference();
                 let message = "the text was typed, but the agent is stopped; Enter was not pressed";
-                let hint = format!("wake it up with fg or SIGCONT; then agtmux send {pane} --key Enter");
+                let hint = format!("continue it with fg or SIGCONT; then agtmux send {pane} --key Enter");
                 Err(ActionFailure::refused(ApiError::new(ErrorCode::SendFailed, message).with_hint(hint)))
             }
             Some(_) => Ok(()),
         }
     }
 
-    /// For whoever has to find out why.
+    /// Logs the screen for diagnosis.
     async fn log_screen(&self) {
         if !self.pane.actions.stores_text() {
             return;
         }
-        if let Ok(look) = self.pane.capture().await {
-            // Without colours, which could part a secret in two.
-            let rows: Vec<&str> = look.screen.rows().iter().map(|row| row.text()).collect();
+        if let Ok(capture) = self.pane.capture().await {
+            // Without colour sequences: they could split a secret so that it is not redacted.
+            let rows: Vec<&str> = capture.screen.rows().iter().map(|row| row.text()).collect();
             let shown = agtmux_core::sanitize::for_terminal(&agtmux_core::redact::text(&rows.join("\n")));
-            tracing::warn!(pane = %self.pane.located.key.pane, shown, "a text was not taken");
+            tracing::warn!(pane = %self.pane.located.key.pane, shown, "a text was not submitted");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Typing, and waiting until it is there.
+//! Pastes text and waits until the input box shows it.
 
 use std::time::Duration;
 
@@ -12,33 +12,34 @@ use super::{POLL_INTERVAL, TextSender, without_whitespace};
 use crate::actions::ActionFailure;
 use crate::actions::pane_screen::PaneScreen;
 
-/// A paste takes this long at the most to stand in the box. Some agents are busy with themselves for many seconds after a
-/// large text; giving up earlier would leave it to be taken for a part of the next one.
+/// How long a paste may take to show in the box. Some agents are busy for many seconds after a large text. Giving up
+/// earlier would leave the text to become part of the next one.
 const PASTE_TIMEOUT: Duration = Duration::from_secs(20);
-/// What is drawn must stay so for this long, unless its agent needs more: a look may come in the middle of a drawing, and an
-/// Enter that follows too soon may be taken for a part of the paste.
+/// How long the box must stay unchanged before Enter. A capture may show a half-drawn box, and an Enter that comes too
+/// soon may become part of the paste. Manifests can ask for more.
 const STABLE_FOR: Duration = Duration::from_millis(60);
-/// After a paste nobody has to wait longer than this.
+/// The longest delay after a paste.
 const MAX_PASTE_DELAY: Duration = Duration::from_millis(500);
 
-/// What is known of the text before Enter.
+/// What the screen shows of the pasted text before Enter.
 pub(super) enum PastedText {
-    /// The box shows this.
+    /// The box shows this text.
     InBox(String, PaneScreen),
-    /// There is no box to see: the program draws none, or the text is higher than its window.
+    /// No box is visible: the program draws none, or the text is taller than the window.
     NotVisible(PaneScreen),
 }
 
 impl PastedText {
     pub(super) fn screen(&self) -> &PaneScreen {
         match self {
-            Self::InBox(_, look) | Self::NotVisible(look) => look,
+            Self::InBox(_, capture) | Self::NotVisible(capture) => capture,
         }
     }
 }
 
 impl TextSender<'_> {
-    /// If a last look allows it: what is pasted into a dialog that has just opened could answer it.
+    /// Pastes the text if `allows` accepts the current screen. A paste into a dialog that has just opened could answer
+    /// it.
     pub(super) async fn paste_text(
         &self,
         text: &str,
@@ -46,8 +47,8 @@ impl TextSender<'_> {
     ) -> Result<(), ActionFailure> {
         self.refuse_truncation(text)?;
         match self.supports_bracketed_paste() {
-            // tmux puts brackets around it only once the agent has asked for them; without, each line would be a prompt, and
-            // some agents are busy with each character.
+            // tmux brackets a paste only after the agent has asked for it. Without brackets each line would be a
+            // prompt, and some agents process each character separately.
             true => {
                 let bracketed = format!("\u{1b}[200~{text}\u{1b}[201~");
                 self.pane.type_if(PaneInput::Bracketed(&bracketed), allows).await
@@ -62,7 +63,7 @@ impl TextSender<'_> {
         rules.is_some_and(|rules| rules.knows_brackets)
     }
 
-    /// The same, with the time that it takes to be digested.
+    /// Pastes the text and waits as long as agents need to process a text of this length.
     pub(in crate::actions) async fn paste_and_wait(
         &self,
         text: &str,
@@ -73,20 +74,21 @@ impl TextSender<'_> {
         Ok(())
     }
 
-    /// A terminal that collects lines keeps only the start of a long one.
+    /// Refuses a text with a line that the terminal would truncate: in line mode it keeps only the start of a long
+    /// line.
     fn refuse_truncation(&self, text: &str) -> Result<(), ActionFailure> {
         let Some(most) = self.pane.processes.max_line_bytes(&self.pane.located.pane.tty) else { return Ok(()) };
         if text.split('\n').all(|line| line.len() <= most) {
             return Ok(());
         }
         Err(ActionFailure::precondition(
-            format!("nothing was typed: what runs there reads lines, and of a line its terminal keeps {most} bytes"),
-            "put it into a file, or wait until the program there takes what is typed as it comes",
+            format!("nothing was typed: the pane's terminal is in line mode and truncates lines after {most} bytes"),
+            "write the text to a file, or wait until the program in the pane reads single keys",
         ))
     }
 
-    /// Returns when the text stands in the box and holds still. What is seen ends the wait; where nothing can be seen, it
-    /// takes as long as texts of this length need at the most. A dialog that opened meanwhile must not get our Enter.
+    /// Waits until the box shows the text and stays unchanged. Without a visible box, waits as long as texts of this
+    /// length need. Fails if a dialog opens: it must not receive the Enter.
     pub(super) async fn wait_until_shown(&self, before: Option<&str>, text: &str) -> Result<PastedText, ActionFailure> {
         let begun = Instant::now();
         let waits = paste_delay(&self.bridge, text.chars().count()).min(MAX_PASTE_DELAY);
@@ -98,21 +100,21 @@ impl TextSender<'_> {
         let holds_still = self.settle_time(&agent_type);
         let (mut last, mut since) = (None, begun);
         loop {
-            let (typed, look) = self.capture_input_box(&agent_type).await?;
-            let late = begun.elapsed() >= PASTE_TIMEOUT;
+            let (typed, capture) = self.capture_input_box(&agent_type).await?;
+            let timed_out = begun.elapsed() >= PASTE_TIMEOUT;
             if last.as_ref() != Some(&typed) {
                 (last, since) = (Some(typed.clone()), Instant::now());
             }
             let holds = since.elapsed() >= holds_still;
-            let holds_for = |least: Duration| late || (holds && begun.elapsed() >= least);
+            let holds_for = |least: Duration| timed_out || (holds && begun.elapsed() >= least);
             let as_before = typed.as_deref().is_some_and(|shown| shown.is_empty() || Some(shown) == before);
             match typed {
-                Some(_) if as_before && late => return Err(self.text_not_shown()),
-                Some(shown) if !as_before && holds_for(shortest) => return Ok(PastedText::InBox(shown, look)),
-                None if holds_for(waits) && (self.pane.forced || shows_text_end(&look, text)) => {
-                    return Ok(PastedText::NotVisible(look));
+                Some(_) if as_before && timed_out => return Err(self.text_not_shown()),
+                Some(shown) if !as_before && holds_for(shortest) => return Ok(PastedText::InBox(shown, capture)),
+                None if holds_for(waits) && (self.pane.forced || shows_text_end(&capture, text)) => {
+                    return Ok(PastedText::NotVisible(capture));
                 }
-                None if late => return Err(self.text_not_shown()),
+                None if timed_out => return Err(self.text_not_shown()),
                 _ => {}
             }
             self.check_agent_alive().await?;
@@ -126,20 +128,21 @@ impl TextSender<'_> {
         own.map_or(STABLE_FOR, |own| Duration::from_millis(own).clamp(STABLE_FOR, MAX_PASTE_DELAY))
     }
 
-    /// Whether the program has not even read what was typed.
+    /// Whether the program has not read all typed input yet.
     pub(super) fn has_unread_input(&self) -> bool {
         self.pane.processes.unread_input(&self.pane.located.pane.tty).is_some_and(|bytes| bytes > 0)
     }
 
-    /// Enter is not pressed: nobody knows what it would be for.
+    /// The error if the text does not show. Enter is not pressed, because it could submit something else.
     fn text_not_shown(&self) -> ActionFailure {
         let pane = self.pane.located.reference();
-        let message = "the text was typed, but does not show in the input box; Enter was not pressed";
-        let hint = format!("agtmux view-output {pane}; if it shows there later, agtmux send {pane} --key Enter");
+        let message = "the text was typed but does not show in the input box; Enter was not pressed";
+        let hint = format!("agtmux view-output {pane}; if the text shows later, agtmux send {pane} --key Enter");
         ActionFailure::refused(ApiError::new(ErrorCode::SendFailed, message).with_hint(hint))
     }
 
-    /// Where Enter right behind the end of the text would make a new line, the cursor goes somewhere else.
+    /// Moves the cursor home if the text ends with the agent's line continuation sign, where Enter would insert a new
+    /// line.
     pub(super) async fn move_cursor_home_if_continued(&self, text: &str) -> Result<(), ActionFailure> {
         let Some(agent_type) = self.input_box_agent() else { return Ok(()) };
         let registry = self.pane.actions.0.discovery.registry();
@@ -151,8 +154,10 @@ impl TextSender<'_> {
         Ok(())
     }
 
-    /// Suggested text may keep Enter from sending. Escape puts it away, but it also stops a turn, twice in a row it erases
-    /// in some boxes, and not every agent leaves text alone at all: pressed once, at rest, where that was seen to be safe.
+    /// Dismisses suggested text, which can keep Enter from submitting.
+    ///
+    /// Escape also stops a turn, and pressed twice it clears some boxes. It is pressed once, only while the agent is
+    /// at rest, and only for agents whose manifest says that Escape keeps the text.
     pub(super) async fn dismiss_suggestion(&self) -> Result<(), ActionFailure> {
         let at_rest = !matches!(self.pane.state(), Some(State::Running));
         let Some(agent_type) = self.input_box_agent().filter(|_| self.bridge.detect_ghost_text && at_rest) else {
@@ -168,14 +173,14 @@ impl TextSender<'_> {
     }
 }
 
-/// A text may be higher than the window, so that no box is seen around it. Then its end is.
-fn shows_text_end(look: &PaneScreen, text: &str) -> bool {
+/// Whether the screen shows the end of the text. A text taller than the window hides its box, but its end is visible.
+fn shows_text_end(capture: &PaneScreen, text: &str) -> bool {
     let end = text.lines().rev().map(without_whitespace).find(|line| !line.is_empty()).unwrap_or_default();
-    let shown: String = look.screen.rows().iter().map(|row| without_whitespace(row.text())).collect();
+    let shown: String = capture.screen.rows().iter().map(|row| without_whitespace(row.text())).collect();
     shown.contains(&end)
 }
 
-/// Long texts take agents longer to digest.
+/// The delay between text and Enter. Agents take longer to process long texts.
 fn paste_delay(bridge: &TmuxBridgeConfig, characters: usize) -> Duration {
     let more = characters.saturating_sub(200) / 10;
     Duration::from_millis(bridge.text_enter_delay_ms + u64::try_from(more).unwrap_or(u64::MAX))

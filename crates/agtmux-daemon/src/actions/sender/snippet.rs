@@ -1,10 +1,10 @@
-//! A part of a text by which it is known again.
+//! Compares texts with what a screen or an event shows of them.
 
 const MIN_TEXT_CHARS: usize = 40;
 const MIN_LINE_CHARS: usize = 15;
 const MAX_SNIPPET_CHARS: usize = 60;
 
-/// The end of its last line that has one, without blanks. None where that would be too little to go by.
+/// The end of the last non-empty line, without whitespace. `None` if that is too short to identify the text.
 pub(super) fn text_snippet(text: &str) -> Option<String> {
     if text.trim().chars().count() < MIN_TEXT_CHARS {
         return None;
@@ -15,19 +15,20 @@ pub(super) fn text_snippet(text: &str) -> Option<String> {
     (length >= MIN_LINE_CHARS).then(|| without_whitespace(&end))
 }
 
-/// Boxes break lines where they like.
+/// Removes whitespace, because input boxes wrap lines anywhere.
 pub(in crate::actions) fn without_whitespace(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
-/// What is the same whether letters and their accents are written as one or as two: some agents compose them.
+/// Removes whitespace and accented letters, so that composed and decomposed forms compare equal. Some agents compose
+/// them.
 pub(super) fn comparable_text(text: &str) -> String {
     let is_mark = |c: char| matches!(c, '\u{300}'..='\u{36f}');
     let is_composed = |c: char| matches!(c, '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}');
     let mut kept = String::with_capacity(text.len());
     for c in text.chars().filter(|c| !c.is_whitespace()) {
         match c {
-            // The letter that it belongs to is not what it was.
+            // The accent changes the letter before it, so drop that letter too.
             c if is_mark(c) => _ = kept.pop(),
             c if is_composed(c) => {}
             c => kept.push(c),
@@ -59,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn accents_are_the_same_in_both_spellings() {
+    fn composed_and_decomposed_accents_compare_equal() {
         assert_eq!(comparable_text("e\u{301}t e\u{301} x"), comparable_text("ét é x"));
         assert_eq!(comparable_text("日本 語;"), "日本語;");
     }

@@ -1,4 +1,4 @@
-//! Whether the agent took it.
+//! Verifies that an agent submitted a text.
 
 use std::time::Duration;
 
@@ -15,48 +15,49 @@ use crate::actions::ActionFailure;
 use crate::actions::pane_screen::PaneScreen;
 use crate::engine::SubmittedPrompt;
 
-/// How long each Enter gets.
+/// How long to wait for the effect of each Enter.
 const ENTER_TIMEOUT: Duration = Duration::from_millis(1500);
-/// An agent that has not even read it gets longer: it may be busy, and another Enter would only queue up behind this one.
+/// How long to wait for an agent that has not read the Enter yet. It may be busy, and another Enter would only queue
+/// up.
 const UNREAD_TIMEOUT: Duration = Duration::from_secs(20);
-/// The box may be out of sight while an agent draws itself anew.
+/// How long the box may be invisible while the agent redraws.
 const BOX_TIMEOUT: Duration = Duration::from_secs(4);
-/// Between one look and the next, at first and at the most.
+/// The pause between captures: the first, and the longest.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(160);
-/// Once the box is empty, an agent that tells by itself gets this long to say so.
+/// How long to wait for the prompt event of an agent that sends one, after the box is empty.
 const EVENT_TIMEOUT: Duration = Duration::from_millis(400);
-/// A command that is not known may be taken out of the box, answered and put back: it counts from the answer. One that is
-/// answered by nothing at all gets the longer time.
+/// How long a slash command must be gone from the box. An agent may remove an unknown command, report it, and put it
+/// back. The time is longer for a command that the agent has not mentioned yet.
 const ANSWERED_COMMAND_WAIT: Duration = Duration::from_millis(600);
 const UNANSWERED_COMMAND_WAIT: Duration = Duration::from_secs(2);
-/// An agent's word is as good as all of its text.
+/// How many characters of a prompt event are compared with the text.
 const COMPARED_CHARS: usize = 256;
 
-/// What came of one Enter.
+/// The effect of one Enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EnterResult {
     Submitted(VerifiedBy),
-    /// There is nothing to tell it by, or it does not tell.
+    /// No evidence either way.
     Unclear(VerifiedBy),
-    /// The text stands where it stood.
+    /// The text is still in the box.
     StillInBox,
-    /// It stands there, but the agent did something: it knows no such command.
+    /// The text is still in the box and the agent has mentioned it: it does not know this command.
     UnknownCommand,
-    /// It stands there, and the agent has not read the Enter.
+    /// The text is still in the box, and the agent has not read the Enter.
     Unread,
 }
 
-/// What one look tells.
+/// What one capture shows of the input box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BoxState {
     Cleared,
     HoldsText,
-    /// Neither: there is no box to see.
+    /// No box is visible.
     Unclear,
 }
 
-/// Watches for what tells that a text was taken. It listens from before anything was typed.
+/// Watches for evidence that a text was submitted. It subscribes to prompt events before anything is typed.
 pub(super) struct SubmitWatcher<'a> {
     sender: &'a TextSender<'a>,
     submitted: broadcast::Receiver<SubmittedPrompt>,
@@ -71,12 +72,12 @@ impl<'a> SubmitWatcher<'a> {
         Self { sender, submitted, text, snippet: snippet::text_snippet(text), event_ids: Vec::new() }
     }
 
-    /// The events that told of it.
+    /// The ids of the events that confirmed the text.
     pub(super) fn event_ids(&self) -> &[String] {
         &self.event_ids
     }
 
-    /// Whatever was told before does not count.
+    /// Discards events that arrived before Enter.
     pub(super) fn discard_earlier_events(&mut self) {
         while !matches!(
             self.submitted.try_recv(),
@@ -84,28 +85,28 @@ impl<'a> SubmitWatcher<'a> {
         ) {}
     }
 
-    /// Returns when everybody else knows that it works, if that is seen: whoever waits for its rest now would find it at the rest
-    /// from before. An agent's own word is heard by everybody at once.
+    /// If the screen shows that the agent works, waits until the engine knows it. Otherwise a caller that waits for
+    /// the agent to finish would see its idle state from before. After a prompt event there is nothing to wait for.
     pub(super) async fn wait_until_engine_knows(&self) {
-        let scene = self.sender.pane;
+        let action_pane = self.sender.pane;
         let Some(agent_type) = self.sender.input_box_agent().filter(|_| self.event_ids.is_empty()) else { return };
-        let Some(before) = scene.state() else { return };
-        let registry = scene.actions.0.discovery.registry();
-        let look = scene.capture().await;
-        if self.was_at_rest() && look.is_ok_and(|look| is_busy(&look.reading(&registry, &agent_type))) {
-            scene.wait_for_engine(|state, _| state != before).await;
+        let Some(before) = action_pane.state() else { return };
+        let registry = action_pane.actions.0.discovery.registry();
+        let capture = action_pane.capture().await;
+        if self.was_at_rest() && capture.is_ok_and(|capture| is_busy(&capture.reading(&registry, &agent_type))) {
+            action_pane.wait_for_engine(|state, _| state != before).await;
         }
     }
 
-    /// After an Enter.
-    pub(super) async fn watch_enter(&mut self, standing: &PastedText) -> Result<EnterResult, ActionFailure> {
+    /// Watches the effect of an Enter.
+    pub(super) async fn watch_enter(&mut self, pasted: &PastedText) -> Result<EnterResult, ActionFailure> {
         match self.sender.input_box_agent() {
-            Some(agent_type) => self.watch_box(&agent_type, standing).await,
-            None => self.watch_change(standing.screen()).await,
+            Some(agent_type) => self.watch_box(&agent_type, pasted).await,
+            None => self.watch_change(pasted.screen()).await,
         }
     }
 
-    async fn watch_box(&mut self, agent_type: &str, standing: &PastedText) -> Result<EnterResult, ActionFailure> {
+    async fn watch_box(&mut self, agent_type: &str, pasted: &PastedText) -> Result<EnterResult, ActionFailure> {
         let begun = Instant::now();
         let registry = self.sender.pane.actions.0.discovery.registry();
         let (mut pause, mut taken_since) = (MIN_POLL_INTERVAL, None);
@@ -114,10 +115,10 @@ impl<'a> SubmitWatcher<'a> {
                 return Ok(EnterResult::Submitted(VerifiedBy::Event));
             }
             pause = (pause * 2).min(MAX_POLL_INTERVAL);
-            let look = self.sender.pane.capture().await?;
-            let sight = self.box_state(&registry, agent_type, &look, standing);
-            let answered = self.names_command(&registry, agent_type, &look, standing);
-            if sight != BoxState::Cleared {
+            let capture = self.sender.pane.capture().await?;
+            let state = self.box_state(&registry, agent_type, &capture, pasted);
+            let answered = self.names_command(&registry, agent_type, &capture, pasted);
+            if state != BoxState::Cleared {
                 taken_since = None;
             }
             let long_enough = match (self.is_command(), answered) {
@@ -125,21 +126,21 @@ impl<'a> SubmitWatcher<'a> {
                 (true, true) => ANSWERED_COMMAND_WAIT,
                 (true, false) => UNANSWERED_COMMAND_WAIT,
             };
-            // More than once, because a look may come in the middle of a drawing.
-            if sight == BoxState::Cleared && taken_since.is_some_and(|since: Instant| since.elapsed() >= long_enough) {
+            // Require several captures: one may show a half-drawn screen.
+            if state == BoxState::Cleared && taken_since.is_some_and(|since: Instant| since.elapsed() >= long_enough) {
                 let says_so = self.reports_prompts() && self.event_arrives_by(Instant::now() + EVENT_TIMEOUT).await;
                 return Ok(EnterResult::Submitted(if says_so { VerifiedBy::Event } else { VerifiedBy::Box }));
             }
             let waited = begun.elapsed();
-            if sight == BoxState::Cleared {
+            if state == BoxState::Cleared {
                 (pause, taken_since) = (MIN_POLL_INTERVAL, taken_since.or(Some(Instant::now())));
                 continue;
             }
             if waited < ENTER_TIMEOUT {
                 continue;
             }
-            let changed = look.raw != standing.screen().raw;
-            match sight {
+            let changed = capture.raw != pasted.screen().raw;
+            match state {
                 BoxState::HoldsText if self.sender.has_unread_input() => {
                     if waited >= UNREAD_TIMEOUT {
                         return Ok(EnterResult::Unread);
@@ -153,7 +154,7 @@ impl<'a> SubmitWatcher<'a> {
         }
     }
 
-    /// For programs whose box is not known.
+    /// For programs without a known input box.
     async fn watch_change(&mut self, before: &PaneScreen) -> Result<EnterResult, ActionFailure> {
         let deadline = Instant::now() + ENTER_TIMEOUT;
         let mut pause = MIN_POLL_INTERVAL;
@@ -162,12 +163,12 @@ impl<'a> SubmitWatcher<'a> {
                 return Ok(EnterResult::Submitted(VerifiedBy::Event));
             }
             pause = (pause * 2).min(MAX_POLL_INTERVAL);
-            let late = Instant::now() >= deadline;
+            let timed_out = Instant::now() >= deadline;
             if self.sender.pane.capture().await?.raw != before.raw {
-                // Programs print for reasons of their own.
+                // Programs also print without input, so a change proves nothing.
                 return Ok(EnterResult::Unclear(VerifiedBy::Change));
             }
-            if late {
+            if timed_out {
                 return Ok(EnterResult::Unclear(VerifiedBy::Nothing));
             }
         }
@@ -177,38 +178,38 @@ impl<'a> SubmitWatcher<'a> {
         &self,
         registry: &AgentRegistry,
         agent_type: &str,
-        look: &PaneScreen,
-        standing: &PastedText,
+        capture: &PaneScreen,
+        pasted: &PastedText,
     ) -> BoxState {
-        match registry.typed_text(agent_type, &look.screen) {
+        match registry.typed_text(agent_type, &capture.screen) {
             Some(typed) => {
-                let sight = match standing {
-                    PastedText::InBox(stood, _) => compare_box(&typed, stood, self.snippet.as_deref()),
-                    // It was not seen, so that it is not seen now tells less. An empty box has nothing of it.
+                let state = match pasted {
+                    PastedText::InBox(before, _) => compare_box(&typed, before, self.snippet.as_deref()),
+                    // The text was not visible before, so only an empty box shows that it is gone.
                     PastedText::NotVisible(_) if typed.is_empty() => BoxState::Cleared,
                     PastedText::NotVisible(_) => BoxState::HoldsText,
                 };
                 let leaves = registry.typing_rules(agent_type).is_some_and(|typing| typing.leaves_text);
-                if leaves && sight == BoxState::HoldsText { BoxState::Unclear } else { sight }
+                if leaves && state == BoxState::HoldsText { BoxState::Unclear } else { state }
             }
-            // It works now, or asks something: it took what was typed. One that worked already may ask for something else, and
-            // keep the text behind the dialog.
-            None if self.was_at_rest() && is_busy(&look.reading(registry, agent_type)) => BoxState::Cleared,
+            // The agent was at rest and now works or asks: it has submitted the text. An agent that already worked may
+            // have opened an unrelated dialog with the text still behind it.
+            None if self.was_at_rest() && is_busy(&capture.reading(registry, agent_type)) => BoxState::Cleared,
             None => BoxState::Unclear,
         }
     }
 
-    /// Whether the agent has named the command that it was given. If the text stands in the box then, it does not know
-    /// such a command, and would only say so again.
+    /// Whether the transcript mentions the slash command. If the text is still in the box, the agent does not know the
+    /// command, and another Enter would not help.
     fn names_command(
         &self,
         registry: &AgentRegistry,
         agent_type: &str,
-        look: &PaneScreen,
-        standing: &PastedText,
+        capture: &PaneScreen,
+        pasted: &PastedText,
     ) -> bool {
-        let before = registry.transcript(agent_type, &standing.screen().screen);
-        let now = registry.transcript(agent_type, &look.screen);
+        let before = registry.transcript(agent_type, &pasted.screen().screen);
+        let now = registry.transcript(agent_type, &capture.screen);
         let command = self.text.split_whitespace().next().unwrap_or_default();
         self.is_command() && now.iter().any(|row| row.contains(command) && !before.contains(row))
     }
@@ -222,45 +223,46 @@ impl<'a> SubmitWatcher<'a> {
     }
 
     fn reports_prompts(&self) -> bool {
-        self.sender.pane.located.agent.as_ref().is_some_and(|living| living.reports_submissions)
+        self.sender.pane.located.agent.as_ref().is_some_and(|agent| agent.reports_submissions)
     }
 
     async fn event_arrives_by(&mut self, deadline: Instant) -> bool {
         loop {
             match timeout_at(deadline, self.submitted.recv()).await {
-                Ok(Ok(heard)) if self.is_our_prompt(&heard) => {
-                    self.event_ids.push(heard.event_id);
+                Ok(Ok(event)) if self.is_our_prompt(&event) => {
+                    self.event_ids.push(event.event_id);
                     return true;
                 }
                 Ok(Ok(_) | Err(broadcast::error::RecvError::Lagged(_))) => {}
-                // The engine has ended, and with it all that could be waited for.
+                // The engine has stopped, so no event will come.
                 Ok(Err(broadcast::error::RecvError::Closed)) | Err(_) => return false,
             }
         }
     }
 
-    fn is_our_prompt(&self, heard: &SubmittedPrompt) -> bool {
+    fn is_our_prompt(&self, event: &SubmittedPrompt) -> bool {
         let lives = self.sender.pane.located.agent.as_ref();
-        if lives.is_none_or(|living| living.runtime.id != heard.runtime) {
+        if lives.is_none_or(|agent| agent.runtime.id != event.runtime) {
             return false;
         }
         let start = |text: &str| snippet::comparable_text(text).chars().take(COMPARED_CHARS).collect::<String>();
-        heard.text.is_empty() || start(&heard.text) == start(&redact::text(self.text))
+        event.text.is_empty() || start(&event.text) == start(&redact::text(self.text))
     }
 }
 
 fn is_busy(reading: &ScreenReading) -> bool {
-    reading.dialog.is_some() || reading.observations.iter().any(|said| said.assertion.state() == Some(State::Running))
+    reading.dialog.is_some()
+        || reading.observations.iter().any(|observation| observation.assertion.state() == Some(State::Running))
 }
 
-/// Whether what is in the box now is what stood there, or a part of it.
-fn compare_box(typed: &str, stood: &str, snippet: Option<&str>) -> BoxState {
-    let (typed, stood) = (snippet::without_whitespace(typed), snippet::without_whitespace(stood));
+/// Compares the box with the text that it showed before Enter.
+fn compare_box(typed: &str, before: &str, snippet: Option<&str>) -> BoxState {
+    let (typed, before) = (snippet::without_whitespace(typed), snippet::without_whitespace(before));
     if typed.is_empty() {
         return BoxState::Cleared;
     }
     let known = snippet.is_some_and(|snippet| typed.contains(snippet));
-    match known || typed.contains(&stood) || stood.contains(&typed) {
+    match known || typed.contains(&before) || before.contains(&typed) {
         true => BoxState::HoldsText,
         false => BoxState::Cleared,
     }
@@ -271,10 +273,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_gone_was_taken() {
+    fn a_box_that_shows_the_text_or_a_part_of_it_is_not_cleared() {
         assert_eq!(compare_box("", "hello there", None), BoxState::Cleared);
         assert_eq!(compare_box("hello  there", "hello there", None), BoxState::HoldsText);
-        // Half drawn, or with a new line that Enter made.
+        // Half drawn, or with a new line inserted by Enter.
         assert_eq!(compare_box("hello", "hello there", None), BoxState::HoldsText);
         assert_eq!(compare_box("hello there\nmore", "hello there", None), BoxState::HoldsText);
         assert_eq!(compare_box("what comes next", "hello there", None), BoxState::Cleared);

@@ -1,4 +1,4 @@
-//! A host that tells of more than anybody has.
+//! Limits on the evidence of one remote host.
 
 use agtmux_api::collect::HostEvidence;
 use jiff::SignedDuration;
@@ -21,10 +21,10 @@ fn row(pane: u32) -> PaneRow {
     }
 }
 
-async fn tell(world: &TestEngine, full: bool, evidence: Vec<HostEvidence>) {
+async fn send_evidence(engine: &TestEngine, full: bool, evidence: Vec<HostEvidence>) {
     let batch = EvidenceBatch { full, evidence };
     let received = RemoteBatch { target: TargetName::new("vm1"), batch, clock_offset: SignedDuration::ZERO };
-    world.handle().receive_remote(received).await;
+    engine.handle().receive_remote(received).await;
 }
 
 fn listed(server: String, panes: u32) -> HostEvidence {
@@ -35,26 +35,26 @@ fn listed(server: String, panes: u32) -> HostEvidence {
     }
 }
 
-fn panes_and_errors(world: &TestEngine) -> (u32, Vec<String>) {
-    let shared = world.shared.read();
-    (shared.view.count_panes("vm1").0, shared.view.errors().iter().map(|error| error.message.clone()).collect())
+fn panes_and_errors(engine: &TestEngine) -> (u32, Vec<String>) {
+    let event_log = engine.event_log.read();
+    (event_log.view.count_panes("vm1").0, event_log.view.errors().iter().map(|error| error.message.clone()).collect())
 }
 
 #[tokio::test]
-async fn what_one_host_tells_is_bounded_and_that_is_told() {
-    let world = TestEngine::new();
-    tell(&world, true, vec![listed("one".into(), 3)]).await;
-    assert_eq!(panes_and_errors(&world), (3, Vec::new()));
+async fn evidence_of_one_host_is_limited_and_the_truncation_is_reported() {
+    let engine = TestEngine::new();
+    send_evidence(&engine, true, vec![listed("one".into(), 3)]).await;
+    assert_eq!(panes_and_errors(&engine), (3, Vec::new()));
     let many = (0..100).map(|n| listed(format!("s{n}"), 1)).collect();
-    tell(&world, false, many).await;
-    let (panes, errors) = panes_and_errors(&world);
+    send_evidence(&engine, false, many).await;
+    let (panes, errors) = panes_and_errors(&engine);
     assert_eq!(panes, 3 + 63);
     assert!(errors.iter().any(|error| error.contains("left out")), "{errors:?}");
-    let codes: Vec<OutageCode> = world.shared.read().view.errors().iter().map(|error| error.code).collect();
-    assert_eq!(codes, [OutageCode::ListingCut], "nothing has failed");
-    tell(&world, true, vec![HostEvidence::TargetOutage { outage: None }, listed("one".into(), 2)]).await;
-    assert_eq!(panes_and_errors(&world), (2, Vec::new()), "it is well again");
-    tell(&world, false, vec![listed("one".into(), 5_100)]).await;
-    let (panes, errors) = panes_and_errors(&world);
+    let codes: Vec<OutageCode> = engine.event_log.read().view.errors().iter().map(|error| error.code).collect();
+    assert_eq!(codes, [OutageCode::ListingCut], "a truncated listing is not a failure");
+    send_evidence(&engine, true, vec![HostEvidence::TargetOutage { outage: None }, listed("one".into(), 2)]).await;
+    assert_eq!(panes_and_errors(&engine), (2, Vec::new()), "the outage is over");
+    send_evidence(&engine, false, vec![listed("one".into(), 5_100)]).await;
+    let (panes, errors) = panes_and_errors(&engine);
     assert_eq!((panes, errors.len()), (5_000, 1), "{errors:?}");
 }

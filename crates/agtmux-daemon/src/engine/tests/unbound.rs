@@ -1,4 +1,4 @@
-//! Events that wait for their runtime, and what becomes of them.
+//! Events that wait for their runtime, and why they are dropped.
 
 use super::*;
 
@@ -8,60 +8,60 @@ fn short_wait() -> config::StateConfig {
     settings
 }
 
-fn impatient() -> TestEngine {
+fn engine_with_short_bind_ttl() -> TestEngine {
     TestEngine::start_with(tempfile::tempdir().expect("a directory"), short_wait())
 }
 
-fn exact() -> EventOrigin {
-    EventOrigin { pids: vec![50], start: Some(7), ..whereabouts() }
+fn exact_origin() -> EventOrigin {
+    EventOrigin { pids: vec![50], start: Some(7), ..origin() }
 }
 
-async fn dropped(world: &TestEngine, key: &str) -> String {
-    until("the event to be dropped", || world.fate(key).0 == "dropped_unbound").await;
-    world.fate(key).1.expect("a reason")
+async fn drop_reason(engine: &TestEngine, key: &str) -> String {
+    wait_until("the event to be dropped", || engine.event_status(key).0 == "dropped_unbound").await;
+    engine.event_status(key).1.expect("a reason")
 }
 
 #[test]
-fn bind_ttl_expired_when_nobody_came() {
+fn bind_ttl_expired_when_no_runtime_appears() {
     run(async || {
-        let world = impatient();
-        let receipt = world.send(event("running", "k")).await.expect("taken");
+        let engine = engine_with_short_bind_ttl();
+        let receipt = engine.send(event("running", "k")).await.expect("accepted");
         assert_eq!(receipt.status, EventReceiptStatus::PendingBind);
-        assert_eq!(dropped(&world, "k").await, "bind_ttl_expired");
-        world.pane("default", 10, Some(50)).await;
-        assert_eq!(world.only().1, State::Unknown, "it came too late");
+        assert_eq!(drop_reason(&engine, "k").await, "bind_ttl_expired");
+        engine.set_pane("default", 10, Some(50)).await;
+        assert_eq!(engine.only_agent().1, State::Unknown, "the runtime appeared too late");
     });
 }
 
 #[test]
-fn bind_no_candidate_when_only_others_live_there() {
+fn bind_no_candidate_when_another_process_is_in_the_pane() {
     run(async || {
-        let world = impatient();
-        world.pane("default", 10, Some(51)).await;
-        world
-            .send(IncomingEvent { address: EventAddress::Origin(exact()), ..event("running", "k") })
+        let engine = engine_with_short_bind_ttl();
+        engine.set_pane("default", 10, Some(51)).await;
+        engine
+            .send(IncomingEvent { address: EventAddress::Origin(exact_origin()), ..event("running", "k") })
             .await
-            .expect("taken");
-        assert_eq!(dropped(&world, "k").await, "bind_no_candidate");
-        assert_eq!(world.only().1, State::Unknown);
+            .expect("accepted");
+        assert_eq!(drop_reason(&engine, "k").await, "bind_no_candidate");
+        assert_eq!(engine.only_agent().1, State::Unknown);
     });
 }
 
 #[test]
-fn bind_ambiguous_also_when_only_one_of_them_is_left() {
+fn bind_ambiguous_even_if_only_one_candidate_is_left() {
     run(async || {
-        let world = impatient();
-        world.pane("a", 10, Some(50)).await;
-        world.pane("b", 20, Some(60)).await;
-        world.send(event("running", "k")).await.expect("taken");
-        world.pane("a", 10, None).await;
-        world.pane("c", 30, None).await;
-        assert_eq!(world.only().1, State::Unknown, "it may have been about the one that ended");
-        assert_eq!(dropped(&world, "k").await, "bind_ambiguous");
+        let engine = engine_with_short_bind_ttl();
+        engine.set_pane("a", 10, Some(50)).await;
+        engine.set_pane("b", 20, Some(60)).await;
+        engine.send(event("running", "k")).await.expect("accepted");
+        engine.set_pane("a", 10, None).await;
+        engine.set_pane("c", 30, None).await;
+        assert_eq!(engine.only_agent().1, State::Unknown, "the event may be about the ended runtime");
+        assert_eq!(drop_reason(&engine, "k").await, "bind_ambiguous");
     });
 }
 
-/// Makes the waiting events of a stopped engine older.
+/// Makes the pending events of a stopped engine older.
 fn age(dir: &TempDir, seconds: i64) {
     let connection = rusqlite::Connection::open(dir.path().join("state.db")).expect("opened");
     let sql = "UPDATE events SET ingested_at = ingested_at - ?1, event_time = event_time - ?1";
@@ -71,46 +71,46 @@ fn age(dir: &TempDir, seconds: i64) {
 #[test]
 fn an_event_is_bound_when_its_pane_appears_within_30_seconds() {
     run(async || {
-        let world = TestEngine::new();
-        world
-            .send(IncomingEvent { address: EventAddress::Origin(exact()), ..event("running", "k") })
+        let engine = TestEngine::new();
+        engine
+            .send(IncomingEvent { address: EventAddress::Origin(exact_origin()), ..event("running", "k") })
             .await
-            .expect("taken");
-        let dir = world.stop().await;
+            .expect("accepted");
+        let dir = engine.stop().await;
         age(&dir, 25);
-        let world = TestEngine::start(dir);
-        world.pane("default", 10, Some(50)).await;
-        assert_eq!(world.only().1, State::Running);
-        assert_eq!(world.fate("k"), ("bound".into(), None));
-        assert_replays(&world.database());
+        let engine = TestEngine::start(dir);
+        engine.set_pane("default", 10, Some(50)).await;
+        assert_eq!(engine.only_agent().1, State::Running);
+        assert_eq!(engine.event_status("k"), ("bound".into(), None));
+        assert_replays(&engine.database());
     });
 }
 
 #[test]
 fn an_event_is_not_bound_when_its_pane_appears_after_30_seconds() {
     run(async || {
-        let world = TestEngine::new();
-        world
-            .send(IncomingEvent { address: EventAddress::Origin(exact()), ..event("running", "k") })
+        let engine = TestEngine::new();
+        engine
+            .send(IncomingEvent { address: EventAddress::Origin(exact_origin()), ..event("running", "k") })
             .await
-            .expect("taken");
-        let dir = world.stop().await;
+            .expect("accepted");
+        let dir = engine.stop().await;
         age(&dir, 31);
-        let world = TestEngine::start(dir);
-        assert_eq!(dropped(&world, "k").await, "bind_ttl_expired");
-        world.pane("default", 10, Some(50)).await;
-        assert_eq!(world.only().1, State::Unknown);
+        let engine = TestEngine::start(dir);
+        assert_eq!(drop_reason(&engine, "k").await, "bind_ttl_expired");
+        engine.set_pane("default", 10, Some(50)).await;
+        assert_eq!(engine.only_agent().1, State::Unknown);
     });
 }
 
 #[test]
-fn a_waiting_event_is_taken_once() {
+fn a_pending_event_is_accepted_once() {
     run(async || {
-        let world = TestEngine::new();
-        let first = world.send(event("running", "k")).await.expect("taken");
-        let again = world.send(event("running", "k")).await.expect("known");
+        let engine = TestEngine::new();
+        let first = engine.send(event("running", "k")).await.expect("accepted");
+        let again = engine.send(event("running", "k")).await.expect("accepted");
         assert_eq!((again.status, again.event_id), (EventReceiptStatus::Duplicate, first.event_id));
-        let other = world.send(event("idle", "k")).await.expect_err("other content");
+        let other = engine.send(event("idle", "k")).await.expect_err("other content");
         assert_eq!(other.code, agtmux_api::error::ErrorCode::IdempotencyConflict);
     });
 }

@@ -1,27 +1,27 @@
-//! A disk that refuses for a while.
+//! A store that refuses writes for a while.
 
 use super::*;
 
 #[test]
-fn what_is_acknowledged_after_a_failed_write_is_stored_and_the_log_begins_anew() {
+fn after_a_failed_write_acknowledged_events_are_stored_and_a_new_log_begins() {
     run(async || {
-        let world = TestEngine::new();
-        world.pane("default", 10, Some(50)).await;
-        world.send(event("running", "before")).await.expect("taken");
-        let other = rusqlite::Connection::open(world.database()).expect("opened");
+        let engine = TestEngine::new();
+        engine.set_pane("default", 10, Some(50)).await;
+        engine.send(event("running", "before")).await.expect("accepted");
+        let other = rusqlite::Connection::open(engine.database()).expect("opened");
         other.execute_batch("BEGIN IMMEDIATE").expect("locked");
-        let refused = world.send(event("waiting_input", "during")).await.expect_err("nobody can write");
-        assert_eq!(refused.code, agtmux_api::error::ErrorCode::NotStored);
+        let error = engine.send(event("waiting_input", "during")).await.expect_err("the database is locked");
+        assert_eq!(error.code, agtmux_api::error::ErrorCode::NotStored);
         other.execute_batch("ROLLBACK").expect("unlocked");
 
-        let after = world.send(event("completed", "after")).await.expect("taken");
+        let after = engine.send(event("completed", "after")).await.expect("accepted");
         assert_eq!(after.status, EventReceiptStatus::Bound);
-        assert_eq!(world.fate("after").0, "bound");
-        assert_replays(&world.database());
-        let again = world.send(event("waiting_input", "during")).await.expect("it was never stored");
+        assert_eq!(engine.event_status("after").0, "bound");
+        assert_replays(&engine.database());
+        let again = engine.send(event("waiting_input", "during")).await.expect("accepted: it was not stored before");
         assert_eq!(again.status, EventReceiptStatus::Bound);
-        let world = world.restart().await;
-        assert_eq!(world.only().1, State::WaitingInput);
-        assert_replays(&world.database());
+        let engine = engine.restart().await;
+        assert_eq!(engine.only_agent().1, State::WaitingInput);
+        assert_replays(&engine.database());
     });
 }

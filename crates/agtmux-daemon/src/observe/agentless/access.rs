@@ -1,4 +1,4 @@
-//! How a pane is reached by those who act on it: here, or through the shell of its host.
+//! Access to a pane's tmux server and processes for actions: on this host, or through the shell of an agentless host.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -14,30 +14,30 @@ use tokio::sync::Notify;
 
 use crate::remote_timeouts::PROGRAM_TIMEOUT;
 
-/// Everything that an action needs of the place where it is done.
+/// The tmux server and the process table of a pane.
 pub(crate) struct ServerAccess {
     pub(crate) tmux: TmuxServer,
     pub(crate) processes: HostProcesses,
 }
 
-/// The process table of the host that a pane is on.
+/// The process table of a pane's host.
 #[derive(Clone)]
 pub(crate) enum HostProcesses {
     Local(Arc<dyn ProcessTable>),
-    Remote { shell: HostShell, patience: Duration },
+    Remote { shell: HostShell, timeout: Duration },
 }
 
-/// Nobody told of the processes there. That is no word about any of them.
+/// The process list could not be read. This says nothing about any process.
 #[derive(Debug, thiserror::Error)]
-#[error("its processes cannot be seen: {0}")]
+#[error("cannot list its processes: {0}")]
 pub(crate) struct ProcessesUnavailable(String);
 
-/// Why a process was not struck, or may not have been.
+/// Why a signal was not sent, or may not have been sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SignalError {
     #[error("{0}")]
     NotSent(String),
-    /// It was on its way when the line fell silent.
+    /// The connection broke after the request was sent.
     #[error("{0}")]
     Unknown(String),
 }
@@ -53,34 +53,34 @@ impl From<ShellError> for SignalError {
     }
 }
 
-async fn list_processes(shell: &HostShell, patience: Duration) -> Result<ProcessSnapshot, ProcessesUnavailable> {
-    let snapshot = shell.processes(patience).await.map_err(|error| ProcessesUnavailable(error.to_string()))?;
-    // Not even those who tell are in it.
-    if snapshot.is_empty() { Err(ProcessesUnavailable("its ps says nothing".into())) } else { Ok(snapshot) }
+async fn list_processes(shell: &HostShell, timeout: Duration) -> Result<ProcessSnapshot, ProcessesUnavailable> {
+    let snapshot = shell.processes(timeout).await.map_err(|error| ProcessesUnavailable(error.to_string()))?;
+    // A complete list contains at least `ps` itself.
+    if snapshot.is_empty() { Err(ProcessesUnavailable("ps printed nothing".into())) } else { Ok(snapshot) }
 }
 
 impl HostProcesses {
-    /// None where the root is gone, or nobody answers: only for those who go on looking.
+    /// The process tree below `root`. `None` if the root is gone or the host does not answer. For callers that poll.
     pub(crate) async fn tree(&self, root: u32) -> Option<PaneProcesses> {
         self.try_tree(root).await.ok().flatten()
     }
 
-    /// None where the root is gone.
+    /// The process tree below `root`, or `None` if the root is gone.
     pub(crate) async fn try_tree(&self, root: u32) -> Result<Option<PaneProcesses>, ProcessesUnavailable> {
         match self {
             Self::Local(table) => Ok(table.trees(&[root]).pop().flatten()),
-            Self::Remote { shell, patience } => Ok(list_processes(shell, *patience).await?.tree(root)),
+            Self::Remote { shell, timeout } => Ok(list_processes(shell, *timeout).await?.tree(root)),
         }
     }
 
     pub(crate) async fn try_process(&self, pid: u32) -> Result<Option<ProcessInfo>, ProcessesUnavailable> {
         match self {
             Self::Local(table) => Ok(table.process(pid)),
-            Self::Remote { shell, patience } => Ok(list_processes(shell, *patience).await?.process(pid)),
+            Self::Remote { shell, timeout } => Ok(list_processes(shell, *timeout).await?.process(pid)),
         }
     }
 
-    /// Where a process is; None where that is not told.
+    /// The working directory of a process. Not available on agentless hosts.
     pub(crate) fn cwd(&self, pid: u32) -> Option<PathBuf> {
         match self {
             Self::Local(table) => table.cwd(pid),
@@ -88,18 +88,18 @@ impl HostProcesses {
         }
     }
 
-    /// Sends TERM, or KILL, to this process and to no other that has got its number since. False if it has ended.
+    /// Sends TERM or KILL to this process, but not to one that reuses its pid. Returns false if the process has ended.
     pub(crate) async fn signal_process(&self, process: &ProcessInfo, kill: bool) -> Result<bool, SignalError> {
         match self {
             Self::Local(table) => {
                 let done = signal_process(&**table, process.pid, process.start, kill);
                 done.map_err(|error| SignalError::NotSent(error.to_string()))
             }
-            Self::Remote { shell, patience } => Ok(shell.signal_process(process, kill, *patience).await?),
+            Self::Remote { shell, timeout } => Ok(shell.signal_process(process, kill, *timeout).await?),
         }
     }
 
-    /// The longest line that this terminal takes, where it collects lines and we can see it.
+    /// The longest line that a terminal in line mode accepts. `None` in other modes and on agentless hosts.
     pub(crate) fn max_line_bytes(&self, tty: &str) -> Option<usize> {
         match self {
             Self::Local(_) => platform::max_line_bytes(Path::new(tty)),
@@ -107,7 +107,7 @@ impl HostProcesses {
         }
     }
 
-    /// How much of what was typed into this terminal was not read yet, where we can see it.
+    /// The bytes of typed input that no program has read yet. `None` on agentless hosts.
     pub(crate) fn unread_input(&self, tty: &str) -> Option<u64> {
         match self {
             Self::Local(_) => platform::unread_input(Path::new(tty)),
@@ -116,7 +116,7 @@ impl HostProcesses {
     }
 }
 
-/// The hosts that are watched through a shell at this moment.
+/// The agentless hosts that are currently watched.
 #[derive(Default)]
 pub(crate) struct AgentlessHostMap {
     hosts: Mutex<HashMap<TargetName, Arc<AgentlessHost>>>,
@@ -124,12 +124,12 @@ pub(crate) struct AgentlessHostMap {
 
 pub(super) struct AgentlessHost {
     pub(super) shell: HostShell,
-    /// Somebody has acted there.
+    /// Wakes the watcher after an action on this host.
     pub(super) wake: Notify,
     servers: Mutex<BTreeMap<ServerName, (PathBuf, Option<ServerHealth>)>>,
 }
 
-/// A host that is watched until this is dropped.
+/// Registers a host in the map until dropped.
 pub(super) struct WatchedHost<'a> {
     hosts: &'a AgentlessHostMap,
     target: TargetName,
@@ -152,14 +152,14 @@ impl AgentlessHostMap {
         WatchedHost { hosts: self, target, host }
     }
 
-    /// The way to a server of such a host.
-    pub(in crate::observe) fn server_access(&self, key: &ServerKey, patience: Duration) -> Option<ServerAccess> {
+    /// Access to a server of a watched host.
+    pub(in crate::observe) fn server_access(&self, key: &ServerKey, timeout: Duration) -> Option<ServerAccess> {
         let host = lock(&self.hosts).get(&key.target).filter(|host| !host.shell.has_ended()).cloned()?;
         let socket = lock(&host.servers).get(&key.server).map(|(socket, _)| socket.clone())?;
-        // Whatever the settings say: a question that nobody answers is how such a host is known to be gone.
-        let patience = patience.min(PROGRAM_TIMEOUT);
-        let processes = HostProcesses::Remote { shell: host.shell.clone(), patience };
-        Some(ServerAccess { tmux: host.shell.tmux(socket, patience), processes })
+        // Limit the configured timeout: an unanswered request is how a lost host is detected.
+        let timeout = timeout.min(PROGRAM_TIMEOUT);
+        let processes = HostProcesses::Remote { shell: host.shell.clone(), timeout };
+        Some(ServerAccess { tmux: host.shell.tmux(socket, timeout), processes })
     }
 
     pub(in crate::observe) fn wake(&self, target: &TargetName) {
@@ -195,29 +195,29 @@ mod tests {
     use super::*;
     use tokio::process::Command;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// The shell of this machine, as if it were another's.
+    /// A shell on this machine that stands for an agentless host.
     async fn there(id_file: &Path) -> HostProcesses {
         let mut command = Command::new("sh");
         command.args(["-c", "echo $$ >\"$1\"; exec sh", "sh"]).arg(id_file);
-        let shell = HostShell::open(command, PATIENCE).await.expect("a shell");
-        HostProcesses::Remote { shell, patience: PATIENCE }
+        let shell = HostShell::open(command, TIMEOUT).await.expect("a shell");
+        HostProcesses::Remote { shell, timeout: TIMEOUT }
     }
 
     #[tokio::test]
-    async fn a_host_that_does_not_answer_says_nothing_of_its_processes() {
-        let dir = tempfile::tempdir().expect("a directory");
+    async fn a_host_that_does_not_answer_reports_an_error_instead_of_no_processes() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
         let id_file = dir.path().join("id");
         let processes = there(&id_file).await;
         let own = std::process::id();
-        let found = processes.try_process(own).await.expect("it answers").expect("we live");
-        assert!(processes.try_tree(own).await.expect("it answers").is_some());
-        let id = std::fs::read_to_string(&id_file).expect("it was written");
-        let id = rustix::process::Pid::from_raw(id.trim().parse().expect("a pid")).expect("not 0");
-        rustix::process::kill_process(id, rustix::process::Signal::KILL).expect("it is ours");
+        let found = processes.try_process(own).await.expect("the host answers").expect("this process is listed");
+        assert!(processes.try_tree(own).await.expect("the host answers").is_some());
+        let id = std::fs::read_to_string(&id_file).expect("the pid file is written");
+        let id = rustix::process::Pid::from_raw(id.trim().parse().expect("a pid")).expect("a non-zero pid");
+        rustix::process::kill_process(id, rustix::process::Signal::KILL).expect("the shell is a child of this test");
         assert!(processes.try_process(own).await.is_err() && processes.try_tree(own).await.is_err());
-        // Nobody is struck by this: the shell is gone.
+        // No process is signalled: the shell is gone.
         assert!(matches!(processes.signal_process(&found, false).await, Err(SignalError::Unknown(_))));
     }
 }

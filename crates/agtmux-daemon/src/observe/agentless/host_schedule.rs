@@ -1,21 +1,21 @@
-//! When a host is asked again: once a second while something happens there, more rarely while nothing does.
+//! When to poll an agentless host: once a second while something changes, less often while nothing does.
 
 use std::time::{Duration, Instant};
 
 use crate::remote_timeouts::PING_INTERVAL;
 
 const BUSY_INTERVAL: Duration = Duration::from_secs(1);
-/// What has been quiet for so long is asked so often.
+/// For hosts without changes for the first duration: the poll interval.
 const QUIET_INTERVALS: [(Duration, Duration); 2] =
     [(Duration::from_secs(120), Duration::from_secs(3)), (Duration::from_secs(30), Duration::from_secs(2))];
-/// A question that takes its time earns a rest of as much.
+/// After a slow poll the host rests: the interval is at least this many times the duration of the poll.
 const REST_FACTOR: u32 = 2;
 
-/// The processes are listed this often while panes write, and this often in any case: a job of a script begins and ends
-/// without a word.
+/// How often processes are listed while panes write, and in any case. A script can start and end jobs without output.
 const WRITING_INTERVAL: Duration = Duration::from_secs(5);
 const MAX_INTERVAL: Duration = Duration::from_secs(30);
-/// A job that has just begun may still look like its shell, and one that ends takes a moment.
+/// Further listings after a change. A new job still looks like its shell for a moment, and a job takes a moment to
+/// end.
 const FOLLOW_UPS: [Duration; 2] = [Duration::from_millis(400), Duration::from_millis(2500)];
 
 #[derive(Debug)]
@@ -30,12 +30,12 @@ impl HostSchedule {
         Self { changed_at: now, next_at: now, answered_at: now }
     }
 
-    /// Something is different, or is about to be.
+    /// Notes a change on the host, or an expected one.
     pub(super) fn note_change(&mut self, now: Instant) {
         self.changed_at = now;
     }
 
-    /// Somebody has done something there.
+    /// Polls as soon as possible, because an action ran on the host.
     pub(super) fn ask_soon(&mut self, now: Instant) {
         self.note_change(now);
         self.next_at = self.next_at.min(now);
@@ -52,12 +52,12 @@ impl HostSchedule {
         self.next_at <= now
     }
 
-    /// It has answered, whatever the question was.
+    /// Notes that the host answered any request.
     pub(super) fn note_answer(&mut self, now: Instant) {
         self.answered_at = now;
     }
 
-    /// Whether it has to be asked if it is there at all: one that is given its rest is not to be gone unnoticed.
+    /// Whether the host must be pinged. A host that is polled rarely must still be noticed when it disappears.
     pub(super) fn needs_ping(&self, now: Instant) -> bool {
         now >= self.answered_at + PING_INTERVAL
     }
@@ -67,7 +67,7 @@ impl HostSchedule {
     }
 }
 
-/// When the processes of a host are listed.
+/// When to list the processes of a host.
 #[derive(Debug)]
 pub(super) struct ProcessSchedule {
     listed_at: Option<Instant>,
@@ -81,7 +81,7 @@ impl ProcessSchedule {
         Self { listed_at: None, requested: true, follow_ups: Vec::new(), wrote: false }
     }
 
-    /// A pane has come, or something else has its terminal.
+    /// Requests a listing, because a pane is new or another program holds its terminal.
     pub(super) fn request(&mut self, now: Instant) {
         self.requested = true;
         self.follow_ups = FOLLOW_UPS.map(|echo| now + echo).into();
@@ -97,7 +97,7 @@ impl ProcessSchedule {
         self.requested || self.follow_ups.iter().any(|at| *at <= now) || now >= taken + rest
     }
 
-    /// When it is worth waking up for; all else comes along with the next question.
+    /// When to wake up for a listing. Other listings come with the next poll.
     pub(super) fn urgent_at(&self) -> Option<Instant> {
         self.follow_ups.iter().min().copied()
     }
@@ -117,18 +117,18 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_host_is_asked_more_rarely_and_a_busy_one_every_second() {
+    fn a_quiet_host_is_polled_less_often_and_a_busy_one_every_second() {
         let start = Instant::now();
-        let mut pace = HostSchedule::new(start);
+        let mut schedule = HostSchedule::new(start);
         let mut asked = Vec::new();
         for ms in (0..200_000).step_by(100) {
             let now = start + Duration::from_millis(ms);
             if ms == 190_000 {
-                pace.ask_soon(now);
+                schedule.ask_soon(now);
             }
-            if pace.is_due(now) {
+            if schedule.is_due(now) {
                 asked.push(ms / 1000);
-                pace.asked(now, now);
+                schedule.asked(now, now);
             }
         }
         assert_eq!(asked[..4], [0, 1, 2, 3]);
@@ -138,28 +138,28 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_host_gets_its_rest() {
+    fn a_slow_host_is_polled_less_often() {
         let start = Instant::now();
-        let mut pace = HostSchedule::new(start);
-        pace.asked(start, start + secs(2));
-        assert_eq!(pace.next_at, start + secs(4));
+        let mut schedule = HostSchedule::new(start);
+        schedule.asked(start, start + secs(2));
+        assert_eq!(schedule.next_at, start + secs(4));
     }
 
     #[test]
-    fn a_host_at_rest_is_still_asked_whether_it_is_there() {
+    fn a_resting_host_is_still_pinged() {
         let start = Instant::now();
-        let mut pace = HostSchedule::new(start);
+        let mut schedule = HostSchedule::new(start);
         let answered = start + secs(8);
-        pace.note_answer(answered);
-        pace.asked(start, answered);
-        assert_eq!(pace.wake_at(), answered + PING_INTERVAL, "it rests for longer");
-        assert!(!pace.is_due(pace.wake_at()) && pace.needs_ping(pace.wake_at()));
-        pace.note_answer(pace.wake_at());
-        assert!(!pace.needs_ping(pace.wake_at() - secs(1)));
+        schedule.note_answer(answered);
+        schedule.asked(start, answered);
+        assert_eq!(schedule.wake_at(), answered + PING_INTERVAL, "the next poll is later than the ping");
+        assert!(!schedule.is_due(schedule.wake_at()) && schedule.needs_ping(schedule.wake_at()));
+        schedule.note_answer(schedule.wake_at());
+        assert!(!schedule.needs_ping(schedule.wake_at() - secs(1)));
     }
 
     #[test]
-    fn processes_are_listed_when_something_has_changed_and_again_a_moment_later() {
+    fn processes_are_listed_after_a_change_and_again_shortly_after() {
         let start = Instant::now();
         let mut census = ProcessSchedule::new();
         let mut taken = Vec::new();

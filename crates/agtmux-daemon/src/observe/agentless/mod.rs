@@ -1,5 +1,5 @@
-//! Hosts that have tmux and a POSIX shell, and nothing of ours. What their panes show and what runs in them is asked for
-//! through one shell that stays open; what that says is judged here. There are no hints but what the listing itself tells.
+//! Agentless hosts: they have tmux and a POSIX shell, but no agtmux. The hub reads panes and processes through one
+//! shell that stays open over ssh, and judges them itself. There are no hints, so changes are found by polling.
 
 mod access;
 mod host_schedule;

@@ -1,4 +1,4 @@
-//! One tmux server of such a host: what was last seen of it, and what that says.
+//! One tmux server of an agentless host: its last known panes and agents.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -21,7 +21,7 @@ use crate::observe::screen_schedule::{DueCapture, ScreenSchedule};
 use crate::observe::signal_router::ObserverHint;
 use crate::observe::{convert, process_watch};
 
-/// What is drawn is looked at again after this: what shows the same then has settled.
+/// The delay before a screen is captured a second time. A screen that is unchanged then has settled.
 const RECHECK_DELAY: Duration = Duration::from_millis(300);
 
 pub(super) struct AgentlessServer {
@@ -30,39 +30,39 @@ pub(super) struct AgentlessServer {
     pub(super) generation: Option<Generation>,
     pub(super) version: String,
     pub(super) failures: u32,
-    /// It did not answer the last time.
+    /// The server did not answer the last request.
     pub(super) silent: bool,
-    /// One that hangs is asked apart from the others, and not before this.
+    /// When to probe a hung server. It is probed separately, because it would delay the others.
     pub(super) retry_at: Option<Instant>,
     panes: HashMap<u32, AgentlessPane>,
     screens: ScreenSchedule,
     judge: ScreenJudge,
-    /// What was last listed, and what the clock there showed.
+    /// A digest of the last listing, and the host's clock at that time.
     listed_digest: Option<u64>,
     host_clock: Option<i64>,
-    notices: mpsc::UnboundedReceiver<ObserverHint>,
+    hints: mpsc::UnboundedReceiver<ObserverHint>,
     _subscription: RecheckSubscription,
 }
 
 struct AgentlessPane {
     pid: u32,
     dead: bool,
-    pulse: Option<PaneActivity>,
+    activity: Option<PaneActivity>,
     sighting: Option<PaneProcess>,
     headless: bool,
     headless_reported: Option<ProcessRef>,
-    /// A digest of what it showed, and when that was.
+    /// A digest of the last captured screen, and when it first appeared.
     last_screen: Option<(u64, Instant)>,
     rechecked: bool,
 }
 
-/// What a listing says that is new.
+/// What a listing changed.
 #[derive(Debug, Default)]
 pub(super) struct ListingChanges {
-    /// The rows, if they are not those of the last one.
+    /// The rows, if they differ from the last listing.
     pub(super) rows: Option<Vec<PaneRow>>,
     pub(super) wrote: bool,
-    /// Something else may live in a pane.
+    /// Another program may run in a pane.
     pub(super) processes_changed: bool,
 }
 
@@ -70,8 +70,8 @@ impl AgentlessServer {
     pub(super) fn new(
         key: ServerKey,
         socket: PathBuf,
-        notices: mpsc::UnboundedReceiver<ObserverHint>,
-        post: RecheckSubscription,
+        hints: mpsc::UnboundedReceiver<ObserverHint>,
+        subscription: RecheckSubscription,
     ) -> Self {
         Self {
             key,
@@ -86,8 +86,8 @@ impl AgentlessServer {
             judge: ScreenJudge::default(),
             listed_digest: None,
             host_clock: None,
-            notices,
-            _subscription: post,
+            hints,
+            _subscription: subscription,
         }
     }
 
@@ -95,66 +95,66 @@ impl AgentlessServer {
         self.panes.len()
     }
 
-    /// Takes in a listing, and says what is new in it.
-    pub(super) fn apply_listing(&mut self, seen: ActivityListing, now: Instant) -> ListingChanges {
-        let generation = convert::generation(&seen.listing.server);
+    /// Applies a listing and returns what changed.
+    pub(super) fn apply_listing(&mut self, listing: ActivityListing, now: Instant) -> ListingChanges {
+        let generation = convert::generation(&listing.listing.server);
         if self.generation.replace(generation) != Some(generation) {
-            // Another life of the server: what has the same number is not the same.
+            // A new server generation: its pane ids start again and mean other panes.
             self.panes.clear();
             self.screens = ScreenSchedule::default();
             self.judge = ScreenJudge::default();
             self.listed_digest = None;
         }
-        self.version.clone_from(&seen.listing.server.version);
+        self.version.clone_from(&listing.listing.server.version);
         let (mut hasher, was_silent) = (DefaultHasher::new(), std::mem::take(&mut self.silent));
         (self.failures, self.retry_at) = (0, None);
-        seen.listing.rows.hash(&mut hasher);
+        listing.listing.rows.hash(&mut hasher);
         let digest = hasher.finish();
         let same = self.listed_digest.replace(digest) == Some(digest) && !was_silent;
-        let mut news = ListingChanges { processes_changed: was_silent, ..ListingChanges::default() };
-        let listed_at = std::mem::replace(&mut self.host_clock, seen.clock);
-        let rows: Vec<PaneRow> = seen.listing.rows.into_iter().map(convert::pane_row).collect();
+        let mut changes = ListingChanges { processes_changed: was_silent, ..ListingChanges::default() };
+        let listed_at = std::mem::replace(&mut self.host_clock, listing.clock);
+        let rows: Vec<PaneRow> = listing.listing.rows.into_iter().map(convert::pane_row).collect();
         self.panes.retain(|pane, known| rows.iter().any(|row| row.pane.0 == *pane && row.pid == known.pid));
         for row in &rows {
-            self.apply_row(row, seen.activity.get(&row.pane.0), listed_at, now, &mut news);
+            self.apply_row(row, listing.activity.get(&row.pane.0), listed_at, now, &mut changes);
         }
         self.follow_agents(now);
         if was_silent {
-            // Nobody looked in the meantime.
+            // No screen was captured while the server did not answer.
             self.screens.request_all(now);
         }
-        news.rows = (!same).then_some(rows);
-        news
+        changes.rows = (!same).then_some(rows);
+        changes
     }
 
     fn apply_row(
         &mut self,
         row: &PaneRow,
-        pulse: Option<&PaneActivity>,
+        activity: Option<&PaneActivity>,
         listed_at: Option<i64>,
         now: Instant,
-        news: &mut ListingChanges,
+        changes: &mut ListingChanges,
     ) {
         let (pane, dead) = (row.pane.0, row.dead.is_some());
         let known = self.panes.entry(pane).or_insert_with(|| {
-            news.processes_changed = true;
+            changes.processes_changed = true;
             AgentlessPane::new(row.pid)
         });
-        news.processes_changed |= known.dead != dead;
+        changes.processes_changed |= known.dead != dead;
         known.dead = dead;
-        let Some(pulse) = pulse else { return };
-        let before = known.pulse.replace(pulse.clone());
+        let Some(activity) = activity else { return };
+        let before = known.activity.replace(activity.clone());
         let Some(before) = before else { return };
-        news.processes_changed |= (&before.command, &before.cwd) != (&pulse.command, &pulse.cwd);
-        if has_written(&before, pulse, listed_at) {
-            news.wrote = true;
+        changes.processes_changed |= (&before.command, &before.cwd) != (&activity.command, &activity.cwd);
+        if has_written(&before, activity, listed_at) {
+            changes.wrote = true;
             known.rechecked = false;
             self.screens.pane_wrote(pane, now);
             self.screens.request_at(pane, now);
         }
     }
 
-    /// Who lives where, as the process table shows it. Gives back what is different.
+    /// Identifies the agents from the process table. Returns the panes that changed.
     pub(super) fn apply_processes(
         &mut self,
         snapshot: &ProcessSnapshot,
@@ -163,7 +163,8 @@ impl AgentlessServer {
     ) -> Vec<PaneProcess> {
         let mut changed = Vec::new();
         for (pane, known) in self.panes.iter_mut().filter(|(_, known)| !known.dead && known.pid != 0) {
-            let cwd = known.pulse.as_ref().map(|pulse| text::from_bytes(&pulse.cwd)).filter(|cwd| !cwd.is_empty());
+            let cwd =
+                known.activity.as_ref().map(|activity| text::from_bytes(&activity.cwd)).filter(|cwd| !cwd.is_empty());
             let tree = snapshot.tree(known.pid);
             let (sighting, headless) =
                 process_watch::sighting(registry, (PaneId(*pane), known.pid), tree.as_ref(), |_| cwd.clone());
@@ -177,21 +178,21 @@ impl AgentlessServer {
         changed
     }
 
-    /// Those who were started for one turn and have not been told of.
+    /// Evidence for headless agents that were not reported yet.
     pub(super) fn take_new_headless(&mut self, began: Timestamp) -> Vec<ScreenEvidence> {
         let Some(generation) = self.generation else { return Vec::new() };
-        let mut told = Vec::new();
+        let mut evidence = Vec::new();
         for (pane, known) in &mut self.panes {
             let process = known.sighting.as_ref().and_then(|s| s.agent.as_ref()).map(|agent| agent.process);
             let Some(process) = process.filter(|_| known.headless) else { continue };
             if known.headless_reported.replace(process) != Some(process) {
-                told.push(ScreenEvidence::headless((self.key.clone(), generation), PaneId(*pane), process, began));
+                evidence.push(ScreenEvidence::headless((self.key.clone(), generation), PaneId(*pane), process, began));
             }
         }
-        told
+        evidence
     }
 
-    /// Other agents are known, or by other signs.
+    /// Forgets everything judged with the old manifests.
     pub(super) fn apply_new_manifests(&mut self, now: Instant) {
         self.judge = ScreenJudge::default();
         for known in self.panes.values_mut() {
@@ -210,10 +211,10 @@ impl AgentlessServer {
         self.judge.retain(|pane| self.screens.contains(pane));
     }
 
-    /// The panes that are due.
+    /// The captures that are due.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<DueCapture> {
-        while let Ok(notice) = self.notices.try_recv() {
-            if let ObserverHint::AgentSpoke(pane) = notice {
+        while let Ok(hint) = self.hints.try_recv() {
+            if let ObserverHint::AgentSentEvent(pane) = hint {
                 self.screens.request_at(pane, now);
             }
         }
@@ -224,37 +225,38 @@ impl AgentlessServer {
         self.screens.wake_at().filter(|_| !self.silent && self.generation.is_some())
     }
 
-    /// What the looks brought.
+    /// Judges the captures.
     pub(super) fn judge(
         &mut self,
         registry: &AgentRegistry,
-        looks: Vec<DueCapture>,
+        due: Vec<DueCapture>,
         captures: &[Capture],
         began: Timestamp,
         now: Instant,
     ) -> Vec<ScreenEvidence> {
         let Some(generation) = self.generation else { return Vec::new() };
         let mut all = Vec::new();
-        for look in looks {
-            let is_it = |c: &&Capture| c.pane == look.pane && c.server_pid == generation.pid;
-            let known = self.panes.get_mut(&look.pane).filter(|known| !known.dead);
-            let capture = captures.iter().find(is_it);
+        for request in due {
+            let is_of_pane = |c: &&Capture| c.pane == request.pane && c.server_pid == generation.pid;
+            let known = self.panes.get_mut(&request.pane).filter(|known| !known.dead);
+            let capture = captures.iter().find(is_of_pane);
             let (Some(known), Some(capture)) = (known, capture) else {
-                self.screens.capture_failed(look.pane, now);
+                self.screens.capture_failed(request.pane, now);
                 continue;
             };
             if capture.pane_pid != known.pid {
                 continue;
             }
-            // Nobody tells when it writes: only a screen that shows the same twice has settled.
-            let look = DueCapture { settled: known.is_stable(capture, now), ..look };
-            let seen = self.judge.judge(registry, (self.key.clone(), generation), &look, capture, began);
-            let is_sure =
-                look.settled || (!seen.observations.is_empty() && seen.observations.iter().all(|sight| sight.settled));
+            // There are no output hints, so a screen has settled when two captures are equal.
+            let request = DueCapture { settled: known.is_stable(capture, now), ..request };
+            let evidence = self.judge.judge(registry, (self.key.clone(), generation), &request, capture, began);
+            let is_sure = request.settled
+                || (!evidence.observations.is_empty()
+                    && evidence.observations.iter().all(|observation| observation.settled));
             if !is_sure && !std::mem::replace(&mut known.rechecked, true) {
-                self.screens.request_at(look.pane, now + RECHECK_DELAY);
+                self.screens.request_at(request.pane, now + RECHECK_DELAY);
             }
-            all.push(seen);
+            all.push(evidence);
         }
         all
     }
@@ -265,7 +267,7 @@ impl AgentlessPane {
         Self {
             pid,
             dead: false,
-            pulse: None,
+            activity: None,
             sighting: None,
             headless: false,
             headless_reported: None,
@@ -288,28 +290,31 @@ impl AgentlessPane {
     }
 }
 
-/// Whether the pane may have written since the listing before. Activity has whole seconds: in the second of that listing it
-/// may have been written to after it.
-fn has_written(before: &PaneActivity, pulse: &PaneActivity, listed_at: Option<i64>) -> bool {
+/// Whether the pane may have written since the previous listing. tmux reports activity in whole seconds, so output in
+/// the second of that listing may have come after it.
+fn has_written(before: &PaneActivity, activity: &PaneActivity, listed_at: Option<i64>) -> bool {
     (before.window_activity, before.cursor, before.history_bytes)
-        != (pulse.window_activity, pulse.cursor, pulse.history_bytes)
-        || listed_at.is_some_and(|at| pulse.window_activity >= at)
+        != (activity.window_activity, activity.cursor, activity.history_bytes)
+        || listed_at.is_some_and(|at| activity.window_activity >= at)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn pulse(activity: i64, cursor: (u32, u32)) -> PaneActivity {
-        PaneActivity { window_activity: activity, cursor, history_bytes: 0, command: Vec::new(), cwd: Vec::new() }
+    fn activity(window_activity: i64, cursor: (u32, u32)) -> PaneActivity {
+        PaneActivity { window_activity, cursor, history_bytes: 0, command: Vec::new(), cwd: Vec::new() }
     }
 
     #[test]
-    fn a_pane_that_may_have_written_is_looked_at() {
-        let before = pulse(100, (1, 1));
-        assert!(has_written(&before, &pulse(101, (1, 1)), Some(100)));
-        assert!(has_written(&before, &pulse(100, (2, 1)), Some(105)));
-        assert!(has_written(&before, &pulse(100, (1, 1)), Some(100)), "perhaps after the listing, in the same second");
-        assert!(!has_written(&before, &pulse(100, (1, 1)), Some(101)));
+    fn a_pane_that_may_have_written_counts_as_changed() {
+        let before = activity(100, (1, 1));
+        assert!(has_written(&before, &activity(101, (1, 1)), Some(100)));
+        assert!(has_written(&before, &activity(100, (2, 1)), Some(105)));
+        assert!(
+            has_written(&before, &activity(100, (1, 1)), Some(100)),
+            "the output may have come after the listing, in the same second"
+        );
+        assert!(!has_written(&before, &activity(100, (1, 1)), Some(101)));
     }
 }

@@ -1,4 +1,4 @@
-//! Watches one such host for as long as its shell lives.
+//! Watches one agentless host while its shell is open.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
@@ -23,54 +23,55 @@ use crate::observe::screen_schedule::DueCapture;
 use crate::observe::{Discovery, ObserverContext, convert};
 use crate::remote_timeouts::PROGRAM_TIMEOUT;
 
-/// Looks at what the last look brought about, one after the other, before the host gets its rest.
+/// The most scans in a row, if each makes another one due, before the host rests.
 const MAX_SCANS: usize = 4;
-/// One that hangs is asked this often, and gets this long.
+/// How often a hung server is probed, and how long it may take to answer.
 const HUNG_RETRY_DELAY: Duration = Duration::from_secs(5);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
-/// A server may stumble, for instance while it is ending.
+/// How many failures in a row are tolerated. A server may fail while it exits.
 const MAX_FAILURES: u32 = 2;
 
-/// No more panes of one host are taken in than this.
+/// The most panes of one host.
 const MAX_PANES: usize = 5_000;
 
-/// Watches the host until its shell ends, and says why it did. Each answer is reported. Whoever lets go of this has the host
-/// forgotten; what is known of it stays as it is.
+/// Watches the host until its shell ends, and returns the reason. Calls `answered` after each answer.
+///
+/// If the future is dropped, the host is no longer watched, but its panes stay in the fleet.
 pub(crate) async fn watch_agentless_host(
     discovery: &Discovery,
     target: TargetName,
     shell: HostShell,
     answered: impl FnMut(),
 ) -> ShellError {
-    let senses = discovery.context().clone();
-    let watched = senses.agentless.watch(target.clone(), shell.clone());
-    let mut host = HostWatch::new(&senses, target, &watched);
+    let context = discovery.context().clone();
+    let watched = context.agentless.watch(target.clone(), shell.clone());
+    let mut host = HostWatch::new(&context, target, &watched);
     host.run(answered).await
 }
 
 struct HostWatch<'a> {
-    senses: &'a Arc<ObserverContext>,
+    context: &'a Arc<ObserverContext>,
     target: TargetName,
     watched: &'a WatchedHost<'a>,
     servers: BTreeMap<PathBuf, AgentlessServer>,
-    /// Sockets that are there, whether or not somebody listens, and those of them that nobody has asked yet.
+    /// The sockets on the host, with or without a server, and those that were not asked yet.
     sockets: Vec<PathBuf>,
     unasked: Vec<PathBuf>,
     schedule: HostSchedule,
     process_schedule: ProcessSchedule,
     registry: Arc<AgentRegistry>,
-    /// What was known of it before has been compared with what is there.
+    /// Whether the stored servers of this host were compared with the running ones.
     reconciled: bool,
-    /// Servers whose processes live and that are not found.
+    /// Known servers whose process lives but whose socket was not found.
     without_socket: Vec<(ServerKey, Generation)>,
-    /// The first of the sockets that are too many.
+    /// The first socket beyond the limit.
     first_skipped: Option<ServerKey>,
 }
 
 impl<'a> HostWatch<'a> {
-    fn new(senses: &'a Arc<ObserverContext>, target: TargetName, watched: &'a WatchedHost<'a>) -> Self {
+    fn new(context: &'a Arc<ObserverContext>, target: TargetName, watched: &'a WatchedHost<'a>) -> Self {
         Self {
-            senses,
+            context,
             target,
             watched,
             servers: BTreeMap::new(),
@@ -78,7 +79,7 @@ impl<'a> HostWatch<'a> {
             unasked: Vec::new(),
             schedule: HostSchedule::new(Instant::now()),
             process_schedule: ProcessSchedule::new(),
-            registry: senses.registry.get(),
+            registry: context.registry.get(),
             reconciled: false,
             without_socket: Vec::new(),
             first_skipped: None,
@@ -101,32 +102,32 @@ impl<'a> HostWatch<'a> {
     }
 
     fn wake_at(&self) -> Instant {
-        let looks = self.servers.values().filter_map(AgentlessServer::wake_at);
-        looks.chain(self.process_schedule.urgent_at()).fold(self.schedule.wake_at(), Instant::min)
+        let due = self.servers.values().filter_map(AgentlessServer::wake_at);
+        due.chain(self.process_schedule.urgent_at()).fold(self.schedule.wake_at(), Instant::min)
     }
 
-    /// Whatever is due, and what that makes due at once.
+    /// Does everything that is due, including what becomes due by that.
     async fn round(&mut self) -> Result<(), ShellError> {
         self.apply_new_manifests();
         self.probe().await?;
         for n in 0..MAX_SCANS {
             let now = Instant::now();
             let lists = n == 0 && self.schedule.is_due(now);
-            let fresh = std::mem::take(&mut self.unasked);
-            let looks = self.take_due(now);
-            let sweep = HostScanRequest {
+            let unasked = std::mem::take(&mut self.unasked);
+            let due = self.take_due(now);
+            let request = HostScanRequest {
                 sockets: lists,
-                servers: if lists { self.responsive_sockets() } else { fresh },
-                panes: looks.iter().map(|(socket, looks)| (socket.clone(), panes_of(looks))).collect(),
+                servers: if lists { self.responsive_sockets() } else { unasked },
+                panes: due.iter().map(|(socket, due)| (socket.clone(), panes_of(due))).collect(),
                 processes: self.process_schedule.is_due(now) || (lists && !self.without_socket.is_empty()),
             };
-            if !sweep.sockets && sweep.servers.is_empty() && sweep.panes.is_empty() && !sweep.processes {
+            if !request.sockets && request.servers.is_empty() && request.panes.is_empty() && !request.processes {
                 break;
             }
-            let began = self.senses.clock.now();
-            let swept = self.watched.host.shell.scan(&sweep, PROGRAM_TIMEOUT).await?;
+            let began = self.context.clock.now();
+            let scan = self.watched.host.shell.scan(&request, PROGRAM_TIMEOUT).await?;
             self.schedule.note_answer(Instant::now());
-            self.apply_scan(swept, looks, began).await?;
+            self.apply_scan(scan, due, began).await?;
             if lists {
                 self.schedule.asked(now, Instant::now());
             }
@@ -138,31 +139,31 @@ impl<'a> HostWatch<'a> {
         Ok(())
     }
 
-    /// All but those that hang: each of them would hold up the others.
+    /// All sockets except those of hung servers, which would delay the others.
     fn responsive_sockets(&self) -> Vec<PathBuf> {
         let hangs = |socket: &PathBuf| self.servers.get(socket).is_some_and(|server| server.retry_at.is_some());
         self.sockets.iter().filter(|socket| !hangs(socket)).cloned().collect()
     }
 
-    /// Whether one that hung answers again.
+    /// Asks one hung server whether it answers again.
     async fn probe(&mut self) -> Result<(), ShellError> {
         let now = Instant::now();
         let due = |server: &&AgentlessServer| server.retry_at.is_some_and(|until| until <= now);
         let Some(socket) = self.servers.values().find(due).map(|server| server.socket.clone()) else { return Ok(()) };
-        let sweep = HostScanRequest { servers: vec![socket], ..HostScanRequest::default() };
-        let began = self.senses.clock.now();
-        let swept = self.watched.host.shell.scan(&sweep, PROBE_TIMEOUT).await?;
+        let request = HostScanRequest { servers: vec![socket], ..HostScanRequest::default() };
+        let began = self.context.clock.now();
+        let scan = self.watched.host.shell.scan(&request, PROBE_TIMEOUT).await?;
         self.schedule.note_answer(Instant::now());
-        self.apply_scan(swept, Vec::new(), began).await
+        self.apply_scan(scan, Vec::new(), began).await
     }
 
     fn take_due(&mut self, now: Instant) -> Vec<(PathBuf, Vec<DueCapture>)> {
-        let looks = self.servers.iter_mut().map(|(socket, server)| (socket.clone(), server.take_due(now)));
-        looks.filter(|(_, looks)| !looks.is_empty()).collect()
+        let due = self.servers.iter_mut().map(|(socket, server)| (socket.clone(), server.take_due(now)));
+        due.filter(|(_, due)| !due.is_empty()).collect()
     }
 
     fn apply_new_manifests(&mut self) {
-        let registry = self.senses.registry.get();
+        let registry = self.context.registry.get();
         if !Arc::ptr_eq(&registry, &self.registry) {
             self.registry = registry;
             let now = Instant::now();
@@ -173,35 +174,35 @@ impl<'a> HostWatch<'a> {
 
     async fn apply_scan(
         &mut self,
-        swept: HostScan,
-        looks: Vec<(PathBuf, Vec<DueCapture>)>,
+        scan: HostScan,
+        due: Vec<(PathBuf, Vec<DueCapture>)>,
         began: jiff::Timestamp,
     ) -> Result<(), ShellError> {
-        let all_asked = !swept.servers.is_empty() || swept.sockets.as_ref().is_some_and(Vec::is_empty);
-        if let Some(mut sockets) = swept.sockets {
+        let all_asked = !scan.servers.is_empty() || scan.sockets.as_ref().is_some_and(Vec::is_empty);
+        if let Some(mut sockets) = scan.sockets {
             self.limit_sockets(&mut sockets).await;
             self.drop_missing(&sockets).await?;
             self.unasked = sockets.iter().filter(|socket| !self.sockets.contains(socket)).cloned().collect();
             self.sockets = sockets;
         }
-        for (socket, listing) in swept.servers {
+        for (socket, listing) in scan.servers {
             match listing {
                 Ok(listing) => self.apply_listing(socket, listing).await,
                 Err(error) => self.listing_failed(&socket, error).await?,
             }
         }
-        if let Some(snapshot) = swept.processes {
+        if let Some(snapshot) = scan.processes {
             self.process_schedule.note_listed(Instant::now());
-            // Where nobody is listed, not even who listed, nobody is known to be gone.
+            // An empty list is a failure of `ps`, not proof that all processes are gone.
             if !snapshot.is_empty() {
                 self.apply_processes(&snapshot, began).await;
             }
         }
-        for (socket, looks) in looks {
-            let captures = swept.captures.iter().find(|(of, _)| *of == socket).map(|(_, all)| all.as_slice());
+        for (socket, due) in due {
+            let captures = scan.captures.iter().find(|(of, _)| *of == socket).map(|(_, all)| all.as_slice());
             let Some(server) = self.servers.get_mut(&socket) else { continue };
-            for seen in server.judge(&self.registry, looks, captures.unwrap_or_default(), began, Instant::now()) {
-                self.senses.engine.apply_screen(seen).await;
+            for evidence in server.judge(&self.registry, due, captures.unwrap_or_default(), began, Instant::now()) {
+                self.context.engine.apply_screen(evidence).await;
             }
         }
         if all_asked && !std::mem::replace(&mut self.reconciled, true) {
@@ -210,7 +211,7 @@ impl<'a> HostWatch<'a> {
         Ok(())
     }
 
-    /// A host that has more sockets than anybody needs does not get more of our time, and whoever looks is told.
+    /// Drops the sockets beyond the limit and reports that as an outage.
     async fn limit_sockets(&mut self, sockets: &mut Vec<PathBuf>) {
         let cut = sockets.get(MAX_SOCKETS).map(|socket| self.key(socket));
         sockets.truncate(MAX_SOCKETS);
@@ -219,13 +220,15 @@ impl<'a> HostWatch<'a> {
         }
         let is_met = |key: &ServerKey| self.servers.values().any(|server| server.key == *key);
         if let Some(server) = self.first_skipped.take().filter(|key| !is_met(key)) {
-            self.senses.engine.apply_topology(TopologyUpdate::ServerGone { server }).await;
+            self.context.engine.apply_topology(TopologyUpdate::ServerGone { server }).await;
         }
         let Some(server) = cut else { return };
         self.first_skipped = Some(server.clone());
-        let message = format!("there are more than {MAX_SOCKETS} sockets: this one and those after it are not asked");
+        let message = format!(
+            "the host has more than {MAX_SOCKETS} tmux sockets; this one and the following ones are not watched"
+        );
         let (generation, code) = (Generation { pid: 0, start_time: 0 }, OutageCode::ListingCut);
-        self.senses.engine.apply_topology(TopologyUpdate::ServerOutage { server, generation, code, message }).await;
+        self.context.engine.apply_topology(TopologyUpdate::ServerOutage { server, generation, code, message }).await;
     }
 
     async fn apply_listing(&mut self, socket: PathBuf, listing: ActivityListing) {
@@ -235,29 +238,29 @@ impl<'a> HostWatch<'a> {
         let Some(server) = self.servers.get_mut(&socket) else { return };
         let (generation, version) = (convert::generation(&listing.listing.server), &listing.listing.server.version);
         if !TmuxVersion::parse(version).is_supported() {
-            let message = format!("its tmux is {version}; agtmux needs {MIN_VERSION} or newer");
+            let message = format!("the server runs tmux {version}; agtmux requires {MIN_VERSION} or newer");
             server.generation.get_or_insert(generation);
             return self.report_outage(&socket, OutageCode::TmuxTooOld, message).await;
         }
         if !has_room {
-            let message = format!("this host has more than {MAX_PANES} panes; those of this server are not taken in");
+            let message = format!("the host has more than {MAX_PANES} panes; the panes of this server are not watched");
             server.generation.get_or_insert(generation);
             return self.report_outage(&socket, OutageCode::ListingCut, message).await;
         }
-        let news = server.apply_listing(listing, now);
-        if news.processes_changed {
+        let changes = server.apply_listing(listing, now);
+        if changes.processes_changed {
             self.process_schedule.request(now);
         }
-        if news.wrote {
+        if changes.wrote {
             self.process_schedule.note_output();
         }
-        if news.wrote || news.processes_changed || news.rows.is_some() {
+        if changes.wrote || changes.processes_changed || changes.rows.is_some() {
             self.schedule.note_change(now);
         }
         let key = server.key.clone();
-        if let Some(rows) = news.rows {
+        if let Some(rows) = changes.rows {
             self.publish_health(&socket);
-            self.senses.engine.apply_topology(TopologyUpdate::Listed { server: key, generation, rows }).await;
+            self.context.engine.apply_topology(TopologyUpdate::Listed { server: key, generation, rows }).await;
         }
     }
 
@@ -271,11 +274,11 @@ impl<'a> HostWatch<'a> {
             return;
         }
         let key = self.key(socket);
-        self.without_socket.retain(|(astray, _)| *astray != key);
+        self.without_socket.retain(|(known, _)| *known != key);
         tracing::info!(target = %key.target, server = %key.server, "watching a tmux server through a shell");
-        let (to, notices) = mpsc::unbounded_channel();
-        let post = self.senses.recheck_hints.subscribe(key.clone(), to);
-        self.servers.insert(socket.to_owned(), AgentlessServer::new(key, socket.to_owned(), notices, post));
+        let (to, hints) = mpsc::unbounded_channel();
+        let subscription = self.context.recheck_hints.subscribe(key.clone(), to);
+        self.servers.insert(socket.to_owned(), AgentlessServer::new(key, socket.to_owned(), hints, subscription));
         self.schedule.note_change(Instant::now());
     }
 
@@ -293,15 +296,15 @@ impl<'a> HostWatch<'a> {
             if !panes.is_empty() {
                 self.schedule.note_change(now);
                 let processes = TopologyUpdate::Processes { server: server.key.clone(), generation, panes };
-                self.senses.engine.apply_topology(processes).await;
+                self.context.engine.apply_topology(processes).await;
             }
-            for seen in server.take_new_headless(began) {
-                self.senses.engine.apply_screen(seen).await;
+            for evidence in server.take_new_headless(began) {
+                self.context.engine.apply_screen(evidence).await;
             }
         }
     }
 
-    /// Servers whose sockets are gone, unless they live on without them.
+    /// Drops the servers whose sockets are gone, unless their processes still live.
     async fn drop_missing(&mut self, sockets: &[PathBuf]) -> Result<(), ShellError> {
         let gone: Vec<PathBuf> = self.servers.keys().filter(|socket| !sockets.contains(socket)).cloned().collect();
         for socket in gone {
@@ -310,10 +313,10 @@ impl<'a> HostWatch<'a> {
         Ok(())
     }
 
-    /// A failure is no emptiness: only a server whose process is not there any more is gone.
+    /// Handles a failed listing. A server is dropped only if its process is gone.
     async fn listing_failed(&mut self, socket: &Path, error: TmuxError) -> Result<(), ShellError> {
         if error != TmuxError::NoServer {
-            // Somebody is there, though nothing was ever heard of it.
+            // A server exists on this socket, even if it never answered.
             self.ensure_server(socket);
         }
         let Some(server) = self.servers.get_mut(socket) else { return Ok(()) };
@@ -331,9 +334,10 @@ impl<'a> HostWatch<'a> {
         }
         let (code, message) = match &error {
             TmuxError::Timeout(_) => (OutageCode::ServerNotResponding, error.to_string()),
-            TmuxError::NoServer => {
-                (OutageCode::ServerNotResponding, "its process lives, but nobody listens on its socket".into())
-            }
+            TmuxError::NoServer => (
+                OutageCode::ServerNotResponding,
+                "the server's process runs, but its socket does not accept connections".into(),
+            ),
             _ if stumbles <= MAX_FAILURES => return Ok(()),
             _ => (OutageCode::ListingFailed, error.to_string()),
         };
@@ -350,7 +354,7 @@ impl<'a> HostWatch<'a> {
         let Some(server) = self.servers.remove(socket) else { return };
         self.schedule.note_change(Instant::now());
         self.watched.host.drop_server(&server.key.server);
-        self.senses.engine.apply_topology(TopologyUpdate::ServerGone { server: server.key }).await;
+        self.context.engine.apply_topology(TopologyUpdate::ServerGone { server: server.key }).await;
     }
 
     async fn report_outage(&mut self, socket: &Path, code: OutageCode, message: String) {
@@ -361,15 +365,15 @@ impl<'a> HostWatch<'a> {
         }
         let generation = server.generation.unwrap_or(Generation { pid: 0, start_time: 0 });
         let outage = TopologyUpdate::ServerOutage { server: server.key.clone(), generation, code, message };
-        self.senses.engine.apply_topology(outage).await;
+        self.context.engine.apply_topology(outage).await;
         self.publish_health(socket);
     }
 
-    /// What was known from before this connection, whoever told of it, and was not found. A server may listen where nobody
-    /// looks for it.
+    /// Handles the stored servers of this host that were not found: drops the ended ones and reports an outage for the
+    /// others, which may listen in another directory.
     async fn reconcile_known_servers(&mut self) -> Result<(), ShellError> {
         let here: BTreeSet<&ServerKey> = self.servers.values().map(|server| &server.key).collect();
-        let known = self.senses.engine.servers_of(self.target.clone()).await;
+        let known = self.context.engine.servers_of(self.target.clone()).await;
         self.without_socket = known
             .into_iter()
             .filter(|(key, _)| !here.contains(key) && self.first_skipped.as_ref() != Some(key))
@@ -381,24 +385,25 @@ impl<'a> HostWatch<'a> {
         self.drop_ended(&snapshot).await;
         let dir = text::from_bytes(self.watched.host.shell.facts().socket_dir.as_os_str().as_bytes());
         for (server, generation) in self.without_socket.clone() {
-            let message =
-                format!("its process lives, but it has no socket in {dir}, and without an agtmux nobody asks it");
+            let message = format!(
+                "the server's process runs, but it has no socket in {dir}; install agtmux on the host to watch it"
+            );
             let code = OutageCode::ListingFailed;
             let outage = TopologyUpdate::ServerOutage { server, generation, code, message };
-            self.senses.engine.apply_topology(outage).await;
+            self.context.engine.apply_topology(outage).await;
         }
         Ok(())
     }
 
-    /// Those of them whose process has ended.
+    /// Drops the servers without a socket whose process has ended.
     async fn drop_ended(&mut self, snapshot: &ProcessSnapshot) {
-        let (astray, gone) = std::mem::take(&mut self.without_socket)
+        let (alive, gone) = std::mem::take(&mut self.without_socket)
             .into_iter()
             .partition(|(_, one)| has_server_process(snapshot, *one));
-        self.without_socket = astray;
+        self.without_socket = alive;
         let gone: Vec<(ServerKey, Generation)> = gone;
         for (server, _) in gone {
-            self.senses.engine.apply_topology(TopologyUpdate::ServerGone { server }).await;
+            self.context.engine.apply_topology(TopologyUpdate::ServerGone { server }).await;
         }
     }
 
@@ -418,13 +423,13 @@ impl<'a> HostWatch<'a> {
     }
 }
 
-/// Whether the process of a server is there.
+/// Whether the process list contains this server.
 fn has_server_process(snapshot: &ProcessSnapshot, generation: Generation) -> bool {
     let process = snapshot.process(generation.pid).filter(|process| !process.zombie);
-    // Where nothing is told of processes at all, nobody is declared dead.
+    // An empty list is a failure of `ps`, so assume that the server lives.
     snapshot.is_empty() || process.is_some_and(|process| process.name.starts_with(b"tmux"))
 }
 
-fn panes_of(looks: &[DueCapture]) -> Vec<u32> {
-    looks.iter().map(|look| look.pane).collect()
+fn panes_of(due: &[DueCapture]) -> Vec<u32> {
+    due.iter().map(|request| request.pane).collect()
 }

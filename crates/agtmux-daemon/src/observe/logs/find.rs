@@ -5,31 +5,31 @@ use std::path::{Path, PathBuf};
 use agtmux_agents::AgentLogFile;
 use agtmux_tmux::platform::ProcessTable;
 
-/// More sessions than anybody keeps.
+/// The most directory entries that are searched.
 const MAX_ENTRIES: usize = 10_000;
 
-/// The logs that belong to an agent. Its process may be a wrapper of the one that writes; but below that there may be
-/// another agent of its kind, with a log of its own.
-pub(super) fn find_logs(kept: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
+/// Finds the logs of an agent: those of the first process in its tree that has any. The agent's process may be a
+/// wrapper of the process that writes, but deeper in the tree there may be another agent with its own log.
+pub(super) fn find_logs(spec: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
     let tree = table.trees(&[pid]).pop().flatten();
     let pids: Vec<u32> = tree.into_iter().flat_map(|tree| tree.processes).map(|process| process.pid).collect();
-    let found = pids.iter().map(|pid| logs_of_process(kept, root, *pid, table));
+    let found = pids.iter().map(|pid| logs_of_process(spec, root, *pid, table));
     found.into_iter().find(|logs| !logs.is_empty()).unwrap_or_default()
 }
 
-fn logs_of_process(kept: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
-    match &kept.lock {
-        Some(lock) => locked_logs(kept, root, &lock.replace("{pid}", &pid.to_string())),
-        None => open_logs(kept, root, pid, table),
+fn logs_of_process(spec: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
+    match &spec.lock {
+        Some(lock) => locked_logs(spec, root, &lock.replace("{pid}", &pid.to_string())),
+        None => open_logs(spec, root, pid, table),
     }
 }
 
-fn open_logs(kept: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
-    // The kernel tells where a file really is.
+fn open_logs(spec: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
+    // The kernel reports real paths, so resolve symbolic links in the root.
     let real = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let is_log = |path: &PathBuf| {
         let below = path.strip_prefix(&real).ok();
-        below.and_then(Path::to_str).is_some_and(|below| kept.matches_path(below))
+        below.and_then(Path::to_str).is_some_and(|below| spec.matches_path(below))
     };
     let mut found: Vec<PathBuf> = table.open_files(pid).into_iter().filter(is_log).collect();
     found.sort();
@@ -37,10 +37,10 @@ fn open_logs(kept: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTabl
     found
 }
 
-/// Those with this file beside them.
-fn locked_logs(kept: &AgentLogFile, root: &Path, lock: &str) -> Vec<PathBuf> {
+/// The logs with this lock file next to them.
+fn locked_logs(spec: &AgentLogFile, root: &Path, lock: &str) -> Vec<PathBuf> {
     let mut dirs = vec![root.to_owned()];
-    let mut parts: Vec<&str> = kept.path.split('/').collect();
+    let mut parts: Vec<&str> = spec.path.split('/').collect();
     let name = parts.pop().unwrap_or_default();
     for part in parts {
         dirs = dirs.iter().flat_map(|dir| matching_entries(dir, part)).take(MAX_ENTRIES).collect();
@@ -49,7 +49,7 @@ fn locked_logs(kept: &AgentLogFile, root: &Path, lock: &str) -> Vec<PathBuf> {
     ours.flat_map(|dir| matching_entries(dir, name)).collect()
 }
 
-/// What a directory holds under such a name.
+/// The entries of a directory that match a pattern.
 fn matching_entries(dir: &Path, pattern: &str) -> Vec<PathBuf> {
     if !pattern.contains('*') {
         return vec![dir.join(pattern)];

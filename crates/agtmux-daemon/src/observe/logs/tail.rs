@@ -1,21 +1,21 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 
-/// How far back a log is read that was there before us.
+/// How much of the end of an existing log is read first.
 const LOOKBACK_BYTES: u64 = 256 << 10;
-/// How much is read at a time.
+/// How much is read at once.
 const READ_BYTES: usize = 1 << 20;
-/// A longer line says nothing that matters here, and is not kept.
+/// Longer lines are skipped.
 const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// Where in a log we are.
+/// A position in a log file.
 #[derive(Debug)]
 pub(super) struct LogTail {
     start: TailStart,
     offset: u64,
-    /// The beginning of a line whose end is not written yet.
+    /// The start of a line that is not complete yet.
     partial: Vec<u8>,
-    /// In the middle of a line that does not count.
+    /// The current line is skipped.
     skipping: bool,
 }
 
@@ -35,11 +35,11 @@ impl LogTail {
         Self { start: TailStart::AtTheEnd, ..Self::near_the_end() }
     }
 
-    /// The lines that were completed since the last time. Says whether there is more.
+    /// The lines completed since the last read, and whether there is more to read.
     pub(super) fn read(&mut self, mut file: File, length: u64) -> (Vec<Vec<u8>>, bool) {
         self.begin(length);
         if length < self.offset {
-            // It was written anew.
+            // The file was truncated.
             *self = Self { start: TailStart::Done, ..Self::near_the_end() };
         }
         let mut text = Vec::new();
@@ -57,7 +57,8 @@ impl LogTail {
             TailStart::AtTheEnd => length,
             TailStart::Done => return,
         };
-        // What ends there is not read; most likely that is in the middle of a line. The byte before tells.
+        // Skip the line at this offset, which is most likely incomplete. Start one byte earlier to detect a line
+        // start.
         (self.offset, self.skipping) = (from.saturating_sub(1), from > 0);
     }
 
@@ -92,7 +93,7 @@ mod tests {
 
     impl Log {
         fn new() -> Self {
-            Self(tempfile::NamedTempFile::new().expect("a writable place"))
+            Self(tempfile::NamedTempFile::new().expect("a temporary file"))
         }
 
         fn write(&mut self, text: &str) {
@@ -100,15 +101,15 @@ mod tests {
         }
 
         fn read(&self, tail: &mut LogTail) -> Vec<String> {
-            let file = self.0.reopen().expect("is there");
-            let length = file.metadata().expect("is there").len();
+            let file = self.0.reopen().expect("the file exists");
+            let length = file.metadata().expect("the file exists").len();
             let (lines, _) = tail.read(file, length);
             lines.into_iter().map(|line| String::from_utf8(line).expect("text")).collect()
         }
     }
 
     #[test]
-    fn a_line_counts_when_it_is_whole() {
+    fn a_line_is_returned_when_it_is_complete() {
         let (mut log, mut tail) = (Log::new(), LogTail::near_the_end());
         log.write("one\ntw");
         assert_eq!(log.read(&mut tail), ["one"]);
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_before_is_left_out_or_read_from_near_the_end() {
+    fn existing_lines_are_skipped_or_read_from_near_the_end() {
         let mut log = Log::new();
         log.write(&format!("{}\nlast\n", "x".repeat(LOOKBACK_BYTES as usize)));
         assert_eq!(log.read(&mut LogTail::near_the_end()), ["last"]);
@@ -134,18 +135,18 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_was_written_anew_is_read_anew() {
+    fn a_truncated_log_is_read_from_its_start() {
         let (mut log, mut tail) = (Log::new(), LogTail::near_the_end());
         log.write("one\ntwo\nthree\n");
         assert_eq!(log.read(&mut tail).len(), 3);
-        log.0.as_file().set_len(0).expect("ours");
-        log.0.as_file_mut().rewind().expect("a file");
+        log.0.as_file().set_len(0).expect("the file is writable");
+        log.0.as_file_mut().rewind().expect("the file is seekable");
         log.write("again\n");
         assert_eq!(log.read(&mut tail), ["again"]);
     }
 
     #[test]
-    fn an_endless_line_is_not_kept() {
+    fn a_line_that_is_too_long_is_skipped() {
         let (mut log, mut tail) = (Log::new(), LogTail::near_the_end());
         log.write("first\n");
         assert_eq!(log.read(&mut tail), ["first"]);

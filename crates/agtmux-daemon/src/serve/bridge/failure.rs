@@ -1,4 +1,4 @@
-//! Refusals in the words of the document.
+//! Errors in the format of the tmux-bridge document.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{BridgeError, BridgeMode};
@@ -35,15 +35,15 @@ impl BridgeFailure {
         self.status == StatusCode::NOT_FOUND
     }
 
-    /// The same, after some of several answers have been given.
-    pub(super) fn after_answers(mut self, given: usize, count: usize) -> Self {
-        if given > 0 {
-            self.error.message = format!("{given} of {count} answers were given: {}", self.error.message);
+    /// Adds how many of several answers were sent before the error.
+    pub(super) fn after_answers(mut self, sent: usize, count: usize) -> Self {
+        if sent > 0 {
+            self.error.message = format!("{sent} of {count} answers were sent: {}", self.error.message);
         }
         self
     }
 
-    /// What is wrong with a request has another name in each mode.
+    /// The same error has another `error_type` in each mode.
     pub(super) fn for_mode(mut self, mode: BridgeMode) -> Self {
         if self.error.error_type == MISSING_TEXT {
             self.error.error_type = match mode {

@@ -1,4 +1,4 @@
-//! `POST /hook/<event>`: what scripts in any language tell of an agent.
+//! `POST /hook/<event>`: hook events in the format of the tmux-bridge document.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{BridgeHookEvent, BridgeHookReply, EventReceipt, EventReceiptStatus, EventSubmission};
@@ -21,7 +21,7 @@ use crate::store::{ReportedAgentRow, StoreChange};
 const MAX_BODY_BYTES: usize = 1 << 20;
 const MAX_ID_LEN: usize = 256;
 
-/// Names as the document has them, and as the agent has them.
+/// The names in the document, and the names that the agent uses.
 const EVENTS: [(&str, &str); 8] = [
     ("session-start", "SessionStart"),
     ("session-end", "SessionEnd"),
@@ -33,7 +33,9 @@ const EVENTS: [(&str, &str); 8] = [
     ("permission-request", "PermissionRequest"),
 ];
 
-/// Tells that something happened to an agent. Fields beyond those named are passed on to whoever reads its events.
+/// Report a hook event of an agent.
+///
+/// Additional fields are stored and passed on in the agent's events.
 #[utoipa::path(post, path = "/hook/{event}", params(("event" = String, Path)), request_body = BridgeHookEvent, responses(
     (status = 200, body = BridgeHookReply), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError), (status = 413, body = ApiError), (status = 503, body = ApiError)))]
@@ -44,18 +46,18 @@ pub(crate) async fn post_hook(
 ) -> Result<Json<BridgeHookReply>, ErrorResponse> {
     let Some((_, event_type)) = EVENTS.iter().find(|(name, _)| *name == event) else {
         let names = EVENTS.map(|(name, _)| name).join(", ");
-        let error = ApiError::new(ErrorCode::NotFound, "there is no such hook");
-        return Err(error.with_hint(format!("one of {names}")).into());
+        let error = ApiError::new(ErrorCode::NotFound, "unknown hook event");
+        return Err(error.with_hint(format!("use one of {names}")).into());
     };
     let bytes = to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| body_error(&error))?;
     let (hook, payload) = read(&bytes, event_type)?;
     let agent_type = AgentType::new(hook.agent_type.clone().unwrap_or_else(|| "claude".into()));
     let agent_id = agent_id(&agent_type, &hook.session_id);
     let event = to_event(&context, &hook, &agent_type, &agent_id, event_type, payload);
-    // All of it is read before any of it is kept.
+    // Read all of the request before storing any of it.
     let incoming = match &event {
         Some(event) => Some(read_event(to_json(event).into()).await?),
-        // An agent outside of tmux, or in a pane that no hook has named yet.
+        // The agent runs outside tmux, or no hook has named its pane yet.
         None => None,
     };
     store_agent(&context, &hook, &agent_type, &agent_id).await?;
@@ -69,10 +71,10 @@ pub(crate) async fn post_hook(
     Ok(Json(BridgeHookReply { status: "ok".into(), agent_id, bound, event_id }))
 }
 
-/// Whose session ends is followed no longer; the process may need a moment to end as well.
+/// Stops tracking an agent whose session ends, although its process may need a moment to exit.
 fn update_tracking(context: &ServeContext, agent_id: &str, event_type: &str, receipt: Option<&EventReceipt>) {
     if receipt.is_some_and(|receipt| receipt.status == EventReceiptStatus::Duplicate) {
-        // It was told before, and may have come back since.
+        // The first delivery was applied, and the agent may have come back since.
         return;
     }
     match event_type {
@@ -85,15 +87,15 @@ fn update_tracking(context: &ServeContext, agent_id: &str, event_type: &str, rec
 }
 
 fn to_json(event: &EventSubmission) -> Vec<u8> {
-    serde_json::to_vec(event).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"))
+    serde_json::to_vec(event).unwrap_or_else(|error| unreachable!("a wire type serializes: {error}"))
 }
 
 fn body_error(error: &axum::Error) -> ApiError {
     if std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>()) {
-        let error = ApiError::new(ErrorCode::TooLarge, "a hook may bring 1 MiB at the most");
-        return error.with_hint("leave out what is not needed");
+        let error = ApiError::new(ErrorCode::TooLarge, "the body is larger than 1 MiB");
+        return error.with_hint("leave out fields that are not needed");
     }
-    ApiError::new(ErrorCode::BadRequest, "the body did not arrive whole").with_hint("send it again")
+    ApiError::new(ErrorCode::BadRequest, "the body is incomplete").with_hint("send it again")
 }
 
 fn read(bytes: &[u8], event_type: &str) -> Result<(BridgeHookEvent, Value), ApiError> {
@@ -102,38 +104,36 @@ fn read(bytes: &[u8], event_type: &str) -> Result<(BridgeHookEvent, Value), ApiE
             .with_hint("send JSON with session_id, working_directory, tmux_pane and tmux")
     };
     let mut payload: Value =
-        serde_json::from_slice(bytes).map_err(|error| bad(format!("the body is no JSON: {error}")))?;
+        serde_json::from_slice(bytes).map_err(|error| bad(format!("the body is not valid JSON: {error}")))?;
     if !payload.is_object() {
         return Err(bad("the body is not a JSON object".into()));
     }
-    let mut hook =
-        BridgeHookEvent::deserialize(&payload).map_err(|error| bad(format!("the body cannot be read: {error}")))?;
-    let words =
-        [Some(&hook.session_id), hook.agent_type.as_ref(), hook.tmux_pane.as_ref(), hook.iterm_pane_id.as_ref()];
+    let mut hook = BridgeHookEvent::deserialize(&payload).map_err(|error| bad(format!("invalid body: {error}")))?;
+    let ids = [Some(&hook.session_id), hook.agent_type.as_ref(), hook.tmux_pane.as_ref(), hook.iterm_pane_id.as_ref()];
     if hook.session_id.is_empty() {
         return Err(bad("session_id is missing".into()));
     }
-    if words.into_iter().flatten().any(|word| word.len() > MAX_ID_LEN) {
+    if ids.into_iter().flatten().any(|id| id.len() > MAX_ID_LEN) {
         return Err(bad(format!("an id has more than {MAX_ID_LEN} bytes")));
     }
     if let Some(fields) = payload.as_object_mut() {
         fields.insert("hook_event_name".into(), json!(event_type));
     }
-    // What becomes of the event is kept without its secrets as well: both have to mean the same session.
+    // Redact the ids here as in the stored event, so that both name the same session.
     hook.session_id = redact::text(&hook.session_id).into_owned();
     hook.agent_type = hook.agent_type.map(|kind| redact::text(&kind).into_owned());
     hook.iterm_pane_id = hook.iterm_pane_id.map(|pane| redact::text(&pane).into_owned());
     Ok((hook, payload))
 }
 
-/// Keeps what is known of the agent; what this hook does not tell stays.
+/// Stores the agent. Fields that this hook does not contain keep their values.
 async fn store_agent(
     context: &ServeContext,
     hook: &BridgeHookEvent,
     agent_type: &AgentType,
     agent_id: &str,
 ) -> Result<(), ApiError> {
-    let seen = ReportedAgentRow {
+    let row = ReportedAgentRow {
         agent_id: agent_id.to_owned(),
         agent_type: agent_type.clone(),
         session: hook.session_id.clone(),
@@ -141,8 +141,8 @@ async fn store_agent(
         iterm_pane_id: hook.iterm_pane_id.clone(),
         at: context.actions.now(),
     };
-    context.store.commit(vec![StoreChange::PutReportedAgent(Box::new(seen))]).await.map_err(|error| {
-        let error = ApiError::new(ErrorCode::NotStored, format!("it could not be stored: {error}"));
+    context.store.commit(vec![StoreChange::PutReportedAgent(Box::new(row))]).await.map_err(|error| {
+        let error = ApiError::new(ErrorCode::NotStored, format!("the agent could not be stored: {error}"));
         error.with_hint("agtmux daemon status")
     })
 }
@@ -176,7 +176,7 @@ fn to_event(
     })
 }
 
-/// Of a session that is open twice nobody knows which one speaks.
+/// None if the session is open in several runtimes: the sender is ambiguous.
 fn only_runtime_of(context: &ServeContext, agent_id: &str) -> Option<String> {
     let mut runtimes = context.bridge.runtimes_of(agent_id).into_iter();
     runtimes.next().filter(|_| runtimes.next().is_none())

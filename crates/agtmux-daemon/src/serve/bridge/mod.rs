@@ -1,4 +1,4 @@
-//! The paths of the tmux-bridge document, with its words.
+//! The paths and field names of the tmux-bridge document.
 
 mod failure;
 pub(super) mod hooks;

@@ -1,4 +1,4 @@
-//! What a request to answer says, read strictly.
+//! Reads the body of a respond request.
 
 use agtmux_api::wire::{BridgeAnswers, BridgeChoice, BridgeMode, BridgeRespondRequest, DialogAnswer};
 use axum::body::{Body, to_bytes};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::failure::BridgeFailure;
 
 const MAX_BODY_BYTES: usize = 5 << 20;
-/// No dialog offers as many options, or asks as many questions.
+/// More than any dialog offers.
 const MAX_OPTIONS: u32 = 1000;
 
 pub(super) async fn read(body: Body) -> Result<BridgeRespondRequest, BridgeFailure> {
@@ -17,7 +17,7 @@ pub(super) async fn read(body: Body) -> Result<BridgeRespondRequest, BridgeFailu
         .await
         .map_err(|_| BridgeFailure::bad_request("missing_text", "the body is too large", hint))?;
     let value: Value = serde_json::from_slice(&bytes)
-        .map_err(|_| BridgeFailure::bad_request("missing_text", "the body is no JSON", hint))?;
+        .map_err(|_| BridgeFailure::bad_request("missing_text", "the body is not valid JSON", hint))?;
     if !value.is_object() {
         return Err(BridgeFailure::bad_request("missing_text", "the body is not a JSON object", hint));
     }
@@ -25,7 +25,7 @@ pub(super) async fn read(body: Body) -> Result<BridgeRespondRequest, BridgeFailu
     if is_bad("mode", |mode| BridgeMode::deserialize(mode).is_ok()) {
         return Err(BridgeFailure::bad_request(
             "invalid_mode",
-            "there is no such mode",
+            "unknown mode",
             "use text, select, other or multi_select",
         ));
     }
@@ -37,18 +37,22 @@ pub(super) async fn read(body: Body) -> Result<BridgeRespondRequest, BridgeFailu
             true => "invalid_option_index",
             false => "missing_text",
         };
-        BridgeFailure::bad_request(error_type, &format!("the request cannot be read: {error}"), hint)
+        BridgeFailure::bad_request(error_type, &format!("invalid request: {error}"), hint)
     })
 }
 
-/// One for each question, in the order in which they are asked.
+/// One answer per question, in the order of the questions.
 pub(super) fn answers(request: &BridgeRespondRequest) -> Result<Vec<DialogAnswer>, BridgeFailure> {
     let missing_text = || {
-        BridgeFailure::bad_request("missing_text", "there is no text", "send a text, or mode select with option_index")
+        BridgeFailure::bad_request(
+            "missing_text",
+            "the text is missing",
+            "send a text, or mode select with option_index",
+        )
     };
     let no_index = || {
-        let message = "option_index is missing or no index";
-        BridgeFailure::bad_request("invalid_option_index", message, "count from 0 as in the dialog")
+        let message = "option_index is missing or invalid";
+        BridgeFailure::bad_request("invalid_option_index", message, "options count from 0, in the order of the dialog")
     };
     match request.mode {
         BridgeMode::Text | BridgeMode::Other => {
@@ -68,7 +72,7 @@ pub(super) fn answers(request: &BridgeRespondRequest) -> Result<Vec<DialogAnswer
     }
 }
 
-/// Just one of the three says what is chosen.
+/// Exactly one of the three fields must be set.
 fn answer_of(choice: &BridgeChoice) -> Option<DialogAnswer> {
     match choice {
         BridgeChoice { option_index: Some(index), option_indices: None, text: None } => {
@@ -89,7 +93,7 @@ fn options_answer(indices: &[u32]) -> Option<DialogAnswer> {
     numbers.filter(|numbers| !numbers.is_empty()).map(DialogAnswer::Options)
 }
 
-/// They count from 0, the screen from 1.
+/// The API counts options from 0, the screen from 1.
 fn option_number(index: Option<u32>) -> Option<u32> {
     index.filter(|index| *index < MAX_OPTIONS).map(|index| index + 1)
 }
@@ -97,5 +101,5 @@ fn option_number(index: Option<u32>) -> Option<u32> {
 fn invalid_answers() -> BridgeFailure {
     let hint = "send indices that count from 0, such as {\"answers\": [0, 2]}, or for each question one of \
                 {\"option_index\": 0}, {\"option_indices\": [0, 2]} and {\"text\": \"green\"}";
-    BridgeFailure::bad_request("invalid_answers", "answers is missing or chooses nothing", hint)
+    BridgeFailure::bad_request("invalid_answers", "answers is missing or empty", hint)
 }

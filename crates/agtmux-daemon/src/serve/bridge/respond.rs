@@ -1,4 +1,4 @@
-//! `POST /api/respond/<agent_id>`: an answer to what an agent asks.
+//! `POST /api/respond/<agent_id>`: answers an agent's open dialog.
 
 use std::time::Duration;
 
@@ -23,18 +23,18 @@ use crate::serve::ServeContext;
 use crate::serve::extract::{ErrorResponse, NameInPath};
 use crate::store::agents;
 
-/// How long the answer's effect is waited for.
+/// How long to wait for the answer's effect.
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long others are waited for who answer the same agent.
+/// How long to wait for other answers to the same agent.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Answers the dialog that an agent has open.
+/// Answer an agent's open dialog.
 #[utoipa::path(post, path = "/api/respond/{agent_id}", params(("agent_id" = String, Path)), request_body = BridgeRespondRequest,
     responses((status = 200, body = BridgeRespondReply), (status = 400, body = BridgeError), (status = 404, body = BridgeError), (status = 409, body = BridgeError), (status = 502, body = BridgeError),
     (status = 503, body = BridgeError)))]
 pub(crate) async fn post_respond(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
     agent_id: Result<NameInPath, ErrorResponse>,
     body: Body,
 ) -> Result<Json<BridgeRespondReply>, BridgeFailure> {
@@ -43,18 +43,18 @@ pub(crate) async fn post_respond(
     let answers = request::answers(&request)?;
     let runtime_id = runtime_of(&context, &agent_id).await?;
     if context.bridge.runtimes_of(&agent_id).len() > 1 {
-        let twice = (ErrorCode::RefAmbiguous, "wrong_state");
-        let message = "its session is open in several panes";
-        let hint = "POST /v1/actions/respond with the runtime:ID of one, as /v1/panes lists them";
-        return Err(BridgeFailure::new(StatusCode::CONFLICT, twice, message, hint));
+        let ambiguous = (ErrorCode::RefAmbiguous, "wrong_state");
+        let message = "the agent's session is open in several panes";
+        let hint = "use POST /v1/actions/respond with the runtime:ID of one pane; GET /v1/panes lists them";
+        return Err(BridgeFailure::new(StatusCode::CONFLICT, ambiguous, message, hint));
     }
-    let task = tokio::spawn(async move { respond(&context, asker, &agent_id, &runtime_id, request, answers).await });
+    let task = tokio::spawn(async move { respond(&context, caller, &agent_id, &runtime_id, request, answers).await });
     task.await.unwrap_or_else(|error| {
-        tracing::error!(%error, "an answer ended badly");
+        tracing::error!(%error, "an answer panicked");
         Err(BridgeFailure::new(
             StatusCode::BAD_GATEWAY,
             (ErrorCode::Internal, "unknown"),
-            "the answer ended badly",
+            "the answer failed unexpectedly",
             "agtmux daemon logs",
         ))
     })
@@ -62,19 +62,19 @@ pub(crate) async fn post_respond(
 
 async fn respond(
     context: &ServeContext,
-    asker: RequestCaller,
+    caller: RequestCaller,
     agent_id: &str,
     runtime_id: &str,
     request: BridgeRespondRequest,
     answers: Vec<DialogAnswer>,
 ) -> Result<Json<BridgeRespondReply>, BridgeFailure> {
-    let Ok(_turn) = timeout(LOCK_TIMEOUT, context.bridge.lock_answers(agent_id)).await else {
+    let Ok(_lock) = timeout(LOCK_TIMEOUT, context.bridge.lock_answers(agent_id)).await else {
         let busy = (ErrorCode::Precondition, "wrong_state");
         return Err(BridgeFailure::new(
             StatusCode::CONFLICT,
             busy,
-            "others are answering it",
-            "look again, then try again",
+            "another client is answering this agent",
+            "check its dialog, then try again",
         ));
     };
     let mut changes = context.bridge.ring().subscribe_silently();
@@ -88,13 +88,13 @@ async fn respond(
     };
     let turn_id = turn_id(agent_id, request.request_ref.as_deref());
     context.bridge.expect_turn(agent_id, &turn_id);
-    let (given, fault) = send_answers(context, asker, guards, answers).await;
-    let turn_id = store_turn(context, agent_id, turn_id, &given).await;
-    if let Some(fault) = fault {
-        return Err(fault.for_mode(request.mode));
+    let (outcome, failure) = send_answers(context, caller, guards, answers).await;
+    let turn_id = store_turn(context, agent_id, turn_id, &outcome).await;
+    if let Some(failure) = failure {
+        return Err(failure.for_mode(request.mode));
     }
     let deadline = Instant::now() + EFFECT_TIMEOUT;
-    while !given.has_next_question && !given.delivered.is_empty() && context.bridge.state_of(agent_id) == before {
+    while !outcome.has_next_question && !outcome.delivered.is_empty() && context.bridge.state_of(agent_id) == before {
         if timeout_at(deadline, changes.changed()).await.is_err() {
             break;
         }
@@ -103,14 +103,14 @@ async fn respond(
         status: "ok".into(),
         agent_id: agent_id.to_owned(),
         new_state: context.bridge.state_of(agent_id).and_then(bridge_state).map(str::to_owned),
-        latency_ms: given.latency_ms,
+        latency_ms: outcome.latency_ms,
         mode: request.mode,
-        verified: given.verified,
+        verified: outcome.verified,
         turn_id,
     }))
 }
 
-/// A request that is sent again under its name is the same turn.
+/// A request that is repeated with the same `request_ref` has the same turn id.
 fn turn_id(agent_id: &str, request_ref: Option<&str>) -> String {
     let id = match request_ref {
         Some(name) => Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("turn {agent_id} {name}").as_bytes()),
@@ -119,29 +119,33 @@ fn turn_id(agent_id: &str, request_ref: Option<&str>) -> String {
     id.simple().to_string()
 }
 
-/// What was said is a turn, also where it was not all that was to be said. Gives the id of the turn.
-async fn store_turn(context: &ServeContext, agent_id: &str, turn_id: String, given: &AnswerOutcome) -> String {
-    if given.delivered.is_empty() {
+/// Stores the delivered answers as a turn, even if some answers are missing. Returns the turn id.
+async fn store_turn(context: &ServeContext, agent_id: &str, turn_id: String, outcome: &AnswerOutcome) -> String {
+    if outcome.delivered.is_empty() {
         context.bridge.cancel_turn(agent_id, &turn_id);
         return turn_id;
     }
-    // What was said before under this name is kept already.
-    let turn_id = if given.repeated == 0 { turn_id } else { self::turn_id(agent_id, None) };
-    let turn =
-        BridgeTurn { agent_id, actor: TurnActor::User, intent: TurnIntent::Answer, text: &given.delivered.join("\n") };
+    // The earlier answers of this request are stored already.
+    let turn_id = if outcome.repeated == 0 { turn_id } else { self::turn_id(agent_id, None) };
+    let turn = BridgeTurn {
+        agent_id,
+        actor: TurnActor::User,
+        intent: TurnIntent::Answer,
+        text: &outcome.delivered.join("\n"),
+    };
     context.bridge.store_turn(&turn_id, turn).await;
     turn_id
 }
 
-/// What came of all answers.
+/// The result of all answers.
 struct AnswerOutcome {
     verified: Verification,
     latency_ms: u64,
-    /// It asks something else now.
+    /// Another dialog is open now.
     has_next_question: bool,
-    /// The answers that it got just now, or may have got.
+    /// The answers that were delivered now, or may have been.
     delivered: Vec<String>,
-    /// How many it had got before, by the same request.
+    /// How many answers an earlier copy of this request has delivered.
     repeated: usize,
 }
 
@@ -152,100 +156,105 @@ fn answer_text(answer: &DialogAnswer) -> String {
     }
 }
 
-/// One answer after the other. Each but the first is for the question that the one before it brought up, and for no other.
+/// Sends the answers one after the other. Each answer but the first is guarded by the fingerprint of the dialog that
+/// the previous answer opened.
 async fn send_answers(
     context: &ServeContext,
-    asker: RequestCaller,
+    caller: RequestCaller,
     mut guards: ActionGuards,
     answers: Vec<DialogAnswer>,
 ) -> (AnswerOutcome, Option<BridgeFailure>) {
     let (count, request_ref) = (answers.len(), guards.request_ref.clone());
-    let mut given = AnswerOutcome {
+    let mut outcome = AnswerOutcome {
         verified: Verification::Inconclusive,
         latency_ms: 0,
         has_next_question: false,
         delivered: Vec::new(),
         repeated: 0,
     };
-    for (n, answer) in answers.into_iter().enumerate() {
-        if n > 0 {
-            guards.request_ref = request_ref.as_ref().map(|name| format!("{name}/{}", n + 1));
+    for (index, answer) in answers.into_iter().enumerate() {
+        if index > 0 {
+            guards.request_ref = request_ref.as_ref().map(|name| format!("{name}/{}", index + 1));
         }
-        let words = answer_text(&answer);
+        let text = answer_text(&answer);
         let action = RespondAction { guards: guards.clone(), answer };
-        let done = match context.actions.respond(action, asker.clone()).await {
+        let done = match context.actions.respond(action, caller.clone()).await {
             Ok(done) => done,
             Err(error) => {
-                given.delivered.extend(Some(words).filter(|_| may_be_delivered(&error)));
-                return (given, Some(BridgeFailure::from(error).after_answers(n, count)));
+                outcome.delivered.extend(Some(text).filter(|_| may_be_delivered(&error)));
+                return (outcome, Some(BridgeFailure::from(error).after_answers(index, count)));
             }
         };
-        given.latency_ms += done.latency_ms;
-        given.verified = done.report.verified;
-        if given.verified == Verification::Failed {
-            let message = "the keys were pressed, and the dialog is still open";
+        outcome.latency_ms += done.latency_ms;
+        outcome.verified = done.report.verified;
+        if outcome.verified == Verification::Failed {
+            let message = "the keys were pressed, but the dialog is still open";
             let failed = (ErrorCode::SendFailed, "send_failed");
-            let hint = "agtmux view-output shows what came of it";
+            let hint = "run `agtmux view-output` to see the screen";
             return (
-                given,
-                Some(BridgeFailure::new(StatusCode::BAD_GATEWAY, failed, message, hint).after_answers(n, count)),
+                outcome,
+                Some(BridgeFailure::new(StatusCode::BAD_GATEWAY, failed, message, hint).after_answers(index, count)),
             );
         }
         match done.repeated {
-            true => given.repeated += 1,
-            false => given.delivered.push(words),
+            true => outcome.repeated += 1,
+            false => outcome.delivered.push(text),
         }
         guards.if_dialog = done.report.asks_now.map(|next| next.fingerprint);
-        given.has_next_question = guards.if_dialog.is_some();
-        if n + 1 < count && !given.has_next_question {
-            let fewer = (ErrorCode::Precondition, "wrong_state");
-            let hint = "send one answer for each question that it asks";
-            let message = "it asks nothing more";
+        outcome.has_next_question = guards.if_dialog.is_some();
+        if index + 1 < count && !outcome.has_next_question {
+            let wrong_state = (ErrorCode::Precondition, "wrong_state");
+            let hint = "send one answer per question";
+            let message = "the agent has no further question";
             return (
-                given,
-                Some(BridgeFailure::new(StatusCode::CONFLICT, fewer, message, hint).after_answers(n + 1, count)),
+                outcome,
+                Some(
+                    BridgeFailure::new(StatusCode::CONFLICT, wrong_state, message, hint)
+                        .after_answers(index + 1, count),
+                ),
             );
         }
     }
-    (given, None)
+    (outcome, None)
 }
 
-/// It was typed, and nothing shows that the agent did not take it.
+/// Whether the text was typed and there is no proof that the agent ignored it.
 fn may_be_delivered(error: &ApiError) -> bool {
-    let not_taken = [ErrorCode::SendFailed, ErrorCode::StateChanged, ErrorCode::Precondition, ErrorCode::BadRequest];
-    error.done_something && !not_taken.contains(&error.code)
+    let not_delivered =
+        [ErrorCode::SendFailed, ErrorCode::StateChanged, ErrorCode::Precondition, ErrorCode::BadRequest];
+    error.done_something && !not_delivered.contains(&error.code)
 }
 
-/// The runtime in which the agent lives, or why there is none.
+/// The runtime of the agent, or why there is none.
 async fn runtime_of(context: &ServeContext, agent_id: &str) -> Result<String, BridgeFailure> {
     if let Some(runtime_id) = context.bridge.runtime_of(agent_id) {
         return Ok(runtime_id);
     }
     let (path, id) = (context.store.path().to_owned(), agent_id.to_owned());
-    let known = tokio::task::spawn_blocking(move || agents::pane_of(&path, &id)).await;
-    let unread = || {
-        let unread = (ErrorCode::NotStored, "not_stored");
+    let stored_pane = tokio::task::spawn_blocking(move || agents::pane_of(&path, &id)).await;
+    let read_error = || {
+        let read_error = (ErrorCode::NotStored, "not_stored");
         BridgeFailure::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            unread,
-            "what is known of it cannot be read",
+            read_error,
+            "the agent's data cannot be read",
             "agtmux daemon status",
         )
     };
-    match known.ok().and_then(Result::ok).ok_or_else(unread)? {
+    match stored_pane.ok().and_then(Result::ok).ok_or_else(read_error)? {
         None => Err(no_such_agent()),
         Some(None) => Err(BridgeFailure::bad_request(
             "no_pane_id",
-            "no tmux pane is known of this agent",
+            "no tmux pane is known for this agent",
             "send tmux_pane with its hooks",
         )),
         Some(Some(pane)) => {
-            let message = format!("it does not live in {pane} any more");
+            let message = format!("the agent is no longer in pane {pane}");
             Err(BridgeFailure::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 (ErrorCode::PaneNotFound, "pane_not_found"),
                 message,
-                "agtmux resume starts it again",
+                "run `agtmux resume` to start it again",
             ))
         }
     }
@@ -253,10 +262,10 @@ async fn runtime_of(context: &ServeContext, agent_id: &str) -> Result<String, Br
 
 fn no_such_agent() -> BridgeFailure {
     let unknown = (ErrorCode::RuntimeNotFound, "agent_not_found");
-    BridgeFailure::new(StatusCode::NOT_FOUND, unknown, "no such agent", "GET /v1/panes names every agent_id")
+    BridgeFailure::new(StatusCode::NOT_FOUND, unknown, "no such agent", "GET /v1/panes lists every agent_id")
 }
 
-/// Whether an agent can be answered.
+/// Check whether an agent can be answered.
 #[utoipa::path(get, path = "/api/respond/{agent_id}/availability", params(("agent_id" = String, Path)), responses(
     (status = 200, body = BridgeAvailability), (status = 404, body = BridgeError)))]
 pub(crate) async fn get_availability(
@@ -266,7 +275,7 @@ pub(crate) async fn get_availability(
     let NameInPath(agent_id) = agent_id.map_err(|_| no_such_agent())?;
     let commander_available = match runtime_of(&context, &agent_id).await {
         Ok(runtime_id) => context.bridge.is_available(&runtime_id).await,
-        Err(fault) if fault.is_not_found() => return Err(fault),
+        Err(failure) if failure.is_not_found() => return Err(failure),
         Err(_) => false,
     };
     let state = context.bridge.state_of(&agent_id).filter(|state| *state != AgentState::Unknown);

@@ -1,4 +1,4 @@
-//! `GET /api/events/stream`.
+//! `GET /api/events/stream`: the events of the tmux-bridge document.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use axum::extract::State;
@@ -9,36 +9,37 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::bridge::{Bridge, BridgeEvent, BridgeEventKind};
-use crate::serve::extract::{Asked, ErrorResponse};
+use crate::serve::extract::{ErrorResponse, StrictQuery};
 use crate::serve::{ServeContext, sse};
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct BridgeStreamQuery {
-    /// Only these kinds of events, with commas between them.
+    /// Only events of these types, separated by commas.
     types: Option<String>,
     /// Only events of this agent.
     agent_id: Option<String>,
-    /// What came after this one; `Last-Event-ID` says the same.
+    /// Resume after this event. The header `Last-Event-ID` has the same meaning.
     last_event_id: Option<u64>,
 }
 
-/// Sessions, their states, turns and availability as they change, as server-sent events. A reader that comes back too late
-/// gets `resync`: it has to read `/v1/panes` anew.
+/// Stream sessions, states, turns and availability as server-sent events.
+///
+/// A client that resumes too late gets `resync` and must read `/v1/panes` again.
 #[utoipa::path(get, path = "/api/events/stream", params(BridgeStreamQuery), responses(
     (status = 200, body = String, content_type = "text/event-stream"), (status = 400, body = ApiError)))]
 pub(crate) async fn get_stream(
     State(context): State<ServeContext>,
     headers: HeaderMap,
-    Asked(wanted): Asked<BridgeStreamQuery>,
+    StrictQuery(query): StrictQuery<BridgeStreamQuery>,
 ) -> Result<Response, ErrorResponse> {
-    let kinds = kinds(wanted.types.as_deref())?;
-    let last = sse::last_event(&headers, wanted.last_event_id)?;
+    let kinds = kinds(query.types.as_deref())?;
+    let last = sse::last_event(&headers, query.last_event_id)?;
     context.bridge.on_reader_joining();
     let position = last.unwrap_or_else(|| context.bridge.ring().last_id());
     let (latest, stopping) = (context.bridge.ring().subscribe(), context.stopping);
-    let reader = BridgeEventReader { bridge: context.bridge, kinds, agent_id: wanted.agent_id, position };
+    let reader = BridgeEventReader { bridge: context.bridge, kinds, agent_id: query.agent_id, position };
     Ok(sse::stream(reader, latest, stopping))
 }
 
@@ -47,7 +48,7 @@ fn kinds(names: Option<&str>) -> Result<Vec<BridgeEventKind>, ErrorResponse> {
     let kind = |name: &str| {
         let found = BridgeEventKind::ALL.into_iter().find(|kind| kind.as_str() == name.trim());
         let known = BridgeEventKind::ALL.map(BridgeEventKind::as_str).join(", ");
-        found.ok_or_else(|| bad("there is no such type of event", &format!("use some of {known}")))
+        found.ok_or_else(|| bad("unknown event type", &format!("use any of {known}")))
     };
     names.split(',').map(kind).collect()
 }
@@ -89,6 +90,6 @@ impl sse::EventSource for BridgeEventReader {
 
 impl BridgeEventReader {
     fn wants(&self, event: &BridgeEvent) -> bool {
-        self.kinds.contains(&event.kind) && self.agent_id.as_ref().is_none_or(|wanted| *wanted == event.agent_id)
+        self.kinds.contains(&event.kind) && self.agent_id.as_ref().is_none_or(|agent_id| *agent_id == event.agent_id)
     }
 }

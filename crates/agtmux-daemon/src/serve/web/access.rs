@@ -1,4 +1,4 @@
-//! What every request that comes over TCP has to pass.
+//! Checks every request that arrives over TCP.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::actions::RequestCaller;
 use crate::serve::Peer;
 use crate::serve::extract::ErrorResponse;
 
-/// On every answer: nothing from elsewhere is loaded, nothing of ours is framed, guessed at or told to others.
+/// Security headers on every response: no foreign resources, no framing, no type sniffing, no referrer.
 const HEADERS: [(HeaderName, &str); 5] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -31,15 +31,15 @@ const HEADERS: [(HeaderName, &str); 5] = [
 const MAX_COOKIES: usize = 16;
 
 pub(super) async fn check(
-    State(door): State<Arc<WebAuth>>,
+    State(auth): State<Arc<WebAuth>>,
     ConnectInfo(client): ConnectInfo<TcpClient>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let mut response = match authorize(&door, &request) {
+    let mut response = match authorize(&auth, &request) {
         Ok(()) => {
-            let asker = asker(&request, client);
-            request.extensions_mut().insert(asker);
+            let caller = caller(&request, client);
+            request.extensions_mut().insert(caller);
             next.run(request).await
         }
         Err(error) => ErrorResponse(error).into_response(),
@@ -51,28 +51,37 @@ pub(super) async fn check(
     response
 }
 
-fn authorize(door: &WebAuth, request: &Request) -> Result<(), ApiError> {
+fn authorize(auth: &WebAuth, request: &Request) -> Result<(), ApiError> {
     let all =
         |name: HeaderName| request.headers().get_all(name).iter().map(|value| value.to_str().unwrap_or("not text"));
     let host = all(header::HOST).next().unwrap_or_default();
-    let asked = request.uri().authority().map_or(host, |authority| authority.as_str());
-    if !door.is_host(host) || !door.is_host(asked) || all(header::HOST).count() != 1 {
-        return Err(forbidden("this is not a name of this server", "use the address that `agtmux web url` prints"));
+    let authority = request.uri().authority().map_or(host, |authority| authority.as_str());
+    if !auth.is_host(host) || !auth.is_host(authority) || all(header::HOST).count() != 1 {
+        return Err(forbidden(
+            "the Host header is not a name of this server",
+            "use the address that `agtmux web url` prints",
+        ));
     }
-    if all(header::ORIGIN).any(|origin| !door.is_origin(origin)) {
-        return Err(forbidden("a page from elsewhere may not ask", "open the address that `agtmux web url` prints"));
+    if all(header::ORIGIN).any(|origin| !auth.is_origin(origin)) {
+        return Err(forbidden(
+            "requests from other sites are rejected",
+            "open the address that `agtmux web url` prints",
+        ));
     }
-    let elsewhere = |site: &str| !matches!(site, "same-origin" | "none");
-    // Just the one path: whatever else begins like it is for those who are let in.
-    let enters = request.uri().path().strip_prefix("/login/").is_some_and(|code| !code.contains('/'));
-    if !enters && all(HeaderName::from_static("sec-fetch-site")).any(elsewhere) {
-        return Err(forbidden("a page from elsewhere may not ask", "open the address that `agtmux web url` prints"));
+    let is_foreign = |site: &str| !matches!(site, "same-origin" | "none");
+    // Only `/login/CODE`: longer paths need a token.
+    let is_login = request.uri().path().strip_prefix("/login/").is_some_and(|code| !code.contains('/'));
+    if !is_login && all(HeaderName::from_static("sec-fetch-site")).any(is_foreign) {
+        return Err(forbidden(
+            "requests from other sites are rejected",
+            "open the address that `agtmux web url` prints",
+        ));
     }
-    if enters && request.method() == Method::GET {
+    if is_login && request.method() == Method::GET {
         return Ok(());
     }
-    let Some(access) = access(door, request) else {
-        let error = ApiError::new(ErrorCode::Unauthorized, "you are not let in");
+    let Some(access) = access(auth, request) else {
+        let error = ApiError::new(ErrorCode::Unauthorized, "a token or a login is required");
         return Err(error.with_hint("agtmux web url   (a link for a browser; scripts use a bearer token)"));
     };
     if matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -81,49 +90,54 @@ fn authorize(door: &WebAuth, request: &Request) -> Result<(), ApiError> {
     check_write(access, request)
 }
 
-/// A form of a page elsewhere can send neither that header nor JSON.
+/// A form on another site can send neither this header nor JSON.
 fn check_write(access: AccessLevel, request: &Request) -> Result<(), ApiError> {
-    let mut kinds = request.headers().get_all(header::CONTENT_TYPE).iter();
-    let kind = kinds.next().filter(|_| kinds.next().is_none()).and_then(|value| value.to_str().ok());
-    let kind = kind.and_then(|kind| kind.split(';').next());
-    let json = kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
-    if !json || !request.headers().contains_key(WEB_HEADER) {
+    let mut content_types = request.headers().get_all(header::CONTENT_TYPE).iter();
+    let content_type =
+        content_types.next().filter(|_| content_types.next().is_none()).and_then(|value| value.to_str().ok());
+    let content_type = content_type.and_then(|content_type| content_type.split(';').next());
+    let is_json = content_type.is_some_and(|content_type| content_type.trim().eq_ignore_ascii_case("application/json"));
+    if !is_json || !request.headers().contains_key(WEB_HEADER) {
         return Err(forbidden(
-            "what changes something has to be JSON and to say that it is meant",
+            "requests that change something need a JSON body and the agtmux header",
             format!("send content-type: application/json and {WEB_HEADER}: 1"),
         ));
     }
     match access {
         AccessLevel::Full => Ok(()),
-        AccessLevel::ReadOnly => Err(forbidden("you may only look", "agtmux web url   (without --read-only)")),
+        AccessLevel::ReadOnly => Err(forbidden("this access is read-only", "agtmux web url   (without --read-only)")),
     }
 }
 
-fn access(door: &WebAuth, request: &Request) -> Option<AccessLevel> {
+fn access(auth: &WebAuth, request: &Request) -> Option<AccessLevel> {
     let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
     if let Some(given) = text(header::AUTHORIZATION) {
-        return door.access_by_token(given.strip_prefix("Bearer ")?.trim());
+        return auth.access_by_token(given.strip_prefix("Bearer ")?.trim());
     }
     let cookies = request.headers().get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let ours = cookie_name(door);
-    // Another server of this machine may have set one of the same name: it must not hide the good one.
-    pairs.filter(|(name, _)| *name == ours).take(MAX_COOKIES).find_map(|(_, session)| door.access_by_session(session))
+    let own_name = cookie_name(auth);
+    // Another server on this host may have set a cookie of the same name, which must not hide the valid one.
+    pairs
+        .filter(|(name, _)| *name == own_name)
+        .take(MAX_COOKIES)
+        .find_map(|(_, session)| auth.access_by_session(session))
 }
 
-/// Which process it is that asks for something to be done: an agent may know the token as well.
-fn asker(request: &Request, client: TcpClient) -> RequestCaller {
-    let nobody = RequestCaller { peer: None, via: "tcp", peer_gone: false, owner_pid: None };
+/// Finds the process that sent the request: an agent may know the token, too.
+fn caller(request: &Request, client: TcpClient) -> RequestCaller {
+    let unknown_caller = RequestCaller { peer: None, via: "tcp", peer_gone: false, owner_pid: None };
     let is_local = client.from.ip().is_loopback() || Some(client.from.ip()) == client.to.map(|to| to.ip());
     let Some(to) = client.to.filter(|_| is_local && !matches!(*request.method(), Method::GET | Method::HEAD)) else {
-        return nobody;
+        return unknown_caller;
     };
     match platform::tcp_peer(client.from, to) {
-        TcpPeer::Process(pid) => {
-            RequestCaller { peer: Some(Peer { uid: rustix::process::geteuid().as_raw(), pid: Some(pid) }), ..nobody }
-        }
-        TcpPeer::Hidden => nobody,
-        TcpPeer::Gone => RequestCaller { peer_gone: true, ..nobody },
+        TcpPeer::Process(pid) => RequestCaller {
+            peer: Some(Peer { uid: rustix::process::geteuid().as_raw(), pid: Some(pid) }),
+            ..unknown_caller
+        },
+        TcpPeer::Hidden => unknown_caller,
+        TcpPeer::Gone => RequestCaller { peer_gone: true, ..unknown_caller },
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who is let in.
+//! Access control of the web port: tokens, login links and browser sessions.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use super::tokens::{WebTokens, random_token};
 
-/// A link is for the one who has just asked for it.
+/// A login link is opened right after it was requested.
 const LINK_LIFETIME: Duration = Duration::from_secs(120);
-/// A browser that was let in comes back for this long.
+/// How long a browser session stays valid.
 const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Nobody opens more links or browsers at a time.
+/// The largest number of open links, and of browser sessions.
 const MAX_LOGINS: usize = 256;
 
-/// What one who was let in may do.
+/// What an authenticated client may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AccessLevel {
     Full,
@@ -36,13 +36,14 @@ struct Logins {
 }
 
 impl WebAuth {
-    /// `more` are names under which a proxy of the user's is known.
-    pub(super) fn new(address: SocketAddr, tokens: WebTokens, more: &[String]) -> Self {
+    /// `more` are the host names under which the user's own proxy is known.
+    pub(super) fn new(address: SocketAddr, tokens: WebTokens, proxy_hosts: &[String]) -> Self {
         let port = address.port();
-        let ours = ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}"));
-        // 0.0.0.0 is every address of this machine and no name of it.
-        let named = Some(address.to_string()).filter(|_| !address.ip().is_unspecified());
-        let hosts = ours.into_iter().chain(named).chain(more.iter().map(|host| host.to_lowercase()));
+        let local_hosts = ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}"));
+        // 0.0.0.0 is no host name.
+        let own_address = Some(address.to_string()).filter(|_| !address.ip().is_unspecified());
+        let hosts =
+            local_hosts.into_iter().chain(own_address).chain(proxy_hosts.iter().map(|host| host.to_lowercase()));
         Self { address, tokens, hosts: hosts.collect(), logins: Mutex::default() }
     }
 
@@ -50,7 +51,7 @@ impl WebAuth {
         self.address
     }
 
-    /// The address that a browser of this machine uses.
+    /// The address for a browser on this host.
     pub(super) fn browser_address(&self) -> SocketAddr {
         let ip = match self.address.ip() {
             ip if !ip.is_unspecified() => ip,
@@ -60,12 +61,12 @@ impl WebAuth {
         SocketAddr::new(ip, self.address.port())
     }
 
-    /// A name that a page elsewhere has made to lead here is not one of ours.
+    /// Rejects foreign host names that resolve to this address (DNS rebinding).
     pub(super) fn is_host(&self, host: &str) -> bool {
         self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
     }
 
-    /// Whether a page from there may ask anything.
+    /// Whether pages of this origin may send requests.
     pub(super) fn is_origin(&self, origin: &str) -> bool {
         let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         host.is_some_and(|host| self.is_host(host))
@@ -76,28 +77,28 @@ impl WebAuth {
     }
 
     pub(super) fn access_by_session(&self, session: &str) -> Option<AccessLevel> {
-        // A random key in a map: what looking it up tells about others is nothing that can be guessed from.
-        let mut open = self.lock_logins();
-        open.remove_expired();
-        open.sessions.get(session).map(|(access, _)| *access)
+        // The keys are random, so the timing of the lookup reveals nothing.
+        let mut logins = self.lock_logins();
+        logins.remove_expired();
+        logins.sessions.get(session).map(|(access, _)| *access)
     }
 
-    /// A code that lets one browser in, once.
+    /// Creates a code that logs in one browser, once.
     pub(super) fn create_link(&self, access: AccessLevel) -> String {
         let code = random_token();
-        let mut open = self.lock_logins();
-        open.remove_expired();
-        insert_bounded(&mut open.links, code.clone(), (access, Instant::now() + LINK_LIFETIME));
+        let mut logins = self.lock_logins();
+        logins.remove_expired();
+        insert_bounded(&mut logins.links, code.clone(), (access, Instant::now() + LINK_LIFETIME));
         code
     }
 
-    /// The session that the code is good for.
+    /// Exchanges the code for a session.
     pub(super) fn redeem_link(&self, code: &str) -> Option<String> {
-        let mut open = self.lock_logins();
-        open.remove_expired();
-        let (access, _) = open.links.remove(code)?;
+        let mut logins = self.lock_logins();
+        logins.remove_expired();
+        let (access, _) = logins.links.remove(code)?;
         let session = random_token();
-        insert_bounded(&mut open.sessions, session.clone(), (access, Instant::now() + SESSION_LIFETIME));
+        insert_bounded(&mut logins.sessions, session.clone(), (access, Instant::now() + SESSION_LIFETIME));
         Some(session)
     }
 
@@ -114,7 +115,7 @@ impl Logins {
     }
 }
 
-/// The one that would end first makes room.
+/// Removes the entry that expires first if the map is full.
 fn insert_bounded(into: &mut HashMap<String, (AccessLevel, Instant)>, key: String, value: (AccessLevel, Instant)) {
     if into.len() >= MAX_LOGINS
         && let Some(oldest) = into.iter().min_by_key(|(_, (_, until))| *until).map(|(key, _)| key.clone())
@@ -128,61 +129,61 @@ fn insert_bounded(into: &mut HashMap<String, (AccessLevel, Instant)>, key: Strin
 mod tests {
     use super::*;
 
-    fn door() -> WebAuth {
-        door_at("127.0.0.1:7777")
+    fn web_auth() -> WebAuth {
+        web_auth_at("127.0.0.1:7777")
     }
 
-    fn door_at(address: &str) -> WebAuth {
+    fn web_auth_at(address: &str) -> WebAuth {
         let dir = tempfile::tempdir().expect("a directory");
-        let tokens = WebTokens::load_or_create(dir.path()).expect("made");
+        let tokens = WebTokens::load_or_create(dir.path()).expect("created");
         WebAuth::new(address.parse().expect("an address"), tokens, &["agents.example".into()])
     }
 
     #[test]
-    fn every_address_of_the_machine_is_no_name_of_it() {
-        for (address, reached_at) in [("0.0.0.0:7777", "127.0.0.1:7777"), ("[::]:7777", "[::1]:7777")] {
-            let door = door_at(address);
-            assert!(!door.is_host(address) && door.is_host(reached_at), "{address}");
-            assert_eq!(door.browser_address().to_string(), reached_at);
+    fn an_unspecified_address_is_not_a_host_name() {
+        for (address, browser_address) in [("0.0.0.0:7777", "127.0.0.1:7777"), ("[::]:7777", "[::1]:7777")] {
+            let web_auth = web_auth_at(address);
+            assert!(!web_auth.is_host(address) && web_auth.is_host(browser_address), "{address}");
+            assert_eq!(web_auth.browser_address().to_string(), browser_address);
         }
-        assert_eq!(door().browser_address(), door().address());
+        assert_eq!(web_auth().browser_address(), web_auth().address());
     }
 
     #[test]
-    fn only_our_own_names_are_hosts_and_origins() {
-        let door = door();
+    fn only_known_names_are_accepted_as_hosts_and_origins() {
+        let web_auth = web_auth();
         for host in ["127.0.0.1:7777", "localhost:7777", "LOCALHOST:7777", "[::1]:7777", "agents.example"] {
-            assert!(door.is_host(host), "{host}");
-            assert!(door.is_origin(&format!("http://{host}")), "{host}");
+            assert!(web_auth.is_host(host), "{host}");
+            assert!(web_auth.is_origin(&format!("http://{host}")), "{host}");
         }
         for host in ["", "127.0.0.1", "localhost", "localhost:80", "evil.com", "localhost.evil:7777", "0.0.0.0:7777"] {
-            assert!(!door.is_host(host), "{host}");
+            assert!(!web_auth.is_host(host), "{host}");
         }
         for origin in
             ["null", "", "http://evil.com", "localhost:7777", "ftp://localhost:7777", "http://localhost:7777.evil"]
         {
-            assert!(!door.is_origin(origin), "{origin}");
+            assert!(!web_auth.is_origin(origin), "{origin}");
         }
     }
 
     #[test]
-    fn a_link_is_good_for_one_browser() {
-        let door = door();
-        let code = door.create_link(AccessLevel::ReadOnly);
-        let session = door.redeem_link(&code).expect("good");
-        assert_eq!(door.redeem_link(&code), None);
-        assert_eq!(door.access_by_session(&session), Some(AccessLevel::ReadOnly));
-        assert_eq!(door.access_by_session(&code), None);
+    fn a_link_logs_in_one_browser_only() {
+        let web_auth = web_auth();
+        let code = web_auth.create_link(AccessLevel::ReadOnly);
+        let session = web_auth.redeem_link(&code).expect("a valid code");
+        assert_eq!(web_auth.redeem_link(&code), None);
+        assert_eq!(web_auth.access_by_session(&session), Some(AccessLevel::ReadOnly));
+        assert_eq!(web_auth.access_by_session(&code), None);
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
-        let door = door();
-        let first = door.create_link(AccessLevel::Full);
+    fn the_number_of_links_is_limited() {
+        let web_auth = web_auth();
+        let first = web_auth.create_link(AccessLevel::Full);
         for _ in 0..MAX_LOGINS {
-            door.create_link(AccessLevel::Full);
+            web_auth.create_link(AccessLevel::Full);
         }
-        assert_eq!(door.redeem_link(&first), None);
-        assert_eq!(door.lock_logins().links.len(), MAX_LOGINS);
+        assert_eq!(web_auth.redeem_link(&first), None);
+        assert_eq!(web_auth.lock_logins().links.len(), MAX_LOGINS);
     }
 }

@@ -1,5 +1,5 @@
-//! Connections over TCP. Anybody on this machine can make one before it is known who it is: there are only so many, and
-//! whoever does not come to the point is dropped.
+//! TCP connections. Every local user can open one before it is authenticated, so their number and the time for a
+//! request are limited.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,25 +20,25 @@ use tokio::task::JoinSet;
 use super::TcpClient;
 use crate::serve::listener::{StallGuard, pause_after_accept_error};
 
-/// Many dashboards with many streams each.
+/// Enough for many dashboards with many streams each.
 const MAX_CONNECTIONS: usize = 512;
-/// A request is said within this time, also the next one on a connection that is kept.
+/// How long a client may take to send a request, including the next one on a kept connection.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Of what was said and not yet understood.
+/// The largest request head.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// Serves until `stopping` turns true, then until everybody has left.
+/// Serves until `stopping` turns true, then until all connections are closed.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
     mut stopping: watch::Receiver<bool>,
 ) -> io::Result<()> {
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let (mut connections, told) = (JoinSet::new(), stopping.clone());
+    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let (mut connections, connection_stopping) = (JoinSet::new(), stopping.clone());
     loop {
         tokio::select! {
-            (stream, from, place) = accept(&listener, &room) => {
-                connections.spawn(serve_connection(stream, from, router.clone(), told.clone(), place));
+            (stream, from, permit) = accept(&listener, &slots) => {
+                connections.spawn(serve_connection(stream, from, router.clone(), connection_stopping.clone(), permit));
             }
             Some(_) = connections.join_next() => {}
             _ = stopping.wait_for(|stop| *stop) => break,
@@ -51,12 +51,12 @@ pub(super) async fn serve(
 
 async fn accept(
     listener: &TcpListener,
-    room: &Arc<Semaphore>,
+    slots: &Arc<Semaphore>,
 ) -> (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>) {
-    let place = room.clone().acquire_owned().await.ok();
+    let permit = slots.clone().acquire_owned().await.ok();
     loop {
         match listener.accept().await {
-            Ok((stream, from)) => return (stream, from, place),
+            Ok((stream, from)) => return (stream, from, permit),
             Err(error) => pause_after_accept_error(&error).await,
         }
     }
@@ -67,7 +67,7 @@ async fn serve_connection(
     from: SocketAddr,
     router: Router,
     mut stopping: watch::Receiver<bool>,
-    _place: Option<OwnedSemaphorePermit>,
+    _permit: Option<OwnedSemaphorePermit>,
 ) {
     let client = TcpClient { from, to: stream.local_addr().ok() };
     let router = TowerToHyperService::new(router);
@@ -79,18 +79,18 @@ async fn serve_connection(
     builder.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
     let connection = builder.serve_connection(TokioIo::new(StallGuard::new(stream)), service).with_upgrades();
     tokio::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => Some(ended),
+    let result = tokio::select! {
+        result = connection.as_mut() => Some(result),
         _ = stopping.wait_for(|stop| *stop) => None,
     };
-    let ended = match ended {
-        Some(ended) => ended,
+    let result = match result {
+        Some(result) => result,
         None => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
     };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended badly");
+    if let Err(error) = result {
+        tracing::debug!(%error, "a connection failed");
     }
 }

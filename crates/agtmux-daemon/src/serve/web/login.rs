@@ -1,4 +1,4 @@
-//! The way in for a browser: a link that works once.
+//! Browser login with a link that works once.
 
 use std::sync::Arc;
 
@@ -18,43 +18,46 @@ use crate::serve::extract::{ErrorResponse, NameInPath};
 
 const MAX_BODY_BYTES: usize = 4096;
 
-/// Cookies know no ports: two servers of this machine must not take each other's for their own.
-pub(super) fn cookie_name(door: &WebAuth) -> String {
-    format!("agtmux-{}", door.address().port())
+/// Cookies are shared between ports, so the port is part of the name.
+pub(super) fn cookie_name(auth: &WebAuth) -> String {
+    format!("agtmux-{}", auth.address().port())
 }
 
-/// Makes a link that lets one browser in, once, within two minutes. Only over the unix socket.
+/// Create a link that logs in one browser, once, within two minutes.
+///
+/// Available on the unix socket only.
 #[utoipa::path(post, path = "/v1/web/link", request_body = WebLinkRequest, responses(
     (status = 200, body = WebLink), (status = 400, body = ApiError), (status = 409, body = ApiError)))]
 pub(crate) async fn post_link(
     State(context): State<ServeContext>,
-    Extension(asker): Extension<RequestCaller>,
+    Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> Result<Json<WebLink>, ErrorResponse> {
-    if asker.via != "unix" {
-        let error = ApiError::new(ErrorCode::Forbidden, "links are made on the machine itself");
+    if caller.via != "unix" {
+        let error = ApiError::new(ErrorCode::Forbidden, "links can only be created over the unix socket");
         return Err(error.with_hint("agtmux web url").into());
     }
-    let bad = |why: String| {
-        let error = ApiError::new(ErrorCode::BadRequest, format!("the body cannot be read: {why}"));
+    let bad = |reason: String| {
+        let error = ApiError::new(ErrorCode::BadRequest, format!("invalid body: {reason}"));
         error.with_hint("send {\"read_only\": false}")
     };
     let body = to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| bad(error.to_string()))?;
     let request: WebLinkRequest = serde_json::from_slice(&body).map_err(|error| bad(error.to_string()))?;
-    let Some(door) = &context.web_auth else {
-        let error = ApiError::new(ErrorCode::Precondition, "the daemon listens on no port");
+    let Some(auth) = &context.web_auth else {
+        let error = ApiError::new(ErrorCode::Precondition, "the daemon has no web port");
         return Err(error.with_hint("set web.listen = \"127.0.0.1:7777\" and run agtmux daemon restart").into());
     };
-    let code = door.create_link(if request.read_only { AccessLevel::ReadOnly } else { AccessLevel::Full });
-    let url = format!("http://{}/login/{code}", door.browser_address());
+    let code = auth.create_link(if request.read_only { AccessLevel::ReadOnly } else { AccessLevel::Full });
+    let url = format!("http://{}/login/{code}", auth.browser_address());
     Ok(Json(WebLink { schema_version: SCHEMA_VERSION, url }))
 }
 
-pub(super) async fn log_in(State(door): State<Arc<WebAuth>>, NameInPath(code): NameInPath) -> Response {
-    let Some(session) = door.redeem_link(&code) else {
-        let error = ApiError::new(ErrorCode::Unauthorized, "this link was used, or is older than two minutes");
+pub(super) async fn log_in(State(auth): State<Arc<WebAuth>>, NameInPath(code): NameInPath) -> Response {
+    let Some(session) = auth.redeem_link(&code) else {
+        let error =
+            ApiError::new(ErrorCode::Unauthorized, "this link has been used already, or is older than two minutes");
         return ErrorResponse(error.with_hint("agtmux web url")).into_response();
     };
-    let cookie = format!("{}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age=604800", cookie_name(&door));
+    let cookie = format!("{}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age=604800", cookie_name(&auth));
     (StatusCode::SEE_OTHER, [(header::LOCATION, "/".to_owned()), (header::SET_COOKIE, cookie)]).into_response()
 }

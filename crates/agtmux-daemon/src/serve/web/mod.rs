@@ -1,4 +1,4 @@
-//! The same API for a browser and for scripts: on a TCP port of this machine, only when asked for, and only with a token.
+//! The same API for browsers and scripts: on a TCP port, only if configured, and only with a token.
 
 mod access;
 mod auth;
@@ -19,7 +19,7 @@ use super::{ServeContext, routes};
 
 pub(crate) use auth::{AccessLevel, WebAuth};
 
-/// A port that is open.
+/// An open TCP port.
 pub(crate) struct WebPort {
     listener: TcpListener,
     auth: Arc<WebAuth>,
@@ -33,8 +33,8 @@ impl WebPort {
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let tokens = tokens::WebTokens::load_or_create(state_dir)?;
-        let door = Arc::new(WebAuth::new(listener.local_addr()?, tokens, hosts));
-        Ok(Self { listener, auth: door })
+        let auth = Arc::new(WebAuth::new(listener.local_addr()?, tokens, hosts));
+        Ok(Self { listener, auth })
     }
 
     pub(crate) fn auth(&self) -> Arc<WebAuth> {
@@ -45,14 +45,14 @@ impl WebPort {
 /// Serves until `stopping` turns true.
 pub(crate) async fn serve(port: WebPort, context: ServeContext) -> std::io::Result<()> {
     let stopping = context.stopping.clone();
-    let WebPort { listener, auth: door } = port;
+    let WebPort { listener, auth } = port;
     let router = pages::add_to(routes::router(context))
-        .merge(Router::new().route("/login/{code}", get(login::log_in)).with_state(door.clone()))
-        .layer(from_fn_with_state(door, access::check));
+        .merge(Router::new().route("/login/{code}", get(login::log_in)).with_state(auth.clone()))
+        .layer(from_fn_with_state(auth, access::check));
     connections::serve(listener, router, stopping).await
 }
 
-/// Where a request comes from.
+/// The two ends of a TCP connection.
 #[derive(Debug, Clone, Copy)]
 struct TcpClient {
     from: SocketAddr,

@@ -1,4 +1,4 @@
-//! The status page. What it shows comes from the API; nothing of it is put together here.
+//! The status page. Its data comes from the API.
 
 use axum::Router;
 use axum::http::{StatusCode, header};
@@ -13,7 +13,7 @@ pub(super) fn add_to(router: Router) -> Router {
     router
         .route("/", get(|| asset("text/html; charset=utf-8", INDEX)))
         .route("/app.js", get(|| asset("text/javascript; charset=utf-8", SCRIPT)))
-        // Browsers ask for it whatever the page says.
+        // Browsers request it in any case.
         .route("/favicon.ico", get(|| async { StatusCode::NO_CONTENT }))
         .route("/style.css", get(|| asset("text/css; charset=utf-8", STYLE)))
 }

@@ -1,4 +1,4 @@
-//! The two tokens that scripts use. Each is a file that only its owner can read.
+//! The two tokens for scripts. Each is stored in a file that only its owner can read.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use super::AccessLevel;
 pub(super) const FULL: &str = "web-token";
 pub(super) const READ_ONLY: &str = "web-token-read-only";
 
-/// Two random ids: as hard to guess as anything.
+/// Two random UUIDs.
 const LENGTH: usize = 64;
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct WebTokens {
 }
 
 impl WebTokens {
-    /// Those that are there, and new ones where there are none.
+    /// Reads the tokens, and creates those that do not exist.
     pub(super) fn load_or_create(dir: &Path) -> io::Result<Self> {
         Ok(Self {
             full: load_or_create_token(&dir.join(FULL))?,
@@ -32,10 +32,10 @@ impl WebTokens {
         })
     }
 
-    /// Takes the same time whichever is given, and however much of it is right.
+    /// Takes the same time for every token, right or wrong.
     pub(super) fn access(&self, given: &str) -> Option<AccessLevel> {
-        let is = |token: &str| bool::from(token.as_bytes().ct_eq(given.as_bytes()));
-        let (full, read_only) = (is(&self.full), is(&self.read_only));
+        let matches = |token: &str| bool::from(token.as_bytes().ct_eq(given.as_bytes()));
+        let (full, read_only) = (matches(&self.full), matches(&self.read_only));
         match (full, read_only) {
             (true, _) => Some(AccessLevel::Full),
             (false, true) => Some(AccessLevel::ReadOnly),
@@ -49,8 +49,8 @@ pub(super) fn random_token() -> String {
 }
 
 fn load_or_create_token(path: &Path) -> io::Result<String> {
-    let refuse = |why: &str| {
-        let message = format!("'{}' {why}; remove it, and the daemon makes another", path.display());
+    let invalid = |why: &str| {
+        let message = format!("'{}' {why}; remove it, and the daemon creates a new one", path.display());
         io::Error::new(io::ErrorKind::InvalidData, message)
     };
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
@@ -63,14 +63,14 @@ fn load_or_create_token(path: &Path) -> io::Result<String> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let metadata = fs::symlink_metadata(path)?;
             if !metadata.is_file() || metadata.uid() != rustix::process::geteuid().as_raw() {
-                return Err(refuse("is not a file of yours"));
+                return Err(invalid("is not a file of your user"));
             }
             if metadata.permissions().mode() & 0o077 != 0 {
-                return Err(refuse("can be read by others, so its token may be known"));
+                return Err(invalid("can be read by others, so its token may be known"));
             }
             let token = files::read_plain(path, 1024)?.trim().to_owned();
-            let whole = token.len() == LENGTH && token.bytes().all(|b| b.is_ascii_hexdigit());
-            if whole { Ok(token) } else { Err(refuse("holds no token")) }
+            let is_valid = token.len() == LENGTH && token.bytes().all(|b| b.is_ascii_hexdigit());
+            if is_valid { Ok(token) } else { Err(invalid("contains no valid token")) }
         }
         Err(error) => Err(error),
     }
@@ -81,12 +81,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_made_once_and_for_their_owner_only() {
+    fn tokens_are_created_once_and_private_to_their_owner() {
         let dir = tempfile::tempdir().expect("a directory");
-        let first = WebTokens::load_or_create(dir.path()).expect("made");
+        let first = WebTokens::load_or_create(dir.path()).expect("created");
         let again = WebTokens::load_or_create(dir.path()).expect("read");
         assert_eq!((&first.full, &first.read_only), (&again.full, &again.read_only));
-        let mode = fs::metadata(dir.path().join(FULL)).expect("there").permissions().mode();
+        let mode = fs::metadata(dir.path().join(FULL)).expect("metadata").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(first.access(&first.full), Some(AccessLevel::Full));
         assert_eq!(first.access(&first.read_only), Some(AccessLevel::ReadOnly));
@@ -96,13 +96,13 @@ mod tests {
     }
 
     #[test]
-    fn one_that_others_can_read_is_refused() {
+    fn a_token_file_that_others_can_read_is_rejected() {
         let dir = tempfile::tempdir().expect("a directory");
-        WebTokens::load_or_create(dir.path()).expect("made");
+        WebTokens::load_or_create(dir.path()).expect("created");
         let path = dir.path().join(FULL);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("set");
         assert!(
-            WebTokens::load_or_create(dir.path()).expect_err("refused").to_string().contains("can be read by others")
+            WebTokens::load_or_create(dir.path()).expect_err("rejected").to_string().contains("can be read by others")
         );
         fs::remove_file(&path).expect("removed");
         std::os::unix::fs::symlink("/etc/hostname", &path).expect("linked");

@@ -14,14 +14,14 @@ const SHAPES_QUESTION: &str = "Which shapes may the buttons have?";
 pub(super) fn parse_request(body: &Value) -> ParsedRequest {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let last = messages.iter().rev().find(|message| message["role"] == "user").unwrap_or(&Value::Null);
-    let said = texts_after_tool_result(&last["content"]);
+    let prompt_parts = texts_after_tool_result(&last["content"]);
     let tools = tool_names(&body["tools"], |tool| &tool["name"]);
-    // Titles, summaries and probes come without tools.
+    // Requests for titles, summaries and probes contain no tools.
     let side = tools.is_empty().then(|| json!({"title": "Mock session title", "isNewTopic": false}).to_string());
     ParsedRequest {
         model: body["model"].as_str().unwrap_or_default().to_owned(),
-        after_tool: is_tool_result(last) && ScriptedAction::find(&said.join("\n")).is_none(),
-        prompt_parts: said,
+        after_tool: is_tool_result(last) && ScriptedAction::find(&prompt_parts.join("\n")).is_none(),
+        prompt_parts,
         side_answer: side,
         tools,
         started_subagent: None,
@@ -34,53 +34,53 @@ fn is_tool_result(message: &Value) -> bool {
     parts.iter().any(|part| part["type"] == "tool_result")
 }
 
-/// What was said after a tool answered: a prompt that follows a denied call comes in one message with the denial.
+/// The texts after the last tool result. A prompt that follows a denied call is in the same message as the denial.
 fn texts_after_tool_result(content: &Value) -> Vec<String> {
     let Some(parts) = content.as_array() else { return texts(content) };
-    let said = parts.rsplit(|part| part["type"] == "tool_result").next().unwrap_or_default();
-    texts(&Value::from(said.to_vec()))
+    let after_result = parts.rsplit(|part| part["type"] == "tool_result").next().unwrap_or_default();
+    texts(&Value::from(after_result.to_vec()))
 }
 
-fn tool_call(question: &ParsedRequest, act: &ScriptedAction) -> (String, Value) {
-    match act {
+fn tool_call(request: &ParsedRequest, action: &ScriptedAction) -> (String, Value) {
+    match action {
         ScriptedAction::Ask | ScriptedAction::Many | ScriptedAction::Several => {
-            (question.tool(&["AskUserQuestion"]), json!({"questions": questions(act)}))
+            (request.tool(&["AskUserQuestion"]), json!({"questions": questions(action)}))
         }
-        ScriptedAction::Plan => (question.tool(&["ExitPlanMode"]), json!({})),
+        ScriptedAction::Plan => (request.tool(&["ExitPlanMode"]), json!({})),
         ScriptedAction::Task(prompt) => {
             let input = json!({"description": "mock sub task", "prompt": prompt, "subagent_type": "general-purpose"});
-            (question.tool(&["Agent", "Task"]), input)
+            (request.tool(&["Agent", "Task"]), input)
         }
-        act => {
-            let mut input = json!({"command": shell_command(act), "description": PURPOSE});
-            if matches!(act, ScriptedAction::Background(_)) {
+        action => {
+            let mut input = json!({"command": shell_command(action), "description": PURPOSE});
+            if matches!(action, ScriptedAction::Background(_)) {
                 input["run_in_background"] = json!(true);
             }
-            (question.tool(&["Bash"]), input)
+            (request.tool(&["Bash"]), input)
         }
     }
 }
 
-fn questions(act: &ScriptedAction) -> Value {
+fn questions(action: &ScriptedAction) -> Value {
     let one = json!({"question": QUESTION_TEXT, "header": "Colour", "options": choices(), "multiSelect": false});
     let shapes = ["Round", "Square", "Oval"].map(|label| json!({"label": label, "description": "A shape"}));
     let many = json!({"question": SHAPES_QUESTION, "header": "Shape", "options": shapes, "multiSelect": true});
-    match act {
+    match action {
         ScriptedAction::Several => json!([many, one]),
         ScriptedAction::Many => json!([many]),
         _ => json!([one]),
     }
 }
 
-pub(super) fn frames(question: &ParsedRequest, pieces: &[AnswerPart]) -> Vec<StreamFrame> {
+pub(super) fn frames(request: &ParsedRequest, parts: &[AnswerPart]) -> Vec<StreamFrame> {
     let message = json!({
-        "id": next_id("msg"), "type": "message", "role": "assistant", "model": question.model, "content": [],
+        "id": next_id("msg"), "type": "message", "role": "assistant", "model": request.model, "content": [],
         "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 100, "output_tokens": 1},
     });
     let mut frames = vec![named_event("message_start", &json!({"type": "message_start", "message": message}))];
     let (mut index, mut in_text, mut stop) = (0, false, "end_turn");
-    for piece in pieces {
-        match piece {
+    for part in parts {
+        match part {
             AnswerPart::Text(text) => {
                 if !in_text {
                     frames.push(block_start(index, &json!({"type": "text", "text": ""})));
@@ -90,12 +90,12 @@ pub(super) fn frames(question: &ParsedRequest, pieces: &[AnswerPart]) -> Vec<Str
             }
             AnswerPart::Wait(time) => frames.push(StreamFrame::Wait(*time)),
             AnswerPart::Cut => return [frames, vec![StreamFrame::Cut]].concat(),
-            AnswerPart::Tool(act) => {
+            AnswerPart::Tool(action) => {
                 if in_text {
                     frames.push(block_stop(index));
                     (index, in_text) = (index + 1, false);
                 }
-                let (name, input) = tool_call(question, act);
+                let (name, input) = tool_call(request, action);
                 let block = json!({"type": "tool_use", "id": next_id("toolu"), "name": name, "input": {}});
                 frames.push(block_start(index, &block));
                 let input = json!({"type": "input_json_delta", "partial_json": input.to_string()});
@@ -126,10 +126,10 @@ fn block_stop(index: usize) -> StreamFrame {
     named_event("content_block_stop", &json!({"type": "content_block_stop", "index": index}))
 }
 
-pub(super) fn complete_answer(question: &ParsedRequest, pieces: &[AnswerPart]) -> Value {
+pub(super) fn complete_answer(request: &ParsedRequest, parts: &[AnswerPart]) -> Value {
     json!({
-        "id": next_id("msg"), "type": "message", "role": "assistant", "model": question.model,
-        "content": [{"type": "text", "text": joined_text(pieces)}], "stop_reason": "end_turn", "stop_sequence": null,
+        "id": next_id("msg"), "type": "message", "role": "assistant", "model": request.model,
+        "content": [{"type": "text", "text": joined_text(parts)}], "stop_reason": "end_turn", "stop_sequence": null,
         "usage": {"input_tokens": 100, "output_tokens": 20},
     })
 }

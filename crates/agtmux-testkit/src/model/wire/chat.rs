@@ -1,4 +1,4 @@
-//! OpenAI chat completions, as many agents speak it.
+//! OpenAI chat completions, which many agents use.
 
 use serde_json::{Value, json};
 
@@ -9,8 +9,8 @@ use super::{
 use crate::model::answer_stream::unnamed_event;
 use crate::model::script::ScriptedAction;
 
-/// How the name of a model ends that agents ask which offer no tools: what it wants to run, it writes down. From others a
-/// request without tools is none of the conversation.
+/// The suffix of the model name for agents that offer no tools. This model writes commands into its answer. For other
+/// models, a request without tools is not part of the conversation.
 const NO_TOOLS_SUFFIX: &str = "no-tools";
 
 pub(super) fn parse_request(body: &Value) -> ParsedRequest {
@@ -30,62 +30,62 @@ pub(super) fn parse_request(body: &Value) -> ParsedRequest {
     }
 }
 
-fn tool_call(question: &ParsedRequest, act: &ScriptedAction) -> (String, Value) {
-    match act {
+fn tool_call(request: &ParsedRequest, action: &ScriptedAction) -> (String, Value) {
+    match action {
         ScriptedAction::Ask | ScriptedAction::Many | ScriptedAction::Several | ScriptedAction::Plan => {
-            let name = question.tool(&["ask_user", "question", "ask_user_question"]);
+            let name = request.tool(&["ask_user", "question", "ask_user_question"]);
             let input = if name == "ask_user" { form() } else { questions() };
             (name, input)
         }
         ScriptedAction::Task(prompt) => {
-            let name = question.tool(&["task", "agent"]);
-            // opencode has a kind of that name only; Copilot, whose tool has the same name, asks for another field.
+            let name = request.tool(&["task", "agent"]);
+            // opencode knows only this type. Copilot has a tool of the same name but reads another field.
             let kind = if name == "task" { "general" } else { "general-purpose" };
             let input = json!({"description": "mock sub task", "prompt": prompt, "subagent_type": kind,
                 "agent_type": "general-purpose", "name": "mock-sub", "mode": "sync"});
             (name, input)
         }
-        act => {
-            let name = question.tool(&["bash", "shell", "run_shell_command"]);
-            (name, json!({"command": shell_command(act), "description": PURPOSE}))
+        action => {
+            let name = request.tool(&["bash", "shell", "run_shell_command"]);
+            (name, json!({"command": shell_command(action), "description": PURPOSE}))
         }
     }
 }
 
-/// A command for whoever reads it. In silence: some agents ask what to do with what it says.
-fn command_block(act: &ScriptedAction) -> String {
-    format!("\n```bash\n{} >/dev/null\n```\n", shell_command(act).unwrap_or("true"))
+/// A command as a code block. Its output is discarded, because some agents ask what to do with it.
+fn command_block(action: &ScriptedAction) -> String {
+    format!("\n```bash\n{} >/dev/null\n```\n", shell_command(action).unwrap_or("true"))
 }
 
 fn questions() -> Value {
     json!({"questions": [{"question": QUESTION_TEXT, "header": "Colour", "options": choices(), "multiSelect": false}]})
 }
 
-/// Copilot asks with the shape of the answer.
+/// Copilot expects a schema of the answer.
 fn form() -> Value {
     let colour = json!({"type": "string", "title": "Colour", "enum": ["Red", "Blue"]});
     let schema = json!({"type": "object", "properties": {"colour": colour}, "required": ["colour"]});
     json!({"message": QUESTION_TEXT, "requestedSchema": schema})
 }
 
-pub(super) fn frames(question: &ParsedRequest, pieces: &[AnswerPart]) -> Vec<StreamFrame> {
+pub(super) fn frames(request: &ParsedRequest, parts: &[AnswerPart]) -> Vec<StreamFrame> {
     let id = next_id("chatcmpl");
     let chunk = |delta: Value, finish: Option<&str>| {
-        unnamed_event(&json!({"id": id, "object": "chat.completion.chunk", "created": 0, "model": question.model,
+        unnamed_event(&json!({"id": id, "object": "chat.completion.chunk", "created": 0, "model": request.model,
             "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}))
     };
     let mut frames = vec![chunk(json!({"role": "assistant", "content": ""}), None)];
     let mut finish = "stop";
-    for piece in pieces {
-        match piece {
+    for part in parts {
+        match part {
             AnswerPart::Text(text) => frames.push(chunk(json!({"content": text}), None)),
             AnswerPart::Wait(time) => frames.push(StreamFrame::Wait(*time)),
             AnswerPart::Cut => return [frames, vec![StreamFrame::Cut]].concat(),
-            AnswerPart::Tool(act) if question.tools.is_empty() => {
-                frames.push(chunk(json!({"content": command_block(act)}), None));
+            AnswerPart::Tool(action) if request.tools.is_empty() => {
+                frames.push(chunk(json!({"content": command_block(action)}), None));
             }
-            AnswerPart::Tool(act) => {
-                let (name, input) = tool_call(question, act);
+            AnswerPart::Tool(action) => {
+                let (name, input) = tool_call(request, action);
                 let function = json!({"name": name, "arguments": input.to_string()});
                 let call = json!({"index": 0, "id": next_id("call"), "type": "function", "function": function});
                 frames.push(chunk(json!({"tool_calls": [call]}), None));
@@ -98,9 +98,9 @@ pub(super) fn frames(question: &ParsedRequest, pieces: &[AnswerPart]) -> Vec<Str
     frames
 }
 
-pub(super) fn complete_answer(question: &ParsedRequest, pieces: &[AnswerPart]) -> Value {
-    let message = json!({"role": "assistant", "content": joined_text(pieces)});
-    json!({"id": next_id("chatcmpl"), "object": "chat.completion", "created": 0, "model": question.model,
+pub(super) fn complete_answer(request: &ParsedRequest, parts: &[AnswerPart]) -> Value {
+    let message = json!({"role": "assistant", "content": joined_text(parts)});
+    json!({"id": next_id("chatcmpl"), "object": "chat.completion", "created": 0, "model": request.model,
         "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}})
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::model::answer_stream::unnamed_event;
 use crate::model::script::ScriptedAction;
 
-/// How a subagent says that it is done; text alone is not enough.
+/// The tool that ends a subagent. Text alone does not end it.
 const FINISH_TOOL: &str = "complete_task";
 
 pub(super) fn parse_request(path: &str, body: &Value) -> ParsedRequest {
@@ -23,7 +23,7 @@ pub(super) fn parse_request(path: &str, body: &Value) -> ParsedRequest {
         declared.iter().flat_map(|tool| tool_names(&tool["functionDeclarations"], |function| &function["name"]));
     let config = &body["generationConfig"];
     let is_shaped = config["responseMimeType"] == "application/json" || config.get("responseJsonSchema").is_some();
-    // Who speaks next, which model to take: asked with the shape of the answer.
+    // Requests for the next speaker or the model choice contain a schema.
     let side = json!({"reasoning": "mock", "next_speaker": "user", "model_choice": "flash"}).to_string();
     ParsedRequest {
         model: path.rsplit('/').next().and_then(|name| name.split(':').next()).unwrap_or_default().to_owned(),
@@ -36,33 +36,35 @@ pub(super) fn parse_request(path: &str, body: &Value) -> ParsedRequest {
     }
 }
 
-fn tool_call(question: &ParsedRequest, act: &ScriptedAction) -> (String, Value) {
-    match act {
+fn tool_call(request: &ParsedRequest, action: &ScriptedAction) -> (String, Value) {
+    match action {
         ScriptedAction::Ask | ScriptedAction::Many | ScriptedAction::Several | ScriptedAction::Plan => {
             let asked = json!({"question": QUESTION_TEXT, "header": "Colour", "type": "choice", "options": choices()});
-            (question.tool(&["ask_user"]), json!({"questions": [asked]}))
+            (request.tool(&["ask_user"]), json!({"questions": [asked]}))
         }
         ScriptedAction::Task(prompt) => {
-            (question.tool(&["invoke_agent"]), json!({"agent_name": "generalist", "prompt": prompt}))
+            (request.tool(&["invoke_agent"]), json!({"agent_name": "generalist", "prompt": prompt}))
         }
-        act => (question.tool(&["run_shell_command"]), json!({"command": shell_command(act), "description": PURPOSE})),
+        action => {
+            (request.tool(&["run_shell_command"]), json!({"command": shell_command(action), "description": PURPOSE}))
+        }
     }
 }
 
-pub(super) fn frames(question: &ParsedRequest, pieces: &[AnswerPart]) -> Vec<StreamFrame> {
+pub(super) fn frames(request: &ParsedRequest, parts: &[AnswerPart]) -> Vec<StreamFrame> {
     let mut frames = Vec::new();
-    for piece in pieces {
-        match piece {
+    for part in parts {
+        match part {
             AnswerPart::Text(text) => frames.push(unnamed_event(&chunk(&json!({"text": text}), None))),
             AnswerPart::Wait(time) => frames.push(StreamFrame::Wait(*time)),
             AnswerPart::Cut => return [frames, vec![StreamFrame::Cut]].concat(),
-            AnswerPart::Tool(act) => {
-                let (name, args) = tool_call(question, act);
+            AnswerPart::Tool(action) => {
+                let (name, args) = tool_call(request, action);
                 frames.push(unnamed_event(&chunk(&json!({"functionCall": {"name": name, "args": args}}), None)));
             }
         }
     }
-    if question.tools.iter().any(|tool| tool == FINISH_TOOL) {
+    if request.tools.iter().any(|tool| tool == FINISH_TOOL) {
         let done = json!({"functionCall": {"name": FINISH_TOOL, "args": {"result": "done"}}});
         frames.push(unnamed_event(&chunk(&done, None)));
     }
@@ -79,11 +81,11 @@ fn chunk(part: &Value, finish: Option<&str>) -> Value {
     json!({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "mock"})
 }
 
-pub(super) fn complete_answer(_question: &ParsedRequest, pieces: &[AnswerPart]) -> Value {
-    chunk(&json!({"text": joined_text(pieces)}), Some("STOP"))
+pub(super) fn complete_answer(_request: &ParsedRequest, parts: &[AnswerPart]) -> Value {
+    chunk(&json!({"text": joined_text(parts)}), Some("STOP"))
 }
 
-/// Google's word for an HTTP status.
+/// Google's name for an HTTP status.
 pub(super) fn status(code: u16) -> &'static str {
     match code {
         400 => "INVALID_ARGUMENT",

@@ -1,4 +1,4 @@
-//! The protocols, one file each.
+//! The wire protocols, one file each.
 
 mod anthropic;
 mod chat;
@@ -20,18 +20,18 @@ pub(super) enum WireProtocol {
     Gemini,
 }
 
-/// What matters of a request.
+/// The relevant parts of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ParsedRequest {
     pub(super) model: String,
-    /// The last user message, in the parts in which it came.
+    /// The parts of the last user message.
     pub(super) prompt_parts: Vec<String>,
-    /// Whether the last thing that was said is what a tool answered.
+    /// Whether the last message is a tool result.
     pub(super) after_tool: bool,
-    /// The answer to a request that is none of the conversation.
+    /// The answer to a request that is not part of the conversation.
     pub(super) side_answer: Option<String>,
     pub(super) tools: Vec<String>,
-    /// A subagent that has just begun, where it has to be waited for.
+    /// A subagent that has just started and that the agent must wait for.
     pub(super) started_subagent: Option<String>,
     pub(super) stream: bool,
 }
@@ -41,7 +41,7 @@ impl ParsedRequest {
         self.prompt_parts.join("\n")
     }
 
-    /// The first of these that the agent offers, or the first at all: agents rename their tools from version to version.
+    /// The first of these tools that the agent offers, or the first name. Agents rename their tools between versions.
     fn tool(&self, names: &[&str]) -> String {
         let offered = names.iter().find(|name| self.tools.iter().any(|tool| tool == *name));
         (*offered.unwrap_or(&names[0])).to_owned()
@@ -69,21 +69,21 @@ impl WireProtocol {
         }
     }
 
-    pub(super) fn frames(self, question: &ParsedRequest, pieces: &[AnswerPart]) -> Vec<StreamFrame> {
+    pub(super) fn frames(self, request: &ParsedRequest, parts: &[AnswerPart]) -> Vec<StreamFrame> {
         match self {
-            Self::Anthropic => anthropic::frames(question, pieces),
-            Self::Responses => responses::frames(question, pieces),
-            Self::Chat => chat::frames(question, pieces),
-            Self::Gemini => gemini::frames(question, pieces),
+            Self::Anthropic => anthropic::frames(request, parts),
+            Self::Responses => responses::frames(request, parts),
+            Self::Chat => chat::frames(request, parts),
+            Self::Gemini => gemini::frames(request, parts),
         }
     }
 
-    pub(super) fn complete_answer(self, question: &ParsedRequest, pieces: &[AnswerPart]) -> Value {
+    pub(super) fn complete_answer(self, request: &ParsedRequest, parts: &[AnswerPart]) -> Value {
         match self {
-            Self::Anthropic => anthropic::complete_answer(question, pieces),
-            Self::Responses => responses::complete_answer(question, pieces),
-            Self::Chat => chat::complete_answer(question, pieces),
-            Self::Gemini => gemini::complete_answer(question, pieces),
+            Self::Anthropic => anthropic::complete_answer(request, parts),
+            Self::Responses => responses::complete_answer(request, parts),
+            Self::Chat => chat::complete_answer(request, parts),
+            Self::Gemini => gemini::complete_answer(request, parts),
         }
     }
 
@@ -93,14 +93,14 @@ impl WireProtocol {
             Self::Anthropic => json!({"type": "error", "error": {"type": "api_error", "message": message}}),
             Self::Gemini => json!({"error": {"code": code, "message": message, "status": gemini::status(code)}}),
             _ => {
-                // Agents try again after a fault of the server, whatever the status.
+                // Agents retry after a `server_error`, regardless of the status.
                 let kind = if code < 500 { "invalid_request_error" } else { "server_error" };
                 json!({"error": {"message": message, "type": kind, "code": "mock"}})
             }
         }
     }
 
-    /// The answer to a question for the number of tokens.
+    /// The answer to a token count request.
     pub(super) fn token_count(self, path: &str) -> Option<Value> {
         match self {
             Self::Anthropic if path.ends_with("/count_tokens") => Some(json!({"input_tokens": 100})),
@@ -110,13 +110,13 @@ impl WireProtocol {
     }
 }
 
-/// A name of its own: agents take two messages or calls with the same one for one.
+/// A unique id: agents merge two messages or calls with the same id.
 fn next_id(kind: &str) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("{kind}_mock{:08}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The texts of a message, whichever way it holds them.
+/// The texts of a message, given as a string or as parts.
 fn texts(content: &Value) -> Vec<String> {
     if let Some(text) = content.as_str() {
         return vec![text.to_owned()];
@@ -130,10 +130,10 @@ fn tool_names<'a>(tools: &'a Value, name: impl Fn(&'a Value) -> &'a Value) -> Ve
     tools.iter().filter_map(|tool| name(tool).as_str().map(str::to_owned)).collect()
 }
 
-/// All text at once, for answers that do not come in pieces.
-fn joined_text(pieces: &[AnswerPart]) -> String {
-    let text = |piece: &AnswerPart| if let AnswerPart::Text(text) = piece { text.clone() } else { String::new() };
-    pieces.iter().map(text).collect()
+/// The complete text, for answers without streaming.
+fn joined_text(parts: &[AnswerPart]) -> String {
+    let text = |part: &AnswerPart| if let AnswerPart::Text(text) = part { text.clone() } else { String::new() };
+    parts.iter().map(text).collect()
 }
 
 fn choices() -> Value {
@@ -142,11 +142,11 @@ fn choices() -> Value {
 
 const QUESTION_TEXT: &str = "Which colour should the button be?";
 
-/// What a tool call says it is for.
+/// The description of a tool call.
 const PURPOSE: &str = "Run mock command";
 
-fn shell_command(act: &ScriptedAction) -> Option<&str> {
-    match act {
+fn shell_command(action: &ScriptedAction) -> Option<&str> {
+    match action {
         ScriptedAction::Run(command) | ScriptedAction::Do(command) | ScriptedAction::Background(command) => {
             Some(command)
         }

@@ -9,21 +9,21 @@ use super::{
 use crate::model::answer_stream::named_event;
 use crate::model::script::ScriptedAction;
 
-/// The tools for subagents are offered under one name.
+/// The namespace of the subagent tools.
 const SUBAGENT_NAMESPACE: &str = "multi_agent_v1";
 
 pub(super) fn parse_request(body: &Value) -> ParsedRequest {
     let input = body["input"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_prompt = |item: &&Value| item["role"] == "user";
-    let said = input.iter().rev().find(is_prompt).map(|item| texts(&item["content"])).unwrap_or_default();
-    let told_later = input.iter().rev().take_while(|item| item["role"] != "user");
+    let prompt_parts = input.iter().rev().find(is_prompt).map(|item| texts(&item["content"])).unwrap_or_default();
+    let after_prompt = input.iter().rev().take_while(|item| item["role"] != "user");
     let is_output = |item: &Value| item["type"].as_str().is_some_and(|kind| kind.ends_with("_call_output"));
-    // A title is asked for with the shape that it must have.
+    // A request for a title contains a JSON schema.
     let has_shape = body["text"]["format"]["type"] == "json_schema";
     ParsedRequest {
         model: body["model"].as_str().unwrap_or_default().to_owned(),
-        prompt_parts: said,
-        after_tool: told_later.into_iter().any(is_output),
+        prompt_parts,
+        after_tool: after_prompt.into_iter().any(is_output),
         side_answer: has_shape.then(|| json!({"title": "Run mock task"}).to_string()),
         tools: tool_names(&body["tools"], |tool| &tool["name"]),
         started_subagent: input.last().and_then(started_subagent),
@@ -31,27 +31,27 @@ pub(super) fn parse_request(body: &Value) -> ParsedRequest {
     }
 }
 
-/// The subagent that this output of a tool tells of, if it was to begin one.
+/// The subagent id in a tool output, if the tool started one.
 fn started_subagent(item: &Value) -> Option<String> {
-    let told: Value = serde_json::from_str(item["output"].as_str()?).ok()?;
-    told["agent_id"].as_str().map(str::to_owned)
+    let output: Value = serde_json::from_str(item["output"].as_str()?).ok()?;
+    output["agent_id"].as_str().map(str::to_owned)
 }
 
-fn tool_call(question: &ParsedRequest, act: &ScriptedAction) -> (String, Value) {
-    match act {
+fn tool_call(request: &ParsedRequest, action: &ScriptedAction) -> (String, Value) {
+    match action {
         ScriptedAction::Ask | ScriptedAction::Many | ScriptedAction::Several | ScriptedAction::Plan => {
             let asked = json!({"id": "q1", "header": "Colour", "question": QUESTION_TEXT, "options": choices()});
-            (question.tool(&["request_user_input"]), json!({"questions": [asked]}))
+            (request.tool(&["request_user_input"]), json!({"questions": [asked]}))
         }
         ScriptedAction::Task(prompt) => ("spawn_agent".into(), json!({"message": prompt})),
         ScriptedAction::Await(agent) => ("wait_agent".into(), json!({"targets": [agent], "timeout_ms": 60_000})),
-        act => {
-            let name = question.tool(&["exec_command", "shell_command"]);
+        action => {
+            let name = request.tool(&["exec_command", "shell_command"]);
             let field = if name == "exec_command" { "cmd" } else { "command" };
             let mut input = json!({});
-            input[field] = json!(shell_command(act));
-            if !matches!(act, ScriptedAction::Do(_)) {
-                // Only what leaves the sandbox is asked for.
+            input[field] = json!(shell_command(action));
+            if !matches!(action, ScriptedAction::Do(_)) {
+                // The agent asks for approval only if the command leaves the sandbox.
                 input["sandbox_permissions"] = json!("require_escalated");
                 input["justification"] = json!(PURPOSE);
             }
@@ -60,40 +60,42 @@ fn tool_call(question: &ParsedRequest, act: &ScriptedAction) -> (String, Value) 
     }
 }
 
-pub(super) fn frames(question: &ParsedRequest, pieces: &[AnswerPart]) -> Vec<StreamFrame> {
+pub(super) fn frames(request: &ParsedRequest, parts: &[AnswerPart]) -> Vec<StreamFrame> {
     let response =
-        json!({"id": next_id("resp"), "object": "response", "status": "in_progress", "model": question.model});
+        json!({"id": next_id("resp"), "object": "response", "status": "in_progress", "model": request.model});
     let mut frames = vec![named_event("response.created", &json!({"type": "response.created", "response": response}))];
     let mut message: Option<(String, String)> = None;
-    for piece in pieces {
-        match piece {
+    for part in parts {
+        match part {
             AnswerPart::Text(text) => {
-                let (id, said) = message.get_or_insert_with(|| {
+                let (id, message_text) = message.get_or_insert_with(|| {
                     let id = next_id("msg");
                     frames.push(output_item("added", &message_item(&id, "")));
                     (id, String::new())
                 });
-                said.push_str(text);
+                message_text.push_str(text);
                 let delta = json!({"type": "response.output_text.delta", "item_id": id, "output_index": 0,
                     "content_index": 0, "delta": text});
                 frames.push(named_event("response.output_text.delta", &delta));
             }
             AnswerPart::Wait(time) => frames.push(StreamFrame::Wait(*time)),
             AnswerPart::Cut => return [frames, vec![StreamFrame::Cut]].concat(),
-            AnswerPart::Tool(act) => {
-                frames.extend(message.take().map(|(id, said)| output_item("done", &message_item(&id, &said))));
-                let (name, input) = tool_call(question, act);
+            AnswerPart::Tool(action) => {
+                frames.extend(
+                    message.take().map(|(id, message_text)| output_item("done", &message_item(&id, &message_text))),
+                );
+                let (name, input) = tool_call(request, action);
                 let mut call = json!({"type": "function_call", "id": next_id("fc"), "call_id": next_id("call"), "name": name,
                     "arguments": input.to_string(), "status": "completed"});
-                if matches!(act, ScriptedAction::Task(_) | ScriptedAction::Await(_)) {
+                if matches!(action, ScriptedAction::Task(_) | ScriptedAction::Await(_)) {
                     call["namespace"] = json!(SUBAGENT_NAMESPACE);
                 }
                 frames.extend([output_item("added", &call), output_item("done", &call)]);
             }
         }
     }
-    frames.extend(message.take().map(|(id, said)| output_item("done", &message_item(&id, &said))));
-    let response = json!({"id": next_id("resp"), "object": "response", "status": "completed", "model": question.model,
+    frames.extend(message.take().map(|(id, message_text)| output_item("done", &message_item(&id, &message_text))));
+    let response = json!({"id": next_id("resp"), "object": "response", "status": "completed", "model": request.model,
         "output": [], "usage": usage()});
     frames.push(named_event("response.completed", &json!({"type": "response.completed", "response": response})));
     frames
@@ -114,7 +116,7 @@ fn message_item(id: &str, text: &str) -> Value {
     json!({"type": "message", "id": id, "role": "assistant", "status": "completed", "content": content})
 }
 
-pub(super) fn complete_answer(question: &ParsedRequest, pieces: &[AnswerPart]) -> Value {
-    json!({"id": next_id("resp"), "object": "response", "status": "completed", "model": question.model,
-        "output": [message_item(&next_id("msg"), &joined_text(pieces))], "usage": usage()})
+pub(super) fn complete_answer(request: &ParsedRequest, parts: &[AnswerPart]) -> Value {
+    json!({"id": next_id("resp"), "object": "response", "status": "completed", "model": request.model,
+        "output": [message_item(&next_id("msg"), &joined_text(parts))], "usage": usage()})
 }

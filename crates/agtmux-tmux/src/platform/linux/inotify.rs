@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// A watch descriptor. The kernel counts them up, so an old one does not come back as another watch.
+/// A watch descriptor. The kernel never reuses a number.
 pub(super) type Wd = i32;
 
 #[derive(Debug, Clone, Copy)]
@@ -31,12 +31,12 @@ impl Inotify {
         Ok(Self { fd: Arc::new(fd) })
     }
 
-    /// To wait on; events are read with [`read`](Self::read).
+    /// The descriptor to wait on. Events are read with [`read`](Self::read).
     pub(super) fn fd(&self) -> Arc<OwnedFd> {
         self.fd.clone()
     }
 
-    /// The same inode gives the same descriptor, with the new flags.
+    /// Adds a watch. The same inode returns the same descriptor with the new flags.
     pub(super) fn add(&self, path: &Path, flags: WatchFlags) -> io::Result<Wd> {
         inotify::add_watch(&self.fd, path, flags).map_err(|errno| match errno {
             Errno::NOSPC => limit_error("inotify watches", "fs.inotify.max_user_watches"),
@@ -44,12 +44,12 @@ impl Inotify {
         })
     }
 
-    /// The watch may already have ended by itself.
+    /// Removes a watch. The watch may already have ended.
     pub(super) fn remove(&self, wd: Wd) {
         let _ = inotify::remove_watch(&self.fd, wd);
     }
 
-    /// One read's worth of events; `WouldBlock` when there are none.
+    /// Reads the available events; `WouldBlock` if there are none.
     pub(super) fn read(&self) -> io::Result<Vec<InotifyEvent>> {
         let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
         let mut reader = Reader::new(&self.fd, &mut buffer);

@@ -1,4 +1,4 @@
-//! inotify for terminals, files and directories; pidfd for processes; `/proc` for what runs.
+//! inotify for terminals, files and directories; pidfd for processes; `/proc` for the process table.
 
 mod inotify;
 mod paths;

@@ -1,4 +1,4 @@
-//! Plain files and directories, watched for as long as somebody asks.
+//! Watches plain files and directories.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,7 +13,7 @@ use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
 pub(super) enum PathKind {
     File,
     Dir,
-    /// A directory and what is written to the files in it.
+    /// A directory and the writes to the files in it.
     Contents,
 }
 
@@ -24,7 +24,7 @@ impl PathKind {
     fn flags(self) -> WatchFlags {
         let own_end = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
         match self {
-            // A file that somebody holds open is unlinked without DELETE_SELF: only ATTRIB tells.
+            // Unlinking an open file causes no DELETE_SELF, only ATTRIB.
             Self::File => own_end | WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::OPEN,
             Self::Dir => own_end | ENTRIES,
             Self::Contents => own_end | ENTRIES | WatchFlags::MODIFY,
@@ -39,7 +39,7 @@ impl PathKind {
     }
 }
 
-/// After one of these the path may name something else.
+/// After one of these events the path may name another file.
 const PATH_MAY_HAVE_CHANGED: ReadFlags = ReadFlags::DELETE_SELF
     .union(ReadFlags::MOVE_SELF)
     .union(ReadFlags::ATTRIB)
@@ -71,8 +71,9 @@ impl PathWatches {
             return Ok(());
         }
         self.unwatch_kind(inotify, kind, token);
-        let place = self.by_wd.entry(wd).or_insert_with(|| WatchedPath { kind, path: path.into(), tokens: Vec::new() });
-        place.tokens.push(token);
+        let watched =
+            self.by_wd.entry(wd).or_insert_with(|| WatchedPath { kind, path: path.into(), tokens: Vec::new() });
+        watched.tokens.push(token);
         self.by_token.insert((kind, token), wd);
         Ok(())
     }
@@ -85,52 +86,52 @@ impl PathWatches {
 
     fn unwatch_kind(&mut self, inotify: &Inotify, kind: PathKind, token: WatchToken) {
         let Some(wd) = self.by_token.remove(&(kind, token)) else { return };
-        let Some(place) = self.by_wd.get_mut(&wd) else { return };
-        place.tokens.retain(|&other| other != token);
-        if place.tokens.is_empty() {
+        let Some(watched) = self.by_wd.get_mut(&wd) else { return };
+        watched.tokens.retain(|&other| other != token);
+        if watched.tokens.is_empty() {
             self.by_wd.remove(&wd);
             inotify.remove(wd);
         }
     }
 
     pub(super) fn on_event(&mut self, inotify: &Inotify, event: InotifyEvent, signals: &SignalSender) {
-        let Some(place) = self.by_wd.get(&event.wd) else { return };
-        signals.send_all(&place.tokens, place.kind.signal());
+        let Some(watched) = self.by_wd.get(&event.wd) else { return };
+        signals.send_all(&watched.tokens, watched.kind.signal());
         if event.flags.intersects(PATH_MAY_HAVE_CHANGED) {
             self.rewatch(inotify, event.wd);
         }
     }
 
-    /// Events were lost, among them perhaps the end of a watch.
+    /// Renews all watches after lost events, which may include the end of a watch.
     pub(super) fn rewatch_all(&mut self, inotify: &Inotify) {
         for wd in self.by_wd.keys().copied().collect::<Vec<_>>() {
             self.rewatch(inotify, wd);
         }
     }
 
-    /// Moves the watch to what the path names now. If it names nothing the watch ends.
+    /// Moves the watch to the file that the path names now, or ends it if there is none.
     fn rewatch(&mut self, inotify: &Inotify, old: Wd) {
-        let Some(place) = self.by_wd.remove(&old) else { return };
-        let found = add(inotify, place.kind, &place.path).ok();
+        let Some(watched) = self.by_wd.remove(&old) else { return };
+        let found = add(inotify, watched.kind, &watched.path).ok();
         if found != Some(old) {
             inotify.remove(old);
         }
-        for &token in &place.tokens {
+        for &token in &watched.tokens {
             match found {
-                Some(wd) => self.by_token.insert((place.kind, token), wd),
-                None => self.by_token.remove(&(place.kind, token)),
+                Some(wd) => self.by_token.insert((watched.kind, token), wd),
+                None => self.by_token.remove(&(watched.kind, token)),
             };
         }
         let Some(wd) = found else { return };
         match self.by_wd.get_mut(&wd) {
-            Some(other) => other.tokens.extend(place.tokens),
-            None => drop(self.by_wd.insert(wd, place)),
+            Some(other) => other.tokens.extend(watched.tokens),
+            None => drop(self.by_wd.insert(wd, watched)),
         }
     }
 }
 
 fn add(inotify: &Inotify, kind: PathKind, path: &Path) -> io::Result<Wd> {
-    // The kernel checks directories itself; a terminal or a pipe must not be watched as if it were a file.
+    // The kernel checks directories itself. A terminal or pipe must not be watched as a file.
     if kind == PathKind::File && !std::fs::metadata(path)?.is_file() {
         let message = format!("{} is not a plain file", path.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));

@@ -16,7 +16,7 @@ pub(super) fn works() -> io::Result<()> {
     Ok(())
 }
 
-/// One small task per watched process, asleep until the process ends.
+/// One task per watched process, which sleeps until the process ends.
 pub(super) struct ProcessWatches {
     runtime: Handle,
     signals: SignalSender,
@@ -63,12 +63,12 @@ impl ProcessWatches {
         let pidfd = readiness::readable_fd(Arc::new(pidfd))?;
         let (watched, signals) = (self.watched.clone(), self.signals.clone());
         let task = self.runtime.spawn(async move {
-            // An error here means that the runtime shuts down.
+            // An error means that the runtime shuts down.
             if pidfd.readable().await.is_err() {
                 return;
             }
             let mut watched = lock(&watched);
-            // The token may have been forgotten, or given to another process, since this task woke up.
+            // The token may have been removed, or moved to another process, since this task woke up.
             if watched.get(&token).is_some_and(|watch| Some(watch.task.id()) == tokio::task::try_id()) {
                 watched.remove(&token);
                 signals.send(PlatformSignal::Exited(token));
@@ -84,7 +84,7 @@ impl Drop for ProcessWatches {
     }
 }
 
-/// `None` when this process is gone.
+/// `None` if the process is gone.
 fn open(pid: u32, start: Option<u64>) -> io::Result<Option<OwnedFd>> {
     let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(None) };
     let pidfd = match pidfd_open(id, PidfdFlags::NONBLOCK) {
@@ -92,10 +92,10 @@ fn open(pid: u32, start: Option<u64>) -> io::Result<Option<OwnedFd>> {
         Err(Errno::SRCH) => return Ok(None),
         Err(errno) => return Err(errno.into()),
     };
-    // Read after opening: the pidfd holds on to whoever has the number now, and this tells whether that is the one
-    // who was meant. What cannot be read is either hidden from us or just ended, and then the pidfd says so.
-    let now_has_it = stat::read(pid).map(|stat| stat.start);
-    let is_another = start.is_some() && now_has_it.is_some() && now_has_it != start;
+    // Read after opening: the pidfd pins the current owner of the pid, and the start time tells whether it is the
+    // expected process. An unreadable process is hidden or has just ended; then the pidfd reports it.
+    let current_start = stat::read(pid).map(|stat| stat.start);
+    let is_another = start.is_some() && current_start.is_some() && current_start != start;
     Ok((!is_another).then_some(pidfd))
 }
 

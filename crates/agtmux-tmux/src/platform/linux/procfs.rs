@@ -20,7 +20,7 @@ const MAX_THREADS: usize = 4096;
 const MAX_FILES: usize = 4096;
 
 pub(in crate::platform) struct ProcFs {
-    /// Whether the kernel lists a thread's children (CONFIG_PROC_CHILDREN).
+    /// Whether the kernel lists the children of a thread (CONFIG_PROC_CHILDREN).
     lists_children: bool,
 }
 
@@ -49,8 +49,8 @@ impl ProcessTable for ProcFs {
     }
 
     fn trees(&self, roots: &[u32]) -> Vec<Option<PaneProcesses>> {
-        let families = if self.lists_children { ChildLookup::PerProcess } else { ChildLookup::scan() };
-        roots.iter().map(|&root| tree(root, &families)).collect()
+        let lookup = if self.lists_children { ChildLookup::PerProcess } else { ChildLookup::scan() };
+        roots.iter().map(|&root| tree(root, &lookup)).collect()
     }
 
     fn process(&self, pid: u32) -> Option<ProcessInfo> {
@@ -76,7 +76,7 @@ impl ProcessTable for ProcFs {
 
     fn open_files(&self, pid: u32) -> Vec<PathBuf> {
         let numbers = numbered_entries(&format!("/proc/{pid}/fd")).take(MAX_FILES);
-        // Sockets and pipes have names that are no paths.
+        // Links of sockets and pipes are not paths.
         let paths = numbers.filter_map(|fd| fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok());
         paths.filter(|path| path.is_absolute()).collect()
     }
@@ -98,11 +98,11 @@ impl ProcessTable for ProcFs {
     }
 }
 
-/// Who is whose child.
+/// How children of a process are found.
 enum ChildLookup {
-    /// The kernel is asked for each process.
+    /// Read the children file of each process.
     PerProcess,
-    /// All processes were looked at once.
+    /// Built from one scan of all processes.
     Scanned(HashMap<u32, Vec<u32>>),
 }
 
@@ -123,15 +123,15 @@ impl ChildLookup {
     }
 }
 
-fn tree(root: u32, families: &ChildLookup) -> Option<PaneProcesses> {
+fn tree(root: u32, lookup: &ChildLookup) -> Option<PaneProcesses> {
     let first = stat::read(root)?;
     let foreground_pgrp = first.tpgid;
     let mut seen = HashSet::from([root]);
     let mut waiting = VecDeque::from([first]);
     let mut processes = Vec::new();
     while let Some(parent) = waiting.pop_front() {
-        for child in families.children(parent.pid) {
-            // A number may have passed to a stranger since it was listed; a stranger has another parent.
+        for child in lookup.children(parent.pid) {
+            // The pid may have been reused since it was listed; then the parent differs.
             let room = processes.len() + waiting.len() + 1 < MAX_TREE;
             if room && let Some(stat) = stat::read(child).filter(|stat| stat.ppid == parent.pid && seen.insert(child)) {
                 waiting.push_back(stat);
@@ -168,7 +168,7 @@ fn split_argv(joined: &[u8]) -> Vec<Vec<u8>> {
     joined[..=last].split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
 }
 
-/// Where one of a process's magic links points; `None` where we may not look.
+/// The target of a link in `/proc/<pid>`; `None` without permission.
 fn link(pid: u32, name: &str) -> Option<PathBuf> {
     let target = fs::read_link(format!("/proc/{pid}/{name}")).ok()?;
     Some(match target.as_os_str().as_bytes().strip_suffix(b" (deleted)") {

@@ -13,7 +13,7 @@ use super::inotify::Inotify;
 
 const DEADLINE: Duration = Duration::from_secs(1);
 
-/// Whether a write to a terminal gives an inotify event here. Sandboxes and network consoles differ.
+/// Checks that a write to a terminal causes an inotify event. Some sandboxes do not report it.
 pub(super) fn terminals_report_output() -> io::Result<()> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&master)?;
@@ -32,7 +32,7 @@ fn wait_for_write(inotify: &Inotify) -> io::Result<()> {
     loop {
         let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).map_err(io::Error::other)?;
         match poll(&mut [PollFd::new(&inotify.fd(), PollFlags::IN)], Some(&left)) {
-            Ok(0) => return Err(io::Error::new(io::ErrorKind::TimedOut, "a write to a terminal gave no event")),
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::TimedOut, "a write to a terminal caused no event")),
             Ok(_) if inotify.read()?.iter().any(|event| event.flags.contains(ReadFlags::MODIFY)) => return Ok(()),
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),

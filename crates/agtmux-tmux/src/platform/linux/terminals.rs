@@ -1,13 +1,13 @@
-//! Terminals are watched one-shot: an event disarms the watch, and a timer arms it again. So a program that writes as
-//! fast as it can costs as little as one that writes ten times a second, and is not slowed down.
+//! Terminals have one-shot watches: an event disarms the watch, and a timer arms it again. So a busy program costs as
+//! little as one that writes ten times a second, and is not slowed down.
 //!
-//! A quiet terminal is armed on the prompt queue, which wakes us up. One that just wrote is armed on the patient queue,
-//! which nobody waits for: it is read when the timer comes round. So wake-ups do not grow with the number of busy
-//! terminals. After a round without output the terminal goes back to the prompt queue, or after a few of them if it has
-//! been writing for a while: one that writes ten times a second misses a round now and then.
+//! A quiet terminal is armed on the immediate queue, which wakes the watcher. A terminal that just wrote is armed on
+//! the deferred queue, which is read only when the timer fires. So the number of wake-ups does not grow with the number
+//! of busy terminals. After a round without output the terminal returns to the immediate queue; a terminal that has
+//! been busy for longer gets a few more rounds.
 //!
-//! What is written while a watch is disarmed is not seen. Arming it again therefore always ends with one more
-//! [`Signal::Wrote`]: a reader that looks after it sees everything written before, and what comes later gives an event.
+//! Output is not seen while a watch is disarmed. Arming therefore always ends with one more [`PlatformSignal::Wrote`]:
+//! a reader that captures after it sees everything written before, and later output causes an event.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -20,19 +20,19 @@ use super::inotify::{Inotify, InotifyEvent, Wd};
 use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
 use crate::platform::tty::TerminalIdentity;
 
-/// At most one [`Signal::Wrote`] per terminal in this time.
+/// At most one [`PlatformSignal::Wrote`] per terminal in this time.
 pub(super) const REARM_INTERVAL: Duration = Duration::from_millis(100);
 
-/// One that has been writing for a while is asked less often: what it does now it did before.
+/// The interval for a terminal that has been busy for several rounds.
 pub(super) const BUSY_REARM_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Timers are rounded up to this, so that busy terminals share their wake-ups.
+/// Timers are rounded up to this step, so that busy terminals share wake-ups.
 const TIMER_STEP: Duration = Duration::from_millis(50);
 
-/// A terminal that wrote in this many rounds is given as many to go on.
+/// The maximum score. A terminal with this score stays on the deferred queue for as many silent rounds.
 pub(super) const MAX_BUSY_SCORE: u8 = 3;
 
-/// How long to wait when the kernel refuses to arm a watch that it granted before.
+/// The delay after the kernel refused to arm a watch again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 const OUTPUT: WatchFlags = WatchFlags::MODIFY.union(WatchFlags::ACCESS);
@@ -46,11 +46,11 @@ struct WatchedTerminal {
     tokens: Vec<WatchToken>,
     immediate_wd: Option<Wd>,
     deferred_wd: Option<Wd>,
-    /// When the timer comes round; `None` while armed on the prompt queue.
+    /// When the timer fires; `None` while armed on the immediate queue.
     due: Option<Instant>,
-    /// There was output since the timer came round last.
+    /// Output was seen since the timer last fired.
     wrote: bool,
-    /// Rounds with output less those without.
+    /// Rounds with output minus rounds without.
     busy_score: u8,
     last_wrote: Option<Instant>,
 }
@@ -148,7 +148,7 @@ impl TerminalWatches {
         Some(watched)
     }
 
-    /// Events of watches that ended by our own doing, and those of others, are not known here.
+    /// Handles an event. Events of removed watches and of other tables are ignored.
     pub(super) fn on_event(&mut self, inotify: &Inotify, event: InotifyEvent, now: Instant, signals: &SignalSender) {
         let Some(id) = self.by_immediate_wd.remove(&event.wd) else { return };
         if let Some(watched) = self.watched.get_mut(&id) {
@@ -158,7 +158,7 @@ impl TerminalWatches {
             self.end_watch(inotify, id, signals);
             return;
         }
-        // If this fails the terminal counts as quiet and is armed promptly in the next round.
+        // If this fails, the terminal counts as quiet and returns to the immediate queue in the next round.
         let _ = self.arm(inotify, id, true);
         let Some(watched) = self.watched.get_mut(&id) else { return };
         let mut due = now + REARM_INTERVAL;
@@ -166,7 +166,7 @@ impl TerminalWatches {
             signals.send_all(&watched.tokens, PlatformSignal::TerminalGone);
         } else if event.flags.intersects(ReadFlags::MODIFY | ReadFlags::ACCESS) {
             match watched.last_wrote.map(|last| last + REARM_INTERVAL).filter(|&free| now < free) {
-                // So soon after the last signal: it is busy, and the next round says so.
+                // Too soon after the last signal: the next round reports the output.
                 Some(free) => (due, watched.wrote) = (free, true),
                 None => watched.send_output_signal(now, signals),
             }
@@ -174,7 +174,7 @@ impl TerminalWatches {
         self.schedule(id, due);
     }
 
-    /// When [`rearm_due`](Self::rearm_due) has something to do; `None` while all is quiet.
+    /// When [`rearm_due`](Self::rearm_due) is due; `None` while all terminals are quiet.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.due.first().map(|&(due, _)| due)
     }
@@ -185,7 +185,7 @@ impl TerminalWatches {
             && due <= now
         {
             self.due.pop_first();
-            // A timer that is hardly late counts as on time, or each round would be a step longer than the last.
+            // A slightly late timer counts as on time, otherwise each round would grow by one step.
             let on_time = if now - due < TIMER_STEP { due } else { now };
             self.rearm(inotify, id, on_time, signals);
         }
@@ -218,7 +218,7 @@ impl TerminalWatches {
         }
     }
 
-    /// Events were lost, and with each of them a watch that is disarmed without our knowing.
+    /// Arms all immediate watches again after lost events, because each lost event has disarmed a watch.
     pub(super) fn rearm_all(&mut self, inotify: &Inotify, now: Instant, signals: &SignalSender) {
         for id in std::mem::take(&mut self.by_immediate_wd).into_values() {
             self.rearm(inotify, id, now, signals);
@@ -232,12 +232,12 @@ impl TerminalWatches {
         (watched.immediate_wd, watched.due) = (None, None);
         let armed = self.arm(inotify, id, is_busy);
         let Some(watched) = self.watched.get_mut(&id) else { return };
-        // Looked at after arming: if it is still the same terminal now, it was the one that got the watch.
+        // Checked after arming: if the identity still matches, the watch is on the right terminal.
         if !TerminalIdentity::at(&watched.path).is_ok_and(|terminal| terminal.is_same(&watched.terminal)) {
             self.end_watch(inotify, id, signals);
             return;
         }
-        // One that stays on the patient queue was armed all the time: its silence is certain.
+        // A terminal that stayed on the deferred queue was armed all the time, so its silence is certain.
         if self.report_output && (wrote || !is_busy) {
             watched.send_output_signal(now, signals);
         }
@@ -263,7 +263,7 @@ impl TerminalWatches {
             (inotify, &mut self.by_immediate_wd, &mut watched.immediate_wd)
         };
         let wd = queue.add(&watched.path, flags)?;
-        // If the path names another terminal by now, somebody else may watch that one already.
+        // If the path names another terminal by now, that one may already be watched.
         if *by_wd.entry(wd).or_insert(id) == id {
             *slot = Some(wd);
         }
@@ -301,7 +301,7 @@ impl TerminalWatches {
 }
 
 impl WatchedTerminal {
-    /// Says whether it is to be expected to go on.
+    /// Ends a round. Returns whether more output is expected.
     fn end_round(&mut self) -> bool {
         self.busy_score = match std::mem::take(&mut self.wrote) {
             true => (self.busy_score + 1).min(MAX_BUSY_SCORE),

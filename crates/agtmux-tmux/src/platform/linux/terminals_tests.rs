@@ -1,4 +1,4 @@
-//! The table alone, with a clock of our own: what happens exactly while a watch is disarmed.
+//! Tests the table with a controlled clock, especially while a watch is disarmed.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +13,7 @@ const A: WatchToken = WatchToken(1);
 const B: WatchToken = WatchToken(2);
 const MS: Duration = Duration::from_millis(1);
 
-struct Bench {
+struct TerminalFixture {
     inotify: Inotify,
     terminals: TerminalWatches,
     sender: SignalSender,
@@ -21,7 +21,7 @@ struct Bench {
     now: Instant,
 }
 
-impl Bench {
+impl TerminalFixture {
     fn new() -> Self {
         let (sender, signals) = signals::channel();
         let inotify = Inotify::new().expect("a free inotify instance");
@@ -34,7 +34,7 @@ impl Bench {
         self.terminals.watch(&self.inotify, token, &pty.path).expect("a pty can be watched");
     }
 
-    /// Events of a write are queued before the write returns, so there is nothing to wait for.
+    /// The events of a write are queued before the write returns, so no wait is needed.
     fn handle_events(&mut self) -> Vec<PlatformSignal> {
         for event in self.inotify.read().unwrap_or_default() {
             self.terminals.on_event(&self.inotify, event, self.now, &self.sender);
@@ -48,8 +48,8 @@ impl Bench {
         self.received()
     }
 
-    /// After a long burst: a few silent rounds, and one last signal.
-    fn comes_to_rest(&mut self, token: WatchToken) {
+    /// After a long burst: a few silent rounds and one last signal.
+    fn assert_becomes_idle(&mut self, token: WatchToken) {
         assert_eq!([self.after(BUSY_REARM_INTERVAL), self.after(REARM_INTERVAL)], [vec![], vec![]]);
         assert_eq!(self.after(REARM_INTERVAL), [PlatformSignal::Wrote(token)]);
         assert_eq!(self.terminals.next_due(), None);
@@ -62,152 +62,156 @@ impl Bench {
 
 #[test]
 fn one_write_gives_a_first_and_a_last_signal() {
-    let (mut bench, pty) = (Bench::new(), Pty::open());
-    bench.watch(A, &pty);
-    assert_eq!(bench.terminals.next_due(), None);
+    let (mut fixture, pty) = (TerminalFixture::new(), Pty::open());
+    fixture.watch(A, &pty);
+    assert_eq!(fixture.terminals.next_due(), None);
     pty.write();
-    assert_eq!(bench.handle_events(), [PlatformSignal::Wrote(A)]);
-    assert_eq!(bench.terminals.next_due(), Some(bench.now + REARM_INTERVAL));
-    assert_eq!(bench.after(REARM_INTERVAL - MS), []);
-    assert_eq!(bench.after(MS), [PlatformSignal::Wrote(A)]);
-    assert_eq!(bench.handle_events(), []);
-    assert_eq!(bench.terminals.next_due(), None);
+    assert_eq!(fixture.handle_events(), [PlatformSignal::Wrote(A)]);
+    assert_eq!(fixture.terminals.next_due(), Some(fixture.now + REARM_INTERVAL));
+    assert_eq!(fixture.after(REARM_INTERVAL - MS), []);
+    assert_eq!(fixture.after(MS), [PlatformSignal::Wrote(A)]);
+    assert_eq!(fixture.handle_events(), []);
+    assert_eq!(fixture.terminals.next_due(), None);
 }
 
 #[test]
-fn a_steady_writer_gives_one_signal_per_gap() {
-    let (mut bench, pty) = (Bench::new(), Pty::open());
-    bench.watch(A, &pty);
+fn a_steady_writer_gives_one_signal_per_interval() {
+    let (mut fixture, pty) = (TerminalFixture::new(), Pty::open());
+    fixture.watch(A, &pty);
     let mut signals = 0;
     for _ in 0..1000 {
         pty.write();
-        signals += bench.handle_events().len();
-        signals += bench.after(MS).len();
+        signals += fixture.handle_events().len();
+        signals += fixture.after(MS).len();
     }
-    assert_eq!(signals, 1 + 3 + 3, "one at once, three after 100 ms each, then one each 200 ms");
-    assert_eq!(bench.after(REARM_INTERVAL), [PlatformSignal::Wrote(A)], "what was written since");
-    bench.comes_to_rest(A);
+    assert_eq!(signals, 1 + 3 + 3, "one at once, three at 100 ms intervals, then one every 200 ms");
+    assert_eq!(fixture.after(REARM_INTERVAL), [PlatformSignal::Wrote(A)], "output since the last signal");
+    fixture.assert_becomes_idle(A);
     pty.write();
-    assert_eq!(bench.handle_events(), []);
-    assert_eq!(bench.after(REARM_INTERVAL), [PlatformSignal::Wrote(A)]);
-    assert_eq!(bench.after(REARM_INTERVAL), [PlatformSignal::Wrote(A)]);
-    assert_eq!(bench.terminals.next_due(), None);
+    assert_eq!(fixture.handle_events(), []);
+    assert_eq!(fixture.after(REARM_INTERVAL), [PlatformSignal::Wrote(A)]);
+    assert_eq!(fixture.after(REARM_INTERVAL), [PlatformSignal::Wrote(A)]);
+    assert_eq!(fixture.terminals.next_due(), None);
 }
 
-/// How long this round of a steady writer lasts.
+/// The length of this round of a steady writer.
 fn length(round: usize) -> Duration {
     if round < usize::from(MAX_BUSY_SCORE) { REARM_INTERVAL } else { BUSY_REARM_INTERVAL }
 }
 
 #[test]
-fn a_busy_terminal_wakes_nobody_up_between_rounds() {
-    let (mut bench, pty) = (Bench::new(), Pty::open());
-    bench.watch(A, &pty);
+fn a_busy_terminal_causes_no_wakeups_between_rounds() {
+    let (mut fixture, pty) = (TerminalFixture::new(), Pty::open());
+    fixture.watch(A, &pty);
     pty.write();
-    bench.handle_events();
+    fixture.handle_events();
     for round in 0..10 {
         pty.write();
-        assert!(bench.inotify.read().is_err(), "nothing to read on the queue that is waited for");
-        assert_eq!(bench.after(length(round)), [PlatformSignal::Wrote(A)]);
+        assert!(fixture.inotify.read().is_err(), "the immediate queue is empty");
+        assert_eq!(fixture.after(length(round)), [PlatformSignal::Wrote(A)]);
     }
-    bench.comes_to_rest(A);
+    fixture.assert_becomes_idle(A);
 }
 
 #[test]
-fn a_round_missed_now_and_then_wakes_nobody_up_either() {
-    let (mut bench, pty) = (Bench::new(), Pty::open());
-    bench.watch(A, &pty);
+fn an_occasional_silent_round_causes_no_wakeups() {
+    let (mut fixture, pty) = (TerminalFixture::new(), Pty::open());
+    fixture.watch(A, &pty);
     pty.write();
-    bench.handle_events();
+    fixture.handle_events();
     for round in 0..20 {
         let misses = round % 5 == 4;
         if !misses {
             pty.write();
         }
-        assert!(bench.inotify.read().is_err(), "nothing to read on the queue that is waited for");
-        // After a miss it has to prove its habit again.
+        assert!(fixture.inotify.read().is_err(), "the immediate queue is empty");
+        // After a missed round the score has to grow again.
         let length = if round > 4 && round % 5 == 0 { REARM_INTERVAL } else { length(round) };
-        assert_eq!(bench.after(length), if misses { vec![] } else { vec![PlatformSignal::Wrote(A)] }, "round {round}");
+        assert_eq!(
+            fixture.after(length),
+            if misses { vec![] } else { vec![PlatformSignal::Wrote(A)] },
+            "round {round}"
+        );
     }
 }
 
 #[test]
-fn a_number_that_passed_on_while_disarmed_is_not_watched() {
-    let (mut bench, old) = (Bench::new(), Pty::open());
-    bench.watch(A, &old);
+fn a_terminal_number_reused_while_disarmed_is_not_watched() {
+    let (mut fixture, old) = (TerminalFixture::new(), Pty::open());
+    fixture.watch(A, &old);
     old.write();
-    assert_eq!(bench.handle_events(), [PlatformSignal::Wrote(A)]);
+    assert_eq!(fixture.handle_events(), [PlatformSignal::Wrote(A)]);
     let new = old.replace();
-    bench.watch(B, &new);
-    assert_eq!(bench.after(REARM_INTERVAL), [PlatformSignal::TerminalGone(A)]);
+    fixture.watch(B, &new);
+    assert_eq!(fixture.after(REARM_INTERVAL), [PlatformSignal::TerminalGone(A)]);
     new.write();
-    assert_eq!(bench.handle_events(), [PlatformSignal::Wrote(B)]);
+    assert_eq!(fixture.handle_events(), [PlatformSignal::Wrote(B)]);
 }
 
 #[test]
-fn a_terminal_that_went_while_disarmed_is_gone() {
-    let (mut bench, pty) = (Bench::new(), Pty::open());
-    bench.watch(A, &pty);
+fn a_terminal_closed_while_disarmed_is_reported() {
+    let (mut fixture, pty) = (TerminalFixture::new(), Pty::open());
+    fixture.watch(A, &pty);
     pty.write();
-    assert_eq!(bench.handle_events(), [PlatformSignal::Wrote(A)]);
+    assert_eq!(fixture.handle_events(), [PlatformSignal::Wrote(A)]);
     let path = pty.path.clone();
     drop(pty);
-    let told = bench.after(REARM_INTERVAL);
-    // Somebody else on this machine may get its number at once, and is heard under it then.
-    let is_taken = path.exists();
-    assert_eq!(told.first(), Some(&PlatformSignal::TerminalGone(A)), "{told:?}");
-    assert!(is_taken || (told.len() == 1 && bench.terminals.next_due().is_none()), "{told:?}");
+    let received = fixture.after(REARM_INTERVAL);
+    // Another process may get the same terminal number at once and write to it.
+    let number_is_reused = path.exists();
+    assert_eq!(received.first(), Some(&PlatformSignal::TerminalGone(A)), "{received:?}");
+    assert!(number_is_reused || (received.len() == 1 && fixture.terminals.next_due().is_none()), "{received:?}");
 }
 
 #[test]
-fn changed_permissions_do_not_make_another_terminal() {
-    let (mut bench, pty) = (Bench::new(), Pty::open());
-    bench.watch(A, &pty);
+fn changed_permissions_keep_the_identity() {
+    let (mut fixture, pty) = (TerminalFixture::new(), Pty::open());
+    fixture.watch(A, &pty);
     pty.write();
-    assert_eq!(bench.handle_events(), [PlatformSignal::Wrote(A)]);
+    assert_eq!(fixture.handle_events(), [PlatformSignal::Wrote(A)]);
     std::fs::set_permissions(&pty.path, Permissions::from_mode(0o600)).expect("our own terminal");
     pty.write();
-    assert_eq!(bench.after(REARM_INTERVAL), [PlatformSignal::Wrote(A)]);
+    assert_eq!(fixture.after(REARM_INTERVAL), [PlatformSignal::Wrote(A)]);
 }
 
 #[test]
-fn somebody_else_closing_it_is_a_hint_only() {
-    let (mut bench, pty) = (Bench::new(), Pty::open());
-    bench.watch(A, &pty);
+fn a_close_by_another_process_keeps_the_watch() {
+    let (mut fixture, pty) = (TerminalFixture::new(), Pty::open());
+    fixture.watch(A, &pty);
     drop(std::fs::OpenOptions::new().write(true).open(&pty.path).expect("our own terminal"));
-    assert_eq!(bench.handle_events(), [PlatformSignal::TerminalGone(A)]);
-    assert_eq!(bench.after(REARM_INTERVAL), [PlatformSignal::Wrote(A)]);
-    bench.after(REARM_INTERVAL);
+    assert_eq!(fixture.handle_events(), [PlatformSignal::TerminalGone(A)]);
+    assert_eq!(fixture.after(REARM_INTERVAL), [PlatformSignal::Wrote(A)]);
+    fixture.after(REARM_INTERVAL);
     pty.write();
-    assert_eq!(bench.handle_events(), [PlatformSignal::Wrote(A)]);
+    assert_eq!(fixture.handle_events(), [PlatformSignal::Wrote(A)]);
 }
 
 #[test]
 fn lost_events_leave_no_watch_disarmed() {
-    let (mut bench, pty, quiet) = (Bench::new(), Pty::open(), Pty::open());
-    bench.watch(A, &pty);
-    bench.watch(B, &quiet);
+    let (mut fixture, pty, quiet) = (TerminalFixture::new(), Pty::open(), Pty::open());
+    fixture.watch(A, &pty);
+    fixture.watch(B, &quiet);
     pty.write();
-    bench.inotify.read().expect("the events that are lost");
-    bench.terminals.rearm_all(&bench.inotify, bench.now, &bench.sender);
-    assert_eq!(bench.received().len(), 2);
-    assert_eq!(bench.after(REARM_INTERVAL), []);
+    fixture.inotify.read().expect("events to discard");
+    fixture.terminals.rearm_all(&fixture.inotify, fixture.now, &fixture.sender);
+    assert_eq!(fixture.received().len(), 2);
+    assert_eq!(fixture.after(REARM_INTERVAL), []);
     for (token, pty) in [(A, &pty), (B, &quiet)] {
         pty.write();
-        assert_eq!(bench.handle_events(), [PlatformSignal::Wrote(token)]);
+        assert_eq!(fixture.handle_events(), [PlatformSignal::Wrote(token)]);
     }
 }
 
 #[test]
-fn a_forgotten_terminal_is_neither_due_nor_watched() {
-    let (mut bench, pty) = (Bench::new(), Pty::open());
-    bench.watch(A, &pty);
+fn an_unwatched_terminal_is_neither_due_nor_reported() {
+    let (mut fixture, pty) = (TerminalFixture::new(), Pty::open());
+    fixture.watch(A, &pty);
     pty.write();
-    bench.handle_events();
-    bench.terminals.unwatch(&bench.inotify, A);
-    assert_eq!(bench.terminals.next_due(), None);
-    bench.watch(A, &pty);
+    fixture.handle_events();
+    fixture.terminals.unwatch(&fixture.inotify, A);
+    assert_eq!(fixture.terminals.next_due(), None);
+    fixture.watch(A, &pty);
     pty.write();
-    bench.terminals.unwatch(&bench.inotify, A);
-    assert_eq!(bench.handle_events(), []);
+    fixture.terminals.unwatch(&fixture.inotify, A);
+    assert_eq!(fixture.handle_events(), []);
 }

@@ -18,7 +18,7 @@ use crate::platform::PlatformWatcher;
 use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
 
 pub(in crate::platform) struct LinuxWatcher {
-    shared: Arc<WatcherState>,
+    state: Arc<WatcherState>,
     processes: ProcessWatches,
     reports_output: bool,
     task: AbortHandle,
@@ -30,7 +30,7 @@ struct WatcherState {
     tables: Mutex<WatchTables>,
 }
 
-/// Signals are sent under this lock, so that a forgotten token stays silent.
+/// Signals are sent under this lock, so that a removed token stays silent.
 struct WatchTables {
     terminals: TerminalWatches,
     paths: PathWatches,
@@ -46,36 +46,36 @@ pub(in crate::platform) fn open(
     let reports_output = pty_events && terminal_output_is_reported();
     let tables =
         WatchTables { terminals: TerminalWatches::new(reports_output, Instant::now())?, paths: PathWatches::default() };
-    let shared = Arc::new(WatcherState { inotify, signals: signals.clone(), tables: Mutex::new(tables) });
+    let state = Arc::new(WatcherState { inotify, signals: signals.clone(), tables: Mutex::new(tables) });
     let processes = ProcessWatches::new(runtime.clone(), signals.clone());
     let readiness = {
         let _runtime = runtime.enter();
-        readiness::readable_fd(shared.inotify.fd())?
+        readiness::readable_fd(state.inotify.fd())?
     };
-    let task = runtime.spawn(run(shared.clone(), readiness)).abort_handle();
-    Ok(LinuxWatcher { shared, processes, reports_output, task })
+    let task = runtime.spawn(run(state.clone(), readiness)).abort_handle();
+    Ok(LinuxWatcher { state, processes, reports_output, task })
 }
 
 fn terminal_output_is_reported() -> bool {
     selftest::terminals_report_output()
-        .inspect_err(|error| tracing::warn!(%error, "terminals do not report their output here; asking tmux instead"))
+        .inspect_err(|error| tracing::warn!(%error, "terminal output is not reported; polling tmux"))
         .is_ok()
 }
 
-async fn run(shared: Arc<WatcherState>, readiness: AsyncFd<Arc<OwnedFd>>) {
+async fn run(state: Arc<WatcherState>, readiness: AsyncFd<Arc<OwnedFd>>) {
     loop {
-        // Only events make a terminal due, and only this task reads them: nobody else can bring the time forward.
-        let due = shared.tables().terminals.next_due();
+        // Only this task makes terminals due, so the time cannot move forward while it sleeps.
+        let due = state.tables().terminals.next_due();
         let result = tokio::select! {
-            result = shared.handle_events(&readiness) => result,
+            result = state.handle_events(&readiness) => result,
             () = sleep_until(due) => {
-                shared.rearm_due();
+                state.rearm_due();
                 Ok(())
             }
         };
         if let Err(error) = result {
-            tracing::error!(%error, "inotify failed; watching ends");
-            shared.signals.close();
+            tracing::error!(%error, "inotify failed; watching stops");
+            state.signals.close();
             return;
         }
     }
@@ -129,7 +129,7 @@ impl WatchTables {
 
 impl PlatformWatcher for LinuxWatcher {
     fn watch_terminal(&self, token: WatchToken, tty: &Path) -> io::Result<()> {
-        self.shared.tables().terminals.watch(&self.shared.inotify, token, tty)
+        self.state.tables().terminals.watch(&self.state.inotify, token, tty)
     }
 
     fn watch_process(&self, token: WatchToken, pid: u32, start: Option<u64>) -> io::Result<()> {
@@ -137,24 +137,24 @@ impl PlatformWatcher for LinuxWatcher {
     }
 
     fn watch_file(&self, token: WatchToken, path: &Path) -> io::Result<()> {
-        self.shared.tables().paths.watch(&self.shared.inotify, PathKind::File, token, path)
+        self.state.tables().paths.watch(&self.state.inotify, PathKind::File, token, path)
     }
 
     fn watch_dir(&self, token: WatchToken, path: &Path) -> io::Result<()> {
-        self.shared.tables().paths.watch(&self.shared.inotify, PathKind::Dir, token, path)
+        self.state.tables().paths.watch(&self.state.inotify, PathKind::Dir, token, path)
     }
 
     fn watch_dir_contents(&self, token: WatchToken, path: &Path) -> io::Result<()> {
-        self.shared.tables().paths.watch(&self.shared.inotify, PathKind::Contents, token, path)
+        self.state.tables().paths.watch(&self.state.inotify, PathKind::Contents, token, path)
     }
 
     fn unwatch(&self, token: WatchToken) {
-        let mut tables = self.shared.tables();
-        tables.terminals.unwatch(&self.shared.inotify, token);
-        tables.paths.unwatch(&self.shared.inotify, token);
+        let mut tables = self.state.tables();
+        tables.terminals.unwatch(&self.state.inotify, token);
+        tables.paths.unwatch(&self.state.inotify, token);
         drop(tables);
         self.processes.unwatch(token);
-        self.shared.signals.discard(token);
+        self.state.signals.discard(token);
     }
 
     fn reports_output(&self) -> bool {
@@ -165,6 +165,6 @@ impl PlatformWatcher for LinuxWatcher {
 impl Drop for LinuxWatcher {
     fn drop(&mut self) {
         self.task.abort();
-        self.shared.signals.close();
+        self.state.signals.close();
     }
 }

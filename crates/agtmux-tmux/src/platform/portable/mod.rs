@@ -1,4 +1,4 @@
-//! What every Unix can do: `ps` for what runs, and looking again once a second for everything else.
+//! The portable backend: `ps` for the process table, and polling once a second for everything else.
 
 mod poll;
 mod ps;

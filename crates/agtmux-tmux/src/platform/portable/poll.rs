@@ -17,44 +17,44 @@ use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
 
 pub(in crate::platform) const INTERVAL: Duration = Duration::from_secs(1);
 
-/// `kill(pid, 0)` is free but cannot tell a zombie or a stranger with the same number; `ps` can. So `ps` runs rarely.
+/// `kill(pid, 0)` is cheap but cannot detect a zombie or a reused pid; `ps` can, so it runs in every fifth round.
 const ROUNDS_PER_PS: u32 = 5;
 
-/// Start times are printed in seconds, and some versions of `ps` compute them from a clock that moves.
+/// `ps` prints start times in seconds, and some versions compute them from an adjustable clock.
 const START_TOLERANCE_SECONDS: u64 = 2;
 
 pub(in crate::platform) struct PollingWatcher {
-    shared: Arc<PollState>,
+    state: Arc<PollState>,
     task: AbortHandle,
 }
 
 struct PollState {
     signals: SignalSender,
     watched: Mutex<HashMap<(WatchToken, WatchKind), WatchedItem>>,
-    /// There is something to watch again.
+    /// Notified when a watch is added.
     watch_added: Notify,
 }
 
 impl PollingWatcher {
     pub(in crate::platform) fn start(runtime: &Handle, signals: SignalSender, interval: Duration) -> Self {
-        let shared = Arc::new(PollState { signals, watched: Mutex::default(), watch_added: Notify::new() });
-        let task = runtime.spawn(run(shared.clone(), interval)).abort_handle();
-        Self { shared, task }
+        let state = Arc::new(PollState { signals, watched: Mutex::default(), watch_added: Notify::new() });
+        let task = runtime.spawn(run(state.clone(), interval)).abort_handle();
+        Self { state, task }
     }
 }
 
-async fn run(shared: Arc<PollState>, interval: Duration) {
+async fn run(state: Arc<PollState>, interval: Duration) {
     for round in (1..=ROUNDS_PER_PS).cycle() {
-        while shared.watched().is_empty() {
-            shared.watch_added.notified().await;
+        while state.watched().is_empty() {
+            state.watch_added.notified().await;
         }
         tokio::time::sleep(interval).await;
-        shared.poll_all();
-        if round == ROUNDS_PER_PS && shared.watches_processes() {
+        state.poll_all();
+        if round == ROUNDS_PER_PS && state.watches_processes() {
             let rows = tokio::task::spawn_blocking(ps::rows).await;
             match rows.map_err(io::Error::other).flatten() {
-                Ok(rows) => shared.check_processes(&rows),
-                Err(error) => tracing::warn!(%error, "ps failed; the end of a process may be noticed late"),
+                Ok(rows) => state.check_processes(&rows),
+                Err(error) => tracing::warn!(%error, "ps failed; a process exit may be detected late"),
             }
         }
     }
@@ -86,7 +86,8 @@ impl PollState {
     fn check_processes(&self, rows: &HashMap<u32, PsRow>) {
         self.watched().retain(|&(token, _), watched| {
             let WatchedItem::Process { pid, start } = *watched else { return true };
-            // Who is not in the list may have begun after it was made; the next round asks the kernel about that one.
+            // A process that is missing in the listing may have started later. The next round checks it with the
+            // kernel.
             let lives = rows.get(&pid).is_none_or(|row| is_that_process(row, start));
             if !lives {
                 self.signals.send(PlatformSignal::Exited(token));
@@ -96,7 +97,7 @@ impl PollState {
     }
 
     fn insert(&self, token: WatchToken, kind: WatchKind, watched: WatchedItem) {
-        // One watch of the same thing stays as it is, so that no change since the last look gets lost.
+        // Keep an existing watch of the same object, so that no change since the last poll is lost.
         match self.watched().entry((token, kind)) {
             Entry::Occupied(entry) if entry.get().is_same_as(&watched) => {}
             Entry::Occupied(mut entry) => drop(entry.insert(watched)),
@@ -112,39 +113,39 @@ fn is_that_process(row: &PsRow, start: Option<u64>) -> bool {
 
 impl PlatformWatcher for PollingWatcher {
     fn watch_terminal(&self, token: WatchToken, tty: &Path) -> io::Result<()> {
-        self.shared.insert(token, WatchKind::Terminal, WatchedItem::terminal(tty)?);
+        self.state.insert(token, WatchKind::Terminal, WatchedItem::terminal(tty)?);
         Ok(())
     }
 
     fn watch_process(&self, token: WatchToken, pid: u32, start: Option<u64>) -> io::Result<()> {
         if is_alive(pid) && ps::row(pid)?.is_some_and(|row| is_that_process(&row, start)) {
-            self.shared.insert(token, WatchKind::Process, WatchedItem::Process { pid, start });
+            self.state.insert(token, WatchKind::Process, WatchedItem::Process { pid, start });
         } else {
-            let mut watched = self.shared.watched();
+            let mut watched = self.state.watched();
             watched.remove(&(token, WatchKind::Process));
-            self.shared.signals.send(PlatformSignal::Exited(token));
+            self.state.signals.send(PlatformSignal::Exited(token));
         }
         Ok(())
     }
 
     fn watch_file(&self, token: WatchToken, path: &Path) -> io::Result<()> {
-        self.shared.insert(token, WatchKind::File, WatchedItem::file(path)?);
+        self.state.insert(token, WatchKind::File, WatchedItem::file(path)?);
         Ok(())
     }
 
     fn watch_dir(&self, token: WatchToken, path: &Path) -> io::Result<()> {
-        self.shared.insert(token, WatchKind::Dir, WatchedItem::dir(path)?);
+        self.state.insert(token, WatchKind::Dir, WatchedItem::dir(path)?);
         Ok(())
     }
 
     fn watch_dir_contents(&self, token: WatchToken, path: &Path) -> io::Result<()> {
-        self.shared.insert(token, WatchKind::Dir, WatchedItem::contents(path)?);
+        self.state.insert(token, WatchKind::Dir, WatchedItem::contents(path)?);
         Ok(())
     }
 
     fn unwatch(&self, token: WatchToken) {
-        self.shared.watched().retain(|&(other, _), _| other != token);
-        self.shared.signals.discard(token);
+        self.state.watched().retain(|&(other, _), _| other != token);
+        self.state.signals.discard(token);
     }
 
     fn reports_output(&self) -> bool {
@@ -155,6 +156,6 @@ impl PlatformWatcher for PollingWatcher {
 impl Drop for PollingWatcher {
     fn drop(&mut self) {
         self.task.abort();
-        self.shared.signals.close();
+        self.state.signals.close();
     }
 }

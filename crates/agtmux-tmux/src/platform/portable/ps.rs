@@ -10,12 +10,12 @@ use super::ps_rows::{ARGS_COLUMNS, COLUMNS, PsRow, lines, parse_row};
 use crate::platform::process::{PaneProcesses, ProcessInfo, ProcessTable};
 use crate::platform::snapshot::ProcessSnapshot;
 
-/// How long one listing answers the cheap questions.
+/// How long one listing is reused for single lookups.
 const CACHE_TTL: Duration = Duration::from_millis(500);
 
 type PsRows = HashMap<u32, PsRow>;
 
-/// The process table as `ps` prints it.
+/// The process table from `ps`.
 #[derive(Default)]
 pub(in crate::platform) struct PsTable {
     last: Mutex<Option<(Instant, Arc<PsRows>)>>,
@@ -81,19 +81,19 @@ impl ProcessTable for PsTable {
     }
 }
 
-/// All processes.
+/// Lists all processes.
 pub(super) fn rows() -> io::Result<PsRows> {
     let printed = ps(&["-ax"], COLUMNS)?;
     Ok(lines(&printed).filter_map(parse_row).map(|row| (row.pid, row)).collect())
 }
 
-/// One process; `None` when it is gone.
+/// Looks up one process; `None` if it is gone.
 pub(super) fn row(pid: u32) -> io::Result<Option<PsRow>> {
     let printed = ps(&["-p", &pid.to_string()], COLUMNS)?;
     Ok(lines(&printed).filter_map(parse_row).find(|row| row.pid == pid))
 }
 
-/// `ps` fails when no process matches, so its exit code says nothing.
+/// Runs `ps`. Its exit code is ignored, because it also fails if no process matches.
 fn ps(which: &[&str], columns: &str) -> io::Result<Vec<u8>> {
     let mut command = Command::new("ps");
     command.args(which).args(["-o", columns]).env("LC_ALL", "C").env("TZ", "UTC0").env_remove("COLUMNS");

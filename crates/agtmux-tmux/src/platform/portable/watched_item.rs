@@ -1,4 +1,4 @@
-//! What a watched thing looks like now, compared with how it looked last time.
+//! The polled state of a watched object, compared with its previous state.
 
 use std::ffi::OsString;
 use std::io;
@@ -105,7 +105,7 @@ fn compare<Look: PartialEq>(before: &mut Look, now: io::Result<Look>) -> Watched
     }
 }
 
-/// True also for a process that nobody has waited for yet.
+/// Whether the process exists. True for a zombie.
 pub(super) fn is_alive(pid: u32) -> bool {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
     test_kill_process(pid) != Err(Errno::SRCH)
@@ -133,7 +133,7 @@ impl FileState {
     }
 }
 
-/// The time alone is too coarse on some file systems, and the names alone miss an entry that was replaced.
+/// The time alone is too coarse on some file systems, and the names alone miss a replaced entry.
 #[derive(PartialEq, Eq)]
 pub(super) struct DirState {
     modified: (i64, i64),
@@ -150,7 +150,7 @@ impl DirState {
     }
 }
 
-/// Each file by its name, length and time.
+/// Name, length and modification time of each file.
 #[derive(PartialEq, Eq)]
 pub(super) struct DirContentsState {
     files: Vec<(OsString, u64, (i64, i64))>,
@@ -163,7 +163,7 @@ impl DirContentsState {
             let metadata = entry.metadata()?;
             Ok((entry.file_name(), metadata.len(), (metadata.mtime(), metadata.mtime_nsec())))
         };
-        // One that went while it was looked at will be missing next time.
+        // A file that disappeared meanwhile is missing in the next poll.
         let mut files: Vec<_> = std::fs::read_dir(path)?.filter_map(|entry| look(entry).ok()).collect();
         files.sort_unstable();
         Ok(Self { files })

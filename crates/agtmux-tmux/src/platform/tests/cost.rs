@@ -1,4 +1,5 @@
-//! What watching costs. Run by hand: `cargo test --release -p agtmux-tmux cost -- --ignored --nocapture --test-threads 1`.
+//! Measures the cost of watching. Run by hand: `cargo test --release -p agtmux-tmux cost -- --ignored --nocapture
+//! --test-threads 1`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -6,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::Bench;
+use super::PlatformFixture;
 use super::pty::Pty;
 use crate::platform::WatchToken;
 
@@ -14,35 +15,35 @@ const WATCHED: usize = 1000;
 const BUSY: usize = 20;
 const LENGTH: Duration = Duration::from_secs(10);
 
-/// Of the thread that runs the watcher; who writes is another thread.
+/// CPU time of the watcher's thread. The writer runs in another thread.
 fn own_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).expect("time goes forward")
 }
 
-async fn count_signals(bench: &mut Bench) -> usize {
+async fn count_signals(fixture: &mut PlatformFixture) -> usize {
     let (mut signals, end) = (0, tokio::time::Instant::now() + LENGTH);
-    while tokio::time::timeout_at(end, bench.signals.recv()).await.is_ok() {
+    while tokio::time::timeout_at(end, fixture.signals.recv()).await.is_ok() {
         signals += 1;
     }
     signals
 }
 
-async fn measure(what: &str, bench: &mut Bench) {
+async fn measure(what: &str, fixture: &mut PlatformFixture) {
     let (switches, cpu) = (switches_of_this_thread(), own_cpu_time());
-    let signals = count_signals(bench).await;
+    let signals = count_signals(fixture).await;
     let (switches, cpu) = (switches_of_this_thread() - switches, own_cpu_time() - cpu);
     let percent = cpu.as_secs_f64() / LENGTH.as_secs_f64() * 100.0;
     println!("{what}: {percent:.4} % of a core ({cpu:?}), {switches} switches, {signals} signals in {LENGTH:?}");
 }
 
 fn switches_of_this_thread() -> u64 {
-    let status = std::fs::read_to_string("/proc/thread-self/status").expect("this thread lives");
+    let status = std::fs::read_to_string("/proc/thread-self/status").expect("this thread runs");
     let counts = status.lines().filter(|line| line.contains("ctxt_switches"));
     counts.filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok()).sum()
 }
 
-/// Writes to each terminal ten times a second, at different moments, until told to stop.
+/// Writes to each terminal ten times a second, at different moments, until stopped.
 fn keep_busy(ptys: Vec<Pty>, stop: Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         let pause = Duration::from_millis(100) / u32::try_from(ptys.len()).expect("a few");
@@ -58,17 +59,17 @@ fn keep_busy(ptys: Vec<Pty>, stop: Arc<AtomicBool>) -> std::thread::JoinHandle<(
 #[tokio::test]
 #[ignore = "a measurement"]
 async fn cost_of_watching() {
-    let mut bench = Bench::native();
+    let mut fixture = PlatformFixture::native();
     let mut ptys: Vec<_> = (0..WATCHED).map(|_| Pty::open()).collect();
     let begun = Instant::now();
     for (number, pty) in ptys.iter().enumerate() {
-        bench.watcher.watch_terminal(WatchToken(number as u64), &pty.path).expect("a pty can be watched");
+        fixture.watcher.watch_terminal(WatchToken(number as u64), &pty.path).expect("a pty can be watched");
     }
     println!("watching {WATCHED} terminals took {:?}", begun.elapsed());
-    measure("1000 idle terminals", &mut bench).await;
+    measure("1000 idle terminals", &mut fixture).await;
     let stop = Arc::new(AtomicBool::new(false));
     let writer = keep_busy(ptys.split_off(WATCHED - BUSY), stop.clone());
-    measure("1000 terminals, 20 of them busy", &mut bench).await;
+    measure("1000 terminals, 20 of them busy", &mut fixture).await;
     stop.store(true, Ordering::Relaxed);
     writer.join().expect("no panic in the writer");
 }
@@ -76,10 +77,10 @@ async fn cost_of_watching() {
 #[tokio::test]
 #[ignore = "a measurement"]
 async fn latency_of_a_write() {
-    let (mut bench, sent) = (Bench::native(), Arc::new(Mutex::new(Instant::now())));
+    let (mut fixture, sent) = (PlatformFixture::native(), Arc::new(Mutex::new(Instant::now())));
     let ptys: Vec<_> = (0..200).map(|_| Pty::open()).collect();
     for (number, pty) in ptys.iter().enumerate() {
-        bench.watcher.watch_terminal(WatchToken(number as u64), &pty.path).expect("a pty can be watched");
+        fixture.watcher.watch_terminal(WatchToken(number as u64), &pty.path).expect("a pty can be watched");
     }
     let writer = std::thread::spawn({
         let sent = sent.clone();
@@ -94,9 +95,9 @@ async fn latency_of_a_write() {
     });
     let mut took = Vec::new();
     for number in 0..200 {
-        bench.until(crate::platform::PlatformSignal::Wrote(WatchToken(number))).await;
+        fixture.until(crate::platform::PlatformSignal::Wrote(WatchToken(number))).await;
         took.push(sent.lock().expect("no panic elsewhere").elapsed());
-        bench.until(crate::platform::PlatformSignal::Wrote(WatchToken(number))).await;
+        fixture.until(crate::platform::PlatformSignal::Wrote(WatchToken(number))).await;
     }
     took.sort_unstable();
     println!("write to signal: p50 {:?}, p99 {:?}", took[100], took[198]);
@@ -106,20 +107,19 @@ async fn latency_of_a_write() {
 #[tokio::test]
 #[ignore = "a measurement"]
 async fn cost_of_process_trees() {
-    for (name, bench) in [("native", Bench::native()), ("portable", Bench::portable())] {
-        let mut children: Vec<_> = (0..200)
-            .map(|_| std::process::Command::new("sleep").arg("1000").spawn().expect("sleep is everywhere"))
-            .collect();
+    for (name, fixture) in [("native", PlatformFixture::native()), ("portable", PlatformFixture::portable())] {
+        let mut children: Vec<_> =
+            (0..200).map(|_| std::process::Command::new("sleep").arg("1000").spawn().expect("sleep starts")).collect();
         let roots: Vec<_> = children.iter().map(std::process::Child::id).collect();
         let begun = Instant::now();
-        let trees = bench.processes.trees(&roots);
+        let trees = fixture.processes.trees(&roots);
         println!("{name}: trees of {} roots took {:?}", trees.len(), begun.elapsed());
         let begun = Instant::now();
-        assert_eq!(roots.iter().filter_map(|&root| bench.processes.foreground_pgrp(root)).count(), 0);
+        assert_eq!(roots.iter().filter_map(|&root| fixture.processes.foreground_pgrp(root)).count(), 0);
         println!("{name}: foreground group of one took {:?}", begun.elapsed() / 200);
         let begun = Instant::now();
-        let told = roots.iter().filter_map(|&root| bench.processes.wakeups(root)).count();
-        println!("{name}: wakeups of one took {:?} ({told} told)", begun.elapsed() / 200);
+        let reported = roots.iter().filter_map(|&root| fixture.processes.wakeups(root)).count();
+        println!("{name}: wakeups of one took {:?} ({reported} reported)", begun.elapsed() / 200);
         for child in &mut children {
             child.kill().expect("our own child");
             child.wait().expect("our own child");

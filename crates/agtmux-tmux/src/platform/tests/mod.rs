@@ -1,4 +1,4 @@
-//! The same conditions for all implementations, on real terminals, processes and files.
+//! The same tests for all backends, on real terminals, processes and files.
 
 #[cfg(target_os = "linux")]
 mod cost;
@@ -16,16 +16,16 @@ use std::time::{Duration, Instant};
 use super::portable::{PollingWatcher, PsTable};
 use super::{Platform, PlatformOptions, PlatformSignal, PlatformSignals, PlatformWatcher, ProcessTable, open, signals};
 
-/// Long enough for a machine that is busy with something else. A test that works does not wait for it.
+/// Enough for a busy machine. A passing test does not wait this long.
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 
-struct Bench {
+struct PlatformFixture {
     watcher: Arc<dyn PlatformWatcher>,
     signals: PlatformSignals,
     processes: Arc<dyn ProcessTable>,
 }
 
-impl Bench {
+impl PlatformFixture {
     fn native() -> Self {
         Self::open(PlatformOptions::default())
     }
@@ -47,7 +47,7 @@ impl Bench {
         next.expect("a signal before the deadline").expect("the watcher is open")
     }
 
-    /// All signals up to and with this one.
+    /// All signals up to and including this one.
     async fn until(&mut self, wanted: PlatformSignal) -> Vec<PlatformSignal> {
         let mut seen = Vec::new();
         while seen.last() != Some(&wanted) {
@@ -57,7 +57,7 @@ impl Bench {
     }
 }
 
-/// Looks again until there is an answer.
+/// Polls until there is a result.
 async fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + DEADLINE;
     loop {
@@ -73,10 +73,12 @@ macro_rules! on_each_platform {
     ($($test:ident),* $(,)?) => {
         #[cfg(target_os = "linux")]
         mod native {
-            $(#[tokio::test] async fn $test() { super::$test(crate::platform::tests::Bench::native()).await })*
+            use crate::platform::tests::PlatformFixture;
+            $(#[tokio::test] async fn $test() { super::$test(PlatformFixture::native()).await })*
         }
         mod portable {
-            $(#[tokio::test] async fn $test() { super::$test(crate::platform::tests::Bench::portable()).await })*
+            use crate::platform::tests::PlatformFixture;
+            $(#[tokio::test] async fn $test() { super::$test(PlatformFixture::portable()).await })*
         }
     };
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::{Bench, on_each_platform};
+use super::{PlatformFixture, on_each_platform};
 use crate::platform::PlatformSignal::{DirChanged, FileChanged};
 use crate::platform::WatchToken;
 
@@ -15,114 +15,114 @@ on_each_platform![
     a_written_file_is_reported,
     a_replaced_file_is_followed,
     a_removed_file_is_reported_and_may_be_watched_again,
-    a_forgotten_file_stays_silent,
-    entries_that_come_go_and_move_are_reported,
+    an_unwatched_file_causes_no_signals,
+    added_removed_and_renamed_entries_are_reported,
     a_removed_directory_is_reported,
-    files_and_directories_are_told_apart,
+    files_and_directories_are_distinguished,
 ];
 
-fn room() -> TempDir {
+fn dir() -> TempDir {
     tempfile::tempdir().expect("a temporary directory")
 }
 
 fn append(path: &Path) {
     let mut file = fs::OpenOptions::new().append(true).create(true).open(path).expect("our own file");
-    file.write_all(b"note\n").expect("room on the disk");
+    file.write_all(b"note\n").expect("the file is written");
 }
 
-async fn a_written_file_is_reported(mut bench: Bench) {
-    let room = room();
-    let (first, second) = (room.path().join("first"), room.path().join("second"));
+async fn a_written_file_is_reported(mut fixture: PlatformFixture) {
+    let dir = dir();
+    let (first, second) = (dir.path().join("first"), dir.path().join("second"));
     append(&first);
     append(&second);
-    bench.watcher.watch_file(A, &first).expect("a plain file");
-    bench.watcher.watch_file(B, &second).expect("a plain file");
+    fixture.watcher.watch_file(A, &first).expect("a plain file");
+    fixture.watcher.watch_file(B, &second).expect("a plain file");
     append(&second);
-    assert_eq!(bench.next().await, FileChanged(B));
+    assert_eq!(fixture.next().await, FileChanged(B));
     append(&first);
-    assert_eq!(bench.next().await, FileChanged(A));
+    assert_eq!(fixture.next().await, FileChanged(A));
 }
 
-async fn a_replaced_file_is_followed(mut bench: Bench) {
-    let room = room();
-    let (path, next, mark) = (room.path().join("notes"), room.path().join("next"), room.path().join("mark"));
+async fn a_replaced_file_is_followed(mut fixture: PlatformFixture) {
+    let dir = dir();
+    let (path, next, marker) = (dir.path().join("notes"), dir.path().join("next"), dir.path().join("mark"));
     append(&path);
-    append(&mark);
+    append(&marker);
     let held_open = fs::File::open(&path).expect("our own file");
-    bench.watcher.watch_file(A, &path).expect("a plain file");
-    bench.watcher.watch_file(B, &mark).expect("a plain file");
+    fixture.watcher.watch_file(A, &path).expect("a plain file");
+    fixture.watcher.watch_file(B, &marker).expect("a plain file");
     append(&next);
     append(&next);
     fs::rename(&next, &path).expect("our own file");
-    bench.until(FileChanged(A)).await;
-    append(&mark);
-    bench.until(FileChanged(B)).await;
+    fixture.until(FileChanged(A)).await;
+    append(&marker);
+    fixture.until(FileChanged(B)).await;
     append(&path);
-    assert_eq!(bench.next().await, FileChanged(A));
+    assert_eq!(fixture.next().await, FileChanged(A));
     drop(held_open);
 }
 
-async fn a_removed_file_is_reported_and_may_be_watched_again(mut bench: Bench) {
-    let room = room();
-    let path = room.path().join("notes");
+async fn a_removed_file_is_reported_and_may_be_watched_again(mut fixture: PlatformFixture) {
+    let dir = dir();
+    let path = dir.path().join("notes");
     append(&path);
-    bench.watcher.watch_file(A, &path).expect("a plain file");
+    fixture.watcher.watch_file(A, &path).expect("a plain file");
     fs::remove_file(&path).expect("our own file");
-    bench.until(FileChanged(A)).await;
-    bench.watcher.watch_file(A, &path).expect_err("no file to watch");
+    fixture.until(FileChanged(A)).await;
+    fixture.watcher.watch_file(A, &path).expect_err("no file to watch");
     append(&path);
-    bench.watcher.watch_file(A, &path).expect("a plain file");
+    fixture.watcher.watch_file(A, &path).expect("a plain file");
     append(&path);
-    bench.until(FileChanged(A)).await;
+    fixture.until(FileChanged(A)).await;
 }
 
-async fn a_forgotten_file_stays_silent(mut bench: Bench) {
-    let room = room();
-    let (first, second) = (room.path().join("first"), room.path().join("second"));
+async fn an_unwatched_file_causes_no_signals(mut fixture: PlatformFixture) {
+    let dir = dir();
+    let (first, second) = (dir.path().join("first"), dir.path().join("second"));
     append(&first);
     append(&second);
-    bench.watcher.watch_file(A, &first).expect("a plain file");
-    bench.watcher.watch_file(B, &first).expect("a plain file");
-    bench.watcher.watch_file(B, &second).expect("a plain file");
+    fixture.watcher.watch_file(A, &first).expect("a plain file");
+    fixture.watcher.watch_file(B, &first).expect("a plain file");
+    fixture.watcher.watch_file(B, &second).expect("a plain file");
     append(&first);
-    bench.watcher.unwatch(A);
+    fixture.watcher.unwatch(A);
     append(&first);
     append(&second);
-    assert_eq!(bench.next().await, FileChanged(B));
+    assert_eq!(fixture.next().await, FileChanged(B));
 }
 
-async fn entries_that_come_go_and_move_are_reported(mut bench: Bench) {
-    let room = room();
-    bench.watcher.watch_dir(A, room.path()).expect("a directory");
-    append(&room.path().join("one"));
-    assert_eq!(bench.next().await, DirChanged(A));
-    fs::remove_file(room.path().join("one")).expect("our own file");
-    assert_eq!(bench.next().await, DirChanged(A));
-    let inner = room.path().join("inner");
+async fn added_removed_and_renamed_entries_are_reported(mut fixture: PlatformFixture) {
+    let dir = dir();
+    fixture.watcher.watch_dir(A, dir.path()).expect("a directory");
+    append(&dir.path().join("one"));
+    assert_eq!(fixture.next().await, DirChanged(A));
+    fs::remove_file(dir.path().join("one")).expect("our own file");
+    assert_eq!(fixture.next().await, DirChanged(A));
+    let inner = dir.path().join("inner");
     fs::create_dir(&inner).expect("our own directory");
-    assert_eq!(bench.next().await, DirChanged(A));
-    fs::rename(&inner, room.path().join("renamed")).expect("our own directory");
-    assert_eq!(bench.next().await, DirChanged(A));
+    assert_eq!(fixture.next().await, DirChanged(A));
+    fs::rename(&inner, dir.path().join("renamed")).expect("our own directory");
+    assert_eq!(fixture.next().await, DirChanged(A));
 }
 
-async fn a_removed_directory_is_reported(mut bench: Bench) {
-    let room = room();
-    let inner = room.path().join("inner");
+async fn a_removed_directory_is_reported(mut fixture: PlatformFixture) {
+    let dir = dir();
+    let inner = dir.path().join("inner");
     fs::create_dir(&inner).expect("our own directory");
-    bench.watcher.watch_dir(A, &inner).expect("a directory");
+    fixture.watcher.watch_dir(A, &inner).expect("a directory");
     fs::remove_dir(&inner).expect("our own directory");
-    assert_eq!(bench.next().await, DirChanged(A));
+    assert_eq!(fixture.next().await, DirChanged(A));
     fs::create_dir(&inner).expect("our own directory");
-    bench.watcher.watch_dir(A, &inner).expect("a directory");
+    fixture.watcher.watch_dir(A, &inner).expect("a directory");
     append(&inner.join("one"));
-    assert_eq!(bench.next().await, DirChanged(A));
+    assert_eq!(fixture.next().await, DirChanged(A));
 }
 
-async fn files_and_directories_are_told_apart(bench: Bench) {
-    let room = room();
-    let file = room.path().join("file");
+async fn files_and_directories_are_distinguished(fixture: PlatformFixture) {
+    let dir = dir();
+    let file = dir.path().join("file");
     append(&file);
-    bench.watcher.watch_dir(A, &file).expect_err("not a directory");
-    bench.watcher.watch_file(A, room.path()).expect_err("not a file");
-    bench.watcher.watch_file(A, Path::new("/dev/null")).expect_err("not a plain file");
+    fixture.watcher.watch_dir(A, &file).expect_err("not a directory");
+    fixture.watcher.watch_file(A, dir.path()).expect_err("not a file");
+    fixture.watcher.watch_file(A, Path::new("/dev/null")).expect_err("not a plain file");
 }

@@ -13,7 +13,7 @@ use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 use super::DEADLINE;
 use crate::platform::tty::TerminalIdentity;
 
-/// A terminal with nobody at it.
+/// A terminal without a program.
 pub(in crate::platform) struct Pty {
     pub(in crate::platform) path: PathBuf,
     slave: File,
@@ -31,8 +31,8 @@ impl Pty {
         Self { path, slave, master }
     }
 
-    /// Closes it and opens another one with the same number, which other tests want as well. The kernel's clock ticks
-    /// every few milliseconds; two terminals made within one tick cannot be told apart, so that is not tried.
+    /// Closes the terminal and opens another one with the same number. Two terminals created within one tick of the
+    /// kernel's clock cannot be distinguished, so the loop skips them.
     pub(in crate::platform) fn replace(self) -> Self {
         let deadline = Instant::now() + DEADLINE;
         let (path, old) = (self.path.clone(), TerminalIdentity::at(&self.path).expect("our own pty"));
@@ -51,14 +51,14 @@ impl Pty {
     }
 
     pub(in crate::platform) fn write(&self) {
-        (&self.slave).write_all(b"x").expect("room in the pty");
-        // Somebody must read, or a long test fills it up.
+        (&self.slave).write_all(b"x").expect("the pty accepts bytes");
+        // Read the output, otherwise the buffer fills up.
         let mut read = [0; 64];
         rustix::io::read(&self.master, &mut read).expect("what was just written");
     }
 
     pub(in crate::platform) fn type_and_read_line(&self) {
-        rustix::io::write(&self.master, b"y\n").expect("room in the pty");
+        rustix::io::write(&self.master, b"y\n").expect("the pty accepts bytes");
         let mut line = [0; 64];
         let length = (&self.slave).read(&mut line).expect("the line just typed");
         assert_eq!(&line[..length], b"y\n");

@@ -3,15 +3,15 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::{Bench, eventually, on_each_platform};
+use super::{PlatformFixture, eventually, on_each_platform};
 use crate::platform::{PaneProcesses, ProcessInfo, ProcessTable};
 
 on_each_platform![
     parents_come_before_children,
     a_program_behind_two_shells_is_found,
-    a_stopped_child_is_told,
-    a_zombie_is_told,
-    the_foreground_group_is_told,
+    a_stopped_child_is_detected,
+    a_zombie_is_detected,
+    the_foreground_group_is_detected,
     dead_roots_have_no_tree,
 ];
 
@@ -20,7 +20,7 @@ struct Group(Child);
 
 impl Group {
     fn start(command: &mut Command) -> Self {
-        Self(command.stdin(Stdio::null()).process_group(0).spawn().expect("the command is everywhere"))
+        Self(command.stdin(Stdio::null()).process_group(0).spawn().expect("the command starts"))
     }
 
     fn sh(script: &str) -> Self {
@@ -51,10 +51,10 @@ impl PaneProcesses {
     }
 }
 
-async fn parents_come_before_children(bench: Bench) {
+async fn parents_come_before_children(fixture: PlatformFixture) {
     let group = Group::sh("sh -c 'sleep 1001 & wait' & sleep 1002 & wait");
     let tree = eventually("three descendants", || {
-        let tree = tree(&*bench.processes, group.pid())?;
+        let tree = tree(&*fixture.processes, group.pid())?;
         (tree.running("sleep 1001").is_some() && tree.running("sleep 1002").is_some()).then_some(tree)
     })
     .await;
@@ -66,37 +66,38 @@ async fn parents_come_before_children(bench: Bench) {
         assert!(pids[parent..].contains(&process.pid), "{tree:?}");
         assert_eq!(process.pgrp, group.pid());
         assert!(!process.stopped && !process.zombie);
-        assert_eq!(bench.processes.start_time(process.pid), Some(process.start));
+        assert_eq!(fixture.processes.start_time(process.pid), Some(process.start));
     }
 }
 
-async fn a_program_behind_two_shells_is_found(bench: Bench) {
+async fn a_program_behind_two_shells_is_found(fixture: PlatformFixture) {
     let group = Group::sh("sh -c 'sleep 1003; :'; :");
     let sleep =
-        eventually("the innermost program", || tree(&*bench.processes, group.pid())?.running("sleep 1003").cloned())
+        eventually("the innermost program", || tree(&*fixture.processes, group.pid())?.running("sleep 1003").cloned())
             .await;
     assert_eq!(sleep.name, b"sleep");
 }
 
-async fn a_stopped_child_is_told(bench: Bench) {
+async fn a_stopped_child_is_detected(fixture: PlatformFixture) {
     let group = Group::sh("sleep 1004 & wait");
-    let sleep = eventually("the child", || tree(&*bench.processes, group.pid())?.running("sleep 1004").cloned()).await;
+    let sleep =
+        eventually("the child", || tree(&*fixture.processes, group.pid())?.running("sleep 1004").cloned()).await;
     let raw = i32::try_from(sleep.pid).expect("a pid");
     let pid = Pid::from_raw(raw).expect("a pid");
     kill_process(pid, Signal::STOP).expect("our own child");
     eventually("stopped in the tree", || {
-        tree(&*bench.processes, group.pid())?.running("sleep 1004").filter(|process| process.stopped).map(drop)
+        tree(&*fixture.processes, group.pid())?.running("sleep 1004").filter(|process| process.stopped).map(drop)
     })
     .await;
-    eventually("stopped when asked", || bench.processes.is_stopped(sleep.pid).then_some(())).await;
+    eventually("is_stopped returns true", || fixture.processes.is_stopped(sleep.pid).then_some(())).await;
     kill_process(pid, Signal::CONT).expect("our own child");
-    eventually("running again", || (!bench.processes.is_stopped(sleep.pid)).then_some(())).await;
+    eventually("running again", || (!fixture.processes.is_stopped(sleep.pid)).then_some(())).await;
 }
 
-async fn a_zombie_is_told(bench: Bench) {
+async fn a_zombie_is_detected(fixture: PlatformFixture) {
     let group = Group::sh("true & exec sleep 1005");
     let zombie = eventually("a zombie", || {
-        let tree = tree(&*bench.processes, group.pid())?;
+        let tree = tree(&*fixture.processes, group.pid())?;
         tree.processes.into_iter().find(|process| process.zombie)
     })
     .await;
@@ -104,34 +105,34 @@ async fn a_zombie_is_told(bench: Bench) {
     assert_eq!(zombie.argv, Vec::<Vec<u8>>::new());
 }
 
-async fn dead_roots_have_no_tree(bench: Bench) {
+async fn dead_roots_have_no_tree(fixture: PlatformFixture) {
     let mut group = Group::sh("exec sleep 1006");
     let dead = group.pid();
     group.0.kill().expect("our own child");
     group.0.wait().expect("our own child");
     let own = std::process::id();
-    let trees = bench.processes.trees(&[own, dead, u32::MAX]);
+    let trees = fixture.processes.trees(&[own, dead, u32::MAX]);
     assert_eq!(trees.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, false]);
-    assert_eq!(bench.processes.foreground_pgrp(dead), None);
-    assert_eq!(bench.processes.start_time(dead), None);
-    assert!(!bench.processes.is_stopped(dead));
+    assert_eq!(fixture.processes.foreground_pgrp(dead), None);
+    assert_eq!(fixture.processes.start_time(dead), None);
+    assert!(!fixture.processes.is_stopped(dead));
 }
 
 #[cfg(target_os = "linux")]
-async fn the_foreground_group_is_told(bench: Bench) {
+async fn the_foreground_group_is_detected(fixture: PlatformFixture) {
     let pty = super::pty::Pty::open();
     let mut command = Command::new("setsid");
     command.args(["--ctty", "sleep", "1007"]).stdin(pty.stdio()).stdout(pty.stdio());
-    // Not in a group of its own: setsid would have to fork.
-    let group = Group(command.spawn().expect("setsid is there"));
-    let pgrp = eventually("a foreground group", || bench.processes.foreground_pgrp(group.pid())).await;
+    // Not in its own process group, otherwise setsid would fork.
+    let group = Group(command.spawn().expect("setsid starts"));
+    let pgrp = eventually("a foreground group", || fixture.processes.foreground_pgrp(group.pid())).await;
     assert_eq!(pgrp, group.pid());
-    let tree = tree(&*bench.processes, group.pid()).expect("it sleeps");
+    let tree = tree(&*fixture.processes, group.pid()).expect("the process runs");
     assert_eq!(tree.foreground_pgrp, Some(group.pid()));
 }
 
 #[cfg(not(target_os = "linux"))]
-async fn the_foreground_group_is_told(_bench: Bench) {}
+async fn the_foreground_group_is_detected(_bench: PlatformFixture) {}
 
 #[cfg(target_os = "linux")]
 mod only_proc {
@@ -140,7 +141,7 @@ mod only_proc {
     use crate::platform::process::MAX_TREE;
 
     #[tokio::test]
-    async fn hostile_names_are_kept_as_they_are() {
+    async fn hostile_names_are_preserved() {
         let group = Group::sh(r"printf 'a) R 1 (b\n' >/proc/$$/comm; sleep 1008; :");
         let table = ProcFs::new();
         let named = eventually("the name", || {
@@ -153,7 +154,7 @@ mod only_proc {
     }
 
     #[tokio::test]
-    async fn both_ways_to_find_children_agree() {
+    async fn both_child_lookups_return_the_same_tree() {
         let group = Group::sh("sh -c 'sleep 1009; :' & sleep 1010 & wait");
         let (listed, scanned) = (ProcFs::new(), ProcFs::without_children_lists());
         eventually("the same tree twice", || {
@@ -183,7 +184,7 @@ mod only_proc {
             let _ = is_done.recv();
         });
         let child = is_ready.recv().expect("the thread sends a pid");
-        let tree = tree(&ProcFs::new(), std::process::id()).expect("this process lives");
+        let tree = tree(&ProcFs::new(), std::process::id()).expect("this process runs");
         assert!(tree.processes.iter().any(|process| process.pid == child));
         drop(done);
         parent.join().expect("no panic in the thread");
@@ -191,19 +192,19 @@ mod only_proc {
 
     #[tokio::test]
     async fn cwd_and_executable_are_read_also_after_removal() {
-        let room = tempfile::tempdir().expect("a temporary directory");
-        let program = room.path().join("program");
-        std::fs::copy("/bin/sleep", &program).expect("room on the disk");
-        let group = eventually("a program that nobody is writing", || {
-            // Another test that forks right now may hold the copy open for writing a moment longer.
-            Some(Group(Command::new(&program).arg("1013").current_dir(room.path()).spawn().ok()?))
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let program = dir.path().join("program");
+        std::fs::copy("/bin/sleep", &program).expect("the file is written");
+        let group = eventually("a program without open writers", || {
+            // A test that forks at this moment may hold the copy open for writing.
+            Some(Group(Command::new(&program).arg("1013").current_dir(dir.path()).spawn().ok()?))
         })
         .await;
         let table = ProcFs::new();
         std::fs::remove_file(&program).expect("our own file");
-        let tree = tree(&table, group.pid()).expect("it sleeps");
+        let tree = tree(&table, group.pid()).expect("the process runs");
         assert_eq!(tree.processes[0].exe, Some(program));
-        assert_eq!(table.cwd(group.pid()), Some(room.path().to_path_buf()));
+        assert_eq!(table.cwd(group.pid()), Some(dir.path().to_path_buf()));
     }
 
     #[tokio::test]
@@ -212,7 +213,7 @@ mod only_proc {
         let (done, is_done) = std::sync::mpsc::channel::<()>();
         let busy =
             std::thread::spawn(move || while is_done.recv_timeout(std::time::Duration::from_millis(1)).is_err() {});
-        let before = table.wakeups(std::process::id()).expect("this process lives");
+        let before = table.wakeups(std::process::id()).expect("this process runs");
         eventually("more wakeups", || (table.wakeups(std::process::id())? > before).then_some(())).await;
         done.send(()).expect("the thread listens");
         busy.join().expect("no panic in the thread");

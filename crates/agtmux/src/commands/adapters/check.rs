@@ -1,4 +1,4 @@
-//! `agtmux adapters check`: what is wrong with a manifest, or what it amounts to.
+//! `agtmux adapters check`: validates a manifest and prints a summary.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::{agent_registry, output};
 
 #[derive(Debug, Args)]
 pub(crate) struct AdapterCheckArgs {
-    /// The manifest
+    /// The manifest file
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Print JSON
@@ -39,16 +39,16 @@ pub(crate) fn read(file: &Path) -> Result<String, ManifestError> {
         file: agent_registry::display_path(file),
         line: None,
         problem: match error.kind() {
-            std::io::ErrorKind::NotFound => "there is no such file".into(),
+            std::io::ErrorKind::NotFound => "file not found".into(),
             _ => error.to_string(),
         },
     };
     files::read_plain(file, MAX_MANIFEST_BYTES).map_err(unreadable)
 }
 
-/// A manifest is part of the configuration, and so is its exit code.
+/// The error for an invalid manifest. It has the exit code of an invalid configuration.
 pub(crate) fn manifest_error(error: &ManifestError) -> CliError {
-    let hint = "agtmux adapters new NAME --stdout   (a start with every key, explained)";
+    let hint = "agtmux adapters new NAME --stdout   (a template with every key explained)";
     CliError::new(CliExit::Usage, CliMessage::new(error.to_string()).hint(hint))
 }
 
@@ -58,7 +58,7 @@ fn check_lines(file: &Path, checked: &ManifestSummary) -> Vec<String> {
     let rules: Vec<String> = checked.rules.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     let mut lines = vec![
         format!(
-            "{} is fine: the agent '{}', version {}",
+            "{} is valid: agent '{}', version {}",
             agent_registry::display_path(file),
             adapter.name,
             adapter.version
@@ -66,7 +66,7 @@ fn check_lines(file: &Path, checked: &ManifestSummary) -> Vec<String> {
         format!("  recognised by  {}", checked.programs.join(", ")),
         format!("  rules          {}", rules.join(", ")),
         format!("  evidence       {}", list(adapter.sources.iter().map(|source| source.as_str()).collect())),
-        format!("  can tell       {}", list(adapter.states.iter().map(|state| state.as_str()).collect())),
+        format!("  states         {}", list(adapter.states.iter().map(|state| state.as_str()).collect())),
     ];
     if replaces(checked) {
         lines.push(format!("  replaces       the built-in agent '{}'", adapter.name));
@@ -75,7 +75,7 @@ fn check_lines(file: &Path, checked: &ManifestSummary) -> Vec<String> {
     let dir = Paths::from_env().map(|paths| paths.agents_dir()).ok();
     let here = |dir: &PathBuf| std::path::absolute(file).is_ok_and(|file| file.parent() == Some(dir));
     if let Some(dir) = dir.filter(|dir| !here(dir)) {
-        lines.push(format!("to use it, put it into {}", agent_registry::display_path(&dir)));
+        lines.push(format!("to use it, move it to {}", agent_registry::display_path(&dir)));
     }
     lines.iter().map(|line| sanitize::for_terminal(line)).collect()
 }

@@ -1,4 +1,4 @@
-//! `agtmux adapters`: which agents are understood, and how well; and how to add one.
+//! `agtmux adapters`: lists the supported agents and manages adapters.
 
 pub(crate) mod check;
 mod new;
@@ -26,21 +26,27 @@ pub(crate) struct AdaptersArgs {
 
 #[derive(Debug, Subcommand)]
 enum AdaptersCommand {
-    /// Read again what agents of this kind say and show
+    /// Enable an adapter
     Enable(AdapterNameArgs),
-    /// Read nothing that agents of this kind say or show; they are still listed, as unknown
+    /// Disable an adapter
+    ///
+    /// agtmux ignores the events and screens of agents of this type. They are still listed, with state unknown.
     Disable(AdapterNameArgs),
-    /// Check a manifest of your own: exit 0 with what it amounts to, 2 with the line and the reason when it is faulty
+    /// Check a manifest of your own
+    ///
+    /// Exits with 0 and prints a summary if it is valid. Exits with 2 and prints the line and the reason if not.
     Check(check::AdapterCheckArgs),
-    /// Write a commented start for an agent of your own beside your settings
+    /// Create a commented manifest for an agent of your own
     New(new::AdapterNewArgs),
-    /// Save what an agent shows and says, without secrets, for a bug report or to try rules on
+    /// Save the screen and the events of an agent without secrets
+    ///
+    /// For a bug report, or to test the rules of a manifest.
     Record(record::AdapterRecordArgs),
 }
 
 #[derive(Debug, Args)]
 struct AdapterNameArgs {
-    /// The kind of agent, as `agtmux adapters` lists it
+    /// The type of the agent, as listed by `agtmux adapters`
     name: String,
     /// Print JSON
     #[arg(long)]
@@ -77,7 +83,7 @@ async fn switch(AdapterNameArgs { name, json }: AdapterNameArgs, enabled: bool) 
     if json {
         output::line(&answer)?;
     } else {
-        let done = format!("the adapter '{name}' is switched {}", if enabled { "on" } else { "off" });
+        let done = format!("the adapter '{name}' is {}", if enabled { "enabled" } else { "disabled" });
         CliMessage::new(done).hint("agtmux adapters").print_stderr();
     }
     Ok(CliExit::Ok)

@@ -1,4 +1,4 @@
-//! `agtmux adapters new`: a start for a manifest of one's own.
+//! `agtmux adapters new`: creates a manifest from a template.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -17,9 +17,9 @@ const TEMPLATE: &str = include_str!("start.toml");
 
 #[derive(Debug, Args)]
 pub(crate) struct AdapterNewArgs {
-    /// How the agent is called: lower case letters, digits and '-'
+    /// The name of the agent: lower case letters, digits and '-'
     name: String,
-    /// Print it instead; for a built-in agent its own manifest
+    /// Print the manifest instead; for a built-in agent, print its manifest
     #[arg(long)]
     stdout: bool,
 }
@@ -28,7 +28,7 @@ pub(super) fn run(args: &AdapterNewArgs) -> Result<CliExit, CliError> {
     let name = args.name.as_str();
     let text = TEMPLATE.replace("NAME", name);
     if let Err(error) = check_manifest(name, &text) {
-        let message = CliMessage::new(format!("'{name}' cannot be an agent's name: {}", error.problem));
+        let message = CliMessage::new(format!("'{name}' is not a valid agent name: {}", error.problem));
         return Err(CliError::new(CliExit::Usage, message.hint("agtmux adapters new my-agent")));
     }
     if args.stdout {
@@ -41,8 +41,8 @@ pub(super) fn run(args: &AdapterNewArgs) -> Result<CliExit, CliError> {
     let path = Paths::from_env()?.agents_dir().join(format!("{name}.toml"));
     write(&path, &text)?;
     output::line(agent_registry::display_path(&path).as_bytes())?;
-    CliMessage::new(format!("wrote a start for '{name}'"))
-        .because("the daemon reads it at once; until it has rules, such an agent is listed as unknown")
+    CliMessage::new(format!("created a manifest for '{name}'"))
+        .because("the daemon loads the manifest at once; the state is unknown until the manifest has rules")
         .hint(format!("agtmux adapters check {}", agent_registry::display_path(&path)))
         .print_stderr();
     Ok(CliExit::Ok)
@@ -51,14 +51,12 @@ pub(super) fn run(args: &AdapterNewArgs) -> Result<CliExit, CliError> {
 fn name_taken(name: &str, known: &AgentRegistry) -> Option<CliMessage> {
     let origin = known.adapters().find(|adapter| adapter.name == name)?.origin;
     Some(match origin {
-        ManifestOrigin::BuiltIn => CliMessage::new(format!("there is a built-in agent '{name}'"))
-            .because("a file of that name takes its place, and an empty start would know less than it does")
-            .hint(format!("agtmux adapters new {name} --stdout   (its own manifest, to change and put in its place)"))
+        ManifestOrigin::BuiltIn => CliMessage::new(format!("'{name}' is a built-in agent"))
+            .because("a manifest with that name would replace the built-in one")
+            .hint(format!("agtmux adapters new {name} --stdout   (prints the built-in manifest, to edit)"))
             .hint(format!("agtmux adapters new my-{name}")),
-        ManifestOrigin::File { path, .. } => {
-            CliMessage::new(format!("there is an agent '{name}' already, in '{path}'"))
-                .hint(format!("agtmux adapters check {path}"))
-        }
+        ManifestOrigin::File { path, .. } => CliMessage::new(format!("the agent '{name}' already exists, in '{path}'"))
+            .hint(format!("agtmux adapters check {path}")),
     })
 }
 
@@ -66,14 +64,14 @@ fn write(path: &Path, text: &str) -> Result<(), CliError> {
     let doing = format!("write '{}'", agent_registry::display_path(path));
     if let Some(dir) = path.parent() {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-        made.map_err(|error| CliError::io(&format!("make '{}'", agent_registry::display_path(dir)), error))?;
+        made.map_err(|error| CliError::io(&format!("create '{}'", agent_registry::display_path(dir)), error))?;
     }
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     match file.and_then(|mut file| file.write_all(text.as_bytes())) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let message =
-                CliMessage::new(format!("'{}' is there already and is left alone", agent_registry::display_path(path)));
+                CliMessage::new(format!("'{}' already exists and was not changed", agent_registry::display_path(path)));
             Err(CliError::failed(message.hint(format!("agtmux adapters check {}", agent_registry::display_path(path)))))
         }
         Err(error) => Err(CliError::io(&doing, error)),
@@ -85,11 +83,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_start_is_good_as_it_is_and_with_every_example_in_force() {
+    fn the_template_is_valid_with_and_without_its_examples() {
         let text = TEMPLATE.replace("NAME", "otto");
-        let checked = check_manifest("otto.toml", &text).expect("good");
+        let checked = check_manifest("otto.toml", &text).expect("valid");
         assert_eq!((checked.adapter.name.as_str(), checked.programs.as_slice()), ("otto", &["otto".to_owned()][..]));
-        // Words begin behind a blank, examples do not.
+        // Comments have a space after '#', examples do not.
         let example =
             |line: &str| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line).to_owned();
         let all = text.lines().map(example).collect::<Vec<_>>().join("\n");

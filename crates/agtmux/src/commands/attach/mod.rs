@@ -1,4 +1,4 @@
-//! `agtmux attach`: to an agent's pane, and to no other.
+//! `agtmux attach`: attaches to the pane of an agent.
 
 mod remote;
 
@@ -23,17 +23,18 @@ use crate::output;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Outside of tmux it becomes `tmux attach-session`; inside the same tmux server your client goes \
-    there. Inside another tmux server, or without a terminal, it prints what to run and exits with 1. To a pane of \
-    another host it becomes `ssh -t`, or opens a window for that in the tmux that you are in."
+    after_help = "Outside tmux, runs `tmux attach-session`. Inside the same tmux server, switches your client to the \
+    pane. Inside another tmux server, or without a terminal, prints the command to run and exits with 1.\n\n\
+    For a pane on another host, runs `ssh -t`, or opens a new window for it if you are inside tmux.\n\n\
+    Examples:\n  agtmux attach %12\n  agtmux attach claude --if-state waiting_approval"
 )]
 pub(crate) struct AttachArgs {
     #[command(flatten)]
     guards: GuardArgs,
-    /// Only print the command that goes there
+    /// Print the command instead of running it
     #[arg(long, conflicts_with = "json")]
     print: bool,
-    /// Only print the way there as JSON
+    /// Print the location of the pane as JSON instead of attaching
     #[arg(long)]
     json: bool,
 }
@@ -41,7 +42,7 @@ pub(crate) struct AttachArgs {
 pub(crate) async fn run(args: Box<AttachArgs>) -> Result<CliExit, CliError> {
     let daemon = DaemonClient::from_env()?;
     let guards = args.guards.resolved(&daemon).await?;
-    let asked = guards.r#ref.clone();
+    let typed = guards.r#ref.clone();
     let answer = daemon.act("/v1/actions/attach", &AttachAction { guards }).await?;
     if args.json {
         output::line(&answer)?;
@@ -49,47 +50,48 @@ pub(crate) async fn run(args: Box<AttachArgs>) -> Result<CliExit, CliError> {
     }
     let done: ActionOutcome<AttachPlan> = parse(&answer)?;
     if let Some(ssh) = &done.report.ssh {
-        return remote::attach(&done, ssh, (guard(&done)?, &asked), args.print);
+        return remote::attach(&done, ssh, (guard(&done)?, &typed), args.print);
     }
     let tmux = Config::load(&daemon.paths.config)?.tmux;
-    let trip = LocalAttach::new(tmux.program, tmux.command_timeout.0, &done, &asked)?;
+    let local = LocalAttach::new(tmux.program, tmux.command_timeout.0, &done, &typed)?;
     if args.print {
-        output::line(trip.command_line(AttachMethod::Attach).as_bytes())?;
+        output::line(local.command_line(AttachMethod::Attach).as_bytes())?;
         return Ok(CliExit::Ok);
     }
-    match tmux_context(&trip) {
-        TmuxContext::SameServer => trip.switch().await,
-        TmuxContext::OtherServer(socket) => Err(trip.other_server_error(&socket)),
+    match tmux_context(&local) {
+        TmuxContext::SameServer => local.switch().await,
+        TmuxContext::OtherServer(socket) => Err(local.other_server_error(&socket)),
         TmuxContext::Outside if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) => {
-            output::line(trip.command_line(AttachMethod::Attach).as_bytes())?;
-            let message = CliMessage::new("there is no terminal to attach").because("the command above does it on one");
-            Err(CliError::failed(message.hint(format!("agtmux attach {}", trip.reference))))
+            output::line(local.command_line(AttachMethod::Attach).as_bytes())?;
+            let message = CliMessage::new("cannot attach: stdin or stdout is not a terminal")
+                .because("run the printed command on a terminal");
+            Err(CliError::failed(message.hint(format!("agtmux attach {}", local.reference))))
         }
-        TmuxContext::Outside => trip.attach().await,
+        TmuxContext::Outside => local.attach().await,
     }
 }
 
 fn guard(done: &ActionOutcome<AttachPlan>) -> Result<PaneGuard, CliError> {
     let AttachPlan { server_pid, server_start, pane_pid, .. } = done.report;
     let pane = done.pane_id.trim_start_matches('%').parse();
-    let pane = pane.map_err(|_| CliError::io("read the daemon's answer", "the pane has no number"))?;
+    let pane = pane.map_err(|_| CliError::io("read the daemon's answer", "the pane id is invalid"))?;
     Ok(PaneGuard { server_pid, server_start, pane, pane_pid })
 }
 
-/// Where we are, seen from where we want to be.
+/// The tmux server in which this command runs, compared with the server of the agent.
 enum TmuxContext {
     Outside,
-    /// In a pane of the same server.
+    /// In a pane of the agent's server.
     SameServer,
     /// In a pane of another server.
     OtherServer(PathBuf),
 }
 
-fn tmux_context(trip: &LocalAttach) -> TmuxContext {
+fn tmux_context(local: &LocalAttach) -> TmuxContext {
     let variable = std::env::var("TMUX").unwrap_or_default();
     match socket_of_tmux_variable(&variable) {
-        Some(socket) if same_file(&socket, &trip.socket) => TmuxContext::SameServer,
-        // One that has ended is no server to be in.
+        Some(socket) if same_file(&socket, &local.socket) => TmuxContext::SameServer,
+        // A server that has ended does not count.
         Some(socket) if is_listening(&socket) => TmuxContext::OtherServer(socket),
         _ => TmuxContext::Outside,
     }
@@ -106,7 +108,7 @@ struct LocalAttach<'a> {
     server: TmuxServer,
     guard: PaneGuard,
     plan: &'a AttachPlan,
-    /// Names what is meant, also tomorrow.
+    /// A reference that stays valid: the runtime id, or the text that the user typed.
     reference: String,
 }
 
@@ -115,12 +117,12 @@ impl<'a> LocalAttach<'a> {
         program: PathBuf,
         timeout: std::time::Duration,
         done: &'a ActionOutcome<AttachPlan>,
-        asked: &str,
+        typed: &str,
     ) -> Result<Self, CliError> {
         let plan = &done.report;
         let socket = PathBuf::from(OsString::from_vec(text::to_bytes(&plan.socket)));
         let guard = guard(done)?;
-        let reference = done.runtime_id.as_ref().map_or_else(|| asked.to_owned(), |id| format!("runtime:{id}"));
+        let reference = done.runtime_id.as_ref().map_or_else(|| typed.to_owned(), |id| format!("runtime:{id}"));
         let server = TmuxServer::new(&program, &socket, timeout);
         Ok(Self { program, socket, server, guard, plan, reference })
     }
@@ -131,7 +133,7 @@ impl<'a> LocalAttach<'a> {
         command
     }
 
-    /// As it could be pasted into a shell.
+    /// The command, quoted for a shell.
     fn command_line(&self, way: AttachMethod) -> String {
         let command = self.command(way, &self.plan.session_id);
         let quoted = |word: &std::ffi::OsStr| format!("'{}'", word.to_string_lossy().replace('\'', "'\\''"));
@@ -139,7 +141,7 @@ impl<'a> LocalAttach<'a> {
         sanitize::for_terminal(&words.join(" "))
     }
 
-    /// Becomes tmux. What is different by now is told in our words, if there is time for it.
+    /// Checks the pane for a better error message, then replaces this process by tmux, which checks again.
     async fn attach(&self) -> Result<CliExit, CliError> {
         self.server.check_pane(self.guard).await.map_err(attach_error)?;
         let error = self.command(AttachMethod::Attach, &self.plan.session_id).env_remove("TMUX").exec();
@@ -154,12 +156,14 @@ impl<'a> LocalAttach<'a> {
         if done.status.success() {
             return Ok(CliExit::Ok);
         }
-        let said = [done.stdout, done.stderr].concat();
-        let message = CliMessage::new("tmux did not go there").because(String::from_utf8_lossy(&said).trim());
-        Err(CliError::failed(message.hint(format!("agtmux attach {}   (on a terminal of its own)", self.reference))))
+        let message_text = [done.stdout, done.stderr].concat();
+        let message =
+            CliMessage::new("tmux did not switch to the pane").because(String::from_utf8_lossy(&message_text).trim());
+        Err(CliError::failed(message.hint(format!("agtmux attach {}   (in another terminal)", self.reference))))
     }
 
-    /// The session that our client shows, if the pane is in it: nobody wants to leave it for its twin.
+    /// The current session of the client, if it contains the pane. A grouped session with the same window is not
+    /// preferred.
     fn current_session(&self) -> Option<String> {
         let mut ask = Command::new(&self.program);
         ask.arg("-S").arg(&self.socket).args(["display-message", "-p", "#{client_session}"]);
@@ -168,15 +172,14 @@ impl<'a> LocalAttach<'a> {
     }
 
     fn other_server_error(&self, socket: &Path) -> CliError {
-        let message =
-            CliMessage::new("this is a pane of another tmux server, and one in the other would be hard to leave")
-                .because(format!("you are on '{}', the agent is on '{}'", socket.display(), self.socket.display()))
-                .hint(format!("agtmux attach {}   (in another terminal)", self.reference))
-                .hint(format!("TMUX= agtmux attach {}   (here, all the same)", self.reference));
+        let message = CliMessage::new("cannot attach: you are inside another tmux server")
+            .because(format!("you are on '{}', the agent is on '{}'", socket.display(), self.socket.display()))
+            .hint(format!("agtmux attach {}   (in another terminal)", self.reference))
+            .hint(format!("TMUX= agtmux attach {}   (nested, in this terminal)", self.reference));
         CliError::failed(message)
     }
 }
 
 fn attach_error(error: TypeError) -> CliError {
-    CliError::failed(CliMessage::new(format!("nobody was brought there: {error}")).hint("agtmux list panes"))
+    CliError::failed(CliMessage::new(format!("could not attach: {error}")).hint("agtmux list panes"))
 }

@@ -1,4 +1,4 @@
-//! To a pane of another host: `ssh -t` on this terminal, or in a window of the tmux that one is in.
+//! Attaches to a pane on another host: with `ssh -t` on this terminal, or in a new window inside tmux.
 
 use std::ffi::OsStr;
 use std::io::IsTerminal;
@@ -15,7 +15,7 @@ use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;
 
-/// tmux may be where only a login shell looks. What follows are its words.
+/// A shell command that finds tmux outside the default PATH. The arguments for tmux follow.
 fn tmux_prefix() -> String {
     format!("exec sh -c 'PATH=\"$PATH:{EXTRA_PATH_DIRS}\" exec tmux \"$@\"' tmux ")
 }
@@ -23,48 +23,49 @@ fn tmux_prefix() -> String {
 pub(super) fn attach(
     done: &ActionOutcome<AttachPlan>,
     ssh: &SshDestination,
-    meant: (PaneGuard, &str),
+    pane: (PaneGuard, &str),
     print: bool,
 ) -> Result<CliExit, CliError> {
-    let trip = RemoteAttach::new(done, ssh, meant);
+    let remote = RemoteAttach::new(done, ssh, pane);
     if print {
-        output::line(trip.shell_command().as_bytes())?;
+        output::line(remote.shell_command().as_bytes())?;
         return Ok(CliExit::Ok);
     }
     if std::env::var_os("TMUX").is_some_and(|tmux| !tmux.is_empty()) {
-        return trip.open_window();
+        return remote.open_window();
     }
     if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
-        output::line(trip.shell_command().as_bytes())?;
-        let message = CliMessage::new("there is no terminal to attach").because("the command above does it on one");
-        return Err(CliError::failed(message.hint(format!("agtmux attach {}", trip.reference))));
+        output::line(remote.shell_command().as_bytes())?;
+        let message = CliMessage::new("cannot attach: stdin or stdout is not a terminal")
+            .because("run the printed command on a terminal");
+        return Err(CliError::failed(message.hint(format!("agtmux attach {}", remote.reference))));
     }
-    let error = trip.command().exec();
+    let error = remote.command().exec();
     Err(CliError::io(&format!("start '{}'", ssh.program), error))
 }
 
 struct RemoteAttach<'a> {
     ssh: &'a SshDestination,
-    /// What the shell there is given.
+    /// The command line for the remote shell.
     remote: Vec<u8>,
     target: &'a str,
     reference: String,
 }
 
 impl<'a> RemoteAttach<'a> {
-    /// The tmux server there looks and goes in one step, as it does here.
-    fn new(done: &'a ActionOutcome<AttachPlan>, ssh: &'a SshDestination, (guard, asked): (PaneGuard, &str)) -> Self {
+    /// The remote tmux server checks the pane and attaches in one step, like a local one.
+    fn new(done: &'a ActionOutcome<AttachPlan>, ssh: &'a SshDestination, (guard, typed): (PaneGuard, &str)) -> Self {
         let plan = &done.report;
         let socket = std::ffi::OsString::from_vec(text::to_bytes(&plan.socket));
         let words = AttachMethod::Attach.tmux_arguments(guard, &plan.session_id, &plan.window_id);
         let words = words.iter().map(OsStr::new);
         let words = [OsStr::new("-S"), &socket].into_iter().chain(words);
         let remote = [tmux_prefix().as_bytes(), &command_line(words)].concat();
-        let reference = done.runtime_id.as_ref().map_or_else(|| asked.to_owned(), |id| format!("runtime:{id}"));
+        let reference = done.runtime_id.as_ref().map_or_else(|| typed.to_owned(), |id| format!("runtime:{id}"));
         Self { ssh, remote, target: &done.target, reference }
     }
 
-    /// A person is there: ssh may ask, and what one's settings say holds, but for a command of their own in place of ours.
+    /// The ssh command. It may ask for a password and uses the user's ssh settings, except for RemoteCommand.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.ssh.program);
         command
@@ -74,7 +75,7 @@ impl<'a> RemoteAttach<'a> {
         command
     }
 
-    /// As it could be pasted into a shell.
+    /// The command, quoted for a shell.
     fn shell_command(&self) -> String {
         let command = self.command();
         let words = [command.get_program()].into_iter().chain(command.get_args());
@@ -82,7 +83,7 @@ impl<'a> RemoteAttach<'a> {
         sanitize::for_terminal(&String::from_utf8_lossy(&words.join(&b' ')))
     }
 
-    /// One tmux in the other is hard to leave in the same window.
+    /// Opens a new window, because a tmux nested in the same window is hard to leave.
     fn open_window(&self) -> Result<CliExit, CliError> {
         let mut tmux = Command::new("tmux");
         tmux.args(["new-window", "-n", self.target, "--"]);
@@ -92,8 +93,10 @@ impl<'a> RemoteAttach<'a> {
         if done.status.success() {
             return Ok(CliExit::Ok);
         }
-        let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-        let message = CliMessage::new("tmux did not open a window").because(said);
-        Err(CliError::failed(message.hint(format!("TMUX= agtmux attach {}   (here, all the same)", self.reference))))
+        let stderr = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+        let message = CliMessage::new("tmux did not open a window").because(stderr);
+        Err(CliError::failed(
+            message.hint(format!("TMUX= agtmux attach {}   (nested, in this terminal)", self.reference)),
+        ))
     }
 }

@@ -10,9 +10,9 @@ use crate::output;
 
 pub(super) fn run(file: Option<PathBuf>) -> Result<CliExit, CliError> {
     let Some(file) = file else { return check_own(&Config::resolve_file(&Paths::from_env()?.config)?) };
-    // A file that was named and is not there is a mistake; one's own may be missing.
+    // A missing file is an error only if the user named it; the default file is optional.
     if !file.exists() {
-        let message = CliMessage::new(format!("there is no file '{}'", file.display())).hint("agtmux config path");
+        let message = CliMessage::new(format!("file not found: '{}'", file.display())).hint("agtmux config path");
         return Err(CliError::new(CliExit::Usage, message));
     }
     check(&file)
@@ -22,13 +22,13 @@ fn check_own(file: &Path) -> Result<CliExit, CliError> {
     if file.exists() {
         return check(file);
     }
-    output::print(&format!("{} does not exist: the defaults are in force\n", shown(file)))?;
+    output::print(&format!("{} does not exist; agtmux uses the defaults\n", shown(file)))?;
     Ok(CliExit::Ok)
 }
 
 fn check(file: &Path) -> Result<CliExit, CliError> {
     Config::load(file)?;
-    output::print(&format!("{} is fine\n", shown(file)))?;
+    output::print(&format!("{} is valid\n", shown(file)))?;
     Ok(CliExit::Ok)
 }
 

@@ -1,4 +1,4 @@
-//! `agtmux config`
+//! `agtmux config`: shows and checks the configuration.
 
 mod check;
 mod show;
@@ -14,17 +14,19 @@ use crate::output;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print the settings in force, each with its explanation
+    /// Print the effective settings, each with a comment
     Show {
-        /// Print the defaults, whatever your file says
+        /// Print the defaults instead
         #[arg(long)]
         defaults: bool,
     },
-    /// Print where the settings file is looked for
+    /// Print the path of the configuration file
     Path,
-    /// Check a settings file: exit 0 when it is fine, 2 with the line and the remedy when not
+    /// Check a configuration file
+    ///
+    /// Exits with 0 if the file is valid. Exits with 2 and prints the line and the reason if not.
     Check {
-        /// The file; yours by default
+        /// The file [default: your configuration file]
         file: Option<PathBuf>,
     },
 }

@@ -8,7 +8,7 @@ use crate::error::{CliError, CliExit};
 use crate::output;
 
 pub(super) fn run(path: &Path) -> Result<CliExit, CliError> {
-    // Read through the real thing first: what it refuses is not in force.
+    // Load the configuration first, so that an invalid file is reported.
     Config::load(path)?;
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -20,7 +20,7 @@ pub(super) fn run(path: &Path) -> Result<CliExit, CliError> {
     Ok(CliExit::Ok)
 }
 
-/// What is shown is TOML, whatever the user's file is.
+/// Converts a YAML file to TOML. The output is always TOML.
 fn as_toml(text: String, path: &Path) -> Result<String, CliError> {
     if path.extension().is_none_or(|extension| extension != "yaml" && extension != "yml") {
         return Ok(text);
@@ -28,7 +28,7 @@ fn as_toml(text: String, path: &Path) -> Result<String, CliError> {
     Ok(Config::parse_table(&text, path)?.to_string())
 }
 
-/// The commented defaults with the user's values put in place.
+/// The commented defaults with the user's values in their places.
 fn overlay(text: &str, path: &Path) -> Result<String, TomlError> {
     let users: DocumentMut = text.parse()?;
     let mut shown: DocumentMut = DEFAULTS.parse()?;
@@ -44,7 +44,7 @@ fn overlay(text: &str, path: &Path) -> Result<String, TomlError> {
     Ok(shown.to_string())
 }
 
-/// Says whether any of them differs from its default.
+/// Returns whether any value differs from its default.
 fn put_values(from: &dyn TableLike, into: &mut Table) -> bool {
     let mut changed = false;
     for (key, item) in from.iter() {
@@ -65,11 +65,11 @@ fn put_values(from: &dyn TableLike, into: &mut Table) -> bool {
     changed
 }
 
-/// The defaults begin by saying that they are the defaults, which is no longer true.
+/// Replaces the first comment, which says that these are the defaults.
 fn introduce(shown: &mut DocumentMut, path: &Path) {
     let path = sanitize::for_terminal(&path.display().to_string());
     if let Some((_, Item::Table(first))) = shown.iter_mut().next() {
-        first.decor_mut().set_prefix(format!("# agtmux's settings: those of '{path}' over the defaults.\n\n"));
+        first.decor_mut().set_prefix(format!("# The effective settings: '{path}' over the defaults.\n\n"));
     }
 }
 
@@ -82,24 +82,24 @@ mod tests {
     }
 
     #[test]
-    fn without_changes_the_defaults_are_shown_as_they_are() {
+    fn without_changes_the_defaults_are_printed_unchanged() {
         assert_eq!(overlaid(""), DEFAULTS);
         assert_eq!(overlaid("[tmux]\nhooks = true # mine\n"), DEFAULTS);
     }
 
     #[test]
-    fn a_changed_value_stands_in_place_and_names_its_default() {
+    fn a_changed_value_is_shown_in_its_place_with_its_default() {
         let text = overlaid("[tmux]\n# mine\ncommand_timeout = '3s' # slow disk\nsockets = [\n '/a',\n]\n");
-        assert!(text.starts_with("# agtmux's settings: those of '/c.toml' over the defaults.\n\n[daemon]\n"), "{text}");
+        assert!(text.starts_with("# The effective settings: '/c.toml' over the defaults.\n\n[daemon]\n"), "{text}");
         assert!(text.contains("not responding.\ncommand_timeout = '3s'  # default: \"1500ms\"\n"), "{text}");
-        assert!(text.contains("# Note changes at once"), "{text}");
-        let shown = Config::parse(&text, Path::new("/shown")).expect("what is shown can be read");
+        assert!(text.contains("# Install hooks in the tmux server"), "{text}");
+        let shown = Config::parse(&text, Path::new("/shown")).expect("the output is a valid configuration");
         assert_eq!(shown.tmux.command_timeout.0.as_secs(), 3);
         assert_eq!(shown.tmux.sockets.len(), 1);
     }
 
     #[test]
-    fn inline_tables_count_too() {
+    fn inline_tables_are_overlaid() {
         assert!(overlaid("observe = { reconcile_active = '5s' }").contains("reconcile_active = '5s'"));
     }
 }

@@ -1,4 +1,4 @@
-//! Which process the daemon is. Asked of the kernel, so that it works with a daemon of any version.
+//! Finds the process of the daemon. Asks the kernel, which works with every version of the daemon.
 
 use agtmux_api::client::ClientError;
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
@@ -9,10 +9,10 @@ use crate::error::CliError;
 pub(super) async fn find(daemon: &DaemonClient) -> Result<Option<Pid>, CliError> {
     match daemon.client.connect().await {
         Ok(stream) => {
-            let peer = stream.peer_cred().map_err(|error| CliError::io("ask who listens on the socket", error))?;
+            let peer = stream.peer_cred().map_err(|error| CliError::io("find the process behind the socket", error))?;
             Ok(peer.pid().and_then(Pid::from_raw))
         }
-        // It may be starting, stopping or stuck without its socket.
+        // The daemon may be starting, stopping or stuck without a socket.
         Err(ClientError::NotRunning(_)) => holder_of_lock(daemon),
         Err(error) => Err(error.into()),
     }
@@ -26,7 +26,7 @@ fn holder_of_lock(daemon: &DaemonClient) -> Result<Option<Pid>, CliError> {
         Err(error) => return Err(CliError::io(&format!("open '{}'", path.display()), error)),
     };
     let held = fcntl_getlk(&file, &Flock::from(FlockType::WriteLock))
-        .map_err(|error| CliError::io(&format!("ask who holds '{}'", path.display()), error))?;
+        .map_err(|error| CliError::io(&format!("find the process that holds '{}'", path.display()), error))?;
     Ok(held.and_then(|lock| lock.pid))
 }
 
@@ -37,23 +37,23 @@ mod tests {
     use agtmux_api::paths::Paths;
 
     #[tokio::test]
-    async fn without_a_socket_or_a_lock_there_is_none() {
+    async fn no_daemon_is_found_without_a_socket_and_a_lock() {
         let dir = tempfile::tempdir().expect("a directory");
         let socket = dir.path().join("s");
         let paths = Paths { config: dir.path().join("c"), state_dir: dir.path().to_owned(), socket: socket.clone() };
         let daemon = DaemonClient { paths, client: ApiClient::new(socket) };
-        assert_eq!(find(&daemon).await.expect("no fault"), None);
+        assert_eq!(find(&daemon).await.expect("no error"), None);
         std::fs::write(daemon.paths.lock(), "").expect("written");
-        assert_eq!(find(&daemon).await.expect("no fault"), None);
+        assert_eq!(find(&daemon).await.expect("no error"), None);
     }
 
     #[tokio::test]
-    async fn whoever_listens_is_found() {
+    async fn the_process_that_listens_on_the_socket_is_found() {
         let dir = tempfile::tempdir().expect("a directory");
         let socket = dir.path().join("s");
         let _listener = tokio::net::UnixListener::bind(&socket).expect("bound");
         let paths = Paths { config: dir.path().join("c"), state_dir: dir.path().to_owned(), socket: socket.clone() };
         let daemon = DaemonClient { paths, client: ApiClient::new(socket) };
-        assert_eq!(find(&daemon).await.expect("no fault"), Some(rustix::process::getpid()));
+        assert_eq!(find(&daemon).await.expect("no error"), Some(rustix::process::getpid()));
     }
 }

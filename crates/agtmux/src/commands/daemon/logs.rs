@@ -17,13 +17,13 @@ const FIRST_BLOCK: u64 = 64 * 1024;
 
 #[derive(Debug, Args)]
 pub(crate) struct DaemonLogsArgs {
-    /// How many lines to print
-    #[arg(short = 'n', long, default_value_t = 100)]
+    /// Print the last N lines
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
     lines: usize,
-    /// Go on as the log grows
+    /// Keep printing new lines
     #[arg(short, long)]
     follow: bool,
-    /// Only print where the log is
+    /// Print the path of the log and exit
     #[arg(long)]
     path: bool,
 }
@@ -47,15 +47,15 @@ pub(super) fn run(args: DaemonLogsArgs) -> Result<CliExit, CliError> {
 fn open(path: &Path) -> Result<File, CliError> {
     File::open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => CliError::failed(
-            CliMessage::new(format!("there is no log at '{}'", path.display()))
-                .because("a daemon in the background writes it; one in the foreground logs to its stderr")
+            CliMessage::new(format!("no log file at '{}'", path.display()))
+                .because("only a daemon in the background writes it; a daemon in the foreground logs to stderr")
                 .hint("agtmux daemon start"),
         ),
         _ => CliError::io(&format!("open '{}'", path.display()), error),
     })
 }
 
-/// The last lines; afterwards the file stands at its end. Reads no more of it than it must.
+/// Returns the last lines and leaves the file position at the end. Reads in growing blocks from the end.
 fn tail(file: &mut File, lines: usize) -> std::io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let mut block = FIRST_BLOCK;
@@ -74,7 +74,7 @@ fn tail(file: &mut File, lines: usize) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// Where the last so many lines begin, if the beginning of the first of them is in here.
+/// The offset of the last `lines` lines, if all of them are in `bytes`.
 fn start_of_last(bytes: &[u8], lines: usize) -> Option<usize> {
     if lines == 0 {
         return Some(bytes.len());
@@ -98,19 +98,19 @@ fn follow(path: &Path, mut file: File) -> Result<(), CliError> {
     }
 }
 
-/// A log that was turned over goes on in a new file, one that was emptied at its beginning.
+/// Returns the new file after a log rotation. After a truncation, continues at the start of the same file.
 fn replaced(path: &Path, file: &mut File) -> std::io::Result<Option<File>> {
-    let ours = file.metadata()?;
-    if ours.len() < file.stream_position()? {
+    let current = file.metadata()?;
+    if current.len() < file.stream_position()? {
         file.seek(SeekFrom::Start(0))?;
     }
     match std::fs::metadata(path) {
-        Ok(now) if (now.ino(), now.dev()) != (ours.ino(), ours.dev()) => File::open(path).map(Some),
+        Ok(now) if (now.ino(), now.dev()) != (current.ino(), current.dev()) => File::open(path).map(Some),
         _ => Ok(None),
     }
 }
 
-/// Line by line, since names and titles of others are in there.
+/// Sanitizes each line, because the log contains names and titles from other programs.
 fn print_log(bytes: &[u8]) -> Result<(), CliError> {
     let mut safe = String::with_capacity(bytes.len());
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_and_no_more() {
+    fn tail_returns_the_last_lines() {
         assert_eq!(last("a\nb\nc\n", 2), "b\nc\n");
         assert_eq!(last("a\nb\nc", 2), "b\nc");
         assert_eq!(last("a\nb\n", 9), "a\nb\n");

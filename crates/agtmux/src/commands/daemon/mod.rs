@@ -1,4 +1,4 @@
-//! `agtmux daemon`
+//! `agtmux daemon`: starts, stops and inspects the daemon.
 
 mod find;
 mod logs;
@@ -16,17 +16,19 @@ use crate::error::{CliError, CliExit};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DaemonCommand {
-    /// Run the daemon in the foreground; it logs to stderr
+    /// Run the daemon in the foreground and log to stderr
     Run(run::DaemonRunArgs),
     /// Start the daemon in the background
     Start,
-    /// Stop the daemon and wait until it is gone
+    /// Stop the daemon and wait until it has exited
     Stop,
-    /// Stop the daemon, of whichever version it is, and start this one
+    /// Stop the running daemon and start this version
     Restart,
-    /// Say whether the daemon runs and what it watches: exit 0 when it runs, 3 when not
+    /// Show whether the daemon is running and what it watches
+    ///
+    /// Exits with 0 if the daemon is running, and with 3 if not.
     Status(status::DaemonStatusArgs),
-    /// Print the end of the daemon's log
+    /// Print the last lines of the daemon's log
     Logs(logs::DaemonLogsArgs),
 }
 

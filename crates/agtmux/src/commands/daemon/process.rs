@@ -1,4 +1,4 @@
-//! Ending a process without hitting another one that got its number.
+//! Ends a process without the risk of signalling another process that reuses its pid.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rustix::process::Pid;
 #[cfg(target_os = "linux")]
 pub(super) use linux::DaemonProcess;
 #[cfg(not(target_os = "linux"))]
-pub(super) use portable::DaemonProcess;
+pub(super) use portable::PolledProcess as DaemonProcess;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ProcessWait {
@@ -53,9 +53,9 @@ mod portable {
 
     const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-    pub(in super::super) struct DaemonProcess(Pid);
+    pub(in super::super) struct PolledProcess(Pid);
 
-    impl DaemonProcess {
+    impl PolledProcess {
         pub(in super::super) fn open(pid: Pid) -> rustix::io::Result<Self> {
             test_kill_process(pid).map(|()| Self(pid))
         }
@@ -83,20 +83,20 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn both_ways_end_a_process_and_notice() {
+    fn both_implementations_end_a_process_and_detect_its_end() {
         let sleeper = || Command::new("sleep").arg("60").spawn().expect("sleep runs");
         let mut child = sleeper();
         let process = DaemonProcess::open(Pid::from_child(&child)).expect("alive");
-        assert_eq!(process.wait(Duration::from_millis(1)).expect("no fault"), ProcessWait::StillRunning);
+        assert_eq!(process.wait(Duration::from_millis(1)).expect("no error"), ProcessWait::StillRunning);
         process.terminate().expect("signalled");
-        assert_eq!(process.wait(Duration::from_secs(10)).expect("no fault"), ProcessWait::Ended);
+        assert_eq!(process.wait(Duration::from_secs(10)).expect("no error"), ProcessWait::Ended);
         child.wait().expect("reaped");
 
         let mut child = sleeper();
-        let process = portable::DaemonProcess::open(Pid::from_child(&child)).expect("alive");
-        assert_eq!(process.wait(Duration::from_millis(1)).expect("no fault"), ProcessWait::StillRunning);
+        let process = portable::PolledProcess::open(Pid::from_child(&child)).expect("alive");
+        assert_eq!(process.wait(Duration::from_millis(1)).expect("no error"), ProcessWait::StillRunning);
         process.terminate().expect("signalled");
         child.wait().expect("reaped");
-        assert_eq!(process.wait(Duration::from_secs(10)).expect("no fault"), ProcessWait::Ended);
+        assert_eq!(process.wait(Duration::from_secs(10)).expect("no error"), ProcessWait::Ended);
     }
 }

@@ -11,20 +11,20 @@ use crate::message::CliMessage;
 
 #[derive(Debug, Args)]
 pub(crate) struct DaemonRunArgs {
-    /// For whoever starts it in the background: own session, log file, word of readiness on stdout
+    /// Run detached: in a new session, with a log file, and print a line on stdout when ready
     #[arg(long, hide = true)]
     detached: bool,
-    /// Also let browsers and scripts in, with a token, on this address of this machine
+    /// Also serve the web dashboard and the API on this address, with a token
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<ListenAddress>,
-    /// Listen on an address that other machines can reach, although nothing is encrypted
+    /// Allow an address that other machines can reach, although the connection is not encrypted
     #[arg(long, requires = "listen")]
     i_know: bool,
 }
 
 pub(super) fn run(args: DaemonRunArgs) -> Result<CliExit, CliError> {
     if args.detached {
-        // Fails only for the leader of a process group, who has no terminal that could take it down.
+        // Fails only if this process leads a process group; then no terminal can end it.
         let _ = rustix::process::setsid();
     }
     let paths = Paths::from_env()?;
@@ -61,11 +61,12 @@ pub(super) fn run(args: DaemonRunArgs) -> Result<CliExit, CliError> {
 }
 
 fn notify_starter(word: &str) {
-    // The starter may have given up waiting.
+    // The process that started the daemon may have exited.
     let _ = writeln!(std::io::stdout(), "{word}");
 }
 
-/// The pipes end at the starter, which is about to exit: writing to them would then be an error.
+/// Redirects stdout and stderr to /dev/null. The process that started the daemon exits, and writing to its pipes would
+/// fail.
 fn close_starter_pipes() {
     let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") else { return };
     let _ = rustix::stdio::dup2_stdout(&null);

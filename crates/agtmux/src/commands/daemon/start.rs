@@ -14,24 +14,24 @@ const RETRY_PAUSE: Duration = Duration::from_millis(20);
 pub(super) async fn run() -> Result<CliExit, CliError> {
     let daemon = DaemonClient::from_env()?;
     if answers(&daemon).await {
-        output::print(&format!("the daemon already runs{}\n", pid(&daemon).await))?;
+        output::print(&format!("the daemon is already running{}\n", pid(&daemon).await))?;
         return Ok(CliExit::Ok);
     }
     daemon.start().await?;
-    output::print(&format!("the daemon runs{}\n", pid(&daemon).await))?;
+    output::print(&format!("the daemon is running{}\n", pid(&daemon).await))?;
     Ok(CliExit::Ok)
 }
 
-/// One that was killed a moment ago may leave its socket to a child that is about to become another program: it takes calls,
-/// and answers none.
+/// Whether a daemon answers. After a kill, a child between fork and exec can still hold the socket: it accepts
+/// connections but never answers.
 async fn answers(daemon: &DaemonClient) -> bool {
     let patience = Instant::now() + BROKEN_RETRY_FOR;
     loop {
-        match daemon.client.get_bytes("/v1/health", &Vec::<(String, String)>::new()).await {
+        match daemon.client.get_bytes("/v1/health", &()).await {
             Err(ClientError::NotRunning(_)) => return false,
             Err(ClientError::Broken(_)) if Instant::now() < patience => sleep(RETRY_PAUSE).await,
             Err(ClientError::Broken(_)) => return false,
-            // Of another version, or hung: it is there.
+            // A daemon with another version, or one that hangs, is running too.
             _ => return true,
         }
     }

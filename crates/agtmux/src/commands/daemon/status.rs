@@ -12,7 +12,7 @@ use crate::{output, render};
 
 #[derive(Debug, Args)]
 pub(crate) struct DaemonStatusArgs {
-    /// Print the daemon's own answer as JSON
+    /// Print the daemon's answer as JSON
     #[arg(long)]
     json: bool,
 }
@@ -39,9 +39,9 @@ pub(super) async fn run(args: DaemonStatusArgs) -> Result<CliExit, CliError> {
 
 async fn not_running(daemon: &DaemonClient) -> Result<CliError, CliError> {
     let message = match find(daemon).await? {
-        None => CliMessage::new("no daemon runs").hint("agtmux daemon start"),
+        None => CliMessage::new("the daemon is not running").hint("agtmux daemon start"),
         Some(pid) => CliMessage::new(format!("the daemon (pid {}) is starting, ending or stuck", pid.as_raw_nonzero()))
-            .because(format!("it holds '{}' but does not listen", daemon.paths.lock().display()))
+            .because(format!("it holds the lock '{}' but does not listen on its socket", daemon.paths.lock().display()))
             .hint("agtmux daemon logs")
             .hint("agtmux daemon restart"),
     };
@@ -49,7 +49,7 @@ async fn not_running(daemon: &DaemonClient) -> Result<CliError, CliError> {
 }
 
 fn other_version(daemon: &str) -> CliMessage {
-    CliMessage::new(format!("the daemon is version {daemon}, this is agtmux {}", agtmux_api::VERSION))
+    CliMessage::new(format!("the daemon is version {daemon}; this is agtmux {}", agtmux_api::VERSION))
         .hint("agtmux daemon restart")
 }
 
@@ -64,7 +64,7 @@ fn describe(health: &DaemonHealth, socket: &str, now: Timestamp) -> Vec<String> 
         lines.push(format!("          cannot be written: {}", for_terminal(error)));
     }
     if let Some(moved) = &health.store.quarantined {
-        lines.push(format!("          was unreadable; the old one is kept at {}", for_terminal(moved)));
+        lines.push(format!("          the old database was unreadable and is kept at {}", for_terminal(moved)));
     }
     if health.servers.is_empty() {
         lines.push("  no tmux server is running".to_owned());

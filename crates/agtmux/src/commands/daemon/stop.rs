@@ -14,26 +14,26 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) async fn run() -> Result<CliExit, CliError> {
     match stop(&DaemonClient::from_env()?).await? {
-        Some(pid) => output::print(&format!("the daemon (pid {}) has ended\n", pid.as_raw_nonzero()))?,
-        None => output::print("no daemon runs\n")?,
+        Some(pid) => output::print(&format!("the daemon (pid {}) has stopped\n", pid.as_raw_nonzero()))?,
+        None => output::print("the daemon is not running\n")?,
     }
     Ok(CliExit::Ok)
 }
 
-/// Returns once it is gone: who it was, or `None` when there was none.
+/// Stops the daemon and waits until it has exited. Returns its pid, or `None` if no daemon was running.
 pub(super) async fn stop(daemon: &DaemonClient) -> Result<Option<Pid>, CliError> {
     let Some(pid) = find(daemon).await? else { return Ok(None) };
     if pid == Pid::INIT || pid == rustix::process::getpid() {
         let message =
-            CliMessage::new(format!("pid {} holds the daemon's socket, which is no daemon", pid.as_raw_nonzero()));
-        return Err(CliError::failed(message.because("it was left alone")));
+            CliMessage::new(format!("pid {} holds the daemon's socket but is not a daemon", pid.as_raw_nonzero()));
+        return Err(CliError::failed(message.because("it was not stopped")));
     }
     let process = match DaemonProcess::open(pid) {
         Ok(process) => process,
         Err(Errno::SRCH) => return Ok(Some(pid)),
         Err(error) => return Err(stop_error(pid, error)),
     };
-    // The number may have changed hands before it was pinned down.
+    // The pid may have been reused before the process was opened.
     if find(daemon).await? != Some(pid) {
         return Ok(Some(pid));
     }
@@ -54,9 +54,9 @@ fn stop_error(pid: Pid, error: Errno) -> CliError {
 
 fn stop_timeout_error(pid: Pid) -> CliError {
     let pid = pid.as_raw_nonzero();
-    let message = CliMessage::new(format!("the daemon (pid {pid}) was told to end and is still there"))
-        .because(format!("it usually takes a moment; {} s have passed", STOP_TIMEOUT.as_secs()))
+    let message = CliMessage::new(format!("the daemon (pid {pid}) did not stop"))
+        .because(format!("it is still running {} s after SIGTERM", STOP_TIMEOUT.as_secs()))
         .hint("agtmux daemon logs")
-        .hint(format!("kill -9 {pid}   (its files survive that)"));
+        .hint(format!("kill -9 {pid}   (the database stays intact)"));
     CliError::failed(message)
 }

@@ -1,4 +1,4 @@
-//! A tmux server and a daemon of their own, in a directory of their own.
+//! The private tmux server and daemon of the demo, in a temporary directory.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -28,26 +28,26 @@ pub(super) struct DemoEnvironment {
 
 impl DemoEnvironment {
     pub(super) fn build() -> Result<Self, CliError> {
-        let fault = |error| CliError::io("set the demo up", error);
+        let fault = |error| CliError::io("set up the demo", error);
         let config = Config::load(&Paths::from_env()?.config)?;
-        let world = Self {
+        let environment = Self {
             dir: tempfile::Builder::new().prefix("agtmux-demo-").tempdir().map_err(fault)?,
             exe: std::env::current_exe().map_err(fault)?,
             tmux: config.tmux.program,
             server: format!("agtmux-demo-{}", std::process::id()),
         };
         for sub in ["bin", "tmux", "state"] {
-            std::fs::create_dir(world.dir.path().join(sub)).map_err(fault)?;
+            std::fs::create_dir(environment.dir.path().join(sub)).map_err(fault)?;
         }
-        scripts::write(&world.dir.path().join("bin"), &world.exe, std::process::id()).map_err(fault)?;
-        world.write_config().map_err(fault)?;
-        world.start_daemon()?;
-        world.start_panes()?;
-        world.wait_for_states()?;
-        Ok(world)
+        scripts::write(&environment.dir.path().join("bin"), &environment.exe, std::process::id()).map_err(fault)?;
+        environment.write_config().map_err(fault)?;
+        environment.start_daemon()?;
+        environment.start_panes()?;
+        environment.wait_for_states()?;
+        Ok(environment)
     }
 
-    /// Nothing of the user's but the tmux program: their sockets are not part of the demo.
+    /// Takes only the tmux program from the user's configuration. The demo does not use the user's sockets.
     fn write_config(&self) -> std::io::Result<()> {
         let mut config = toml_edit::DocumentMut::new();
         config["tmux"] = toml_edit::table();
@@ -82,12 +82,12 @@ impl DemoEnvironment {
         if output.status.success() {
             return Ok(output);
         }
-        let message = CliMessage::new("tmux could not set the demo up");
+        let message = CliMessage::new("tmux could not start the demo");
         Err(CliError::failed(message.because(String::from_utf8_lossy(&output.stderr).trim())))
     }
 
     fn start_panes(&self) -> Result<(), CliError> {
-        // High enough for every screen after the window was split a few times.
+        // High enough for every pane to show its screen after the splits.
         let size = ["-x", "120", "-y", "160"];
         let mut last_window = None;
         for pane in PANES {
@@ -112,7 +112,7 @@ impl DemoEnvironment {
         self.tmux(&args).map(|_| ())
     }
 
-    /// Nobody wants to see how the first looks at the demo come in.
+    /// Waits until the daemon has detected all states, so that the first table is complete.
     fn wait_for_states(&self) -> Result<(), CliError> {
         let mut wanted: Vec<&str> = PANES.iter().map(|pane| pane.script.scenes[pane.first].state.as_str()).collect();
         wanted.sort_unstable();
@@ -136,13 +136,13 @@ impl DemoEnvironment {
         if output.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        Err(CliError::failed(CliMessage::new("the demo's daemon did not start").because(said.trim())))
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        Err(CliError::failed(CliMessage::new("the demo's daemon did not start").because(stderr.trim())))
     }
 }
 
 impl Drop for DemoEnvironment {
-    /// Each step on its own: what fails must not keep the rest from being cleaned up.
+    /// Runs every step, even if one fails.
     fn drop(&mut self) {
         let _ = self.agtmux(&["daemon", "stop"]).output();
         let _ = self.tmux(&[OsStr::new("kill-server")]);

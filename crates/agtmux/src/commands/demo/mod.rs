@@ -1,4 +1,4 @@
-//! `agtmux demo`
+//! `agtmux demo`: shows scripted agents on a private tmux server.
 
 mod environment;
 mod scripts;
@@ -13,13 +13,14 @@ use crate::terminal::StdoutTerminal;
 use environment::DemoEnvironment;
 
 pub(crate) async fn run() -> Result<CliExit, CliError> {
-    // From here on a signal ends the demo by way of its clean-up.
+    // From here on, a signal ends the demo with its cleanup.
     let mut quit = QuitSignals::new()?;
-    let world = DemoEnvironment::build()?;
+    let environment = DemoEnvironment::build()?;
     let on_terminal = StdoutTerminal::detect().is_tty;
     let view: &[&str] = if on_terminal { &["watch"] } else { &["list", "panes"] };
-    // Another process, because a client tells the daemon of the tmux that it runs in, and this is not that one.
-    let mut viewer = Command::from(world.agtmux(view)).spawn().map_err(|error| CliError::io("show the demo", error))?;
+    // A separate process with the demo's environment, because a client reports its own tmux server to the daemon.
+    let mut viewer =
+        Command::from(environment.agtmux(view)).spawn().map_err(|error| CliError::io("show the demo", error))?;
     let exit = tokio::select! {
         status = viewer.wait() => viewer_exit(status)?,
         exit = quit.received() => {
@@ -27,9 +28,9 @@ pub(crate) async fn run() -> Result<CliExit, CliError> {
             exit
         }
     };
-    drop(world);
+    drop(environment);
     if on_terminal {
-        CliMessage::new("that was the demo; its tmux server, its daemon and its files are gone")
+        CliMessage::new("the demo has ended; its tmux server, daemon and files are removed")
             .hint("tmux new")
             .print_stderr();
     }
@@ -41,12 +42,12 @@ fn viewer_exit(status: std::io::Result<std::process::ExitStatus>) -> Result<CliE
     Ok(match status.code() {
         Some(0) => CliExit::Ok,
         Some(130) => CliExit::Interrupted,
-        // It has said why.
+        // The viewer has printed the reason.
         _ => CliExit::Failed,
     })
 }
 
-/// Told, not killed: it has a screen to put back.
+/// Sends SIGTERM, so that the viewer can restore the screen.
 async fn stop_viewer(viewer: &mut Child) {
     if let Some(pid) = viewer.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
         let _ = kill_process(pid, Signal::TERM);

@@ -1,5 +1,5 @@
-//! Shell scripts that look like agents from outside: their names, their titles and their screens. They walk through what
-//! agents do, each from another point on.
+//! Shell scripts that imitate agents: program names, titles and screens. Each script loops through scenes, starting at
+//! a different one.
 
 use std::fmt::Write;
 use std::fs;
@@ -10,24 +10,24 @@ use std::path::Path;
 use agtmux_core::state::State;
 use agtmux_tmux::quoted_for_shell;
 
-/// One thing that an agent does.
+/// One step of a script: a screen in one state.
 pub(super) struct DemoScene {
     pub(super) state: State,
     title: &'static str,
     screen: (&'static str, &'static str),
-    /// What its hook tells, for what no screen shows.
+    /// The hook event to send, for a state that the screen does not show.
     hook_event: Option<&'static str>,
     seconds: u32,
 }
 
 pub(super) struct DemoScript {
-    /// The name of its program.
+    /// The program name.
     pub(super) name: &'static str,
     agent: &'static str,
     pub(super) scenes: &'static [DemoScene],
 }
 
-/// A pane, and with which scene its script begins.
+/// A pane and the first scene of its script.
 pub(super) struct DemoPane {
     pub(super) window: &'static str,
     pub(super) script: &'static DemoScript,
@@ -138,7 +138,7 @@ const CURSOR: DemoScript = DemoScript {
 
 pub(super) const SCRIPTS: [&DemoScript; 4] = [&CLAUDE, &CODEX, &GEMINI, &CURSOR];
 
-/// All seven states are there from the beginning.
+/// The panes show all seven states from the start.
 pub(super) const PANES: &[DemoPane] = &[
     DemoPane { window: "api", script: &CLAUDE, first: 0 },
     DemoPane { window: "api", script: &CODEX, first: 0 },
@@ -149,7 +149,7 @@ pub(super) const PANES: &[DemoPane] = &[
     DemoPane { window: "infra", script: &CURSOR, first: 0 },
 ];
 
-/// They end by themselves when the demo is gone, however it went.
+/// Writes the scripts. They exit when the demo process is gone.
 pub(super) fn write(dir: &Path, agtmux: &Path, demo: u32) -> io::Result<()> {
     for script in SCRIPTS {
         for scene in script.scenes {
@@ -213,13 +213,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_seven_states_are_shown() {
+    fn the_first_scenes_show_all_seven_states() {
         let states: BTreeSet<State> = PANES.iter().map(|pane| pane.script.scenes[pane.first].state).collect();
         assert_eq!(states.len(), State::ALL.len());
     }
 
     #[test]
-    fn each_screen_shows_what_it_is_meant_to() {
+    fn each_screen_is_judged_as_its_scene_state() {
         for script in SCRIPTS {
             for scene in script.scenes {
                 let saved = SavedScreen {
@@ -228,7 +228,7 @@ mod tests {
                     command: Some(script.name),
                 };
                 let judged = judge(AgentRegistry::builtin(), script.agent, &saved).state;
-                // How a turn ended is told by the hook; the screen is at rest.
+                // The hook reports how the turn ended; the screen alone shows an idle agent.
                 let shown = if scene.hook_event.is_some() { State::Idle } else { scene.state };
                 assert_eq!(judged, shown, "{} {}", script.name, scene.screen.0);
             }

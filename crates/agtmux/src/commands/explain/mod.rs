@@ -1,4 +1,4 @@
-//! `agtmux explain`: why a state is what it is.
+//! `agtmux explain`: shows the observations behind the state of an agent.
 
 mod screen;
 
@@ -17,24 +17,27 @@ use crate::output;
 use crate::render::age;
 
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("rules").args(["agent", "manifest"]).multiple(true)))]
+#[command(
+    group(ArgGroup::new("rules").args(["agent", "manifest"]).multiple(true)),
+    after_help = "Examples:\n  agtmux explain %12\n  agtmux explain --screen screen.txt --agent claude"
+)]
 pub(crate) struct ExplainArgs {
-    /// The agent: runtime:ID, %12, its kind where there is one, or pane:TARGET/SESSION/@W/%P
+    /// The agent: %12, runtime:ID, pane:TARGET/SESSION/@W/%P, or its name, type or session if only one agent matches
     #[arg(value_name = "REF")]
     reference: Option<String>,
-    /// Judge this saved screen instead, plain or with escapes; needs no daemon
+    /// Detect the state on this saved screen instead, plain or with escape sequences. Needs no daemon
     #[arg(long, value_name = "FILE", requires = "rules", conflicts_with = "reference")]
     screen: Option<PathBuf>,
-    /// The kind of agent on that screen
+    /// The type of the agent on that screen
     #[arg(long, value_name = "TYPE", requires = "screen", conflicts_with = "reference")]
     agent: Option<String>,
-    /// Judge it by this manifest instead of those that are known
+    /// Use the rules of this manifest
     #[arg(long, value_name = "FILE", requires = "screen", conflicts_with = "reference")]
     manifest: Option<PathBuf>,
-    /// The pane's title at that time
+    /// The title of the pane
     #[arg(long, requires = "screen", conflicts_with = "reference")]
     title: Option<String>,
-    /// The pane's command at that time
+    /// The command of the pane
     #[arg(long, requires = "screen", conflicts_with = "reference")]
     command: Option<String>,
     /// Print JSON
@@ -42,7 +45,7 @@ pub(crate) struct ExplainArgs {
     json: bool,
 }
 
-/// What the daemon is asked.
+/// The query of `/v1/explain` and `/v1/history`.
 #[derive(Debug, Serialize)]
 pub(crate) struct AgentRefQuery<'a> {
     pub(crate) r#ref: &'a str,
@@ -78,14 +81,14 @@ fn explanation_lines(why: &Explanation) -> Vec<String> {
         format!("since    {}", why.since),
         format!("runtime  runtime:{}", why.runtime_id),
     ];
-    lines.push(if why.candidates.is_empty() { "nothing has been said about it".into() } else { "statements:".into() });
+    lines.push(if why.candidates.is_empty() { "no observations".into() } else { "observations:".into() });
     lines.extend(why.candidates.iter().map(candidate_line));
-    lines.extend(why.would_change.iter().map(|change| format!("would change it: {change}")));
+    lines.extend(why.would_change.iter().map(|change| format!("would change the state: {change}")));
     lines.iter().map(|line| sanitize::for_terminal(line)).collect()
 }
 
-fn candidate_line(said: &ExplainCandidate) -> String {
-    let says = match said.says {
+fn candidate_line(candidate: &ExplainCandidate) -> String {
+    let says = match candidate.says {
         Assertion::Running => "running",
         Assertion::Completed => "completed",
         Assertion::Idle => "idle",
@@ -94,16 +97,16 @@ fn candidate_line(said: &ExplainCandidate) -> String {
         Assertion::DialogOpen(DialogKind::Input) => "asks for input",
         Assertion::NoDialog => "asks nothing",
     };
-    let verdict = said.why_not.clone().unwrap_or_else(|| "counts".into());
+    let status = candidate.why_not.clone().unwrap_or_else(|| "counts".into());
     format!(
         "  {:<8} {:<7} {} · {} ago · rule {} v{} · {} · evidence: {}",
-        said.source.as_str(),
-        said.claim.as_str(),
+        candidate.source.as_str(),
+        candidate.claim.as_str(),
         says,
-        age::short_duration(said.age_ms),
-        said.rule,
-        said.rule_version,
-        verdict,
-        said.evidence
+        age::short_duration(candidate.age_ms),
+        candidate.rule,
+        candidate.rule_version,
+        status,
+        candidate.evidence
     )
 }

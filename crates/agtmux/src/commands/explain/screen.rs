@@ -1,4 +1,4 @@
-//! A saved screen, judged with no daemon.
+//! `agtmux explain --screen`: judges a saved screen without the daemon.
 
 use std::path::Path;
 
@@ -21,8 +21,8 @@ pub(super) fn run(file: &Path, args: &ExplainArgs) -> Result<CliExit, CliError> 
     };
     let fault = |error: std::io::Error| CliError::io(&format!("read '{}'", file.display()), error);
     if std::fs::metadata(file).map_err(fault)?.len() > MAX_SCREEN_BYTES {
-        let message = CliMessage::new(format!("'{}' has more than 16 MiB: that is no screen", file.display()));
-        return Err(CliError::new(CliExit::Usage, message.hint("tmux capture-pane -p -e > FILE")));
+        let message = CliMessage::new(format!("'{}' is too large for a screen: the limit is 16 MiB", file.display()));
+        return Err(CliError::new(CliExit::Usage, message.hint("tmux capture-pane -p -e -t %12 > FILE")));
     }
     let text = std::fs::read(file).map_err(fault)?;
     let screen = SavedScreen { text: &text, title: args.title.as_deref(), command: args.command.as_deref() };
@@ -36,7 +36,8 @@ pub(super) fn run(file: &Path, args: &ExplainArgs) -> Result<CliExit, CliError> 
     Ok(CliExit::Ok)
 }
 
-/// One of those that are known. A file of the user's that is faulty is told of instead of what is known without it.
+/// The registry, checked to contain this agent. Fails if the user's manifest for this agent is invalid, instead of
+/// using the built-in one.
 fn by_name(agent: &str) -> Result<(String, AgentRegistry), CliError> {
     let registry = agent_registry::load()?;
     let own_file = |fault: &&ManifestFault| Path::new(&fault.error.file).file_stem().is_some_and(|stem| stem == agent);
@@ -45,7 +46,7 @@ fn by_name(agent: &str) -> Result<(String, AgentRegistry), CliError> {
     }
     if !registry.knows(agent) {
         let known: Vec<String> = registry.adapters().map(|adapter| adapter.name).collect();
-        let message = CliMessage::new(format!("there is no agent '{agent}'"));
+        let message = CliMessage::new(format!("unknown agent '{agent}'"));
         let message = registry.faults().iter().fold(message, |message, fault| message.because(fault.error.to_string()));
         return Err(CliError::new(CliExit::Usage, message.hint(format!("use one of {}", known.join(", ")))));
     }
@@ -59,7 +60,7 @@ fn by_manifest(manifest: &Path, agent: Option<&str>) -> Result<(String, AgentReg
     if agent.is_some_and(|agent| agent != name) {
         let message =
             CliMessage::new(format!("'{path}' describes the agent '{name}', not '{}'", agent.unwrap_or_default()));
-        return Err(CliError::new(CliExit::Usage, message.hint(format!("use --agent {name}, or leave it out"))));
+        return Err(CliError::new(CliExit::Usage, message.hint(format!("use --agent {name}, or omit --agent"))));
     }
     Ok((name, agent_registry::load_file(manifest, text)))
 }

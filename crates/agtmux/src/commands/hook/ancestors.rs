@@ -1,4 +1,4 @@
-//! The processes above this one: one of them is the agent.
+//! The ancestors of this process. One of them is the agent.
 
 use std::fs;
 use std::os::unix::process::parent_id;
@@ -7,21 +7,21 @@ use std::process::{Command, Stdio};
 const MAX_DEPTH: usize = 32;
 const INIT: u32 = 1;
 
-/// One of them, with its start time where the system tells it in the unit in which the daemon knows it.
+/// An ancestor with its start time in the daemon's unit. `None` if the system does not report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ancestor {
     pub(super) pid: u32,
     pub(super) start: Option<u64>,
 }
 
-/// What is told of a process.
+/// The parent and the start time of a process.
 #[derive(Clone, Copy)]
 struct ParentRow {
     parent: u32,
     start: Option<u64>,
 }
 
-/// The nearest first, without init.
+/// The ancestors without init, the nearest first.
 pub(super) fn of_this_process() -> Vec<Ancestor> {
     let first = parent_id();
     let chain = collect_ancestors(first, read_proc);
@@ -41,13 +41,13 @@ fn collect_ancestors(first: u32, look: impl Fn(u32) -> Option<ParentRow>) -> Vec
 
 fn read_proc(pid: u32) -> Option<ParentRow> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything, also parentheses and blanks.
+    // The name in parentheses may contain parentheses and spaces.
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let mut words = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
     Some(ParentRow { parent: words.nth(1)?.parse().ok()?, start: words.nth(17)?.parse().ok() })
 }
 
-/// Where there is no /proc. One process for the whole table.
+/// For systems without /proc: one call of ps for the whole table.
 fn from_ps(first: u32) -> Vec<Ancestor> {
     let ps = Command::new("ps").args(["-A", "-o", "pid=,ppid="]).stdin(Stdio::null()).stderr(Stdio::null()).output();
     let table = ps.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
@@ -64,28 +64,28 @@ mod tests {
     use super::*;
 
     fn pids(chain: &[Ancestor]) -> Vec<u32> {
-        chain.iter().map(|above| above.pid).collect()
+        chain.iter().map(|ancestor| ancestor.pid).collect()
     }
 
     #[test]
-    fn both_ways_climb_the_same_tree() {
+    fn proc_and_ps_give_the_same_ancestors() {
         let chain = of_this_process();
-        assert_eq!(chain.first().map(|above| above.pid), Some(parent_id()));
+        assert_eq!(chain.first().map(|ancestor| ancestor.pid), Some(parent_id()));
         assert_eq!(pids(&from_ps(parent_id())), pids(&chain));
         assert!(!pids(&chain).contains(&INIT));
     }
 
     #[test]
-    fn a_circle_ends() {
+    fn a_cycle_ends_at_the_maximum_depth() {
         assert_eq!(collect_ancestors(5, |pid| Some(ParentRow { parent: pid, start: None })).len(), MAX_DEPTH);
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn start_times_are_those_that_the_daemon_sees() {
+    fn start_times_match_the_process_table() {
         let processes = agtmux_tmux::platform::process_table(false);
-        for above in of_this_process() {
-            assert_eq!(above.start, processes.start_time(above.pid), "{above:?}");
+        for ancestor in of_this_process() {
+            assert_eq!(ancestor.start, processes.start_time(ancestor.pid), "{ancestor:?}");
         }
     }
 }

@@ -1,5 +1,4 @@
-//! To keep an event its secrets are taken out first, which takes longer than an agent should wait. So another process
-//! does it, and the hook ends.
+//! Stores an event in a separate process. Secrets are redacted first, which takes longer than an agent should wait.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -11,22 +10,22 @@ use jiff::Timestamp;
 
 use super::spool;
 
-/// How that process is called.
+/// The argument that selects this process.
 pub(super) const KEEP_FLAG: &str = "--keep";
 
 const MAX_BODY: u64 = 2 << 20;
 
-/// It is not waited for, and has a group of its own: what ends the agent does not end it.
+/// Starts the process in its own group, so that it survives the agent, and does not wait for it.
 pub(super) fn spawn_spooler(body: &[u8], at: Timestamp) -> io::Result<()> {
-    let mut keeper = Command::new(std::env::current_exe()?)
+    let mut child = Command::new(std::env::current_exe()?)
         .args(["hook", KEEP_FLAG, &at.as_nanosecond().to_string()])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()?;
-    let stdin = keeper.stdin.take();
-    // From here on it has the event, or the machine is beyond help: keeping it twice would be worse.
+    let stdin = child.stdin.take();
+    // A write error is ignored: storing the event here as well could store it twice.
     let _ = stdin.map(|mut stdin| stdin.write_all(body));
     Ok(())
 }

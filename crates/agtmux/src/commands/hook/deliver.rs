@@ -1,4 +1,4 @@
-//! One request to the daemon, without a runtime and with an end to its patience.
+//! Sends one request to the daemon, without an async runtime and with a deadline.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -13,10 +13,10 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use super::event::variable;
 use super::response::HookResponse;
 
-/// For everything: a daemon that is alive needs a hundredth of it.
+/// The time limit for the whole request. A healthy daemon needs about 2 ms.
 const TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Done when the daemon has answered, whatever it said, except that it could not store the event.
+/// Succeeds if the daemon answers with any status except a server error.
 pub(super) fn post(socket: &Path, body: &[u8]) -> io::Result<()> {
     let deadline = Instant::now() + TIMEOUT;
     let mut stream = open(socket)?;
@@ -24,15 +24,15 @@ pub(super) fn post(socket: &Path, body: &[u8]) -> io::Result<()> {
     write(&mut stream, body, deadline)?;
     match read_answer(&mut stream, deadline)? {
         HookResponse::Accepted => Ok(()),
-        HookResponse::NotStored => Err(io::Error::other("the daemon could not store it")),
+        HookResponse::NotStored => Err(io::Error::other("the daemon could not store the event")),
     }
 }
 
-/// Never waits: a daemon that has stopped may have a full queue.
+/// Connects without blocking: a stopped daemon may have a full backlog.
 pub(super) fn open(socket: &Path) -> io::Result<UnixStream> {
     let meta = fs::metadata(socket)?;
     if !meta.file_type().is_socket() || meta.uid() != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "not a socket of ours"));
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "not a socket of this user"));
     }
     let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::empty(), None)?;
     rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;

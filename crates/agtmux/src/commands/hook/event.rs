@@ -1,4 +1,4 @@
-//! What is sent: what happened, and where.
+//! The event that a hook sends, and its origin.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub(crate) struct HookEvent {
     source: &'static str,
     event_type: String,
     agent: Option<String>,
-    /// A process that is surely meant, beside our parents.
+    /// The process of the agent, if it is known.
     pid: Option<u32>,
     time: Timestamp,
     payload: Option<Value>,
@@ -41,18 +41,18 @@ impl HookEvent {
         self.time
     }
 
-    pub(super) fn into_wire(self, place: HookOrigin) -> EventSubmission {
+    pub(super) fn into_wire(self, origin: HookOrigin) -> EventSubmission {
         EventSubmission {
             source: self.source.into(),
             event_type: self.event_type,
             agent_type: self.agent,
-            pane: place.pane,
+            pane: origin.pane,
             pid: self.pid,
-            // As far as they are known without a gap: they go by their place.
-            pid_starts: place.ancestors.iter().map_while(|above| above.start).collect(),
-            pids: place.ancestors.iter().map(|above| above.pid).collect(),
-            socket: place.socket,
-            cwd: place.cwd,
+            // Start times belong to pids by position, so the list ends at the first unknown one.
+            pid_starts: origin.ancestors.iter().map_while(|ancestor| ancestor.start).collect(),
+            pids: origin.ancestors.iter().map(|ancestor| ancestor.pid).collect(),
+            socket: origin.socket,
+            cwd: origin.cwd,
             event_time: Some(self.time),
             dedupe_key: Some(Uuid::new_v4().simple().to_string()),
             payload: self.payload,
@@ -61,7 +61,7 @@ impl HookEvent {
     }
 }
 
-/// Where this process runs. Nothing else of the environment leaves it: it holds secrets.
+/// Where an event comes from. No other environment variable is sent, because they can hold secrets.
 #[derive(Debug, Default)]
 pub(crate) struct HookOrigin {
     pane: Option<String>,
@@ -71,7 +71,7 @@ pub(crate) struct HookOrigin {
 }
 
 impl HookOrigin {
-    /// Another one, that is known exactly.
+    /// A pane that the caller knows.
     pub(super) fn in_pane(pane: &str, socket: &str) -> Self {
         Self { pane: Some(pane.into()), socket: Some(socket.into()), ..Self::default() }
     }
@@ -95,7 +95,7 @@ fn path_text(path: PathBuf) -> Option<String> {
     path.into_os_string().into_string().ok()
 }
 
-/// `$TMUX` is `socket,pid,session`, and the socket itself may contain commas.
+/// `$TMUX` is `socket,pid,session`. The socket may contain commas.
 fn socket_of(tmux: &str) -> Option<String> {
     let socket = tmux.rsplitn(3, ',').nth(2)?;
     socket.starts_with('/').then(|| socket.to_owned())
@@ -106,14 +106,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_socket_is_what_comes_before_the_numbers() {
+    fn the_socket_may_contain_commas() {
         assert_eq!(socket_of("/tmp/a,b/s,12,0").as_deref(), Some("/tmp/a,b/s"));
         assert_eq!(socket_of("nothing"), None);
         assert_eq!(socket_of("rel,1,2"), None);
     }
 
     #[test]
-    fn each_event_has_a_key_of_its_own() {
+    fn each_event_has_a_unique_dedupe_key() {
         let key = || HookEvent::new("hook", "Stop", Timestamp::UNIX_EPOCH).into_wire(HookOrigin::default()).dedupe_key;
         assert_ne!(key(), key());
     }

@@ -1,4 +1,4 @@
-//! How Gemini's turn ended. Its hook does not tell; the last record of its transcript does.
+//! Finds out how Gemini's turn ended: from the last record of its transcript, because the hook does not contain it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
@@ -20,7 +20,7 @@ pub(super) fn add_last_record(payload: &mut Option<Value>) {
     }
 }
 
-/// The file's last part. A link, a pipe and somebody else's file are left alone.
+/// The last part of the file. Ignores links, pipes and files of other users.
 fn tail(path: &Path) -> Option<Vec<u8>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let mut file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path).ok()?;
@@ -30,7 +30,7 @@ fn tail(path: &Path) -> Option<Vec<u8>> {
     }
     let start = meta.len().saturating_sub(TAIL_BYTES);
     let tail = read_from(&mut file, start)?;
-    // The first line is cut, unless the file begins there.
+    // Unless the whole file was read, the first line is incomplete.
     let whole = if start == 0 { 0 } else { tail.iter().position(|byte| *byte == b'\n')? + 1 };
     Some(tail[whole..].to_vec())
 }
@@ -53,7 +53,7 @@ fn record(line: &[u8]) -> Option<(String, String)> {
     Some((kind.to_owned(), text(&record["content"]).chars().take(MAX_TEXT).collect()))
 }
 
-/// Either a text, or a list of parts of which some have one.
+/// The content is a string, or a list of parts with an optional text.
 fn text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -66,7 +66,7 @@ fn text(content: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn told(transcript: &str) -> Value {
+    fn last_record_of(transcript: &str) -> Value {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("chat.jsonl");
         std::fs::write(&path, transcript).expect("written");
@@ -78,27 +78,27 @@ mod tests {
     const USER: &str = r#"{"id":"1","type":"user","content":[{"text":"SLOW 15"}]}"#;
 
     #[test]
-    fn a_cancelled_turn_is_told_from_a_finished_one() {
+    fn a_cancelled_turn_differs_from_a_finished_one() {
         let set = r#"{"$set":{"lastUpdated":"x"}}"#;
         let cancelled = r#"{"id":"2","type":"info","content":"Request cancelled."}"#;
-        let said = told(&format!("{USER}\n{set}\n{cancelled}\n{set}\n"));
-        assert_eq!(said["last_record"], json!({"type": "info", "text": "Request cancelled."}));
+        let record = last_record_of(&format!("{USER}\n{set}\n{cancelled}\n{set}\n"));
+        assert_eq!(record["last_record"], json!({"type": "info", "text": "Request cancelled."}));
         let answered = r#"{"id":"3","type":"gemini","content":"done","tokens":{}}"#;
-        assert_eq!(told(&format!("{USER}\n{answered}"))["last_record"]["type"], "gemini");
+        assert_eq!(last_record_of(&format!("{USER}\n{answered}"))["last_record"]["type"], "gemini");
     }
 
     #[test]
     fn only_the_tail_is_read_and_texts_are_cut() {
         let long = json!({"type": "user", "content": "u".repeat(100_000)}).to_string();
-        let said = told(&format!("{long}\n{}\n", json!({"type": "error", "content": "é".repeat(900)})));
-        assert_eq!(said["last_record"]["text"].as_str().map(|text| text.chars().count()), Some(MAX_TEXT));
-        assert_eq!(said["last_record"]["type"], "error");
+        let record = last_record_of(&format!("{long}\n{}\n", json!({"type": "error", "content": "é".repeat(900)})));
+        assert_eq!(record["last_record"]["text"].as_str().map(|text| text.chars().count()), Some(MAX_TEXT));
+        assert_eq!(record["last_record"]["type"], "error");
     }
 
     #[test]
-    fn what_is_no_transcript_adds_nothing() {
-        assert_eq!(told(""), Value::Null);
-        assert_eq!(told("no json\n\u{0}\n[1]\n"), Value::Null);
+    fn an_invalid_transcript_adds_nothing() {
+        assert_eq!(last_record_of(""), Value::Null);
+        assert_eq!(last_record_of("no json\n\u{0}\n[1]\n"), Value::Null);
         let dir = tempfile::tempdir().expect("a directory");
         let (target, link) = (dir.path().join("t"), dir.path().join("l"));
         std::fs::write(&target, USER).expect("written");

@@ -1,7 +1,7 @@
-//! `agtmux hook`: what the hooks of agents call. It brings one event to the daemon and gets out of the way.
+//! `agtmux hook`: called by the hooks of agents. It sends one event to the daemon and exits.
 //!
-//! Whatever happens it exits with 0 and prints nothing on stdout: agents read a hook's stdout as orders, and take an exit
-//! code of 2 for a veto.
+//! It always exits with 0 and prints nothing on stdout: agents interpret a hook's stdout as instructions and exit code
+//! 2 as a veto.
 
 mod ancestors;
 mod background_spool;
@@ -25,29 +25,31 @@ use serde_json::Value;
 
 pub(crate) use event::{HookEvent, HookOrigin};
 
-/// Codex has a second way to tell: a program that gets one JSON argument.
+/// Codex also calls a notify program, with one JSON argument.
 const NOTIFY: &str = "notify";
-/// What comes after it is another program for the same notification.
+/// The words after this flag are another program for the same notification.
 const THEN: &str = "--then";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reads the hook's JSON from stdin, or for Codex's notify from the last argument, and adds the pane and the processes
-it comes from. Always exits with 0, prints nothing on stdout and never starts the daemon: what cannot be delivered at
-once is kept and delivered later. `agtmux setup` puts these calls into the settings of your agents.")]
+Reads the hook's JSON from stdin, or from the last argument for Codex's notify. Adds the pane and \
+the parent processes. `agtmux setup` adds these calls to the settings of your agents.
+
+Always exits with 0, prints nothing on stdout and never starts the daemon. If the daemon is not \
+running, the event is stored and delivered later.")]
 pub(crate) struct HookArgs {
-    /// The kind of agent: claude, codex, copilot, cursor, gemini, opencode, pi, qwen
+    /// The type of the agent: claude, codex, copilot, cursor, gemini, opencode, pi, qwen
     #[arg(required = true)]
     agent: String,
-    /// The hook's name, as the agent calls it
+    /// The name of the hook, as in the agent's settings
     #[arg(required = true)]
     event: String,
-    /// Run this program afterwards, with the same last argument
+    /// Then run this program with the same last argument
     #[arg(long, num_args = 1.., allow_hyphen_values = true, value_name = "PROGRAM")]
     then: Vec<OsString>,
 }
 
-/// Takes the call before anything else is made ready, unless it asks for help.
+/// Handles the call before the command line is parsed, to be fast. Leaves `--help` to clap.
 pub(crate) fn intercept(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let began = Timestamp::now();
     if args.nth(1)? != "hook" {
@@ -65,7 +67,7 @@ pub(crate) fn intercept(mut args: impl Iterator<Item = OsString>) -> Option<Exit
     if words.first().is_some_and(|word| word == "--help" || word == "-h") {
         return None;
     }
-    // A fault of ours must never become the agent's.
+    // A panic here must never fail the agent's hook.
     std::panic::set_hook(Box::new(|_| {}));
     let _ = std::panic::catch_unwind(|| run(&words, began));
     Some(ExitCode::SUCCESS)
@@ -98,22 +100,22 @@ fn handle_notify(agent: &str, rest: &[OsString], began: Timestamp) {
     }
 }
 
-/// The user's own program, in our place.
+/// Replaces this process by the user's notify program.
 fn exec_next(words: &[OsString]) {
     if let [program, args @ ..] = words
         && !args.is_empty()
     {
         let error = Command::new(program).args(args).exec();
-        eprintln!("agtmux: cannot run '{}' for the notification: {error}", OsStr::display(program));
+        eprintln!("agtmux: cannot run the notify program '{}': {error}", OsStr::display(program));
     }
 }
 
-/// To the daemon, or into the spool.
+/// Sends the event to the daemon, or stores it in the spool.
 pub(crate) fn send(event: HookEvent) {
     deliver_or(event, spool::store);
 }
 
-/// The same for one whom somebody waits for.
+/// Like `send`, but stores the event in another process, because the agent waits for this one.
 fn send_without_waiting(event: HookEvent) {
     deliver_or(event, |paths, body, time| {
         if background_spool::spawn_spooler(body, time).is_err() {

@@ -1,4 +1,4 @@
-//! The agent's JSON: whole where it fits, what is left of it where not.
+//! Parses the agent's JSON, and shortens it if it is too large.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use serde::Deserializer;
 use serde::de::{MapAccess, Visitor};
 use serde_json::{Map, Value, json};
 
-/// What the daemon takes, body and all.
+/// The largest request body that the daemon accepts.
 const MAX_BODY: usize = 1 << 20;
-/// How much of each text is kept of a payload that is too large.
+/// The length of each string in a shortened payload.
 const SHORTENED_TEXT: usize = 2048;
 
-/// None for nothing at all. What is no JSON, or was cut off, is still said to have come.
+/// Parses the payload. `None` if it is empty. Marks invalid and truncated JSON in the field `agtmux`.
 pub(super) fn read(bytes: &[u8]) -> Option<Value> {
     let bytes = bytes.trim_ascii();
     if bytes.is_empty() {
@@ -22,14 +22,14 @@ pub(super) fn read(bytes: &[u8]) -> Option<Value> {
         return Some(value);
     }
     let mut found = Map::new();
-    // It fails where the text is cut off; what came before stays.
+    // Fails at the end of truncated JSON and keeps the fields before it.
     let _ = serde_json::Deserializer::from_slice(bytes).deserialize_map(FieldCollector(&mut found));
     let fault = if found.is_empty() { "not_json" } else { "truncated" };
     found.insert("agtmux".into(), json!({ fault: true }));
     Some(Value::Object(found))
 }
 
-/// The body to send, made to fit.
+/// Encodes the event, with a shortened payload if it is too large.
 pub(super) fn encode_to_fit(mut event: EventSubmission) -> Vec<u8> {
     let body = encode(&event);
     if body.len() <= MAX_BODY {
@@ -51,7 +51,7 @@ pub(super) fn encode_to_fit(mut event: EventSubmission) -> Vec<u8> {
 }
 
 fn encode(event: &EventSubmission) -> Vec<u8> {
-    // Maps with text keys and no foreign types: there is nothing that could fail.
+    // Cannot fail: the maps have string keys.
     serde_json::to_vec(event).unwrap_or_default()
 }
 
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_before_the_cut_is_kept() {
+    fn fields_before_the_truncation_are_kept() {
         let cut = br#"{"session_id": "s", "tool_input": {"a": [1]}, "tool_response": "very lo"#;
         let payload = read(cut).expect("a payload");
         assert_eq!((&payload["session_id"], &payload["tool_input"]["a"][0]), (&json!("s"), &json!(1)));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_is_read() {
+    fn any_input_is_accepted() {
         assert_eq!(read(b" \n"), None);
         assert_eq!(read(b"hello \xff"), Some(json!({"agtmux": {"not_json": true}})));
         assert_eq!(read(b"[1]"), Some(json!([1])));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_always_fits() {
+    fn the_body_never_exceeds_the_limit() {
         for payload in [
             json!({"text": "x".repeat(2 << 20), "session_id": "s"}),
             json!({"many": vec!["y".repeat(1500); 1000], "session_id": "s"}),

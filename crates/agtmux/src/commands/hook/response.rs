@@ -1,17 +1,17 @@
-//! The first line of an HTTP answer: more of it is of no use to a hook.
+//! Parses the status line of an HTTP response. A hook needs no more of it.
 
 use std::io;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HookResponse {
-    /// Stored, or refused for good.
+    /// The daemon stored the event or rejected it permanently.
     Accepted,
-    /// A fault that is not the event's, and may pass. If it was stored after all, its key tells.
+    /// A temporary error of the daemon. If the event was stored after all, its dedupe key prevents a duplicate.
     NotStored,
 }
 
 impl HookResponse {
-    /// None while the line is not complete.
+    /// `None` while the line is incomplete.
     pub(super) fn parse(bytes: &[u8]) -> io::Result<Option<Self>> {
         const START: &[u8] = b"HTTP/1.";
         let known = bytes.len().min(START.len());
@@ -23,7 +23,7 @@ impl HookResponse {
         match status {
             Some(500..) => Ok(Some(Self::NotStored)),
             Some(_) => Ok(Some(Self::Accepted)),
-            None => Err(io::Error::new(io::ErrorKind::InvalidData, "an HTTP answer without a status")),
+            None => Err(io::Error::new(io::ErrorKind::InvalidData, "an HTTP response without a status")),
         }
     }
 }
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_status_is_all_that_counts() {
+    fn only_the_status_code_is_used() {
         assert_eq!(HookResponse::parse(b"HTTP/1.1 202 Accepted\r\n").ok(), Some(Some(HookResponse::Accepted)));
         assert_eq!(HookResponse::parse(b"HTTP/1.1 400").ok(), Some(Some(HookResponse::Accepted)));
         for fault in ["500", "502", "503", "504", "599"] {

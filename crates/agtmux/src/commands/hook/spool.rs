@@ -1,4 +1,4 @@
-//! What could not be delivered, kept for the daemon: one file per event, the oldest dropped when there are too many.
+//! Stores events for a daemon that is not running: one file per event. Drops the oldest when the spool is full.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -14,17 +14,17 @@ use uuid::Uuid;
 
 const MAX_FILES: usize = 1000;
 const MAX_BYTES: u64 = 16 << 20;
-/// A draft as old as this was left behind by a crash.
+/// A temporary file of this age was left by a crash.
 const ABANDONED_AFTER: Duration = Duration::from_secs(60);
 
-/// A full disk or a directory that is not ours loses the event: the agent goes on.
+/// Stores the event. Errors are ignored: losing an event must not fail the agent's hook.
 pub(super) fn store(paths: &Paths, body: &[u8], at: Timestamp) {
     if paths.prepare_spool().is_ok() {
         let _ = put(&paths.spool_dir(), &redacted(body), at, MAX_FILES, MAX_BYTES);
     }
 }
 
-/// Secrets do not go to the disk.
+/// Removes secrets before the event is written to disk.
 fn redacted(body: &[u8]) -> Vec<u8> {
     let Ok(mut event) = serde_json::from_slice::<Value>(body) else { return Vec::new() };
     redact::json(&mut event);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_makes_room() {
+    fn the_oldest_event_is_dropped_when_the_spool_is_full() {
         let dir = tempfile::tempdir().expect("a directory");
         for (second, body) in (1..).zip(["1", "2", "3", "4"]) {
             let at = Timestamp::from_second(second).expect("in range");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_does_not_reach_the_disk() {
+    fn secrets_are_not_stored() {
         let secret = "sk-ant-api03-AAAABBBBCCCCDDDDEEEEFFFFGGGGHHHH1111222233334444";
         let body = serde_json::json!({"payload": {"prompt": secret}}).to_string();
         let kept = String::from_utf8(redacted(body.as_bytes())).expect("text");

@@ -1,4 +1,4 @@
-//! What the agent writes to a hook, without waiting for ever for it.
+//! Reads the agent's JSON from stdin, with a time limit.
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// What is kept of it; the daemon takes no more.
+/// How much is kept. The daemon accepts no more.
 const MAX_KEPT: usize = 1 << 20;
-/// What is read and dropped beyond that: an agent whose hook does not read may stumble over the broken pipe.
+/// How much more is read and dropped, because a broken pipe could fail the agent.
 const MAX_DROPPED: usize = 64 << 20;
-/// An agent writes at once. One that does not close its end is not waited for.
+/// The time limit. Agents write at once, but some do not close the pipe.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// After a whole document nothing more is expected.
+/// How long to wait for more input after a complete document.
 const AFTER_DOCUMENT: Duration = Duration::from_millis(5);
 
 pub(super) fn read() -> Vec<u8> {
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_stays_open_is_not_waited_for() {
+    fn an_open_pipe_does_not_delay_a_complete_document() {
         assert_eq!(received(b"{\"a\":1}\n", false), b"{\"a\":1}\n");
         assert_eq!(received(b"{\"a\":", false), b"{\"a\":");
         assert_eq!(received(b"", false), b"");
@@ -85,6 +85,6 @@ mod tests {
         let (mut ours, theirs) = UnixStream::pair().expect("a pair");
         let writer = std::thread::spawn(move || ours.write_all(&vec![b'x'; 3 << 20]));
         assert_eq!(read_from(&theirs, Duration::from_secs(20)).len(), MAX_KEPT);
-        assert!(writer.join().expect("no panic").is_ok(), "nobody broke the pipe");
+        assert!(writer.join().expect("no panic").is_ok(), "the pipe was not broken");
     }
 }

@@ -1,5 +1,5 @@
-//! What a pane's output is given to where the settings ask for it: finds the codes by which an agent tells its state to its
-//! terminal, and brings them to the daemon. Everything else it reads is dropped at once.
+//! Reads the output of a pane, if the configuration enables it. Finds the escape codes with which an agent reports its
+//! state and sends them to the daemon. Drops everything else.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ use osc::OscScanner;
 
 pub(super) const TAP_FLAG: &str = "--tap";
 
-/// How long it may outlive the agent.
+/// How often to check that the agent is alive.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_QUEUED: usize = 64;
 
@@ -39,14 +39,14 @@ pub(super) fn run(words: &[OsString]) {
         OscTap { agent: agent.into(), pane: format!("%{pane}"), pid, server: server.into(), daemon: daemon.clone() };
     let codes = Arc::new(CodeQueue::default());
     let found = codes.clone();
-    // The pane must never wait for the daemon: whoever reads does nothing else.
+    // A separate thread delivers, so that the pane never waits for the daemon.
     thread::spawn(move || tap.deliver_all(&found));
-    // However it ends, there is nothing left to do.
+    // An error ends the tap like the end of the output.
     let _ = read_all(&codes, pid, &daemon);
 }
 
-/// What was found and is not delivered yet. Anybody can write codes to a terminal, and faster than they are taken: the
-/// oldest make room.
+/// Codes that are not delivered yet. A program can write codes faster than they are delivered, so the oldest are
+/// dropped.
 #[derive(Default)]
 struct CodeQueue {
     codes: Mutex<VecDeque<FoundCode>>,
@@ -58,7 +58,7 @@ type FoundCode = (Timestamp, String, Value);
 impl CodeQueue {
     fn push(&self, code: FoundCode) {
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
-        // Agents say it again with each frame that they draw.
+        // Agents repeat the code with each frame.
         if codes.back().is_some_and(|(_, _, last)| *last == code.2) {
             return;
         }
@@ -98,38 +98,38 @@ impl OscTap {
             }
             let event =
                 HookEvent::new("osc", &state, time).agent(&self.agent).pid(self.pid).payload(Some(fields.clone()));
-            let place = HookOrigin::in_pane(&self.pane, &self.server);
-            // One that cannot be delivered is old by the time it could be; the next one tells more.
-            if deliver::post(&self.daemon, &payload::encode_to_fit(event.into_wire(place))).is_ok() {
+            let origin = HookOrigin::in_pane(&self.pane, &self.server);
+            // A failed delivery is not repeated: the next code is newer.
+            if deliver::post(&self.daemon, &payload::encode_to_fit(event.into_wire(origin))).is_ok() {
                 last = Some(fields);
             }
         }
     }
 }
 
-/// Until there is nothing to read, nobody to read it of, or nobody to read it for.
+/// Reads until the output, the agent or the daemon ends.
 fn read_all(codes: &CodeQueue, pid: u32, daemon: &Path) -> io::Result<()> {
     let stdin = io::stdin();
     let mut found = OscScanner::default();
     let mut buffer = vec![0; 64 << 10];
-    // It says nothing on it; but when it ends, the line does.
-    let mut line = connect_daemon(daemon)?;
+    // No data is sent on this connection. It closes when the daemon ends.
+    let mut connection = connect_daemon(daemon)?;
     let pause = Timespec::try_from(CHECK_INTERVAL).ok();
     loop {
         let mut watched = vec![PollFd::new(&stdin, PollFlags::IN)];
-        watched.extend(line.iter().map(|line| PollFd::new(line, PollFlags::IN)));
+        watched.extend(connection.iter().map(|stream| PollFd::new(stream, PollFlags::IN)));
         let ready = match poll(&mut watched, pause.as_ref()) {
             Err(rustix::io::Errno::INTR) => continue,
             ready => ready?,
         };
         let input = !watched[0].revents().is_empty();
-        let hung_up = watched.get(1).is_none_or(|line| !line.revents().is_empty());
+        let hung_up = watched.get(1).is_none_or(|stream| !stream.revents().is_empty());
         if ready == 0 && !is_alive(pid) {
             return Ok(());
         }
         if hung_up {
-            // It hangs up on those who say nothing, too.
-            line = connect_daemon(daemon)?;
+            // The daemon also closes idle connections: connect again.
+            connection = connect_daemon(daemon)?;
         }
         if input {
             let length = stdin.lock().read(&mut buffer)?;
@@ -143,16 +143,16 @@ fn read_all(codes: &CodeQueue, pid: u32, daemon: &Path) -> io::Result<()> {
     }
 }
 
-/// None where the daemon lives and has no time.
+/// `None` if the daemon is running but its backlog is full.
 fn connect_daemon(daemon: &Path) -> io::Result<Option<UnixStream>> {
     match deliver::open(daemon) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-        line => line.map(Some),
+        result => result.map(Some),
     }
 }
 
 fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    // One that is not ours to signal is alive, too.
+    // A process that this user may not signal is alive too.
     pid.is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }

@@ -1,4 +1,4 @@
-//! Why a list is empty. "Nothing" has many causes, and each has another remedy.
+//! Explains an empty list. Each cause has its own hint.
 
 use agtmux_api::wire::{DaemonHealth, ListFilters, ListScope};
 
@@ -9,8 +9,7 @@ pub(crate) fn explain(scope: ListScope, filters: &ListFilters, health: &DaemonHe
         return CliMessage::new("no tmux server is running for this user").hint("tmux new").hint("agtmux demo");
     }
     if health.servers.is_empty() {
-        return CliMessage::new(format!("no {scope} are known: nothing could be read yet"))
-            .hint("agtmux daemon status");
+        return CliMessage::new(format!("no {scope} found: no tmux server could be read")).hint("agtmux daemon status");
     }
     let chosen = describe(filters);
     if !chosen.is_empty() {
@@ -79,20 +78,20 @@ mod tests {
     }
 
     #[test]
-    fn no_server_is_not_no_agent() {
-        let told = explain(ListScope::Panes, &ListFilters::default(), &health(&[])).to_string();
-        assert_eq!(told, "agtmux: no tmux server is running for this user\n  try: tmux new\n  try: agtmux demo\n");
-        let told = explain(ListScope::Panes, &ListFilters::default(), &health(&[5, 7])).to_string();
-        assert!(told.starts_with("agtmux: no agent runs in any of the 12 panes on 2 tmux servers\n"), "{told}");
-        assert!(told.contains("agtmux list panes --all"), "{told}");
-        let told = explain(ListScope::Panes, &ListFilters::default(), &health(&[1])).headline();
-        assert_eq!(told, "no agent runs in the only pane on 1 tmux server");
+    fn no_server_and_no_agent_give_different_messages() {
+        let text = explain(ListScope::Panes, &ListFilters::default(), &health(&[])).to_string();
+        assert_eq!(text, "agtmux: no tmux server is running for this user\n  try: tmux new\n  try: agtmux demo\n");
+        let text = explain(ListScope::Panes, &ListFilters::default(), &health(&[5, 7])).to_string();
+        assert!(text.starts_with("agtmux: no agent runs in any of the 12 panes on 2 tmux servers\n"), "{text}");
+        assert!(text.contains("agtmux list panes --all"), "{text}");
+        let text = explain(ListScope::Panes, &ListFilters::default(), &health(&[1])).headline();
+        assert_eq!(text, "no agent runs in the only pane on 1 tmux server");
     }
 
     #[test]
     fn filters_that_match_nothing_are_named() {
         let filters = ListFilters { session: Some("wörk\x1b".into()), needs_action: true, ..ListFilters::default() };
-        let told = explain(ListScope::Panes, &filters, &health(&[1])).to_string();
-        assert!(told.starts_with("agtmux: no panes match --session wörk\\x1b, --needs-action\n"), "{told}");
+        let text = explain(ListScope::Panes, &filters, &health(&[1])).to_string();
+        assert!(text.starts_with("agtmux: no panes match --session wörk\\x1b, --needs-action\n"), "{text}");
     }
 }

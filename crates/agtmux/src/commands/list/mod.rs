@@ -1,4 +1,4 @@
-//! `agtmux list`
+//! `agtmux list`: lists panes, windows or sessions.
 
 mod empty;
 mod panes;
@@ -11,22 +11,25 @@ use clap::{Args, Subcommand};
 use crate::error::{CliError, CliExit};
 
 #[derive(Debug, Default, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  agtmux list --needs-action\n  agtmux list sessions --agent-summary"
+)]
 pub(crate) struct ListArgs {
     #[command(subcommand)]
     what: Option<ListCommand>,
-    /// `agtmux list` alone lists panes.
+    /// Used without a subcommand.
     #[command(flatten)]
     panes: panes::PanesArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum ListCommand {
-    /// Panes in which an agent runs, or all of them
+    /// List the panes in which an agent runs, or all panes
     Panes(panes::PanesArgs),
-    /// Windows, and what the agents in them amount to
+    /// List windows and the number of their panes and agents
     Windows(windows::WindowsArgs),
-    /// Sessions, and what the agents in them amount to
+    /// List sessions and the number of their panes and agents
     Sessions(sessions::SessionsArgs),
 }
 

@@ -14,10 +14,10 @@ const BY_SESSION_NAME: &str = "session-name";
 pub(crate) struct SessionsArgs {
     #[command(flatten)]
     filters: FilterArgs,
-    /// Show how many agents of each session wait, run or idle. JSON always has it
+    /// Show how many agents of each session are waiting, running or idle. JSON always includes this
     #[arg(long)]
     agent_summary: bool,
-    /// A row for each session of each target, or one for all sessions of one name
+    /// Group by session of a target, or merge sessions with the same name
     #[arg(long, value_name = "GROUPING", default_value = BY_TARGET_SESSION, value_parser = groupings())]
     group_by: SessionGrouping,
     /// Print the daemon's answer as JSON

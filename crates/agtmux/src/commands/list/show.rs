@@ -14,7 +14,7 @@ pub(super) struct ListRequest {
     pub(super) json: bool,
 }
 
-/// Asks the daemon and prints its answer: as it came for programs, as a table for people.
+/// Requests the list and prints it as JSON or as a table.
 pub(super) async fn show<T: DeserializeOwned>(
     request: ListRequest,
     table: impl FnOnce(&ListResponse<T>) -> TextTable,

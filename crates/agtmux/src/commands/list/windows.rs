@@ -10,7 +10,8 @@ use crate::render;
 pub(crate) struct WindowsArgs {
     #[command(flatten)]
     filters: FilterArgs,
-    /// Show the strongest state of each window's agents and how many wait and run. JSON always has it
+    /// Show the most urgent state in each window (error, waiting_approval, waiting_input, running, …) and how many
+    /// agents are waiting and running. JSON always includes this
     #[arg(long)]
     with_agent_status: bool,
     /// Print the daemon's answer as JSON

@@ -1,4 +1,4 @@
-//! `agtmux replay`: does the log still give the states that were published?
+//! `agtmux replay`: checks that the input log still produces the stored transitions.
 
 use std::path::PathBuf;
 
@@ -12,10 +12,10 @@ use crate::output;
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct ReplayArgs {
-    /// A database of a daemon; it is only read
+    /// Read this database of a daemon; it is not changed
     #[arg(long, value_name = "FILE")]
     db: Option<PathBuf>,
-    /// Lines of JSON: {n, at, input, transitions}
+    /// Read this file of JSON lines: {n, at, input, transitions}
     #[arg(long, value_name = "FILE")]
     jsonl: Option<PathBuf>,
 }
@@ -42,10 +42,10 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<CliExit, CliError> {
             Ok(CliExit::Ok)
         }
         ReplayOutcome::Differs { n, stored, replayed } => {
-            let message = CliMessage::new(format!("input {n} gives another result than it did"))
+            let message = CliMessage::new(format!("the replay of input {n} differs from the stored result"))
                 .because(format!("stored:   {stored}"))
                 .because(format!("replayed: {replayed}"))
-                .hint("keep a copy of the file: it shows a fault of agtmux");
+                .hint("keep a copy of the file and report this as a bug in agtmux");
             Err(CliError::failed(message))
         }
     }

@@ -1,7 +1,7 @@
-//! A child that shares our process group and terminal, and a parent that nobody notices.
+//! Runs a child in the same process group and terminal, so that the wrapper is transparent.
 //!
-//! Signals are blocked here, never ignored, and no handler of ours ever runs: the child begins with the mask that we began
-//! with, and what we do to ourselves (stop, die) has its usual effect as soon as the signal is let through.
+//! The wrapper blocks signals; it never ignores them and runs no handlers. The child starts with the original signal
+//! mask. When the wrapper stops or ends itself, it unblocks the signal, which then has its default effect.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -20,14 +20,14 @@ use crate::error::{CliError, CliExit};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChildEnd {
     Exited(i32),
-    /// By the signal of this number. Real-time signals have no name in any list.
+    /// Killed by the signal with this number. Real-time signals have no name.
     Killed(i32),
 }
 
 pub(crate) struct ChildJob {
     child: Pid,
     signals: BlockedSignals,
-    /// Its terminal was taken away.
+    /// SIGHUP was received: the terminal is gone.
     hung_up: Cell<bool>,
 }
 
@@ -36,7 +36,7 @@ impl ChildJob {
         Self::start_with(words, std::env::vars_os())
     }
 
-    /// With these variables, and no others.
+    /// Starts the program with exactly these environment variables.
     pub(crate) fn start_with(
         words: &[OsString],
         variables: impl Iterator<Item = (OsString, OsString)>,
@@ -55,7 +55,7 @@ impl ChildJob {
         self.child.as_raw().cast_unsigned()
     }
 
-    /// Whether the terminal went before the child did.
+    /// Whether the terminal hung up before the child ended.
     pub(crate) fn was_hung_up(&self) -> bool {
         self.hung_up.get()
     }
@@ -72,7 +72,7 @@ impl ChildJob {
         }
     }
 
-    /// Takes in all that has happened to the child.
+    /// Handles every pending status change of the child. Returns how it ended, if it has.
     fn poll_child(&self) -> Option<ChildEnd> {
         let flags = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
         let child = rustix::process::Pid::from_raw(self.child.as_raw());
@@ -89,14 +89,14 @@ impl ChildJob {
                 }
                 Ok(None) => return None,
                 Err(Errno::INTR) => {}
-                // Somebody else has waited for it: that is its end, too.
+                // Another waiter has reaped the child, so it has ended.
                 Err(_) => return Some(ChildEnd::Exited(CliExit::Failed as i32)),
             }
         }
     }
 
-    /// What was sent to the group has reached the child as well, and cannot be told from what was sent to us alone: better
-    /// twice than not at all.
+    /// Forwards a signal to the child. A signal sent to the whole group reaches the child twice, because it cannot be
+    /// distinguished from a signal sent only to this process.
     fn forward_signal(&self, received: &ReceivedSignal) {
         if received.signal == Signal::SIGCHLD {
             return;
@@ -109,17 +109,17 @@ impl ChildJob {
         }
     }
 
-    /// The shell waits for us, not for the child: it must see us stop, by the same signal. Where no shell would wake us
-    /// up again we stay awake.
+    /// Stops this process with the same signal that stopped the child, because the shell waits for this process.
+    /// Without a shell with job control nothing would continue this process, so it keeps running.
     fn stop_like_child(&self, signal: Signal) {
         if !has_job_control_shell() {
             return;
         }
         let only = SigSet::from(signal);
-        // What has come from the terminal and this one are the same pending signal: we stop once.
+        // A signal from the terminal is already pending and merges with this one, so the process stops once.
         let _ = raise(signal);
         let _ = only.thread_unblock();
-        // Whoever wakes us means the child, too: the signal that did it is passed on.
+        // SIGCONT for this process is forwarded to the child.
         let _ = only.thread_block();
     }
 
@@ -128,21 +128,21 @@ impl ChildJob {
             ChildEnd::Exited(code) => exit(code),
             ChildEnd::Killed(number) => {
                 if let Ok(signal) = Signal::try_from(number) {
-                    // The child has dumped its core, if it wanted to.
+                    // The child has already written its core dump.
                     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
                     let _ = SigSet::from(signal).thread_unblock();
-                    // Rust's runtime catches the first SIGSEGV or SIGBUS, and lets go of it then.
+                    // Rust's runtime handles the first SIGSEGV or SIGBUS and then restores the default.
                     let _ = raise(signal);
                     let _ = raise(signal);
                 }
-                // What a shell makes of it.
+                // The exit code that a shell reports for this signal.
                 exit(128 + number)
             }
         }
     }
 }
 
-/// Our parent is of the same session but not of our job, as a shell with job control is.
+/// Whether the parent is in the same session but another process group, like a shell with job control.
 fn has_job_control_shell() -> bool {
     let parent = getppid();
     getsid(Some(parent)) == getsid(None) && getpgid(Some(parent)) != Ok(getpgrp())

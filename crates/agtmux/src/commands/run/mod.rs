@@ -1,4 +1,4 @@
-//! `agtmux run`: a program as if it had been started without us, with its start and its end told to the daemon.
+//! `agtmux run`: runs a program transparently and reports its start and its exit to the daemon.
 
 pub(crate) mod job;
 mod signals;
@@ -20,12 +20,14 @@ use job::{ChildEnd, ChildJob};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The program has the terminal, gets the signals, can be stopped with Ctrl-Z, and its exit code is \
-    ours: 128 and the signal's number if one ended it, 127 if it was not found, 126 if it cannot be executed. \
-    Without a daemon it runs just the same."
+    after_help = "The program owns the terminal, receives signals and can be suspended with Ctrl-Z. It runs with \
+    or without a daemon.\n\n\
+    Exits with the exit code of the program, or by the same signal. Exits with 127 if the program was not found, \
+    and with 126 if it cannot be executed.\n\n\
+    Example:\n  agtmux run --name reviewer -- claude --model opus"
 )]
 pub(crate) struct AgentRunArgs {
-    /// A name to know it by, which can stand where an agent is asked for
+    /// A name for the agent, which other commands accept as REF
     #[arg(long, value_parser = parse_name)]
     name: Option<String>,
     /// The program and its arguments
@@ -36,7 +38,7 @@ pub(crate) struct AgentRunArgs {
 fn parse_name(given: &str) -> Result<String, String> {
     match agtmux_core::refs::is_agent_name(given) {
         true => Ok(given.to_owned()),
-        false => Err("a name has letters, digits, '-', '_' and '.', and 64 of them at the most".into()),
+        false => Err("a name has at most 64 letters, digits, '-', '_' and '.'".into()),
     }
 }
 
@@ -54,7 +56,7 @@ pub(crate) fn run(args: &AgentRunArgs) -> Result<CliExit, CliError> {
     job.exit_like_child(end)
 }
 
-/// The program's name only: its arguments may hold a prompt, or a secret.
+/// The payload of an event. Contains only the program's name, because its arguments may hold a prompt or a secret.
 fn event_payload(args: &AgentRunArgs, pid: u32, more: Value) -> Value {
     let program = args.command.first().map(Path::new).and_then(Path::file_name).map(|name| name.to_string_lossy());
     let mut about = json!({"program": program, "pid": pid});
@@ -91,12 +93,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_not_told() {
+    fn arguments_are_not_reported() {
         let args =
             AgentRunArgs { name: Some("reviewer".into()), command: vec!["/opt/bin/claude".into(), "secret".into()] };
-        let said = event_payload(&args, 7, end_fields(ChildEnd::Killed(9)));
+        let payload = event_payload(&args, 7, end_fields(ChildEnd::Killed(9)));
         assert_eq!(
-            said,
+            payload,
             json!({"program": "claude", "pid": 7, "name": "reviewer", "signal": 9, "signal_name": "SIGKILL"})
         );
         assert_eq!(end_fields(ChildEnd::Exited(3)), json!({"exit_code": 3}));

@@ -1,4 +1,4 @@
-//! The signals that come to us and are meant for the child, and who sent them.
+//! The signals that the wrapper forwards to its child, and their senders.
 
 use std::io;
 
@@ -19,27 +19,27 @@ const WATCHED: [Signal; 11] = [
     Signal::SIGCONT,
 ];
 
-/// What a terminal sends to everybody in its foreground group.
+/// The signals that a terminal sends to its whole foreground group.
 const TERMINAL_SIGNALS: [Signal; 5] =
     [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU];
 
-/// One that has come.
+/// A received signal.
 pub(super) struct ReceivedSignal {
     pub(super) signal: Signal,
-    /// None for the kernel, or where it is not told.
+    /// `None` if the kernel sent the signal or the system does not report the sender.
     sender: Option<Pid>,
     from_terminal: bool,
 }
 
 impl ReceivedSignal {
-    /// Whether the child has to be told. What a terminal sent has reached it already. And nobody is told what he said
-    /// himself, as a program that signals its own group would be.
+    /// Whether to forward the signal to the child. Signals from the terminal have reached the child already. A signal
+    /// that the child sent to its own group is not returned to the child.
     pub(super) fn should_forward_to(&self, child: Pid) -> bool {
         !self.from_terminal && self.sender != Some(child)
     }
 }
 
-/// Signals that are kept back until they are asked for.
+/// Blocked signals, read one at a time.
 pub(super) struct BlockedSignals {
     #[cfg(target_os = "linux")]
     fd: nix::sys::signalfd::SignalFd,
@@ -48,7 +48,7 @@ pub(super) struct BlockedSignals {
 }
 
 impl BlockedSignals {
-    /// From now on, with the mask from before.
+    /// Blocks the signals. Also returns the previous mask.
     pub(super) fn block() -> io::Result<(Self, SigSet)> {
         collect_child_status()?;
         let watched: SigSet = WATCHED.into_iter().collect();
@@ -73,17 +73,17 @@ impl BlockedSignals {
         Ok(Self { fd: SignalFd::with_flags(&watched, SfdFlags::SFD_CLOEXEC)? })
     }
 
-    /// Waits for the next one. None for a wait that was cut short.
+    /// Waits for the next signal. Returns `None` if the wait was interrupted.
     pub(super) fn next(&self) -> Option<ReceivedSignal> {
-        let told = self.fd.read_signal().ok()??;
-        let signal = Signal::try_from(told.ssi_signo.cast_signed()).ok()?;
-        let from_kernel = told.ssi_code == nix::libc::SI_KERNEL;
-        let sender = (!from_kernel).then(|| Pid::from_raw(told.ssi_pid.cast_signed()));
+        let info = self.fd.read_signal().ok()??;
+        let signal = Signal::try_from(info.ssi_signo.cast_signed()).ok()?;
+        let from_kernel = info.ssi_code == nix::libc::SI_KERNEL;
+        let sender = (!from_kernel).then(|| Pid::from_raw(info.ssi_pid.cast_signed()));
         Some(ReceivedSignal { signal, sender, from_terminal: from_kernel && TERMINAL_SIGNALS.contains(&signal) })
     }
 }
 
-/// Where it is not told who sent a signal, one such in the foreground is taken for the terminal's.
+/// This system does not report the sender. In the foreground, a terminal signal is assumed to come from the terminal.
 #[cfg(not(target_os = "linux"))]
 impl BlockedSignals {
     fn of(watched: SigSet) -> io::Result<Self> {
@@ -104,7 +104,7 @@ impl BlockedSignals {
 fn in_foreground() -> bool {
     let terminal = std::fs::File::open("/dev/tty");
     terminal.is_ok_and(|terminal| {
-        let ours = nix::unistd::getpgrp().as_raw();
-        rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group.as_raw_nonzero().get() == ours)
+        let own_group = nix::unistd::getpgrp().as_raw();
+        rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group.as_raw_nonzero().get() == own_group)
     })
 }

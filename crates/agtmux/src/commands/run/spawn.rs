@@ -1,4 +1,4 @@
-//! How the child is started: as a shell would.
+//! Starts the child as a shell does, including scripts without `#!`.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -13,12 +13,13 @@ use nix::unistd::Pid;
 use rustix::fs::{Access, access};
 
 const SHELL: &str = "/bin/sh";
-/// Where programs are if nobody says where.
+/// The search path if PATH is not set.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
-/// How much of a file is looked at to tell a script.
+/// How many bytes of a file are read to recognize a script.
 const SNIFF_BYTES: u64 = 128;
 
-/// With these variables and this mask. std's own way hands our mask down, and we need another one.
+/// Starts the program with these variables and this signal mask. `std::process` cannot set a mask: the child would
+/// inherit the blocked signals.
 pub(super) fn spawn(
     words: &[OsString],
     variables: impl Iterator<Item = (OsString, OsString)>,
@@ -44,7 +45,7 @@ fn start(words: &[OsString], environment: &[CString], mask: &SigSet) -> io::Resu
     let program = args.first().ok_or(io::ErrorKind::NotFound)?;
     let mut attributes = PosixSpawnAttr::init()?;
     attributes.set_sigmask(mask)?;
-    // Rust's runtime ignores it from before our first line on, so nobody knows any more whether we were to ignore it.
+    // Rust's runtime ignores SIGPIPE before `main`, so the inherited disposition is unknown. Use the default.
     attributes.set_sigdefault(&SigSet::from(Signal::SIGPIPE))?;
     attributes.set_flags(PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF)?;
     Ok(posix_spawnp(program, &PosixSpawnFileActions::init()?, &attributes, &args, environment)?)
@@ -54,20 +55,20 @@ fn c_string(bytes: Vec<u8>) -> io::Result<CString> {
     CString::new(bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// The file that the kernel would not start, if it is one for a shell: without `#!`, but text.
+/// The path of a text file without `#!`, which the kernel does not start and a shell does.
 fn script(program: &OsStr) -> Option<PathBuf> {
     let path = if program.as_bytes().contains(&b'/') { program.into() } else { find_in_path(program)? };
     is_text(&path).then_some(path)
 }
 
 fn find_in_path(program: &OsStr) -> Option<PathBuf> {
-    let places = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
-    // An empty place is the directory that we are in.
-    let mut files = std::env::split_paths(&places).map(|place| Path::new(".").join(place).join(program));
+    let search_path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+    // An empty entry stands for the current directory.
+    let mut files = std::env::split_paths(&search_path).map(|dir| Path::new(".").join(dir).join(program));
     files.find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
 }
 
-/// A program for another machine is not given to a shell.
+/// Whether the file is text. A binary for another architecture is not passed to a shell.
 fn is_text(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let read = File::open(path).and_then(|file| file.take(SNIFF_BYTES).read_to_end(&mut beginning));

@@ -1,10 +1,10 @@
-//! The command line that agents call, and how it is known again.
+//! The command line of the hooks: how setup writes and recognizes it.
 
 use std::path::{Path, PathBuf};
 
 use crate::message::CliMessage;
 
-/// What every entry of ours is known by.
+/// The file name that identifies hooks of agtmux.
 const NAME: &str = "agtmux";
 
 /// `'/path/of/agtmux' hook claude Stop`
@@ -19,7 +19,7 @@ impl HookCommand {
         Self { program: program.to_owned(), agent }
     }
 
-    /// The same for an agtmux in another place.
+    /// The same command with another path of agtmux.
     pub(super) fn with_program(&self, program: &str) -> Self {
         Self::new(program, self.agent)
     }
@@ -36,17 +36,17 @@ impl HookCommand {
         format!("{} hook {} {event}", quoted(&self.program), self.agent)
     }
 
-    /// The same as words, for agents that start programs without a shell.
+    /// The command as separate arguments, for agents that start programs without a shell.
     pub(super) fn words(&self, event: &str) -> Vec<String> {
         vec![self.program.clone(), "hook".into(), self.agent.into(), event.into()]
     }
 
-    /// Just as we write it, also if that was an agtmux in another place.
+    /// Whether setup wrote this line, with any path of agtmux.
     pub(super) fn matches_line(&self, line: &str, event: &str) -> bool {
         self.program_in(line, event).is_some()
     }
 
-    /// The program that such a line calls.
+    /// The path of agtmux in a line that setup wrote.
     pub(super) fn program_in(&self, line: &str, event: &str) -> Option<String> {
         let program = line.strip_suffix(&format!(" hook {} {event}", self.agent))?;
         unquoted(program).filter(|program| is_agtmux(program))
@@ -59,53 +59,53 @@ impl HookCommand {
     }
 }
 
-/// By its full path: we never write another.
+/// Whether this is an absolute path of agtmux. Setup writes no relative paths.
 fn is_agtmux(program: &str) -> bool {
     let program = Path::new(program);
     program.is_absolute() && program.file_name().is_some_and(|name| name == NAME)
 }
 
-/// For a shell.
+/// Quotes for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The program, if there is nothing else: a pipeline that ends with ours is somebody's own.
+/// The program, if the text is one quoted word. A pipeline that ends with agtmux belongs to the user.
 fn unquoted(text: &str) -> Option<String> {
     let inner = text.strip_prefix('\'')?.strip_suffix('\'')?.replace(r"'\''", "\0");
     (!inner.contains('\'')).then(|| inner.replace('\0', "'"))
 }
 
-/// Where this program is. A name on PATH that leads here outlives updates better than what it leads to.
+/// The path of this program. Prefers the name on PATH, which stays valid when an update changes the link.
 pub(super) fn own_path() -> std::io::Result<PathBuf> {
     let exe = without_deleted_suffix(std::env::current_exe()?);
     let same = |path: &PathBuf| path.canonicalize().is_ok_and(|real| Some(real) == exe.canonicalize().ok());
     Ok(on_path(NAME).filter(same).unwrap_or(exe))
 }
 
-/// An update that replaces the program while it runs puts another one in its place.
+/// Linux appends " (deleted)" when an update replaced the running program. Returns the path of the new one.
 fn without_deleted_suffix(exe: PathBuf) -> PathBuf {
     let replaced = exe.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
     replaced.filter(|path| !exe.exists() && path.is_file()).unwrap_or(exe)
 }
 
-/// Why entries that call this program could not be taken out again, if so.
+/// The error for a program path that uninstall could not recognize later.
 pub(super) fn name_problem(program: &Path) -> Option<CliMessage> {
     if program.file_name().is_some_and(|name| name == NAME) && program.is_file() {
         return None;
     }
     let path = program.display();
-    let message = CliMessage::new("nothing was changed, because hooks that call this agtmux would not be known again");
+    let message = CliMessage::new("nothing was changed: setup could not recognize hooks with this path later");
     Some(if program.is_file() {
         message
-            .because(format!("it is '{path}', and setup knows its own hooks by the name '{NAME}'"))
+            .because(format!("the program is '{path}', but its file name must be '{NAME}'"))
             .hint(format!("cp '{path}' ~/.local/bin/{NAME} && ~/.local/bin/{NAME} setup"))
     } else {
-        message.because(format!("it was removed or replaced while it runs: '{path}'")).hint("agtmux setup")
+        message.because(format!("the running agtmux was removed or replaced on disk: '{path}'")).hint("agtmux setup")
     })
 }
 
-/// The first executable of this name.
+/// The first executable with this name on PATH.
 pub(super) fn on_path(name: &str) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let executable = |path: &PathBuf| path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_known_again() {
+    fn written_lines_are_recognized_with_any_path() {
         for program in ["/usr/bin/agtmux", "/opt/it's here/agtmux"] {
             let line = HookCommand::new(program, "claude").line("Stop");
             let elsewhere = HookCommand::new("/elsewhere/agtmux", "claude");
@@ -130,8 +130,8 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wrote_is_not_ours() {
-        let ours = HookCommand::new("/usr/bin/agtmux", "claude");
+    fn lines_of_the_user_are_not_recognized() {
+        let hook_command = HookCommand::new("/usr/bin/agtmux", "claude");
         for line in [
             "",
             "agtmux",
@@ -144,12 +144,16 @@ mod tests {
             "log | '/usr/bin/agtmux' hook claude Stop",
             "'log' | '/usr/bin/agtmux' hook claude Stop",
         ] {
-            assert!(!ours.matches_line(line, "Stop"), "{line}");
+            assert!(!hook_command.matches_line(line, "Stop"), "{line}");
         }
-        assert!(ours.matches_words(&["/x/agtmux", "hook", "claude", "notify"], "notify", "--then"));
-        assert!(ours.matches_words(&["/x/agtmux", "hook", "claude", "notify", "--then", "y"], "notify", "--then"));
-        assert!(!ours.matches_words(&["/x/agtmux", "hook", "claude", "notify", "--mine"], "notify", "--then"));
-        assert!(!ours.matches_words(&["agtmux", "hook", "claude", "notify"], "notify", "--then"));
-        assert!(!ours.matches_words(&["/x/agtmux", "hook"], "notify", "--then"));
+        assert!(hook_command.matches_words(&["/x/agtmux", "hook", "claude", "notify"], "notify", "--then"));
+        assert!(hook_command.matches_words(
+            &["/x/agtmux", "hook", "claude", "notify", "--then", "y"],
+            "notify",
+            "--then"
+        ));
+        assert!(!hook_command.matches_words(&["/x/agtmux", "hook", "claude", "notify", "--mine"], "notify", "--then"));
+        assert!(!hook_command.matches_words(&["agtmux", "hook", "claude", "notify"], "notify", "--then"));
+        assert!(!hook_command.matches_words(&["/x/agtmux", "hook"], "notify", "--then"));
     }
 }

@@ -1,4 +1,4 @@
-//! Settings files on disk: read with care, replaced at once, never without a copy of what was there.
+//! Settings files on disk: replaced atomically, with a backup of the old content.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -10,17 +10,17 @@ use tempfile::NamedTempFile;
 
 use super::plan::FileChange;
 
-/// No settings are as large as this.
+/// The largest settings file that setup reads.
 const MAX_BYTES: u64 = 8 << 20;
 
-/// The file itself: behind the links that lead to it, also if it or directories above it are not there yet.
+/// Resolves symbolic links, also if the file or its directories do not exist yet.
 pub(super) fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         found => return found,
     }
     if fs::symlink_metadata(path).is_ok() {
-        return Err(io::Error::new(ErrorKind::NotFound, "it is a link that leads nowhere, or is behind one"));
+        return Err(io::Error::new(ErrorKind::NotFound, "it is a broken symbolic link, or below one"));
     }
     match (path.parent(), path.file_name()) {
         (Some(dir), Some(name)) => Ok(resolve_links(dir)?.join(name)),
@@ -28,7 +28,7 @@ pub(super) fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// None when it is not there.
+/// `None` if the file does not exist.
 pub(super) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
@@ -36,19 +36,19 @@ pub(super) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
         Err(error) => return Err(error),
     };
     if !meta.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a plain file"));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
     }
     if meta.len() > MAX_BYTES {
-        return Err(io::Error::new(ErrorKind::InvalidData, "it has more than 8 MiB"));
+        return Err(io::Error::new(ErrorKind::InvalidData, "it is larger than 8 MiB"));
     }
     fs::read(path).map(Some)
 }
 
-/// Replaces what is there by what should be, if it still is what was shown. Gives the name of the copy.
+/// Applies the change if the file still has the expected content. Returns the path of the backup.
 pub(super) fn replace(change: &FileChange) -> io::Result<Option<PathBuf>> {
     let (path, before, after) = (change.target.as_path(), change.before.as_deref(), change.after.as_deref());
     if read(path)?.as_deref() != before.map(str::as_bytes) {
-        return Err(io::Error::other("it has been changed in the meantime; nothing was written"));
+        return Err(io::Error::other("the file was changed meanwhile; nothing was written"));
     }
     let copied = before.filter(|_| change.keeps_copy);
     let backup = copied.map(|text| back_up(path, text)).transpose()?;
@@ -62,8 +62,7 @@ pub(super) fn replace(change: &FileChange) -> io::Result<Option<PathBuf>> {
     Ok(backup)
 }
 
-/// So many of the directories above this file. One into which somebody has put something else stays, and so do those
-/// above it.
+/// Removes up to `count` directories above this file. Stops at the first directory that is not empty.
 pub(super) fn remove_dirs(path: &Path, count: usize) {
     let _ = path.ancestors().skip(1).take(count).map(fs::remove_dir).find(Result::is_err);
 }
@@ -85,17 +84,17 @@ fn back_up(path: &Path, text: &str) -> io::Result<PathBuf> {
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::other("there is no free name for a backup"))
+    Err(io::Error::other("no free name for a backup"))
 }
 
-/// Nobody ever sees half of it.
+/// Replaces the file atomically.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(dir)?;
     let mut draft = create_draft(path)?;
     draft.write_all(text.as_bytes())?;
     if let Ok(meta) = fs::metadata(path) {
-        // Only root can give a file away; everyone else owns it already.
+        // Only root can change the owner; other users own the file already.
         let _ = std::os::unix::fs::chown(draft.path(), Some(meta.uid()), Some(meta.gid()));
         fs::set_permissions(draft.path(), Permissions::from_mode(meta.permissions().mode() & 0o7777))?;
     }
@@ -106,18 +105,18 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 
 const DRAFT_SUFFIX: &str = ".tmp";
 
-/// `.settings.json.agtmux-`, then a few letters.
+/// The prefix of temporary files, such as `.settings.json.agtmux-`. Random letters follow.
 fn draft_prefix(path: &Path) -> String {
     format!(".{}.agtmux-", path.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// What is to take the place of this file, beside it.
+/// Creates a temporary file beside this file, to replace it.
 pub(super) fn create_draft(path: &Path) -> io::Result<NamedTempFile> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     tempfile::Builder::new().prefix(&draft_prefix(path)).suffix(DRAFT_SUFFIX).tempfile_in(dir)
 }
 
-/// Removes what a setup that was killed has left beside this file. Nobody else may be at it.
+/// Removes the temporary files of setups that were killed. The caller must hold the lock.
 pub(super) fn remove_drafts(path: &Path) {
     let begins = draft_prefix(path);
     let is_draft = |name: &str| {
@@ -137,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drafts_are_known_by_their_names() {
+    fn only_temporary_files_of_setup_are_removed() {
         let dir = tempfile::tempdir().expect("a directory");
         let names = ["settings.json", "settings.json.agtmux-backup-20260101T000000Z", ".settings.json.agtmux-.tmp"];
         let others = names.map(|name| dir.path().join(name));
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_yet_is_behind_links_too() {
+    fn links_are_resolved_for_missing_files() {
         let dir = tempfile::tempdir().expect("a directory");
         let real = dir.path().canonicalize().expect("it is there").join("real");
         fs::create_dir(&real).expect("made");

@@ -1,4 +1,4 @@
-//! What setup has put where, so that it can be taken out to the last byte.
+//! The record of installed hooks, so that uninstall restores every file exactly.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::edit::EditHints;
 use super::files;
 
-/// Without it our entries are still known, but not what was there before them, nor where else they are.
+/// Without the record, uninstall still recognizes the hooks, but not the original layout and files in other
+/// directories.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SetupRecord {
     #[serde(default)]
@@ -21,15 +22,15 @@ pub(super) struct SetupRecord {
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SetupRecordEntry {
-    /// Whose settings these are, and which: behind a link a file may have any name.
+    /// The agent and the settings file. The path can have another name, because links are resolved.
     #[serde(default)]
     pub(super) agent: String,
     #[serde(default)]
     pub(super) file: String,
-    /// There was no such file before.
+    /// Setup created the file.
     #[serde(default)]
     pub(super) created: bool,
-    /// Nor so many of the directories above it.
+    /// How many directories above the file setup created.
     #[serde(default)]
     pub(super) made_dirs: usize,
     #[serde(default)]
@@ -37,17 +38,17 @@ pub(super) struct SetupRecordEntry {
 }
 
 impl SetupRecord {
-    /// One that cannot be read counts as none.
+    /// Loads the record. An unreadable record counts as empty.
     pub(super) fn load(paths: &Paths) -> Self {
         let bytes = fs::read(paths.setup_record()).unwrap_or_default();
         let Self { files } = serde_json::from_slice(&bytes).unwrap_or_default();
-        // Directories that were not there when it was written may be behind links.
+        // Directories that did not exist when the record was written may be links now.
         let files =
             files.into_iter().map(|(path, entry)| (files::resolve_links(&path).unwrap_or(path), entry)).collect();
         Self { files }
     }
 
-    /// Waits until no other setup changes anything, and keeps them waiting for as long as the file is open.
+    /// Waits for other setups and locks them out while the returned file is open.
     pub(super) fn lock(paths: &Paths) -> std::io::Result<File> {
         paths.prepare_state_dir().map_err(std::io::Error::other)?;
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(paths.setup_lock())?;
@@ -55,20 +56,20 @@ impl SetupRecord {
         Ok(file)
     }
 
-    /// The files of an agent, wherever they are.
+    /// The recorded files of an agent, in any directory.
     pub(super) fn files_of(&self, agent: &str) -> impl Iterator<Item = (&Path, &SetupRecordEntry)> {
         self.files.iter().filter(move |(_, entry)| entry.agent == agent).map(|(path, entry)| (path.as_path(), entry))
     }
 
-    /// Files that are no longer there, and how many of the directories above each were made for it. Where the directory
-    /// is not there either, it may come back with all that is in it.
+    /// Recorded files that no longer exist, with the number of directories that setup created for each. A file whose
+    /// directory is missing too is kept, because the directory may come back with its content.
     pub(super) fn missing_files(&self, agent: &str) -> Vec<(PathBuf, usize)> {
         let is_gone = |path: &Path| !path.exists() && path.parent().is_some_and(Path::is_dir);
         let gone = self.files_of(agent).filter(|(path, _)| is_gone(path));
         gone.map(|(path, entry)| (path.to_owned(), entry.made_dirs)).collect()
     }
 
-    /// How many of the directories above this file were made for it, or for one beside it.
+    /// How many directories above this file setup created for it or for a file beside it.
     pub(super) fn made_dirs(&self, file: &Path) -> usize {
         let beside = self.files.iter().filter(|(path, _)| path.parent() == file.parent());
         beside.map(|(_, entry)| entry.made_dirs).max().unwrap_or_default()

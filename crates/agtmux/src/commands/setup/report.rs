@@ -1,4 +1,4 @@
-//! What setup tells: a diff of each file, or the same as JSON.
+//! The output of setup: a diff of each file, or JSON.
 
 use std::path::{Path, PathBuf};
 
@@ -22,16 +22,16 @@ pub(super) fn diff(path: &Path, change: &FileChange) -> String {
         .to_string()
 }
 
-/// For a terminal: one heading per agent, then its files.
+/// Text output: one heading per agent, then its files.
 pub(super) fn lines(agent: &SetupAgent, files: &[FilePlan], nothing: &str) -> Vec<String> {
     let mut lines = vec![agent.title.to_owned()];
     for file in files {
         let path = sanitize::for_terminal(&file.path.display().to_string());
         match &file.outcome {
             FileOutcome::Nothing => lines.push(format!("  {path}: {nothing}")),
-            FileOutcome::Refused(why) => lines.push(format!("  {path}: refused, {}", sanitize::for_terminal(why))),
+            FileOutcome::Refused(why) => lines.push(format!("  {path}: refused: {}", sanitize::for_terminal(why))),
             FileOutcome::Change(change) => {
-                // A tab is what it looks like here; everything else that a terminal would act on is not.
+                // Tabs stay; other control characters are escaped.
                 let shown = |line: &str| line.split('\t').map(sanitize::for_terminal).collect::<Vec<_>>().join("\t");
                 lines.extend(diff(&file.path, change).lines().map(|line| shown(line.trim_end_matches('\r'))));
             }
@@ -40,7 +40,7 @@ pub(super) fn lines(agent: &SetupAgent, files: &[FilePlan], nothing: &str) -> Ve
     lines
 }
 
-/// What happened to one file.
+/// The result for one file.
 #[derive(Debug, Default)]
 pub(super) struct FileResult {
     pub(super) applied: bool,
@@ -67,7 +67,10 @@ pub(super) fn document(reports: &[(&'static SetupAgent, Vec<(FilePlan, FileResul
             "error": done.error.clone().or(refusal),
         })
     };
-    let agent = |(agent, files): &(&'static SetupAgent, Vec<(FilePlan, FileResult)>)| json!({"agent": agent.name, "files": files.iter().map(file).collect::<Vec<_>>(), "next": agent.next});
+    let agent = |(agent, files): &(&'static SetupAgent, Vec<(FilePlan, FileResult)>)| {
+        let files: Vec<Value> = files.iter().map(file).collect();
+        json!({"agent": agent.name, "files": files, "next": agent.next})
+    };
     json!({
         "schema_version": SCHEMA_VERSION,
         "agents": reports.iter().map(agent).collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-//! Targets in words.
+//! Text output for targets.
 
 use agtmux_api::wire::{EvidenceKind, TargetCheckReport, TargetItem, TargetList};
 use agtmux_core::sanitize::for_terminal;
@@ -17,14 +17,14 @@ pub(super) fn target_lines(item: &TargetItem) -> Vec<String> {
 
 fn evidence(item: &TargetItem) -> String {
     match (item.evidence, &item.agtmux_version) {
-        (EvidenceKind::Native, Some(version)) => format!("native evidence (agtmux {version} there)"),
+        (EvidenceKind::Native, Some(version)) => format!("native evidence (agtmux {version} is installed)"),
         (EvidenceKind::Native, None) => "native evidence".into(),
-        (EvidenceKind::Screen, _) => "screens only (no agtmux there)".into(),
-        (EvidenceKind::Nothing, _) => "nothing known yet".into(),
+        (EvidenceKind::Screen, _) => "screens only (agtmux is not installed)".into(),
+        (EvidenceKind::Nothing, _) => "no evidence yet".into(),
     }
 }
 
-/// What could be better, and what is wrong.
+/// Problems of targets and possible improvements.
 pub(super) fn advice(targets: &TargetList) -> Vec<CliMessage> {
     let of = |item: &TargetItem| {
         if let Some(why) = &item.message {
@@ -33,9 +33,9 @@ pub(super) fn advice(targets: &TargetList) -> Vec<CliMessage> {
         }
         let screens = item.kind == TargetKind::Ssh && item.evidence == EvidenceKind::Screen;
         screens.then(|| {
-            CliMessage::new(format!("of {} only screens and processes are seen", item.name))
-                .because("agtmux is not installed there, so what agents tell of themselves is not known")
-                .hint(format!("agtmux target doctor {}   (tells how to install it)", item.name))
+            CliMessage::new(format!("{}: agtmux sees only screens and processes", item.name))
+                .because("agtmux is not installed there, so events of the agents are missing")
+                .hint(format!("agtmux target doctor {}   (shows how to install it)", item.name))
         })
     };
     targets.items.iter().filter_map(of).collect()

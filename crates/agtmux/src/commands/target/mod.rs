@@ -1,4 +1,4 @@
-//! `agtmux target`: the hosts that are watched.
+//! `agtmux target`: manages the watched hosts.
 
 mod display;
 
@@ -16,29 +16,31 @@ use crate::{output, render};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TargetCommand {
-    /// Watch another host from now on
+    /// Add a host and connect to it
     Add(TargetAddArgs),
-    /// Try to reach a host at once, and tell what came of it
+    /// Connect to a host now and print the result
     Connect(TargetNameArgs),
-    /// List the hosts that are watched, how they fare and what is known of them
+    /// List the watched hosts and their health
     List(TargetListArgs),
-    /// Watch a host no longer; nothing changes on the host itself
+    /// Stop watching a host; nothing changes on the host itself
     Remove(TargetRemoveArgs),
-    /// Tell what a host has, what that means, and what to run
+    /// Check a host and print what to fix
+    ///
+    /// Exits with 1 if a check fails.
     Doctor(TargetNameArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TargetAddArgs {
-    /// What you want to call it: letters, digits, '.', '_' and '-'
+    /// A name for the host: letters, digits, '.', '_' and '-'
     name: String,
-    /// How it is reached
+    /// How agtmux reaches the host; this machine is always watched
     #[arg(long, default_value = "ssh")]
     kind: TargetKindArg,
-    /// The host, as you write it after `ssh`; the name when left out
+    /// The destination for `ssh`, such as me@vm1 [default: NAME]
     #[arg(long, value_name = "HOST", allow_hyphen_values = true)]
     ssh_target: Option<String>,
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -51,8 +53,9 @@ enum TargetKindArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct TargetNameArgs {
+    /// The name of the target
     name: String,
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -66,11 +69,12 @@ pub(crate) struct TargetListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TargetRemoveArgs {
+    /// The name of the target
     name: String,
-    /// Do not ask first
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// Print the targets that are left as JSON
+    /// Print the remaining targets as JSON
     #[arg(long)]
     json: bool,
 }
@@ -98,7 +102,7 @@ async fn add(daemon: &DaemonClient, args: TargetAddArgs) -> Result<CliExit, CliE
     print_connect_result(&daemon.act("/v1/targets", &new).await?, args.json)
 }
 
-/// A host that does not answer is watched all the same, and that is told.
+/// Prints the target. Fails if it is not connected; the daemon watches it anyway.
 fn print_connect_result(answer: &[u8], json: bool) -> Result<CliExit, CliError> {
     let item: TargetItem = parse(answer)?;
     if json {
@@ -108,7 +112,7 @@ fn print_connect_result(answer: &[u8], json: bool) -> Result<CliExit, CliError> 
     }
     let Some(why) = item.message else { return Ok(CliExit::Ok) };
     let message = CliMessage::new(format!("'{}' is not connected", item.name)).because(why);
-    let message = message.because("it is tried again by itself");
+    let message = message.because("the daemon keeps trying to connect");
     Err(CliError::failed(item.hint.into_iter().fold(message, CliMessage::hint)))
 }
 
@@ -135,18 +139,18 @@ async fn remove(daemon: &DaemonClient, args: TargetRemoveArgs) -> Result<CliExit
     if args.json {
         output::line(&answer)?;
     } else {
-        output::line(format!("{} is watched no longer", args.name).as_bytes())?;
+        output::line(format!("removed {}", args.name).as_bytes())?;
     }
     Ok(CliExit::Ok)
 }
 
 fn confirmed(name: &str) -> Result<bool, CliError> {
-    let asked = format!("watch {name} no longer?");
+    let question = format!("stop watching {name}?");
     if !std::io::stdin().is_terminal() {
-        let message = CliMessage::new(asked).because("nobody is there to confirm it");
+        let message = CliMessage::new(question).because("cannot ask for confirmation without a terminal");
         return Err(CliError::new(CliExit::Usage, message.hint(format!("agtmux target remove {name} --yes"))));
     }
-    eprint!("{} [y/N] ", agtmux_core::sanitize::for_terminal(&asked));
+    eprint!("{} [y/N] ", agtmux_core::sanitize::for_terminal(&question));
     let _ = std::io::stderr().flush();
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).map_err(|error| CliError::io("read your answer", error))?;
@@ -165,12 +169,12 @@ async fn doctor(daemon: &DaemonClient, args: &TargetNameArgs) -> Result<CliExit,
     Ok(if checkup.checks.iter().all(|check| check.ok) { CliExit::Ok } else { CliExit::Failed })
 }
 
-/// A name that no target can have is not asked for.
+/// Rejects an invalid name before it becomes part of a path.
 fn checked_name(name: &str) -> Result<&str, CliError> {
     if agtmux_core::target::is_target_name(name) {
         return Ok(name);
     }
-    let message = CliMessage::new("this is no name of a target")
-        .because(agtmux_core::target::TargetNameError::Target.to_string());
+    let message =
+        CliMessage::new("invalid target name").because(agtmux_core::target::TargetNameError::Target.to_string());
     Err(CliError::new(CliExit::Usage, message.hint("agtmux target list")))
 }

@@ -1,4 +1,5 @@
-//! `agtmux task stop`, `restart`, `prune-dead` and `kill-all`: only what agtmux has made is touched.
+//! `agtmux task stop`, `restart`, `prune-dead` and `kill-all`. They touch only sessions and windows that agtmux
+//! created.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -9,7 +10,7 @@ use agtmux_core::sanitize;
 use clap::Args;
 
 use super::run::print_started;
-use super::session_args::{KeeperArgs, TaskSessionArgs};
+use super::session_args::{SessionOwnerArgs, TaskSessionArgs};
 use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
@@ -19,12 +20,12 @@ use crate::output;
 pub(crate) struct TaskStopArgs {
     #[command(flatten)]
     session: TaskSessionArgs,
-    /// The task, by its name or the id of its window
+    /// The task, by name or window id
     task: String,
-    /// Take its window away as well, at once
+    /// Remove its window at once, without asking the task to end
     #[arg(long)]
     window: bool,
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -34,8 +35,8 @@ pub(crate) struct TaskRestartArgs {
     #[command(flatten)]
     session: TaskSessionArgs,
     #[command(flatten)]
-    keeper: KeeperArgs,
-    /// The task, by its name or the id of its window
+    owner: SessionOwnerArgs,
+    /// The task, by name or window id
     task: String,
     /// Print JSON
     #[arg(long)]
@@ -46,7 +47,7 @@ pub(crate) struct TaskRestartArgs {
 pub(crate) struct TaskPruneArgs {
     #[command(flatten)]
     session: TaskSessionArgs,
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -55,10 +56,10 @@ pub(crate) struct TaskPruneArgs {
 pub(crate) struct TaskKillAllArgs {
     #[command(flatten)]
     session: TaskSessionArgs,
-    /// Do not ask first
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -71,7 +72,7 @@ pub(crate) async fn stop(args: TaskStopArgs) -> Result<CliExit, CliError> {
 
 pub(crate) async fn restart(args: TaskRestartArgs) -> Result<CliExit, CliError> {
     let TaskSessionQuery { session, socket } = args.session.resolve()?;
-    let action = TaskRestartRequest { session, socket, task: args.task, owner: args.keeper.pid()? };
+    let action = TaskRestartRequest { session, socket, task: args.task, owner: args.owner.pid()? };
     let started: TaskStarted = parse(&DaemonClient::from_env()?.act("/v1/tasks/restart", &action).await?)?;
     print_started(&started, args.json)?;
     Ok(CliExit::Ok)
@@ -98,7 +99,7 @@ async fn run_cleanup(path: &str, action: &impl serde::Serialize, json: bool, wha
     }
     let ended: TaskEndReport = parse(&answer)?;
     if !ended.exists {
-        CliMessage::new(format!("there is no session '{}', so there is nothing to do", ended.session)).print_stderr();
+        CliMessage::new(format!("nothing to do: there is no session '{}'", ended.session)).print_stderr();
         return Ok(CliExit::Ok);
     }
     let line = |task: &agtmux_api::wire::EndedTask| {
@@ -114,13 +115,14 @@ async fn run_cleanup(path: &str, action: &impl serde::Serialize, json: bool, wha
 }
 
 fn confirmed(session: &str) -> Result<bool, CliError> {
-    let asked = format!("end all tasks of '{}' and the session?", sanitize::for_terminal(session));
+    let question = format!("kill all tasks of '{}' and the session?", sanitize::for_terminal(session));
     if !std::io::stdin().is_terminal() {
-        let message =
-            CliMessage::new(asked).because("nobody is there to confirm it").hint("agtmux task kill-all --yes");
+        let message = CliMessage::new(question)
+            .because("cannot ask for confirmation without a terminal")
+            .hint("agtmux task kill-all --yes");
         return Err(CliError::new(CliExit::Usage, message));
     }
-    eprint!("{asked} [y/N] ");
+    eprint!("{question} [y/N] ");
     let _ = std::io::stderr().flush();
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).map_err(|error| CliError::io("read your answer", error))?;

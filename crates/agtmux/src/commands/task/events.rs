@@ -1,4 +1,4 @@
-//! `agtmux task events`: what happened to tasks, and what happens.
+//! `agtmux task events`: prints past task events and follows new ones.
 
 use std::time::Duration;
 
@@ -25,27 +25,28 @@ const CHANNEL_CAPACITY: usize = 256;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each event is told once, also if the daemon is restarted meanwhile; --after SEQ goes on where one was."
+    after_help = "Each event is printed once, even if the daemon restarts. --after SEQ continues after an event.\n\n\
+    Example:\n  agtmux task events --follow --json"
 )]
 pub(crate) struct TaskEventsArgs {
     #[command(flatten)]
     session: TaskSessionArgs,
-    /// Of every session, also if one is named
+    /// Show the events of every session
     #[arg(long)]
     all: bool,
-    /// Go on as they happen
+    /// Keep printing new events
     #[arg(long, short)]
     follow: bool,
-    /// Only what came after this event, by its seq
+    /// Show only events after this sequence number
     #[arg(long, value_name = "SEQ")]
     after: Option<u64>,
-    /// The newest, so many at the most
+    /// Show at most the newest N events
     #[arg(long, value_name = "N", default_value = "20")]
     limit: u32,
-    /// Only what belongs into the conversation of an agent, in the form for it, a line of JSON each
+    /// Print only the events for an agent, each as one line of JSON with the text to insert
     #[arg(long, conflicts_with = "json")]
     conversation: bool,
-    /// Print JSON; with --follow a line for each event
+    /// Print JSON; with --follow, one line per event
     #[arg(long)]
     json: bool,
 }
@@ -77,7 +78,8 @@ pub(crate) async fn run(args: TaskEventsArgs) -> Result<CliExit, CliError> {
     Ok(CliExit::Ok)
 }
 
-/// One answer has so many events at the most: what came after a certain one is asked for until there is no more.
+/// Fetches all events after `query.after`. One answer holds a limited number, so this requests pages until none is
+/// left.
 async fn fetch_all(daemon: &DaemonClient, mut query: TaskEventsQuery) -> Result<TaskEvents, CliError> {
     let mut events: TaskEvents = daemon.get("/v1/tasks/events", &query).await?;
     while query.after.is_some() && query.after != Some(events.seq) {
@@ -115,7 +117,7 @@ struct TaskEventPrinter {
     json: bool,
     conversation: bool,
     zone: TimeZone,
-    /// Told by the event that follows.
+    /// Collapsed events. The next event that is not collapsed includes them.
     held: Vec<TaskEvent>,
 }
 
@@ -143,10 +145,10 @@ impl TaskEventPrinter {
         self.show(event)
     }
 
-    /// What was to be told by an event that did not come.
+    /// Prints the collapsed events for which no further event came.
     fn finish(&mut self) -> Result<(), CliError> {
         let held = std::mem::take(&mut self.held);
-        // In a conversation it would say nothing by itself.
+        // A collapsed event alone makes no conversation message.
         held.iter().filter(|_| !self.conversation).try_for_each(|event| self.show(event))
     }
 
@@ -166,7 +168,7 @@ impl TaskEventPrinter {
     }
 }
 
-/// The harness's own id of the session that events are of.
+/// The harness's own id of the session of these events.
 fn session_id(events: &[TaskEvent]) -> Option<String> {
     let known = std::env::var("PI_SESSION_ID").ok();
     events.first()?.session.session_id(known.as_deref()).map(str::to_owned)
@@ -174,12 +176,12 @@ fn session_id(events: &[TaskEvent]) -> Option<String> {
 
 pub(super) enum TaskStreamSignal {
     Event(Box<TaskEvent>),
-    /// Nothing more will be told of the run.
+    /// The run has no further events.
     RunEnded,
     Failed(CliError),
 }
 
-/// Events as they come, also across restarts of the daemon.
+/// Streams events, across restarts of the daemon.
 pub(super) fn follow(daemon: DaemonClient, query: TaskEventsQuery) -> mpsc::Receiver<TaskStreamSignal> {
     let (signals, receiver) = mpsc::channel(CHANNEL_CAPACITY);
     tokio::spawn(async move {
@@ -197,15 +199,15 @@ async fn read(
 ) -> Result<(), CliError> {
     query.limit = None;
     if query.after.is_none() {
-        // Where one begins has to be known, or what happens while the daemon is away would be missed.
+        // The start position must be known, or events during a restart of the daemon would be missed.
         let now: TaskEvents =
             daemon.get("/v1/tasks/events", &TaskEventsQuery { limit: Some(1), ..Default::default() }).await?;
         query.after = Some(now.seq);
     }
     loop {
         let mut stream = open(daemon, &query).await?;
-        while let Ok(Some(told)) = stream.next_as::<TaskStreamItem>().await {
-            let (signal, is_over) = match told {
+        while let Ok(Some(item)) = stream.next_as::<TaskStreamItem>().await {
+            let (signal, is_over) = match item {
                 TaskStreamItem::Event(event) => {
                     query.after = Some(event.seq);
                     (TaskStreamSignal::Event(event), false)

@@ -1,5 +1,5 @@
-//! `agtmux task-exec SPEC`: what tmux starts in the pane of a task. The task is its child, has the terminal and gets the signals;
-//! how it ended is written down before anybody can miss it, whether a daemon runs or not.
+//! `agtmux task-exec SPEC`: the process that tmux starts in the pane of a task. The task is its child and has the
+//! terminal. task-exec forwards signals and writes how the task ended to a file, even if no daemon is running.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -16,13 +16,14 @@ use rustix::fs::OFlags;
 use crate::commands::run::job::{ChildEnd, ChildJob};
 use crate::error::CliExit;
 
-/// How long a terminal that takes nothing, or a reader that does not come, may hold us up.
+/// How long to wait for a stopped terminal, and for the log writer to read the end mark.
 const TIMEOUT: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Of the session that started us, or started our tmux server: a task is not that session, and what the session says of itself, of the
-/// pane it shares and of what was run there last is not so here. `PI_CODING_AGENT_DIR` and its like are settings, and stay.
-const REMOVED_VARIABLES: [&str; 4] = ["PI_MIRROR_PANE", "PI_LAST_RC", "AGTMUX_KEEPER", "AGTMUX_PROJECT"];
+/// Variables of the harness session that started the task or the tmux server. They describe that session and are wrong
+/// for the task. Settings such as `PI_CODING_AGENT_DIR` stay.
+const REMOVED_VARIABLES: [&str; 5] =
+    ["PI_MIRROR_PANE", "PI_LAST_RC", "AGTMUX_OWNER", "AGTMUX_KEEPER", "AGTMUX_PROJECT"];
 const REMOVED_PREFIX: &[u8] = b"PI_SESSION";
 
 pub(super) fn run(spec: &Path) -> ExitCode {
@@ -30,7 +31,7 @@ pub(super) fn run(spec: &Path) -> ExitCode {
     let spec = match files.read_spec() {
         Ok(spec) => spec,
         Err(error) => {
-            eprintln!("agtmux: the task cannot be started: '{}': {error}", spec.display());
+            eprintln!("agtmux: cannot start the task: cannot read '{}': {error}", spec.display());
             return CliExit::Failed.into();
         }
     };
@@ -43,7 +44,7 @@ pub(super) fn run(spec: &Path) -> ExitCode {
             job.exit_like_child(end).unwrap_or(CliExit::Failed).into()
         }
         Err(error) => {
-            eprintln!("agtmux: the task cannot be started in '{}': {error}", spec.cwd);
+            eprintln!("agtmux: cannot start the task in '{}': {error}", spec.cwd);
             let code = CliExit::NotExecutable;
             write_exit_record(
                 &files,
@@ -63,7 +64,7 @@ fn start(spec: &RunSpec) -> std::io::Result<ChildJob> {
 }
 
 fn variables(
-    ours: impl Iterator<Item = (OsString, OsString)>,
+    inherited: impl Iterator<Item = (OsString, OsString)>,
     spec: &RunSpec,
 ) -> impl Iterator<Item = (OsString, OsString)> {
     let stale = |name: &OsString| {
@@ -78,7 +79,7 @@ fn variables(
     ];
     let set: Vec<(OsString, OsString)> = set.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
     let names: Vec<OsString> = set.iter().map(|(name, _)| name.clone()).collect();
-    ours.filter(move |(name, _)| !stale(name) && !names.contains(name)).chain(set)
+    inherited.filter(move |(name, _)| !stale(name) && !names.contains(name)).chain(set)
 }
 
 fn exit_record(end: ChildEnd, hung_up: bool) -> ExitRecord {
@@ -90,8 +91,8 @@ fn exit_record(end: ChildEnd, hung_up: bool) -> ExitRecord {
 
 fn write_exit_record(files: &RunFiles, spec: &RunSpec, record: ExitRecord) {
     if let Err(error) = files.write_exit(&record) {
-        // tmux tells it, too; the daemon looks there as well.
-        eprintln!("agtmux: how the task ended cannot be written down: {error}");
+        // The daemon can still read the exit status from tmux.
+        eprintln!("agtmux: cannot write the exit status of the task: {error}");
     }
     match write_end_mark(&end_marker(&spec.run_id)) {
         true => wait_until_read(files),
@@ -100,15 +101,16 @@ fn write_exit_record(files: &RunFiles, spec: &RunSpec, record: ExitRecord) {
     }
 }
 
-/// Nobody is to wait for what does not come. Where the end was told already its files are gone, and stay so.
+/// Records that no end mark was written, so that readers do not wait for it. If the daemon has already reported the
+/// end, the run's files are removed and are not created again.
 fn write_unmarked_exit(files: &RunFiles, record: ExitRecord) {
     if files.spec().exists() {
         let _ = files.write_exit(&ExitRecord { unmarked: true, ..record });
     }
 }
 
-/// What is still on its way out of a terminal is lost when the leader of its session ends, and that is us. The reader says when it has
-/// everything, and where that is told already its files are gone.
+/// Waits until the log writer has read the end mark, or the run's files are removed. This process leads the terminal's
+/// session: when it exits, output still in the terminal is lost.
 fn wait_until_read(files: &RunFiles) {
     let until = Instant::now() + TIMEOUT;
     let is_read = || files.read_output().is_some_and(|status| status.ended) || !files.spec().exists();
@@ -117,12 +119,13 @@ fn wait_until_read(files: &RunFiles) {
     }
 }
 
-/// One that was taken away is not there any more.
+/// Whether this process still has its terminal. It is gone after a hangup.
 fn has_terminal() -> bool {
     OpenOptions::new().read(true).open("/dev/tty").is_ok()
 }
 
-/// After the last word of the task. A terminal that was stopped with Ctrl-S must not keep us here. Says whether it was written.
+/// Writes the end mark after the task's output and returns whether that worked. Gives up after a timeout, because a
+/// terminal stopped with Ctrl-S accepts no output.
 fn write_end_mark(mark: &[u8]) -> bool {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let terminal = OpenOptions::new().write(true).custom_flags(flags.bits().cast_signed()).open("/dev/tty");
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_was_told_leaves_nothing_behind() {
+    fn no_exit_file_is_created_after_the_run_files_are_removed() {
         let dir = std::env::temp_dir().join(format!("agtmux-taskexec-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("made");
         let (files, spec) = (RunFiles::in_dir(&dir, "r"), spec());
@@ -179,13 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn a_task_has_its_session_and_none_of_pis() {
+    fn a_task_gets_its_own_session_and_no_harness_variables() {
         let spec = spec();
-        let ours = [("PI_TMUX_SESSION", "old"), ("PATH", "/bin"), ("PWD", "/"), ("PI_CODING_AGENT_DIR", "/pi")];
-        let stale = ["PI_SESSION_ID", "PI_SESSION_FILE", "PI_MIRROR_PANE", "PI_LAST_RC", "AGTMUX_KEEPER"];
-        let ours: Vec<_> = ours.into_iter().chain(stale.map(|name| (name, "old"))).collect();
-        let ours = ours.into_iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let all: Vec<_> = variables(ours, &spec).collect();
+        let inherited = [("PI_TMUX_SESSION", "old"), ("PATH", "/bin"), ("PWD", "/"), ("PI_CODING_AGENT_DIR", "/pi")];
+        let stale = ["PI_SESSION_ID", "PI_SESSION_FILE", "PI_MIRROR_PANE", "PI_LAST_RC", "AGTMUX_OWNER"];
+        let inherited: Vec<_> = inherited.into_iter().chain(stale.map(|name| (name, "old"))).collect();
+        let inherited = inherited.into_iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let all: Vec<_> = variables(inherited, &spec).collect();
         let value = |name: &str| all.iter().filter(|(n, _)| n == name).map(|(_, v)| v.clone()).collect::<Vec<_>>();
         for name in stale {
             assert_eq!(value(name), Vec::<OsString>::new(), "{name}");

@@ -1,4 +1,4 @@
-//! `agtmux task input`: through the one sender, with its guards.
+//! `agtmux task input`: types text into a task, with the same sender and guards as `agtmux send`.
 
 use agtmux_api::wire::{ActionOutcome, SendReport, TaskInputAction};
 use clap::Args;
@@ -13,24 +13,24 @@ use crate::output;
 pub(crate) struct TaskInputArgs {
     #[command(flatten)]
     session: TaskSessionArgs,
-    /// The task, by its name or the id of its window
+    /// The task, by name or window id
     task: String,
-    /// What is typed
+    /// The text to type
     #[arg(long, allow_hyphen_values = true)]
     text: String,
-    /// Do not press Enter after it
+    /// Do not press Enter after the text
     #[arg(long)]
     no_enter: bool,
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) async fn run(args: TaskInputArgs) -> Result<CliExit, CliError> {
-    let place = args.session.resolve()?;
+    let task_session = args.session.resolve()?;
     let action = TaskInputAction {
-        session: place.session,
-        socket: place.socket,
+        session: task_session.session,
+        socket: task_session.socket,
         task: args.task,
         text: args.text,
         no_enter: args.no_enter,
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: TaskInputArgs) -> Result<CliExit, CliError> {
     }
     let done: ActionOutcome<SendReport> = parse(&answer)?;
     let line =
-        format!("{} on {}: {} bytes were typed ({} ms)", done.pane_id, done.server, done.report.bytes, done.latency_ms);
+        format!("{} on {}: typed {} bytes ({} ms)", done.pane_id, done.server, done.report.bytes, done.latency_ms);
     output::line(line.as_bytes())?;
     Ok(CliExit::Ok)
 }

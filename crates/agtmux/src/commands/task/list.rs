@@ -1,4 +1,4 @@
-//! `agtmux task list`.
+//! `agtmux task list`: lists the tasks of a session.
 
 use agtmux_api::wire::TaskList;
 use clap::Args;
@@ -20,15 +20,15 @@ pub(crate) struct TaskListArgs {
 }
 
 pub(crate) async fn run(args: TaskListArgs) -> Result<CliExit, CliError> {
-    let place = args.session.resolve()?;
-    let answer = DaemonClient::from_env()?.get_bytes("/v1/tasks", &place).await?;
+    let task_session = args.session.resolve()?;
+    let answer = DaemonClient::from_env()?.get_bytes("/v1/tasks", &task_session).await?;
     if args.json {
         output::line(&answer)?;
         return Ok(CliExit::Ok);
     }
     let list: TaskList = parse(&answer)?;
     if list.tasks.is_empty() {
-        let message = CliMessage::new(format!("'{}' holds no tasks", place.session));
+        let message = CliMessage::new(format!("session '{}' has no tasks", task_session.session));
         message.hint("agtmux task run NAME 'COMMAND'").print_stderr();
         return Ok(CliExit::Ok);
     }

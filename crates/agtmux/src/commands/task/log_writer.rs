@@ -1,5 +1,5 @@
-//! `agtmux task-log SPEC`: what the output of a task is piped to. It keeps the newest of it, counts every bell, and notes when the
-//! task has fallen silent at what may be a prompt. It lives and ends with the task, whether a daemon runs or not.
+//! `agtmux task-log SPEC`: reads the output of a task from a pipe. It writes the newest output to a log, counts bells
+//! and detects silence after a possible prompt. It runs as long as the task, even if no daemon is running.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -10,49 +10,49 @@ use agtmux_core::output::{BellCounter, last_line, stays_in_line};
 use agtmux_core::task::recognize_prompt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Whoever asks something writes nothing for at least so long; for longer, where the line is ended.
+/// How long a program must be silent before its last line is checked for a prompt. Longer if that line has ended.
 const PROMPT_SILENCE: Duration = Duration::from_millis(150);
 const PROMPT_SILENCE_AFTER_LINE: Duration = Duration::from_secs(1);
-/// As much of the end of the output as a prompt can be in.
+/// How much of the end of the output is kept to find a prompt.
 const TAIL_BYTES: usize = 4 << 10;
 
 pub(super) fn run(spec: &Path) {
-    // However it ends, there is nobody to tell.
+    // There is no caller to report an error to.
     let _ = read_all(&RunFiles::at(spec));
 }
 
 fn read_all(files: &RunFiles) -> io::Result<()> {
-    // On a machine that is very busy the task may be over, and told, before this begins: then there is still its output to keep.
+    // On a busy machine the task may have ended before this process starts. Its output is still logged.
     let spec = files.read_spec();
     let status = spec.is_ok().then(|| OutputStatusFile::create(&files.output())).transpose()?;
     let spec = spec.or_else(|_| files.read_kept_spec())?;
     let log = BoundedLog::create(&files.log(), spec.log_bytes);
-    let mut listener = OutputMonitor::new(log.ok(), &spec.run_id);
-    let tell = |now: OutputStatus| status.as_ref().map_or(Ok(()), |status| status.write(now));
+    let mut monitor = OutputMonitor::new(log.ok(), &spec.run_id);
+    let write_status = |now: OutputStatus| status.as_ref().map_or(Ok(()), |status| status.write(now));
     let stdin = io::stdin();
     let mut buffer = vec![0; 64 << 10];
-    while !listener.status.ended {
-        let told = listener.status;
-        match wait_readable(&stdin, listener.silence_timeout())? {
-            false => listener.handle_silence(),
+    while !monitor.status.ended {
+        let previous = monitor.status;
+        match wait_readable(&stdin, monitor.silence_timeout())? {
+            false => monitor.handle_silence(),
             true => match stdin.lock().read(&mut buffer)? {
-                0 => listener.end(),
-                length => listener.push_output(&buffer[..length]),
+                0 => monitor.end(),
+                length => monitor.push_output(&buffer[..length]),
             },
         }
-        if needs_status_write(told, listener.status) {
-            tell(listener.status)?;
+        if needs_status_write(previous, monitor.status) {
+            write_status(monitor.status)?;
         }
     }
     Ok(())
 }
 
 fn needs_status_write(before: OutputStatus, now: OutputStatus) -> bool {
-    let told = |status: OutputStatus| OutputStatus { bytes: 0, ..status };
-    told(before) != told(now)
+    let without_bytes = |status: OutputStatus| OutputStatus { bytes: 0, ..status };
+    without_bytes(before) != without_bytes(now)
 }
 
-/// Whether something is there to be read, or it was waited for in vain.
+/// Returns whether stdin became readable within the timeout.
 fn wait_readable(stdin: &io::Stdin, patience: Option<Duration>) -> io::Result<bool> {
     let pause = patience.and_then(|patience| Timespec::try_from(patience).ok());
     loop {
@@ -68,16 +68,16 @@ struct OutputMonitor {
     log: Option<BoundedLog>,
     bells: BellCounter,
     mark: Vec<u8>,
-    /// The beginning of what may be the mark.
+    /// Bytes that may be the beginning of the end mark.
     held: Vec<u8>,
     status: OutputStatus,
-    /// The end of what was written.
+    /// The last bytes of the output.
     tail: Vec<u8>,
-    /// It has been silent since, and that was judged.
+    /// The last line was checked for a prompt and no output has come since.
     silence_checked: bool,
     /// The line that may be a prompt.
     prompt_line: Option<String>,
-    /// What has come since it was silent there, as long as that may be an answer that is typed.
+    /// Output since the prompt, as long as it can be the echo of a typed answer.
     typed_answer: Option<Vec<u8>>,
 }
 
@@ -88,14 +88,14 @@ impl OutputMonitor {
         Self { log, bells, mark, held, status, tail, silence_checked: false, prompt_line: None, typed_answer: None }
     }
 
-    /// How long it has to be silent to be judged; none once it is, or if it has never said anything.
+    /// How long to wait before the silence is checked. `None` if it was checked already or there is no output yet.
     fn silence_timeout(&self) -> Option<Duration> {
         let quiet = if self.tail.ends_with(b"\n") { PROMPT_SILENCE_AFTER_LINE } else { PROMPT_SILENCE };
         (!self.silence_checked && self.status.bytes > 0).then_some(quiet)
     }
 
-    /// Whoever prints and pauses is looked at only if the last line may ask for something. Where the cursor was moved about only
-    /// a look can tell.
+    /// Marks the task as quiet if its last line may be a prompt. If the program moved the cursor, the line is unknown
+    /// and the daemon has to look at the screen.
     fn handle_silence(&mut self) {
         self.silence_checked = true;
         self.prompt_line = last_line(&self.tail);
@@ -108,16 +108,17 @@ impl OutputMonitor {
     fn push_output(&mut self, bytes: &[u8]) {
         self.split_at_mark(bytes);
         self.count_answer(bytes);
-        // An answer that is being typed is none yet. The same words below it are asked anew.
-        let is_answered = |asked: &String| {
-            bytes.contains(&b'\n') || last_line(&self.tail).is_none_or(|line| !line.starts_with(asked))
+        // A half-typed answer leaves the prompt open. The same prompt on a new line is a new question.
+        let is_answered = |prompt: &String| {
+            bytes.contains(&b'\n') || last_line(&self.tail).is_none_or(|line| !line.starts_with(prompt))
         };
         if !self.status.quiet || self.prompt_line.as_ref().is_none_or(is_answered) {
             (self.status.quiet, self.silence_checked) = (false, false);
         }
     }
 
-    /// An answer ends the line at which it was silent. Whoever draws the same once more moves the cursor there first.
+    /// Counts an answer when a newline ends the prompt line. A program that redraws the prompt moves the cursor first,
+    /// which does not count.
     fn count_answer(&mut self, bytes: &[u8]) {
         let Some(mut typed) = self.typed_answer.take() else { return };
         let end = bytes.iter().position(|byte| *byte == b'\n');
@@ -159,7 +160,7 @@ impl OutputMonitor {
         if let Some(log) = &mut self.log
             && log.append(bytes).is_err()
         {
-            // A full disk must not stop the task: from here on nothing is kept.
+            // A full disk must not stop the task: stop logging.
             self.log = None;
         }
     }
@@ -169,7 +170,7 @@ fn find_mark(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     bytes.windows(mark.len()).position(|window| window == mark)
 }
 
-/// How much of the end of these bytes could be the beginning of the mark.
+/// The length of the longest end of `bytes` that is a beginning of the mark.
 fn partial_mark_len(bytes: &[u8], mark: &[u8]) -> usize {
     (1..mark.len().min(bytes.len() + 1)).rev().find(|length| bytes.ends_with(&mark[..*length])).unwrap_or(0)
 }
@@ -179,98 +180,98 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_ends_at_its_own_mark_wherever_that_is_cut() {
+    fn the_end_mark_is_found_wherever_the_output_is_split() {
         let text =
             [b"\x07a\x07\x1b]0;t\x07b \x1b]7502;agtmux-end;other\x1b\\".to_vec(), end_marker("run"), b"\x07".to_vec()];
         let text = text.concat();
         for cut in 0..=text.len() {
-            let mut listener = OutputMonitor::new(None, "run");
-            listener.push_output(&text[..cut]);
-            if !listener.status.ended {
-                listener.push_output(&text[cut..]);
+            let mut monitor = OutputMonitor::new(None, "run");
+            monitor.push_output(&text[..cut]);
+            if !monitor.status.ended {
+                monitor.push_output(&text[cut..]);
             }
-            let OutputStatus { bells, ended, .. } = listener.status;
+            let OutputStatus { bells, ended, .. } = monitor.status;
             assert_eq!((bells, ended), (2, true), "cut at {cut}");
         }
     }
 
     #[test]
-    fn an_end_without_a_mark_is_an_end() {
-        let mut listener = OutputMonitor::new(None, "run");
-        listener.push_output(b"abc\x1b]7502;agt");
-        listener.end();
-        assert_eq!((listener.status.bytes, listener.status.ended), (13, true));
+    fn a_closed_pipe_ends_the_output_without_a_mark() {
+        let mut monitor = OutputMonitor::new(None, "run");
+        monitor.push_output(b"abc\x1b]7502;agt");
+        monitor.end();
+        assert_eq!((monitor.status.bytes, monitor.status.ended), (13, true));
     }
 
     #[test]
-    fn silence_in_an_open_line_is_told_sooner() {
-        let mut listener = OutputMonitor::new(None, "run");
-        assert_eq!(listener.silence_timeout(), None);
-        listener.push_output(b"line\r\n");
-        assert_eq!(listener.silence_timeout(), Some(PROMPT_SILENCE_AFTER_LINE));
-        listener.push_output(b"Go on? [y/N] ");
-        assert_eq!(listener.silence_timeout(), Some(PROMPT_SILENCE));
-        listener.handle_silence();
-        assert!(listener.status.quiet && listener.silence_timeout().is_none());
-        listener.push_output(b"\r\n");
-        assert!(!listener.status.quiet && listener.silence_timeout().is_some());
+    fn silence_is_checked_sooner_in_an_unfinished_line() {
+        let mut monitor = OutputMonitor::new(None, "run");
+        assert_eq!(monitor.silence_timeout(), None);
+        monitor.push_output(b"line\r\n");
+        assert_eq!(monitor.silence_timeout(), Some(PROMPT_SILENCE_AFTER_LINE));
+        monitor.push_output(b"Go on? [y/N] ");
+        assert_eq!(monitor.silence_timeout(), Some(PROMPT_SILENCE));
+        monitor.handle_silence();
+        assert!(monitor.status.quiet && monitor.silence_timeout().is_none());
+        monitor.push_output(b"\r\n");
+        assert!(!monitor.status.quiet && monitor.silence_timeout().is_some());
     }
 
     #[test]
-    fn an_answer_that_is_typed_ends_the_question_with_its_line() {
-        let mut listener = OutputMonitor::new(None, "run");
-        listener.push_output(b"Go on? [y/N] ");
-        listener.handle_silence();
+    fn a_prompt_stays_open_until_the_typed_answer_ends_its_line() {
+        let mut monitor = OutputMonitor::new(None, "run");
+        monitor.push_output(b"Go on? [y/N] ");
+        monitor.handle_silence();
         for typed in [&b"n"[..], b"\x08 \x08", b"yes"] {
-            listener.push_output(typed);
-            assert!(listener.status.quiet && listener.silence_timeout().is_none(), "{typed:?}");
+            monitor.push_output(typed);
+            assert!(monitor.status.quiet && monitor.silence_timeout().is_none(), "{typed:?}");
         }
-        listener.push_output(b"\r\nGo on? [y/N] ");
-        assert!(!listener.status.quiet && listener.silence_timeout().is_some());
+        monitor.push_output(b"\r\nGo on? [y/N] ");
+        assert!(!monitor.status.quiet && monitor.silence_timeout().is_some());
     }
 
     #[test]
-    fn an_answer_is_counted_and_what_is_drawn_once_more_is_not() {
+    fn answers_are_counted_and_redraws_are_not() {
         let drawn = b"\x1b[H\x1b[2J\x1b[3Jmenu\r\nSelect an option: ";
-        // Where the cursor was moved about in the line itself only a look can tell what it says.
+        // The second prompt moves the cursor, so its line is unknown.
         for prompt in [&drawn[..], b"\x1b[2J\x1b[5;1HSelect an option: "] {
-            let mut listener = OutputMonitor::new(None, "run");
-            listener.push_output(prompt);
-            listener.handle_silence();
-            assert!(listener.status.quiet && listener.status.answers == 0);
+            let mut monitor = OutputMonitor::new(None, "run");
+            monitor.push_output(prompt);
+            monitor.handle_silence();
+            assert!(monitor.status.quiet && monitor.status.answers == 0);
             for _ in 0..3 {
-                listener.push_output(prompt);
-                listener.handle_silence();
-                assert_eq!(listener.status.answers, 0, "nobody has answered");
+                monitor.push_output(prompt);
+                monitor.handle_silence();
+                assert_eq!(monitor.status.answers, 0, "a redraw is not an answer");
             }
-            listener.push_output(b"1");
-            let told = listener.status;
-            listener.push_output(b"\r\n");
-            assert_eq!(listener.status.answers, 1);
-            assert!(needs_status_write(told, listener.status));
-            listener.push_output(prompt);
-            listener.handle_silence();
-            listener.push_output(&[b"2\x08 \x0823\r\nmore\r\n", prompt].concat());
-            listener.handle_silence();
-            assert_eq!((listener.status.answers, listener.status.quiet), (2, true));
+            monitor.push_output(b"1");
+            let previous = monitor.status;
+            monitor.push_output(b"\r\n");
+            assert_eq!(monitor.status.answers, 1);
+            assert!(needs_status_write(previous, monitor.status));
+            monitor.push_output(prompt);
+            monitor.handle_silence();
+            monitor.push_output(&[b"2\x08 \x0823\r\nmore\r\n", prompt].concat());
+            monitor.handle_silence();
+            assert_eq!((monitor.status.answers, monitor.status.quiet), (2, true));
         }
     }
 
     #[test]
-    fn what_prints_and_pauses_is_worth_no_look_unless_it_may_ask() {
-        let mut listener = OutputMonitor::new(None, "run");
-        let told = listener.status;
+    fn pauses_are_reported_only_at_a_possible_prompt() {
+        let mut monitor = OutputMonitor::new(None, "run");
+        let previous = monitor.status;
         for n in 0..100 {
-            listener.push_output(format!("\r{n} % done").as_bytes());
-            listener.handle_silence();
-            assert!(!needs_status_write(told, listener.status) && listener.silence_timeout().is_none());
+            monitor.push_output(format!("\r{n} % done").as_bytes());
+            monitor.handle_silence();
+            assert!(!needs_status_write(previous, monitor.status) && monitor.silence_timeout().is_none());
         }
-        listener.push_output(b"\r\nPassword: ");
-        listener.handle_silence();
-        assert!(needs_status_write(told, listener.status));
-        // Only a terminal knows where this leaves the cursor.
-        listener.push_output(b"\x1b[5;1Hready");
-        listener.handle_silence();
-        assert!(listener.status.quiet);
+        monitor.push_output(b"\r\nPassword: ");
+        monitor.handle_silence();
+        assert!(needs_status_write(previous, monitor.status));
+        // A cursor movement makes the last line unknown.
+        monitor.push_output(b"\x1b[5;1Hready");
+        monitor.handle_silence();
+        assert!(monitor.status.quiet);
     }
 }

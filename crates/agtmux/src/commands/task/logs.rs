@@ -1,4 +1,4 @@
-//! `agtmux task logs`: what a task has written, and with -f what it writes.
+//! `agtmux task logs`: prints the output of a task and follows it with -f.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -23,24 +23,24 @@ use crate::message::CliMessage;
 use crate::output;
 use crate::quit_signals::QuitSignals;
 
-/// Where nothing tells that the log has grown.
+/// How often to check the log when file events are not available.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const LOG: WatchToken = WatchToken(1);
 const LOG_APPEARS_WITHIN: Duration = Duration::from_secs(2);
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
-/// Of what is there already, as much as one that does not follow is given.
+/// How much of the existing log --follow reads: the same limit as without --follow.
 const MAX_READ: u64 = 16 << 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct TaskLogsArgs {
     #[command(flatten)]
     session: TaskSessionArgs,
-    /// The task, by its name or the id of its window
+    /// The task, by name or window id
     task: String,
-    /// Go on as it writes, until it ends
+    /// Keep printing new output until the task ends
     #[arg(long, short)]
     follow: bool,
-    /// Only the last lines
+    /// Print only the last N lines
     #[arg(long, short = 'n', value_name = "N")]
     lines: Option<u32>,
     /// Print JSON
@@ -49,8 +49,13 @@ pub(crate) struct TaskLogsArgs {
 }
 
 pub(crate) async fn run(args: TaskLogsArgs) -> Result<CliExit, CliError> {
-    let (place, daemon) = (args.session.resolve()?, DaemonClient::from_env()?);
-    let query = TaskLogsQuery { session: place.session, socket: place.socket, task: args.task, lines: args.lines };
+    let (task_session, daemon) = (args.session.resolve()?, DaemonClient::from_env()?);
+    let query = TaskLogsQuery {
+        session: task_session.session,
+        socket: task_session.socket,
+        task: args.task,
+        lines: args.lines,
+    };
     if args.follow {
         return follow_log(daemon, query).await;
     }
@@ -64,14 +69,14 @@ pub(crate) async fn run(args: TaskLogsArgs) -> Result<CliExit, CliError> {
     Ok(CliExit::Ok)
 }
 
-/// Everything comes from the log itself, by one reader: so nothing is shown twice, and no line is torn.
+/// Reads everything from the log file, so that no line is printed twice or split.
 async fn follow_log(daemon: DaemonClient, query: TaskLogsQuery) -> Result<CliExit, CliError> {
     let kept = wait_for_log(&daemon, &query).await?;
     let Some(mut tail) = kept.log.map(PathBuf::from).and_then(LogFollower::open) else {
         let logs: TaskLogs = daemon.get("/v1/tasks/logs", &query).await?;
         print(&logs.lines)?;
-        let message = CliMessage::new("what it writes is not kept, so it cannot be followed");
-        return Err(CliError::failed(message.hint("agtmux view-output --follow shows its pane")));
+        let message = CliMessage::new("cannot follow the output: the task has no log");
+        return Err(CliError::failed(message.hint("agtmux view-output --follow   (shows its pane)")));
     };
     let lines = tail.new_lines(kept.dead);
     let most = query.lines.map_or(usize::MAX, |lines| lines as usize);
@@ -82,7 +87,7 @@ async fn follow_log(daemon: DaemonClient, query: TaskLogsQuery) -> Result<CliExi
     }
 }
 
-/// The log of a task that was started just now is there in a moment.
+/// Waits for the log of a task that has just started.
 async fn wait_for_log(daemon: &DaemonClient, query: &TaskLogsQuery) -> Result<TaskLogs, CliError> {
     let (query, until) = (TaskLogsQuery { lines: Some(0), ..query.clone() }, Instant::now() + LOG_APPEARS_WITHIN);
     loop {
@@ -127,18 +132,18 @@ async fn follow_until_end(daemon: DaemonClient, mut tail: LogFollower, run_id: S
     }
 }
 
-/// The end of a log that grows, and is put aside and begun anew when it is full.
+/// Follows a log that grows. A full log is renamed and a new one is started.
 struct LogFollower {
     path: PathBuf,
     file: File,
     inode: u64,
-    /// A line that is not ended.
+    /// Text after the last newline.
     partial_line: Vec<u8>,
     platform: Option<Platform>,
 }
 
 impl LogFollower {
-    /// With what is kept already as its first news.
+    /// Opens the log. The first call of `new_lines` returns its existing lines.
     fn open(path: PathBuf) -> Option<Self> {
         let mut file = File::open(&path).ok()?;
         let (inode, size) = (file.metadata().ok()?.ino(), file.metadata().ok()?.len());
@@ -152,8 +157,8 @@ impl LogFollower {
     async fn wait_for_growth(&mut self) {
         match &mut self.platform {
             Some(platform) => {
-                let told = tokio::time::timeout(POLL_INTERVAL, platform.signals.recv()).await;
-                if told == Ok(None) {
+                let event = tokio::time::timeout(POLL_INTERVAL, platform.signals.recv()).await;
+                if event == Ok(None) {
                     self.platform = None;
                 }
             }
@@ -161,7 +166,7 @@ impl LogFollower {
         }
     }
 
-    /// Whole lines only, unless there will be no more.
+    /// Returns the new complete lines. With `is_end`, also the last line without a newline.
     fn new_lines(&mut self, is_end: bool) -> Vec<String> {
         let _ = self.file.read_to_end(&mut self.partial_line);
         let replaced = File::open(&self.path).ok().and_then(|file| Some((file.metadata().ok()?.ino(), file)));
@@ -181,7 +186,7 @@ impl LogFollower {
     }
 }
 
-/// The end of what was put aside. If that is the file that is read already, it was put aside just now.
+/// The end of the renamed log. Returns `None` if that is the file being read, which was renamed just now.
 fn older_log_tail(path: &Path, inode: u64, most: u64) -> Option<Vec<u8>> {
     let mut file = File::open(older_log(path)).ok()?;
     let about = file.metadata().ok().filter(|about| about.ino() != inode)?;
@@ -198,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_is_read_from_what_was_put_aside_on_and_each_line_once() {
+    fn each_line_is_returned_once_across_a_log_rotation() {
         let dir = std::env::temp_dir().join(format!("agtmux-tail-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("made");
         let path = dir.join("r.log");

@@ -1,4 +1,4 @@
-//! `agtmux task`: work in the background, in a tmux session of its own, that reports back.
+//! `agtmux task`: background tasks in a tmux session, with events.
 
 mod cleanup;
 mod events;
@@ -23,30 +23,34 @@ use crate::error::{CliError, CliExit};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskCommand {
-    /// Start a task in a window of its own, or again in the window that has its name
+    /// Start a task in its own window
+    ///
+    /// A task with the same name is stopped and replaced.
     Run(run::TaskRunArgs),
-    /// The tasks of the session: which run, which have ended and how
+    /// List the tasks of the session with their state and exit code
     #[command(visible_alias = "ls")]
     List(list::TaskListArgs),
-    /// What a task has written, from its first byte on
+    /// Print the output of a task
     Logs(logs::TaskLogsArgs),
-    /// Type a text into a task, and Enter
+    /// Type text into a task and press Enter
     Input(input::TaskInputArgs),
-    /// End a task: it is asked to, and made to if it does not. Its window stays
+    /// Stop a task and keep its window
+    ///
+    /// Asks the task to end, and kills it if it does not.
     Stop(cleanup::TaskStopArgs),
-    /// Start a task again as it was started
+    /// Restart a task with its original command and directory
     Restart(cleanup::TaskRestartArgs),
-    /// Take away the windows of tasks that have ended
+    /// Remove the windows of tasks that have ended
     PruneDead(cleanup::TaskPruneArgs),
-    /// End all tasks of the session, and the session
+    /// Kill all tasks of the session and the session itself
     KillAll(cleanup::TaskKillAllArgs),
-    /// Wait until a task has ended; for scripts
+    /// Wait until a task has ended, for use in scripts
     Wait(wait::TaskWaitArgs),
-    /// What happened to tasks: started, exited, notify, input, disappeared
+    /// Print the events of tasks: started, exited, notify, input, disappeared
     Events(events::TaskEventsArgs),
-    /// When a harness session begins: clean up what earlier ones of the project have left, and name what still runs
+    /// Clean up after earlier sessions of the project; for programs that run agents
     Startup(startup::TaskStartupArgs),
-    /// Print the name of the session that holds a project's tasks
+    /// Print the name of the tmux session for a project's tasks
     SessionName(session_name::TaskSessionNameArgs),
 }
 
@@ -67,7 +71,8 @@ pub(crate) async fn run(command: TaskCommand) -> Result<CliExit, CliError> {
     }
 }
 
-/// What tmux starts in the panes of tasks and at the end of their pipes. It has to be there at once, so nothing else is read first.
+/// Handles `task-exec` and `task-log`, which tmux starts in the panes of tasks and at the end of their pipes. Runs
+/// before the command line is parsed, to start as fast as possible.
 pub(crate) fn intercept(mut words: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let (_, command, spec) = (words.next()?, words.next()?, words.next());
     match (command.to_str()?, spec, words.next()) {

@@ -1,4 +1,4 @@
-//! `agtmux task run`: starts a task, and with --wait stays with it for a while.
+//! `agtmux task run`: starts a task and, with --wait, waits for its end.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use agtmux_tmux::{TaskSessionOwner, TmuxServer, is_listening, quoted_for_shell};
 use clap::Args;
 use serde_json::json;
 
-use super::session_args::{KeeperArgs, TaskSessionArgs, project};
+use super::session_args::{SessionOwnerArgs, TaskSessionArgs, project};
 use super::wait::{self, TaskWaitOutcome};
 use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
@@ -21,19 +21,22 @@ use crate::quit_signals::QuitSignals;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A command of one word is read by your shell as it is; several words are quoted first, so that each stays one \
-    word. The task runs in the current directory and goes on when this command, the daemon or the harness ends.\n\n\
-    With --wait the exit code is the task's own (128 and the signal's number if one ended it) if it ends in time, else 0."
+    after_help = "A single COMMAND argument is passed to your shell unchanged. Several arguments are quoted, so that \
+    each stays one word. The task runs in the current directory. It keeps running when this command, the daemon or \
+    the harness ends.\n\n\
+    With --wait, exits with the exit code of the task, or with 128 plus the signal number. Exits with 0 if the task \
+    is still running when the time is up.\n\n\
+    Examples:\n  agtmux task run build -- make -j4\n  agtmux task run --wait 5m test 'cargo test 2>&1 | tail'"
 )]
 pub(crate) struct TaskRunArgs {
     #[command(flatten)]
     session: TaskSessionArgs,
     #[command(flatten)]
-    keeper: KeeperArgs,
-    /// Stay so long, as 30s: print what it wrote and how it ended, or else leave it running
+    owner: SessionOwnerArgs,
+    /// Wait this long for the end of the task, such as 30s, and print its output. The task keeps running after that
     #[arg(long, value_name = "DURATION")]
     wait: Option<ConfigDuration>,
-    /// The project that the session belongs to; else AGTMUX_PROJECT says so, else it is the current directory
+    /// The project of the session [default: AGTMUX_PROJECT or the current directory]
     #[arg(long, value_name = "PATH")]
     project: Option<PathBuf>,
     /// Print JSON
@@ -42,14 +45,14 @@ pub(crate) struct TaskRunArgs {
     /// The name of the task: 1 to 40 letters, digits, '.', '_' or '-'
     #[arg(value_name = "NAME")]
     task: String,
-    /// The command
+    /// The command to run
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
 pub(crate) async fn run(args: TaskRunArgs) -> Result<CliExit, CliError> {
-    let place = args.session.resolve()?;
-    let run = request(&args, &place)?;
+    let task_session = args.session.resolve()?;
+    let run = request(&args, &task_session)?;
     let daemon = DaemonClient::from_env()?;
     start_tmux_server(&daemon, &run).await?;
     let answer = daemon.act("/v1/tasks/run", &run).await.map_err(|error| explain_unknown_start(error, &run))?;
@@ -63,65 +66,65 @@ pub(crate) async fn run(args: TaskRunArgs) -> Result<CliExit, CliError> {
     }
 }
 
-fn request(args: &TaskRunArgs, place: &TaskSessionQuery) -> Result<TaskRunRequest, CliError> {
+fn request(args: &TaskRunArgs, task_session: &TaskSessionQuery) -> Result<TaskRunRequest, CliError> {
     let usage =
         |message: String| CliError::new(CliExit::Usage, CliMessage::new(message).hint("agtmux task run --help"));
     args.task.parse::<TaskName>().map_err(|error| usage(error.to_string()))?;
-    place.session.parse::<TaskSessionName>().map_err(|error| usage(error.to_string()))?;
+    task_session.session.parse::<TaskSessionName>().map_err(|error| usage(error.to_string()))?;
     let cwd = std::env::current_dir().map_err(|error| CliError::io("find the current directory", error))?;
-    let cwd = cwd.to_str().ok_or_else(|| usage("the path of the current directory is no UTF-8".into()))?;
+    let cwd = cwd.to_str().ok_or_else(|| usage("the path of the current directory is not UTF-8".into()))?;
     let command = match &args.command[..] {
         [whole] => whole.clone(),
         words => words.iter().map(|word| quoted_for_shell(word)).collect::<Vec<_>>().join(" "),
     };
     if command.trim().is_empty() {
-        return Err(usage("there is no command to run".into()));
+        return Err(usage("the command is empty".into()));
     }
     let project = project(args.project.as_ref()).map(|path| path.into_os_string().into_string());
-    let project = project.transpose().map_err(|_| usage("the path of the project is no UTF-8".into()))?;
+    let project = project.transpose().map_err(|_| usage("the path of the project is not UTF-8".into()))?;
     Ok(TaskRunRequest {
-        session: place.session.clone(),
-        socket: place.socket.clone(),
+        session: task_session.session.clone(),
+        socket: task_session.socket.clone(),
         task: args.task.clone(),
         command,
         cwd: cwd.to_owned(),
         project,
-        owner: args.keeper.pid()?,
+        owner: args.owner.pid()?,
     })
 }
 
-/// A daemon that did not come to its answer may have come to the start, and the next one finds it.
+/// Adds a hint to an error without an answer from the daemon: the daemon may have started the task before it failed.
 fn explain_unknown_start(error: CliError, run: &TaskRunRequest) -> CliError {
     if error.exit() != CliExit::DaemonFailed || error.code().is_some() {
         return error;
     }
     error.map_message(|message| {
-        let message = message.because(format!("whether '{}' was started is not known", run.task));
+        let message = message.because(format!("'{}' may have been started", run.task));
         message.hint(format!("agtmux task list --session {}", run.session))
     })
 }
 
-/// Where no tmux server runs it is started from here: it then has this environment, as if one had typed `tmux`, and does not end
-/// with the service that the daemon may be.
+/// Starts the tmux server if it is not running. A server started here has the user's environment, and it does not end
+/// when the daemon runs as a service and is stopped.
 async fn start_tmux_server(daemon: &DaemonClient, run: &TaskRunRequest) -> Result<(), CliError> {
     let Some(socket) = run.socket.as_deref().map(Path::new).filter(|socket| !is_listening(socket)) else {
         return Ok(());
     };
     if let Some(dir) = socket.parent() {
-        // As tmux does it, and only what is missing.
+        // tmux creates the same directory with the same mode.
         let _ = std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700).create(dir);
     }
     let config = Config::load(&daemon.paths.config)?;
     let project = run.project.clone().unwrap_or_else(|| run.cwd.clone());
-    // For whom it is kept the daemon writes down with the launch.
-    let keeper = TaskSessionOwner { owner_id: daemon.paths.task_owner(), project, process: String::new() };
+    // The daemon stores the owner's process when it starts the task.
+    let owner = TaskSessionOwner { owner_id: daemon.paths.task_owner(), project, process: String::new() };
     let tmux = TmuxServer::new(&config.tmux.program, socket, config.tmux.command_timeout.0);
-    // Somebody else may have been quicker: then the daemon finds their session.
-    let _ = tmux.create_task_session(&run.session, &run.task, &keeper).await;
+    // If another process has created the session meanwhile, the daemon uses that one.
+    let _ = tmux.create_task_session(&run.session, &run.task, &owner).await;
     Ok(())
 }
 
-/// Four lines that programs read: whatever the directory is called, each is one line, and none does anything to a terminal.
+/// Prints four lines for scripts. The directory is sanitized, so that it stays on one line.
 pub(super) fn print_started(started: &TaskStarted, json: bool) -> Result<(), CliError> {
     if json {
         let text = serde_json::to_vec(started).map_err(|error| CliError::io("write JSON", error))?;
@@ -138,7 +141,7 @@ async fn wait_for_end(
     patience: ConfigDuration,
     json: bool,
 ) -> Result<CliExit, CliError> {
-    // Before anything is said: whoever then presses Ctrl-C is told what becomes of it.
+    // Before any output, so that Ctrl-C from here on prints that the task keeps running.
     let mut quit = QuitSignals::new()?;
     let query = TaskEventsQuery { run_id: Some(started.run_id.clone()), after: Some(0), ..TaskEventsQuery::default() };
     if !json {
@@ -146,21 +149,17 @@ async fn wait_for_end(
     }
     let outcome = wait::wait_until_end(daemon, query, Some(patience.0), &mut quit).await?;
     if let TaskWaitOutcome::Interrupted(exit) = outcome {
-        still_running_message(
-            started,
-            format!("'{}' was not waited for any longer, and is left running", started.task),
-        )
-        .print_stderr();
+        still_running_message(started, format!("stopped waiting; '{}' keeps running", started.task)).print_stderr();
         return Ok(exit);
     }
-    let asked = TaskLogsQuery {
+    let logs_query = TaskLogsQuery {
         session: started.session.clone(),
         socket: Some(started.socket.clone()),
         task: started.window_id.to_string(),
         lines: None,
     };
-    let logs: Option<TaskLogs> = daemon.get("/v1/tasks/logs", &asked).await.ok();
-    // Its window may have another run by now, and what that writes is not ours.
+    let logs: Option<TaskLogs> = daemon.get("/v1/tasks/logs", &logs_query).await.ok();
+    // The window may hold another run by now; its log is not the log of this run.
     let logs = logs.filter(|logs| logs.run_id.as_ref() == Some(&started.run_id));
     let lines = logs.map(|logs| logs.lines).unwrap_or_default();
     let end = match &outcome {
@@ -178,8 +177,8 @@ async fn wait_for_end(
         TaskWaitOutcome::Removed => Err(wait::removed_error(&started.task)),
         _ => {
             if !json {
-                let said = format!("'{}' still runs after {patience} and is left running", started.task);
-                still_running_message(started, said).print_stderr();
+                let text = format!("'{}' is still running after {patience}", started.task);
+                still_running_message(started, text).print_stderr();
             }
             Ok(CliExit::Ok)
         }
@@ -207,9 +206,9 @@ fn exit_with_task(event: &TaskEvent, json: bool) -> Result<CliExit, CliError> {
     std::process::exit(code)
 }
 
-fn still_running_message(started: &TaskStarted, said: String) -> CliMessage {
+fn still_running_message(started: &TaskStarted, text: String) -> CliMessage {
     let TaskStarted { task, session, .. } = started;
-    CliMessage::new(said)
+    CliMessage::new(text)
         .hint(format!("agtmux task logs {task} -f --session {session}"))
         .hint(format!("agtmux task wait {task} --session {session}"))
 }

@@ -1,4 +1,4 @@
-//! Which session is meant, and on which tmux server.
+//! Options that select the task session, its tmux server, its owner and its project.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::message::CliMessage;
 
 #[derive(Debug, Args)]
 pub(super) struct TaskSessionArgs {
-    /// The tmux session that holds the tasks; else PI_TMUX_SESSION or AGTMUX_SESSION says so
+    /// The tmux session of the tasks [default: PI_TMUX_SESSION or AGTMUX_SESSION]
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
 }
@@ -19,8 +19,8 @@ pub(super) struct TaskSessionArgs {
 impl TaskSessionArgs {
     pub(super) fn resolve(&self) -> Result<TaskSessionQuery, CliError> {
         let session = self.session_name().ok_or_else(|| {
-            let message = CliMessage::new("no session is named")
-                .because("neither PI_TMUX_SESSION nor AGTMUX_SESSION is set, and there is no --session")
+            let message = CliMessage::new("no session given")
+                .because("--session is missing, and neither PI_TMUX_SESSION nor AGTMUX_SESSION is set")
                 .hint("export AGTMUX_SESSION=$(agtmux task session-name \"$PWD\" main)");
             CliError::new(CliExit::Usage, message)
         })?;
@@ -33,35 +33,39 @@ impl TaskSessionArgs {
     }
 }
 
-/// Whom a session is for.
+/// The process that owns a task session.
 #[derive(Debug, Args)]
-pub(super) struct KeeperArgs {
-    /// The process of the harness that the session is kept for; else AGTMUX_KEEPER says so, else it is the agent that calls
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(2..))]
-    keeper: Option<u32>,
+pub(super) struct SessionOwnerArgs {
+    /// The process that owns the session, usually an agent [default: AGTMUX_OWNER, or the calling agent]
+    #[arg(long, alias = "keeper", value_name = "PID", value_parser = clap::value_parser!(u32).range(2..))]
+    owner: Option<u32>,
 }
 
-impl KeeperArgs {
+/// The variables that name the owner. The second is the old name of the first.
+const OWNER_VARIABLES: [&str; 2] = ["AGTMUX_OWNER", "AGTMUX_KEEPER"];
+
+impl SessionOwnerArgs {
     pub(super) fn pid(&self) -> Result<Option<u32>, CliError> {
-        let named = std::env::var("AGTMUX_KEEPER").ok().filter(|value| !value.is_empty());
-        match (self.keeper, named) {
-            (Some(pid), _) => Ok(Some(pid)),
-            (None, None) => Ok(None),
-            (None, Some(value)) => value.parse().ok().filter(|pid| *pid > 1).map(Some).ok_or_else(|| {
-                let message = CliMessage::new(format!("AGTMUX_KEEPER is no process: '{}'", value.escape_debug()));
-                CliError::new(CliExit::Usage, message.hint("export AGTMUX_KEEPER=$$"))
-            }),
+        if self.owner.is_some() {
+            return Ok(self.owner);
         }
+        let set = |name: &&str| std::env::var(name).is_ok_and(|value| !value.is_empty());
+        let Some(name) = OWNER_VARIABLES.into_iter().find(|name| set(name)) else { return Ok(None) };
+        let value = std::env::var(name).unwrap_or_default();
+        value.parse().ok().filter(|pid| *pid > 1).map(Some).ok_or_else(|| {
+            let message = CliMessage::new(format!("{name} is not a process id: '{}'", value.escape_debug()));
+            CliError::new(CliExit::Usage, message.hint(format!("export {name}=$$")))
+        })
     }
 }
 
-/// The project of a session: what was named, or AGTMUX_PROJECT, or else where one is.
+/// The project of a session: the given path, or AGTMUX_PROJECT. `None` stands for the current directory.
 pub(super) fn project(named: Option<&PathBuf>) -> Option<PathBuf> {
     let variable = || std::env::var_os("AGTMUX_PROJECT").filter(|path| !path.is_empty()).map(PathBuf::from);
     named.cloned().or_else(variable)
 }
 
-/// The server that one is in, or else the usual one.
+/// The socket of the current tmux server, or of the default one outside tmux.
 pub(super) fn socket() -> PathBuf {
     let inside = std::env::var("TMUX").ok().and_then(|value| socket_of_tmux_variable(&value));
     inside.unwrap_or_else(|| default_socket(std::env::var_os("TMUX_TMPDIR").as_deref()))

@@ -1,4 +1,4 @@
-//! `agtmux task session-name`: needs no daemon and no tmux.
+//! `agtmux task session-name`: prints a session name. Needs no daemon and no tmux.
 
 use std::path::PathBuf;
 
@@ -11,14 +11,13 @@ use crate::message::CliMessage;
 use crate::output;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "The name is pi-PROJECT-ID. Two projects may share the first part, so it proves nothing: what belongs to \
-    whom is written down with the session."
-)]
+#[command(after_help = "The name is pi-PROJECT-ID. Two projects can have the same PROJECT part, so the name \
+    alone does not identify the project; agtmux stores the project with the session.\n\n\
+    Example:\n  agtmux task session-name \"$PWD\" main")]
 pub(crate) struct TaskSessionNameArgs {
-    /// The project, as a whole path; the current directory by default
+    /// The absolute path of the project [default: the current directory]
     path: Option<PathBuf>,
-    /// The id of the harness's session; PI_SESSION_ID by default
+    /// An id for the session [default: PI_SESSION_ID]
     id: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -31,11 +30,11 @@ pub(crate) fn run(args: &TaskSessionNameArgs) -> Result<CliExit, CliError> {
         None => std::env::current_dir().map_err(|error| CliError::io("find the current directory", error))?,
     };
     let id = args.id.clone().or_else(|| std::env::var("PI_SESSION_ID").ok()).unwrap_or_default();
-    let wrong = |error: agtmux_core::task::SessionNameError| {
+    let usage_error = |error: agtmux_core::task::SessionNameError| {
         let message = CliMessage::new(error.to_string()).hint("agtmux task session-name \"$PWD\" ID");
         CliError::new(CliExit::Usage, message)
     };
-    let name = TaskSessionName::of(&path, &id).map_err(wrong)?;
+    let name = TaskSessionName::of(&path, &id).map_err(usage_error)?;
     match args.json {
         true => output::line(json!({"session_name": name}).to_string().as_bytes())?,
         false => output::line(name.as_str().as_bytes())?,

@@ -1,4 +1,4 @@
-//! `agtmux task startup`: what earlier sessions of a project have left.
+//! `agtmux task startup`: cleans up after earlier sessions of a project.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use agtmux_api::wire::{TaskSessionQuery, TaskStartupReport, TaskStartupRequest};
 use agtmux_core::sanitize;
 use clap::Args;
 
-use super::session_args::{KeeperArgs, TaskSessionArgs, project};
+use super::session_args::{SessionOwnerArgs, TaskSessionArgs, project};
 use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
@@ -14,18 +14,19 @@ use crate::output;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Sessions of the same project that this agtmux has made are removed where nothing runs in them any more, and named \
-    where something does. Those of a program that still runs, and those of others, are not touched."
+    after_help = "Removes the sessions of the same project that agtmux created and in which nothing runs. Prints the \
+    sessions in which a task still runs. Keeps sessions whose owner is still running, and sessions that agtmux did \
+    not create."
 )]
 pub(crate) struct TaskStartupArgs {
     #[command(flatten)]
     session: TaskSessionArgs,
     #[command(flatten)]
-    keeper: KeeperArgs,
-    /// The project, as a whole path; else AGTMUX_PROJECT says so, else it is the current directory
+    owner: SessionOwnerArgs,
+    /// The absolute path of the project [default: AGTMUX_PROJECT or the current directory]
     #[arg(long, value_name = "PATH")]
     project: Option<PathBuf>,
-    /// Print what was found as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -39,11 +40,11 @@ pub(crate) async fn run(args: TaskStartupArgs) -> Result<CliExit, CliError> {
     let project = project.to_str().ok_or_else(|| {
         CliError::new(
             CliExit::Usage,
-            CliMessage::new("the project's path is no UTF-8").hint("agtmux task startup --help"),
+            CliMessage::new("the path of the project is not UTF-8").hint("agtmux task startup --help"),
         )
     })?;
-    let asked = TaskStartupRequest { session, socket, project: project.to_owned(), owner: args.keeper.pid()? };
-    let answer = DaemonClient::from_env()?.act("/v1/tasks/startup", &asked).await?;
+    let request = TaskStartupRequest { session, socket, project: project.to_owned(), owner: args.owner.pid()? };
+    let answer = DaemonClient::from_env()?.act("/v1/tasks/startup", &request).await?;
     if args.json {
         output::line(&answer)?;
         return Ok(CliExit::Ok);

@@ -1,4 +1,4 @@
-//! `agtmux task wait`: until a task has ended. Nothing is asked again and again: the daemon tells.
+//! `agtmux task wait`: waits for the end of a task on the event stream, without polling.
 
 use std::time::Duration;
 
@@ -20,18 +20,17 @@ use crate::quit_signals::QuitSignals;
 const NO_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exits with 0 when the task has ended with code 0, else with 1: also when the time is up, or its window is gone."
-)]
+#[command(after_help = "Exits with 0 if the task exits with 0. Exits with 1 if the task fails, the time is up or its \
+    window is gone.")]
 pub(crate) struct TaskWaitArgs {
     #[command(flatten)]
     session: TaskSessionArgs,
-    /// The task, by its name or the id of its window
+    /// The task, by name or window id
     task: String,
-    /// How long at the most, as 90s or 10m; for ever by default
+    /// Give up after this time, such as 90s or 10m [default: wait forever]
     #[arg(long, value_name = "DURATION")]
     timeout: Option<ConfigDuration>,
-    /// Print what became of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -39,33 +38,34 @@ pub(crate) struct TaskWaitArgs {
 pub(super) enum TaskWaitOutcome {
     Ended(Box<TaskEvent>),
     TimedOut,
-    /// Nothing more is told of it: it was started again, or taken away by us.
+    /// The run has no further events: it was restarted, or agtmux removed its window.
     Removed,
     Interrupted(CliExit),
 }
 
 pub(crate) async fn run(args: TaskWaitArgs) -> Result<CliExit, CliError> {
-    let (place, daemon) = (args.session.resolve()?, DaemonClient::from_env()?);
-    // Before it is looked: an end between the two is told.
+    let (task_session, daemon) = (args.session.resolve()?, DaemonClient::from_env()?);
+    // Read the event position before the list, so that an end between the two is not missed.
     let seen: TaskEvents =
         daemon.get("/v1/tasks/events", &TaskEventsQuery { limit: Some(1), ..Default::default() }).await?;
-    let list: TaskList = daemon.get("/v1/tasks", &place).await?;
+    let list: TaskList = daemon.get("/v1/tasks", &task_session).await?;
     let named = |task: &&TaskSnapshot| task.window_name == args.task || task.window_id.to_string() == args.task;
     let Some(task) = list.tasks.iter().find(named) else {
-        let message = CliMessage::new(format!("there is no task '{}' in '{}'", args.task, place.session));
+        let message =
+            CliMessage::new(format!("there is no task '{}' in session '{}'", args.task, task_session.session));
         return Err(CliError::failed(message.hint("agtmux task list")));
     };
-    // tmux shows a task dead before it knows how it ended, but that will be told.
+    // tmux can show a dead pane before it knows the exit status. The event has the status.
     if task.dead && (task.exit() != TaskExit::UNKNOWN || task.run.is_none()) {
         return print_ended(task, args.json);
     }
     let query = TaskEventsQuery {
-        session: Some(place.session.clone()),
-        socket: place.socket.clone(),
-        // Its window may get another name meanwhile.
+        session: Some(task_session.session.clone()),
+        socket: task_session.socket.clone(),
+        // The window may be renamed meanwhile.
         task: Some(task.window_name.clone()).filter(|_| task.run.is_none()),
         run_id: task.run.clone().map(String::from),
-        // The end of a launch is told once, and may have been before tmux shows it.
+        // The end of a run is one event, which may be older than the tmux listing.
         after: Some(if task.run.is_some() { 0 } else { seen.seq }),
         limit: None,
     };
@@ -76,11 +76,11 @@ pub(crate) async fn run(args: TaskWaitArgs) -> Result<CliExit, CliError> {
             output::line(line.as_bytes())?;
             Ok(if event.exit_code == Some(0) { CliExit::Ok } else { CliExit::Failed })
         }
-        // It had ended before anybody was there to tell of it.
+        // The task ended before its events were recorded.
         TaskWaitOutcome::Removed if task.dead => print_ended(task, args.json),
         TaskWaitOutcome::Removed => Err(removed_error(&args.task)),
         TaskWaitOutcome::TimedOut => {
-            let message = CliMessage::new(format!("'{}' still runs", args.task)).because("the time is up");
+            let message = CliMessage::new(format!("'{}' is still running", args.task)).because("the time is up");
             Err(CliError::failed(message.hint(format!("agtmux task logs {} -f", args.task))))
         }
     }
@@ -95,7 +95,7 @@ fn print_ended(task: &TaskSnapshot, json: bool) -> Result<CliExit, CliError> {
 }
 
 pub(super) fn removed_error(task: &str) -> CliError {
-    let message = CliMessage::new(format!("'{task}' was taken away, or started again, before it had ended by itself"));
+    let message = CliMessage::new(format!("'{task}' was removed or restarted before it ended"));
     CliError::failed(message.hint("agtmux task list"))
 }
 

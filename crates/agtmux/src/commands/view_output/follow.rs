@@ -1,4 +1,4 @@
-//! What is new, as it comes: looked for only when the terminal was written to.
+//! `--follow`: prints new lines of the pane. Reads the pane only after its terminal was written to.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,25 +20,25 @@ use crate::message::CliMessage;
 use crate::quit_signals::QuitSignals;
 use crate::terminal::StdoutTerminal;
 
-/// How far back a look goes, so that nothing is missed between two of them.
+/// How many lines each read covers, so that no line is missed between two reads.
 const LINES_PER_READ: u32 = 1000;
-/// What is written in one go is shown in one go.
+/// Waits this long after a write, so that output written together is read together.
 const SETTLE: Duration = Duration::from_millis(60);
-/// Where the terminal does not tell.
+/// How often to read the pane if writes to its terminal cannot be watched.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const NO_DEADLINE: Duration = Duration::from_secs(3600);
 const PANE: WatchToken = WatchToken(1);
 
 pub(super) async fn run(
     daemon: DaemonClient,
-    asked: OutputAction,
+    request: OutputAction,
     first: ActionOutcome<OutputReport>,
     json: bool,
 ) -> Result<CliExit, CliError> {
     let mut quit = QuitSignals::new()?;
     let mut reader = StdoutWatcher::start();
     let mut writes = TerminalWrites::watch(first.report.tty.as_deref())?;
-    let mut follower = OutputFollower::new(daemon.clone(), asked, first, json);
+    let mut follower = OutputFollower::new(daemon.clone(), request, first, json);
     let query = ListQuery { scope: Some(ListScope::Panes), all: true, ..ListQuery::default() };
     let mut events = stream::follow(daemon, query);
     loop {
@@ -59,7 +59,7 @@ pub(super) async fn run(
     }
 }
 
-/// When the pane's terminal is written to.
+/// Reports writes to the pane's terminal.
 struct TerminalWrites(Option<Platform>);
 
 impl TerminalWrites {
@@ -82,40 +82,40 @@ impl TerminalWrites {
 
 struct OutputFollower {
     daemon: DaemonClient,
-    asked: OutputAction,
+    request: OutputAction,
     runtime_id: Option<String>,
     pane_id: String,
     target: String,
     server: String,
     before: OutputReport,
     window: u32,
-    /// Where it was seen last, for a last look when the agent is gone.
+    /// The last known location of the pane, for a last read after the agent has ended.
     last_location: Option<String>,
     json: bool,
     due: Instant,
 }
 
 impl OutputFollower {
-    fn new(daemon: DaemonClient, asked: OutputAction, first: ActionOutcome<OutputReport>, json: bool) -> Self {
-        let window = asked.lines.unwrap_or(0).max(LINES_PER_READ);
-        let mut asked = OutputAction { again: true, lines: Some(window), ..asked };
+    fn new(daemon: DaemonClient, request: OutputAction, first: ActionOutcome<OutputReport>, json: bool) -> Self {
+        let window = request.lines.unwrap_or(0).max(LINES_PER_READ);
+        let mut request = OutputAction { again: true, lines: Some(window), ..request };
         if let Some(id) = &first.runtime_id {
-            // Whoever lives there next is not the one that is followed.
-            asked.guards.r#ref = format!("runtime:{id}");
+            // Follow this agent, not the next one in the same pane.
+            request.guards.r#ref = format!("runtime:{id}");
         }
-        // What was true at the beginning need not stay so.
-        (asked.guards.if_state, asked.guards.if_updated_within_ms, asked.guards.if_dialog) = (None, None, None);
+        // The guards hold only for the first read.
+        (request.guards.if_state, request.guards.if_updated_within_ms, request.guards.if_dialog) = (None, None, None);
         let ActionOutcome { runtime_id, pane_id, target, server, report: before, .. } = first;
-        // What came since the first look is waiting.
+        // Output since the first read is already there.
         let due = Instant::now();
-        Self { daemon, asked, runtime_id, pane_id, target, server, before, window, last_location: None, json, due }
+        Self { daemon, request, runtime_id, pane_id, target, server, before, window, last_location: None, json, due }
     }
 
     fn schedule_read(&mut self) {
         self.due = self.due.min(Instant::now() + SETTLE);
     }
 
-    /// Only what is about this pane is a reason to look.
+    /// Schedules a read if the event is about this pane.
     fn handle_event(&mut self, event: &WatchEvent) {
         let Some(WatchItem::Pane(item)) = &event.item else { return self.schedule_read() };
         let id = &item.identity;
@@ -123,30 +123,30 @@ impl OutputFollower {
             return;
         }
         if event.kind != WatchEventKind::Remove {
-            let place = agtmux_core::refs::PaneRef::Path {
+            let location = agtmux_core::refs::PaneRef::Path {
                 target: id.target.clone(),
                 server: Some(id.server.clone()),
                 session: id.session_name.clone(),
                 window: id.window_id,
                 pane: id.pane_id,
             };
-            self.last_location = Some(place.to_string());
+            self.last_location = Some(location.to_string());
         }
         if event.kind == WatchEventKind::Remove || item.runtime_id != self.runtime_id {
             self.schedule_read();
         }
     }
 
-    /// Says whether that was the last one.
+    /// Reads the pane. Returns true if the agent is gone.
     async fn read_output(&mut self) -> Result<bool, CliError> {
         self.due = Instant::now() + NO_DEADLINE;
-        match self.daemon.act("/v1/actions/view-output", &self.asked).await {
+        match self.daemon.act("/v1/actions/view-output", &self.request).await {
             Ok(answer) => {
                 self.handle_answer(&answer)?;
                 Ok(false)
             }
             Err(error) if is_gone(error.code()) => Ok(true),
-            // A daemon that is being restarted is asked again.
+            // The daemon is restarting: try again later.
             Err(error)
                 if matches!(error.exit(), CliExit::NoDaemon | CliExit::DaemonFailed) && error.code().is_none() =>
             {
@@ -157,27 +157,27 @@ impl OutputFollower {
         }
     }
 
-    /// A program that draws the whole screen has no history: what is above it is from before it.
+    /// Prints the new lines. A full-screen program has no history: lines above its screen are older than the program.
     fn handle_answer(&mut self, answer: &[u8]) -> Result<(), CliError> {
         let now: ActionOutcome<OutputReport> = parse(answer)?;
         let lines = (!now.report.full_screen).then_some(self.window);
-        if lines != self.asked.lines {
-            (self.asked.lines, self.due) = (lines, Instant::now());
+        if lines != self.request.lines {
+            (self.request.lines, self.due) = (lines, Instant::now());
             return Ok(());
         }
         self.show(answer, now.report)
     }
 
-    /// Its last words may still be in the pane.
+    /// Reads the pane a last time, because it may still show the agent's last output.
     async fn finish(&mut self) -> Result<CliExit, CliError> {
-        if let Some(place) = self.last_location.take() {
-            self.asked.guards.r#ref = place;
-            self.asked.guards.if_runtime = None;
-            if let Ok(answer) = self.daemon.act("/v1/actions/view-output", &self.asked).await {
+        if let Some(location) = self.last_location.take() {
+            self.request.guards.r#ref = location;
+            self.request.guards.if_runtime = None;
+            if let Ok(answer) = self.daemon.act("/v1/actions/view-output", &self.request).await {
                 self.handle_answer(&answer)?;
             }
         }
-        CliMessage::new(format!("what ran in {} has ended", self.pane_id)).print_stderr();
+        CliMessage::new(format!("the program in {} has ended", self.pane_id)).print_stderr();
         Ok(CliExit::Ok)
     }
 
@@ -193,11 +193,11 @@ impl OutputFollower {
         }
         if !now.full_screen {
             let fresh: Vec<String> = fresh.into_iter().cloned().collect();
-            return output::lines(&with_colour_reset(&fresh, self.asked.ansi));
+            return output::lines(&with_colour_reset(&fresh, self.request.ansi));
         }
         let clear = if StdoutTerminal::detect().is_tty { "\u{1b}[H\u{1b}[J" } else { "\n" };
         output::print(clear)?;
-        output::lines(&with_colour_reset(&now.lines, self.asked.ansi))
+        output::lines(&with_colour_reset(&now.lines, self.request.ansi))
     }
 }
 

@@ -1,4 +1,4 @@
-//! `agtmux view-output`: what an agent's pane has shown.
+//! `agtmux view-output`: prints the contents of an agent's pane.
 
 mod follow;
 mod new_lines;
@@ -11,28 +11,28 @@ use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::output;
 
-/// Ends the colours of a line.
+/// Resets the colours.
 const RESET_COLOURS: &str = "\u{1b}[0m";
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Whatever the pane shows, no more than text is printed; with --ansi also its colours, in a pipe too. \
-    --follow ends when the agent does. A line that changes is printed again; of a program that draws the whole screen \
-    the screen is shown anew."
-)]
+#[command(after_help = "Prints only text, without control characters. With --ansi, prints colours too, also into a \
+    pipe.\n\n\
+    --follow ends when the agent ends. It prints a line again when the line changes. For a full-screen program it \
+    redraws the whole screen.\n\n\
+    Example:\n  agtmux view-output %12 --lines 200 --follow")]
 pub(crate) struct ViewOutputArgs {
     #[command(flatten)]
     guards: GuardArgs,
-    /// How many lines at the most, from the history too; what is on the screen by default
+    /// Print at most the last N lines, including the history [default: the visible screen]
     #[arg(long, value_name = "N")]
     lines: Option<u32>,
     /// Keep colours
     #[arg(long)]
     ansi: bool,
-    /// Go on and print what is new as it comes
+    /// Keep printing new lines
     #[arg(long, short)]
     follow: bool,
-    /// Print JSON; with --follow a line for each change
+    /// Print JSON; with --follow, one line per change
     #[arg(long)]
     json: bool,
 }
@@ -51,7 +51,7 @@ pub(crate) async fn run(args: Box<ViewOutputArgs>) -> Result<CliExit, CliError> 
     if args.follow { follow::run(daemon, action, shown, args.json).await } else { Ok(CliExit::Ok) }
 }
 
-/// Lines as they are printed: what follows them has its own colours.
+/// Adds a colour reset to the last line, so that the colours do not continue in the terminal.
 fn with_colour_reset(lines: &[String], ansi: bool) -> Vec<String> {
     match (ansi, lines.split_last()) {
         (true, Some((last, rest))) => rest.iter().cloned().chain([format!("{last}{RESET_COLOURS}")]).collect(),

@@ -1,9 +1,8 @@
-//! What is new in a pane, given what it showed before.
+//! Finds the new lines of a pane by comparing two reads.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Lines that were not there before, in their order. What stands above everything that both have in common is older, not
-/// newer: it comes from further up in the history.
+/// Returns the lines that are new, in order. Lines above the first common line come from the history and are not new.
 pub(super) fn new_lines<'a>(before: &[String], now: &'a [String]) -> Vec<&'a String> {
     let ops = capture_diff_slices(Algorithm::Myers, before, now);
     let common = ops.iter().position(|op| matches!(op, DiffOp::Equal { .. }));
@@ -21,20 +20,20 @@ pub(super) fn new_lines<'a>(before: &[String], now: &'a [String]) -> Vec<&'a Str
 mod tests {
     use super::*;
 
-    fn told(before: &str, now: &str) -> String {
+    fn diff(before: &str, now: &str) -> String {
         let lines = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let now = lines(now);
         new_lines(&lines(before), &now).into_iter().cloned().collect::<Vec<_>>().join(" ")
     }
 
     #[test]
-    fn only_what_is_new_is_told() {
-        assert_eq!(told("a b c", "a b c"), "");
-        assert_eq!(told("a b c", "a b c d e"), "d e");
-        assert_eq!(told("a b c", "c d e"), "d e");
-        assert_eq!(told("c d", "a b c d e"), "e", "the history is not new");
-        assert_eq!(told("a box", "a b box"), "b", "what stays at the bottom is not told again");
-        assert_eq!(told("a 1%", "a 2%"), "2%");
-        assert_eq!(told("a b", "x y"), "x y");
+    fn only_new_lines_are_returned() {
+        assert_eq!(diff("a b c", "a b c"), "");
+        assert_eq!(diff("a b c", "a b c d e"), "d e");
+        assert_eq!(diff("a b c", "c d e"), "d e");
+        assert_eq!(diff("c d", "a b c d e"), "e", "the history is not new");
+        assert_eq!(diff("a box", "a b box"), "b", "lines that stay at the bottom are not new");
+        assert_eq!(diff("a 1%", "a 2%"), "2%");
+        assert_eq!(diff("a b", "x y"), "x y");
     }
 }

@@ -1,10 +1,11 @@
-//! `agtmux wait`: until agents are in a state. Nothing is asked again and again: the daemon tells.
+//! `agtmux wait`: waits for states of agents on the event stream, without polling.
 
 mod waited_agents;
 
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::config::ConfigDuration;
 use agtmux_api::error::ErrorCode;
 use agtmux_api::wire::{
@@ -26,35 +27,45 @@ use crate::output;
 use crate::quit_signals::QuitSignals;
 use waited_agents::{WaitOutcome, WaitedAgent, WaitedAgents};
 
-/// The end of all waiting, for whoever sets no other.
+/// The wait without --timeout: longer than any process runs.
 const NO_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
-/// A daemon that is being restarted is back by then.
+/// How long to retry while the daemon restarts.
 const RETRY_FOR: Duration = Duration::from_secs(10);
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exits with 0 when it is so, 1 when the time is up, 2 when an agent that is waited for is gone, 3 without a \
-    daemon. A state in which an agent is already counts. An agent that ends is gone, also if another one is started in \
-    its pane. With --all each has to have been in one of the states since the beginning, not all at once."
-)]
+#[command(after_help = "\
+The current state counts, unless it is from before your last `send` or `respond`. An agent that ends
+is gone, even if another one starts in its pane.
+
+With --all, the agents need not be in the state at the same time.
+
+Exit codes:
+  0  reached
+  1  timeout
+  2  an agent is gone, or wrong usage
+  3  the daemon is not running and was not started
+
+Examples:
+  agtmux wait %12 --for completed,idle --timeout 10m
+  agtmux wait claude codex --for waiting_approval --any")]
 pub(crate) struct WaitArgs {
-    /// The agents: runtime:ID, %12, a name, kind or session where there is one, or pane:TARGET/SESSION/@W/%P
+    /// The agents: %12, runtime:ID, pane:TARGET/SESSION/@W/%P, or a name, type or session that matches one agent
     #[arg(value_name = "REF")]
     references: Vec<String>,
-    /// The states to wait for
+    /// Wait for one of these states, separated by commas
     #[arg(long = "for", value_name = "STATE", required = true, value_delimiter = ',', value_parser = states())]
     states: Vec<State>,
-    /// Until one of several agents is there
+    /// Wait until one of the agents has reached one of the states
     #[arg(long, conflicts_with = "all")]
     any: bool,
-    /// Until each of them was there, which is the default
+    /// Wait until each agent has reached one of the states (default)
     #[arg(long)]
     all: bool,
-    /// How long at the most, as 90s or 10m; for ever by default
+    /// Give up after this time, such as 90s or 10m [default: wait forever]
     #[arg(long, value_name = "DURATION")]
     timeout: Option<ConfigDuration>,
-    /// Print what became of each as JSON
+    /// Print the result for each agent as JSON
     #[arg(long)]
     json: bool,
 }
@@ -66,50 +77,50 @@ fn states() -> impl TypedValueParser<Value = State> {
 pub(crate) async fn run(args: WaitArgs) -> Result<CliExit, CliError> {
     let deadline = Instant::now() + args.timeout.map_or(NO_TIMEOUT, |span| span.0.min(NO_TIMEOUT));
     let mut quit = QuitSignals::new()?;
-    let (verdict, crowd) = tokio::select! {
+    let (outcome, waited) = tokio::select! {
         done = wait_until(&args, deadline) => done?,
         exit = quit.received() => return Ok(exit),
     };
-    report(&args, verdict, &crowd)
+    report(&args, outcome, &waited)
 }
 
-/// What is so already counts however short the time is.
+/// Checks the current states first, so that a state already reached counts even with --timeout 0s.
 async fn wait_until(args: &WaitArgs, deadline: Instant) -> Result<(WaitOutcome, WaitedAgents), CliError> {
     let daemon = DaemonClient::from_env()?;
-    let mut crowd = WaitedAgents::resolve(&daemon, args).await?;
-    if let Some(verdict) = crowd.outcome(args.any) {
-        return Ok((verdict, crowd));
+    let mut waited = WaitedAgents::resolve(&daemon, args).await?;
+    if let Some(outcome) = waited.outcome(args.any) {
+        return Ok((outcome, waited));
     }
-    let verdict = match timeout_at(deadline, follow_changes(&daemon, args, &mut crowd)).await {
-        Ok(verdict) => verdict?,
+    let outcome = match timeout_at(deadline, follow_changes(&daemon, args, &mut waited)).await {
+        Ok(outcome) => outcome?,
         Err(_) => WaitOutcome::TimedOut,
     };
-    Ok((verdict, crowd))
+    Ok((outcome, waited))
 }
 
 async fn follow_changes(
     daemon: &DaemonClient,
     args: &WaitArgs,
-    crowd: &mut WaitedAgents,
+    waited: &mut WaitedAgents,
 ) -> Result<WaitOutcome, CliError> {
     let query = ListQuery { scope: Some(ListScope::Panes), ..ListQuery::default() };
-    // Opened first: what changes while the list is read is told afterwards.
+    // Open the stream before the list is read, so that no change is missed.
     let mut events = stream::follow(daemon.clone(), query);
     let mut progress = WaitProgress::new();
-    crowd.update_from_list(&fetch_panes(daemon).await?);
+    waited.update_from_list(&fetch_panes(daemon).await?);
     loop {
-        progress.print_changes(crowd);
-        if let Some(verdict) = crowd.outcome(args.any) {
-            return Ok(verdict);
+        progress.print_changes(waited);
+        if let Some(outcome) = waited.outcome(args.any) {
+            return Ok(outcome);
         }
         match events.recv().await {
-            // It may have ended while nobody looked, or a place of it may be gone: the list tells.
+            // An agent may have ended or left a pane: read the list again.
             Some(WatchSignal::Event(event))
-                if event.kind == WatchEventKind::Reset || crowd.needs_reread_after(&event) =>
+                if event.kind == WatchEventKind::Reset || waited.needs_reread_after(&event) =>
             {
-                crowd.update_from_list(&fetch_panes(daemon).await?);
+                waited.update_from_list(&fetch_panes(daemon).await?);
             }
-            Some(WatchSignal::Event(event)) => crowd.apply_event(&event),
+            Some(WatchSignal::Event(event)) => waited.apply_event(&event),
             Some(WatchSignal::Disconnected(_)) => {}
             Some(WatchSignal::Failed(error)) => return Err(error),
             None => return Err(CliError::io("follow the agents", "the daemon's events have ended")),
@@ -123,7 +134,7 @@ async fn fetch_panes(daemon: &DaemonClient) -> Result<Vec<PaneItem>, CliError> {
     Ok(listing.items)
 }
 
-/// A daemon that ends in the middle of an answer is mostly about to be there again: it is asked once more.
+/// Retries when the daemon ends in the middle of an answer, which happens during a restart.
 async fn retry_when_cut_off<T>(ask: impl AsyncFn() -> Result<T, CliError>) -> Result<T, CliError> {
     let patience = Instant::now() + RETRY_FOR;
     loop {
@@ -149,13 +160,13 @@ impl WaitedAgents {
             let reference = pick::resolve_reference(daemon, given).await?;
             let guards = ActionGuards { r#ref: reference.clone(), ..ActionGuards::default() };
             let action = SnapshotAction { guards };
-            let looked = retry_when_cut_off(async || daemon.act("/v1/actions/snapshot", &action).await).await;
-            match looked {
+            let response = retry_when_cut_off(async || daemon.act("/v1/actions/snapshot", &action).await).await;
+            match response {
                 Ok(answer) => {
                     let seen = WaitedAgent::from_snapshot(&reference, &parse::<ActionSnapshot>(&answer)?);
                     agents.push(seen.unwrap_or_else(|| WaitedAgent::ended(&reference)));
                 }
-                // One that is named by its id has ended; others may live.
+                // A runtime id that is not found belongs to an ended agent.
                 Err(error) if reference.starts_with("runtime:") && error.code() == Some(ErrorCode::RefNotFound) => {
                     agents.push(WaitedAgent::ended(&reference));
                 }
@@ -166,24 +177,26 @@ impl WaitedAgents {
     }
 }
 
-fn report(args: &WaitArgs, verdict: WaitOutcome, crowd: &WaitedAgents) -> Result<CliExit, CliError> {
+fn report(args: &WaitArgs, outcome: WaitOutcome, waited: &WaitedAgents) -> Result<CliExit, CliError> {
     if args.json {
-        let agents: Vec<_> = crowd.agents.iter().map(WaitedAgent::json).collect();
-        let word = match verdict {
+        let agents: Vec<_> = waited.agents.iter().map(WaitedAgent::json).collect();
+        let word = match outcome {
             WaitOutcome::Reached => "reached",
             WaitOutcome::Gone => "gone",
             WaitOutcome::TimedOut => "timeout",
         };
-        output::line(json!({"schema_version": 1, "outcome": word, "agents": agents}).to_string().as_bytes())?;
+        output::line(
+            json!({"schema_version": SCHEMA_VERSION, "outcome": word, "agents": agents}).to_string().as_bytes(),
+        )?;
     } else {
-        output::lines(&crowd.agents.iter().filter(|agent| agent.has_reached()).map(reached_line).collect::<Vec<_>>())?;
+        output::lines(&waited.agents.iter().filter(|agent| agent.has_reached()).map(reached_line).collect::<Vec<_>>())?;
     }
-    match verdict {
+    match outcome {
         WaitOutcome::Reached => Ok(CliExit::Ok),
-        WaitOutcome::TimedOut => Err(timeout_error(args, crowd)),
+        WaitOutcome::TimedOut => Err(timeout_error(args, waited)),
         WaitOutcome::Gone => {
-            let gone: Vec<String> = crowd.agents.iter().filter(|agent| agent.gone).map(current_line).collect();
-            let message = CliMessage::new("an agent that was waited for is gone");
+            let gone: Vec<String> = waited.agents.iter().filter(|agent| agent.gone).map(current_line).collect();
+            let message = CliMessage::new("an agent ended before it reached the state");
             let message = gone.into_iter().fold(message, CliMessage::because);
             Err(CliError::new(CliExit::Usage, message.hint("agtmux list panes")))
         }
@@ -194,7 +207,7 @@ fn current_line(agent: &WaitedAgent) -> String {
     agent_line(agent, agent.state)
 }
 
-/// With the state for which it counts, whatever it does by now.
+/// A line with the state that the agent reached, which may differ from its current state.
 fn reached_line(agent: &WaitedAgent) -> String {
     agent_line(agent, agent.reached)
 }
@@ -204,35 +217,35 @@ fn agent_line(agent: &WaitedAgent, state: Option<State>) -> String {
     sanitize::for_terminal(&format!("{} {} {} runtime:{}", state, agent.agent_type, agent.pane_id, agent.runtime_id))
 }
 
-/// Those that are not there yet are the reason, each with what it does instead.
-fn timeout_error(args: &WaitArgs, crowd: &WaitedAgents) -> CliError {
+/// The timeout error. It lists the current state of each agent that has not reached a wanted state.
+fn timeout_error(args: &WaitArgs, waited: &WaitedAgents) -> CliError {
     let states: Vec<&str> = args.states.iter().map(|state| state.as_str()).collect();
-    let missing: Vec<&WaitedAgent> = crowd.agents.iter().filter(|agent| !agent.has_reached()).collect();
-    let message = CliMessage::new(format!("the time is up: not {}", states.join(" or ")));
+    let missing: Vec<&WaitedAgent> = waited.agents.iter().filter(|agent| !agent.has_reached()).collect();
+    let message = CliMessage::new(format!("timed out while waiting for {}", states.join(" or ")));
     let message = missing.iter().fold(message, |message, agent| message.because(current_line(agent)));
     let reference = missing.first().map_or("REF", |agent| agent.reference.as_str());
     CliError::failed(message.hint(format!("agtmux explain {reference}")))
 }
 
-/// For a person who looks on.
+/// Prints state changes on stderr while waiting, if stderr is a terminal.
 struct WaitProgress {
-    is_seen: bool,
-    told: Vec<String>,
+    is_terminal: bool,
+    printed: Vec<String>,
 }
 
 impl WaitProgress {
     fn new() -> Self {
-        Self { is_seen: std::io::stderr().is_terminal(), told: Vec::new() }
+        Self { is_terminal: std::io::stderr().is_terminal(), printed: Vec::new() }
     }
 
-    fn print_changes(&mut self, crowd: &WaitedAgents) {
-        if !self.is_seen {
+    fn print_changes(&mut self, waited: &WaitedAgents) {
+        if !self.is_terminal {
             return;
         }
-        let lines: Vec<String> = crowd.agents.iter().map(current_line).collect();
-        for line in lines.iter().filter(|line| !self.told.contains(line)) {
+        let lines: Vec<String> = waited.agents.iter().map(current_line).collect();
+        for line in lines.iter().filter(|line| !self.printed.contains(line)) {
             eprintln!("{line}");
         }
-        self.told = lines;
+        self.printed = lines;
     }
 }

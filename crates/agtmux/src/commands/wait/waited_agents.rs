@@ -1,4 +1,4 @@
-//! Those that are waited for, and how far each has come.
+//! The agents that `agtmux wait` waits for, and their progress.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(super) enum WaitOutcome {
     Reached,
     Gone,
-    /// The time was up first.
+    /// The timeout passed first.
     TimedOut,
 }
 
@@ -20,17 +20,17 @@ pub(super) struct WaitedAgent {
     pub(super) runtime_id: String,
     pub(super) agent_type: String,
     pub(super) pane_id: String,
-    /// The last that is known.
+    /// The last known state.
     pub(super) state: Option<State>,
-    /// The wanted state that it was seen in.
+    /// The wanted state that the agent has reached.
     pub(super) reached: Option<State>,
     pub(super) gone: bool,
-    /// Where it is seen; a linked window shows it in several places.
+    /// The panes that show the agent. A linked window shows it in several sessions.
     panes: BTreeSet<PaneIdentity>,
 }
 
 impl WaitedAgent {
-    /// None where nobody lives.
+    /// `None` if no agent is in the pane.
     pub(super) fn from_snapshot(reference: &str, seen: &ActionSnapshot) -> Option<Self> {
         Some(Self {
             reference: reference.to_owned(),
@@ -42,7 +42,7 @@ impl WaitedAgent {
         })
     }
 
-    /// One that does not live any more.
+    /// An agent that has already ended.
     pub(super) fn ended(reference: &str) -> Self {
         let runtime_id = reference.trim_start_matches("runtime:").to_owned();
         Self { reference: reference.to_owned(), runtime_id, gone: true, ..Self::default() }
@@ -73,19 +73,19 @@ pub(super) struct WaitedAgents {
 
 impl WaitedAgents {
     pub(super) fn new(agents: Vec<WaitedAgent>, wanted: &[State]) -> Self {
-        let mut crowd = Self { agents: Vec::new(), wanted: wanted.to_vec() };
+        let mut waited = Self { agents: Vec::new(), wanted: wanted.to_vec() };
         for mut agent in agents {
             let state = agent.state.take();
-            set_state(&mut agent, state, &crowd.wanted);
-            // The same one may have been named twice.
-            if !crowd.agents.iter().any(|other| other.runtime_id == agent.runtime_id) {
-                crowd.agents.push(agent);
+            set_state(&mut agent, state, &waited.wanted);
+            // The same agent may be given twice.
+            if !waited.agents.iter().any(|other| other.runtime_id == agent.runtime_id) {
+                waited.agents.push(agent);
             }
         }
-        crowd
+        waited
     }
 
-    /// All that lives now. Whoever is missing is gone.
+    /// Updates the states from a full list. An agent that is not in the list is gone.
     pub(super) fn update_from_list(&mut self, items: &[PaneItem]) {
         for agent in &mut self.agents {
             let seen: Vec<&PaneItem> =
@@ -108,7 +108,7 @@ impl WaitedAgents {
         }
     }
 
-    /// Whether somebody that is waited for may have left: only the list tells.
+    /// Whether an agent may have ended, so that the list must be read again.
     pub(super) fn needs_reread_after(&self, event: &WatchEvent) -> bool {
         let Some(WatchItem::Pane(item)) = &event.item else { return false };
         let concerns = |agent: &WaitedAgent| {
@@ -119,7 +119,7 @@ impl WaitedAgents {
         self.agents.iter().any(|agent| !agent.gone && concerns(agent))
     }
 
-    /// None as long as there is something to wait for.
+    /// `None` while the wait continues.
     pub(super) fn outcome(&self, any: bool) -> Option<WaitOutcome> {
         let mut there = self.agents.iter().map(WaitedAgent::has_reached);
         let reached = if any { there.any(|is| is) } else { there.all(|is| is) };
@@ -146,21 +146,21 @@ mod tests {
         WaitedAgent { runtime_id: id.into(), state: Some(state), ..WaitedAgent::default() }
     }
 
-    fn crowd(states: &[State]) -> WaitedAgents {
+    fn waited(states: &[State]) -> WaitedAgents {
         let agents = states.iter().enumerate().map(|(n, state)| agent(&n.to_string(), *state)).collect();
         WaitedAgents::new(agents, &[State::Idle, State::Completed])
     }
 
     #[test]
-    fn one_is_enough_for_any_and_each_is_needed_for_all() {
-        let both = crowd(&[State::Idle, State::Running]);
+    fn any_needs_one_agent_and_all_needs_each() {
+        let both = waited(&[State::Idle, State::Running]);
         assert_eq!((both.outcome(true), both.outcome(false)), (Some(WaitOutcome::Reached), None));
-        assert_eq!(crowd(&[State::Idle, State::Completed]).outcome(false), Some(WaitOutcome::Reached));
+        assert_eq!(waited(&[State::Idle, State::Completed]).outcome(false), Some(WaitOutcome::Reached));
     }
 
     #[test]
-    fn one_that_is_gone_ends_the_wait_for_all_and_not_for_any() {
-        let mut both = crowd(&[State::Running, State::Running]);
+    fn a_gone_agent_ends_a_wait_for_all_but_not_for_any() {
+        let mut both = waited(&[State::Running, State::Running]);
         both.agents[0].gone = true;
         assert_eq!((both.outcome(true), both.outcome(false)), (None, Some(WaitOutcome::Gone)));
         both.agents[1].gone = true;
@@ -168,8 +168,8 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_there_and_left_has_been_there() {
-        let mut one = crowd(&[State::Idle]);
+    fn an_agent_that_reached_the_state_and_ended_counts_as_reached() {
+        let mut one = waited(&[State::Idle]);
         one.update_from_list(&[]);
         assert!(one.agents[0].gone);
         assert_eq!(one.outcome(false), Some(WaitOutcome::Reached));

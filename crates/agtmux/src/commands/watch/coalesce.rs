@@ -1,4 +1,4 @@
-//! Of several changes of one item within an interval, the last counts.
+//! Keeps only the last of several changes of one item within an interval.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ enum EventKey {
     Pane(PaneIdentity),
     Window(WindowIdentity),
     Session(SessionIdentity),
-    /// What happened to a task: nothing that comes later makes it undone.
+    /// A task event, by its seq. No later event replaces it.
     Task(u64),
 }
 
@@ -25,7 +25,7 @@ impl PendingEvents {
         self.0.clear();
     }
 
-    /// Gives the event back when it is about nothing that a later one could replace.
+    /// Returns the event if it has no item, because no later event can replace it.
     pub(super) fn put(&mut self, event: WatchEvent) -> Option<WatchEvent> {
         let key = match &event.item {
             None if event.task.is_some() => EventKey::Task(event.seq),
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_on_an_item_remains_in_order_of_seq() {
+    fn the_last_event_of_each_item_is_kept_in_order_of_seq() {
         let mut pending = PendingEvents::default();
         for event in [
             event(1, WatchEventKind::Upsert, "a"),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_cannot_wait() {
+    fn a_reset_is_returned_at_once() {
         let reset = WatchEvent { item: None, ..event(4, WatchEventKind::Reset, "a") };
         assert!(PendingEvents::default().put(reset).is_some());
     }

@@ -15,7 +15,7 @@ use crate::output;
 use crate::quit_signals::QuitSignals;
 
 pub(super) async fn once(plan: &WatchPlan) -> Result<CliExit, CliError> {
-    // Asked for first: whoever goes on from this number may see a change twice, but misses none.
+    // Read the seq before the snapshot: a client that continues from it may see a change twice but misses none.
     let health: DaemonHealth = plan.daemon.get("/v1/health", &ListQuery::default()).await?;
     let events = ListSnapshot::fetch(plan).await?.into_events(health.seq);
     print(&events)?;
@@ -43,7 +43,7 @@ pub(super) async fn follow(plan: WatchPlan) -> Result<CliExit, CliError> {
 }
 
 fn disconnected(reason: &str) -> CliMessage {
-    CliMessage::new("the daemon went away; watch goes on when it is back").because(reason)
+    CliMessage::new("the daemon disconnected; watch continues when it is back").because(reason)
 }
 
 struct JsonLines<'a> {
@@ -64,7 +64,7 @@ impl<'a> JsonLines<'a> {
             WatchEventKind::Snapshot if event.item.as_ref().is_some_and(|item| !self.changed.item(item)) => Ok(()),
             WatchEventKind::Snapshot => print(&[event]),
             WatchEventKind::Reset => {
-                // What was about to be told is part of the snapshot that follows.
+                // The snapshot that follows includes the pending changes.
                 self.pending.clear();
                 self.changed = ChangedSince::load(self.plan).await?;
                 print(&[event])
@@ -98,11 +98,11 @@ impl<'a> JsonLines<'a> {
     }
 }
 
-/// One line each, all in one write.
+/// Prints one line per event, in one write.
 fn print(events: &[WatchEvent]) -> Result<(), CliError> {
     let mut text = String::new();
     for event in events {
-        let line = serde_json::to_string(event).map_err(|error| CliError::io("write an event", error))?;
+        let line = serde_json::to_string(event).map_err(|error| CliError::io("encode an event", error))?;
         text.push_str(&line);
         text.push('\n');
     }

@@ -2,7 +2,7 @@ use std::io::IsTerminal;
 
 use tokio::sync::oneshot;
 
-/// Waits for `q`.
+/// Waits for the key `q` on stdin.
 #[derive(Debug)]
 pub(super) struct QuitKey(Option<oneshot::Receiver<()>>);
 
@@ -16,7 +16,7 @@ impl QuitKey {
             return Self::none();
         }
         let (pressed, noticed) = oneshot::channel();
-        // A thread, because the terminal belongs to others too and must not be switched to non-blocking. It ends with us.
+        // A thread, because other processes share the terminal and it must stay blocking. It ends with the process.
         std::thread::spawn(move || {
             if wait_for_q() {
                 let _ = pressed.send(());
@@ -25,7 +25,7 @@ impl QuitKey {
         Self(Some(noticed))
     }
 
-    /// Never returns where nobody can press it.
+    /// Never returns if stdin is not a terminal.
     pub(super) async fn pressed(&mut self) {
         if let Some(noticed) = &mut self.0
             && noticed.await.is_ok()

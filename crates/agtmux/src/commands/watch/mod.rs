@@ -1,4 +1,4 @@
-//! `agtmux watch`
+//! `agtmux watch`: follows changes as a table or as JSON lines.
 
 mod coalesce;
 mod jsonl;
@@ -7,7 +7,7 @@ mod screen;
 mod since;
 pub(crate) mod stdout_watcher;
 
-pub(crate) use since::parse_since as since_when;
+pub(crate) use since::parse_since;
 
 mod snapshot;
 pub(crate) mod stream;
@@ -32,21 +32,21 @@ const DEFAULT_INTERVAL: Duration = Duration::from_millis(200);
 pub(crate) struct WatchArgs {
     #[command(flatten)]
     filters: FilterArgs,
-    /// What to follow
+    /// Follow panes, windows or sessions
     #[arg(long, default_value = "panes", value_parser = scopes())]
     scope: ListScope,
-    /// How to show it: a table by default on a terminal, jsonl in a pipe
+    /// The output format [default: table on a terminal, jsonl in a pipe]
     #[arg(long, value_enum)]
     format: Option<WatchFormat>,
-    /// Show changes at most this often; of several changes of one item the last counts. [default: 200ms for the table,
+    /// Show changes at most this often; of several changes of one item, show only the last [default: 200ms for table,
     /// none for jsonl]
     #[arg(long, value_name = "DURATION")]
     interval: Option<ConfigDuration>,
-    /// Leave out what is there at the beginning but has not changed since then: a time such as 2026-11-15T09:00:00Z, or
-    /// how long ago, such as 10m
+    /// Start with only the items that changed since this time (2026-11-15T09:00:00Z) or within this duration
+    /// (10m)
     #[arg(long, value_name = "TIME", value_parser = since::parse_since)]
     since: Option<Timestamp>,
-    /// Show what is there and exit
+    /// Print the current items and exit
     #[arg(long)]
     once: bool,
 }
@@ -57,7 +57,7 @@ enum WatchFormat {
     Jsonl,
 }
 
-/// What is to be watched, as opposed to what was typed.
+/// The resolved options.
 #[derive(Debug)]
 struct WatchPlan {
     daemon: DaemonClient,

@@ -1,4 +1,4 @@
-//! The terminal's second screen, which is left as it was found whatever happens.
+//! The alternate screen of the terminal. The previous state is restored on exit and on panic.
 
 use std::io::{Stdout, Write, stdout};
 use std::sync::{Mutex, PoisonError};
@@ -14,11 +14,11 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tc
 
 use crate::error::{CliError, stdout_failed};
 
-/// What to put back. Global, because a panic has to find it too.
+/// The state to restore. Global, because the panic hook needs it.
 static SAVED_MODE: Mutex<Option<SavedMode>> = Mutex::new(None);
 
 struct SavedMode {
-    /// None when keys are not ours to read.
+    /// `None` if stdin is not a terminal.
     modes: Option<Termios>,
 }
 
@@ -45,7 +45,7 @@ impl Drop for AlternateScreen {
     }
 }
 
-/// Cleared before it is written: clearing after a full line would take its last character away.
+/// Clears each line before it is written: clearing after a full line would erase its last character.
 fn paint(out: &mut Stdout, lines: &[String]) -> std::io::Result<()> {
     queue!(out, BeginSynchronizedUpdate, MoveTo(0, 0))?;
     for (i, line) in lines.iter().enumerate() {
@@ -60,7 +60,7 @@ fn paint(out: &mut Stdout, lines: &[String]) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Keys are not shown, and come one by one. Ctrl-Z would leave the shell on our screen, so it does nothing.
+/// Disables echo and line buffering. Disables Ctrl-Z too, which would leave the shell on the alternate screen.
 fn disable_echo() -> Option<Termios> {
     let stdin = std::io::stdin();
     let found = tcgetattr(&stdin).ok()?;
@@ -73,14 +73,14 @@ fn disable_echo() -> Option<Termios> {
 
 fn restore() {
     let Some(found) = SAVED_MODE.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-    // Nothing can be done about a terminal that is gone.
+    // Errors are ignored: the terminal may be gone.
     let _ = execute!(stdout(), EndSynchronizedUpdate, Show, EnableLineWrap, LeaveAlternateScreen);
     if let Some(modes) = found.modes {
         let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &modes);
     }
 }
 
-/// What a panic says has to be readable afterwards.
+/// Leaves the alternate screen before a panic message is printed, so that the message stays visible.
 fn restore_on_panic() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -1,5 +1,5 @@
-//! What has changed since a moment. Panes know when they last changed; a window or a session has changed when one of
-//! its panes has.
+//! The `--since` filter. Panes have a time of their last change; a window or a session has changed when one of its
+//! panes has.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,14 @@ use jiff::{SignedDuration, Timestamp};
 use super::WatchPlan;
 use crate::error::CliError;
 
-/// A moment, or how long ago it was.
+/// Parses a time, or a duration before now.
 pub(crate) fn parse_since(given: &str) -> Result<Timestamp, String> {
     if let Ok(moment) = given.parse::<Timestamp>() {
         return Ok(moment);
     }
     let ago = given.parse::<SignedDuration>().ok().filter(|ago| !ago.is_negative());
     ago.and_then(|ago| Timestamp::now().checked_sub(ago).ok()).ok_or_else(|| {
-        "write a time with its zone, such as 2026-11-15T09:00:00Z, or how long ago it was, such as 10m".to_owned()
+        "expected a time with its zone, such as 2026-11-15T09:00:00Z, or a duration before now, such as 10m".to_owned()
     })
 }
 
@@ -28,7 +28,7 @@ pub(super) struct ChangedSince {
 }
 
 impl ChangedSince {
-    /// Asks for the panes only where they are needed.
+    /// Requests the panes only for windows and sessions.
     pub(super) async fn load(plan: &WatchPlan) -> Result<Self, CliError> {
         let mut changed = Self { since: plan.since, ..Self::default() };
         let Some(since) = plan.since.filter(|_| plan.scope != ListScope::Panes) else { return Ok(changed) };
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_and_durations_are_read() {
+    fn times_and_durations_are_parsed() {
         assert_eq!(parse_since("1970-01-01T00:00:00Z"), Ok(Timestamp::UNIX_EPOCH));
         let ago = Timestamp::now().duration_since(parse_since("10m").expect("a duration"));
         assert!((599..=601).contains(&ago.as_secs()), "{ago:?}");

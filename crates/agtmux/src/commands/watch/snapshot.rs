@@ -1,4 +1,4 @@
-//! What is there now, in whichever scope.
+//! The current panes, windows or sessions.
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::client::ClientError;
@@ -31,13 +31,13 @@ enum SnapshotItems {
 }
 
 impl ListSnapshot {
-    /// From a daemon that is started when there is none.
+    /// Reads from the daemon and starts it if it is not running.
     pub(super) async fn fetch(plan: &WatchPlan) -> Result<Self, CliError> {
         let bytes = plan.daemon.get_bytes(&path(plan), &plan.query).await?;
         Ok(Self::read(plan.scope, &bytes)?.retain_changed(&ChangedSince::load(plan).await?))
     }
 
-    /// From the daemon that runs; it is for the event stream to start another.
+    /// Reads from the running daemon. The event stream starts a new one if necessary.
     pub(super) async fn refetch(plan: &WatchPlan) -> Result<Self, CliError> {
         let bytes: Result<Bytes, ClientError> = plan.daemon.client.get_bytes(&path(plan), &plan.query).await;
         let snapshot = Self::read(plan.scope, &bytes?)?;
@@ -78,7 +78,7 @@ impl ListSnapshot {
         }
     }
 
-    /// The same as the event stream would begin with.
+    /// The same events that the event stream begins with.
     pub(super) fn into_events(self, seq: u64) -> Vec<WatchEvent> {
         let at = self.generated_at;
         let event = |scope, item| WatchEvent {

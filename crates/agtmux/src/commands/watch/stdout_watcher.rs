@@ -1,17 +1,17 @@
-//! Whether anybody still reads our output.
+//! Detects that the reader of stdout has closed the pipe.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use tokio::sync::oneshot;
 
-/// Without it, a watch whose reader has gone would linger until the next change, which may never come.
+/// Without it, a watch whose reader is gone would run until the next write fails.
 #[derive(Debug)]
 pub(crate) struct StdoutWatcher(oneshot::Receiver<()>);
 
 impl StdoutWatcher {
     pub(crate) fn start() -> Self {
         let (left, noticed) = oneshot::channel();
-        // A thread, because the pipe belongs to others too and must not be switched to non-blocking. It ends with us.
+        // A thread, because other processes share the pipe and it must stay blocking. It ends with the process.
         std::thread::spawn(move || {
             if wait_for_error() {
                 let _ = left.send(());
@@ -20,7 +20,7 @@ impl StdoutWatcher {
         Self(noticed)
     }
 
-    /// Never returns while there may be a reader.
+    /// Returns when the reader has closed the pipe.
     pub(crate) async fn closed(&mut self) {
         if (&mut self.0).await.is_err() {
             std::future::pending().await
@@ -28,7 +28,7 @@ impl StdoutWatcher {
     }
 }
 
-/// Asked for nothing, poll reports only errors; a file has none and is waited for to no end.
+/// With no requested events, poll reports only errors. A regular file has none, so this blocks forever.
 fn wait_for_error() -> bool {
     let stdout = std::io::stdout();
     loop {

@@ -1,4 +1,4 @@
-//! The daemon's events, also across its restarts.
+//! The daemon's event stream, continued across restarts of the daemon.
 
 use std::time::Duration;
 
@@ -10,28 +10,28 @@ use tokio::time::{Instant, sleep};
 use crate::connect::DaemonClient;
 use crate::error::CliError;
 
-/// A daemon that is being restarted by somebody is back by then; afterwards it is started from here.
+/// How long to wait for a daemon that is being restarted. After that, this client starts it.
 const RESTART_GRACE: Duration = Duration::from_secs(1);
-/// Between two attempts with a daemon that accepts the connection and then drops it.
+/// Pause before reconnecting to a daemon that accepts connections and drops them.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// Enough for a burst; beyond it the daemon is held back, which knows what to do with a slow client.
+/// Capacity of the channel. When it is full, the client stops reading and the daemon handles it as a slow client.
 const CHANNEL_CAPACITY: usize = 256;
 
 #[derive(Debug)]
 pub(crate) enum WatchSignal {
     Event(Box<WatchEvent>),
-    /// The daemon went away, for this reason; events go on once it is back.
+    /// The daemon disconnected, with the reason. Events continue when it is back.
     Disconnected(String),
-    /// No way to go on.
+    /// The stream cannot continue.
     Failed(CliError),
 }
 
-/// Reads on a task of its own, so that a reader who is busy elsewhere interrupts nothing half done.
+/// Reads on a separate task, so that a cancelled `recv` never drops a half-read event.
 pub(crate) fn follow(daemon: DaemonClient, query: ListQuery) -> mpsc::Receiver<WatchSignal> {
     let (signals, receiver) = mpsc::channel(CHANNEL_CAPACITY);
     tokio::spawn(async move {
         if let Err(error) = forward(&daemon, query, &signals).await {
-            // Whoever no longer listens does not care.
+            // The receiver may be gone.
             let _ = signals.send(WatchSignal::Failed(error)).await;
         }
     });
@@ -53,7 +53,7 @@ async fn forward(
                 }
                 continue;
             }
-            Ok(None) => "it ended the stream".to_owned(),
+            Ok(None) => "the daemon closed the stream".to_owned(),
             Err(error) => error.to_string(),
         };
         if signals.send(WatchSignal::Disconnected(reason)).await.is_err() {
@@ -71,7 +71,7 @@ async fn open(daemon: &DaemonClient, query: &ListQuery) -> Result<EventStream, C
             daemon.autostart().await?;
             Ok(daemon.client.events(query).await?)
         }
-        // Between listening and serving, or on its way out: it gets one more chance.
+        // The daemon is starting or exiting: try once more.
         Err(ClientError::Broken(_)) => {
             sleep(RETRY_PAUSE).await;
             if !daemon.wait_until_listening(Instant::now() + RESTART_GRACE).await {

@@ -14,9 +14,9 @@ use crate::quit_signals::QuitSignals;
 use crate::terminal::StdoutTerminal;
 use crate::{output, render};
 
-/// Ages grow without an event.
+/// The ages in the table change without an event.
 const REDRAW_EVERY: Duration = Duration::from_secs(1);
-/// A tmux server that stops answering changes no item; only a new list tells of it.
+/// A tmux server that stops answering sends no event, so the list is read again after this time.
 const REFRESH_AFTER: Duration = Duration::from_secs(5);
 
 pub(super) async fn once(plan: &WatchPlan) -> Result<CliExit, CliError> {
@@ -27,7 +27,7 @@ pub(super) async fn once(plan: &WatchPlan) -> Result<CliExit, CliError> {
     Ok(CliExit::Ok)
 }
 
-/// Events only say that something has changed; what is shown is read anew, so that it is never a patchwork.
+/// Reads the full list after each change, so that the table is always consistent.
 pub(super) async fn follow(plan: WatchPlan) -> Result<CliExit, CliError> {
     let mut quit = QuitSignals::new()?;
     let mut resized = signal(SignalKind::window_change()).map_err(|error| CliError::io("listen for signals", error))?;
@@ -56,12 +56,12 @@ pub(super) async fn follow(plan: WatchPlan) -> Result<CliExit, CliError> {
 struct TableView<'a> {
     plan: &'a WatchPlan,
     snapshot: ListSnapshot,
-    /// None in a pipe, where tables follow each other.
+    /// `None` in a pipe, where each table is printed below the previous one.
     screen: Option<AlternateScreen>,
     is_stale: bool,
     refreshed_at: Instant,
     notice: Option<String>,
-    /// What a pipe was last told, without ages.
+    /// The last table printed to a pipe, without ages.
     drawn: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ impl<'a> TableView<'a> {
     }
 
     fn show_disconnected(&mut self, reason: &str) -> Result<(), CliError> {
-        self.notice = Some(format!("the daemon went away ({reason}); what you see is from before"));
+        self.notice = Some(format!("the daemon disconnected ({reason}); this table is out of date"));
         self.draw()
     }
 
@@ -115,7 +115,7 @@ impl<'a> TableView<'a> {
         if let Some(screen) = &self.screen {
             return screen.draw(&lines(Timestamp::now()));
         }
-        // In a pipe a table is worth repeating when more than its ages has changed.
+        // In a pipe, print a new table only when more than the ages has changed.
         let ageless = lines(Timestamp::UNIX_EPOCH);
         if ageless == self.drawn {
             return Ok(());
@@ -127,13 +127,13 @@ impl<'a> TableView<'a> {
     }
 }
 
-/// The table, as many rows of it as there is room for, and below it what else there is to say.
-fn compose(snapshot: &ListSnapshot, trouble: Option<&str>, terminal: &StdoutTerminal, now: Timestamp) -> Vec<String> {
+/// The rows of the table that fit, and the summary and notices below it.
+fn compose(snapshot: &ListSnapshot, notice: Option<&str>, terminal: &StdoutTerminal, now: Timestamp) -> Vec<String> {
     let table = snapshot.table(now);
     let mut lines = table.lines(terminal);
     let mut below = vec![String::new(), render::summary_line(&snapshot.summary, terminal.colour)];
     below.extend(snapshot.target_errors.iter().map(|error| render::target_error(error).headline()));
-    below.extend(trouble.map(str::to_owned));
+    below.extend(notice.map(str::to_owned));
     if terminal.is_tty {
         shorten(&mut lines, table.len(), terminal.height.saturating_sub(below.len()));
     }

@@ -1,4 +1,5 @@
-//! aider. It has no hooks, no tools, no list of questions and no subagents: it asks before it runs what the model wrote.
+//! aider. It has no hooks, tools, question dialogs or subagents. It asks before it runs commands that the model
+//! suggests.
 
 use super::{
     AgentWorkspace, ConformanceAgent, DialogReply, EvidenceMode, LaunchMode, PackageRegistry, ScreenPattern,
@@ -7,7 +8,7 @@ use super::{
 
 pub(super) struct Aider;
 
-/// Only in this format does it offer to run commands. What it would like to fetch or to tell is switched off.
+/// aider offers to run commands only in this edit format. Downloads and analytics are off.
 const LAUNCH: &str = "aider --model openai/mock-no-tools --edit-format diff --no-git --no-check-update \
                       --no-show-model-warnings --no-show-release-notes --analytics-disable";
 
@@ -30,20 +31,20 @@ impl ConformanceAgent for Aider {
 
     fn prepare(&self, _: &AgentWorkspace) {}
 
-    fn environment(&self, place: &AgentWorkspace) -> Vec<(&'static str, String)> {
-        vec![("OPENAI_API_BASE", format!("{}/v1", place.model_url)), ("OPENAI_API_KEY", "sk-test".into())]
+    fn environment(&self, workspace: &AgentWorkspace) -> Vec<(&'static str, String)> {
+        vec![("OPENAI_API_BASE", format!("{}/v1", workspace.model_url)), ("OPENAI_API_KEY", "sk-test".into())]
     }
 
-    fn launch(&self, how: &LaunchMode) -> String {
-        match how {
+    fn launch(&self, mode: &LaunchMode) -> String {
+        match mode {
             LaunchMode::Plain | LaunchMode::Plan => LAUNCH.into(),
             LaunchMode::Headless(prompt) => format!("{LAUNCH} --message '{prompt}'"),
         }
     }
 
-    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern> {
-        let at_rest = |mark: ScreenPattern| mark.last_row_is("diff>");
-        Some(match scene {
+    fn screen_pattern(&self, state: ScreenState) -> Option<ScreenPattern> {
+        let at_rest = |pattern: ScreenPattern| pattern.last_row_is("diff>");
+        Some(match state {
             ScreenState::Ready | ScreenState::Done => at_rest(ScreenPattern::default()),
             ScreenState::Approval => ScreenPattern::shows("Run shell command? (Y)es/(N)o").in_last_rows(1),
             ScreenState::Quoted => at_rest(ScreenPattern::shows("end-of-quote.")),
@@ -56,7 +57,7 @@ impl ConformanceAgent for Aider {
         })
     }
 
-    /// It runs nothing unasked.
+    /// aider runs no command without approval.
     fn unsupported_scenarios(&self) -> &'static [&'static str] {
         &["tool"]
     }
@@ -70,14 +71,14 @@ impl ConformanceAgent for Aider {
         }
     }
 
-    fn slash_command(&self, wish: SlashCommand) -> &'static str {
-        match wish {
+    fn slash_command(&self, command: SlashCommand) -> &'static str {
+        match command {
             SlashCommand::Clear => "/clear",
             SlashCommand::Exit => "/exit",
         }
     }
 
-    /// It tries again for a minute after other failures.
+    /// After other failures aider retries for a minute.
     fn failing_prompt(&self) -> &'static str {
         "FAIL 400"
     }

@@ -39,31 +39,32 @@ impl ConformanceAgent for Claude {
         ("@anthropic-ai/claude-code", "2.1.325")
     }
 
-    fn prepare(&self, place: &AgentWorkspace) {
+    fn prepare(&self, workspace: &AgentWorkspace) {
         let known_end = &KEY[KEY.len() - 20..];
         let mut state = json!({
             "hasCompletedOnboarding": true, "theme": "dark", "autoUpdates": false, "numStartups": 20,
             "customApiKeyResponses": {"approved": [known_end], "rejected": []},
             "projects": {},
         });
-        if place.trusted {
-            state["projects"][place.project_path()] =
+        if workspace.trusted {
+            state["projects"][workspace.project_path()] =
                 json!({"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true});
         }
-        place.write(".claude.json", &state.to_string());
+        workspace.write(".claude.json", &state.to_string());
         let allowed = format!("Bash({FREE_TOOL}:*)");
         let mut settings = json!({"permissions": {"defaultMode": "default", "allow": [allowed]}});
-        if place.hook_payload_saver.is_some() {
-            settings["hooks"] = EVENTS.iter().map(|event| (String::from(*event), hook_entry(place, event))).collect();
+        if workspace.hook_payload_saver.is_some() {
+            settings["hooks"] =
+                EVENTS.iter().map(|event| (String::from(*event), hook_entry(workspace, event))).collect();
         }
-        place.write(".claude/settings.json", &format!("{settings:#}\n"));
+        workspace.write(".claude/settings.json", &format!("{settings:#}\n"));
     }
 
-    fn environment(&self, place: &AgentWorkspace) -> Vec<(&'static str, String)> {
+    fn environment(&self, workspace: &AgentWorkspace) -> Vec<(&'static str, String)> {
         let mut variables =
-            vec![("ANTHROPIC_BASE_URL", place.model_url.clone()), ("ANTHROPIC_API_KEY", KEY.to_owned())];
+            vec![("ANTHROPIC_BASE_URL", workspace.model_url.clone()), ("ANTHROPIC_API_KEY", KEY.to_owned())];
         let switches = [
-            // It refuses some modes to root otherwise.
+            // Otherwise Claude Code refuses some modes when run as root.
             ("IS_SANDBOX", "1"),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
             ("DISABLE_AUTOUPDATER", "1"),
@@ -75,17 +76,17 @@ impl ConformanceAgent for Claude {
         variables
     }
 
-    fn launch(&self, how: &LaunchMode) -> String {
-        match how {
+    fn launch(&self, mode: &LaunchMode) -> String {
+        match mode {
             LaunchMode::Plain => "claude --model claude-sonnet-4-5".into(),
             LaunchMode::Plan => "claude --model claude-sonnet-4-5 --permission-mode plan".into(),
             LaunchMode::Headless(prompt) => format!("claude --model claude-sonnet-4-5 -p '{prompt}'"),
         }
     }
 
-    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern> {
-        let at_rest = |mark: ScreenPattern| mark.footer_lacks("esc to interrupt").in_last_rows(12);
-        Some(match scene {
+    fn screen_pattern(&self, state: ScreenState) -> Option<ScreenPattern> {
+        let at_rest = |pattern: ScreenPattern| pattern.footer_lacks("esc to interrupt").in_last_rows(12);
+        Some(match state {
             ScreenState::Ready => ScreenPattern::shows("❯").and_shows("? for shortcuts").lacks(" · done "),
             ScreenState::ReadyToPlan => ScreenPattern::shows("plan mode on"),
             ScreenState::Trust => ScreenPattern::shows("trust").and_shows("Enter to confirm"),
@@ -107,7 +108,7 @@ impl ConformanceAgent for Claude {
 
     fn keys(&self, reply: DialogReply) -> &'static [&'static str] {
         match reply {
-            // "No" is chosen at first.
+            // "No" is preselected.
             DialogReply::Trust => &["Down", "Enter"],
             DialogReply::Approve | DialogReply::AcceptPlan | DialogReply::Choose => &["Enter"],
             DialogReply::Deny | DialogReply::Interrupt => &["Escape"],
@@ -115,14 +116,14 @@ impl ConformanceAgent for Claude {
         }
     }
 
-    fn slash_command(&self, wish: SlashCommand) -> &'static str {
-        match wish {
+    fn slash_command(&self, command: SlashCommand) -> &'static str {
+        match command {
             SlashCommand::Clear => "/clear",
             SlashCommand::Exit => "/exit",
         }
     }
 }
 
-fn hook_entry(place: &AgentWorkspace, event: &str) -> Value {
-    json!([{"hooks": [{"type": "command", "command": place.save_hook_command(event), "timeout": 10}]}])
+fn hook_entry(workspace: &AgentWorkspace, event: &str) -> Value {
+    json!([{"hooks": [{"type": "command", "command": workspace.save_hook_command(event), "timeout": 10}]}])
 }

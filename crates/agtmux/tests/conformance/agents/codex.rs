@@ -23,7 +23,7 @@ const EVENTS: [&str; 14] = [
     "SubagentStop",
 ];
 
-/// While it works its title turns; there is no other sign of it as long as text streams.
+/// The title shows a spinner while Codex works. While text streams, nothing else shows it.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 impl ConformanceAgent for Codex {
@@ -35,10 +35,10 @@ impl ConformanceAgent for Codex {
         ("@openai/codex", "0.166.0")
     }
 
-    fn prepare(&self, place: &AgentWorkspace) {
-        let url = &place.model_url;
-        // Whoever has said what is allowed is not asked whether the directory can be trusted.
-        let rights = match place.trusted {
+    fn prepare(&self, workspace: &AgentWorkspace) {
+        let url = &workspace.model_url;
+        // With these settings Codex does not ask whether to trust the directory.
+        let rights = match workspace.trusted {
             true => "approval_policy = \"on-request\"\nsandbox_mode = \"workspace-write\"\n",
             false => "",
         };
@@ -62,30 +62,31 @@ daemon_auto_start = false
 enabled = false
 "#
         );
-        if place.trusted {
-            config += &format!("\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n", place.project_path());
+        if workspace.trusted {
+            config += &format!("\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n", workspace.project_path());
         }
-        place.write(".codex/config.toml", &config);
-        if !place.trusted {
-            // A directory that can bring nothing of its own is not asked about.
-            let own = place.project.join(".codex/config.toml");
+        workspace.write(".codex/config.toml", &config);
+        if !workspace.trusted {
+            // Codex asks about trust only if the directory has its own settings.
+            let own = workspace.project.join(".codex/config.toml");
             std::fs::create_dir_all(own.parent().expect("a file has a directory")).expect("the world is writable");
             std::fs::write(own, "model_reasoning_effort = \"low\"\n").expect("the world is writable");
         }
-        if place.hook_payload_saver.is_some() {
-            let hooks: Value = EVENTS.iter().map(|event| (String::from(*event), hook_entry(place, event))).collect();
-            place.write(".codex/hooks.json", &format!("{:#}\n", json!({"hooks": hooks})));
+        if workspace.hook_payload_saver.is_some() {
+            let hooks: Value =
+                EVENTS.iter().map(|event| (String::from(*event), hook_entry(workspace, event))).collect();
+            workspace.write(".codex/hooks.json", &format!("{:#}\n", json!({"hooks": hooks})));
         }
     }
 
-    fn environment(&self, _place: &AgentWorkspace) -> Vec<(&'static str, String)> {
+    fn environment(&self, _workspace: &AgentWorkspace) -> Vec<(&'static str, String)> {
         vec![("OPENAI_API_KEY", "sk-test".into())]
     }
 
-    fn launch(&self, how: &LaunchMode) -> String {
-        // New hooks would have to be reviewed at every first start, and the daemon outlives what started it.
+    fn launch(&self, mode: &LaunchMode) -> String {
+        // Otherwise Codex asks for a review of new hooks, and its daemon outlives the test.
         let program = "codex --no-daemon --dangerously-bypass-hook-trust";
-        match how {
+        match mode {
             LaunchMode::Plain | LaunchMode::Plan => program.into(),
             LaunchMode::Headless(prompt) => {
                 format!("codex exec --skip-git-repo-check --dangerously-bypass-hook-trust '{prompt}'")
@@ -93,12 +94,12 @@ enabled = false
         }
     }
 
-    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern> {
-        let quiet = |mark: ScreenPattern| SPINNER.iter().fold(mark, |mark, turn| mark.title_lacks(turn));
-        let at_rest = |mark: ScreenPattern| {
-            quiet(mark.and_shows("Ask Codex to do anything").lacks("esc to interrupt)").in_last_rows(10))
+    fn screen_pattern(&self, state: ScreenState) -> Option<ScreenPattern> {
+        let quiet = |pattern: ScreenPattern| SPINNER.iter().fold(pattern, |pattern, turn| pattern.title_lacks(turn));
+        let at_rest = |pattern: ScreenPattern| {
+            quiet(pattern.and_shows("Ask Codex to do anything").lacks("esc to interrupt)").in_last_rows(10))
         };
-        Some(match scene {
+        Some(match state {
             ScreenState::Ready => at_rest(ScreenPattern::shows("for shortcuts").lacks("Worked for").lacks("■")),
             ScreenState::ReadyToPlan => at_rest(ScreenPattern::shows("Plan mode")),
             ScreenState::Trust => ScreenPattern::shows("Trust this folder?").and_shows("1. Trust and continue"),
@@ -128,14 +129,14 @@ enabled = false
         }
     }
 
-    fn slash_command(&self, wish: SlashCommand) -> &'static str {
-        match wish {
+    fn slash_command(&self, command: SlashCommand) -> &'static str {
+        match command {
             SlashCommand::Clear => "/clear",
             SlashCommand::Exit => "/quit",
         }
     }
 }
 
-fn hook_entry(place: &AgentWorkspace, event: &str) -> Value {
-    json!([{"hooks": [{"type": "command", "command": place.save_hook_command(event), "timeout": 10}]}])
+fn hook_entry(workspace: &AgentWorkspace, event: &str) -> Value {
+    json!([{"hooks": [{"type": "command", "command": workspace.save_hook_command(event), "timeout": 10}]}])
 }

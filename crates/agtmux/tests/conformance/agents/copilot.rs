@@ -31,38 +31,40 @@ impl ConformanceAgent for Copilot {
         ("@github/copilot", "1.0.102")
     }
 
-    fn prepare(&self, place: &AgentWorkspace) {
-        if place.trusted {
-            let config = json!({"trustedFolders": [place.project_path()]});
-            place.write(".copilot/config.json", &format!("{config:#}\n"));
+    fn prepare(&self, workspace: &AgentWorkspace) {
+        if workspace.trusted {
+            let config = json!({"trustedFolders": [workspace.project_path()]});
+            workspace.write(".copilot/config.json", &format!("{config:#}\n"));
         }
-        if place.hook_payload_saver.is_some() {
-            let hooks: Value = EVENTS.iter().map(|event| (String::from(*event), hook_entry(place, event))).collect();
-            place.write(".copilot/hooks/keep.json", &format!("{:#}\n", json!({"version": 1, "hooks": hooks})));
+        if workspace.hook_payload_saver.is_some() {
+            let hooks: Value =
+                EVENTS.iter().map(|event| (String::from(*event), hook_entry(workspace, event))).collect();
+            workspace
+                .write(".copilot/hooks/save-payloads.json", &format!("{:#}\n", json!({"version": 1, "hooks": hooks})));
         }
     }
 
-    fn environment(&self, place: &AgentWorkspace) -> Vec<(&'static str, String)> {
+    fn environment(&self, workspace: &AgentWorkspace) -> Vec<(&'static str, String)> {
         vec![
             ("COPILOT_OFFLINE", "true".into()),
-            ("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", place.model_url)),
+            ("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", workspace.model_url)),
             ("COPILOT_PROVIDER_API_KEY", "dummy".into()),
             ("COPILOT_MODEL", "mock-model".into()),
             ("COPILOT_AUTO_UPDATE", "false".into()),
         ]
     }
 
-    fn launch(&self, how: &LaunchMode) -> String {
+    fn launch(&self, mode: &LaunchMode) -> String {
         let program = format!("copilot --allow-tool='shell({FREE_TOOL}:*)'");
-        match how {
+        match mode {
             LaunchMode::Plain | LaunchMode::Plan => program,
             LaunchMode::Headless(prompt) => format!("{program} -p '{prompt}'"),
         }
     }
 
-    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern> {
-        let at_rest = |mark: ScreenPattern| mark.and_shows("/ commands").footer_lacks("Working").in_last_rows(12);
-        Some(match scene {
+    fn screen_pattern(&self, state: ScreenState) -> Option<ScreenPattern> {
+        let at_rest = |pattern: ScreenPattern| pattern.and_shows("/ commands").footer_lacks("Working").in_last_rows(12);
+        Some(match state {
             ScreenState::Ready | ScreenState::ReadyToPlan => {
                 ScreenPattern::shows("/ commands").footer_lacks("Working").lacks(" ❯ ")
             }
@@ -86,25 +88,25 @@ impl ConformanceAgent for Copilot {
         match reply {
             DialogReply::Trust | DialogReply::Approve | DialogReply::AcceptPlan | DialogReply::Choose => &["Enter"],
             DialogReply::Deny => &["Escape"],
-            // Escape would have to come twice within a moment.
+            // Escape works only when pressed twice quickly.
             DialogReply::Interrupt => &["C-c"],
             DialogReply::PlanMode => &[],
         }
     }
 
-    fn slash_command(&self, wish: SlashCommand) -> &'static str {
-        match wish {
+    fn slash_command(&self, command: SlashCommand) -> &'static str {
+        match command {
             SlashCommand::Clear => "/clear",
             SlashCommand::Exit => "/exit",
         }
     }
 
-    /// It tries again after most others, for longer than a test has.
+    /// After most other failures Copilot retries for longer than a test may take.
     fn failing_prompt(&self) -> &'static str {
         "FAIL 400"
     }
 }
 
-fn hook_entry(place: &AgentWorkspace, event: &str) -> Value {
-    json!([{"type": "command", "bash": place.save_hook_command(event), "timeoutSec": 10}])
+fn hook_entry(workspace: &AgentWorkspace, event: &str) -> Value {
+    json!([{"type": "command", "bash": workspace.save_hook_command(event), "timeoutSec": 10}])
 }

@@ -8,7 +8,7 @@ use super::{
 
 pub(super) struct Gemini;
 
-/// Not those that it runs for every chunk of an answer.
+/// Without the events that Gemini sends for every chunk of an answer.
 const EVENTS: [&str; 7] =
     ["SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool", "Notification"];
 
@@ -21,7 +21,7 @@ impl ConformanceAgent for Gemini {
         ("@google/gemini-cli", "0.61.0")
     }
 
-    fn prepare(&self, place: &AgentWorkspace) {
+    fn prepare(&self, workspace: &AgentWorkspace) {
         let mut settings = json!({
             "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": true}},
             "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
@@ -30,35 +30,36 @@ impl ConformanceAgent for Gemini {
             "model": {"name": "gemini-2.5-flash"},
             "ui": {"hideTips": true},
         });
-        if place.hook_payload_saver.is_some() {
-            settings["hooks"] = EVENTS.iter().map(|event| (String::from(*event), hook_entry(place, event))).collect();
+        if workspace.hook_payload_saver.is_some() {
+            settings["hooks"] =
+                EVENTS.iter().map(|event| (String::from(*event), hook_entry(workspace, event))).collect();
         }
-        place.write(".gemini/settings.json", &format!("{settings:#}\n"));
+        workspace.write(".gemini/settings.json", &format!("{settings:#}\n"));
         let rule = format!(
             "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"{FREE_TOOL}\"\ndecision = \"allow\"\npriority = 100\n"
         );
-        place.write(".gemini/policies/free-tool.toml", &rule);
-        if place.trusted {
-            let folders: Value = [(place.project_path(), json!("TRUST_FOLDER"))].into_iter().collect();
-            place.write(".gemini/trustedFolders.json", &folders.to_string());
+        workspace.write(".gemini/policies/free-tool.toml", &rule);
+        if workspace.trusted {
+            let folders: Value = [(workspace.project_path(), json!("TRUST_FOLDER"))].into_iter().collect();
+            workspace.write(".gemini/trustedFolders.json", &folders.to_string());
         }
     }
 
-    fn environment(&self, place: &AgentWorkspace) -> Vec<(&'static str, String)> {
-        vec![("GEMINI_API_KEY", "dummy".into()), ("GOOGLE_GEMINI_BASE_URL", place.model_url.clone())]
+    fn environment(&self, workspace: &AgentWorkspace) -> Vec<(&'static str, String)> {
+        vec![("GEMINI_API_KEY", "dummy".into()), ("GOOGLE_GEMINI_BASE_URL", workspace.model_url.clone())]
     }
 
-    fn launch(&self, how: &LaunchMode) -> String {
-        match how {
+    fn launch(&self, mode: &LaunchMode) -> String {
+        match mode {
             LaunchMode::Plain | LaunchMode::Plan => "gemini".into(),
             LaunchMode::Headless(prompt) => format!("gemini -p '{prompt}'"),
         }
     }
 
-    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern> {
+    fn screen_pattern(&self, state: ScreenState) -> Option<ScreenPattern> {
         let at_rest =
-            |mark: ScreenPattern| mark.and_shows("Type your message").lacks("esc to cancel").title_shows("Ready");
-        Some(match scene {
+            |pattern: ScreenPattern| pattern.and_shows("Type your message").lacks("esc to cancel").title_shows("Ready");
+        Some(match state {
             ScreenState::Ready | ScreenState::ReadyToPlan => at_rest(ScreenPattern::shows(">")).lacks("✦").lacks("✕"),
             ScreenState::Trust => ScreenPattern::shows("Do you trust the files"),
             ScreenState::Approval => {
@@ -86,19 +87,19 @@ impl ConformanceAgent for Gemini {
         }
     }
 
-    fn slash_command(&self, wish: SlashCommand) -> &'static str {
-        match wish {
+    fn slash_command(&self, command: SlashCommand) -> &'static str {
+        match command {
             SlashCommand::Clear => "/clear",
             SlashCommand::Exit => "/quit",
         }
     }
 
-    /// It tries again for minutes after most others.
+    /// After most other failures Gemini retries for minutes.
     fn failing_prompt(&self) -> &'static str {
         "FAIL 400"
     }
 }
 
-fn hook_entry(place: &AgentWorkspace, event: &str) -> Value {
-    json!([{"hooks": [{"type": "command", "name": format!("keep-{event}"), "command": place.save_hook_command(event)}]}])
+fn hook_entry(workspace: &AgentWorkspace, event: &str) -> Value {
+    json!([{"hooks": [{"type": "command", "name": format!("save-{event}"), "command": workspace.save_hook_command(event)}]}])
 }

@@ -1,5 +1,5 @@
-//! The agents: how each is made ready without a network, started, answered and recognised. What is here was measured
-//! on the pinned versions; a run that no longer finds a mark reports that as drift.
+//! The agents: how to configure each one without a network, start it, answer it and recognise its screens. The
+//! patterns were measured on the pinned versions. A run that no longer finds a pattern reports drift.
 
 mod aider;
 mod claude;
@@ -17,7 +17,7 @@ use super::install::PackageRegistry;
 use super::screen_pattern::ScreenPattern;
 use super::states::{EvidenceMode, ScreenState};
 
-/// All that are tried.
+/// All tested agents.
 pub(crate) const ALL: [&dyn ConformanceAgent; 8] = [
     &claude::Claude,
     &codex::Codex,
@@ -29,76 +29,76 @@ pub(crate) const ALL: [&dyn ConformanceAgent; 8] = [
     &aider::Aider,
 ];
 
-/// A command that the agents may run without asking.
+/// A command that the agents may run without approval.
 pub(crate) const FREE_TOOL: &str = "./free-tool";
-/// The same, but they must ask.
+/// A command that needs approval.
 pub(crate) const ASKED_TOOL: &str = "./asked-tool";
 
 pub(crate) trait ConformanceAgent: Sync {
     fn name(&self) -> &'static str;
 
-    /// The package and the version that the marks were measured on.
+    /// The package, and the version that the screen patterns were measured on.
     fn package(&self) -> (&'static str, &'static str);
 
     fn registry(&self) -> PackageRegistry {
         PackageRegistry::Npm
     }
 
-    /// Not all of them where it has no hooks.
+    /// The evidence modes that the agent supports.
     fn modes(&self) -> &'static [EvidenceMode] {
         &EvidenceMode::ALL
     }
 
-    /// Whether it needs a newer node than a machine may have.
+    /// Whether the agent needs a newer node than the machine may have.
     fn needs_newer_node(&self) -> bool {
         false
     }
 
-    /// Writes the settings that make it start without questions.
-    fn prepare(&self, place: &AgentWorkspace);
+    /// Writes the settings that make the agent start without dialogs.
+    fn prepare(&self, workspace: &AgentWorkspace);
 
-    /// Besides what every agent gets.
-    fn environment(&self, place: &AgentWorkspace) -> Vec<(&'static str, String)>;
+    /// Environment variables in addition to those of every agent.
+    fn environment(&self, workspace: &AgentWorkspace) -> Vec<(&'static str, String)>;
 
-    /// What a user would type.
-    fn launch(&self, how: &LaunchMode) -> String;
+    /// The command line that a user would type.
+    fn launch(&self, mode: &LaunchMode) -> String;
 
-    /// None where it has no such scene.
-    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern>;
+    /// The pattern of this screen state, or none if the agent does not have it.
+    fn screen_pattern(&self, state: ScreenState) -> Option<ScreenPattern>;
 
-    /// Scenarios that it cannot be led through, besides those with a scene that it does not have.
+    /// Scenarios that the agent does not support, in addition to those with a screen state that it lacks.
     fn unsupported_scenarios(&self) -> &'static [&'static str] {
         &[]
     }
 
     fn keys(&self, reply: DialogReply) -> &'static [&'static str];
 
-    fn slash_command(&self, wish: SlashCommand) -> &'static str;
+    fn slash_command(&self, command: SlashCommand) -> &'static str;
 
-    /// What makes it fail within a test's patience.
+    /// A prompt that makes the agent fail within the time of a test.
     fn failing_prompt(&self) -> &'static str {
         "FAIL 500"
     }
 }
 
-/// Where one of them lives during a scenario.
+/// The directories and settings of an agent during a scenario.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentWorkspace {
     pub(crate) home: PathBuf,
     pub(crate) project: PathBuf,
-    /// The mock model's.
+    /// The address of the mock model.
     pub(crate) model_url: String,
     pub(crate) trusted: bool,
-    /// A program that keeps what hooks are given, if that is wanted.
+    /// A program that saves hook payloads, if recording is on.
     pub(crate) hook_payload_saver: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LaunchMode {
     Plain,
-    /// In the mode that only plans.
+    /// In plan mode.
     Plan,
-    /// Without a user: it answers this and ends.
+    /// Non-interactive: answers this prompt and exits.
     Headless(&'static str),
 }
 
@@ -111,7 +111,7 @@ pub(crate) enum DialogReply {
     AcceptPlan,
     Choose,
     Interrupt,
-    /// Into the mode in which it may ask questions, where it has one.
+    /// Switches to plan mode, in which some agents ask questions.
     PlanMode,
 }
 
@@ -132,8 +132,8 @@ impl AgentWorkspace {
         self.project.display().to_string()
     }
 
-    /// The command line that keeps what a hook is given.
+    /// The command line that saves a hook payload.
     fn save_hook_command(&self, event: &str) -> Option<String> {
-        self.hook_payload_saver.as_ref().map(|keeper: &PathBuf| format!("{} {event}", Path::display(keeper)))
+        self.hook_payload_saver.as_ref().map(|saver: &PathBuf| format!("{} {event}", Path::display(saver)))
     }
 }

@@ -8,12 +8,12 @@ use super::{
 
 pub(super) struct OpenCode;
 
-/// Where its settings are, seen from the home directory: all that knows about `XDG_CONFIG_HOME` goes there.
+/// The settings directory relative to the home directory; the test sets `XDG_CONFIG_HOME`.
 const SETTINGS: &str = "../config/opencode";
 
-/// Passes every event on to the keeper but those that come with each word.
+/// Saves every event except those for each word.
 const PAYLOAD_SAVER_PLUGIN: &str = r#"import { spawn } from "node:child_process"
-export const Keeper = async () => ({
+export const PayloadSaver = async () => ({
   event: async ({ event }) => {
     if (!event.type.startsWith("message.")) spawn("PROGRAM", [event.type]).stdin.end(JSON.stringify(event))
   },
@@ -29,9 +29,9 @@ impl ConformanceAgent for OpenCode {
         ("opencode-ai", "1.18.33")
     }
 
-    fn prepare(&self, place: &AgentWorkspace) {
+    fn prepare(&self, workspace: &AgentWorkspace) {
         let models = json!({"mock-model": {"name": "Mock Model", "limit": {"context": 128_000, "output": 8192}}});
-        let options = json!({"baseURL": format!("{}/v1", place.model_url), "apiKey": "sk-test"});
+        let options = json!({"baseURL": format!("{}/v1", workspace.model_url), "apiKey": "sk-test"});
         let provider =
             json!({"npm": "@ai-sdk/openai-compatible", "name": "Mock", "options": options, "models": models});
         let commands = json!({"*": "ask", format!("{FREE_TOOL} *"): "allow"});
@@ -42,35 +42,35 @@ impl ConformanceAgent for OpenCode {
             "permission": {"bash": commands, "edit": "ask"},
             "autoupdate": false, "share": "disabled",
         });
-        place.write(&format!("{SETTINGS}/opencode.json"), &format!("{config:#}\n"));
-        // Else it fetches the types that plugins are written with, and starts no plugin before it has them.
+        workspace.write(&format!("{SETTINGS}/opencode.json"), &format!("{config:#}\n"));
+        // Otherwise opencode first downloads the plugin types and starts no plugin before that.
         let fetched = json!({"packages": {"": {"dependencies": {"@opencode-ai/plugin": self.package().1}}}});
-        place.write(&format!("{SETTINGS}/package-lock.json"), &fetched.to_string());
-        place.write(&format!("{SETTINGS}/node_modules/.package-lock.json"), "{}");
-        if let Some(keeper) = &place.hook_payload_saver {
-            let plugin = PAYLOAD_SAVER_PLUGIN.replace("PROGRAM", &keeper.display().to_string());
-            place.write(&format!("{SETTINGS}/plugin/keeper.js"), &plugin);
+        workspace.write(&format!("{SETTINGS}/package-lock.json"), &fetched.to_string());
+        workspace.write(&format!("{SETTINGS}/node_modules/.package-lock.json"), "{}");
+        if let Some(saver) = &workspace.hook_payload_saver {
+            let plugin = PAYLOAD_SAVER_PLUGIN.replace("PROGRAM", &saver.display().to_string());
+            workspace.write(&format!("{SETTINGS}/plugin/payload-saver.js"), &plugin);
         }
     }
 
-    fn environment(&self, _place: &AgentWorkspace) -> Vec<(&'static str, String)> {
+    fn environment(&self, _workspace: &AgentWorkspace) -> Vec<(&'static str, String)> {
         let off = ["OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD"];
         off.into_iter().map(|name| (name, "1".into())).collect()
     }
 
-    fn launch(&self, how: &LaunchMode) -> String {
-        match how {
+    fn launch(&self, mode: &LaunchMode) -> String {
+        match mode {
             LaunchMode::Plain | LaunchMode::Plan => "opencode".into(),
-            // It puts quotes around an argument that has a blank in it.
+            // opencode adds quotes to an argument with blanks.
             LaunchMode::Headless(prompt) => format!("opencode run {prompt}"),
         }
     }
 
-    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern> {
-        // The box and what is below it have six rows; above them stands how the last turn ended.
-        let at_rest = |mark: ScreenPattern| mark.lacks("esc interrupt").and_shows("ctrl+p commands");
-        let ended = |how| at_rest(ScreenPattern::shows(how).lacks("△ ").in_last_rows(7));
-        Some(match scene {
+    fn screen_pattern(&self, state: ScreenState) -> Option<ScreenPattern> {
+        // The input box and the footer have six rows. The row above them shows how the last turn ended.
+        let at_rest = |pattern: ScreenPattern| pattern.lacks("esc interrupt").and_shows("ctrl+p commands");
+        let ended = |mode| at_rest(ScreenPattern::shows(mode).lacks("△ ").in_last_rows(7));
+        Some(match state {
             ScreenState::Ready | ScreenState::ReadyToPlan => at_rest(ScreenPattern::shows("Ask anything").lacks("▣ ")),
             ScreenState::Approval => ScreenPattern::shows("△ Permission required").and_shows("Allow once"),
             ScreenState::Question => ScreenPattern::shows("Which colour").and_shows("esc dismiss"),
@@ -90,20 +90,20 @@ impl ConformanceAgent for OpenCode {
         match reply {
             DialogReply::Trust | DialogReply::Approve | DialogReply::AcceptPlan | DialogReply::Choose => &["Enter"],
             DialogReply::Deny => &["Escape"],
-            // Twice within five seconds; but two that it reads at once are another key to it. At rest it does nothing.
+            // opencode needs two within five seconds, but two read at once are another key. Extra ones have no effect.
             DialogReply::Interrupt => &["Escape"; 5],
             DialogReply::PlanMode => &[],
         }
     }
 
-    fn slash_command(&self, wish: SlashCommand) -> &'static str {
-        match wish {
+    fn slash_command(&self, command: SlashCommand) -> &'static str {
+        match command {
             SlashCommand::Clear => "/new",
             SlashCommand::Exit => "/exit",
         }
     }
 
-    /// It tries again for ever after most others.
+    /// After most other failures opencode retries forever.
     fn failing_prompt(&self) -> &'static str {
         "FAIL 400"
     }

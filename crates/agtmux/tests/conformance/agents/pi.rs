@@ -8,8 +8,8 @@ use super::{
 
 pub(super) struct Pi;
 
-/// It asks for nothing by itself; extensions do. This one asks before each command but the free one and stops where the
-/// answer is no, and it brings the tool with which the model asks.
+/// Pi itself shows no dialogs; extensions do. This extension asks before each command except the free one, aborts the
+/// turn if the answer is no, and adds a tool with which the model can ask the user.
 const APPROVAL_EXTENSION: &str = r#"
 export default function (pi) {
 	pi.on("tool_call", async (event, ctx) => {
@@ -32,7 +32,7 @@ export default function (pi) {
 }
 "#;
 
-/// Passes every event that our own extension may hear on to the keeper.
+/// Saves every event that agtmux's extension can receive.
 const PAYLOAD_SAVER_EXTENSION: &str = r#"
 import { spawn } from "node:child_process";
 const EVENTS = [
@@ -42,8 +42,8 @@ const EVENTS = [
 export default function (pi) {
 	for (const name of EVENTS) pi.on(name, (event) => {
 		const { type, reason, outcome, kind, title, toolName, turnIndex, source } = event;
-		const told = { type, reason, outcome, kind, title, toolName, turnIndex, source };
-		spawn("PROGRAM", [name]).stdin.end(JSON.stringify(told));
+		const payload = { type, reason, outcome, kind, title, toolName, turnIndex, source };
+		spawn("PROGRAM", [name]).stdin.end(JSON.stringify(payload));
 	});
 }
 "#;
@@ -61,43 +61,44 @@ impl ConformanceAgent for Pi {
         true
     }
 
-    fn prepare(&self, place: &AgentWorkspace) {
+    fn prepare(&self, workspace: &AgentWorkspace) {
         let model = json!({"id": "mock-1", "contextWindow": 128_000, "maxTokens": 8192});
-        let url = format!("{}/v1", place.model_url);
+        let url = format!("{}/v1", workspace.model_url);
         let provider = json!({"baseUrl": url, "api": "openai-completions", "apiKey": "sk-test", "models": [model]});
-        place.write(".pi/agent/models.json", &json!({"providers": {"mock": provider}}).to_string());
+        workspace.write(".pi/agent/models.json", &json!({"providers": {"mock": provider}}).to_string());
         let retry = json!({"enabled": true, "maxRetries": 1});
         let settings = json!({"defaultProvider": "mock", "defaultModel": "mock-1", "retry": retry});
-        place.write(".pi/agent/settings.json", &settings.to_string());
-        place.write(".pi/agent/extensions/gate.ts", &APPROVAL_EXTENSION.replace("FREE", FREE_TOOL));
-        if let Some(keeper) = &place.hook_payload_saver {
-            let extension = PAYLOAD_SAVER_EXTENSION.replace("PROGRAM", &keeper.display().to_string());
-            place.write(".pi/agent/extensions/keeper.ts", &extension);
+        workspace.write(".pi/agent/settings.json", &settings.to_string());
+        workspace.write(".pi/agent/extensions/approval.ts", &APPROVAL_EXTENSION.replace("FREE", FREE_TOOL));
+        if let Some(saver) = &workspace.hook_payload_saver {
+            let extension = PAYLOAD_SAVER_EXTENSION.replace("PROGRAM", &saver.display().to_string());
+            workspace.write(".pi/agent/extensions/payload-saver.ts", &extension);
         }
-        if !place.trusted {
-            // A directory that can bring nothing of its own is not asked about.
-            let own = place.project.join(".pi/settings.json");
+        if !workspace.trusted {
+            // Pi asks about trust only if the directory has its own settings.
+            let own = workspace.project.join(".pi/settings.json");
             std::fs::create_dir_all(own.parent().expect("a file has a directory")).expect("the world is writable");
             std::fs::write(own, "{}").expect("the world is writable");
         }
     }
 
-    fn environment(&self, _place: &AgentWorkspace) -> Vec<(&'static str, String)> {
+    fn environment(&self, _workspace: &AgentWorkspace) -> Vec<(&'static str, String)> {
         let set = [("PI_OFFLINE", "1"), ("PI_SKIP_VERSION_CHECK", "1"), ("PI_TELEMETRY", "0")];
         set.into_iter().map(|(name, value)| (name, value.into())).collect()
     }
 
-    fn launch(&self, how: &LaunchMode) -> String {
-        match how {
+    fn launch(&self, mode: &LaunchMode) -> String {
+        match mode {
             LaunchMode::Plain | LaunchMode::Plan => "pi".into(),
             LaunchMode::Headless(prompt) => format!("pi -p '{prompt}'"),
         }
     }
 
-    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern> {
-        // The rules of the box, where it is and how full its memory is; above them stands what was said last.
-        let at_rest = |mark: ScreenPattern| mark.and_shows(" mock-1").lacks(" Working ").lacks("↑↓ navigate");
-        Some(match scene {
+    fn screen_pattern(&self, state: ScreenState) -> Option<ScreenPattern> {
+        // The last rows are the borders of the input box, the directory and the context usage; the last message is
+        // above them.
+        let at_rest = |pattern: ScreenPattern| pattern.and_shows(" mock-1").lacks(" Working ").lacks("↑↓ navigate");
+        Some(match state {
             ScreenState::Ready | ScreenState::ReadyToPlan => at_rest(ScreenPattern::shows("0.0%/128k").in_last_rows(6)),
             ScreenState::Trust => ScreenPattern::shows("trust").and_shows("↑↓"),
             ScreenState::Approval => ScreenPattern::shows("Run this command?").and_shows("→ Yes"),
@@ -123,8 +124,8 @@ impl ConformanceAgent for Pi {
         }
     }
 
-    fn slash_command(&self, wish: SlashCommand) -> &'static str {
-        match wish {
+    fn slash_command(&self, command: SlashCommand) -> &'static str {
+        match command {
             SlashCommand::Clear => "/new",
             SlashCommand::Exit => "/quit",
         }

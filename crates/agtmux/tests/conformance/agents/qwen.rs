@@ -36,7 +36,7 @@ impl ConformanceAgent for Qwen {
         true
     }
 
-    fn prepare(&self, place: &AgentWorkspace) {
+    fn prepare(&self, workspace: &AgentWorkspace) {
         let mut settings = json!({
             "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": true}},
             "general": {"enableAutoUpdate": false},
@@ -45,35 +45,36 @@ impl ConformanceAgent for Qwen {
             "ui": {"hideTips": true},
             "permissions": {"allow": [format!("Bash({FREE_TOOL} *)"), "Agent(general-purpose)".to_owned()]},
         });
-        if place.hook_payload_saver.is_some() {
-            settings["hooks"] = EVENTS.iter().map(|event| (String::from(*event), hook_entry(place, event))).collect();
+        if workspace.hook_payload_saver.is_some() {
+            settings["hooks"] =
+                EVENTS.iter().map(|event| (String::from(*event), hook_entry(workspace, event))).collect();
         }
-        place.write(".qwen/settings.json", &format!("{settings:#}\n"));
-        if place.trusted {
-            let folders: Value = [(place.project_path(), json!("TRUST_FOLDER"))].into_iter().collect();
-            place.write(".qwen/trustedFolders.json", &folders.to_string());
+        workspace.write(".qwen/settings.json", &format!("{settings:#}\n"));
+        if workspace.trusted {
+            let folders: Value = [(workspace.project_path(), json!("TRUST_FOLDER"))].into_iter().collect();
+            workspace.write(".qwen/trustedFolders.json", &folders.to_string());
         }
     }
 
-    fn environment(&self, place: &AgentWorkspace) -> Vec<(&'static str, String)> {
+    fn environment(&self, workspace: &AgentWorkspace) -> Vec<(&'static str, String)> {
         vec![
-            ("OPENAI_BASE_URL", format!("{}/v1", place.model_url)),
+            ("OPENAI_BASE_URL", format!("{}/v1", workspace.model_url)),
             ("OPENAI_API_KEY", "sk-test".into()),
             ("OPENAI_MODEL", "mock-model".into()),
         ]
     }
 
-    fn launch(&self, how: &LaunchMode) -> String {
-        match how {
+    fn launch(&self, mode: &LaunchMode) -> String {
+        match mode {
             LaunchMode::Plain | LaunchMode::Plan => "qwen --approval-mode default".into(),
             LaunchMode::Headless(prompt) => format!("qwen -p '{prompt}'"),
         }
     }
 
-    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern> {
-        let quiet = |mark: ScreenPattern| mark.title_lacks("◐").title_lacks("✳");
-        let at_rest = |mark: ScreenPattern| quiet(mark.and_shows("Type your message").lacks("esc to cancel"));
-        Some(match scene {
+    fn screen_pattern(&self, state: ScreenState) -> Option<ScreenPattern> {
+        let quiet = |pattern: ScreenPattern| pattern.title_lacks("◐").title_lacks("✳");
+        let at_rest = |pattern: ScreenPattern| quiet(pattern.and_shows("Type your message").lacks("esc to cancel"));
+        Some(match state {
             ScreenState::Ready | ScreenState::ReadyToPlan => at_rest(ScreenPattern::shows(">")).lacks("◆").lacks("✕"),
             ScreenState::Trust => ScreenPattern::shows("Do you trust"),
             ScreenState::Approval => ScreenPattern::shows("› 1. Yes, allow once").title_shows("✳"),
@@ -94,25 +95,25 @@ impl ConformanceAgent for Qwen {
         match reply {
             DialogReply::Trust | DialogReply::Approve | DialogReply::AcceptPlan | DialogReply::Choose => &["Enter"],
             DialogReply::Deny => &["Escape"],
-            // It puts the prompt back into its box.
+            // Escape puts the prompt back into the input box; C-u clears it.
             DialogReply::Interrupt => &["Escape", "C-u"],
             DialogReply::PlanMode => &[],
         }
     }
 
-    fn slash_command(&self, wish: SlashCommand) -> &'static str {
-        match wish {
+    fn slash_command(&self, command: SlashCommand) -> &'static str {
+        match command {
             SlashCommand::Clear => "/clear",
             SlashCommand::Exit => "/quit",
         }
     }
 
-    /// It tries again for longer than a test has after most others.
+    /// After most other failures Qwen retries for longer than a test may take.
     fn failing_prompt(&self) -> &'static str {
         "FAIL 400"
     }
 }
 
-fn hook_entry(place: &AgentWorkspace, event: &str) -> Value {
-    json!([{"hooks": [{"type": "command", "name": format!("keep-{event}"), "command": place.save_hook_command(event)}]}])
+fn hook_entry(workspace: &AgentWorkspace, event: &str) -> Value {
+    json!([{"hooks": [{"type": "command", "name": format!("save-{event}"), "command": workspace.save_hook_command(event)}]}])
 }

@@ -1,4 +1,4 @@
-//! Texts of every sort, sent to the real agents: each arrives once, and is what was sent.
+//! Sends many kinds of text to the real agents. Each text must arrive once and unchanged.
 
 mod sample_texts;
 mod send_session;
@@ -13,15 +13,15 @@ use sample_texts::SAMPLE_KINDS;
 use send_session::SendSession;
 use tally::SendTally;
 
-/// A fresh session after so many.
+/// A new agent session starts after this many texts.
 const TEXTS_PER_SESSION: usize = 20;
 
-/// The whole of it takes three to six minutes for each agent.
+/// The soak run takes three to six minutes per agent.
 fn is_soak() -> bool {
     std::env::var_os("AGTMUX_SOAK").is_some_and(|value| !value.is_empty())
 }
 
-/// These numbers of texts to this agent. Everything that went wrong fails the test, at its end.
+/// Sends the texts with these numbers to the agent. Problems are collected and fail the test at its end.
 #[track_caller]
 fn check(agent: &str, mode: EvidenceMode, numbers: std::ops::Range<usize>) {
     let agent: &'static dyn ConformanceAgent =
@@ -40,16 +40,16 @@ fn check(agent: &str, mode: EvidenceMode, numbers: std::ops::Range<usize>) {
     assert!(tally.faults.is_empty(), "{name}: {tally}\n{}", tally.faults.join("\n"));
     assert_eq!(tally.confirmed(), all.len(), "{name}: {tally}");
     if mode == EvidenceMode::Hooks {
-        // Others have no such event, or are slow to tell.
-        let tells = matches!(agent.name(), "claude" | "codex" | "gemini");
+        // Other agents have no prompt event or send it late.
+        let has_prompt_event = matches!(agent.name(), "claude" | "codex" | "gemini");
         assert!(
-            !tells || tally.event_confirmations() * 2 > all.len(),
-            "the agent's own word comes first: {name}: {tally}"
+            !has_prompt_event || tally.event_confirmations() * 2 > all.len(),
+            "most sends should be confirmed by the agent's own event: {name}: {tally}"
         );
     }
 }
 
-/// The first half with hooks, the rest without; each sort of text is met in both forms.
+/// The first half is sent with hooks, the rest without. A soak run sends every kind of text in both modes.
 fn sample_numbers(mode: EvidenceMode) -> std::ops::Range<usize> {
     match (is_soak(), mode) {
         (false, EvidenceMode::Hooks) => 0..8,
@@ -59,7 +59,7 @@ fn sample_numbers(mode: EvidenceMode) -> std::ops::Range<usize> {
     }
 }
 
-/// Those whom fewer people use get fewer, and only in the long form.
+/// Sends fewer texts to less common agents, and only when AGTMUX_SOAK is set.
 #[track_caller]
 fn check_in_soak_run(agent: &str, mode: EvidenceMode) {
     match is_soak() {
@@ -79,7 +79,7 @@ mod sends {
     }
 
     #[test]
-    fn copilot_bare() {
+    fn copilot_without_hooks() {
         check_in_soak_run("copilot", EvidenceMode::NoHooks);
     }
 
@@ -89,7 +89,7 @@ mod sends {
     }
 
     #[test]
-    fn opencode_bare() {
+    fn opencode_without_hooks() {
         check_in_soak_run("opencode", EvidenceMode::NoHooks);
     }
 
@@ -99,7 +99,7 @@ mod sends {
     }
 
     #[test]
-    fn pi_bare() {
+    fn pi_without_hooks() {
         check_in_soak_run("pi", EvidenceMode::NoHooks);
     }
 
@@ -109,12 +109,12 @@ mod sends {
     }
 
     #[test]
-    fn qwen_bare() {
+    fn qwen_without_hooks() {
         check_in_soak_run("qwen", EvidenceMode::NoHooks);
     }
 
     #[test]
-    fn aider_bare() {
+    fn aider_without_hooks() {
         check_in_soak_run("aider", EvidenceMode::NoHooks);
     }
 
@@ -124,7 +124,7 @@ mod sends {
     }
 
     #[test]
-    fn claude_bare() {
+    fn claude_without_hooks() {
         check("claude", EvidenceMode::NoHooks, sample_numbers(EvidenceMode::NoHooks));
     }
 
@@ -134,7 +134,7 @@ mod sends {
     }
 
     #[test]
-    fn codex_bare() {
+    fn codex_without_hooks() {
         check("codex", EvidenceMode::NoHooks, sample_numbers(EvidenceMode::NoHooks));
     }
 
@@ -144,7 +144,7 @@ mod sends {
     }
 
     #[test]
-    fn gemini_bare() {
+    fn gemini_without_hooks() {
         check("gemini", EvidenceMode::NoHooks, sample_numbers(EvidenceMode::NoHooks));
     }
 }

@@ -1,13 +1,13 @@
-//! What is sent: small and large, plain and awkward, each different from all others.
+//! The texts to send: small and large, plain and awkward, all different.
 
-/// How the agent is expected to take it.
+/// How the agent is expected to handle the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextKind {
-    /// As a prompt: the model gets it.
+    /// As a prompt: the model receives it.
     Prompt,
-    /// Many agents run what follows `!` as a shell command: looked for on the screen.
+    /// Many agents run text after `!` as a shell command; the test checks the screen.
     Bang,
-    /// Many agents take what follows `/` for a command of theirs: looked for on the screen.
+    /// Many agents run text after `/` as their own command; the test checks the screen.
     Slash,
 }
 
@@ -17,10 +17,10 @@ pub(crate) struct SampleText {
     pub(crate) kind: TextKind,
 }
 
-/// After so many the kinds begin anew, with other sizes.
+/// The number of kinds. Later texts repeat the kinds with other sizes.
 pub(crate) const SAMPLE_KINDS: usize = 15;
 
-/// The texts from this number on, one of each sort in turn.
+/// The text with this number.
 pub(crate) fn sample(number: usize) -> SampleText {
     let turn = number / SAMPLE_KINDS;
     let mut kind = TextKind::Prompt;
@@ -54,17 +54,17 @@ pub(crate) fn sample(number: usize) -> SampleText {
     SampleText { text, kind }
 }
 
-/// Whether this is the text as the agent passes it on. What agents add and change by themselves, whoever typed it, was
+/// Whether the model received the text as the agent passes it on. The changes that agents make themselves were
 /// measured by pasting with tmux alone.
 pub(crate) fn arrived_unchanged(agent: &str, part: &str, text: &str) -> bool {
     match agent {
-        // It composes what can be composed.
+        // Claude Code composes combining characters.
         "claude" => part == COMPOSED.iter().fold(text.to_owned(), |text, (loose, one)| text.replace(loose, one)),
-        // It says what time it is before it.
+        // Copilot puts the current time in front of the text.
         "copilot" => part.split_once("</current_datetime>").is_some_and(|(_, rest)| rest.trim() == text),
-        // It puts a blank behind what it shows as one piece.
+        // opencode adds a blank after a collapsed paste.
         "opencode" => part == text || part.strip_suffix(' ') == Some(text),
-        // It reminds the model of its rules behind it.
+        // aider appends a reminder of its rules.
         "aider" => part.strip_prefix(text).is_some_and(|rest| rest.starts_with("\n\n# *SEARCH/REPLACE block* Rules:")),
         _ => part == text,
     }
@@ -72,7 +72,7 @@ pub(crate) fn arrived_unchanged(agent: &str, part: &str, text: &str) -> bool {
 
 const COMPOSED: [(&str, &str); 4] = [("e\u{301}", "é"), ("a\u{308}", "ä"), ("o\u{302}", "ô"), ("n\u{303}", "ñ")];
 
-/// So many lines of about this length.
+/// `count` lines of about `length` bytes.
 fn numbered_lines(number: usize, count: usize, length: usize) -> String {
     let line = |n: usize| {
         let mut line = format!("line {n} of text {number}:");
@@ -87,7 +87,7 @@ fn numbered_lines(number: usize, count: usize, length: usize) -> String {
     (1..=count).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// One line of so many bytes.
+/// One line of about `length` bytes.
 fn long_line(number: usize, length: usize) -> String {
     let mut text = format!("text {number} in one line:");
     let mut word = number + 17;
@@ -104,13 +104,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_is_sent_twice() {
+    fn all_sample_texts_differ() {
         let all: std::collections::HashSet<String> = (0..400).map(|number| sample(number).text).collect();
         assert_eq!(all.len(), 400);
     }
 
     #[test]
-    fn they_are_as_small_and_as_large_as_they_should_be() {
+    fn sample_texts_have_the_documented_sizes() {
         let sizes: Vec<usize> = (0..SAMPLE_KINDS).map(|number| sample(number).text.len()).collect();
         assert_eq!(sizes.iter().min(), Some(&5));
         assert!(sizes.iter().max().is_some_and(|most| (20_000..20_200).contains(most)), "{sizes:?}");

@@ -1,4 +1,4 @@
-//! What came of many sends.
+//! Counts the results of many sends.
 
 use std::fmt;
 
@@ -13,24 +13,24 @@ pub(crate) struct SendTally {
     inconclusive: usize,
     retried: usize,
     latencies: Vec<u64>,
-    /// Not taken by the agent, and so it was said.
+    /// Rejected by the agent and reported as such.
     pub(crate) rejected: usize,
-    /// What must not be.
+    /// Failures.
     pub(crate) faults: Vec<String>,
 }
 
 impl SendTally {
-    /// What the command said.
-    pub(crate) fn count(&mut self, said: &Value) {
+    /// Adds the JSON result of one send.
+    pub(crate) fn count(&mut self, result: &Value) {
         self.sent += 1;
-        match (said["verified"].as_str(), said["by"].as_str()) {
+        match (result["verified"].as_str(), result["by"].as_str()) {
             (Some("confirmed"), Some("event")) => self.confirmed_by_event += 1,
             (Some("confirmed"), Some("box")) => self.confirmed_by_box += 1,
             (Some("confirmed"), _) => self.confirmed_by_change += 1,
             _ => self.inconclusive += 1,
         }
-        self.retried += usize::from(said["attempts"].as_u64().is_some_and(|attempts| attempts > 1));
-        self.latencies.extend(said["latency_ms"].as_u64());
+        self.retried += usize::from(result["attempts"].as_u64().is_some_and(|attempts| attempts > 1));
+        self.latencies.extend(result["latency_ms"].as_u64());
     }
 
     pub(crate) fn event_confirmations(&self) -> usize {
@@ -53,16 +53,20 @@ impl fmt::Display for SendTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             sent,
-            confirmed_by_event: by_event,
-            confirmed_by_box: by_box,
-            confirmed_by_change: by_change,
+            confirmed_by_event,
+            confirmed_by_box,
+            confirmed_by_change,
             inconclusive,
             retried,
-            rejected: kept,
+            rejected,
             ..
         } = self;
-        write!(f, "{sent} sent: {by_event} confirmed by event, {by_box} by the box, {by_change} by change, ")?;
-        write!(f, "{inconclusive} inconclusive, {kept} kept by the agent, {retried} with another Enter; ")?;
+        write!(f, "{sent} sent: {confirmed_by_event} confirmed by event, {confirmed_by_box} by the input box, ")?;
+        write!(f, "{confirmed_by_change} by a screen change, ")?;
+        write!(
+            f,
+            "{inconclusive} inconclusive, {rejected} rejected by the agent, {retried} with more than one Enter; "
+        )?;
         write!(f, "p50 {} ms, p95 {} ms; {} faults", self.percentile(50), self.percentile(95), self.faults.len())
     }
 }

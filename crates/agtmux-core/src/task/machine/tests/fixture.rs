@@ -1,4 +1,4 @@
-//! A session as a test sees it: windows that change, time that passes, what is told.
+//! A simulated task session for tests: windows, time and reported events.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -48,14 +48,14 @@ pub(super) fn window(id: u32, name: &str) -> TaskSnapshot {
 }
 
 impl SessionFixture {
-    /// Nothing is there yet, and that has been looked at.
+    /// An empty session whose baseline snapshot was applied.
     pub(super) fn new() -> Self {
-        let mut scene = Self::unseen();
-        assert_eq!(scene.look(), Vec::<String>::new());
-        scene
+        let mut fixture = Self::unseen();
+        assert_eq!(fixture.apply_snapshot(), Vec::<String>::new());
+        fixture
     }
 
-    /// Nothing was looked at yet.
+    /// An empty session before the first snapshot.
     pub(super) fn unseen() -> Self {
         let now = Timestamp::from_second(1_000_000).expect("a time");
         Self { machine: TaskMachine::new(session()), windows: Vec::new(), server: SERVER, now }
@@ -83,20 +83,20 @@ impl SessionFixture {
         }
     }
 
-    pub(super) fn look(&mut self) -> Vec<String> {
-        let look = self.snapshot();
-        self.apply(TaskInput::Snapshot(look))
+    pub(super) fn apply_snapshot(&mut self) -> Vec<String> {
+        let snapshot = self.snapshot();
+        self.apply(TaskInput::Snapshot(snapshot))
     }
 
-    /// Whether or not anybody asked for it: time, then a look, then time.
+    /// Lets time pass and takes snapshots until everything due is reported.
     pub(super) fn settle(&mut self) -> Vec<String> {
         self.wait(400);
-        let mut told = self.apply(TaskInput::Tick);
-        told.extend(self.look());
+        let mut events = self.apply(TaskInput::Tick);
+        events.extend(self.apply_snapshot());
         self.wait(400);
-        told.extend(self.look());
-        told.extend(self.apply(TaskInput::Tick));
-        told
+        events.extend(self.apply_snapshot());
+        events.extend(self.apply(TaskInput::Tick));
+        events
     }
 
     pub(super) fn window(&mut self, id: u32) -> &mut TaskSnapshot {
@@ -107,7 +107,7 @@ impl SessionFixture {
         self.windows.retain(|window| window.window_id.0 != id);
     }
 
-    /// A launch of ours: the window shows it from now on.
+    /// Launches a run; the window shows it from now on.
     pub(super) fn launch(&mut self, id: u32, name: &str, run_id: &str) -> Vec<String> {
         self.close(id);
         self.windows.push(TaskSnapshot { run: Some(run(run_id)), ..window(id, name) });
@@ -141,7 +141,7 @@ impl SessionFixture {
         self.apply(TaskInput::RemovalPlanned(ending))
     }
 
-    /// The pane stays and is dead.
+    /// Ends the process; the pane stays as a dead pane.
     pub(super) fn die(&mut self, id: u32, exit: TaskExit) {
         let window = self.window(id);
         (window.dead, window.exit_code, window.signal) = (true, exit.code, exit.signal);
@@ -153,14 +153,14 @@ impl SessionFixture {
         window.output_preview = line.trim_end().to_owned();
     }
 
-    /// Stored and read back, as over a restart of the daemon.
+    /// Stores and restores the machine, like a daemon restart.
     pub(super) fn restart(&mut self) {
         let stored = serde_json::to_string(&self.machine).expect("writes");
         self.machine = serde_json::from_str(&stored).expect("reads");
     }
 }
 
-/// Messages without the words that all have in common.
+/// Messages without their common prefix.
 fn short(events: &[TaskEvent]) -> Vec<String> {
     let without = |event: &TaskEvent| event.message.strip_prefix("tmux task ").unwrap_or(&event.message).to_owned();
     events.iter().map(without).collect()

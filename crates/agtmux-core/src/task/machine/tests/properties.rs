@@ -1,4 +1,4 @@
-//! What holds whatever happens, in whatever order it is heard of.
+//! Properties that hold for any sequence of inputs.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use super::fixture::{SessionFixture, run};
 use crate::ids::WindowId;
 use crate::task::{ExitSignal, PlannedRemoval, TaskEvent, TaskEventKind, TaskExit, TaskInput};
 
-/// Something that happens to one of a few slots.
+/// One random step in one of a few slots.
 #[derive(Debug, Clone)]
 enum PropertyStep {
     Launch(u32),
     Exit(u32, i32),
-    /// The same, known to have come of itself.
+    /// Like `Exit`, with a confirmed exit.
     Finish(u32, i32),
-    /// An end of which the process itself tells nothing.
+    /// The process ends without a report of its own.
     Die(u32, i32),
     Ring(u32, u64),
-    /// The window is closed; the process may be heard to have ended by that.
+    /// The window is closed; optionally the exit of its process is reported too.
     Kill(u32, bool),
     Ask(u32, bool),
-    Look,
+    Snapshot,
     Wait(i64),
     Repeat,
     Restart,
@@ -37,9 +37,9 @@ fn step() -> impl Strategy<Value = PropertyStep> {
         4 => (slot.clone(), 0..256i32).prop_map(|(slot, code)| PropertyStep::Finish(slot, code)),
         2 => (slot.clone(), 0..256i32).prop_map(|(slot, code)| PropertyStep::Die(slot, code)),
         3 => (slot.clone(), 1..4u64).prop_map(|(slot, bells)| PropertyStep::Ring(slot, bells)),
-        1 => (slot.clone(), any::<bool>()).prop_map(|(slot, heard)| PropertyStep::Kill(slot, heard)),
-        2 => (slot, any::<bool>()).prop_map(|(slot, asks)| PropertyStep::Ask(slot, asks)),
-        5 => Just(PropertyStep::Look),
+        1 => (slot.clone(), any::<bool>()).prop_map(|(slot, reported)| PropertyStep::Kill(slot, reported)),
+        2 => (slot, any::<bool>()).prop_map(|(slot, shows_prompt)| PropertyStep::Ask(slot, shows_prompt)),
+        5 => Just(PropertyStep::Snapshot),
         3 => (1..600i64).prop_map(PropertyStep::Wait),
         2 => Just(PropertyStep::Repeat),
         1 => Just(PropertyStep::Restart),
@@ -48,31 +48,31 @@ fn step() -> impl Strategy<Value = PropertyStep> {
     ]
 }
 
-/// What really happened to a run.
+/// What actually happened to a run.
 #[derive(Debug, Default)]
-struct ExpectedRun {
+struct ActualRun {
     code: Option<i32>,
     bells: u64,
     killed: bool,
-    taken: bool,
+    removed: bool,
 }
 
 struct PropertyRun {
-    scene: SessionFixture,
-    truth: BTreeMap<String, ExpectedRun>,
+    fixture: SessionFixture,
+    truth: BTreeMap<String, ActualRun>,
     /// The run in each slot, until it ends.
     current: BTreeMap<u32, String>,
     facts: Vec<TaskInput>,
     events: Vec<TaskEvent>,
     launches: u32,
-    /// The window of each slot. tmux gives no id twice.
+    /// The window of each slot. tmux never reuses a window id.
     windows: BTreeMap<u32, u32>,
 }
 
 impl PropertyRun {
     fn new() -> Self {
         Self {
-            scene: SessionFixture::new(),
+            fixture: SessionFixture::new(),
             truth: BTreeMap::new(),
             current: BTreeMap::new(),
             facts: Vec::new(),
@@ -82,13 +82,13 @@ impl PropertyRun {
         }
     }
 
-    fn tell(&mut self, input: TaskInput) {
-        self.events.extend(self.scene.events(input));
+    fn apply(&mut self, input: TaskInput) {
+        self.events.extend(self.fixture.events(input));
     }
 
     fn fact(&mut self, input: TaskInput) {
         self.facts.push(input.clone());
-        self.tell(input);
+        self.apply(input);
     }
 
     fn launch(&mut self, slot: u32) {
@@ -97,16 +97,16 @@ impl PropertyRun {
         }
         self.launches += 1;
         let id = format!("r{}", self.launches);
-        let reused = self.windows.get(&slot).filter(|id| self.scene.windows.iter().any(|w| w.window_id.0 == **id));
+        let reused = self.windows.get(&slot).filter(|id| self.fixture.windows.iter().any(|w| w.window_id.0 == **id));
         let window = reused.copied().unwrap_or(100 + self.launches);
         self.windows.insert(slot, window);
-        self.scene.close(window);
-        self.scene.windows.push(super::fixture::window(window, "t"));
-        self.scene.window(window).run = Some(run(&id));
-        self.truth.insert(id.clone(), ExpectedRun::default());
+        self.fixture.close(window);
+        self.fixture.windows.push(super::fixture::window(window, "t"));
+        self.fixture.window(window).run = Some(run(&id));
+        self.truth.insert(id.clone(), ActualRun::default());
         self.fact(TaskInput::Started(crate::task::LaunchedRun {
             run: run(&id),
-            server: self.scene.server,
+            server: self.fixture.server,
             window: WindowId(window),
             pane: crate::ids::PaneId(window),
             task: "t".into(),
@@ -120,8 +120,8 @@ impl PropertyRun {
         truth.code = Some(code);
         let bells = truth.bells;
         let window = self.windows[&slot];
-        self.scene.die(window, TaskExit::with_code(code));
-        self.scene.window(window).bell_count = bells;
+        self.fixture.die(window, TaskExit::with_code(code));
+        self.fixture.window(window).bell_count = bells;
         if fact {
             self.fact(TaskInput::Exited {
                 run: run(&id),
@@ -130,19 +130,19 @@ impl PropertyRun {
                 output: String::new(),
             });
         }
-        // Whoever takes the slot next has looked at it before.
-        let look = self.scene.snapshot();
-        self.tell(TaskInput::Snapshot(look));
+        // The slot's next user takes a snapshot first.
+        let snapshot = self.fixture.snapshot();
+        self.apply(TaskInput::Snapshot(snapshot));
     }
 
-    fn finish(&mut self, slot: u32, code: i32) {
+    fn exit_confirmed(&mut self, slot: u32, code: i32) {
         let Some(id) = self.current.remove(&slot) else { return };
         let truth = self.truth.get_mut(&id).expect("known");
         truth.code = Some(code);
         let bells = truth.bells;
         let window = self.windows[&slot];
-        self.scene.die(window, TaskExit::with_code(code));
-        self.scene.window(window).bell_count = bells;
+        self.fixture.die(window, TaskExit::with_code(code));
+        self.fixture.window(window).bell_count = bells;
         self.fact(TaskInput::ExitConfirmed {
             run: run(&id),
             exit: TaskExit::with_code(code),
@@ -151,12 +151,12 @@ impl PropertyRun {
         });
     }
 
-    fn play(&mut self, step: PropertyStep) {
+    fn apply_step(&mut self, step: PropertyStep) {
         match step {
             PropertyStep::Launch(slot) => self.launch(slot),
             PropertyStep::Exit(slot, code) => self.end(slot, code, true),
             PropertyStep::Die(slot, code) => self.end(slot, code, false),
-            PropertyStep::Finish(slot, code) => self.finish(slot, code),
+            PropertyStep::Finish(slot, code) => self.exit_confirmed(slot, code),
             PropertyStep::Ring(slot, bells) => {
                 let Some(id) = self.current.get(&slot).cloned() else { return };
                 let truth = self.truth.get_mut(&id).expect("known");
@@ -164,44 +164,45 @@ impl PropertyRun {
                 let bells = truth.bells;
                 self.fact(TaskInput::BellRang { run: run(&id), bells, output: String::new() });
             }
-            PropertyStep::Kill(slot, heard) => {
+            PropertyStep::Kill(slot, reported) => {
                 let Some(id) = self.current.remove(&slot) else { return };
                 self.truth.get_mut(&id).expect("known").killed = true;
-                self.scene.close(self.windows[&slot]);
-                if heard {
+                self.fixture.close(self.windows[&slot]);
+                if reported {
                     let exit = TaskExit::by_signal(ExitSignal(1));
                     self.fact(TaskInput::Exited { run: run(&id), exit, bells: 0, output: String::new() });
-                    self.play(PropertyStep::Look);
+                    self.apply_step(PropertyStep::Snapshot);
                 }
             }
-            PropertyStep::Ask(slot, asks) => {
+            PropertyStep::Ask(slot, shows_prompt) => {
                 if self.current.contains_key(&slot) {
-                    self.scene.show_prompt(self.windows[&slot], if asks { "Proceed? [y/N] " } else { "working" });
+                    self.fixture
+                        .show_prompt(self.windows[&slot], if shows_prompt { "Proceed? [y/N] " } else { "working" });
                 }
             }
-            PropertyStep::Look => {
-                let look = self.scene.snapshot();
-                self.tell(TaskInput::Snapshot(look));
+            PropertyStep::Snapshot => {
+                let snapshot = self.fixture.snapshot();
+                self.apply(TaskInput::Snapshot(snapshot));
             }
             PropertyStep::Wait(millis) => {
-                self.scene.wait(millis);
-                self.tell(TaskInput::Tick);
+                self.fixture.wait(millis);
+                self.apply(TaskInput::Tick);
             }
-            PropertyStep::Repeat => self.facts.clone().into_iter().for_each(|fact| self.tell(fact)),
-            PropertyStep::Restart => self.scene.restart(),
+            PropertyStep::Repeat => self.facts.clone().into_iter().for_each(|fact| self.apply(fact)),
+            PropertyStep::Restart => self.fixture.restart(),
             PropertyStep::Prune => {
-                let dead = self.scene.windows.iter().filter(|window| window.dead);
+                let dead = self.fixture.windows.iter().filter(|window| window.dead);
                 let dead: Vec<WindowId> = dead.map(|window| window.window_id).collect();
-                self.tell(TaskInput::RemovalPlanned(PlannedRemoval::PruneDead(dead)));
-                self.scene.windows.retain(|window| !window.dead);
+                self.apply(TaskInput::RemovalPlanned(PlannedRemoval::PruneDead(dead)));
+                self.fixture.windows.retain(|window| !window.dead);
             }
             PropertyStep::KillAll => {
-                // What was killed before is seen before.
-                self.play(PropertyStep::Look);
-                self.tell(TaskInput::RemovalPlanned(PlannedRemoval::KillAll));
-                self.scene.windows.clear();
+                // Earlier kills are observed before this one.
+                self.apply_step(PropertyStep::Snapshot);
+                self.apply(TaskInput::RemovalPlanned(PlannedRemoval::KillAll));
+                self.fixture.windows.clear();
                 for (_, id) in std::mem::take(&mut self.current) {
-                    self.truth.get_mut(&id).expect("known").taken = true;
+                    self.truth.get_mut(&id).expect("known").removed = true;
                 }
             }
         }
@@ -214,34 +215,34 @@ impl PropertyRun {
 
 proptest! {
     #[test]
-    fn every_run_is_told_as_it_was(steps in proptest::collection::vec(step(), 1..60)) {
-        let mut play = PropertyRun::new();
+    fn every_run_is_reported_as_it_happened(steps in proptest::collection::vec(step(), 1..60)) {
+        let mut simulation = PropertyRun::new();
         for step in steps {
-            play.play(step);
+            simulation.apply_step(step);
         }
         for _ in 0..3 {
-            play.play(PropertyStep::Look);
-            play.play(PropertyStep::Wait(1500));
+            simulation.apply_step(PropertyStep::Snapshot);
+            simulation.apply_step(PropertyStep::Wait(1500));
         }
-        for (id, truth) in &play.truth {
-            prop_assert_eq!(play.of(id, TaskEventKind::Started).len(), 1, "starts of {}", id);
-            let exits: Vec<_> = play.of(id, TaskEventKind::Exited).iter().map(|event| event.exit_code).collect();
+        for (id, truth) in &simulation.truth {
+            prop_assert_eq!(simulation.of(id, TaskEventKind::Started).len(), 1, "starts of {}", id);
+            let exits: Vec<_> = simulation.of(id, TaskEventKind::Exited).iter().map(|event| event.exit_code).collect();
             let expected: Vec<_> = truth.code.map(Some).into_iter().collect();
             prop_assert_eq!(exits, expected, "exits of {}", id);
-            let gone = play.of(id, TaskEventKind::Disappeared).len();
+            let gone = simulation.of(id, TaskEventKind::Disappeared).len();
             prop_assert_eq!(gone, usize::from(truth.killed), "disappearances of {}", id);
-            let bells = play.of(id, TaskEventKind::Notify).iter().filter_map(|event| event.bell_count).max();
+            let bells = simulation.of(id, TaskEventKind::Notify).iter().filter_map(|event| event.bell_count).max();
             prop_assert_eq!(bells.unwrap_or(0), truth.bells, "bells of {}", id);
         }
-        order_holds(&play)?;
+        order_holds(&simulation)?;
     }
 }
 
-/// Nothing is told of a run before its start, and nothing but the collapsed pair after its end.
-fn order_holds(play: &PropertyRun) -> Result<(), TestCaseError> {
-    for id in play.truth.keys() {
+/// No event of a run precedes its start or follows its end.
+fn order_holds(simulation: &PropertyRun) -> Result<(), TestCaseError> {
+    for id in simulation.truth.keys() {
         let kinds: Vec<_> =
-            play.events.iter().filter(|event| event.run_id == Some(run(id))).map(|event| event.kind).collect();
+            simulation.events.iter().filter(|event| event.run_id == Some(run(id))).map(|event| event.kind).collect();
         prop_assert_eq!(kinds.first(), Some(&TaskEventKind::Started));
         let ends = [TaskEventKind::Exited, TaskEventKind::Disappeared];
         if let Some(end) = kinds.iter().position(|kind| ends.contains(kind)) {

@@ -1,4 +1,4 @@
-//! What facts about single runs tell.
+//! Events caused by facts about single runs.
 
 use super::fixture::{SessionFixture, run, window};
 use crate::ids::{Generation, PaneId, WindowId};
@@ -7,283 +7,283 @@ use crate::task::{ExitSignal, PlannedRemoval, TaskExit, TaskInput};
 const NOTHING: [&str; 0] = [];
 
 #[test]
-fn a_launch_is_told_once() {
-    let mut scene = SessionFixture::new();
-    assert_eq!(scene.launch(1, "t", "r1"), ["@1 (t) started"]);
-    assert_eq!(scene.started(1, "t", "r1"), NOTHING);
-    assert_eq!(scene.settle(), NOTHING);
-    scene.restart();
-    assert_eq!(scene.started(1, "t", "r1"), NOTHING);
-    assert_eq!(scene.settle(), NOTHING);
+fn a_launch_is_reported_once() {
+    let mut session = SessionFixture::new();
+    assert_eq!(session.launch(1, "t", "r1"), ["@1 (t) started"]);
+    assert_eq!(session.started(1, "t", "r1"), NOTHING);
+    assert_eq!(session.settle(), NOTHING);
+    session.restart();
+    assert_eq!(session.started(1, "t", "r1"), NOTHING);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn a_launch_before_the_first_look_is_no_baseline() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(7, "older")];
-    assert_eq!(scene.launch(1, "t", "r1"), ["@1 (t) started"]);
-    scene.die(1, TaskExit::with_code(4));
-    scene.die(7, TaskExit::with_code(1));
-    assert_eq!(scene.look(), ["@1 (t) exited with code 4"]);
+fn a_launch_before_the_first_snapshot_is_not_baseline() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(7, "older")];
+    assert_eq!(session.launch(1, "t", "r1"), ["@1 (t) started"]);
+    session.die(1, TaskExit::with_code(4));
+    session.die(7, TaskExit::with_code(1));
+    assert_eq!(session.apply_snapshot(), ["@1 (t) exited with code 4"]);
 }
 
 #[test]
-fn a_launch_that_the_first_look_shows_before_it_is_heard_of_is_told_in_full() {
+fn a_launch_seen_in_the_first_snapshot_is_fully_reported() {
     for dead in [false, true] {
-        let mut scene = SessionFixture::unseen();
-        scene.windows = vec![window(1, "t"), window(2, "older")];
-        scene.window(1).run = Some(run("r1"));
-        scene.window(2).run = Some(run("r0"));
+        let mut session = SessionFixture::unseen();
+        session.windows = vec![window(1, "t"), window(2, "older")];
+        session.window(1).run = Some(run("r1"));
+        session.window(2).run = Some(run("r0"));
         if dead {
-            scene.die(1, TaskExit::with_code(3));
+            session.die(1, TaskExit::with_code(3));
         }
-        assert_eq!(scene.look(), NOTHING);
-        assert_eq!(scene.started(1, "t", "r1"), ["@1 (t) started"]);
-        assert_eq!(scene.started(1, "t", "r1"), NOTHING);
+        assert_eq!(session.apply_snapshot(), NOTHING);
+        assert_eq!(session.started(1, "t", "r1"), ["@1 (t) started"]);
+        assert_eq!(session.started(1, "t", "r1"), NOTHING);
         if !dead {
-            scene.die(1, TaskExit::with_code(3));
+            session.die(1, TaskExit::with_code(3));
         }
-        assert_eq!(scene.settle(), ["@1 (t) exited with code 3"]);
+        assert_eq!(session.settle(), ["@1 (t) exited with code 3"]);
     }
 }
 
 #[test]
-fn an_end_is_told_once_whoever_tells_it() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
-    assert_eq!(scene.exited("r1", TaskExit::with_code(5)), NOTHING);
-    assert_eq!(scene.machine.next_snapshot_at(), Some(scene.now));
-    // tmux itself has not noticed yet.
-    assert_eq!(scene.look(), ["@1 (t) exited with code 5"]);
-    scene.die(1, TaskExit::with_code(5));
-    assert_eq!(scene.settle(), NOTHING);
-    assert_eq!(scene.exited("r1", TaskExit::with_code(5)), NOTHING);
-    scene.restart();
-    assert_eq!(scene.exited("r1", TaskExit::with_code(5)), NOTHING);
-    assert_eq!(scene.settle(), NOTHING);
+fn an_exit_is_reported_once_from_any_source() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
+    assert_eq!(session.exited("r1", TaskExit::with_code(5)), NOTHING);
+    assert_eq!(session.machine.next_snapshot_at(), Some(session.now));
+    // tmux has not noticed the exit yet.
+    assert_eq!(session.apply_snapshot(), ["@1 (t) exited with code 5"]);
+    session.die(1, TaskExit::with_code(5));
+    assert_eq!(session.settle(), NOTHING);
+    assert_eq!(session.exited("r1", TaskExit::with_code(5)), NOTHING);
+    session.restart();
+    assert_eq!(session.exited("r1", TaskExit::with_code(5)), NOTHING);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn an_end_that_no_look_follows_is_told_after_a_while() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
-    scene.exited("r1", TaskExit::with_code(0));
-    let wakes = scene.machine.next_tick_at().expect("it asks for it");
-    scene.now = wakes;
-    assert_eq!(scene.apply(TaskInput::Tick), ["@1 (t) exited with code 0"]);
-    assert_eq!(scene.machine.next_tick_at(), None);
+fn an_exit_without_a_snapshot_is_reported_after_a_delay() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
+    session.exited("r1", TaskExit::with_code(0));
+    let tick_at = session.machine.next_tick_at().expect("a tick is due");
+    session.now = tick_at;
+    assert_eq!(session.apply(TaskInput::Tick), ["@1 (t) exited with code 0"]);
+    assert_eq!(session.machine.next_tick_at(), None);
 }
 
 #[test]
-fn a_killed_window_disappears_though_its_process_ended() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
-    scene.exited("r1", TaskExit::by_signal(ExitSignal(1)));
-    scene.close(1);
-    assert_eq!(scene.look(), ["@1 (t) disappeared from session"]);
-    assert_eq!(scene.exited("r1", TaskExit::by_signal(ExitSignal(1))), NOTHING);
-    assert_eq!(scene.settle(), NOTHING);
+fn a_killed_window_is_reported_as_disappeared() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
+    session.exited("r1", TaskExit::by_signal(ExitSignal(1)));
+    session.close(1);
+    assert_eq!(session.apply_snapshot(), ["@1 (t) disappeared from session"]);
+    assert_eq!(session.exited("r1", TaskExit::by_signal(ExitSignal(1))), NOTHING);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn a_look_from_before_an_end_does_not_tell_what_became_of_the_window() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
-    let before = scene.snapshot();
-    scene.wait(5);
-    scene.close(1);
-    scene.exited("r1", TaskExit::by_signal(ExitSignal(1)));
-    scene.wait(5);
-    assert_eq!(scene.apply(TaskInput::Snapshot(before)), NOTHING);
-    assert!(scene.machine.next_snapshot_at().is_some_and(|at| at <= scene.now), "it asks for another look");
-    assert_eq!(scene.look(), ["@1 (t) disappeared from session"]);
+fn a_snapshot_from_before_an_exit_does_not_decide_the_event() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
+    let before = session.snapshot();
+    session.wait(5);
+    session.close(1);
+    session.exited("r1", TaskExit::by_signal(ExitSignal(1)));
+    session.wait(5);
+    assert_eq!(session.apply(TaskInput::Snapshot(before)), NOTHING);
+    assert!(session.machine.next_snapshot_at().is_some_and(|at| at <= session.now), "another snapshot is requested");
+    assert_eq!(session.apply_snapshot(), ["@1 (t) disappeared from session"]);
 }
 
 #[test]
-fn two_exits_between_looks_are_two_events() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
-    assert_eq!(scene.exited("r1", TaskExit::with_code(1)), NOTHING);
-    assert_eq!(scene.launch(1, "t", "r2"), ["@1 (t) exited with code 1", "@1 (t) started"]);
-    assert_eq!(scene.launch(1, "t", "r3"), ["@1 (t) started"]);
-    assert_eq!(scene.exited("r2", TaskExit::with_code(2)), ["@1 (t) exited with code 2"]);
-    assert_eq!(scene.exited("r2", TaskExit::with_code(2)), NOTHING);
-    scene.exited("r3", TaskExit::with_code(3));
-    assert_eq!(scene.look(), ["@1 (t) exited with code 3"]);
+fn two_exits_between_snapshots_are_two_events() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
+    assert_eq!(session.exited("r1", TaskExit::with_code(1)), NOTHING);
+    assert_eq!(session.launch(1, "t", "r2"), ["@1 (t) exited with code 1", "@1 (t) started"]);
+    assert_eq!(session.launch(1, "t", "r3"), ["@1 (t) started"]);
+    assert_eq!(session.exited("r2", TaskExit::with_code(2)), ["@1 (t) exited with code 2"]);
+    assert_eq!(session.exited("r2", TaskExit::with_code(2)), NOTHING);
+    session.exited("r3", TaskExit::with_code(3));
+    assert_eq!(session.apply_snapshot(), ["@1 (t) exited with code 3"]);
 }
 
 #[test]
-fn an_end_that_is_heard_before_the_launch_waits_for_it() {
-    let mut scene = SessionFixture::new();
-    assert_eq!(scene.bell_rang("r1", 1), NOTHING);
-    assert_eq!(scene.exited_after("r1", TaskExit::with_code(9), 2), NOTHING);
-    assert_eq!(scene.launch(1, "t", "r1"), ["@1 (t) started"]);
+fn an_exit_reported_before_the_launch_waits_for_it() {
+    let mut session = SessionFixture::new();
+    assert_eq!(session.bell_rang("r1", 1), NOTHING);
+    assert_eq!(session.exited_after("r1", TaskExit::with_code(9), 2), NOTHING);
+    assert_eq!(session.launch(1, "t", "r1"), ["@1 (t) started"]);
     assert_eq!(
-        scene.look(),
+        session.apply_snapshot(),
         ["@1 (t) sent a terminal notification", "@1 (t) sent a terminal notification, then exited with code 9",]
     );
 }
 
 #[test]
-fn a_launch_that_only_a_look_shows_is_told_in_full() {
-    let mut scene = SessionFixture::new();
-    scene.windows = vec![window(1, "t")];
-    scene.window(1).run = Some(run("r1"));
-    scene.die(1, TaskExit::with_code(7));
-    assert_eq!(scene.look(), ["@1 (t) started", "@1 (t) exited with code 7"]);
-    assert_eq!(scene.started(1, "t", "r1"), NOTHING);
-    assert_eq!(scene.exited("r1", TaskExit::with_code(7)), NOTHING);
+fn a_launch_known_only_from_a_snapshot_is_fully_reported() {
+    let mut session = SessionFixture::new();
+    session.windows = vec![window(1, "t")];
+    session.window(1).run = Some(run("r1"));
+    session.die(1, TaskExit::with_code(7));
+    assert_eq!(session.apply_snapshot(), ["@1 (t) started", "@1 (t) exited with code 7"]);
+    assert_eq!(session.started(1, "t", "r1"), NOTHING);
+    assert_eq!(session.exited("r1", TaskExit::with_code(7)), NOTHING);
 }
 
 #[test]
-fn a_look_from_before_the_launch_says_nothing_of_it() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
-    scene.die(1, TaskExit::with_code(1));
-    assert_eq!(scene.look(), ["@1 (t) exited with code 1"]);
-    let old = scene.windows.clone();
-    scene.launch(1, "t", "r2");
-    let now = std::mem::replace(&mut scene.windows, old);
-    assert_eq!(scene.look(), NOTHING);
-    scene.windows = now;
-    assert_eq!(scene.settle(), NOTHING);
+fn a_snapshot_from_before_the_launch_is_ignored() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
+    session.die(1, TaskExit::with_code(1));
+    assert_eq!(session.apply_snapshot(), ["@1 (t) exited with code 1"]);
+    let old = session.windows.clone();
+    session.launch(1, "t", "r2");
+    let now = std::mem::replace(&mut session.windows, old);
+    assert_eq!(session.apply_snapshot(), NOTHING);
+    session.windows = now;
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn a_slot_that_we_restart_tells_only_the_new_start() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
-    assert_eq!(scene.plan_removal(PlannedRemoval::Replaced(WindowId(1))), NOTHING);
-    assert_eq!(scene.launch(1, "t", "r2"), ["@1 (t) started"]);
-    assert_eq!(scene.exited("r1", TaskExit::by_signal(ExitSignal(1))), NOTHING);
-    assert_eq!(scene.settle(), NOTHING);
-    scene.exited("r2", TaskExit::with_code(0));
-    assert_eq!(scene.look(), ["@1 (t) exited with code 0"]);
+fn restarting_a_slot_reports_only_the_new_start() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
+    assert_eq!(session.plan_removal(PlannedRemoval::Replaced(WindowId(1))), NOTHING);
+    assert_eq!(session.launch(1, "t", "r2"), ["@1 (t) started"]);
+    assert_eq!(session.exited("r1", TaskExit::by_signal(ExitSignal(1))), NOTHING);
+    assert_eq!(session.settle(), NOTHING);
+    session.exited("r2", TaskExit::with_code(0));
+    assert_eq!(session.apply_snapshot(), ["@1 (t) exited with code 0"]);
 }
 
 #[test]
-fn the_end_of_a_run_that_we_replace_may_be_heard_before_the_new_start() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
-    scene.plan_removal(PlannedRemoval::Replaced(WindowId(1)));
-    assert_eq!(scene.exited("r1", TaskExit::by_signal(ExitSignal(1))), NOTHING);
-    assert_eq!(scene.launch(1, "t", "r2"), ["@1 (t) started"]);
-    scene.plan_removal(PlannedRemoval::Replaced(WindowId(1)));
-    let by_itself =
+fn the_exit_of_a_replaced_run_may_arrive_before_the_new_start() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
+    session.plan_removal(PlannedRemoval::Replaced(WindowId(1)));
+    assert_eq!(session.exited("r1", TaskExit::by_signal(ExitSignal(1))), NOTHING);
+    assert_eq!(session.launch(1, "t", "r2"), ["@1 (t) started"]);
+    session.plan_removal(PlannedRemoval::Replaced(WindowId(1)));
+    let confirmed =
         TaskInput::ExitConfirmed { run: run("r2"), exit: TaskExit::with_code(3), bells: 0, output: String::new() };
-    assert_eq!(scene.apply(by_itself), ["@1 (t) exited with code 3"]);
-    assert_eq!(scene.launch(1, "t", "r3"), ["@1 (t) started"]);
-    assert_eq!(scene.settle(), NOTHING);
+    assert_eq!(session.apply(confirmed), ["@1 (t) exited with code 3"]);
+    assert_eq!(session.launch(1, "t", "r3"), ["@1 (t) started"]);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn what_ended_before_we_cleaned_up_is_told() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "a", "r1");
-    scene.launch(2, "b", "r2");
-    scene.launch(3, "c", "r3");
-    scene.exited("r1", TaskExit::with_code(1));
-    assert_eq!(scene.plan_removal(PlannedRemoval::KillAll), ["@1 (a) exited with code 1"]);
-    scene.plan_removal(PlannedRemoval::PruneDead(vec![WindowId(3)]));
-    assert_eq!(scene.exited("r3", TaskExit::with_code(3)), ["@3 (c) exited with code 3"]);
-    scene.windows.clear();
-    assert_eq!(scene.settle(), NOTHING);
-    assert_eq!(scene.exited("r2", TaskExit::by_signal(ExitSignal(1))), NOTHING);
+fn an_exit_before_cleanup_is_reported() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "a", "r1");
+    session.launch(2, "b", "r2");
+    session.launch(3, "c", "r3");
+    session.exited("r1", TaskExit::with_code(1));
+    assert_eq!(session.plan_removal(PlannedRemoval::KillAll), ["@1 (a) exited with code 1"]);
+    session.plan_removal(PlannedRemoval::PruneDead(vec![WindowId(3)]));
+    assert_eq!(session.exited("r3", TaskExit::with_code(3)), ["@3 (c) exited with code 3"]);
+    session.windows.clear();
+    assert_eq!(session.settle(), NOTHING);
+    assert_eq!(session.exited("r2", TaskExit::by_signal(ExitSignal(1))), NOTHING);
 }
 
 #[test]
-fn a_task_that_is_stopped_and_stays_in_its_window_exits() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
-    scene.plan_removal(PlannedRemoval::Stopped { window: WindowId(1), by_user: true });
-    scene.die(1, TaskExit::by_signal(ExitSignal(15)));
-    assert_eq!(scene.look(), ["@1 (t) exited with signal SIGTERM"]);
-    scene.close(1);
-    assert_eq!(scene.settle(), NOTHING);
+fn a_stopped_task_in_a_remaining_window_has_exited() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
+    session.plan_removal(PlannedRemoval::Stopped { window: WindowId(1), by_user: true });
+    session.die(1, TaskExit::by_signal(ExitSignal(15)));
+    assert_eq!(session.apply_snapshot(), ["@1 (t) exited with signal SIGTERM"]);
+    session.close(1);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn a_bell_waits_a_moment_for_an_exit() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
-    assert_eq!(scene.bell_rang("r1", 1), NOTHING);
-    assert_eq!(scene.machine.next_tick_at(), Some(scene.now + super::super::BELL_HOLD));
-    scene.wait(10);
-    scene.exited_after("r1", TaskExit::with_code(0), 1);
+fn a_bell_is_held_back_for_an_exit() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
+    assert_eq!(session.bell_rang("r1", 1), NOTHING);
+    assert_eq!(session.machine.next_tick_at(), Some(session.now + super::super::BELL_HOLD));
+    session.wait(10);
+    session.exited_after("r1", TaskExit::with_code(0), 1);
     assert_eq!(
-        scene.look(),
+        session.apply_snapshot(),
         ["@1 (t) sent a terminal notification", "@1 (t) sent a terminal notification, then exited with code 0",]
     );
 }
 
 #[test]
-fn bells_that_come_together_are_one_notification_with_their_number() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
+fn simultaneous_bells_are_one_notification_with_a_count() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
     for bells in [3, 4, 4, 9] {
-        assert_eq!(scene.bell_rang("r1", bells), NOTHING);
+        assert_eq!(session.bell_rang("r1", bells), NOTHING);
     }
-    scene.wait(40);
-    let events = scene.events(TaskInput::Tick);
+    session.wait(40);
+    let events = session.events(TaskInput::Tick);
     assert_eq!((events.len(), events[0].bell_count), (1, Some(9)));
-    assert_eq!(scene.bell_rang("r1", 9), NOTHING);
-    assert_eq!(scene.settle(), NOTHING);
+    assert_eq!(session.bell_rang("r1", 9), NOTHING);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn an_end_tells_the_bells_that_nobody_had_told() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
-    scene.exited_after("r1", TaskExit::with_code(0), 2);
-    assert_eq!(scene.look().len(), 2);
+fn an_exit_reports_pending_bells_first() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
+    session.exited_after("r1", TaskExit::with_code(0), 2);
+    assert_eq!(session.apply_snapshot().len(), 2);
 }
 
 #[test]
-fn a_pane_that_was_killed_in_a_window_with_others_has_disappeared() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
-    scene.window(1).pane_id = Some(PaneId(55));
-    assert_eq!(scene.look(), ["@1 (t) disappeared from session"]);
-    assert_eq!(scene.settle(), NOTHING);
-    scene.close(1);
-    assert_eq!(scene.settle(), NOTHING);
+fn a_task_disappears_when_its_pane_is_killed_in_a_split_window() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
+    session.window(1).pane_id = Some(PaneId(55));
+    assert_eq!(session.apply_snapshot(), ["@1 (t) disappeared from session"]);
+    assert_eq!(session.settle(), NOTHING);
+    session.close(1);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn a_dead_task_that_a_user_respawned_is_nobodys_launch() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
-    scene.die(1, TaskExit::with_code(0));
-    assert_eq!(scene.look().len(), 1);
-    let live = scene.window(1);
-    (live.dead, live.exit_code) = (false, None);
-    assert_eq!(scene.settle(), NOTHING);
-    scene.die(1, TaskExit::with_code(2));
-    let look = scene.snapshot();
-    let events = scene.events(TaskInput::Snapshot(look));
+fn a_respawned_dead_task_has_no_run_id() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
+    session.die(1, TaskExit::with_code(0));
+    assert_eq!(session.apply_snapshot().len(), 1);
+    let respawned = session.window(1);
+    (respawned.dead, respawned.exit_code) = (false, None);
+    assert_eq!(session.settle(), NOTHING);
+    session.die(1, TaskExit::with_code(2));
+    let snapshot = session.snapshot();
+    let events = session.events(TaskInput::Snapshot(snapshot));
     assert_eq!((events.len(), events[0].exit_code, &events[0].run_id), (1, Some(2), &None));
 }
 
 #[test]
-fn a_launch_on_another_server_ends_what_was_on_the_old_one() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
-    scene.server = Generation { pid: 78, start_time: 2000 };
-    scene.windows.clear();
-    assert_eq!(scene.launch(1, "t", "r2"), ["@1 (t) disappeared from session", "@1 (t) started"]);
+fn a_launch_on_a_new_server_ends_tasks_of_the_old_one() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
+    session.server = Generation { pid: 78, start_time: 2000 };
+    session.windows.clear();
+    assert_eq!(session.launch(1, "t", "r2"), ["@1 (t) disappeared from session", "@1 (t) started"]);
 }
 
 #[test]
-fn what_happened_while_nobody_looked_is_told_after_a_restart() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "a", "r1");
-    scene.launch(2, "b", "r2");
-    scene.launch(3, "c", "r3");
-    scene.look();
-    scene.restart();
-    scene.die(1, TaskExit::with_code(3));
-    scene.close(2);
-    assert_eq!(scene.look(), ["@2 (b) disappeared from session", "@1 (a) exited with code 3"]);
-    scene.restart();
-    assert_eq!(scene.settle(), NOTHING);
+fn changes_during_a_restart_are_reported_afterwards() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "a", "r1");
+    session.launch(2, "b", "r2");
+    session.launch(3, "c", "r3");
+    session.apply_snapshot();
+    session.restart();
+    session.die(1, TaskExit::with_code(3));
+    session.close(2);
+    assert_eq!(session.apply_snapshot(), ["@2 (b) disappeared from session", "@1 (a) exited with code 3"]);
+    session.restart();
+    assert_eq!(session.settle(), NOTHING);
 }

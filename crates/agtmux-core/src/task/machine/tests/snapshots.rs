@@ -1,4 +1,4 @@
-//! What looks alone tell: the rules of the event-flow document.
+//! Events caused by snapshots alone: the rules of the event-flow document.
 
 use super::fixture::{SessionFixture, run, window};
 use crate::ids::{Generation, WindowId};
@@ -11,44 +11,44 @@ use crate::task::{
 const NOTHING: [&str; 0] = [];
 
 #[test]
-fn the_first_look_is_the_baseline() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "live"), window(2, "dead"), window(3, "rang")];
-    scene.die(2, TaskExit::with_code(1));
-    scene.window(3).bell = true;
-    scene.window(3).bell_count = 4;
-    assert_eq!(scene.look(), NOTHING);
-    assert_eq!(scene.settle(), NOTHING);
-    scene.die(1, TaskExit::with_code(0));
-    scene.window(3).bell_count = 5;
-    assert_eq!(scene.look(), ["@1 (live) exited with code 0"]);
-    assert_eq!(scene.settle(), ["@3 (rang) sent a terminal notification"]);
+fn the_first_snapshot_is_the_baseline() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "live"), window(2, "dead"), window(3, "rang")];
+    session.die(2, TaskExit::with_code(1));
+    session.window(3).bell = true;
+    session.window(3).bell_count = 4;
+    assert_eq!(session.apply_snapshot(), NOTHING);
+    assert_eq!(session.settle(), NOTHING);
+    session.die(1, TaskExit::with_code(0));
+    session.window(3).bell_count = 5;
+    assert_eq!(session.apply_snapshot(), ["@1 (live) exited with code 0"]);
+    assert_eq!(session.settle(), ["@3 (rang) sent a terminal notification"]);
 }
 
 #[test]
-fn a_launch_that_the_first_look_found_dead_is_not_over_before_it_was_told() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![TaskSnapshot { run: Some(run("r1")), ..window(1, "api") }];
-    scene.die(1, TaskExit::with_code(5));
-    assert_eq!(scene.look(), NOTHING);
-    assert!(!scene.machine.has_ended(&run("r1")), "whoever started it could not store that yet");
-    assert_eq!(scene.started(1, "api", "r1"), ["@1 (api) started"]);
-    assert_eq!(scene.look(), ["@1 (api) exited with code 5"]);
-    assert!(scene.machine.has_ended(&run("r1")));
+fn a_launch_found_dead_in_the_baseline_is_not_ended_before_its_report() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![TaskSnapshot { run: Some(run("r1")), ..window(1, "api") }];
+    session.die(1, TaskExit::with_code(5));
+    assert_eq!(session.apply_snapshot(), NOTHING);
+    assert!(!session.machine.has_ended(&run("r1")), "the launcher may not have stored the launch yet");
+    assert_eq!(session.started(1, "api", "r1"), ["@1 (api) started"]);
+    assert_eq!(session.apply_snapshot(), ["@1 (api) exited with code 5"]);
+    assert!(session.machine.has_ended(&run("r1")));
 }
 
 #[test]
-fn a_new_live_window_has_started() {
-    let mut scene = SessionFixture::new();
-    scene.windows = vec![window(12, "api")];
-    let look = scene.snapshot();
-    let events = scene.events(TaskInput::Snapshot(look));
+fn a_new_live_window_is_reported_as_started() {
+    let mut session = SessionFixture::new();
+    session.windows = vec![window(12, "api")];
+    let snapshot = session.snapshot();
+    let events = session.events(TaskInput::Snapshot(snapshot));
     assert_eq!(events.len(), 1);
     assert_eq!((events[0].kind, events[0].level), (TaskEventKind::Started, EventLevel::Info));
     assert_eq!(events[0].message, "tmux task @12 (api) started");
     assert!(events[0].delivery.notice && !events[0].delivery.message && events[0].delivery.agent_turn.is_none());
     assert_eq!(ConversationMessage::of(&events, None), None);
-    assert_eq!(scene.settle(), NOTHING);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
@@ -58,122 +58,122 @@ fn an_exit_names_its_code_or_signal() {
         (TaskExit::with_code(2), "exited with code 2", EventLevel::Warning),
         (TaskExit::by_signal(ExitSignal(9)), "exited with signal SIGKILL", EventLevel::Warning),
     ];
-    for (exit, words, level) in cases {
-        let mut scene = SessionFixture::unseen();
-        scene.windows = vec![window(1, "t")];
-        scene.look();
-        scene.die(1, exit);
-        scene.window(1).output_preview = "a\nb\n\nc\nd\n---\nPane is dead (status 2, now)\n".into();
-        let look = scene.snapshot();
-        let events = scene.events(TaskInput::Snapshot(look));
+    for (exit, text, level) in cases {
+        let mut session = SessionFixture::unseen();
+        session.windows = vec![window(1, "t")];
+        session.apply_snapshot();
+        session.die(1, exit);
+        session.window(1).output_preview = "a\nb\n\nc\nd\n---\nPane is dead (status 2, now)\n".into();
+        let snapshot = session.snapshot();
+        let events = session.events(TaskInput::Snapshot(snapshot));
         assert_eq!(events.len(), 1);
-        assert_eq!(events[0].message, format!("tmux task @1 (t) {words}"));
+        assert_eq!(events[0].message, format!("tmux task @1 (t) {text}"));
         assert_eq!((events[0].level, events[0].exit_code, events[0].signal), (level, exit.code, exit.signal));
         assert_eq!(events[0].recent_output, ["b", "c", "d"]);
-        assert_eq!(scene.settle(), NOTHING);
+        assert_eq!(session.settle(), NOTHING);
     }
 }
 
 #[test]
-fn an_end_that_tmux_cannot_explain_yet_is_looked_at_again() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t")];
-    scene.look();
-    scene.die(1, TaskExit::UNKNOWN);
-    assert_eq!(scene.look(), NOTHING);
-    scene.die(1, TaskExit::with_code(6));
-    assert_eq!(scene.look(), ["@1 (t) exited with code 6"]);
-    assert_eq!(scene.settle(), NOTHING);
+fn an_exit_without_status_waits_for_another_snapshot() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t")];
+    session.apply_snapshot();
+    session.die(1, TaskExit::UNKNOWN);
+    assert_eq!(session.apply_snapshot(), NOTHING);
+    session.die(1, TaskExit::with_code(6));
+    assert_eq!(session.apply_snapshot(), ["@1 (t) exited with code 6"]);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn an_end_that_tmux_never_explains_is_told_without_a_code() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t")];
-    scene.look();
-    scene.die(1, TaskExit::UNKNOWN);
-    assert_eq!(scene.look(), NOTHING);
-    scene.wait(5000);
-    assert_eq!(scene.settle(), ["@1 (t) exited with unknown code"]);
+fn an_exit_without_status_is_finally_reported_as_unknown() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t")];
+    session.apply_snapshot();
+    session.die(1, TaskExit::UNKNOWN);
+    assert_eq!(session.apply_snapshot(), NOTHING);
+    session.wait(5000);
+    assert_eq!(session.settle(), ["@1 (t) exited with unknown code"]);
 }
 
 #[test]
-fn a_window_that_is_dead_when_it_is_first_seen_has_exited() {
-    let mut scene = SessionFixture::new();
-    scene.windows = vec![window(1, "quick")];
-    scene.die(1, TaskExit::with_code(3));
-    assert_eq!(scene.look(), ["@1 (quick) exited with code 3"]);
-    assert_eq!(scene.settle(), NOTHING);
+fn a_window_first_seen_dead_is_reported_as_exited() {
+    let mut session = SessionFixture::new();
+    session.windows = vec![window(1, "quick")];
+    session.die(1, TaskExit::with_code(3));
+    assert_eq!(session.apply_snapshot(), ["@1 (quick) exited with code 3"]);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn every_rise_of_the_count_is_a_notification_though_the_flag_stays() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t")];
-    scene.look();
+fn every_increase_of_the_bell_count_is_a_notification() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t")];
+    session.apply_snapshot();
     for count in [1, 2, 5] {
-        scene.window(1).bell = true;
-        scene.window(1).bell_count = count;
-        assert_eq!(scene.settle(), ["@1 (t) sent a terminal notification"]);
+        session.window(1).bell = true;
+        session.window(1).bell_count = count;
+        assert_eq!(session.settle(), ["@1 (t) sent a terminal notification"]);
     }
-    assert_eq!(scene.settle(), NOTHING);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn the_flag_counts_where_nobody_counts() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t")];
-    scene.look();
-    scene.window(1).bell = true;
-    assert_eq!(scene.settle(), ["@1 (t) sent a terminal notification"]);
-    assert_eq!(scene.settle(), NOTHING);
-    scene.window(1).bell = false;
-    assert_eq!(scene.settle(), NOTHING);
-    scene.window(1).bell = true;
-    assert_eq!(scene.settle(), ["@1 (t) sent a terminal notification"]);
+fn the_bell_flag_is_used_without_a_bell_counter() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t")];
+    session.apply_snapshot();
+    session.window(1).bell = true;
+    assert_eq!(session.settle(), ["@1 (t) sent a terminal notification"]);
+    assert_eq!(session.settle(), NOTHING);
+    session.window(1).bell = false;
+    assert_eq!(session.settle(), NOTHING);
+    session.window(1).bell = true;
+    assert_eq!(session.settle(), ["@1 (t) sent a terminal notification"]);
 }
 
 #[test]
-fn a_counter_that_comes_after_the_flag_tells_no_bell_twice() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t")];
-    scene.look();
-    scene.window(1).bell = true;
-    assert_eq!(scene.settle().len(), 1);
-    scene.window(1).bell_count = 1;
-    assert_eq!(scene.settle(), NOTHING);
+fn a_counter_that_follows_the_flag_reports_no_bell_twice() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t")];
+    session.apply_snapshot();
+    session.window(1).bell = true;
+    assert_eq!(session.settle().len(), 1);
+    session.window(1).bell_count = 1;
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn a_window_that_rings_when_it_is_first_seen_has_rung() {
-    let mut scene = SessionFixture::new();
-    scene.windows = vec![window(1, "t")];
-    scene.window(1).bell_count = 1;
-    assert_eq!(scene.settle(), ["@1 (t) started", "@1 (t) sent a terminal notification"]);
+fn a_bell_in_the_first_snapshot_of_a_window_is_reported() {
+    let mut session = SessionFixture::new();
+    session.windows = vec![window(1, "t")];
+    session.window(1).bell_count = 1;
+    assert_eq!(session.settle(), ["@1 (t) started", "@1 (t) sent a terminal notification"]);
 }
 
 #[test]
-fn a_bell_and_an_exit_in_one_look_are_two_events_and_one_sentence() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(12, "t")];
-    scene.look();
-    scene.window(12).bell_count = 1;
-    scene.window(12).output_preview = "built".into();
-    scene.die(12, TaskExit::with_code(0));
-    let look = scene.snapshot();
-    let events = scene.events(TaskInput::Snapshot(look));
+fn a_bell_and_an_exit_in_one_snapshot_are_two_events_and_one_message() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(12, "t")];
+    session.apply_snapshot();
+    session.window(12).bell_count = 1;
+    session.window(12).output_preview = "built".into();
+    session.die(12, TaskExit::with_code(0));
+    let snapshot = session.snapshot();
+    let events = session.events(TaskInput::Snapshot(snapshot));
     let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [TaskEventKind::Notify, TaskEventKind::Exited]);
     assert_eq!(events[0].message, "tmux task @12 (t) sent a terminal notification");
     assert!(events[0].collapsed && !events[1].collapsed);
     assert_eq!(events[0].delivery, Delivery { message: false, agent_turn: None, ..events[1].delivery });
-    let said = ConversationMessage::of(&events, Some("id-1")).expect("something is said");
+    let message = ConversationMessage::of(&events, Some("id-1")).expect("a message");
     assert_eq!(
-        said.text,
+        message.text,
         "[tmux-task notification] tmux task @12 (t) sent a terminal notification, then exited with code 0\n\
          Recent output:\n  built"
     );
-    let details = serde_json::to_value(&said.details).expect("writes");
+    let details = serde_json::to_value(&message.details).expect("writes");
     assert_eq!(details["source"], "extension");
     assert_eq!(details["notUserInput"], true);
     assert_eq!((&details["sessionId"], &details["sessionName"]), (&"id-1".into(), &"pi-foo-1".into()));
@@ -181,317 +181,317 @@ fn a_bell_and_an_exit_in_one_look_are_two_events_and_one_sentence() {
 }
 
 #[test]
-fn a_prompt_that_stands_for_two_looks_asks_for_input() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(12, "t")];
-    scene.look();
-    scene.show_prompt(12, "Proceed? [y/N] ");
-    assert_eq!(scene.look(), NOTHING);
-    assert_eq!(scene.machine.next_snapshot_at(), Some(scene.now + super::super::PROMPT_STABLE_FOR));
-    scene.wait(100);
-    assert_eq!(scene.look(), NOTHING);
-    scene.wait(200);
-    let look = scene.snapshot();
-    let events = scene.events(TaskInput::Snapshot(look));
+fn a_prompt_stable_over_two_snapshots_is_reported() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(12, "t")];
+    session.apply_snapshot();
+    session.show_prompt(12, "Proceed? [y/N] ");
+    assert_eq!(session.apply_snapshot(), NOTHING);
+    assert_eq!(session.machine.next_snapshot_at(), Some(session.now + super::super::PROMPT_STABLE_FOR));
+    session.wait(100);
+    assert_eq!(session.apply_snapshot(), NOTHING);
+    session.wait(200);
+    let snapshot = session.snapshot();
+    let events = session.events(TaskInput::Snapshot(snapshot));
     assert_eq!(events[0].message, "tmux task @12 (t) is waiting for input: Proceed? [y/N]");
     assert_eq!((events[0].prompt.as_deref(), events[0].level), (Some("Proceed? [y/N]"), EventLevel::Warning));
-    assert_eq!(scene.machine.next_snapshot_at(), None);
-    assert_eq!(scene.settle(), NOTHING);
-    assert_eq!(scene.machine.open_prompt(WindowId(12)), Some("Proceed? [y/N]"));
-    scene.show_prompt(12, "thanks");
-    assert_eq!(scene.settle(), NOTHING);
-    assert_eq!(scene.machine.open_prompt(WindowId(12)), None);
+    assert_eq!(session.machine.next_snapshot_at(), None);
+    assert_eq!(session.settle(), NOTHING);
+    assert_eq!(session.machine.open_prompt(WindowId(12)), Some("Proceed? [y/N]"));
+    session.show_prompt(12, "thanks");
+    assert_eq!(session.settle(), NOTHING);
+    assert_eq!(session.machine.open_prompt(WindowId(12)), None);
 }
 
 #[test]
-fn a_prompt_above_which_output_goes_on_does_not_stand() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t")];
-    scene.look();
+fn a_prompt_with_changing_output_is_not_stable() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t")];
+    session.apply_snapshot();
     for line in 0..6 {
-        scene.show_prompt(1, "Proceed? [y/N] ");
-        scene.window(1).output_preview = format!("line {line}\nProceed? [y/N]");
-        scene.wait(400);
-        assert_eq!(scene.look(), NOTHING);
+        session.show_prompt(1, "Proceed? [y/N] ");
+        session.window(1).output_preview = format!("line {line}\nProceed? [y/N]");
+        session.wait(400);
+        assert_eq!(session.apply_snapshot(), NOTHING);
     }
 }
 
 #[test]
-fn a_prompt_is_told_again_only_when_it_was_gone() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t")];
-    scene.look();
-    scene.show_prompt(1, "Password: ");
-    assert_eq!(scene.settle().len(), 1);
-    scene.restart();
-    assert_eq!(scene.settle(), NOTHING);
-    // Without a look at the cursor it is not known to be gone.
-    scene.window(1).cursor_line = None;
-    assert_eq!(scene.settle(), NOTHING);
-    scene.show_prompt(1, "Password: ");
-    assert_eq!(scene.settle(), NOTHING);
-    scene.show_prompt(1, "working");
-    assert_eq!(scene.settle(), NOTHING);
-    scene.show_prompt(1, "Password: ");
-    assert_eq!(scene.settle().len(), 1);
+fn a_prompt_is_reported_again_only_after_it_disappeared() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t")];
+    session.apply_snapshot();
+    session.show_prompt(1, "Password: ");
+    assert_eq!(session.settle().len(), 1);
+    session.restart();
+    assert_eq!(session.settle(), NOTHING);
+    // Without the cursor line, the prompt is not known to be gone.
+    session.window(1).cursor_line = None;
+    assert_eq!(session.settle(), NOTHING);
+    session.show_prompt(1, "Password: ");
+    assert_eq!(session.settle(), NOTHING);
+    session.show_prompt(1, "working");
+    assert_eq!(session.settle(), NOTHING);
+    session.show_prompt(1, "Password: ");
+    assert_eq!(session.settle().len(), 1);
 }
 
 #[test]
-fn an_answer_that_is_typed_does_not_end_the_question() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t")];
-    scene.look();
-    scene.show_prompt(1, "Proceed? [y/N] ");
-    assert_eq!(scene.settle().len(), 1);
-    scene.show_prompt(1, "Proceed? [y/N] ye");
-    assert_eq!(scene.settle(), NOTHING);
-    scene.show_prompt(1, "Proceed? [y/N] ");
-    assert_eq!(scene.settle(), NOTHING);
+fn a_partly_typed_answer_does_not_end_the_prompt() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t")];
+    session.apply_snapshot();
+    session.show_prompt(1, "Proceed? [y/N] ");
+    assert_eq!(session.settle().len(), 1);
+    session.show_prompt(1, "Proceed? [y/N] ye");
+    assert_eq!(session.settle(), NOTHING);
+    session.show_prompt(1, "Proceed? [y/N] ");
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn the_same_words_further_down_are_asked_anew() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t")];
-    scene.look();
-    scene.show_prompt(1, "Password: ");
-    assert_eq!(scene.settle().len(), 1);
-    scene.window(1).cursor_row = Some(2);
-    scene.window(1).output_preview = "Password: \nSorry, try again.\nPassword:".into();
-    assert_eq!(scene.settle().len(), 1);
+fn the_same_prompt_on_a_later_line_is_new() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t")];
+    session.apply_snapshot();
+    session.show_prompt(1, "Password: ");
+    assert_eq!(session.settle().len(), 1);
+    session.window(1).cursor_row = Some(2);
+    session.window(1).output_preview = "Password: \nSorry, try again.\nPassword:".into();
+    assert_eq!(session.settle().len(), 1);
 }
 
 #[test]
-fn the_same_words_on_the_same_line_are_asked_anew_after_an_answer() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t")];
-    scene.look();
-    scene.show_prompt(1, "Select an option: ");
-    assert_eq!(scene.settle().len(), 1);
+fn the_same_prompt_on_the_same_line_is_new_after_an_answer() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t")];
+    session.apply_snapshot();
+    session.show_prompt(1, "Select an option: ");
+    assert_eq!(session.settle().len(), 1);
     for answers in 1..=3 {
-        scene.window(1).answers = answers;
-        assert_eq!(scene.settle().len(), 1, "after {answers}");
-        scene.restart();
-        assert_eq!(scene.settle(), NOTHING);
+        session.window(1).answers = answers;
+        assert_eq!(session.settle().len(), 1, "after {answers}");
+        session.restart();
+        assert_eq!(session.settle(), NOTHING);
     }
-    // Where the count could not be read just now nothing is known to be new.
-    scene.window(1).answers = 0;
-    assert_eq!(scene.settle(), NOTHING);
+    // Without the answer count, the prompt is not known to be new.
+    session.window(1).answers = 0;
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn each_window_asks_for_itself() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "a"), window(2, "b")];
-    scene.look();
-    scene.show_prompt(1, "Proceed? [y/N] ");
-    scene.show_prompt(2, "Proceed? [y/N] ");
-    assert_eq!(scene.settle().len(), 2);
+fn prompts_are_tracked_per_window() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "a"), window(2, "b")];
+    session.apply_snapshot();
+    session.show_prompt(1, "Proceed? [y/N] ");
+    session.show_prompt(2, "Proceed? [y/N] ");
+    assert_eq!(session.settle().len(), 2);
 }
 
 #[test]
-fn the_dead_and_the_unknown_do_not_ask() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "dead"), window(2, "unknown"), window(3, "no pane")];
-    scene.look();
+fn dead_and_unknown_panes_report_no_prompt() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "dead"), window(2, "unknown"), window(3, "no pane")];
+    session.apply_snapshot();
     for id in [1, 2, 3] {
-        scene.show_prompt(id, "Proceed? [y/N] ");
+        session.show_prompt(id, "Proceed? [y/N] ");
     }
-    scene.die(1, TaskExit::with_code(0));
-    scene.window(2).pane_state_known = false;
-    scene.window(3).pane_id = None;
-    assert_eq!(scene.settle(), ["@1 (dead) exited with code 0"]);
-    assert_eq!(scene.settle(), NOTHING);
+    session.die(1, TaskExit::with_code(0));
+    session.window(2).pane_state_known = false;
+    session.window(3).pane_id = None;
+    assert_eq!(session.settle(), ["@1 (dead) exited with code 0"]);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn a_live_window_that_is_gone_has_disappeared() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t"), window(2, "u")];
-    scene.look();
-    scene.close(1);
-    assert_eq!(scene.look(), ["@1 (t) disappeared from session"]);
-    assert_eq!(scene.settle(), NOTHING);
+fn a_missing_live_window_is_reported_as_disappeared() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t"), window(2, "u")];
+    session.apply_snapshot();
+    session.close(1);
+    assert_eq!(session.apply_snapshot(), ["@1 (t) disappeared from session"]);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn what_the_user_killed_is_told_so() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t"), window(2, "u"), window(3, "v")];
-    scene.look();
-    scene.plan_removal(PlannedRemoval::Stopped { window: WindowId(1), by_user: true });
-    scene.plan_removal(PlannedRemoval::Stopped { window: WindowId(2), by_user: false });
-    scene.close(1);
-    scene.close(2);
+fn a_kill_by_the_user_is_named_in_the_message() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t"), window(2, "u"), window(3, "v")];
+    session.apply_snapshot();
+    session.plan_removal(PlannedRemoval::Stopped { window: WindowId(1), by_user: true });
+    session.plan_removal(PlannedRemoval::Stopped { window: WindowId(2), by_user: false });
+    session.close(1);
+    session.close(2);
     assert_eq!(
-        scene.look(),
+        session.apply_snapshot(),
         ["@1 (t) disappeared from session after the user manually killed it", "@2 (u) disappeared from session",]
     );
 }
 
 #[test]
-fn cleanup_is_no_disappearance() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "dead"), window(2, "live"), window(3, "slot")];
-    scene.look();
-    scene.die(1, TaskExit::with_code(0));
-    assert_eq!(scene.look().len(), 1);
-    scene.plan_removal(PlannedRemoval::PruneDead(vec![WindowId(1)]));
-    scene.close(1);
-    assert_eq!(scene.settle(), NOTHING);
-    scene.plan_removal(PlannedRemoval::Replaced(WindowId(3)));
-    scene.close(3);
-    assert_eq!(scene.settle(), NOTHING);
-    scene.plan_removal(PlannedRemoval::KillAll);
-    scene.close(2);
-    assert_eq!(scene.settle(), NOTHING);
+fn cleanup_is_not_reported_as_disappearance() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "dead"), window(2, "live"), window(3, "slot")];
+    session.apply_snapshot();
+    session.die(1, TaskExit::with_code(0));
+    assert_eq!(session.apply_snapshot().len(), 1);
+    session.plan_removal(PlannedRemoval::PruneDead(vec![WindowId(1)]));
+    session.close(1);
+    assert_eq!(session.settle(), NOTHING);
+    session.plan_removal(PlannedRemoval::Replaced(WindowId(3)));
+    session.close(3);
+    assert_eq!(session.settle(), NOTHING);
+    session.plan_removal(PlannedRemoval::KillAll);
+    session.close(2);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn dead_windows_go_without_a_word_whoever_closes_them() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "dead"), window(2, "live")];
-    scene.look();
-    scene.die(1, TaskExit::with_code(0));
-    scene.look();
-    scene.close(1);
-    assert_eq!(scene.settle(), NOTHING);
+fn closing_a_dead_window_is_not_reported() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "dead"), window(2, "live")];
+    session.apply_snapshot();
+    session.die(1, TaskExit::with_code(0));
+    session.apply_snapshot();
+    session.close(1);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn what_was_to_be_taken_away_and_stayed_can_disappear_later() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t")];
-    scene.look();
-    scene.plan_removal(PlannedRemoval::KillAll);
-    scene.wait(11_000);
-    assert_eq!(scene.look(), NOTHING);
-    scene.close(1);
-    assert_eq!(scene.look(), ["@1 (t) disappeared from session"]);
+fn an_expired_removal_does_not_hide_a_later_disappearance() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t")];
+    session.apply_snapshot();
+    session.plan_removal(PlannedRemoval::KillAll);
+    session.wait(11_000);
+    assert_eq!(session.apply_snapshot(), NOTHING);
+    session.close(1);
+    assert_eq!(session.apply_snapshot(), ["@1 (t) disappeared from session"]);
 }
 
 #[test]
-fn a_missing_session_tells_nothing_by_itself_and_live_tasks_disappear_once() {
-    let mut scene = SessionFixture::unseen();
-    assert_eq!(scene.settle(), NOTHING);
-    scene.windows = vec![window(1, "live"), window(2, "dead")];
-    scene.die(2, TaskExit::with_code(0));
-    scene.settle();
-    scene.windows.clear();
-    assert_eq!(scene.look(), ["@1 (live) disappeared from session"]);
-    assert_eq!(scene.settle(), NOTHING);
+fn a_missing_session_reports_each_live_task_once() {
+    let mut session = SessionFixture::unseen();
+    assert_eq!(session.settle(), NOTHING);
+    session.windows = vec![window(1, "live"), window(2, "dead")];
+    session.die(2, TaskExit::with_code(0));
+    session.settle();
+    session.windows.clear();
+    assert_eq!(session.apply_snapshot(), ["@1 (live) disappeared from session"]);
+    assert_eq!(session.settle(), NOTHING);
 }
 
 #[test]
-fn the_same_name_in_another_window_is_another_task() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t")];
-    scene.look();
-    scene.windows = vec![window(2, "t")];
-    assert_eq!(scene.look(), ["@1 (t) disappeared from session", "@2 (t) started"]);
+fn the_same_name_in_another_window_is_a_different_task() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t")];
+    session.apply_snapshot();
+    session.windows = vec![window(2, "t")];
+    assert_eq!(session.apply_snapshot(), ["@1 (t) disappeared from session", "@2 (t) started"]);
 }
 
 #[test]
-fn the_same_ids_on_another_server_are_other_tasks() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t")];
-    scene.look();
-    scene.server = Generation { pid: 78, start_time: 2000 };
-    assert_eq!(scene.look(), ["@1 (t) disappeared from session", "@1 (t) started"]);
+fn the_same_ids_on_another_server_are_different_tasks() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t")];
+    session.apply_snapshot();
+    session.server = Generation { pid: 78, start_time: 2000 };
+    assert_eq!(session.apply_snapshot(), ["@1 (t) disappeared from session", "@1 (t) started"]);
 }
 
 #[test]
-fn a_dead_window_that_somebody_respawned_can_exit_again() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t")];
-    scene.look();
-    scene.die(1, TaskExit::with_code(0));
-    assert_eq!(scene.look(), ["@1 (t) exited with code 0"]);
-    scene.windows = vec![window(1, "t")];
-    assert_eq!(scene.settle(), NOTHING);
-    scene.die(1, TaskExit::with_code(1));
-    assert_eq!(scene.look(), ["@1 (t) exited with code 1"]);
+fn a_respawned_window_can_exit_again() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t")];
+    session.apply_snapshot();
+    session.die(1, TaskExit::with_code(0));
+    assert_eq!(session.apply_snapshot(), ["@1 (t) exited with code 0"]);
+    session.windows = vec![window(1, "t")];
+    assert_eq!(session.settle(), NOTHING);
+    session.die(1, TaskExit::with_code(1));
+    assert_eq!(session.apply_snapshot(), ["@1 (t) exited with code 1"]);
 }
 
 #[test]
-fn an_end_that_was_told_is_a_fresh_one_until_a_look_shows_it() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "t", "r1");
+fn a_reported_exit_is_recent_until_a_snapshot_shows_it() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
     let (run, output, exit) = (run("r1"), String::new(), TaskExit::with_code(0));
-    assert!(!scene.machine.has_just_ended(&run) && !scene.machine.exit_is_known(WindowId(1)));
-    assert_eq!(scene.events(TaskInput::ExitConfirmed { run: run.clone(), exit, bells: 0, output }).len(), 1);
+    assert!(!session.machine.has_just_ended(&run) && !session.machine.exit_is_known(WindowId(1)));
+    assert_eq!(session.events(TaskInput::ExitConfirmed { run: run.clone(), exit, bells: 0, output }).len(), 1);
     for _ in 0..2 {
-        assert!(scene.machine.has_just_ended(&run) && scene.machine.exit_is_known(WindowId(1)));
-        assert_eq!(scene.look(), NOTHING);
+        assert!(session.machine.has_just_ended(&run) && session.machine.exit_is_known(WindowId(1)));
+        assert_eq!(session.apply_snapshot(), NOTHING);
     }
-    scene.die(1, exit);
-    assert_eq!(scene.look(), NOTHING);
-    assert!(!scene.machine.has_just_ended(&run) && scene.machine.exit_is_known(WindowId(1)));
-    // What somebody started there instead is none of ours, and has not ended.
-    scene.window(1).dead = false;
-    scene.look();
-    assert!(!scene.machine.has_just_ended(&run) && !scene.machine.exit_is_known(WindowId(1)));
-    scene.die(1, TaskExit::UNKNOWN);
-    scene.look();
-    assert!(!scene.machine.exit_is_known(WindowId(1)), "tmux may tell more of it");
+    session.die(1, exit);
+    assert_eq!(session.apply_snapshot(), NOTHING);
+    assert!(!session.machine.has_just_ended(&run) && session.machine.exit_is_known(WindowId(1)));
+    // A process that a user started in the pane is not the run, and has not ended.
+    session.window(1).dead = false;
+    session.apply_snapshot();
+    assert!(!session.machine.has_just_ended(&run) && !session.machine.exit_is_known(WindowId(1)));
+    session.die(1, TaskExit::UNKNOWN);
+    session.apply_snapshot();
+    assert!(!session.machine.exit_is_known(WindowId(1)), "tmux may still learn the exit status");
 }
 
 #[test]
-fn secrets_are_told_to_nobody() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "t")];
-    scene.look();
-    scene.window(1).output_preview = "export API_KEY=abcdef0123456789abcdef".into();
-    scene.look();
-    let stored = serde_json::to_string(&scene.machine).expect("writes");
-    scene.die(1, TaskExit::with_code(0));
-    let look = scene.snapshot();
-    let told = serde_json::to_string(&scene.events(TaskInput::Snapshot(look))).expect("writes");
-    for text in [stored, told] {
+fn secrets_are_redacted_in_events_and_stored_state() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "t")];
+    session.apply_snapshot();
+    session.window(1).output_preview = "export API_KEY=abcdef0123456789abcdef".into();
+    session.apply_snapshot();
+    let stored = serde_json::to_string(&session.machine).expect("writes");
+    session.die(1, TaskExit::with_code(0));
+    let snapshot = session.snapshot();
+    let reported = serde_json::to_string(&session.events(TaskInput::Snapshot(snapshot))).expect("writes");
+    for text in [stored, reported] {
         assert!(!text.contains("abcdef0123456789") && text.contains("redacted"), "{text}");
     }
 }
 
 #[test]
-fn a_pane_that_is_respawned_again_and_again_is_not_remembered_each_time() {
-    let mut scene = SessionFixture::new();
-    scene.launch(1, "a", "r1");
+fn repeated_respawns_do_not_grow_the_stored_state() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "a", "r1");
     let mut sizes = Vec::new();
     for _ in 0..50 {
-        scene.die(1, TaskExit::with_code(0));
-        scene.look();
-        scene.window(1).dead = false;
-        scene.look();
-        sizes.push(serde_json::to_string(&scene.machine).expect("writes").len());
+        session.die(1, TaskExit::with_code(0));
+        session.apply_snapshot();
+        session.window(1).dead = false;
+        session.apply_snapshot();
+        sizes.push(serde_json::to_string(&session.machine).expect("writes").len());
     }
     assert_eq!(sizes[1], sizes[49], "{sizes:?}");
 }
 
 #[test]
-fn what_is_said_of_several_events_is_one_message() {
-    let mut scene = SessionFixture::unseen();
-    scene.windows = vec![window(1, "good"), window(2, "bad"), window(3, "gone")];
-    scene.look();
-    scene.windows.push(window(4, "new"));
-    scene.die(1, TaskExit::with_code(0));
-    scene.die(2, TaskExit::with_code(2));
-    scene.close(3);
-    let look = scene.snapshot();
-    let events = scene.events(TaskInput::Snapshot(look));
-    let said = ConversationMessage::of(&events, None).expect("something is said");
+fn several_events_share_one_message() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![window(1, "good"), window(2, "bad"), window(3, "gone")];
+    session.apply_snapshot();
+    session.windows.push(window(4, "new"));
+    session.die(1, TaskExit::with_code(0));
+    session.die(2, TaskExit::with_code(2));
+    session.close(3);
+    let snapshot = session.snapshot();
+    let events = session.events(TaskInput::Snapshot(snapshot));
+    let message = ConversationMessage::of(&events, None).expect("a message");
     assert_eq!(
-        said.text,
+        message.text,
         "[tmux-task notification] tmux task @3 (gone) disappeared from session\n\
          tmux task @1 (good) exited with code 0\n\
          tmux task @2 (bad) exited with code 2"
     );
     assert_eq!(
-        (said.details.level, said.details.session_id, said.custom_type.as_str()),
+        (message.details.level, message.details.session_id, message.custom_type.as_str()),
         (EventLevel::Warning, None, "tmux-task-event")
     );
     let good: Vec<_> = events.iter().filter(|event| event.task == "good" || event.task == "new").cloned().collect();
-    let said = ConversationMessage::of(&good, None).expect("something is said");
-    assert_eq!((said.text.lines().count(), said.details.level), (1, EventLevel::Info), "a start is not spoken of");
+    let message = ConversationMessage::of(&good, None).expect("a message");
+    assert_eq!((message.text.lines().count(), message.details.level), (1, EventLevel::Info), "a start has no message");
     let states: Vec<_> = events.iter().map(|event| event.state()).collect();
     let (failed, well) = (Some(State::Error), Some(State::Completed));
     assert_eq!(states, [None, well, failed, Some(State::Running)]);

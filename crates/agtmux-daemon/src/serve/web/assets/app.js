@@ -1,6 +1,6 @@
 "use strict";
-// Everything that is shown goes in as text. One tab at a time listens to the daemon and passes on what it hears:
-// a browser opens six connections to a host, whatever the number of tabs.
+// All values are inserted as text, never as HTML. Only one tab streams events and forwards them to the other tabs:
+// a browser opens at most six connections per host, for all tabs together.
 
 const agents = new Map();
 const order = ["waiting_approval", "waiting_input", "error", "running", "completed", "idle", "unknown"];
@@ -9,20 +9,20 @@ let connected = false;
 let refused = false;
 let listening = false;
 
-// A pane is listed once for each session that shows it, and has one row.
-const place = (identity) =>
+// A pane is listed once per session that shows it, but gets one row.
+const itemKey = (identity) =>
   JSON.stringify([identity.target, identity.server, identity.session_name, identity.window_id, identity.pane_id]);
 const pane = (identity) => JSON.stringify([identity.target, identity.server, identity.pane_id]);
 
-function take(message) {
+function applyMessage(message) {
   if (message.type === "all") {
     agents.clear();
-    for (const item of message.items) agents.set(place(item.identity), item);
+    for (const item of message.items) agents.set(itemKey(item.identity), item);
   } else if (message.type === "remove") {
-    agents.delete(place(message.item.identity));
+    agents.delete(itemKey(message.item.identity));
   } else if (message.type === "upsert") {
-    if (message.item.agent_type === null) agents.delete(place(message.item.identity));
-    else agents.set(place(message.item.identity), message.item);
+    if (message.item.agent_type === null) agents.delete(itemKey(message.item.identity));
+    else agents.set(itemKey(message.item.identity), message.item);
   }
   refused = message.type === "refused";
   connected = !refused && message.type !== "lost";
@@ -65,44 +65,44 @@ function draw() {
   document.getElementById("summary").textContent = connected
     ? `${items.length} agents, ${waiting} waiting for you`
     : refused
-      ? "you are not let in any more; open the address that `agtmux web url` prints"
-      : "the daemon does not answer; trying again";
+      ? "your login has expired; open the address that `agtmux web url` prints"
+      : "the daemon does not respond; retrying";
 }
 
-function tell(message) {
-  take(message);
+function broadcast(message) {
+  applyMessage(message);
   channel.postMessage(message);
 }
 
-// Returns when the daemon refuses it. A connection that breaks is made again by the browser, from where it was.
+// Resolves when the daemon rejects the stream. The browser resumes a broken connection by itself.
 function listen() {
   const source = new EventSource("/v1/events");
   let fresh = true;
   listening = true;
   source.onopen = () => {
-    // At first everything there is follows; later what has changed since, or a reset.
-    tell(fresh ? { type: "all", items: [] } : { type: "found" });
+    // A new stream starts with a snapshot. A resumed one continues with changes or a reset.
+    broadcast(fresh ? { type: "all", items: [] } : { type: "found" });
     fresh = false;
   };
   const pass = (type) => (event) => {
     const { item } = JSON.parse(event.data);
-    if (item) tell({ type, item });
+    if (item) broadcast({ type, item });
   };
   source.addEventListener("snapshot", pass("upsert"));
   source.addEventListener("upsert", pass("upsert"));
   source.addEventListener("remove", pass("remove"));
-  source.addEventListener("reset", () => tell({ type: "all", items: [] }));
+  source.addEventListener("reset", () => broadcast({ type: "all", items: [] }));
   return new Promise((resolve) => {
     source.onerror = () => {
-      if (source.readyState !== EventSource.CLOSED) return tell({ type: "lost" });
-      tell({ type: "refused" });
+      if (source.readyState !== EventSource.CLOSED) return broadcast({ type: "lost" });
+      broadcast({ type: "refused" });
       listening = false;
       resolve();
     };
   });
 }
 
-async function listenInTurn() {
+async function listenExclusively() {
   for (;;) {
     await navigator.locks.request("agtmux-listener", listen);
     await new Promise((again) => setTimeout(again, 3000));
@@ -110,9 +110,9 @@ async function listenInTurn() {
 }
 
 channel.addEventListener("message", (event) => {
-  if (event.data.type !== "new") take(event.data);
+  if (event.data.type !== "new") applyMessage(event.data);
   else if (listening && connected) channel.postMessage({ type: "all", items: [...agents.values()] });
 });
 channel.postMessage({ type: "new" });
-listenInTurn();
+listenExclusively();
 setInterval(draw, 10000);

@@ -1,4 +1,4 @@
-//! What is known of a pane besides its screen.
+//! Facts about a pane besides its screen: title, state and processes.
 
 use agtmux_api::wire::Explanation;
 use agtmux_api::{SCHEMA_VERSION, VERSION};
@@ -8,14 +8,14 @@ use agtmux_tmux::platform::{PaneProcesses, ProcessInfo, process_table};
 use serde_json::{Value, json};
 use std::os::unix::ffi::OsStrExt;
 
-pub(super) fn pane_facts(who: &Explanation, capture: &Capture) -> Value {
+pub(super) fn pane_facts(explanation: &Explanation, capture: &Capture) -> Value {
     let tree = process_table(false).trees(&[capture.pane_pid]).pop().flatten();
     json!({
         "schema_version": SCHEMA_VERSION,
         "agtmux": VERSION,
         "recorded_at": jiff::Timestamp::now(),
-        "agent_type": who.agent_type,
-        "state": who.state,
+        "agent_type": explanation.agent_type,
+        "state": explanation.state,
         "title": text::from_bytes(&capture.title),
         "pane_pid": capture.pane_pid,
         "foreground_group": tree.as_ref().and_then(|tree| tree.foreground_pgrp),
@@ -27,7 +27,7 @@ fn processes(tree: &PaneProcesses) -> Vec<Value> {
     tree.processes.iter().map(process).collect()
 }
 
-/// Its arguments tell what it is; its environment is nobody's business.
+/// A process with its arguments, which identify the agent. The environment is not saved.
 fn process(process: &ProcessInfo) -> Value {
     json!({
         "pid": process.pid,

@@ -1,4 +1,4 @@
-//! `agtmux adapters record`: what an agent shows and says, saved without its secrets.
+//! `agtmux adapters record`: saves the screen and the events of an agent without secrets.
 
 mod facts;
 mod screen;
@@ -25,10 +25,11 @@ use crate::{agent_registry, output};
 
 #[derive(Debug, Args)]
 pub(crate) struct AdapterRecordArgs {
-    /// The agent: runtime:ID, %12, its kind where there is one, or pane:TARGET/SESSION/@W/%P
+    /// The agent: %12, runtime:ID, pane:TARGET/SESSION/@W/%P, or its type if only one agent matches
     #[arg(value_name = "REF")]
     reference: String,
-    /// Where to put the files: a directory that is empty or not there yet; one of agtmux's own by default
+    /// Write the files into this directory, which must be empty or new [default: a directory in agtmux's state
+    /// directory]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -36,41 +37,46 @@ pub(crate) struct AdapterRecordArgs {
 pub(super) async fn run(args: AdapterRecordArgs) -> Result<CliExit, CliError> {
     let daemon = DaemonClient::from_env()?;
     let explained: Value = daemon.get("/v1/explain", &AgentRefQuery { r#ref: &args.reference, since: None }).await?;
-    let who: Explanation = serde_json::from_value(explained.clone()).map_err(|e| CliError::io("read the answer", e))?;
-    let runtime = format!("runtime:{}", who.runtime_id);
+    let explanation: Explanation =
+        serde_json::from_value(explained.clone()).map_err(|e| CliError::io("read the answer", e))?;
+    let runtime = format!("runtime:{}", explanation.runtime_id);
     let named = AgentRefQuery { r#ref: &runtime, since: None };
-    let capture = capture(&daemon, &who).await?;
+    let capture = capture(&daemon, &explanation).await?;
     let shown = screen::redact_screen(&capture.screen);
     let files = [
         ("screen.txt", shown.plain.into_bytes()),
         ("screen.ansi", shown.ansi),
-        ("facts.json", redacted_json(facts::pane_facts(&who, &capture))?),
+        ("facts.json", redacted_json(facts::pane_facts(&explanation, &capture))?),
         ("explain.json", redacted_json(explained)?),
         ("history.json", redacted_json(daemon.get("/v1/history", &named).await?)?),
         ("events.json", redacted_json(daemon.get("/v1/history/events", &named).await?)?),
     ];
     let dir = match args.out {
         Some(dir) => create_empty_dir(dir)?,
-        None => default_dir(&daemon, &who)?,
+        None => default_dir(&daemon, &explanation)?,
     };
     for (name, content) in &files {
         write(&dir.join(name), content)?;
     }
     output::line(agent_registry::display_path(&dir).as_bytes())?;
     let screen = agent_registry::display_path(&dir.join("screen.ansi"));
-    CliMessage::new(format!("saved what {} in {} shows and says", who.agent_type, who.pane_id))
-        .because("known kinds of secrets were taken out; look through it before you give it away")
-        .hint(format!("agtmux explain --screen {screen} --agent {}", who.agent_type))
-        .print_stderr();
+    CliMessage::new(format!(
+        "saved the screen and the events of {} in {}",
+        explanation.agent_type, explanation.pane_id
+    ))
+    .because("secrets of known kinds are redacted; review the files before you share them")
+    .hint(format!("agtmux explain --screen {screen} --agent {}", explanation.agent_type))
+    .print_stderr();
     Ok(CliExit::Ok)
 }
 
-async fn capture(daemon: &DaemonClient, who: &Explanation) -> Result<Capture, CliError> {
+async fn capture(daemon: &DaemonClient, explanation: &Explanation) -> Result<Capture, CliError> {
     let health: DaemonHealth = daemon.get("/v1/health", &()).await?;
-    let server = health.servers.iter().find(|server| server.target == who.target && server.server == who.server);
-    let pane = who.pane_id.trim_start_matches('%').parse::<u32>().ok();
+    let server =
+        health.servers.iter().find(|server| server.target == explanation.target && server.server == explanation.server);
+    let pane = explanation.pane_id.trim_start_matches('%').parse::<u32>().ok();
     let gone = || {
-        let message = CliMessage::new(format!("the pane {} cannot be read now", who.pane_id));
+        let message = CliMessage::new(format!("cannot read the pane {}", explanation.pane_id));
         CliError::failed(message.hint("agtmux list panes"))
     };
     let (server, pane) = server.zip(pane).ok_or_else(gone)?;
@@ -82,7 +88,7 @@ async fn capture(daemon: &DaemonClient, who: &Explanation) -> Result<Capture, Cl
     captures.into_iter().find(|capture| capture.server_pid == server.pid).ok_or_else(gone)
 }
 
-/// Whatever else an answer holds, its secrets are not written down.
+/// Redacts secrets in the answer and formats it.
 fn redacted_json(mut answer: Value) -> Result<Vec<u8>, CliError> {
     redact::json(&mut answer);
     let mut bytes = serde_json::to_vec_pretty(&answer).map_err(|error| CliError::io("write JSON", error))?;
@@ -90,23 +96,24 @@ fn redacted_json(mut answer: Value) -> Result<Vec<u8>, CliError> {
     Ok(bytes)
 }
 
-fn default_dir(daemon: &DaemonClient, who: &Explanation) -> Result<PathBuf, CliError> {
+fn default_dir(daemon: &DaemonClient, explanation: &Explanation) -> Result<PathBuf, CliError> {
     let records = daemon.paths.records_dir();
     daemon.paths.prepare_state_dir()?;
     private_dir(&records, "AGTMUX_STATE_DIR")?;
     let time = Timestamp::now().strftime("%Y%m%dT%H%M%S%.3fZ");
-    let kind: String = who.agent_type.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    create_empty_dir(records.join(format!("{kind}-{}-{time}", who.pane_id.trim_start_matches('%'))))
+    let kind: String =
+        explanation.agent_type.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    create_empty_dir(records.join(format!("{kind}-{}-{time}", explanation.pane_id.trim_start_matches('%'))))
 }
 
-/// A directory of its own: what is there already is never written over.
+/// Creates the directory. Fails if it is not empty, so that no file is overwritten.
 fn create_empty_dir(dir: PathBuf) -> Result<PathBuf, CliError> {
     let shown = agent_registry::display_path(&dir);
     let cannot = |error: std::io::Error| CliError::io(&format!("use '{shown}'"), error);
     DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(cannot)?;
     if std::fs::read_dir(&dir).map_err(cannot)?.next().is_some() {
-        let message = CliMessage::new(format!("'{shown}' holds something already and is left alone"));
-        return Err(CliError::new(CliExit::Usage, message.hint("name a directory that is empty or not there yet")));
+        let message = CliMessage::new(format!("'{shown}' is not empty"));
+        return Err(CliError::new(CliExit::Usage, message.hint("choose an empty or new directory")));
     }
     std::path::absolute(&dir).map_err(cannot)
 }

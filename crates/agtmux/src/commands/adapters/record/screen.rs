@@ -1,4 +1,4 @@
-//! A screen without its secrets, with its colours where they can be kept.
+//! Redacts secrets in a screen and keeps its colours where possible.
 
 use std::borrow::Cow;
 
@@ -10,19 +10,19 @@ pub(super) struct RedactedScreen {
     pub(super) ansi: Vec<u8>,
 }
 
-/// Secrets are looked for in the text alone: colours in the middle of one would hide it. A row that held one loses its
-/// colours, and so does the whole screen if one went over several rows.
+/// Searches for secrets in the plain text, because colour codes inside a secret would hide it. A row with a secret
+/// loses its colours. If a secret is found only across rows, the whole screen loses its colours.
 pub(super) fn redact_screen(capture: &[u8]) -> RedactedScreen {
     let screen = CapturedScreen::parse(capture);
     let rows: Vec<&str> = screen.rows().iter().map(|row| row.text()).collect();
     let mut drawn: Vec<&[u8]> = capture.split(|byte| *byte == b'\n').collect();
     drawn.resize(drawn.len().max(rows.len()), b"");
-    // At most as wide as the pane. Where it is narrower, a row is joined to the one before it without need.
+    // The widest row, at most the width of the pane. If it is narrower, some rows are joined unnecessarily.
     let width = rows.iter().map(|row| row.chars().count()).max().unwrap_or(0);
     let (mut plain, mut ansi): (Vec<String>, Vec<u8>) = (Vec::new(), Vec::new());
     let mut at = 0;
     while at < rows.len() {
-        // A text that fills its row may go on in the next one.
+        // Text that fills its row may continue in the next row.
         let full = rows[at..].iter().take_while(|row| row.chars().count() == width).count();
         let end = (at + full + 1).min(rows.len());
         let joined = rows[at..end].concat();
@@ -42,7 +42,7 @@ pub(super) fn redact_screen(capture: &[u8]) -> RedactedScreen {
     if let Cow::Owned(clean) = redact::text(&plain) {
         return RedactedScreen { ansi: clean.clone().into_bytes(), plain: clean };
     }
-    // A link has its address in the escapes.
+    // A hyperlink has its address in the escape sequence.
     let ansi = match std::str::from_utf8(&ansi).map(redact::text) {
         Ok(clean) => clean.into_owned().into_bytes(),
         Err(_) => plain.clone().into_bytes(),
@@ -50,7 +50,7 @@ pub(super) fn redact_screen(capture: &[u8]) -> RedactedScreen {
     RedactedScreen { plain, ansi }
 }
 
-/// A row, and how it is drawn if it needed no cleaning.
+/// The redacted row, and its original bytes if nothing was redacted.
 fn clean_row<'d>((row, drawn): (&&str, &&'d [u8])) -> (String, Option<&'d [u8]>) {
     match redact::text(row) {
         Cow::Borrowed(row) => (row.to_owned(), Some(drawn)),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_stay_where_there_is_no_secret() {
+    fn rows_without_secrets_keep_their_colours() {
         let line = "─".repeat(120);
         let [plain, ansi] = both(&format!("\x1b[1mhello\x1b[0m\n{line}\nkey {KEY}\n\x1b[31mend\x1b[0m\n"));
         assert!(plain.starts_with(&format!("hello\n{line}")) && plain.ends_with("]\nend\n"), "{plain}");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_found_behind_colours_and_over_rows() {
+    fn secrets_are_found_across_colours_and_rows() {
         let (first, rest) = KEY.split_at(30);
         for capture in [
             format!("a {}\x1b[32m{}\n", &KEY[..12], &KEY[12..]),

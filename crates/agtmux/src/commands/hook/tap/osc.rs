@@ -1,34 +1,34 @@
-//! `ESC ] 7501 ; state=S:app=A:kind=K ST` in a stream of anything.
+//! Finds `ESC ] 7501 ; state=S:app=A:kind=K ST` in a byte stream.
 
 use serde_json::{Map, Value};
 
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
 const START: &[u8] = b"\x1b]7501;";
-/// More than any of them has.
+/// The longest accepted code.
 const MAX_CODE: usize = 4096;
 const FIELDS: [&str; 3] = ["state", "app", "kind"];
 
-/// What is left of a code whose end has not come yet.
+/// Scans a stream that arrives in pieces.
 #[derive(Debug, Default)]
 pub(super) struct OscScanner {
-    /// Begins with a beginning of [`START`], or is empty.
+    /// An incomplete code: empty, or a prefix of [`START`], or longer.
     pending: Vec<u8>,
 }
 
 impl OscScanner {
-    /// The states that were told in this piece of the stream, with what was told beside each.
+    /// Returns the states in this piece of the stream, each with its fields.
     pub(super) fn read(&mut self, piece: &[u8]) -> Vec<(String, Value)> {
-        let mut told = Vec::new();
+        let mut states = Vec::new();
         for byte in piece {
             if let Some(code) = self.push(*byte) {
-                told.extend(parse(&code));
+                states.extend(parse(&code));
             }
         }
-        told
+        states
     }
 
-    /// A whole code, without what begins and ends it.
+    /// Returns a complete code without its start and end.
     fn push(&mut self, byte: u8) -> Option<Vec<u8>> {
         if self.pending.is_empty() && byte != ESC {
             return None;
@@ -37,7 +37,7 @@ impl OscScanner {
         let known = self.pending.len();
         if known <= START.len() {
             if !START.starts_with(&self.pending) {
-                // It may be the beginning of the next one.
+                // This byte may start the next code.
                 self.pending = if byte == ESC { vec![ESC] } else { Vec::new() };
             }
             return None;
@@ -48,7 +48,7 @@ impl OscScanner {
             let end = if byte == BEL { 1 } else { 2 };
             return Some(code[START.len()..known - end].to_vec());
         }
-        // An escape within it, or too much of it: no code of ours.
+        // An escape inside the code, or a code that is too long: not a valid code.
         let broken = self.pending[known - 2] == ESC && known > START.len() + 1;
         if broken || known > MAX_CODE {
             self.pending = Vec::new();
@@ -57,7 +57,7 @@ impl OscScanner {
     }
 }
 
-/// Only what is known is passed on, and only plain words: the rest is anybody's.
+/// Keeps only known fields with alphanumeric values, because any program can write to the terminal.
 fn parse(code: &[u8]) -> Option<(String, Value)> {
     let text = std::str::from_utf8(code).ok()?;
     let pairs = text.split(':').filter_map(|pair| pair.split_once('='));
@@ -78,7 +78,7 @@ mod tests {
     const BLOCKED: &[u8] = b"\x1b]7501;state=blocked:app=codex:kind=permission\x1b\\";
 
     #[test]
-    fn a_code_is_found_wherever_the_stream_is_cut() {
+    fn a_code_is_found_wherever_the_stream_is_split() {
         let stream =
             [b"text \x1b[1m\x1b]0;title\x07 ", BLOCKED, b"\x1b\x1b]7501;state=idle:app=codex\x07 more"].concat();
         let wanted = vec![
@@ -87,14 +87,14 @@ mod tests {
         ];
         for cut in 0..=stream.len() {
             let mut codes = OscScanner::default();
-            let mut told = codes.read(&stream[..cut]);
-            told.extend(codes.read(&stream[cut..]));
-            assert_eq!(told, wanted, "cut at {cut}");
+            let mut states = codes.read(&stream[..cut]);
+            states.extend(codes.read(&stream[cut..]));
+            assert_eq!(states, wanted, "cut at {cut}");
         }
     }
 
     #[test]
-    fn what_is_no_such_code_says_nothing() {
+    fn other_codes_are_ignored() {
         for stream in [
             &b"\x1b]7501;?\x1b\\"[..],
             b"\x1b]7502;state=idle\x1b\\",
@@ -115,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_makes_it_panic_or_keep_much(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        fn any_input_is_scanned_with_bounded_memory(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
             let mut codes = OscScanner::default();
             let stream = [START, &bytes, BLOCKED].concat();
             codes.read(&stream);

@@ -28,5 +28,5 @@ pub(super) static AGENT: SetupAgent = SetupAgent {
             timeout: 5,
         }),
     }],
-    next: "Sessions that already run take the hooks over when they are started anew; /hooks in Claude Code lists them.",
+    next: "Restart running sessions to load the hooks; /hooks in Claude Code lists them.",
 };

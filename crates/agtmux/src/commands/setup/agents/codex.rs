@@ -23,11 +23,11 @@ pub(super) static AGENT: SetupAgent = SetupAgent {
                     "SessionEnd",
                 ],
                 shape: HookShape::Grouped { matcher: None, named: false },
-                // The most that it allows for SessionEnd.
+                // Codex allows at most 3 s for SessionEnd.
                 timeout: 3,
             }),
         },
         SettingsFile { name: "config.toml", content: SettingsContent::Notify },
     ],
-    next: "At its next start Codex asks you to review the new hooks (\"Hooks need review\"): choose to trust them.",
+    next: "At its next start, Codex asks you to review the new hooks (\"Hooks need review\"): choose to trust them.",
 };

@@ -1,8 +1,8 @@
 use super::{SettingsContent, SettingsDir, SettingsFile, SetupAgent};
 use crate::commands::setup::edit::hooks::{HookFormat, HookShape};
 
-/// Not preToolUse and permissionRequest: they come before every tool, asked for or not, and Copilot takes a hook there that
-/// cannot be run for a veto.
+/// Without preToolUse and permissionRequest: they run before every tool, and Copilot treats a hook that cannot run
+/// there as a veto.
 pub(super) static AGENT: SetupAgent = SetupAgent {
     name: "copilot",
     title: "Copilot CLI",
@@ -25,5 +25,5 @@ pub(super) static AGENT: SetupAgent = SetupAgent {
             timeout: 5,
         }),
     }],
-    next: "Sessions that already run take the hooks over when they are started anew.",
+    next: "Restart running sessions to load the hooks.",
 };

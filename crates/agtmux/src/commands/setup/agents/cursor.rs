@@ -1,11 +1,11 @@
 use super::{SettingsContent, SettingsDir, SettingsFile, SetupAgent};
 
-/// Read in its documentation, never tried. One name of an event that it does not know makes it ignore the whole file.
+/// From Cursor's documentation; not tested with Cursor. Cursor ignores the whole file if one event name is unknown.
 pub(super) static AGENT: SetupAgent = SetupAgent {
     name: "cursor",
     title: "Cursor CLI",
     program: "cursor-agent",
-    // No variable is known to move its hooks.
+    // No variable is known that moves the directory.
     home: SettingsDir { variable: ("", ""), below_home: ".cursor" },
     files: &[SettingsFile {
         name: "hooks.json",
@@ -17,6 +17,6 @@ pub(super) static AGENT: SetupAgent = SetupAgent {
             "sessionEnd",
         ]),
     }],
-    next: "These hooks are made from its documentation; whether they work was not seen on Cursor itself. The editor of that \
-           name runs them as well; what comes from outside tmux is ignored.",
+    next: "These hooks follow Cursor's documentation and were not tested with Cursor. The Cursor editor runs them too; \
+           agtmux ignores events from outside tmux.",
 };

@@ -1,7 +1,7 @@
 use super::{SettingsContent, SettingsDir, SettingsFile, SetupAgent};
 use crate::commands::setup::edit::hooks::{HookFormat, HookShape};
 
-/// Not BeforeModel, AfterModel and PreCompress: those come with every request and every piece of an answer.
+/// Without BeforeModel, AfterModel and PreCompress: they run for every request and every chunk of an answer.
 pub(super) static AGENT: SetupAgent = SetupAgent {
     name: "gemini",
     title: "Gemini CLI",
@@ -20,9 +20,9 @@ pub(super) static AGENT: SetupAgent = SetupAgent {
                 "SessionEnd",
             ],
             shape: HookShape::Grouped { matcher: None, named: true },
-            // Milliseconds here.
+            // In milliseconds.
             timeout: 5000,
         }),
     }],
-    next: "Sessions that already run take the hooks over when they are started anew; /hooks in Gemini CLI lists them.",
+    next: "Restart running sessions to load the hooks; /hooks in Gemini CLI lists them.",
 };

@@ -1,4 +1,4 @@
-//! The agents that can be connected: one file each, data only.
+//! The agents that setup supports. Each file is data only.
 
 mod claude;
 mod codex;
@@ -28,20 +28,20 @@ pub(super) const ALL: [&SetupAgent; 8] = [
 
 #[derive(Debug)]
 pub(super) struct SetupAgent {
-    /// As it is called everywhere else, too.
+    /// The agent type, as in manifests.
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) program: &'static str,
     pub(super) home: SettingsDir,
     pub(super) files: &'static [SettingsFile],
-    /// What the user will meet next, and how to see that it works.
+    /// Printed after the installation: what the user has to do next.
     pub(super) next: &'static str,
 }
 
 /// The directory of an agent's settings.
 #[derive(Debug)]
 pub(super) struct SettingsDir {
-    /// A variable that names another place, if there is one, and what is to be appended to its value.
+    /// The variable that moves the directory, and a path to append to its value. Empty if the agent has none.
     pub(super) variable: (&'static str, &'static str),
     pub(super) below_home: &'static str,
 }
@@ -60,7 +60,7 @@ pub(super) enum SettingsContent {
     FlatHooks(&'static [&'static str]),
     /// A TOML file with the root key `notify`.
     Notify,
-    /// A file that is ours from its first byte to its last, made from this text.
+    /// A file that setup owns completely, written from this template.
     Whole(&'static str),
 }
 
@@ -79,14 +79,15 @@ impl SetupAgent {
         elsewhere.or_else(|| Some(set("HOME")?.join(self.home.below_home)))
     }
 
-    /// The variable that would move its settings, were its value not relative: to what, only the agent knows.
+    /// The variable and its value, if the value is a relative path. Setup ignores it, because only the agent knows to
+    /// which directory it is relative.
     pub(super) fn ignored_variable(&self, var: impl Fn(&str) -> Option<OsString>) -> Option<(&'static str, PathBuf)> {
         let (variable, _) = self.home.variable;
         let value = var(variable).filter(|value| !variable.is_empty() && !value.is_empty()).map(PathBuf::from)?;
         value.is_relative().then_some((variable, value))
     }
 
-    /// Whether there is a sign of it on this machine.
+    /// Whether the settings directory or the program exists.
     pub(super) fn is_installed(&self, dir: &std::path::Path) -> bool {
         dir.is_dir() || on_path(self.program).is_some()
     }
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_move_the_settings() {
+    fn environment_variables_move_the_settings_directory() {
         let dir = |name: &str, vars: &[(&str, &str)]| {
             let var = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| OsString::from(*value));
             SetupAgent::named(name).expect("known").dir(var)

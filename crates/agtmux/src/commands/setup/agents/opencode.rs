@@ -9,5 +9,5 @@ pub(super) static AGENT: SetupAgent = SetupAgent {
         name: "plugin/agtmux.js",
         content: SettingsContent::Whole(include_str!("../../../../../../extensions/opencode/agtmux.js")),
     }],
-    next: "opencode loads the plugin when it is started anew; the first plugin at all makes it fetch @opencode-ai/plugin from npm.",
+    next: "Restart opencode to load the plugin. For its first plugin, opencode fetches @opencode-ai/plugin from npm.",
 };

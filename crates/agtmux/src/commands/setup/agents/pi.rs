@@ -9,5 +9,5 @@ pub(super) static AGENT: SetupAgent = SetupAgent {
         name: "extensions/agtmux.ts",
         content: SettingsContent::Whole(include_str!("../../../../../../extensions/pi/agtmux.ts")),
     }],
-    next: "Sessions that already run take the extension over with /reload, others when they are started.",
+    next: "New sessions load the extension; run /reload in running sessions.",
 };

@@ -22,9 +22,9 @@ pub(super) static AGENT: SetupAgent = SetupAgent {
                 "SessionEnd",
             ],
             shape: HookShape::Grouped { matcher: None, named: true },
-            // Milliseconds; newer versions count in seconds, and still take so large a number for what it was.
+            // In milliseconds. Newer versions use seconds, but still read such a large number as milliseconds.
             timeout: 5000,
         }),
     }],
-    next: "Sessions that already run take the hooks over when they are started anew; /hooks in Qwen Code lists them.",
+    next: "Restart running sessions to load the hooks; /hooks in Qwen Code lists them.",
 };

@@ -1,15 +1,17 @@
-//! What people write beside, before and into entries of ours is theirs.
+//! Comments of the user around and inside agtmux's entries survive install and remove.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::tests::{COPILOT_FORMAT, FORMAT, USERS_HOOK, bare, meaning, ours, repeats_an_event, settings};
+use super::tests::{
+    COPILOT_FORMAT, FORMAT, USERS_HOOK, hook_command, json_value, repeats_an_event, settings, without_empty_hooks,
+};
 use super::{EditError, EditHints, flat_hooks, hooks, notify};
 use crate::commands::setup::command::HookCommand;
 
 const EVENTS: &[&str] = &["Stop", "PreToolUse"];
 
-/// The three kinds of files with hooks.
+/// The three file formats with hooks.
 #[derive(Debug, Clone, Copy)]
 enum FileKind {
     Grouped,
@@ -20,25 +22,25 @@ enum FileKind {
 impl FileKind {
     fn install(self, text: &str) -> Result<(String, EditHints), EditError> {
         match self {
-            Self::Grouped => hooks::install(text, &FORMAT, &ours()),
-            Self::Own => hooks::install(text, &COPILOT_FORMAT, &ours()),
-            Self::Flat => flat_hooks::install(text, EVENTS, &ours()),
+            Self::Grouped => hooks::install(text, &FORMAT, &hook_command()),
+            Self::Own => hooks::install(text, &COPILOT_FORMAT, &hook_command()),
+            Self::Flat => flat_hooks::install(text, EVENTS, &hook_command()),
         }
     }
 
     fn remove(self, text: &str, hints: &EditHints) -> String {
         let left = match self {
-            Self::Grouped => hooks::remove(text, &FORMAT, hints, &ours()),
-            Self::Own => hooks::remove(text, &COPILOT_FORMAT, hints, &ours()),
-            Self::Flat => flat_hooks::remove(text, EVENTS, hints, &ours()),
+            Self::Grouped => hooks::remove(text, &FORMAT, hints, &hook_command()),
+            Self::Own => hooks::remove(text, &COPILOT_FORMAT, hints, &hook_command()),
+            Self::Flat => flat_hooks::remove(text, EVENTS, hints, &hook_command()),
         };
         left.unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"))
     }
 }
 
-/// Where a comment may be put in: beside each bracket, comma and colon.
-fn places(text: &str) -> Vec<usize> {
-    let (mut at, mut places) = (0, Vec::new());
+/// The offsets where a comment can be inserted: beside each bracket, comma and colon.
+fn offsets(text: &str) -> Vec<usize> {
+    let (mut at, mut offsets) = (0, Vec::new());
     while at < text.len() {
         let rest = &text[at..];
         let length = match rest.as_bytes() {
@@ -54,55 +56,55 @@ fn places(text: &str) -> Vec<usize> {
             [b'/', b'/', ..] => rest.find('\n').unwrap_or(rest.len()),
             [b'/', b'*', ..] => rest.find("*/").expect("a comment ends") + 2,
             [b'{' | b'}' | b'[' | b']' | b',' | b':', ..] => {
-                places.extend([at, at + 1]);
+                offsets.extend([at, at + 1]);
                 1
             }
             _ => rest.chars().next().map_or(1, char::len_utf8),
         };
         at += length;
     }
-    places
+    offsets
 }
 
-/// With numbered comments at some of these places, and the comments.
-fn remarked(text: &str, wanted: &[(Index, u8)]) -> (String, Vec<String>) {
-    let places = places(text);
+/// Inserts numbered comments at some of these offsets. Returns the text and the comments.
+fn with_comments(text: &str, wanted: &[(Index, u8)]) -> (String, Vec<String>) {
+    let offsets = offsets(text);
     let mut put: Vec<(usize, String)> = wanted
         .iter()
         .enumerate()
         .map(|(n, (index, kind))| {
-            let remark = match kind % 4 {
+            let comment = match kind % 4 {
                 0 => format!("/* k{n}, \" */"),
                 1 => format!("/* k{n}\n */"),
                 _ => format!("// k{n} }}, [\n"),
             };
-            (*index.get(&places), remark)
+            (*index.get(&offsets), comment)
         })
         .collect();
     put.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
     let mut text = text.to_owned();
-    put.iter().for_each(|(at, remark)| text.insert_str(*at, remark));
-    (text, put.into_iter().map(|(_, remark)| remark.trim_end().to_owned()).collect())
+    put.iter().for_each(|(at, comment)| text.insert_str(*at, comment));
+    (text, put.into_iter().map(|(_, comment)| comment.trim_end().to_owned()).collect())
 }
 
 proptest! {
     #[test]
-    fn no_remark_is_ever_lost(
+    fn no_comment_is_ever_lost(
         text in settings(),
         wanted in proptest::collection::vec((any::<Index>(), any::<u8>()), 1..5),
         kind in prop_oneof![Just(FileKind::Grouped), Just(FileKind::Own), Just(FileKind::Flat)],
     ) {
         prop_assume!(super::json::parse(&text).is_ok());
         let Ok((after, hints)) = kind.install(&text) else { return Ok(()) };
-        let (edited, remarks) = remarked(&after, &wanted);
+        let (edited, comments) = with_comments(&after, &wanted);
         for hints in [hints, EditHints::default()] {
             let left = kind.remove(&edited, &hints);
-            for remark in &remarks {
-                prop_assert!(left.contains(remark.as_str()), "{remark:?} of {edited} in {left}");
+            for comment in &comments {
+                prop_assert!(left.contains(comment.as_str()), "{comment:?} of {edited} in {left}");
             }
             prop_assert!(!left.contains("agtmux' hook"), "{left}");
-            let (mut left, mut before) = (bare(meaning(&left)), bare(meaning(&text)));
-            // Whose a version is, and which of two lists of a name holds what, is another matter.
+            let [mut left, mut before] = [&left, &text].map(|text| without_empty_hooks(json_value(text)));
+            // Ignore the version, and ignore the hooks if an event name occurs twice.
             for fields in [&mut left, &mut before].into_iter().filter_map(serde_json::Value::as_object_mut) {
                 fields.remove("version");
                 fields.retain(|name, _| name != "hooks" || !repeats_an_event(&text));
@@ -115,7 +117,7 @@ proptest! {
 }
 
 #[test]
-fn a_hook_that_was_commented_out_stays() {
+fn a_commented_out_hook_stays() {
     let text = format!("{{\"hooks\":{{\"Stop\":[\n  {USERS_HOOK}\n]}}}}");
     let (after, hints) = FileKind::Grouped.install(&text).expect("installed");
     let edited = after.replace(&format!("  {USERS_HOOK},"), &format!("  // {USERS_HOOK},"));
@@ -125,7 +127,7 @@ fn a_hook_that_was_commented_out_stays() {
 }
 
 #[test]
-fn a_remark_that_was_edited_is_not_undone() {
+fn an_edited_comment_keeps_its_edit() {
     let (after, hints) = FileKind::Grouped.install("{\n  // old remark\n}\n").expect("installed");
     assert_eq!(FileKind::Grouped.remove(&after, &hints), "{\n  // old remark\n}\n");
     let edited = after.replace("old remark", "NEW REMARK by user");
@@ -133,11 +135,11 @@ fn a_remark_that_was_edited_is_not_undone() {
 }
 
 #[test]
-fn remarks_in_what_was_blank_keep_it() {
+fn comments_in_a_blank_file_stay() {
     for kind in [FileKind::Grouped, FileKind::Own, FileKind::Flat] {
-        for (place, mine) in [("{\n", "  // mine\n"), ("\"hooks\": {\n", "    // mine\n")] {
+        for (before, mine) in [("{\n", "  // mine\n"), ("\"hooks\": {\n", "    // mine\n")] {
             let (after, hints) = kind.install("").expect("installed");
-            let edited = after.replacen(place, &format!("{place}{mine}"), 1);
+            let edited = after.replacen(before, &format!("{before}{mine}"), 1);
             let left = kind.remove(&edited, &hints);
             assert!(left.contains(mine) && !left.contains("agtmux"), "{kind:?}: {left}");
             assert_eq!(kind.remove(&after, &hints), "", "{kind:?}");
@@ -146,7 +148,7 @@ fn remarks_in_what_was_blank_keep_it() {
 }
 
 #[test]
-fn remarks_within_an_entry_are_put_before_it() {
+fn comments_inside_an_entry_are_moved_before_it() {
     let (after, hints) = FileKind::Grouped.install("{}\n").expect("installed");
     let edited = after.replacen("\"timeout\"", "/* why */ \"timeout\"", 1);
     let left = FileKind::Grouped.remove(&edited, &hints);
@@ -154,16 +156,16 @@ fn remarks_within_an_entry_are_put_before_it() {
 }
 
 #[test]
-fn a_remark_to_the_end_of_a_line_swallows_no_other() {
-    let entry = format!("{{\"command\": \"{}\"}}", ours().line("Stop"));
+fn a_line_comment_does_not_swallow_the_next_line() {
+    let entry = format!("{{\"command\": \"{}\"}}", hook_command().line("Stop"));
     let text = format!("{{\"hooks\": {{\"Stop\": [1, // c\n  {entry} /* d\n e */ ,\n  2]}}}}");
     let left = FileKind::Flat.remove(&text, &EditHints::default());
-    assert_eq!(meaning(&left), serde_json::json!({"hooks": {"Stop": ["1", "2"]}}), "{left}");
+    assert_eq!(json_value(&left), serde_json::json!({"hooks": {"Stop": ["1", "2"]}}), "{left}");
     assert!(left.contains("// c\n") && left.contains("/* d\n e */"), "{left}");
 }
 
 #[test]
-fn remarks_about_notify_stay() {
+fn comments_in_notify_stay() {
     let codex = HookCommand::new("/opt/agtmux", "codex");
     for (before, from, to, expected) in [
         ("notify = [ # old\n]\n", "# old", "# NEW", "notify = [ # NEW\n]\n"),
@@ -177,32 +179,32 @@ fn remarks_about_notify_stay() {
         let (after, hints) = notify::install(before, &codex).expect("installed");
         assert!(after.contains(from), "{after}");
         let left = notify::remove(&after.replacen(from, to, 1), &hints, &codex);
-        assert_eq!(left.as_deref(), Ok(expected), "by way of {after}");
+        assert_eq!(left.as_deref(), Ok(expected), "installed text: {after}");
     }
 }
 
 #[test]
-fn what_is_only_like_ours_is_left_alone() {
+fn similar_entries_of_the_user_stay() {
     let entry = |line: &str, more: &str| {
         format!(r#"{{ "matcher": "", "hooks": [{{ "type": "command", "command": "{line}", "timeout": 5{more} }}] }}"#)
     };
-    let line = ours().line("Stop");
+    let line = hook_command().line("Stop");
     for (event, group) in [
         ("PreCompact", entry("agtmux hook claude PreCompact", "")),
-        ("PreCompact", entry(&ours().line("PreCompact"), "")),
+        ("PreCompact", entry(&hook_command().line("PreCompact"), "")),
         ("Stop", entry("/opt/agtmux hook claude Stop", "")),
-        ("Stop", entry(&ours().line("PreToolUse"), "")),
+        ("Stop", entry(&hook_command().line("PreToolUse"), "")),
         ("Stop", entry(&line, ", \"async\": true")),
         ("Stop", entry(&line, "").replace("\"matcher\": \"\"", "\"matcher\": \"auto\"")),
         ("Stop", entry(&line, "").replace("\"matcher\": \"\", ", "")),
         ("Stop", format!(r#"{{ "type": "command", "command": "{line}", "timeout": 5 }}"#)),
     ] {
         let text = format!("{{\"hooks\": {{\"{event}\": [{group}]}}}}");
-        assert_eq!(hooks::installed(&text, &FORMAT, &EditHints::default(), &ours()), Ok(Vec::new()), "{text}");
+        assert_eq!(hooks::installed(&text, &FORMAT, &EditHints::default(), &hook_command()), Ok(Vec::new()), "{text}");
         let (after, hints) = FileKind::Grouped.install(&text).expect("installed");
         assert_eq!(FileKind::Grouped.remove(&after, &hints), text);
     }
-    let text = format!("{{\"hooks\": {{\"PreCompact\": [{}]}}}}", entry(&ours().line("PreCompact"), ""));
+    let text = format!("{{\"hooks\": {{\"PreCompact\": [{}]}}}}", entry(&hook_command().line("PreCompact"), ""));
     let hints = EditHints { events: vec!["PreCompact".into()], ..EditHints::default() };
-    assert_eq!(FileKind::Grouped.remove(&text, &hints), "{}", "an older agtmux has put it there");
+    assert_eq!(FileKind::Grouped.remove(&text, &hints), "{}", "an older agtmux installed it");
 }

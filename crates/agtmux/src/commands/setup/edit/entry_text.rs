@@ -1,6 +1,6 @@
-//! Our own entries as text.
+//! Writes JSON entries as text.
 
-/// One line of JSON: `{ "type": "command", … }`.
+/// An object on one line: `{ "type": "command", … }`.
 pub(super) fn object(fields: &[(&str, String)]) -> String {
     let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{}: {value}", string(name))).collect();
     format!("{{ {} }}", fields.join(", "))

@@ -1,4 +1,4 @@
-//! Our hooks in a settings file of the shape that Claude Code invented and others took over:
+//! Hooks in the format of Claude Code, which other agents use too:
 //! `{"hooks": {"Event": [{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}]}}`
 
 use super::json::{self, JsonBrackets, JsonNode};
@@ -6,58 +6,60 @@ use super::remove_entries::{self, HOOKS, InstalledEntry, path_of};
 use super::{EditError, EditHints, TextSplice, apply, content_start, entry_text, newline_of};
 use crate::commands::setup::command::HookCommand;
 
-/// What an agent wants its hooks to look like.
+/// The hook format of an agent.
 #[derive(Debug)]
 pub(in crate::commands::setup) struct HookFormat {
     pub(in crate::commands::setup) events: &'static [&'static str],
     pub(in crate::commands::setup) shape: HookShape,
-    /// In the agent's unit.
+    /// In the unit of the agent.
     pub(in crate::commands::setup) timeout: u32,
 }
 
 #[derive(Debug)]
 pub(in crate::commands::setup) enum HookShape {
-    /// As Claude Code invented it.
+    /// The format of Claude Code.
     Grouped {
         matcher: Option<&'static str>,
         /// Whether a hook has a name that the agent shows.
         named: bool,
     },
-    /// Copilot's, without groups, in a file of hooks only, which is ours: `{"version": 1, "hooks": {"event": [{"type":
-    /// "command", "bash": "…"}]}}`
+    /// The format of Copilot, without groups, in a file that only agtmux writes: `{"version": 1, "hooks": {"event":
+    /// [{"type": "command", "bash": "…"}]}}`
     Own { version: u32 },
 }
 
 const MATCHER: &str = "matcher";
 const VERSION: &str = "version";
-/// What an entry shows itself as, where it has a name.
+/// The name of an entry, if the format has names.
 const NAME: &str = "agtmux";
 
-/// Puts an entry for each event in, beside what is there. The text must hold none of ours.
+/// Adds an entry for each event. The text must not contain entries of agtmux.
 pub(in crate::commands::setup) fn install(
     text: &str,
     format: &HookFormat,
-    ours: &HookCommand,
+    hook_command: &HookCommand,
 ) -> Result<(String, EditHints), EditError> {
     let mut hints = EditHints::for_events(format.events);
-    let Some(root) = json::parse(text)? else { return Ok(into_blank(text, format, ours)) };
-    let root_brackets = brackets(text, &root, "the settings are no object", true)?;
+    let Some(root) = json::parse(text)? else { return Ok(into_blank(text, format, hook_command)) };
+    let root_brackets = brackets(text, &root, "the file is not a JSON object", true)?;
     if version_of(format).is_some_and(|version| is_alone(&version, text)) {
         hints.blank = Some(text.to_owned());
     }
     let Some((_, hooks)) = root.member(HOOKS) else {
         note_if_empty(text, &root_brackets, "", &mut hints);
         let layout = root_brackets.layout(text);
-        let all: Vec<String> = format.events.iter().map(|event| member(event, format, ours)).collect();
+        let all: Vec<String> = format.events.iter().map(|event| member(event, format, hook_command)).collect();
         let item = entry_text::member(HOOKS, &layout.object(&all));
         return Ok((apply(text, root_brackets.append(text, &layout, &[item])), hints));
     };
-    let hooks_brackets = brackets(text, hooks, "\"hooks\" is no object", true)?;
+    let hooks_brackets = brackets(text, hooks, "\"hooks\" is not an object", true)?;
     let (mut splices, mut missing) = (Vec::new(), Vec::new());
     for event in format.events {
         match hooks.member(event) {
-            Some((_, list)) => splices.extend(into_list(text, event, list, &group(event, format, ours), &mut hints)?),
-            None => missing.push(member(event, format, ours)),
+            Some((_, list)) => {
+                splices.extend(into_list(text, event, list, &group(event, format, hook_command), &mut hints)?)
+            }
+            None => missing.push(member(event, format, hook_command)),
         }
     }
     if !missing.is_empty() {
@@ -67,9 +69,9 @@ pub(in crate::commands::setup) fn install(
     Ok((apply(text, splices), hints))
 }
 
-fn into_blank(text: &str, format: &HookFormat, ours: &HookCommand) -> (String, EditHints) {
+fn into_blank(text: &str, format: &HookFormat, hook_command: &HookCommand) -> (String, EditHints) {
     let newline = newline_of(text);
-    let all: Vec<String> = format.events.iter().map(|event| member(event, format, ours)).collect();
+    let all: Vec<String> = format.events.iter().map(|event| member(event, format, hook_command)).collect();
     let outer = json::ItemLayout { newline, indent: Some("  ".into()), unit: "  ".into() };
     let members: Vec<String> =
         version_of(format).into_iter().chain([entry_text::member(HOOKS, &outer.object(&all))]).collect();
@@ -90,7 +92,7 @@ fn into_list(
     group: &str,
     hints: &mut EditHints,
 ) -> Result<Vec<TextSplice>, EditError> {
-    let list = brackets(text, list, &format!("\"hooks\".\"{event}\" is no list"), false)?;
+    let list = brackets(text, list, &format!("\"hooks\".\"{event}\" is not a list"), false)?;
     note_if_empty(text, &list, &path_of(event), hints);
     Ok(list.append(text, &list.layout(text), &[group.to_owned()]))
 }
@@ -106,16 +108,16 @@ fn note_if_empty(text: &str, brackets: &JsonBrackets, path: &str, hints: &mut Ed
     }
 }
 
-fn member(event: &str, format: &HookFormat, ours: &HookCommand) -> String {
-    entry_text::member(event, &format!("[{}]", group(event, format, ours)))
+fn member(event: &str, format: &HookFormat, hook_command: &HookCommand) -> String {
+    entry_text::member(event, &format!("[{}]", group(event, format, hook_command)))
 }
 
-fn group(event: &str, format: &HookFormat, ours: &HookCommand) -> String {
+fn group(event: &str, format: &HookFormat, hook_command: &HookCommand) -> String {
     let value = |key: &&'static str| match *key {
         "name" => entry_text::string(NAME),
         "type" => entry_text::string("command"),
         "timeout" | "timeoutSec" => format.timeout.to_string(),
-        _ => entry_text::string(&ours.line(event)),
+        _ => entry_text::string(&hook_command.line(event)),
     };
     let fields: Vec<_> = format.shape.entry_keys().iter().map(|key| (*key, value(key))).collect();
     let entry = entry_text::object(&fields);
@@ -143,7 +145,7 @@ impl HookShape {
     }
 }
 
-/// What a file of ours says besides hooks.
+/// The version member of a file that only agtmux writes.
 fn version_of(format: &HookFormat) -> Option<String> {
     match format.shape {
         HookShape::Own { version } => Some(entry_text::member(VERSION, &version.to_string())),
@@ -151,40 +153,41 @@ fn version_of(format: &HookFormat) -> Option<String> {
     }
 }
 
-/// Every command of ours with its event, in the order of the text.
+/// The installed commands with their events, in the order of the text.
 pub(in crate::commands::setup) fn installed(
     text: &str,
     format: &HookFormat,
     hints: &EditHints,
-    ours: &HookCommand,
+    hook_command: &HookCommand,
 ) -> Result<Vec<(String, String)>, EditError> {
     let root = json::parse(text)?;
-    let found = root.iter().flat_map(|root| entries(root, format, hints, ours));
+    let found = root.iter().flat_map(|root| entries(root, format, hints, hook_command));
     Ok(found.map(|found| (found.event, found.command)).collect())
 }
 
-/// Whether it holds exactly what an installation would put in.
+/// Whether the text contains exactly the entries that an installation adds.
 pub(in crate::commands::setup) fn is_current(
     text: &str,
     format: &HookFormat,
     hints: &EditHints,
-    ours: &HookCommand,
+    hook_command: &HookCommand,
 ) -> Result<bool, EditError> {
-    let mut found = installed(text, format, hints, ours)?;
-    let mut wanted: Vec<_> = format.events.iter().map(|event| ((*event).to_owned(), ours.line(event))).collect();
+    let mut found = installed(text, format, hints, hook_command)?;
+    let mut wanted: Vec<_> =
+        format.events.iter().map(|event| ((*event).to_owned(), hook_command.line(event))).collect();
     found.sort();
     wanted.sort();
     Ok(found == wanted)
 }
 
-/// Takes every entry of ours out, and the brackets that held nothing else.
+/// Removes the entries and the brackets that held nothing else.
 pub(in crate::commands::setup) fn remove(
     text: &str,
     format: &HookFormat,
     hints: &EditHints,
-    ours: &HookCommand,
+    hook_command: &HookCommand,
 ) -> Result<String, EditError> {
-    let left = remove_entries::remove_all(text, hints, |root| entries(root, format, hints, ours))?;
+    let left = remove_entries::remove_all(text, hints, |root| entries(root, format, hints, hook_command))?;
     if left == text {
         return Ok(left);
     }
@@ -192,14 +195,14 @@ pub(in crate::commands::setup) fn remove(
     if only_version { Ok(hints.blank.clone().unwrap_or_default()) } else { remove_entries::restore_blank(left, hints) }
 }
 
-/// Whether there is nothing but this member.
+/// Whether the object has only this member.
 fn is_alone(member: &str, text: &str) -> bool {
     let inner = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     inner.is_some_and(|inner| inner.trim() == member)
 }
 
-/// Only what has just the form that we write: what is like it is somebody's own.
-fn entries(root: &JsonNode, format: &HookFormat, hints: &EditHints, ours: &HookCommand) -> Vec<InstalledEntry> {
+/// The entries that setup wrote. An entry with any other form belongs to the user.
+fn entries(root: &JsonNode, format: &HookFormat, hints: &EditHints, hook_command: &HookCommand) -> Vec<InstalledEntry> {
     let mut found = Vec::new();
     let Some((_, JsonNode::Object(events, _))) = root.member(HOOKS) else { return found };
     for (e, event) in events.iter().enumerate() {
@@ -209,7 +212,7 @@ fn entries(root: &JsonNode, format: &HookFormat, hints: &EditHints, ours: &HookC
             continue;
         }
         for (n, item) in items.iter().enumerate() {
-            let commands = commands_in(item, name, format, ours).into_iter();
+            let commands = commands_in(item, name, format, hook_command).into_iter();
             found.extend(commands.map(|(in_group, command)| InstalledEntry {
                 event: name.to_owned(),
                 command: command.to_owned(),
@@ -221,15 +224,15 @@ fn entries(root: &JsonNode, format: &HookFormat, hints: &EditHints, ours: &HookC
     found
 }
 
-/// Our commands in an item of an event's list, with their positions where it is a group of somebody else's, too.
+/// The commands of agtmux in one list item. The index is set if the group also holds entries of the user.
 fn commands_in<'n>(
     item: &'n JsonNode,
     event: &str,
     format: &HookFormat,
-    ours: &HookCommand,
+    hook_command: &HookCommand,
 ) -> Vec<(Option<usize>, &'n str)> {
     let HookShape::Grouped { matcher, .. } = format.shape else {
-        return command_of(item, event, format, ours).map(|command| (None, command)).into_iter().collect();
+        return command_of(item, event, format, hook_command).map(|command| (None, command)).into_iter().collect();
     };
     let Some((_, JsonNode::Array(list, _))) = item.member(HOOKS) else { return Vec::new() };
     if item.text_of(MATCHER) != matcher || item.member(MATCHER).is_some() != matcher.is_some() {
@@ -238,13 +241,19 @@ fn commands_in<'n>(
     let keys: &[&str] = if matcher.is_some() { &[MATCHER, HOOKS] } else { &[HOOKS] };
     let is_own = list.len() == 1 && item.has_exactly(keys);
     let all = list.iter().enumerate();
-    all.filter_map(|(n, entry)| Some(((!is_own).then_some(n), command_of(entry, event, format, ours)?))).collect()
+    all.filter_map(|(n, entry)| Some(((!is_own).then_some(n), command_of(entry, event, format, hook_command)?)))
+        .collect()
 }
 
-fn command_of<'n>(entry: &'n JsonNode, event: &str, format: &HookFormat, ours: &HookCommand) -> Option<&'n str> {
+fn command_of<'n>(
+    entry: &'n JsonNode,
+    event: &str,
+    format: &HookFormat,
+    hook_command: &HookCommand,
+) -> Option<&'n str> {
     let keys = format.shape.entry_keys();
     let fits = entry.has_exactly(keys)
         && entry.text_of("type") == Some("command")
         && (!keys.contains(&"name") || entry.text_of("name") == Some(NAME));
-    entry.text_of(format.shape.command_key()).filter(|command| fits && ours.matches_line(command, event))
+    entry.text_of(format.shape.command_key()).filter(|command| fits && hook_command.matches_line(command, event))
 }

@@ -1,4 +1,4 @@
-//! JSON with comments: where its objects and arrays are, and how an item is put in or taken out.
+//! JSON with comments: positions of objects and arrays, and edits that insert or remove an item.
 
 use std::ops::Range;
 
@@ -24,21 +24,21 @@ pub(super) struct JsonMember {
     pub(super) value: JsonNode,
 }
 
-/// None where the text holds no value.
+/// `None` if the text contains no value.
 pub(super) fn parse(text: &str) -> Result<Option<JsonNode>, EditError> {
     let parsed = parsed(text, CommentCollectionStrategy::Off)?;
     Ok(parsed.value.map(|value| node(&value, content_start(text))))
 }
 
-/// The places of all comments, in order.
+/// The ranges of all comments, in order.
 pub(super) fn comments(text: &str) -> Result<Vec<Range<usize>>, EditError> {
     let (parsed, start) = (parsed(text, CommentCollectionStrategy::Separate)?, content_start(text));
-    let all = parsed.comments.into_iter().flatten().flat_map(|(_, remarks)| remarks.to_vec());
-    let mut places: Vec<_> = all.map(|remark| remark.start() + start..remark.end() + start).collect();
-    places.sort_by_key(|place| place.start);
-    // Each is listed with what is before it and with what is behind.
-    places.dedup();
-    Ok(places)
+    let all = parsed.comments.into_iter().flatten().flat_map(|(_, comments)| comments.to_vec());
+    let mut ranges: Vec<_> = all.map(|comment| comment.start() + start..comment.end() + start).collect();
+    ranges.sort_by_key(|range| range.start);
+    // The parser lists each comment twice: with the token before it and with the token after it.
+    ranges.dedup();
+    Ok(ranges)
 }
 
 fn parsed(text: &str, comments: CommentCollectionStrategy) -> Result<ParseResult<'_>, EditError> {
@@ -84,14 +84,14 @@ impl JsonNode {
         }
     }
 
-    /// The last one counts, as everywhere.
+    /// The index and value of a member. If a name occurs twice, the last one counts, as in JSON parsers.
     pub(super) fn member(&self, name: &str) -> Option<(usize, &JsonNode)> {
         let Self::Object(members, _) = self else { return None };
         let index = members.iter().rposition(|member| member.name == name)?;
         Some((index, &members[index].value))
     }
 
-    /// Whether it is an object with just these members, in whatever order.
+    /// Whether this is an object with exactly these members, in any order.
     pub(super) fn has_exactly(&self, names: &[&str]) -> bool {
         let Self::Object(members, _) = self else { return false };
         members.len() == names.len() && names.iter().all(|name| members.iter().any(|member| member.name == *name))
@@ -115,27 +115,27 @@ impl JsonNode {
     }
 }
 
-/// An object or an array, and its items from the first to the last byte.
+/// The inside of an object or an array, and the ranges of its items.
 #[derive(Debug, Clone)]
 pub(super) struct JsonBrackets {
     pub(super) inside: Range<usize>,
     pub(super) items: Vec<Range<usize>>,
 }
 
-/// Where a new last item goes.
+/// The position of a new last item.
 struct InsertPoint {
     at: usize,
-    /// A comment before it takes the rest of the line.
+    /// A line comment before the position takes the rest of the line.
     to_line_end: bool,
-    /// The last item has its comma already.
+    /// The last item already has a trailing comma.
     after_comma: bool,
 }
 
-/// How a new item is to be written: on a line of its own, indented so far, or beside the others.
+/// The layout of a new item: on its own line with an indentation, or on the same line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ItemLayout {
     pub(super) newline: &'static str,
-    /// None: on the same line.
+    /// `None` for an item on the same line.
     pub(super) indent: Option<String>,
     pub(super) unit: String,
 }
@@ -149,7 +149,7 @@ impl ItemLayout {
         Self { indent: self.indent.as_ref().map(|indent| format!("{indent}{}", self.unit)), ..self.clone() }
     }
 
-    /// Items in brackets, laid out as an item of this layout.
+    /// An object with these members, as an item of this layout.
     pub(super) fn object(&self, items: &[String]) -> String {
         let (inner, end) = (self.deeper().separator(), self.separator());
         let comma = if inner.is_empty() { ", " } else { "," };
@@ -158,13 +158,13 @@ impl ItemLayout {
 }
 
 impl JsonBrackets {
-    /// Like its last item; in an empty pair on a line of its own, unless everything is on one line.
+    /// The layout of the last item. In empty brackets, a new line, unless the whole text is on one line.
     pub(super) fn layout(&self, text: &str) -> ItemLayout {
         let (newline, unit, outer) = (newline_of(text), unit_of(text), indent_at(text, self.inside.start));
         let indent = match self.items.last() {
             Some(last) if starts_its_line(text, last.start) => Some(indent_at(text, last.start).to_owned()),
-            // Nothing else can follow on such a line.
-            Some(last) if self.place_after(text, last).to_line_end => Some(format!("{outer}{unit}")),
+            // A line comment ends the line, so the new item needs its own line.
+            Some(last) if self.insert_point(text, last).to_line_end => Some(format!("{outer}{unit}")),
             Some(_) => None,
             None if self.is_all_of(text) || text.trim_end().contains('\n') => Some(format!("{outer}{unit}")),
             None => None,
@@ -176,7 +176,7 @@ impl JsonBrackets {
         text[content_start(text)..self.inside.start].trim() == "{"
     }
 
-    fn place_after(&self, text: &str, last: &Range<usize>) -> InsertPoint {
+    fn insert_point(&self, text: &str, last: &Range<usize>) -> InsertPoint {
         let gap = last.end..self.inside.end;
         let comma = separators::comma(text, gap.clone());
         let (at, to_line_end) =
@@ -190,14 +190,14 @@ impl JsonBrackets {
         let items = items.join(&format!("{comma}{separator}"));
         let Some(last) = self.items.last() else { return vec![self.fill(text, layout, &items)] };
         let space = if separator.is_empty() { " " } else { "" };
-        let place = self.place_after(text, last);
-        if place.after_comma {
-            return vec![TextSplice::insert(place.at, format!("{space}{separator}{items},"))];
+        let point = self.insert_point(text, last);
+        if point.after_comma {
+            return vec![TextSplice::insert(point.at, format!("{space}{separator}{items},"))];
         }
-        vec![TextSplice::insert(last.end, ","), TextSplice::insert(place.at, format!("{space}{separator}{items}"))]
+        vec![TextSplice::insert(last.end, ","), TextSplice::insert(point.at, format!("{space}{separator}{items}"))]
     }
 
-    /// The first items, after the comments that stand there alone.
+    /// Inserts the first items into empty brackets, after the comments.
     fn fill(&self, text: &str, layout: &ItemLayout, items: &str) -> TextSplice {
         let at = separators::end_of_last_token(text, self.inside.clone());
         let rest = &text[at..self.inside.end];
@@ -209,7 +209,7 @@ impl JsonBrackets {
         TextSplice::insert(at, format!("{}{items}{end}", layout.separator()))
     }
 
-    /// Exactly the reverse of [`append`](Self::append). `inner` is what an emptied pair of brackets held before.
+    /// The exact reverse of [`append`](Self::append). `inner` is the original text of brackets that were empty.
     pub(super) fn without(&self, text: &str, index: usize, inner: Option<&str>) -> String {
         let item = &self.items[index];
         if self.items.len() == 1 {
@@ -233,7 +233,7 @@ impl JsonBrackets {
         if let Some(inner) = known.or(left.is_empty().then_some("")) {
             return apply(text, vec![TextSplice { range: self.inside.clone(), text: inner.to_owned() }]);
         }
-        // Somebody has left a remark there: it stays.
+        // The user added a comment: keep it.
         let comma = separators::comma(text, item.end..self.inside.end);
         let rest = rest_after(text, item, comma.as_ref());
         let blanks = separators::blanks_before(text, self.inside.start..item.start, rest);
@@ -242,13 +242,13 @@ impl JsonBrackets {
     }
 }
 
-/// Where that begins which stays behind an item that goes with its comma.
+/// The start of the text after an item and its comma.
 fn rest_after(text: &str, item: &Range<usize>, comma: Option<&Range<usize>>) -> usize {
     let between = comma.filter(|comma| text[item.end..comma.start].trim().is_empty());
     between.map_or(item.end, |comma| comma.end)
 }
 
-/// By how much this text indents: as the first line that does.
+/// The indentation unit of this text: the indentation of the first indented line.
 fn unit_of(text: &str) -> String {
     let mut indents = text.lines().map(|line| &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]);
     indents.find(|indent| !indent.is_empty() && indent.len() <= 8).unwrap_or("  ").to_owned()

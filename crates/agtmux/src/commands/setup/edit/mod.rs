@@ -1,4 +1,4 @@
-//! Changes of a text that leave every other byte as it is. Parsers only say where things are.
+//! Edits settings files without changing any other byte. The parsers only provide positions.
 
 #[cfg(test)]
 mod comment_tests;
@@ -18,19 +18,19 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// What was there before us and cannot be told from the text afterwards.
+/// Facts about the original text that the edited text does not show. Uninstall needs them.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct EditHints {
-    /// Brackets that held nothing, by their path: what was between them.
+    /// The text between brackets that were empty, by their path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) empty: BTreeMap<String, String>,
-    /// The whole text, where it held no value at all.
+    /// The whole text, if it contained no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) blank: Option<String>,
-    /// The version is ours, too.
+    /// Setup added the version.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) version: bool,
-    /// The events that were asked for, as long as another agtmux may ask for others.
+    /// The events that setup installed. Another version of agtmux may install others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) events: Vec<String>,
 }
@@ -41,7 +41,7 @@ impl EditHints {
     }
 }
 
-/// Why a text cannot be changed.
+/// Why a text cannot be edited, with the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EditError {
     pub(super) line: usize,
@@ -55,7 +55,7 @@ impl EditError {
     }
 }
 
-/// Text that replaces a range of another.
+/// A replacement of a range of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TextSplice {
     range: Range<usize>,
@@ -72,7 +72,7 @@ impl TextSplice {
     }
 }
 
-/// They must not overlap. Those at the same place keep their order.
+/// Applies splices that do not overlap. Splices at the same position keep their order.
 fn apply(text: &str, mut splices: Vec<TextSplice>) -> String {
     splices.sort_by_key(|splice| (splice.range.start, splice.range.end));
     let mut out = String::with_capacity(text.len() + splices.iter().map(|splice| splice.text.len()).sum::<usize>());
@@ -86,7 +86,7 @@ fn apply(text: &str, mut splices: Vec<TextSplice>) -> String {
     out
 }
 
-/// A byte order mark is no part of any format.
+/// The offset after a byte order mark.
 fn content_start(text: &str) -> usize {
     if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
 }
@@ -98,7 +98,7 @@ fn newline_of(text: &str) -> &'static str {
     }
 }
 
-/// The blanks that the line of this place begins with.
+/// The indentation of the line at this position.
 fn indent_at(text: &str, at: usize) -> &str {
     let line = &text[line_start(text, at)..];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]

@@ -1,5 +1,5 @@
-//! Codex's `notify`, a root key of its config.toml. There is only one: a program of the user's that is there already is
-//! called by ours.
+//! Codex's `notify`, a root key of config.toml. Codex allows one program, so agtmux calls the user's program after its
+//! own work.
 
 use std::ops::Range;
 
@@ -11,11 +11,14 @@ use crate::commands::setup::command::HookCommand;
 const NOTIFY: &str = "notify";
 const THEN: &str = "--then";
 
-/// The text must hold none of ours.
-pub(in crate::commands::setup) fn install(text: &str, ours: &HookCommand) -> Result<(String, EditHints), EditError> {
+/// Installs agtmux as the notify program. The text must not contain it already.
+pub(in crate::commands::setup) fn install(
+    text: &str,
+    hook_command: &HookCommand,
+) -> Result<(String, EditHints), EditError> {
     let mut hints = EditHints::default();
     let document = parse(text)?;
-    let words = ours.words(NOTIFY).into_iter();
+    let words = hook_command.words(NOTIFY).into_iter();
     let Some(list) = list(text, &document)? else {
         let line = format!("{NOTIFY} = [{}]", joined(words));
         return Ok((apply(text, vec![new_line(text, &document, &line)]), hints));
@@ -30,18 +33,18 @@ pub(in crate::commands::setup) fn install(text: &str, ours: &HookCommand) -> Res
     Ok((apply(text, vec![TextSplice::insert(start, chunk)]), hints))
 }
 
-/// The program that is called, if it is ours.
-pub(in crate::commands::setup) fn program(text: &str, ours: &HookCommand) -> Result<Option<String>, EditError> {
+/// The path of agtmux in `notify`, if it is installed.
+pub(in crate::commands::setup) fn program(text: &str, hook_command: &HookCommand) -> Result<Option<String>, EditError> {
     let document = parse(text)?;
-    let list = list(text, &document)?.filter(|list| ours.matches_words(&list.words(), NOTIFY, THEN));
+    let list = list(text, &document)?.filter(|list| hook_command.matches_words(&list.words(), NOTIFY, THEN));
     Ok(list.and_then(|list| list.words.into_iter().next()).map(|(program, _)| program))
 }
 
-pub(in crate::commands::setup) fn is_current(text: &str, ours: &HookCommand) -> Result<bool, EditError> {
+pub(in crate::commands::setup) fn is_current(text: &str, hook_command: &HookCommand) -> Result<bool, EditError> {
     let document = parse(text)?;
     let is_current = |list: NotifyList| {
         let words = list.words();
-        ours.matches_words(&words, NOTIFY, THEN) && words.starts_with(&as_text(&ours.words(NOTIFY)))
+        hook_command.matches_words(&words, NOTIFY, THEN) && words.starts_with(&as_text(&hook_command.words(NOTIFY)))
     };
     Ok(list(text, &document)?.is_some_and(is_current))
 }
@@ -49,29 +52,30 @@ pub(in crate::commands::setup) fn is_current(text: &str, ours: &HookCommand) -> 
 pub(in crate::commands::setup) fn remove(
     text: &str,
     hints: &EditHints,
-    ours: &HookCommand,
+    hook_command: &HookCommand,
 ) -> Result<String, EditError> {
     let document = parse(text)?;
-    let Some(list) = list(text, &document)?.filter(|list| ours.matches_words(&list.words(), NOTIFY, THEN)) else {
+    let Some(list) = list(text, &document)?.filter(|list| hook_command.matches_words(&list.words(), NOTIFY, THEN))
+    else {
         return Ok(text.to_owned());
     };
-    let count = ours.words(NOTIFY).len();
+    let count = hook_command.words(NOTIFY).len();
     if list.words().get(count) == Some(&THEN) {
         let range = list.up_to(text, count);
         let kept = lines(text, &list.comments(text, range.clone()));
         return Ok(apply(text, vec![TextSplice { range, text: kept }]));
     }
-    let remarks = list.comments(text, list.inside.clone());
-    if let Some(inner) = hints.empty.get(NOTIFY).filter(|inner| comments_in(inner) == remarks) {
+    let comments = list.comments(text, list.inside.clone());
+    if let Some(inner) = hints.empty.get(NOTIFY).filter(|inner| comments_in(inner) == comments) {
         return Ok(apply(text, vec![TextSplice { range: list.inside, text: inner.clone() }]));
     }
-    if !remarks.is_empty() || hints.empty.contains_key(NOTIFY) {
+    if !comments.is_empty() || hints.empty.contains_key(NOTIFY) {
         return Ok(apply(text, list.own_words(text)));
     }
     Ok(apply(text, vec![TextSplice::remove(whole_line(text, list.key.start, list.inside.end + 1))]))
 }
 
-/// The list of words and where it is.
+/// The notify list and its position.
 struct NotifyList {
     key: Range<usize>,
     inside: Range<usize>,
@@ -83,7 +87,7 @@ impl NotifyList {
         self.words.iter().map(|(word, _)| word.as_str()).collect()
     }
 
-    /// From the bracket to the comma after this word, and the blank that we put there.
+    /// The range from the bracket to the comma after this word, and the space that setup wrote after it.
     fn up_to(&self, text: &str, index: usize) -> Range<usize> {
         let end = self.words[index].1.end;
         let next = self.words.get(index + 1).map_or(self.inside.end, |(_, range)| range.start);
@@ -92,7 +96,7 @@ impl NotifyList {
         self.inside.start..comma + usize::from(blank)
     }
 
-    /// What is between the words, in order.
+    /// The ranges between the words, in order.
     fn gaps(&self) -> impl Iterator<Item = Range<usize>> {
         let starts = std::iter::once(self.inside.start).chain(self.words.iter().map(|(_, range)| range.end));
         let ends = self.words.iter().map(|(_, range)| range.start).chain([self.inside.end]);
@@ -115,23 +119,23 @@ impl NotifyList {
     }
 }
 
-/// Not one in a comment.
+/// The position of a comma outside comments.
 fn comma_in(text: &str, gap: Range<usize>) -> Option<usize> {
-    let mut in_remark = false;
+    let mut in_comment = false;
     let at = text[gap.clone()].bytes().position(|byte| {
-        in_remark = byte != b'\n' && (in_remark || byte == b'#');
-        byte == b',' && !in_remark
+        in_comment = byte != b'\n' && (in_comment || byte == b'#');
+        byte == b',' && !in_comment
     });
     at.map(|at| gap.start + at)
 }
 
-/// Each comment of a text without words.
+/// The comments of a text that contains no words.
 fn comments_in(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.find('#').map(|at| line[at..].trim_end())).collect()
 }
 
-fn lines(text: &str, remarks: &[&str]) -> String {
-    remarks.iter().map(|remark| format!("{remark}{}", newline_of(text))).collect()
+fn lines(text: &str, comments: &[&str]) -> String {
+    comments.iter().map(|comment| format!("{comment}{}", newline_of(text))).collect()
 }
 
 fn parse(text: &str) -> Result<Document<&str>, EditError> {
@@ -144,7 +148,7 @@ fn parse(text: &str) -> Result<Document<&str>, EditError> {
 fn list(text: &str, document: &Document<&str>) -> Result<Option<NotifyList>, EditError> {
     let Some((key, item)) = document.as_table().get_key_value(NOTIFY) else { return Ok(None) };
     let key = key.span().unwrap_or_default();
-    let fault = || EditError::at(text, key.start, "\"notify\" is no list of words");
+    let fault = || EditError::at(text, key.start, "\"notify\" is not a list of strings");
     let array = item.as_array().ok_or_else(fault)?;
     let range = array.span().ok_or_else(fault)?;
     let words = words(array).ok_or_else(fault)?;
@@ -155,7 +159,7 @@ fn words(array: &Array) -> Option<Vec<(String, Range<usize>)>> {
     array.iter().map(|word| Some((word.as_str()?.to_owned(), word.span()?))).collect()
 }
 
-/// After the last root key, for everything behind the first table belongs to one.
+/// Inserts a line after the last root key. Everything after the first table header belongs to a table.
 fn new_line(text: &str, document: &Document<&str>, line: &str) -> TextSplice {
     let newline = newline_of(text);
     let end_of_last = document.as_table().iter().filter_map(|(_, item)| root_value(item)).map(|range| range.end).max();
@@ -166,7 +170,7 @@ fn new_line(text: &str, document: &Document<&str>, line: &str) -> TextSplice {
     }
 }
 
-/// The place of a value that stands in the root; tables have headers of their own, unless they come of dotted keys.
+/// The range of a root value. Tables from dotted keys are root values too; other tables have headers.
 fn root_value(item: &Item) -> Option<Range<usize>> {
     match item {
         Item::Value(value) => value.span(),
@@ -177,7 +181,7 @@ fn root_value(item: &Item) -> Option<Range<usize>> {
     }
 }
 
-/// A comment behind it is not ours.
+/// The range of a line to remove. A comment at its end belongs to the user and stays.
 fn whole_line(text: &str, start: usize, end: usize) -> Range<usize> {
     let rest = text[end..].trim_start_matches([' ', '\t']);
     if rest.starts_with('#') {

@@ -1,4 +1,5 @@
-//! How entries of ours are taken out of `{"hooks": {"Event": [entry]}}`, and what was made for them alone with them.
+//! Removes agtmux's entries from `{"hooks": {"Event": [entry]}}`, with the lists and objects that setup created for
+//! them.
 
 use std::ops::Range;
 
@@ -7,22 +8,22 @@ use super::{EditError, EditHints, TextSplice, apply, indent_at, newline_of};
 
 pub(super) const HOOKS: &str = "hooks";
 
-/// One entry of ours and the way to it.
+/// One entry that setup wrote, and its position.
 pub(super) struct InstalledEntry {
     pub(super) event: String,
     pub(super) command: String,
-    /// Positions: of the event among the hooks, and of the item in its list.
+    /// The index of the event in the hooks, and the index of the item in its list.
     pub(super) at: (usize, usize),
-    /// The position in a group that somebody else has a part in, if it is in one.
+    /// The index within a group that holds entries of the user too. `None` outside such a group.
     pub(super) in_group: Option<usize>,
 }
 
-/// Where the hooks of an event are noted that held nothing.
+/// The path of an event's list in `EditHints::empty`.
 pub(super) fn path_of(event: &str) -> String {
     format!("{HOOKS}/{event}")
 }
 
-/// Takes out what `find` finds, one after the other: each time everything is somewhere else.
+/// Removes the entries that `find` returns, one at a time, because each removal moves the others.
 pub(super) fn remove_all(
     text: &str,
     hints: &EditHints,
@@ -51,7 +52,7 @@ fn remove_one(
     };
     let list = &events[e].value;
     let Some(list_pair) = list.brackets() else { return Ok(None) };
-    let remarks = json::comments(text)?;
+    let comments = json::comments(text)?;
     let group = match (list, found.in_group) {
         (JsonNode::Array(items, _), Some(i)) => {
             items[n].member(HOOKS).and_then(|(_, list)| Some((list.brackets()?, i)))
@@ -59,21 +60,21 @@ fn remove_one(
         _ => None,
     };
     let item = group.as_ref().map_or(&list_pair.items[n], |(pair, i)| &pair.items[*i]);
-    if remarks.iter().any(|remark| is_within(remark, item)) {
-        return Ok(Some(lift_comments(text, item, &remarks)));
+    if comments.iter().any(|comment| is_within(comment, item)) {
+        return Ok(Some(lift_comments(text, item, &comments)));
     }
     if let Some((pair, i)) = group {
         return Ok(Some(pair.without(text, i, None)));
     }
     let inner = |path: &str| hints.empty.get(path).map(String::as_str);
-    // From the inside out, to the outermost pair of brackets that was there before us or holds something else.
+    // From the inside out, up to the first brackets that the user wrote or that hold other items.
     let steps = [
         (&list_pair, n, inner(&path_of(&found.event)), &hooks_pair.items[e]),
         (&hooks_pair, e, inner(HOOKS), &root_pair.items[h]),
     ];
     for (pair, index, inner, outer) in steps {
-        let has_remarks = remarks.iter().any(|remark| is_within(remark, outer));
-        if pair.items.len() > 1 || inner.is_some() || has_remarks {
+        let has_comments = comments.iter().any(|comment| is_within(comment, outer));
+        if pair.items.len() > 1 || inner.is_some() || has_comments {
             return Ok(Some(pair.without(text, index, inner)));
         }
     }
@@ -84,16 +85,16 @@ pub(super) fn is_within(inner: &Range<usize>, outer: &Range<usize>) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
-/// With the comments in this item before it: they are not ours.
-fn lift_comments(text: &str, item: &Range<usize>, remarks: &[Range<usize>]) -> String {
+/// Moves the comments inside an item before it: they belong to the user.
+fn lift_comments(text: &str, item: &Range<usize>, comments: &[Range<usize>]) -> String {
     let line = format!("{}{}", newline_of(text), indent_at(text, item.start));
-    let own = remarks.iter().filter(|remark| is_within(remark, item));
-    let before: String = own.clone().map(|remark| format!("{}{line}", &text[remark.clone()])).collect();
-    let removals = own.map(|remark| TextSplice::remove(remark.clone()));
+    let own = comments.iter().filter(|comment| is_within(comment, item));
+    let before: String = own.clone().map(|comment| format!("{}{line}", &text[comment.clone()])).collect();
+    let removals = own.map(|comment| TextSplice::remove(comment.clone()));
     apply(text, std::iter::once(TextSplice::insert(item.start, before)).chain(removals).collect())
 }
 
-/// A text that was blank before us is blank again once nothing is left in it.
+/// Restores a text that was blank originally, if nothing else is left in it.
 pub(super) fn restore_blank(text: String, hints: &EditHints) -> Result<String, EditError> {
     let (Some(blank), Some(root)) = (&hints.blank, json::parse(&text)?) else { return Ok(text) };
     let (before, after) = (&text[..root.range().start], &text[root.range().end..]);

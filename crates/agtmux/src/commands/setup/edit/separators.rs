@@ -1,17 +1,17 @@
-//! What stands between two values: blanks, comments and commas.
+//! The text between two values: whitespace, comments and commas.
 
 use std::ops::Range;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SeparatorKind {
     Comma,
-    /// Ends where its line does.
+    /// A `//` comment, up to the end of its line.
     LineComment,
     BlockComment,
     Other,
 }
 
-/// Everything in it but blanks, in order, with its place in the whole text.
+/// The tokens in this range without whitespace, in order, with their ranges in the whole text.
 pub(super) fn tokens(text: &str, gap: Range<usize>) -> Vec<(SeparatorKind, Range<usize>)> {
     let (mut at, mut found) = (gap.start, Vec::new());
     while at < gap.end {
@@ -46,7 +46,7 @@ pub(super) fn comma(text: &str, gap: Range<usize>) -> Option<Range<usize>> {
     tokens(text, gap).into_iter().find(|(kind, _)| *kind == SeparatorKind::Comma).map(|(_, range)| range)
 }
 
-/// Where the comments that follow on the same line end, and whether the last of them takes the rest of its line.
+/// The end of the comments on the same line, and whether the last one is a line comment.
 pub(super) fn end_of_comments(text: &str, gap: Range<usize>) -> (usize, bool) {
     let (mut end, mut to_line_end) = (gap.start, false);
     for (kind, range) in tokens(text, gap) {
@@ -64,7 +64,8 @@ pub(super) fn end_of_last_token(text: &str, gap: Range<usize>) -> usize {
     tokens(text, gap).last().map_or(start, |(_, range)| range.end)
 }
 
-/// Where the blanks before a value begin that go with it. `rest` is what will follow: a comment must not swallow it.
+/// The start of the whitespace to remove with a value. `rest` is the offset of the text that follows. A line comment
+/// before the value keeps its newline, so that the comment does not include that text.
 pub(super) fn blanks_before(text: &str, gap: Range<usize>, rest: usize) -> usize {
     let end = gap.end;
     let (kind, start) =

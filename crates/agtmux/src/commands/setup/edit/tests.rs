@@ -14,12 +14,12 @@ pub(super) const FORMAT: HookFormat = HookFormat {
 pub(super) const COPILOT_FORMAT: HookFormat =
     HookFormat { events: &["agentStop", "notification"], shape: HookShape::Own { version: 1 }, timeout: 5 };
 
-pub(super) fn ours() -> HookCommand {
+pub(super) fn hook_command() -> HookCommand {
     HookCommand::new("/opt/my bin/agtmux", "claude")
 }
 
-/// What a program reads from it: comments and trailing commas do not count.
-pub(super) fn meaning(text: &str) -> Value {
+/// The JSON value of the text, without comments and trailing commas.
+pub(super) fn json_value(text: &str) -> Value {
     fn of(value: &jsonc_parser::ast::Value<'_>) -> Value {
         use jsonc_parser::ast::Value as Ast;
         match value {
@@ -34,12 +34,12 @@ pub(super) fn meaning(text: &str) -> Value {
         }
     }
     let text = text.trim_start_matches('\u{feff}');
-    let parsed = jsonc_parser::parse_to_ast(text, &Default::default(), &Default::default()).expect("it can be read");
+    let parsed = jsonc_parser::parse_to_ast(text, &Default::default(), &Default::default()).expect("valid JSON");
     parsed.value.map_or(Value::Null, |value| of(&value))
 }
 
-/// Without our groups, and without what they alone made necessary.
-fn without_ours(mut value: Value) -> Value {
+/// The value without the groups of agtmux and the containers that hold only them.
+fn without_hooks(mut value: Value) -> Value {
     if let Some(hooks) = value.get_mut("hooks").and_then(Value::as_object_mut) {
         for list in hooks.values_mut().filter_map(Value::as_array_mut) {
             list.retain(|group| !group.to_string().contains("agtmux' hook claude"));
@@ -48,8 +48,8 @@ fn without_ours(mut value: Value) -> Value {
     value
 }
 
-/// An object without its empty hooks: whether they were there before is told by the bytes.
-pub(super) fn bare(mut value: Value) -> Value {
+/// The object without empty hooks. The byte comparison covers those.
+pub(super) fn without_empty_hooks(mut value: Value) -> Value {
     if let Some(hooks) = value.get_mut("hooks").and_then(Value::as_object_mut) {
         hooks.retain(|_, list| list != &json!([]));
     }
@@ -60,23 +60,28 @@ pub(super) fn bare(mut value: Value) -> Value {
 }
 
 #[track_caller]
-fn there_and_back(text: &str) -> String {
-    let (after, hints) = hooks::install(text, &FORMAT, &ours()).unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"));
-    assert_eq!(hooks::is_current(&after, &FORMAT, &EditHints::default(), &ours()), Ok(true), "{after}");
-    assert_eq!(hooks::remove(&after, &FORMAT, &hints, &ours()).as_deref(), Ok(text), "by way of {after}");
-    assert_eq!(bare(without_ours(meaning(&after))), bare(meaning(text)), "{after}");
-    // What is left without the hints means the same, at least, unless a name stands there twice.
+fn install_and_remove(text: &str) -> String {
+    let (after, hints) =
+        hooks::install(text, &FORMAT, &hook_command()).unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"));
+    assert_eq!(hooks::is_current(&after, &FORMAT, &EditHints::default(), &hook_command()), Ok(true), "{after}");
+    assert_eq!(hooks::remove(&after, &FORMAT, &hints, &hook_command()).as_deref(), Ok(text), "installed text: {after}");
+    assert_eq!(
+        without_empty_hooks(without_hooks(json_value(&after))),
+        without_empty_hooks(json_value(text)),
+        "{after}"
+    );
+    // Without the hints, the result has at least the same JSON value, unless an event name occurs twice.
     if repeats_an_event(text) {
         return after;
     }
-    let blind = hooks::remove(&after, &FORMAT, &EditHints::default(), &ours())
+    let blind = hooks::remove(&after, &FORMAT, &EditHints::default(), &hook_command())
         .unwrap_or_else(|fault| panic!("{fault:?}: {after}"));
-    assert_eq!(bare(meaning(&blind)), bare(meaning(text)), "{blind}");
+    assert_eq!(without_empty_hooks(json_value(&blind)), without_empty_hooks(json_value(text)), "{blind}");
     after
 }
 
 pub(super) fn repeats_an_event(text: &str) -> bool {
-    let root = super::json::parse(text).expect("it can be read");
+    let root = super::json::parse(text).expect("valid JSON");
     let names = |root: super::json::JsonNode| match root.member("hooks") {
         Some((_, super::json::JsonNode::Object(events, _))) => events.iter().map(|e| e.name.clone()).collect(),
         _ => Vec::new(),
@@ -88,7 +93,7 @@ pub(super) fn repeats_an_event(text: &str) -> bool {
 pub(super) const USERS_HOOK: &str = r#"{"hooks": [{"type": "command", "command": "echo hi"}]}"#;
 
 #[test]
-fn known_shapes_come_back_to_the_byte() {
+fn install_and_remove_restore_known_files_exactly() {
     for text in [
         "",
         "\n",
@@ -115,38 +120,38 @@ fn known_shapes_come_back_to_the_byte() {
         "{\n  \"hooks\": {\n    \"Stop\": [\n    ],\n    \"Other\": []\n  },\n  \"z\": null\n}",
         "{\n  \"hooks\": { \"Stop\": [ /* none */ ] } // end\n}",
     ] {
-        there_and_back(text);
+        install_and_remove(text);
         for list in
             [format!("[{USERS_HOOK}]"), format!("[ {USERS_HOOK}, ]"), format!("[\n      {USERS_HOOK} // mine\n    ]")]
         {
-            there_and_back(&format!("{{\n  \"hooks\": {{\n    \"Stop\": {list}\n  }}\n}}\n"));
-            there_and_back(&format!("{{\"hooks\": {{\"Stop\": {list},\n}}}}"));
+            install_and_remove(&format!("{{\n  \"hooks\": {{\n    \"Stop\": {list}\n  }}\n}}\n"));
+            install_and_remove(&format!("{{\"hooks\": {{\"Stop\": {list},\n}}}}"));
         }
     }
 }
 
 #[test]
-fn new_lines_look_like_the_old_ones() {
-    let after = there_and_back("{\n\t\"a\": 1, // one\n\t\"b\": 2 // two\n}\n");
+fn new_lines_use_the_existing_layout() {
+    let after = install_and_remove("{\n\t\"a\": 1, // one\n\t\"b\": 2 // two\n}\n");
     assert!(
         after.starts_with("{\n\t\"a\": 1, // one\n\t\"b\": 2, // two\n\t\"hooks\": {\n\t\t\"SessionStart\": ["),
         "{after}"
     );
     assert!(after.ends_with("] }]\n\t}\n}\n"), "{after}");
-    let after = there_and_back("{}\n");
+    let after = install_and_remove("{}\n");
     assert!(after.starts_with("{\n  \"hooks\": {\n    \"SessionStart\": [{ \"matcher\": \"\","), "{after}");
-    assert!(there_and_back("{\r\n  \"a\": 1\r\n}\r\n").matches('\n').count() > 4);
-    assert!(!there_and_back("{\r\n  \"a\": 1\r\n}\r\n").replace("\r\n", "").contains('\n'));
-    assert!(!there_and_back("{\"a\": 1}").contains('\n'), "what is on one line stays there");
+    assert!(install_and_remove("{\r\n  \"a\": 1\r\n}\r\n").matches('\n').count() > 4);
+    assert!(!install_and_remove("{\r\n  \"a\": 1\r\n}\r\n").replace("\r\n", "").contains('\n'));
+    assert!(!install_and_remove("{\"a\": 1}").contains('\n'), "one line stays one line");
 }
 
 #[test]
-fn what_was_added_since_stays() {
-    let (after, hints) = hooks::install("{\n  \"a\": 1\n}\n", &FORMAT, &ours()).expect("installed");
+fn settings_added_after_the_install_stay() {
+    let (after, hints) = hooks::install("{\n  \"a\": 1\n}\n", &FORMAT, &hook_command()).expect("installed");
     let edited = after
         .replacen("\"Stop\": [", &format!("\"Mine\": [1], // new\n    \"Stop\": [{USERS_HOOK}, "), 1)
         .replacen("\"a\": 1", "\"a\": 2, \"c\": 3", 1);
-    let left = hooks::remove(&edited, &FORMAT, &hints, &ours()).expect("removed");
+    let left = hooks::remove(&edited, &FORMAT, &hints, &hook_command()).expect("removed");
     assert_eq!(
         left,
         format!(
@@ -156,79 +161,90 @@ fn what_was_added_since_stays() {
 }
 
 #[test]
-fn an_entry_that_shares_its_group_goes_alone() {
-    let line = ours().line("Stop");
+fn an_entry_in_a_shared_group_is_removed_alone() {
+    let line = hook_command().line("Stop");
     let entry = format!(r#"{{"type": "command", "timeout": 7, "command": "{line}"}}"#);
     let text =
         format!(r#"{{"hooks": {{"Stop": [{{"hooks": [{{"command": "x"}}, {entry}], "matcher": "", "x": 1}}]}}}}"#);
-    let left = hooks::remove(&text, &FORMAT, &EditHints::default(), &ours()).expect("removed");
+    let left = hooks::remove(&text, &FORMAT, &EditHints::default(), &hook_command()).expect("removed");
     assert_eq!(left, r#"{"hooks": {"Stop": [{"hooks": [{"command": "x"}], "matcher": "", "x": 1}]}}"#);
 }
 
 #[test]
-fn a_file_of_our_own_is_made_and_emptied() {
-    let (after, hints) = hooks::install("", &COPILOT_FORMAT, &ours()).expect("installed");
-    let line = ours().line("agentStop");
+fn an_own_file_is_created_and_emptied() {
+    let (after, hints) = hooks::install("", &COPILOT_FORMAT, &hook_command()).expect("installed");
+    let line = hook_command().line("agentStop");
     let entry = json!([{"type": "command", "bash": line, "timeoutSec": "5"}]);
-    assert_eq!((&meaning(&after)["version"], &meaning(&after)["hooks"]["agentStop"]), (&json!("1"), &entry), "{after}");
-    assert!(hooks::is_current(&after, &COPILOT_FORMAT, &EditHints::default(), &ours()).expect("read"));
+    assert_eq!(
+        (&json_value(&after)["version"], &json_value(&after)["hooks"]["agentStop"]),
+        (&json!("1"), &entry),
+        "{after}"
+    );
+    assert!(hooks::is_current(&after, &COPILOT_FORMAT, &EditHints::default(), &hook_command()).expect("read"));
     for hints in [hints, EditHints::default()] {
         assert_eq!(
-            hooks::remove(&after, &COPILOT_FORMAT, &hints, &ours()).as_deref(),
+            hooks::remove(&after, &COPILOT_FORMAT, &hints, &hook_command()).as_deref(),
             Ok(""),
-            "also without the hints"
+            "without the hints"
         );
     }
 }
 
 #[test]
-fn what_others_put_into_our_own_file_stays() {
+fn entries_of_the_user_in_an_own_file_stay() {
     for text in [
         "{}",
         "{\n  \"version\": 1\n}\n",
         "{\"version\": 1, \"hooks\": {\"agentStop\": [{\"type\": \"command\", \"bash\": \"mine\"}]}}",
         "{\n  \"version\": 1, // theirs\n  \"hooks\": {}\n}",
     ] {
-        let (after, hints) = hooks::install(text, &COPILOT_FORMAT, &ours()).expect("installed");
-        assert!(hooks::is_current(&after, &COPILOT_FORMAT, &EditHints::default(), &ours()).expect("read"), "{after}");
-        assert_eq!(hooks::remove(&after, &COPILOT_FORMAT, &hints, &ours()).as_deref(), Ok(text), "by way of {after}");
+        let (after, hints) = hooks::install(text, &COPILOT_FORMAT, &hook_command()).expect("installed");
+        assert!(
+            hooks::is_current(&after, &COPILOT_FORMAT, &EditHints::default(), &hook_command()).expect("read"),
+            "{after}"
+        );
+        assert_eq!(
+            hooks::remove(&after, &COPILOT_FORMAT, &hints, &hook_command()).as_deref(),
+            Ok(text),
+            "installed text: {after}"
+        );
     }
 }
 
 #[test]
-fn another_place_of_ours_is_not_current() {
+fn hooks_with_another_path_are_not_current() {
     let (after, _) = hooks::install("{}", &FORMAT, &HookCommand::new("/old/agtmux", "claude")).expect("installed");
-    assert_eq!(hooks::installed(&after, &FORMAT, &EditHints::default(), &ours()).expect("read").len(), 3);
-    assert!(!hooks::is_current(&after, &FORMAT, &EditHints::default(), &ours()).expect("read"));
+    assert_eq!(hooks::installed(&after, &FORMAT, &EditHints::default(), &hook_command()).expect("read").len(), 3);
+    assert!(!hooks::is_current(&after, &FORMAT, &EditHints::default(), &hook_command()).expect("read"));
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_with_its_line() {
+fn unreadable_files_are_refused_with_the_line() {
     for (text, line, why) in [
         ("{\n  \"a\": 1\n  \"b\": 2\n}", 2, "comma"),
         ("{\n\"a\": 'x'}", 2, "ingle-quoted"),
-        ("[]", 1, "no object"),
+        ("[]", 1, "not a JSON object"),
         ("{\"a\": 1}\n{}", 2, "one JSON value"),
-        ("{\n\n\"hooks\": []}", 3, "\"hooks\" is no object"),
-        ("{\"hooks\": {\n\"Stop\": {}}}", 2, "no list"),
+        ("{\n\n\"hooks\": []}", 3, "\"hooks\" is not an object"),
+        ("{\"hooks\": {\n\"Stop\": {}}}", 2, "not a list"),
         ("{\"a\": \"", 1, ""),
     ] {
-        let fault = hooks::install(text, &FORMAT, &ours()).expect_err(text);
+        let fault = hooks::install(text, &FORMAT, &hook_command()).expect_err(text);
         assert!(fault.line == line && fault.why.contains(why), "{fault:?} for {text:?}");
     }
 }
 
 #[track_caller]
-fn notify_there_and_back(text: &str) -> String {
+fn install_and_remove_notify(text: &str) -> String {
     let codex = HookCommand::new("/opt/agtmux", "codex");
     let (after, hints) = notify::install(text, &codex).unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"));
     assert!(notify::is_current(&after, &codex).expect("read"), "{after}");
-    assert_eq!(notify::remove(&after, &hints, &codex).expect("read"), text, "by way of {after}");
+    assert_eq!(notify::remove(&after, &hints, &codex).expect("read"), text, "installed text: {after}");
     after
 }
 
 #[test]
-fn notify_comes_and_goes_and_calls_what_was_there() {
+fn notify_is_installed_and_removed_and_calls_the_previous_program() {
     for text in [
         "",
         "# only a comment",
@@ -240,7 +256,7 @@ fn notify_comes_and_goes_and_calls_what_was_there() {
         "notify = [ # none\n]\n",
         "i = { a = 1,\n b = 2 }\ns = '''\n[t]\n'''\n\n[t]\n",
     ] {
-        let after = notify_there_and_back(text);
+        let after = install_and_remove_notify(text);
         assert!(
             after.contains("\"/opt/agtmux\", \"hook\", \"codex\", \"notify\"]") || text.starts_with("notify"),
             "{after}"
@@ -253,7 +269,7 @@ fn notify_comes_and_goes_and_calls_what_was_there() {
         "notify = [ \"a\" ]",
         "notify = [\t\"a\"]",
     ] {
-        let after = notify_there_and_back(text);
+        let after = install_and_remove_notify(text);
         assert!(after.contains("\"notify\", \"--then\","), "{after}");
     }
     let codex = HookCommand::new("/opt/agtmux", "codex");
@@ -262,8 +278,8 @@ fn notify_comes_and_goes_and_calls_what_was_there() {
     }
 }
 
-/// Blanks and comments, as people leave them.
-fn blanks() -> impl Strategy<Value = String> {
+/// Whitespace and comments.
+fn whitespace() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => Just(" ".to_owned()),
         4 => Just("\n  ".to_owned()),
@@ -300,23 +316,27 @@ fn value() -> impl Strategy<Value = String> {
 }
 
 fn array(item: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
-    (proptest::collection::vec((blanks(), item, blanks()), 0..3), any::<bool>(), blanks())
+    (proptest::collection::vec((whitespace(), item, whitespace()), 0..3), any::<bool>(), whitespace())
         .prop_map(|(items, trailing, end)| listed('[', items, ']', trailing, end))
 }
 
 fn object(name: &'static str, item: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
-    let member = (name, blanks(), blanks(), item).prop_map(|(name, a, b, value)| format!("\"{name}\"{a}:{b}{value}"));
-    (proptest::collection::vec((blanks(), member, blanks()), 0..4), any::<bool>(), blanks())
+    let member =
+        (name, whitespace(), whitespace(), item).prop_map(|(name, a, b, value)| format!("\"{name}\"{a}:{b}{value}"));
+    (proptest::collection::vec((whitespace(), member, whitespace()), 0..4), any::<bool>(), whitespace())
         .prop_map(|(items, trailing, end)| listed('{', items, '}', trailing, end))
 }
 
-/// Settings with and without hooks of their own, for events that we want and for others.
+/// Settings with and without hooks, for events of agtmux and for others.
 pub(super) fn settings() -> impl Strategy<Value = String> {
     let group = prop_oneof![Just(USERS_HOOK.to_owned()), object("[a-z]{1,3}", value())];
     let hooks = object("(Stop|PreToolUse|Other)", array(group)).prop_map(Some);
-    let root =
-        (proptest::collection::vec((blanks(), "[a-g]{1,3}", value(), blanks()), 0..3), hooks.boxed(), any::<bool>());
-    (root, 0..4_usize, any::<bool>(), blanks(), blanks(), blanks()).prop_map(
+    let root = (
+        proptest::collection::vec((whitespace(), "[a-g]{1,3}", value(), whitespace()), 0..3),
+        hooks.boxed(),
+        any::<bool>(),
+    );
+    (root, 0..4_usize, any::<bool>(), whitespace(), whitespace(), whitespace()).prop_map(
         |((members, hooks, with_hooks), at, trailing, before, end, after)| {
             let mut items: Vec<_> =
                 members.into_iter().map(|(a, name, value, b)| (a, format!("\"{name}\": {value}"), b)).collect();
@@ -330,21 +350,21 @@ pub(super) fn settings() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_settings_come_back_to_the_byte(text in settings()) {
-        // A comma after nothing is no JSON, however lenient.
+    fn install_and_remove_restore_any_settings_exactly(text in settings()) {
+        // A comma without an item before it is invalid.
         prop_assume!(super::json::parse(&text).is_ok());
-        there_and_back(&text);
+        install_and_remove(&text);
     }
 
     #[test]
-    fn any_text_is_refused_or_comes_back(text in "[{}\\[\\]\":,a \n/*]{0,24}") {
-        if hooks::install(&text, &FORMAT, &ours()).is_ok() {
-            there_and_back(&text);
+    fn any_text_is_refused_or_restored(text in "[{}\\[\\]\":,a \n/*]{0,24}") {
+        if hooks::install(&text, &FORMAT, &hook_command()).is_ok() {
+            install_and_remove(&text);
         }
     }
 
     #[test]
-    fn any_toml_comes_back(lines in proptest::collection::vec(prop_oneof![
+    fn install_and_remove_restore_any_toml(lines in proptest::collection::vec(prop_oneof![
         Just("# c"), Just(""), Just("a = 1"), Just("b.c = [1,\n 2]"), Just("s = \"\"\"\n[x]\n\"\"\""),
         Just("notify = [\"x\", 'y',]"), Just("notify = [\n]"), Just("[t]"), Just("[[u]]"), Just("  d = 'e'  # f"),
     ], 0..6), crlf in any::<bool>(), open in any::<bool>()) {
@@ -355,7 +375,7 @@ proptest! {
         }
         let codex = HookCommand::new("/opt/agtmux", "codex");
         if notify::install(&text, &codex).is_ok() {
-            notify_there_and_back(&text);
+            install_and_remove_notify(&text);
         }
     }
 }

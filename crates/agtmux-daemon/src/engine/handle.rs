@@ -1,0 +1,101 @@
+//! The handle through which the rest of the daemon talks to the engine.
+
+use std::sync::Arc;
+
+use agtmux_agents::AgentRegistry;
+use agtmux_api::error::ApiError;
+use agtmux_api::wire::{AdapterList, AdapterSwitch, EventReceipt, Explanation};
+use agtmux_core::fleet::{PaneKey, TopologyUpdate};
+use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, TargetName};
+use agtmux_core::refs::PaneRef;
+use agtmux_core::runtime::Runtime;
+use agtmux_core::task::TaskEvent;
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+use super::ingest::stopping_error;
+use super::{EngineInput, FileEvidence, IncomingEvent, LocatedPane, SubmittedPrompt, TaskEventBatch};
+use crate::observe::ScreenEvidence;
+
+/// Sends inputs to the engine. Waits while the queue is full: no input is dropped.
+#[derive(Debug, Clone)]
+pub(crate) struct EngineHandle {
+    pub(super) inputs: mpsc::Sender<EngineInput>,
+    pub(super) submitted: broadcast::Sender<SubmittedPrompt>,
+    /// Task panes that were removed or died, or whose session got or lost another pane.
+    pub(super) task_pane_changed: broadcast::Sender<PaneKey>,
+}
+
+impl EngineHandle {
+    pub(crate) async fn apply_topology(&self, update: TopologyUpdate) {
+        // Sending fails only while the daemon shuts down.
+        let _ = self.inputs.send(EngineInput::Topology(update)).await;
+    }
+
+    pub(crate) async fn apply_screen(&self, evidence: ScreenEvidence) {
+        let _ = self.inputs.send(EngineInput::Screen(Box::new(evidence))).await;
+    }
+
+    pub(crate) async fn apply_file(&self, evidence: FileEvidence) {
+        let _ = self.inputs.send(EngineInput::FileEvidence(Box::new(evidence))).await;
+    }
+
+    /// Returns when the event is stored, or the reason why it was rejected.
+    pub(crate) async fn ingest_event(&self, event: IncomingEvent) -> Result<EventReceipt, ApiError> {
+        self.request(|reply| EngineInput::Event(Box::new(event), reply)).await.unwrap_or_else(|| Err(stopping_error()))
+    }
+
+    pub(crate) async fn explain(&self, reference: PaneRef) -> Result<Explanation, ApiError> {
+        self.request(|reply| EngineInput::Explain(reference, reply)).await.unwrap_or_else(|| Err(stopping_error()))
+    }
+
+    pub(crate) async fn locate(&self, reference: PaneRef) -> Result<LocatedPane, ApiError> {
+        self.request(|reply| EngineInput::Locate(reference, reply)).await.unwrap_or_else(|| Err(stopping_error()))
+    }
+
+    /// The runtime in a local pane.
+    pub(crate) async fn runtime_in_pane(&self, server: ServerName, pane: PaneId) -> Option<Runtime> {
+        self.request(|reply| EngineInput::RuntimeInPane(server, pane, reply)).await.flatten()
+    }
+
+    /// The known servers of a target.
+    pub(crate) async fn servers_of(&self, target: TargetName) -> Vec<(ServerKey, Generation)> {
+        self.request(|reply| EngineInput::ListServers(target, reply)).await.unwrap_or_default()
+    }
+
+    /// Prompts that agents report as submitted, from now on.
+    pub(crate) fn subscribe_submitted(&self) -> broadcast::Receiver<SubmittedPrompt> {
+        self.submitted.subscribe()
+    }
+
+    pub(crate) async fn adapters(&self) -> Result<AdapterList, ApiError> {
+        self.request(EngineInput::Adapters).await.ok_or_else(stopping_error)
+    }
+
+    pub(crate) async fn switch_adapter(&self, switch: AdapterSwitch) -> Result<AdapterList, ApiError> {
+        self.request(|reply| EngineInput::SwitchAdapter(switch, reply)).await.unwrap_or_else(|| Err(stopping_error()))
+    }
+
+    pub(crate) async fn set_registry(&self, registry: Arc<AgentRegistry>) {
+        let _ = self.inputs.send(EngineInput::SetRegistry(registry)).await;
+    }
+
+    /// Stores task events and assigns their sequence numbers. None if they could not be stored.
+    pub(crate) async fn record_task_events(&self, batch: TaskEventBatch) -> Option<Vec<TaskEvent>> {
+        self.request(|reply| EngineInput::TaskEvents(Box::new(batch), reply)).await.flatten()
+    }
+
+    /// Task panes that changed in a way that may end a task, from now on.
+    pub(crate) fn subscribe_task_panes(&self) -> broadcast::Receiver<PaneKey> {
+        self.task_pane_changed.subscribe()
+    }
+
+    pub(crate) async fn flush(&self) {
+        self.request(EngineInput::Flush).await;
+    }
+
+    pub(super) async fn request<T>(&self, input: impl FnOnce(oneshot::Sender<T>) -> EngineInput) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        self.inputs.send(input(reply)).await.ok()?;
+        answer.await.ok()
+    }
+}
