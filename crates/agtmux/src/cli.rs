@@ -10,7 +10,7 @@ use crate::commands::{
 const EXIT_CODES: &str = "\
 Exit codes:
   0    success
-  1    failed, timed out or not confirmed
+  1    failed, timed out, or you declined a confirmation
   2    wrong usage or an invalid configuration
   3    the daemon is not running and was not started
   4    the daemon has another version; run `agtmux daemon restart`
@@ -62,7 +62,8 @@ pub(crate) enum CliCommand {
     Send(Box<send::SendArgs>),
     /// Answer an agent's open dialog
     ///
-    /// Without an answer, shows the dialog and asks for one. Fails if the dialog has changed or no dialog is open.
+    /// Without an answer, shows the dialog and asks for one. Fails if no dialog is open, or if the dialog changes while
+    /// agtmux answers. To answer only the dialog that you have seen, pass --if-dialog.
     Respond(Box<respond::RespondArgs>),
     /// Attach to the pane of an agent
     ///
@@ -77,7 +78,7 @@ pub(crate) enum CliCommand {
     /// By default types Ctrl-C into the pane. With --signal TERM or KILL, signals the agent's process and its group.
     /// Asks for confirmation unless --yes is given.
     Kill(Box<kill::KillArgs>),
-    /// Restart an agent that has ended, with its own session
+    /// Restart an agent that has ended and continue its conversation
     Resume(Box<resume::ResumeArgs>),
     /// Run and manage background tasks in a tmux session
     ///

@@ -240,7 +240,7 @@ fn setup_writes_the_path_of_a_replaced_executable() {
     };
     let gone = deleted_then("rm new");
     assert_eq!(gone.code, Some(1), "{}", gone.text());
-    assert!(gone.stderr.contains("removed or replaced while it runs"), "{}", gone.stderr);
+    assert!(gone.stderr.contains("was removed or replaced on disk"), "{}", gone.stderr);
     assert_eq!(read(&file(&world, CLAUDE)), "{}");
     let replaced = deleted_then("mv new agtmux");
     assert_eq!(replaced.code, Some(0), "{}", replaced.stderr);

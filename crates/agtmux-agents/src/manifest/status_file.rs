@@ -20,7 +20,7 @@ pub struct AgentStatusFile {
     /// The path of the process start time, in kernel ticks.
     #[serde(default)]
     start: Option<String>,
-    /// The path of the time at which the file was written. Without it, the file's modification time counts.
+    /// Where the file's content holds the time of writing (a path of keys). Default: the file's modification time.
     #[serde(default)]
     time: Option<String>,
 }

@@ -77,7 +77,8 @@ pub(crate) struct EventRule {
     /// the turn.
     #[serde(default)]
     pub(super) confirmed_by: Option<Source>,
-    /// The path of the time since which the report is true, in milliseconds. Default: the time of the event.
+    /// Where the payload holds the time since which the report is true, in milliseconds (a path of keys). Default: the
+    /// time of the event.
     #[serde(default)]
     pub(super) since_ms: Option<String>,
     /// Probable, but other situations produce the same event.

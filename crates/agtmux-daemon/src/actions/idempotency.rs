@@ -28,7 +28,7 @@ impl Actions {
                 ErrorCode::IdempotencyConflict,
                 format!("request_ref '{name}' was used for a different request"),
             );
-            return Err(error.with_hint("use a new request_ref for each request"));
+            return Err(error.with_hint("use the same request_ref only to repeat an identical request"));
         }
         let record = row.record;
         let result = record.result.clone().and_then(|value| serde_json::from_value::<ActionOutcome<T>>(value).ok());

@@ -45,6 +45,7 @@ impl Tasks {
         let session = registry.session(key);
         let mut look = self.session_snapshot(key, seen, session, &cursors, &pending);
         look.captured_at = began;
+        look.tasks.retain(|task| !self.awaits_registration(session, task));
         add_recent_launches(&mut look, session, began);
         self.apply_inputs(&mut registry, key, vec![TaskInput::Snapshot(look)], Vec::new()).await
     }
@@ -61,6 +62,16 @@ impl Tasks {
         let runs = |run: &TrackedRun| is_alive(&*processes, run.row.process) && run.files.read_exit().is_none();
         session.runs.values().any(runs)
             || session.machine.server().is_some_and(|server| is_server_alive(&*processes, server))
+    }
+
+    /// Whether the task was launched but could not be registered yet. Its start is reported when it is registered; a
+    /// first snapshot that showed it now would count it as older than the daemon.
+    fn awaits_registration(&self, session: &TrackedSession, task: &TaskSnapshot) -> bool {
+        let Some(run) = &task.run else { return false };
+        let is_known = session.runs.contains_key(run)
+            || session.machine.has_ended(run)
+            || session.machine.has_window(task.window_id);
+        !is_known && RunFiles::in_dir(&self.0.dir, run.as_str()).spec().exists()
     }
 
     /// Sets remain-on-exit on windows that others made in an owned session, so that their exit status can be read.

@@ -28,7 +28,7 @@ pub(crate) struct FilterArgs {
     /// Show only agents that wait for input or approval
     #[arg(long)]
     needs_action: bool,
-    /// Include panes without an agent; windows and sessions are listed with or without agents
+    /// Include panes without an agent. No effect on windows and sessions: they are always listed
     #[arg(long)]
     all: bool,
 }

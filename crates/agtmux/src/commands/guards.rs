@@ -14,11 +14,11 @@ pub(crate) const CLIENT_NAME: &str = "cli";
 
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
-    /// The agent: %12, runtime:ID, pane:TARGET/SESSION/@W/%P, or its name, type or session if only one agent matches.
-    /// If omitted on a terminal, asks for it
+    /// The agent: %12 (a pane of this machine), runtime:ID, pane:TARGET/SESSION/@W/%P, or its name, type or session.
+    /// If REF is omitted or several agents match, asks on a terminal and fails otherwise
     #[arg(value_name = "REF")]
     pub(crate) reference: Option<String>,
-    /// Fail unless this agent process is in the pane: runtime_id in `agtmux list panes --json`
+    /// Fail unless the pane still runs this agent process (the runtime_id from `agtmux list panes --json`)
     #[arg(long, value_name = "RUNTIME")]
     if_runtime: Option<String>,
     /// Fail unless the agent is in this state
@@ -27,10 +27,11 @@ pub(crate) struct GuardArgs {
     /// Fail unless the agent or its pane has changed within this time, such as 30s
     #[arg(long, value_name = "DURATION")]
     if_updated_within: Option<ConfigDuration>,
-    /// Fail unless this dialog is open; `agtmux list panes --json` shows the fingerprint
+    /// Fail unless this dialog is open (the fingerprint from `agtmux list panes --json`); for respond, kill and attach
     #[arg(long, value_name = "FINGERPRINT")]
     if_dialog: Option<String>,
-    /// Act even if the state is unknown or an --if option fails; a replaced pane is still refused. Audited
+    /// Act even if the state is unknown, which is normally refused, or an --if condition is not met. The audit log
+    /// marks the action as forced
     #[arg(long)]
     force_stale: bool,
     /// Idempotency key: repeated requests with the same key run once

@@ -20,7 +20,7 @@ const MAX_TEXT_BYTES: u64 = 1 << 20;
     group(ArgGroup::new("what").args(["text", "stdin", "file"])),
     after_help = "\
 Exit codes:
-  0  the text was submitted, or it was typed and submission could not be verified
+  0  submitted, or typed but not verified (the output says which; see `verified` in the JSON)
   5  rejected, or not submitted; the message says whether text was typed
 
 Examples:
@@ -40,7 +40,7 @@ pub(crate) struct SendArgs {
     /// Read the text from a file
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Press this key after the text, such as Escape, C-u or Down; may be given several times
+    /// Press this key, such as Escape, C-u or Down; with a text, after the text and before Enter. Repeatable
     #[arg(long = "key", value_name = "KEY")]
     keys: Vec<String>,
     /// Leave the text in the input box; do not press Enter

@@ -97,9 +97,15 @@ fn a_dead_pane_that_stays_open_reports_its_exit_code_or_signal() {
     let deaths = wait_for("agtmux to report both deaths as tmux does", SOON, || {
         let (tmux_deaths, reported) = (tmux_deaths(), items(&list(&world)).iter().map(death).collect::<Vec<_>>());
         let both = tmux_deaths.iter().filter(|line| line.contains(" 1 ")).count() == 2;
-        if both && reported == tmux_deaths { Ok(reported) } else { Err((reported, tmux_deaths)) }
+        if both && !tmux_deaths.contains(&format!("{exits} 1 7 ")) {
+            // tmux 3.3a may miss the end of a child until another child ends.
+            server.run(&["run-shell", "true"]);
+        } else if both && reported == tmux_deaths {
+            return Ok(reported);
+        }
+        Err((reported, tmux_deaths))
     });
-    assert!(deaths.contains(&format!("{exits} 1 7 ")) && deaths.contains(&"%0 0  ".to_owned()), "{deaths:?}");
+    assert!(deaths.contains(&"%0 0  ".to_owned()), "{deaths:?}");
 }
 
 /// The death of a pane in the format that the test requests from tmux.

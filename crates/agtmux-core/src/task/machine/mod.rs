@@ -111,6 +111,11 @@ impl TaskMachine {
         self.slots.values().any(|slot| slot.pane == Some(pane))
     }
 
+    /// Whether the machine knows this window.
+    pub fn has_window(&self, window: WindowId) -> bool {
+        self.slots.contains_key(&window)
+    }
+
     /// All runs of existing windows, ended or not.
     pub fn runs(&self) -> impl Iterator<Item = &RunId> {
         let runs = self.slots.values().flat_map(|slot| [&slot.run].into_iter().chain(&slot.earlier_runs));

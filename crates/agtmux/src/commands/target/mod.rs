@@ -34,7 +34,7 @@ pub(crate) enum TargetCommand {
 pub(crate) struct TargetAddArgs {
     /// A name for the host: letters, digits, '.', '_' and '-'
     name: String,
-    /// How agtmux reaches the host; this machine is always watched
+    /// How agtmux reaches the host. You need not add this machine (local): it is always watched
     #[arg(long, default_value = "ssh")]
     kind: TargetKindArg,
     /// The destination for `ssh`, such as me@vm1 [default: NAME]

@@ -25,7 +25,8 @@ const CHANNEL_CAPACITY: usize = 256;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each event is printed once, even if the daemon restarts. --after SEQ continues after an event.\n\n\
+    after_help = "With --follow, each event is printed exactly once, even if the daemon restarts. To continue later, pass the \
+    last sequence number with --after.\n\n\
     Example:\n  agtmux task events --follow --json"
 )]
 pub(crate) struct TaskEventsArgs {
@@ -43,7 +44,8 @@ pub(crate) struct TaskEventsArgs {
     /// Show at most the newest N events
     #[arg(long, value_name = "N", default_value = "20")]
     limit: u32,
-    /// Print only the events for an agent, each as one line of JSON with the text to insert
+    /// Print only the events for the agent that started the task: one line of JSON each, with the text to add to its
+    /// conversation
     #[arg(long, conflicts_with = "json")]
     conversation: bool,
     /// Print JSON; with --follow, one line per event

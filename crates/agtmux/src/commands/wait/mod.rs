@@ -35,8 +35,8 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The current state counts, unless it is from before your last `send` or `respond`. An agent that ends
-is gone, even if another one starts in its pane.
+Returns at once if an agent is already in the state, unless that state is from before your last
+`send` or `respond`. Exits with 2 if an agent ends, even if another one starts in its pane.
 
 With --all, the agents need not be in the state at the same time.
 
