@@ -37,6 +37,7 @@ pub struct IdentifiedAgent {
     pub pid: u32,
     /// Whether the process is stopped, as after Ctrl-Z.
     pub suspended: bool,
-    /// Whether the agent was started for a single turn without user interaction. It runs until its process ends.
+    /// Whether the agent was started for a single turn without user interaction. Such an agent is in the
+    /// state `running` until its process ends.
     pub headless: bool,
 }

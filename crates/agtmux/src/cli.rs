@@ -11,7 +11,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    success
   1    failed, timed out, or you declined a confirmation
-  2    wrong usage or an invalid configuration
+  2    wrong usage or an invalid configuration; wait: an agent is gone
   3    the daemon is not running and was not started
   4    the daemon has another version; run `agtmux daemon restart`
   5    the daemon rejected the request or did not answer

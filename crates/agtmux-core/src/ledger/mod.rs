@@ -53,7 +53,8 @@ struct LedgerRecord {
 }
 
 impl LedgerRecord {
-    /// The end of a turn stays on screen until the next turn. Capturing the same screen again is not a new end.
+    /// A screen shows that a turn ended until the next turn starts. Seeing that screen again does not mean that
+    /// another turn ended.
     fn repeats_demoted(&self, observation: &Observation) -> bool {
         let same =
             (self.observation.assertion, &self.observation.excerpt) == (observation.assertion, &observation.excerpt);

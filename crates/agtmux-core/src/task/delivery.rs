@@ -47,7 +47,7 @@ impl Delivery {
     const CONVERSATION: Self =
         Self { status: true, notice: false, message: true, agent_turn: Some(AgentTurn::FollowUp) };
 
-    /// The delivery of an event that another event's message already covers: only the status line.
+    /// For an event that the message of another event already reports: updates only the status line.
     pub const COLLAPSED: Self = Self { status: true, notice: false, message: false, agent_turn: None };
 
     /// The delivery of a startup report: a notice for the user only.

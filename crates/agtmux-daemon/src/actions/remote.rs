@@ -42,7 +42,7 @@ impl Actions {
         }
     }
 
-    /// The connection to the agtmux on the pane's host. `None` for local panes and for agentless hosts.
+    /// The connection to the agtmux on the pane's host. `None` for local panes and for hosts without agtmux.
     pub(super) fn remote_link(&self, located: &LocatedPane) -> Result<Option<TargetLink>, ApiError> {
         let target = &located.key.server.target;
         if target.is_local() {

@@ -1,4 +1,4 @@
-//! Turns: who wrote, and the intent.
+//! Records turns: each prompt, answer or completion, with its actor (user or agent) and its text.
 
 use jiff::Timestamp;
 use serde_json::json;

@@ -111,7 +111,7 @@ impl ServerSchedule {
         }
     }
 
-    /// The server has run although no hint arrived. Plans a listing soon.
+    /// The tmux server used CPU time although it reported no change. Schedules a listing of its panes soon.
     pub(super) fn server_ran(&mut self, panes_write: bool, now: Instant) {
         let least = if panes_write { self.active * RECONCILE_WRITING_FACTOR } else { self.active };
         self.reconcile_interval = least.max(RECONCILE_PER_ROW * self.rows).min(self.idle);

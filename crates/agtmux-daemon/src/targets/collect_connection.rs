@@ -346,7 +346,7 @@ mod tests {
         assert!(after < SILENCE_TIMEOUT + Duration::from_secs(2), "{after:?}");
     }
 
-    /// For example a ProxyCommand.
+    /// ssh may have started a helper, such as a ProxyCommand.
     #[tokio::test]
     async fn helper_processes_of_ssh_end_with_the_connection() {
         let dir = tempfile::tempdir().expect("a directory");

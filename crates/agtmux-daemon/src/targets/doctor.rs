@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(output.stdout.len() as u64, MAX_OUTPUT_BYTES);
     }
 
-    /// For example a ProxyCommand.
+    /// ssh may have started a helper, such as a ProxyCommand.
     #[tokio::test]
     async fn an_aborted_probe_leaves_no_process() {
         let dir = tempfile::tempdir().expect("a directory");

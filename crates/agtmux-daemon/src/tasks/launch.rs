@@ -364,8 +364,8 @@ fn matches_task(pane: &TaskPane, task: &str) -> bool {
     }
 }
 
-/// The pane of a task, in the window of this name or id. The marked pane counts: the user may have windows of the same
-/// name, and panes next to the task.
+/// The pane of a task, in the window of this name or id. Prefers the pane that agtmux marked:
+/// the user may have windows with the same name, or may have split this one.
 fn task_pane<'a>(session: &'a TmuxTaskSession, task: &str) -> Option<&'a TaskPane> {
     let candidates = || session.panes.iter().filter(|pane| matches_task(pane, task));
     let is_alone = |pane: &TaskPane| session.panes.iter().filter(|other| other.window == pane.window).count() == 1;

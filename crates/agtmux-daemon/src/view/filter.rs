@@ -34,7 +34,8 @@ impl ItemFilter {
         if let Some(target_session) = &query.target_session {
             let Some((target, session)) = target_session.split_once('/') else {
                 let message = format!("target_session is '{target_session}', not TARGET/SESSION");
-                return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("use the form host/work"));
+                return Err(ApiError::new(ErrorCode::BadRequest, message)
+                    .with_hint("use the form TARGET/SESSION, such as vm1/work"));
             };
             if query.target.as_deref().is_some_and(|t| t != target)
                 || query.session.as_deref().is_some_and(|s| s != session)

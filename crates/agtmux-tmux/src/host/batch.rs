@@ -5,7 +5,7 @@ use super::ShellError;
 /// More than any output; a host that sends more is misbehaving.
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
 
-/// The shell function that prints the end marker and the status of a line on stdout and stderr.
+/// The shell function that runs after each line. It prints the end marker and the exit status to stdout and stderr.
 const END_FUNCTION: &str = "agtmux_end";
 
 /// Lines for a POSIX shell. They run one after the other, whether or not earlier ones fail.

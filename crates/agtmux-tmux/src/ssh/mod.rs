@@ -11,7 +11,7 @@ pub use process_group::ProcessGroup;
 
 /// The timeout of the connection setup.
 const CONNECT_TIMEOUT_SECONDS: u32 = 3;
-/// A host that misses two keepalives counts as gone.
+/// Seconds between two ssh keepalives. A host that misses two of them counts as gone.
 const KEEPALIVE_SECONDS: u32 = 3;
 
 /// The maximum path length of a control socket. ssh appends a suffix while it creates the socket.

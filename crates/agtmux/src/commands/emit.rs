@@ -48,7 +48,7 @@ pub(crate) struct EmitArgs {
     /// A key for this event; a second event with the same key is ignored
     #[arg(long)]
     dedupe_key: String,
-    /// The sequence number of the source; a higher number is newer
+    /// The number of this event in the sequence of its source; the event with the highest number is the newest
     #[arg(long)]
     source_seq: Option<u64>,
     /// The time of the event, such as 2026-11-15T09:00:00Z [default: now]

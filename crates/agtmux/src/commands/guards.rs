@@ -27,11 +27,11 @@ pub(crate) struct GuardArgs {
     /// Fail unless the agent or its pane has changed within this time, such as 30s
     #[arg(long, value_name = "DURATION")]
     if_updated_within: Option<ConfigDuration>,
-    /// Fail unless this dialog is open (the fingerprint from `agtmux list panes --json`); for respond, kill and attach
+    /// Fail unless this dialog is open (the fingerprint from `agtmux list panes --json`)
     #[arg(long, value_name = "FINGERPRINT")]
     if_dialog: Option<String>,
-    /// Act even if the state is unknown, which is normally refused, or an --if condition is not met. The audit log
-    /// marks the action as forced
+    /// Act even if the state is unknown or an --if condition is not met. Without this option both are refused. The audit
+    /// log marks the action as forced
     #[arg(long)]
     force_stale: bool,
     /// Idempotency key: repeated requests with the same key run once

@@ -13,8 +13,8 @@ use crate::render::age;
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
-    /// The agent: %12, runtime:ID (an ended agent too), pane:TARGET/SESSION/@W/%P, or its type if only one agent
-    /// matches
+    /// The agent: %12, runtime:ID (also of an ended agent), pane:TARGET/SESSION/@W/%P, or its name, type or session if
+    /// only one agent matches
     #[arg(value_name = "REF")]
     reference: Option<String>,
     /// Show only changes since this time, or since this long ago, such as 10m

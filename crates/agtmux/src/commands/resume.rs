@@ -11,11 +11,9 @@ use crate::message::CliMessage;
 use crate::output;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "For an ended agent, REF is runtime:ID (see `agtmux history` and `agtmux audit`) or its pane. The \
-    agent starts in that pane and in its old directory. The pane must be dead or show a shell prompt.\n\n\
-    Example:\n  agtmux resume %12"
-)]
+#[command(after_help = "REF is the pane of the ended agent, or its runtime:ID (`agtmux audit` shows it). The agent \
+    starts in that pane and in its old directory. The pane must be dead or show a shell prompt.\n\n\
+    Example:\n  agtmux resume %12")]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     guards: GuardArgs,

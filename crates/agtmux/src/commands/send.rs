@@ -40,7 +40,8 @@ pub(crate) struct SendArgs {
     /// Read the text from a file
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Press this key, such as Escape, C-u or Down; with a text, after the text and before Enter. Repeatable
+    /// Press this key, such as Escape, C-u or Down. If you also send a text, the key is pressed between the text and
+    /// Enter. May be given several times
     #[arg(long = "key", value_name = "KEY")]
     keys: Vec<String>,
     /// Leave the text in the input box; do not press Enter

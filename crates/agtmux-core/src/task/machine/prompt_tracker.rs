@@ -13,7 +13,7 @@ pub(super) struct PromptTracker {
     /// The reported prompt, until it disappears.
     #[serde(alias = "told")]
     reported: Option<SeenPrompt>,
-    /// A possible prompt. Not stored: its output may contain secrets, and new snapshots come soon.
+    /// A possible prompt. Not stored: it contains output, which may include secrets. The next snapshot finds it again.
     #[serde(skip)]
     candidate: Option<CandidatePrompt>,
 }

@@ -20,8 +20,8 @@ pub(in crate::actions) fn without_whitespace(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
-/// Removes whitespace and accented letters, so that composed and decomposed forms compare equal. Some agents compose
-/// them.
+/// Removes whitespace and accented letters. Some agents replace a letter and a combining accent by one character, so
+/// accented letters cannot be compared.
 pub(super) fn comparable_text(text: &str) -> String {
     let is_mark = |c: char| matches!(c, '\u{300}'..='\u{36f}');
     let is_composed = |c: char| matches!(c, '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}');

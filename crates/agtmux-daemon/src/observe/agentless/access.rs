@@ -60,7 +60,8 @@ async fn list_processes(shell: &HostShell, timeout: Duration) -> Result<ProcessS
 }
 
 impl HostProcesses {
-    /// The process tree below `root`. `None` if the root is gone or the host does not answer. For callers that poll.
+    /// The process tree below `root`. `None` if the root is gone or the host does not answer; a
+    /// caller that polls then tries again.
     pub(crate) async fn tree(&self, root: u32) -> Option<PaneProcesses> {
         self.try_tree(root).await.ok().flatten()
     }

@@ -95,8 +95,8 @@ impl ChildJob {
         }
     }
 
-    /// Forwards a signal to the child. A signal sent to the whole group reaches the child twice, because it cannot be
-    /// distinguished from a signal sent only to this process.
+    /// Forwards a signal to the child. A signal to the whole group reaches the child twice, directly and forwarded:
+    /// this process cannot tell whether a signal was sent to the group or only to itself.
     fn forward_signal(&self, received: &ReceivedSignal) {
         if received.signal == Signal::SIGCHLD {
             return;

@@ -23,7 +23,7 @@ use crate::quit_signals::QuitSignals;
 #[command(
     after_help = "A single COMMAND argument is passed to your shell unchanged. Several arguments are quoted, so that \
     each stays one word. The task runs in the current directory. It keeps running when this command, the daemon or \
-    the harness ends.\n\n\
+    the agent that started it ends.\n\n\
     With --wait, exits with the exit code of the task, or with 128 plus the signal number. Exits with 0 if the task \
     is still running when the time is up.\n\n\
     Examples:\n  agtmux task run build -- make -j4\n  agtmux task run --wait 5m test 'cargo test 2>&1 | tail'"

@@ -35,8 +35,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Returns at once if an agent is already in the state, unless that state is from before your last
-`send` or `respond`. Exits with 2 if an agent ends, even if another one starts in its pane.
+An agent that is already in the state counts at once. States from before your last `send` or
+`respond` do not count. If an agent ends (with --any: if all end), wait exits with 2, even if another agent
+starts in the pane.
 
 With --all, the agents need not be in the state at the same time.
 

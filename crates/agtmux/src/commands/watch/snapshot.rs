@@ -37,7 +37,7 @@ impl ListSnapshot {
         Ok(Self::read(plan.scope, &bytes)?.retain_changed(&ChangedSince::load(plan).await?))
     }
 
-    /// Reads from the running daemon. The event stream starts a new one if necessary.
+    /// Reads from the running daemon and never starts one. The event stream starts the daemon if necessary.
     pub(super) async fn refetch(plan: &WatchPlan) -> Result<Self, CliError> {
         let bytes: Result<Bytes, ClientError> = plan.daemon.client.get_bytes(&path(plan), &plan.query).await;
         let snapshot = Self::read(plan.scope, &bytes?)?;

@@ -170,7 +170,8 @@ fn new_line(text: &str, document: &Document<&str>, line: &str) -> TextSplice {
     }
 }
 
-/// The range of a root value. Tables from dotted keys are root values too; other tables have headers.
+/// The byte range of a value that stands before the first `[header]`. A table with dotted keys (`a.b = 1`) counts; a
+/// table with a header does not.
 fn root_value(item: &Item) -> Option<Range<usize>> {
     match item {
         Item::Value(value) => value.span(),
