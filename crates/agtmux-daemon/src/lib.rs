@@ -11,13 +11,12 @@ mod lock;
 mod logging;
 mod observe;
 mod program;
-mod remote_timeouts;
+mod remote;
 mod replay;
 mod run;
 mod serve;
 mod spool;
 mod store;
-mod targets;
 mod tasks;
 mod view;
 

@@ -12,7 +12,8 @@ use super::pane_screen::PaneScreen;
 use super::resume::shell;
 use super::{ActionFailure, Actions, guards};
 use crate::engine::{LocatedAgent, LocatedPane};
-use crate::observe::{self, HostProcesses, ProcessesUnavailable, ServerAccess};
+use crate::observe;
+use crate::remote::{HostProcesses, ProcessesUnavailable, ServerAccess};
 
 /// How long a read-only action waits for a host whose connection broke.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -4,24 +4,24 @@ use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_tmux::{TmuxError, TypeError, TypeRefusal, quoted_for_shell};
 
 #[derive(Debug)]
-pub(super) struct ActionFailure {
-    pub(super) error: ApiError,
+pub(crate) struct ActionFailure {
+    pub(crate) error: ApiError,
     /// The action typed or signalled something before it failed.
-    pub(super) done_something: bool,
+    pub(crate) done_something: bool,
 }
 
 impl ActionFailure {
-    pub(super) fn refused(error: ApiError) -> Self {
+    pub(crate) fn refused(error: ApiError) -> Self {
         Self { error, done_something: false }
     }
 
-    pub(super) fn precondition(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn precondition(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::refused(ApiError::new(ErrorCode::Precondition, message).with_hint(hint))
     }
 
     /// Converts to the API error, with `REF` in the hint replaced by the caller's reference, quoted for a shell if
     /// necessary.
-    pub(super) fn into_api_error(self, reference: &str) -> ApiError {
+    pub(crate) fn into_api_error(self, reference: &str) -> ApiError {
         let plain = |c: char| c.is_ascii_alphanumeric() || "%:/@._-".contains(c);
         let name = match reference.chars().all(plain) {
             true => format!(" {reference}"),
@@ -32,7 +32,7 @@ impl ActionFailure {
     }
 
     /// Marks the failure as one that happened after something was typed.
-    pub(super) fn after_typing(self) -> Self {
+    pub(crate) fn after_typing(self) -> Self {
         if self.done_something || self.error.code == ErrorCode::SendFailed {
             return Self { done_something: true, ..self };
         }

@@ -135,12 +135,12 @@ pub(super) fn target_unreachable(target: &TargetName) -> ApiError {
     ApiError::new(ErrorCode::TargetUnreachable, message).with_hint(format!("agtmux target doctor {target}"))
 }
 
-pub(super) fn runtime_stale(message: String) -> ApiError {
+pub(crate) fn runtime_stale(message: String) -> ApiError {
     ApiError::new(ErrorCode::RuntimeStale, message).with_hint("agtmux list panes")
 }
 
 pub(super) const LIST_PANES_HINT: &str = "agtmux list panes --all   (shows the current state)";
 
-pub(super) fn state_changed(message: String) -> ApiError {
+pub(crate) fn state_changed(message: String) -> ApiError {
     ApiError::new(ErrorCode::StateChanged, message).with_hint(LIST_PANES_HINT)
 }

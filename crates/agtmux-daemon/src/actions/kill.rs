@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 use super::idempotency::request_content;
 use super::perform::{ActionRequest, PaneLocking};
 use super::{ActionFailure, ActionPane, Actions, RequestCaller, guards};
-use crate::observe::SignalError;
+use crate::remote::SignalError;
 
 /// How long `kill` waits for the process to exit.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);

@@ -4,10 +4,11 @@
 //! its effect comes back as an observation.
 
 mod action_pane;
+mod action_target;
 mod audit;
 mod caller;
 mod failure;
-mod guards;
+pub(crate) mod guards;
 mod idempotency;
 mod kill;
 mod locks;
@@ -15,10 +16,8 @@ mod output;
 mod output_followers;
 mod pane_screen;
 mod perform;
-mod remote;
 mod respond;
 mod resume;
-mod sanitize_remote;
 mod sender;
 mod snapshots;
 mod task_audit;
@@ -34,19 +33,19 @@ use jiff::Timestamp;
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
 use crate::observe::Discovery;
+use crate::remote::TargetManager;
 use crate::store::Store;
-use crate::targets::TargetManager;
 
 use action_pane::ActionPane;
 pub(crate) use caller::RequestCaller;
-use failure::ActionFailure;
+pub(crate) use failure::ActionFailure;
 pub(crate) use locks::NamedLocks;
 use output_followers::OutputFollowers;
 use snapshots::ActionSnapshots;
 pub(crate) use task_audit::TaskActionEntry;
 
 /// Marks the place where a text was truncated.
-const CUT_MARK: &str = "… [cut]";
+pub(crate) const CUT_MARK: &str = "… [cut]";
 
 /// Runs actions. Cheap to clone.
 #[derive(Clone)]

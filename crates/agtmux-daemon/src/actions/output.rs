@@ -15,11 +15,12 @@ use agtmux_tmux::TmuxError;
 use jiff::SignedDuration;
 use uuid::Uuid;
 
+use super::action_target::ActionTarget;
 use super::idempotency::request_content;
 use super::perform::ActionRequest;
-use super::remote::ActionTarget;
-use super::{ActionFailure, ActionPane, Actions, RequestCaller, guards, sanitize_remote, snapshots};
+use super::{ActionFailure, ActionPane, Actions, RequestCaller, guards, snapshots};
 use crate::engine::{LocatedPane, ref_error};
+use crate::remote;
 
 /// The most lines that one request may read.
 const MAX_LINES: u32 = 10_000;
@@ -191,7 +192,7 @@ fn sanitized_if_remote(done: ActionOutcome<OutputReport>, action: &OutputAction)
         return done;
     }
     let most = action.lines.unwrap_or(MAX_LINES).min(MAX_LINES) as usize;
-    ActionOutcome { report: sanitize_remote::sanitize_output(done.report, most, action.ansi), ..done }
+    ActionOutcome { report: remote::sanitize_output(done.report, most, action.ansi), ..done }
 }
 
 async fn capture_output(

@@ -14,8 +14,8 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout_at;
 use uuid::Uuid;
 
+use super::action_target::ActionTarget;
 use super::idempotency::is_valid_request_ref;
-use super::remote::ActionTarget;
 use super::{ActionFailure, ActionPane, Actions, RequestCaller, audit, guards, snapshots};
 use crate::engine::{LocatedPane, ref_error};
 use crate::store::SnapshotRow;

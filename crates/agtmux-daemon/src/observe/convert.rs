@@ -8,7 +8,7 @@ use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, SessionId, Tar
 use agtmux_core::text;
 use agtmux_tmux::{ServerInfo, SocketDir};
 
-pub(super) fn pane_row(row: agtmux_tmux::ListedPane) -> PaneRow {
+pub(crate) fn pane_row(row: agtmux_tmux::ListedPane) -> PaneRow {
     PaneRow {
         session: SessionId(row.session),
         session_name: text::from_bytes(&row.session_name),
@@ -24,7 +24,7 @@ pub(super) fn pane_row(row: agtmux_tmux::ListedPane) -> PaneRow {
     }
 }
 
-pub(super) fn generation(server: &ServerInfo) -> Generation {
+pub(crate) fn generation(server: &ServerInfo) -> Generation {
     Generation { pid: server.pid, start_time: server.start_time }
 }
 
@@ -34,12 +34,12 @@ pub(crate) fn server_name(socket: &Path) -> ServerName {
 }
 
 /// The default socket directory of this user.
-pub(super) fn default_socket_dir() -> SocketDir {
+pub(crate) fn default_socket_dir() -> SocketDir {
     SocketDir::below(std::env::var_os("TMUX_TMPDIR").as_deref())
 }
 
 /// The key of a server: named by its socket file name in the default directory, or else by the full path.
-pub(super) fn server_key(socket: &Path, default_dir: &SocketDir) -> ServerKey {
+pub(crate) fn server_key(socket: &Path, default_dir: &SocketDir) -> ServerKey {
     let name = match socket.file_name() {
         Some(name) if socket.parent() == Some(default_dir.path()) => text::from_bytes(name.as_bytes()),
         _ => path_text(socket),
@@ -47,6 +47,6 @@ pub(super) fn server_key(socket: &Path, default_dir: &SocketDir) -> ServerKey {
     ServerKey { target: TargetName::local(), server: ServerName::new(name) }
 }
 
-pub(super) fn path_text(path: &Path) -> String {
+pub(crate) fn path_text(path: &Path) -> String {
     text::from_bytes(path.as_os_str().as_bytes())
 }

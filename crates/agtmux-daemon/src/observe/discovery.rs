@@ -21,7 +21,6 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::ObserverContext;
-use super::agentless::{AgentlessHostMap, HostProcesses, ServerAccess};
 use super::convert;
 use super::manifests::UserManifestWatch;
 use super::recheck_hints::RecheckHints;
@@ -30,6 +29,7 @@ use super::signal_router::{HintSender, ObserverHint, SignalRouter, WatchGuard};
 use crate::clock::Clock;
 use crate::current_registry::CurrentRegistry;
 use crate::engine::EngineHandle;
+use crate::remote::{AgentlessHostMap, HostProcesses, ServerAccess};
 
 /// How often a directory is scanned that cannot be watched, for example because it does not exist yet.
 const RESCAN_INTERVAL: Duration = Duration::from_secs(1);
@@ -296,7 +296,7 @@ impl Discovery {
         Some(TmuxServer::new(&config.tmux.program, socket, config.tmux_bridge.subprocess_timeout.0))
     }
 
-    pub(super) fn context(&self) -> &Arc<ObserverContext> {
+    pub(crate) fn context(&self) -> &Arc<ObserverContext> {
         &self.0.context
     }
 

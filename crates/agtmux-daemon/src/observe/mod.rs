@@ -1,20 +1,19 @@
 //! Observers: find tmux servers, watch them, and report what they read to the engine.
 
 mod agent_map;
-mod agentless;
 mod agents;
-mod convert;
+pub(crate) mod convert;
 mod discovery;
 mod logs;
 mod manifests;
-mod process_watch;
-mod recheck_hints;
-mod screen_judge;
-mod screen_schedule;
+pub(crate) mod process_watch;
+pub(crate) mod recheck_hints;
+pub(crate) mod screen_judge;
+pub(crate) mod screen_schedule;
 mod server_hooks;
 mod server_observer;
 mod server_schedule;
-mod signal_router;
+pub(crate) mod signal_router;
 mod status_files;
 mod taps;
 mod watched_panes;
@@ -28,10 +27,9 @@ use std::path::PathBuf;
 use crate::clock::Clock;
 use crate::current_registry::CurrentRegistry;
 use crate::engine::EngineHandle;
-use agentless::AgentlessHostMap;
+use crate::remote::AgentlessHostMap;
 use signal_router::SignalRouter;
 
-pub(crate) use agentless::{HostProcesses, ProcessesUnavailable, ServerAccess, SignalError, watch_agentless_host};
 pub(crate) use convert::server_name;
 pub(crate) use discovery::Discovery;
 pub(crate) use manifests::UserManifestWatch;
@@ -40,15 +38,15 @@ pub(crate) use recheck_hints::RecheckHints;
 pub(crate) use screen_judge::{ScreenEvidence, SourceObservation};
 
 /// What all observers share.
-struct ObserverContext {
-    config: Config,
-    hook_dir: PathBuf,
-    engine: EngineHandle,
-    router: Arc<SignalRouter>,
-    processes: Arc<dyn ProcessTable>,
-    registry: CurrentRegistry,
-    recheck_hints: Arc<RecheckHints>,
-    clock: Clock,
+pub(crate) struct ObserverContext {
+    pub(crate) config: Config,
+    pub(crate) hook_dir: PathBuf,
+    pub(crate) engine: EngineHandle,
+    pub(crate) router: Arc<SignalRouter>,
+    pub(crate) processes: Arc<dyn ProcessTable>,
+    pub(crate) registry: CurrentRegistry,
+    pub(crate) recheck_hints: Arc<RecheckHints>,
+    pub(crate) clock: Clock,
     /// The agentless hosts: hosts with tmux and a shell, but without agtmux.
-    agentless: AgentlessHostMap,
+    pub(crate) agentless: AgentlessHostMap,
 }

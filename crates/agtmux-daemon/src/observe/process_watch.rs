@@ -177,7 +177,7 @@ pub(super) fn check_panes(
 
 /// The foreground job and agent of a pane, and whether the agent is headless. `cwd` returns the directory of the
 /// foreground job's leader.
-pub(super) fn sighting(
+pub(crate) fn sighting(
     registry: &AgentRegistry,
     (pane, pane_pid): (PaneId, u32),
     tree: Option<&PaneProcesses>,

@@ -54,7 +54,7 @@ impl ScreenEvidence {
     }
 
     /// Evidence that a headless agent runs. It was started for one turn, without a user.
-    pub(super) fn headless(
+    pub(crate) fn headless(
         (server, generation): (ServerKey, Generation),
         pane: PaneId,
         process: ProcessRef,
@@ -102,7 +102,7 @@ pub(crate) struct SourceObservation {
 
 /// Judges captures. Remembers the previous capture of each pane.
 #[derive(Debug, Default)]
-pub(super) struct ScreenJudge {
+pub(crate) struct ScreenJudge {
     previous: HashMap<u32, PreviousCapture>,
 }
 
@@ -114,12 +114,12 @@ struct PreviousCapture {
 }
 
 impl ScreenJudge {
-    pub(super) fn retain(&mut self, panes: impl Fn(u32) -> bool) {
+    pub(crate) fn retain(&mut self, panes: impl Fn(u32) -> bool) {
         self.previous.retain(|pane, _| panes(*pane));
     }
 
     /// Judges a capture that began at this time.
-    pub(super) fn judge(
+    pub(crate) fn judge(
         &mut self,
         registry: &AgentRegistry,
         (server, generation): (ServerKey, Generation),

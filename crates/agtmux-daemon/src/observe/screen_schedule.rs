@@ -38,22 +38,22 @@ struct ScheduledAgent {
 
 /// A capture that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct DueCapture {
-    pub(super) pane: u32,
-    pub(super) agent_type: AgentType,
-    pub(super) process: ProcessRef,
+pub(crate) struct DueCapture {
+    pub(crate) pane: u32,
+    pub(crate) agent_type: AgentType,
+    pub(crate) process: ProcessRef,
     /// Output had settled before this capture.
-    pub(super) settled: bool,
+    pub(crate) settled: bool,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct ScreenSchedule {
+pub(crate) struct ScreenSchedule {
     agents: HashMap<u32, ScheduledAgent>,
 }
 
 impl ScreenSchedule {
     /// Updates the set of agents. The screen of a new agent is captured soon.
-    pub(super) fn follow<'a>(&mut self, found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>, now: Instant) {
+    pub(crate) fn follow<'a>(&mut self, found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>, now: Instant) {
         let mut before = std::mem::take(&mut self.agents);
         for (pane, agent_type, process) in found {
             let agent = match before.remove(&pane) {
@@ -64,7 +64,7 @@ impl ScreenSchedule {
         }
     }
 
-    pub(super) fn pane_wrote(&mut self, pane: u32, now: Instant) {
+    pub(crate) fn pane_wrote(&mut self, pane: u32, now: Instant) {
         if let Some(agent) = self.agents.get_mut(&pane) {
             agent.wrote_at = Some(now);
             agent.uncaptured_since.get_or_insert(now);
@@ -72,33 +72,33 @@ impl ScreenSchedule {
     }
 
     /// Plans a capture, because the agent in this pane sent an event.
-    pub(super) fn agent_sent_event(&mut self, pane: u32, now: Instant) {
+    pub(crate) fn agent_sent_event(&mut self, pane: u32, now: Instant) {
         if let Some(agent) = self.agents.get_mut(&pane) {
             agent.wanted_at = Some(now + DRAW_DELAY);
         }
     }
 
     /// Plans a capture at this time, independent of output.
-    pub(super) fn request_at(&mut self, pane: u32, at: Instant) {
+    pub(crate) fn request_at(&mut self, pane: u32, at: Instant) {
         if let Some(agent) = self.agents.get_mut(&pane) {
             agent.wanted_at = Some(agent.wanted_at.map_or(at, |wanted| wanted.min(at)));
         }
     }
 
-    pub(super) fn request_all(&mut self, now: Instant) {
+    pub(crate) fn request_all(&mut self, now: Instant) {
         self.agents.values_mut().for_each(|agent| agent.wanted_at = Some(now));
     }
 
-    pub(super) fn contains(&self, pane: u32) -> bool {
+    pub(crate) fn contains(&self, pane: u32) -> bool {
         self.agents.contains_key(&pane)
     }
 
-    pub(super) fn wake_at(&self) -> Option<Instant> {
+    pub(crate) fn wake_at(&self) -> Option<Instant> {
         self.agents.values().filter_map(ScheduledAgent::due).min()
     }
 
     /// Takes the captures that are due.
-    pub(super) fn take_due(&mut self, now: Instant) -> Vec<DueCapture> {
+    pub(crate) fn take_due(&mut self, now: Instant) -> Vec<DueCapture> {
         if self.wake_at().is_none_or(|at| now < at) {
             return Vec::new();
         }
@@ -109,7 +109,7 @@ impl ScreenSchedule {
     }
 
     /// Plans a retry after a failed capture.
-    pub(super) fn capture_failed(&mut self, pane: u32, now: Instant) {
+    pub(crate) fn capture_failed(&mut self, pane: u32, now: Instant) {
         if let Some(agent) = self.agents.get_mut(&pane) {
             agent.wanted_at = Some(now + RETRY_DELAY);
         }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 /// A hint that something may have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ObserverHint {
+pub(crate) enum ObserverHint {
     /// The program in this pane wrote or read.
     Output(u32),
     /// The pane's first process ended, or its terminal was closed.
@@ -39,9 +39,9 @@ pub(super) enum ObserverHint {
     Stop,
 }
 
-pub(super) type HintSender = mpsc::UnboundedSender<ObserverHint>;
+pub(crate) type HintSender = mpsc::UnboundedSender<ObserverHint>;
 
-pub(super) struct SignalRouter {
+pub(crate) struct SignalRouter {
     watcher: Arc<dyn PlatformWatcher>,
     routes: Mutex<HashMap<WatchToken, (HintSender, ObserverHint)>>,
     next: AtomicU64,

@@ -33,8 +33,8 @@ use crate::bridge::Bridge;
 use crate::engine::{EngineHandle, StoreErrorNote};
 use crate::event_log::EventLog;
 use crate::observe::Discovery;
+use crate::remote::TargetManager;
 use crate::store::{Store, schema};
-use crate::targets::TargetManager;
 use crate::tasks::Tasks;
 
 pub(crate) use event_ancestors::with_ancestors;

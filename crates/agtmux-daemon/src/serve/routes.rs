@@ -22,7 +22,7 @@ use utoipa_axum::routes;
 
 use super::extract::{ErrorResponse, StrictQuery};
 use super::{ServeContext, events, health, sse};
-use crate::targets::no_such_target;
+use crate::remote::no_such_target;
 use crate::view::{self, FleetView, ItemFilter};
 
 #[derive(OpenApi)]

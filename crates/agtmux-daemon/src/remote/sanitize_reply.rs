@@ -4,7 +4,7 @@ use agtmux_api::wire::OutputReport;
 use agtmux_core::{sanitize, text};
 use serde_json::Value;
 
-use super::CUT_MARK;
+use crate::actions::CUT_MARK;
 
 /// Longer texts are truncated and marked.
 const MAX_TEXT_BYTES: usize = 16 << 10;
@@ -48,7 +48,7 @@ fn truncate(text: &str, most: usize) -> (&str, &'static str) {
 }
 
 /// Sanitizes pane output. Keeps colour sequences if `ansi` is set.
-pub(super) fn sanitize_output(mut output: OutputReport, most_lines: usize, ansi: bool) -> OutputReport {
+pub(crate) fn sanitize_output(mut output: OutputReport, most_lines: usize, ansi: bool) -> OutputReport {
     let clean = |line: &String| {
         let (line, more) = truncate(line, MAX_TEXT_BYTES);
         let clean = if ansi { sanitize::keeping_colours(line) } else { sanitize::for_terminal(line) };

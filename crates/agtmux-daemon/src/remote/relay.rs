@@ -13,49 +13,28 @@ use agtmux_core::refs::PaneRef;
 use agtmux_core::state::State;
 use serde::de::DeserializeOwned;
 
-use super::action_pane::ActionPane;
-use super::{ActionFailure, Actions, guards, sanitize_remote};
+use super::link::{LinkError, TargetLink};
+use super::sanitize_reply;
+use crate::actions::{ActionFailure, guards};
 use crate::engine::LocatedPane;
-use crate::targets::{LinkError, TargetLink};
 
 /// Long, because the remote daemon may wait for other actions on the same pane.
 const ACTION_TIMEOUT: Duration = Duration::from_secs(100);
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where an action runs.
-pub(super) enum ActionTarget<'a> {
-    Local(Box<ActionPane<'a>>),
-    Remote(Box<RemotePane>),
-}
-
 /// A pane on a host that runs its own agtmux.
-pub(super) struct RemotePane {
+pub(crate) struct RemotePane {
     located: LocatedPane,
     link: TargetLink,
 }
 
-impl Actions {
-    pub(super) fn action_target(&self, located: LocatedPane, forced: bool) -> Result<ActionTarget<'_>, ApiError> {
-        match self.remote_link(&located)? {
-            Some(link) => Ok(ActionTarget::Remote(Box::new(RemotePane { located, link }))),
-            None => Ok(ActionTarget::Local(Box::new(self.action_pane(located, forced)?))),
-        }
-    }
-
-    /// The connection to the agtmux on the pane's host. `None` for local panes and for hosts without agtmux.
-    pub(super) fn remote_link(&self, located: &LocatedPane) -> Result<Option<TargetLink>, ApiError> {
-        let target = &located.key.server.target;
-        if target.is_local() {
-            return Ok(None);
-        }
-        let link = self.0.targets.link(target).ok_or_else(|| crate::targets::no_such_target(target.as_str()))?;
-        Ok(Some(link).filter(TargetLink::is_native))
-    }
-}
-
 impl RemotePane {
+    pub(crate) fn new(located: LocatedPane, link: TargetLink) -> Self {
+        Self { located, link }
+    }
+
     /// Forwards the action. A read-only action is retried if the connection breaks; any other is not.
-    pub(super) async fn relay<T: DeserializeOwned>(
+    pub(crate) async fn relay<T: DeserializeOwned>(
         &self,
         kind: ActionKind,
         guards: &ActionGuards,
@@ -68,7 +47,7 @@ impl RemotePane {
             false => self.link.request_read_only(ask, READ_TIMEOUT).await,
         };
         let mut value = answer.map_err(|error| self.failure(error, changes))?;
-        sanitize_remote::sanitize_report(&mut value);
+        sanitize_reply::sanitize_report(&mut value);
         let outcome: ActionOutcome<T> = serde_json::from_value(value).map_err(|error| {
             let why = format!("its answer is invalid: {error}");
             self.failure(LinkError::Lost(why), changes)
@@ -176,7 +155,7 @@ impl RemotePane {
             ErrorCode::Internal | ErrorCode::NotStored => format!("agtmux target doctor {target}"),
             _ => format!("agtmux list panes --target {target}   (shows the current state)"),
         };
-        let message = format!("on {target}: {}", sanitize_remote::sanitize_message(&error.message));
+        let message = format!("on {target}: {}", sanitize_reply::sanitize_message(&error.message));
         ActionFailure { error: ApiError::new(code, message).with_hint(hint), done_something }
     }
 }

@@ -21,7 +21,7 @@ use super::host_schedule::{HostSchedule, ProcessSchedule};
 use super::server::AgentlessServer;
 use crate::observe::screen_schedule::DueCapture;
 use crate::observe::{Discovery, ObserverContext, convert};
-use crate::remote_timeouts::PROGRAM_TIMEOUT;
+use crate::remote::timeouts::PROGRAM_TIMEOUT;
 
 /// The most scans in a row, if each makes another one due, before the host rests.
 const MAX_SCANS: usize = 4;

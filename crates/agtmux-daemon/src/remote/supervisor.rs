@@ -15,13 +15,13 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::collect_connection::{CollectConnection, HostMessage};
+use super::connection::{CollectConnection, HostMessage};
 use super::connection_end::ConnectionEnd;
 use super::link::TargetLink;
+use super::timeouts::hello_timeout;
 use crate::clock::Clock;
 use crate::engine::{EngineHandle, RemoteBatch};
 use crate::observe::Discovery;
-use crate::remote_timeouts::hello_timeout;
 
 /// The delay between attempts grows from the first value to the second.
 const MIN_BACKOFF: Duration = Duration::from_millis(500);

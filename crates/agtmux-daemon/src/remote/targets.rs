@@ -1,15 +1,5 @@
 //! Remote targets: the list, and one supervisor task per target. The daemon never waits for a target.
 
-mod agentless;
-mod collect_connection;
-mod connection_end;
-mod doctor;
-mod line_reader;
-mod link;
-mod supervisor;
-#[cfg(test)]
-mod test_process;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,13 +15,13 @@ use agtmux_tmux::ssh::SshClient;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
+use super::link::TargetLink;
+use super::supervisor::Supervisor;
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
 use crate::event_log::EventLog;
 use crate::observe::Discovery;
 use crate::store::{Store, StoreChange};
-pub(crate) use link::{LinkError, TargetLink};
-use supervisor::Supervisor;
 
 /// How long `add` and `connect` wait for the first result.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -118,7 +108,7 @@ impl TargetManager {
         self.entries().insert(target.name, TargetEntry { ssh: target.ssh, link, task });
     }
 
-    fn ssh(&self, target: &TargetName, destination: &SshTarget) -> SshClient {
+    pub(super) fn ssh(&self, target: &TargetName, destination: &SshTarget) -> SshClient {
         // A socket path is limited to about 100 bytes, so the file name is a short hash.
         let name = Uuid::new_v5(&Uuid::NAMESPACE_OID, target.as_str().as_bytes()).simple().to_string();
         SshClient::new(&self.0.program, destination.as_str(), self.0.control_dir.join(&name[..12]))
@@ -146,7 +136,7 @@ impl TargetManager {
         wire::TargetList { schema_version: SCHEMA_VERSION, items }
     }
 
-    fn local_item(&self) -> TargetItem {
+    pub(super) fn local_item(&self) -> TargetItem {
         let event_log = self.0.event_log.read();
         let (panes, agents) = event_log.view.count_panes(TargetName::LOCAL);
         let error_item = event_log.view.errors().iter().find(|error| error.target == TargetName::LOCAL);
@@ -167,7 +157,7 @@ impl TargetManager {
         }
     }
 
-    fn item(&self, name: &TargetName, ssh: &SshTarget, link: &TargetLink) -> TargetItem {
+    pub(super) fn item(&self, name: &TargetName, ssh: &SshTarget, link: &TargetLink) -> TargetItem {
         let status = link.status();
         let (panes, agents) = self.0.event_log.read().view.count_panes(name.as_str());
         TargetItem {
@@ -187,7 +177,7 @@ impl TargetManager {
         }
     }
 
-    fn find(&self, name: &str) -> Result<(TargetName, SshTarget, TargetLink), ApiError> {
+    pub(super) fn find(&self, name: &str) -> Result<(TargetName, SshTarget, TargetLink), ApiError> {
         let key = TargetName::new(name);
         let entries = self.entries();
         let found = entries.get(&key).map(|entry| (key.clone(), entry.ssh.clone(), entry.link.clone()));

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::remote_timeouts::PING_INTERVAL;
+use crate::remote::timeouts::PING_INTERVAL;
 
 const BUSY_INTERVAL: Duration = Duration::from_secs(1);
 /// For hosts without changes for the first duration: the poll interval.

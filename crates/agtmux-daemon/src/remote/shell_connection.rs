@@ -9,10 +9,10 @@ use agtmux_tmux::host::{HostShell, REMOTE_COMMAND, ShellError};
 use agtmux_tmux::ssh::ConnectionSharing;
 use tokio::sync::mpsc;
 
+use super::agentless::watch_agentless_host;
 use super::connection_end::ConnectionEnd;
 use super::supervisor::Supervisor;
-use crate::observe::watch_agentless_host;
-use crate::remote_timeouts::hello_timeout;
+use super::timeouts::hello_timeout;
 
 impl Supervisor {
     /// Runs until the connection ends. Returns `None` when a retry is requested.

@@ -16,7 +16,7 @@ use agtmux_tmux::{MIN_VERSION, TmuxVersion};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
-use super::TargetManager;
+use super::targets::TargetManager;
 
 /// Enough for a slow login and a few programs.
 const SSH_TIMEOUT: Duration = Duration::from_secs(12);

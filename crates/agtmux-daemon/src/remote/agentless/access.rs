@@ -12,7 +12,7 @@ use agtmux_tmux::platform::{self, PaneProcesses, ProcessInfo, ProcessSnapshot, P
 use agtmux_tmux::{TmuxServer, platform::signal_process};
 use tokio::sync::Notify;
 
-use crate::remote_timeouts::PROGRAM_TIMEOUT;
+use crate::remote::timeouts::PROGRAM_TIMEOUT;
 
 /// The tmux server and the process table of a pane.
 pub(crate) struct ServerAccess {
@@ -154,7 +154,7 @@ impl AgentlessHostMap {
     }
 
     /// Access to a server of a watched host.
-    pub(in crate::observe) fn server_access(&self, key: &ServerKey, timeout: Duration) -> Option<ServerAccess> {
+    pub(crate) fn server_access(&self, key: &ServerKey, timeout: Duration) -> Option<ServerAccess> {
         let host = lock(&self.hosts).get(&key.target).filter(|host| !host.shell.has_ended()).cloned()?;
         let socket = lock(&host.servers).get(&key.server).map(|(socket, _)| socket.clone())?;
         // Limit the configured timeout: an unanswered request is how a lost host is detected.
@@ -163,13 +163,13 @@ impl AgentlessHostMap {
         Some(ServerAccess { tmux: host.shell.tmux(socket, timeout), processes })
     }
 
-    pub(in crate::observe) fn wake(&self, target: &TargetName) {
+    pub(crate) fn wake(&self, target: &TargetName) {
         if let Some(host) = lock(&self.hosts).get(target) {
             host.wake.notify_one();
         }
     }
 
-    pub(in crate::observe) fn reports(&self) -> Vec<ServerHealth> {
+    pub(crate) fn reports(&self) -> Vec<ServerHealth> {
         let hosts: Vec<Arc<AgentlessHost>> = lock(&self.hosts).values().cloned().collect();
         let of =
             |host: Arc<AgentlessHost>| lock(&host.servers).values().filter_map(|(_, report)| report.clone()).collect();

@@ -19,8 +19,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::connection_end::{ConnectionEnd, classify_exit};
 use super::line_reader::LineReader;
 use super::link::TargetRequest;
+use super::timeouts::{SILENCE_TIMEOUT, SSH_EXIT_TIMEOUT, WRITE_TIMEOUT};
 use crate::clock::Clock;
-use crate::remote_timeouts::{SILENCE_TIMEOUT, SSH_EXIT_TIMEOUT, WRITE_TIMEOUT};
 
 /// Extends PATH, because non-interactive shells often have a short one. The command contains no inner single quotes, so
 /// that every login shell passes it as one word.
