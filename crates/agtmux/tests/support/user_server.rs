@@ -53,6 +53,9 @@ impl UserServer {
         user.server.run(&["set-option", "-g", "@theirs", "kept"]);
         // A pane can have only one pipe.
         user.server.run(&["pipe-pane", "-t", "=plain:", "exec cat >/dev/null"]);
+        // A process has no visible environment while it calls exec, so the world would not count it yet.
+        let is_reader = |pid: &u32| agtmux_testkit::process::describe(*pid).ends_with("(cat)");
+        wait_until("the reader of the user's pipe", SOON, || world.processes().iter().any(is_reader));
         user
     }
 
