@@ -41,7 +41,7 @@ fmt: ## format the code
 
 contract: ## regenerate the OpenAPI document and the JSON schemas after a change of the wire types
 	@scripts/ensure-tools cc cargo
-	AGTMUX_WRITE_CONTRACT=1 cargo test --locked --package agtmux-api --test schemas --package agtmux-daemon --test contract
+	AGTMUX_WRITE_CONTRACT=1 cargo test --locked --package agtmux-api --package agtmux-daemon --test it
 
 bench: ## run the benchmarks against their baselines and write docs/benchmarks*.md
 	@scripts/ensure-tools tmux sshd cc cargo

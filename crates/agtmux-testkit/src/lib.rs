@@ -3,16 +3,33 @@
 //! A [`TestWorld`] is an isolated environment: files, variables, tmux servers and a daemon. Dropping it stops
 //! everything and fails the test if a process is left over.
 
+#![expect(clippy::new_without_default, reason = "making a stage starts processes or reads the clock")]
+
+pub mod action_fixture;
+pub mod agtmux;
+pub mod bridge;
 mod busy_cores;
 mod child;
 mod client;
+pub mod dialog_agent;
 mod environment;
+pub mod hook_load;
 mod host;
+pub mod hostile_texts;
+pub mod http;
+pub mod hub_fixture;
 pub mod model;
 mod network_link;
 pub mod process;
+pub mod real_agents;
+pub mod seeded_random;
+pub mod stream_readers;
+pub mod task_commands;
+pub mod task_fixture;
+pub mod terminal;
 mod tmux;
 mod wait;
+pub mod web;
 mod world;
 
 pub use busy_cores::BusyCores;

@@ -37,7 +37,6 @@ pub struct TestWorld {
 }
 
 impl TestWorld {
-    #[expect(clippy::new_without_default, reason = "making one touches the disk")]
     pub fn new() -> Self {
         // A socket path has at most about 100 bytes, and the default temporary directory may be too long.
         let dir = tempfile::Builder::new().prefix("agt-").tempdir_in("/tmp").expect("/tmp is writable");

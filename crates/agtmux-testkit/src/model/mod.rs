@@ -11,13 +11,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use log::RequestLog;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 pub use log::ModelRequest;
 pub use script::{CLOSING_TEXT, QUOTED_TEXT, SLOW_END_TEXT, ScriptedAction};
-
-use log::RequestLog;
 
 /// The mock model server. It runs until it is dropped.
 #[derive(Debug)]

@@ -6,16 +6,12 @@
 
 #[path = "../support/bench_report.rs"]
 mod bench_report;
-#[path = "../../tests/support/hook_load.rs"]
-mod hook_load;
 mod measure;
 mod plan;
 mod report;
 mod setup;
 #[path = "../support/stats.rs"]
 mod stats;
-#[path = "../../tests/support/stream_readers.rs"]
-mod stream_readers;
 
 use plan::BridgeBenchPlan;
 use setup::BridgeBench;

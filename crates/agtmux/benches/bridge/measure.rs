@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use agtmux_testkit::hook_load::HookLoad;
+use agtmux_testkit::stream_readers::{StreamReaders, StreamSubscription};
 use agtmux_testkit::{process, wait_until};
 
-use crate::hook_load::HookLoad;
 use crate::plan::BridgeBenchPlan;
 use crate::setup::BridgeBench;
-use crate::stream_readers::{StreamReaders, StreamSubscription};
 
 /// The time limit for the last events after all hooks are posted.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(60);

@@ -6,10 +6,9 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agtmux_testkit::hook_load::HookConnection;
 use agtmux_testkit::{ChildGuard, TestWorld, wait_for};
 use serde_json::{Value, json};
-
-use crate::hook_load::HookConnection;
 
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 

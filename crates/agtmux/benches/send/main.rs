@@ -2,44 +2,18 @@
 //!
 //! For comparison: pasting by hand, which proves nothing, and the time of the agent itself.
 
-#[path = "../../tests/conformance/agents/mod.rs"]
-#[allow(dead_code, reason = "shared with the conformance tests")]
-mod agents;
 #[path = "../support/bench_report.rs"]
 mod bench_report;
-#[path = "../../tests/conformance/hooks.rs"]
-mod hooks;
-#[path = "../../tests/conformance/install.rs"]
-#[allow(dead_code, reason = "shared with the conformance tests")]
-mod install;
-#[path = "../../tests/conformance/options.rs"]
-#[allow(dead_code, reason = "shared with the conformance tests")]
-mod options;
-#[path = "../../tests/conformance/polling.rs"]
-mod polling;
 mod report;
-#[path = "../../tests/conformance/sandbox.rs"]
-#[allow(dead_code, reason = "shared with the conformance tests")]
-mod sandbox;
-#[path = "../../tests/conformance/screen_pattern.rs"]
-#[allow(unused_imports, reason = "its tests run in the conformance tests")]
-mod screen_pattern;
 mod send_bench;
-#[path = "../../tests/conformance/states.rs"]
-#[allow(dead_code, reason = "shared with the conformance tests")]
-mod states;
 #[path = "../support/stats.rs"]
 mod stats;
-#[path = "../../tests/conformance/watch.rs"]
-#[allow(dead_code, reason = "shared with the conformance tests")]
-mod watch;
 
 use std::time::Duration;
 
-use polling::poll_until;
+use agtmux_testkit::real_agents::states::EvidenceMode;
 use report::SendBenchReport;
 use send_bench::SendBench;
-use states::EvidenceMode;
 
 /// The sizes of the texts in bytes: a line, a page, a file.
 const TEXT_SIZES: [usize; 3] = [60, 2_000, 20_000];

@@ -1,9 +1,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use agtmux_testkit::real_agents::states::EvidenceMode;
+
 use crate::bench_report;
 use crate::send_bench::BenchSend;
-use crate::states::EvidenceMode;
 use crate::stats::percentile_of as percentile;
 
 const FILE: &str = "benchmarks-send.md";

@@ -4,17 +4,17 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::agents::{self, ConformanceAgent, LaunchMode};
-use crate::install::install;
-use crate::options::PaneSize;
-use crate::poll_until;
-use crate::sandbox::{AgentSandbox, SandboxOptions};
-use crate::states::{EvidenceMode, ReportedState, ScreenState};
+use agtmux_testkit::real_agents::install::install;
+use agtmux_testkit::real_agents::options::PaneSize;
+use agtmux_testkit::real_agents::poll_until;
+use agtmux_testkit::real_agents::sandbox::{AgentSandbox, SandboxOptions};
+use agtmux_testkit::real_agents::states::{EvidenceMode, ReportedState, ScreenState};
+use agtmux_testkit::real_agents::{self, ConformanceAgent, LaunchMode};
 
 const STEP_TIMEOUT: Duration = Duration::from_secs(45);
 
 fn claude() -> &'static dyn ConformanceAgent {
-    agents::ALL[0]
+    real_agents::ALL[0]
 }
 
 /// The directories of the agent's programs, or the reason why it is not installed.

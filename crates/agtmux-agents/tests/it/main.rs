@@ -1,0 +1,15 @@
+//! The integration tests of the agent manifests.
+
+mod cursor;
+mod damaged_screens;
+mod dialogs;
+mod hostile_processes;
+mod identify;
+mod misleading_screens;
+mod process_tree;
+mod quoted_text;
+mod screen_cases;
+mod screens;
+mod typed_text;
+mod user_manifests;
+mod yielding_rules;

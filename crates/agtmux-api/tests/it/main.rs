@@ -1,0 +1,3 @@
+//! The integration tests of the API types.
+
+mod schemas;

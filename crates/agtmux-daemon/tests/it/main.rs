@@ -1,0 +1,3 @@
+//! The integration tests of the daemon's API.
+
+mod contract;

@@ -1,0 +1,206 @@
+//! Fixture for target tests: a hub, hosts with a real sshd, and fake agents on them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::action_fixture::RECORDING_AGENT;
+use crate::agtmux::{CommandResult, SOON, agtmux, agtmux_program, configure, items, run, start, world};
+use crate::http::{self, HttpResponse};
+use crate::{TestHost, TestHosts, TestTmuxServer, TestWorld, hosts_unavailable_reason, wait_for, wait_until};
+
+/// Agents are allowed to act because the tests may run inside one. Short delays keep the tests fast.
+pub const SETTINGS: &str = "actions.allow_from_agents = true\ntmux_bridge.text_enter_delay_ms = 10\n\
+                                   tmux_bridge.sequential_send_delay_ms = 5\n";
+const REDRAW: u8 = 0x0c;
+
+/// Timeout for noticing an outage. The goal is ten seconds, but the test machine may be busy.
+pub const OUTAGE_TIMEOUT: Duration = Duration::from_secs(30);
+/// A host that stops answering must not be `ok` after this time.
+const MAX_OUTAGE_DELAY: Duration = Duration::from_secs(10);
+/// Timeout for a reconnect: attempts are up to 30 s apart after a long outage.
+pub const RECOVERY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Prints the reason if test hosts cannot run here. Returns whether to skip.
+pub fn skip_without_hosts() -> bool {
+    let why = hosts_unavailable_reason();
+    if let Some(why) = &why {
+        eprintln!("SKIPPED: {why}");
+    }
+    why.is_some()
+}
+
+/// A hub with a daemon, and its hosts. Fields are dropped in order: the hosts before the world.
+pub struct HubFixture {
+    pub hosts: TestHosts,
+    pub world: TestWorld,
+}
+
+impl HubFixture {
+    pub fn new() -> Self {
+        let world = world();
+        configure(&world, SETTINGS);
+        let hosts = TestHosts::for_hub(&world);
+        start(&world);
+        Self { hosts, world }
+    }
+
+    /// Starts a host with agtmux and adds it as a target.
+    #[track_caller]
+    pub fn host(&self, alias: &str) -> TestHost {
+        let host = self.unwatched_host(alias);
+        self.add_target(alias);
+        host
+    }
+
+    #[track_caller]
+    pub fn unwatched_host(&self, alias: &str) -> TestHost {
+        let host = self.hosts.with_agtmux(alias, agtmux_program());
+        configure(host.world(), SETTINGS);
+        host
+    }
+
+    #[track_caller]
+    pub fn add_target(&self, alias: &str) {
+        let added = agtmux(&self.world, &["target", "add", alias, "--json"]);
+        assert_eq!(added.json()["health"], "ok", "{}", added.text());
+    }
+
+    #[track_caller]
+    pub fn agtmux(&self, args: &[&str]) -> CommandResult {
+        agtmux(&self.world, args)
+    }
+
+    #[track_caller]
+    pub fn list(&self) -> Value {
+        crate::agtmux::list(&self.world)
+    }
+
+    #[track_caller]
+    pub fn target(&self, name: &str) -> Value {
+        let targets = self.agtmux(&["target", "list", "--json"]).json();
+        items(&targets).iter().find(|item| item["name"] == name).cloned().unwrap_or_default()
+    }
+
+    #[track_caller]
+    pub fn wait_for_health(&self, name: &str, health: &str, within: Duration) -> Value {
+        wait_for(&format!("{name} to be {health}"), within, || {
+            let target = self.target(name);
+            if target["health"] == health { Ok(target) } else { Err(target.to_string()) }
+        })
+    }
+
+    /// Checks that the target leaves `ok` within the maximum delay after `since`.
+    #[track_caller]
+    pub fn assert_degrades_in_time(&self, name: &str, since: Instant) -> Value {
+        let target = wait_for(&format!("{name} to leave ok"), OUTAGE_TIMEOUT, || {
+            let target = self.target(name);
+            if target["health"] == "ok" { Err(target.to_string()) } else { Ok(target) }
+        });
+        let after = since.elapsed();
+        assert!(after < MAX_OUTAGE_DELAY, "detected after {after:?}: {target}");
+        target
+    }
+
+    /// The items of one target.
+    pub fn items(&self, target: &str) -> Vec<Value> {
+        let listing = self.list();
+        items(&listing).iter().filter(|item| item["identity"]["target"] == target).cloned().collect()
+    }
+
+    pub fn item(&self, target: &str, agent: &HubAgent) -> Option<Value> {
+        let here = |item: &Value| {
+            let identity = &item["identity"];
+            identity["pane_id"] == agent.pane.as_str() && identity["server"] == agent.server.name()
+        };
+        self.items(target).into_iter().find(here)
+    }
+
+    #[track_caller]
+    pub fn wait_for_state(&self, target: &str, agent: &HubAgent, state: &str) -> Value {
+        self.wait_for_state_within(target, agent, state, SOON)
+    }
+
+    #[track_caller]
+    pub fn wait_for_state_within(&self, target: &str, agent: &HubAgent, state: &str, within: Duration) -> Value {
+        wait_for(&format!("{} on {target} to be {state}", agent.pane), within, || {
+            let item = self.item(target, agent).unwrap_or_default();
+            if item["agent_type"] == "claude" && item["state"] == state { Ok(item) } else { Err(item.to_string()) }
+        })
+    }
+
+    #[track_caller]
+    pub fn post(&self, action: &str, body: &Value) -> HttpResponse {
+        let body = body.to_string();
+        let headers = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+        let mut request = http::request("POST", &format!("/v1/actions/{action}"), &headers);
+        request.extend(body.as_bytes());
+        http::send(&self.world.socket(), &request).unwrap_or_else(|| panic!("no answer to {action}"))
+    }
+
+    #[track_caller]
+    pub fn send(&self, reference: &str, text: &str) -> HttpResponse {
+        self.post("send", &json!({"ref": reference, "text": text}))
+    }
+
+    #[track_caller]
+    pub fn audit(&self) -> Vec<Value> {
+        items(&http::get(&self.world.socket(), "/v1/audit").json()).clone()
+    }
+}
+
+/// A fake agent on a tmux server of a world.
+pub struct HubAgent {
+    pub server: TestTmuxServer,
+    pub pane: String,
+    pub dir: PathBuf,
+}
+
+impl HubAgent {
+    #[track_caller]
+    pub fn start(world: &TestWorld, session: &str) -> Self {
+        let n = fs::read_dir(world.home()).expect("the home directory is readable").count();
+        let dir = world.home().join(format!("notes-{n}"));
+        fs::create_dir_all(&dir).expect("the world is writable");
+        let server = world.tmux("default");
+        let command = format!("exec {} {RECORDING_AGENT} {}", world.shell_copy("claude").display(), dir.display());
+        let pane = server.new_session(session, &command);
+        wait_until("the fake agent to start", SOON, || dir.join("read").exists());
+        Self { server, pane, dir }
+    }
+
+    fn bytes_read(&self) -> Vec<u8> {
+        fs::read(self.dir.join("read")).unwrap_or_default()
+    }
+
+    /// All text typed so far. Sends a redraw key and waits for it, so that earlier input has arrived.
+    #[track_caller]
+    pub fn typed_text(&self) -> String {
+        let count = || self.bytes_read().iter().filter(|byte| **byte == REDRAW).count();
+        let before = count();
+        self.server.run(&["send-keys", "-t", &self.pane, "C-l"]);
+        wait_until("the fake agent to redraw", SOON, || count() > before);
+        let typed = self.bytes_read().into_iter().filter(|byte| *byte != REDRAW).collect();
+        String::from_utf8(typed).expect("text")
+    }
+
+    #[track_caller]
+    pub fn draw_scene(&self, scene: &str) {
+        fs::write(self.dir.join("scene.new"), format!("{scene}\n")).expect("the world is writable");
+        fs::rename(self.dir.join("scene.new"), self.dir.join("scene")).expect("the world is writable");
+        self.typed_text();
+    }
+}
+
+/// The runtime reference of an item, for actions.
+pub fn runtime_ref(item: &Value) -> String {
+    format!("runtime:{}", item["runtime_id"].as_str().unwrap_or_else(|| panic!("no agent in {item}")))
+}
+
+/// Runs agtmux on the host itself.
+#[track_caller]
+pub fn run_on_host(host: &TestHost, args: &[&str]) -> CommandResult {
+    run(host.world().agtmux().args(args))
+}

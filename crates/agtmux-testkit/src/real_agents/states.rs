@@ -1,0 +1,104 @@
+//! The states and modes of a conformance run.
+
+use std::fmt;
+
+/// The state of the pane that `agtmux watch` reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReportedState {
+    Idle,
+    Running,
+    Approval,
+    Input,
+    Completed,
+    Error,
+    /// There is an agent, and agtmux does not know its state.
+    Unknown,
+    /// There is no agent.
+    NoAgent,
+}
+
+impl ReportedState {
+    pub fn parse(state: &str) -> Self {
+        match state {
+            "idle" => Self::Idle,
+            "running" => Self::Running,
+            "waiting_approval" => Self::Approval,
+            "waiting_input" => Self::Input,
+            "completed" => Self::Completed,
+            "error" => Self::Error,
+            _ => Self::Unknown,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Running => "running",
+            Self::Approval => "waiting_approval",
+            Self::Input => "waiting_input",
+            Self::Completed => "completed",
+            Self::Error => "error",
+            Self::Unknown => "unknown",
+            Self::NoAgent => "none",
+        }
+    }
+}
+
+impl fmt::Display for ReportedState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The evidence that agtmux has: with its hooks in the agent's settings, or only screens, files and processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EvidenceMode {
+    Hooks,
+    NoHooks,
+}
+
+impl EvidenceMode {
+    pub const ALL: [Self; 2] = [Self::Hooks, Self::NoHooks];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hooks => "hooks",
+            Self::NoHooks => "no-hooks",
+        }
+    }
+}
+
+/// A state that an agent's screen can show. Each agent defines the pattern that recognises it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScreenState {
+    /// The agent accepts a prompt and has not received one yet.
+    Ready,
+    /// The same in plan mode.
+    ReadyToPlan,
+    /// The agent asks whether to trust the directory.
+    Trust,
+    /// The agent asks for permission to run a command.
+    Approval,
+    /// The agent shows a question from the model.
+    Question,
+    /// The agent asks for approval of its plan.
+    Plan,
+    /// A turn has ended.
+    Done,
+    /// A turn has ended, and the answer quotes text that other states show.
+    Quoted,
+    /// The user denied a request.
+    Denied,
+    /// The agent retries after a model failure.
+    Retrying,
+    /// The agent stopped retrying.
+    Failed,
+    /// The user interrupted the turn.
+    Interrupted,
+    /// A turn has ended, and a background shell still runs.
+    Background,
+    /// A subagent is working.
+    Subagent,
+    /// A queued prompt waits for the end of the turn.
+    Queued,
+}

@@ -1,0 +1,79 @@
+//! A daemon with a TCP port, and raw HTTP requests to it.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use crate::agtmux::{SOON, agtmux, configure, start};
+use crate::http::HttpResponse;
+use crate::{TestWorld, wait_for};
+
+pub struct WebAccess {
+    pub address: SocketAddr,
+    pub token: String,
+    pub read_only: String,
+}
+
+/// Starts a daemon with the web port.
+#[track_caller]
+pub fn start_with_web(world: &TestWorld) -> WebAccess {
+    // The tests may run inside an agent.
+    configure(world, "actions.allow_from_agents = true\nweb.listen = '127.0.0.1:0'\n");
+    start(world);
+    let token = |name: &str| std::fs::read_to_string(world.state_dir().join(name)).expect("a token");
+    WebAccess {
+        address: address(&login_link(world, &[])),
+        token: token("web-token"),
+        read_only: token("web-token-read-only"),
+    }
+}
+
+/// The link that `agtmux web url` prints.
+#[track_caller]
+pub fn login_link(world: &TestWorld, args: &[&str]) -> String {
+    let done = agtmux(world, &[&["web", "url"], args].concat());
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    done.text().trim().to_owned()
+}
+
+fn address(link: &str) -> SocketAddr {
+    let host = link.strip_prefix("http://").and_then(|rest| rest.split('/').next()).expect("an address");
+    host.parse().expect("an address and a port")
+}
+
+impl WebAccess {
+    /// Sends a request with the right Host header and these headers.
+    #[track_caller]
+    pub fn request(&self, line: &str, headers: &[&str], body: &str) -> HttpResponse {
+        let host = format!("Host: {}", self.address);
+        self.request_raw(line, &[&[host.as_str()], headers].concat(), body)
+    }
+
+    #[track_caller]
+    pub fn request_raw(&self, line: &str, headers: &[&str], body: &str) -> HttpResponse {
+        let mut stream = TcpStream::connect(self.address).expect("the port is open");
+        stream.set_read_timeout(Some(SOON)).expect("a socket takes a timeout");
+        let headers = headers.join("\r\n");
+        let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        let request = format!("{line} HTTP/1.1\r\n{headers}\r\nConnection: close\r\n{length}\r\n{body}");
+        stream.write_all(request.as_bytes()).expect("the daemon reads the request");
+        read(&mut stream)
+    }
+
+    pub fn bearer(&self) -> String {
+        format!("Authorization: Bearer {}", self.token)
+    }
+}
+
+/// Reads a whole response, or the head of an event stream.
+#[track_caller]
+fn read(stream: &mut TcpStream) -> HttpResponse {
+    let mut bytes = Vec::new();
+    wait_for("a response", SOON, || {
+        let mut chunk = [0; 4096];
+        let count = stream.read(&mut chunk).unwrap_or(0);
+        bytes.extend_from_slice(&chunk[..count]);
+        let streams = bytes.windows(17).any(|w| w == b"text/event-stream");
+        let has_head = bytes.windows(4).any(|w| w == b"\r\n\r\n");
+        if count == 0 || (streams && has_head) { HttpResponse::parse(&bytes) } else { None }
+    })
+}

@@ -1,0 +1,8 @@
+//! The tests of the testkit, and of rules for the whole workspace.
+
+mod crate_dependencies;
+mod documented_tests;
+mod model;
+mod plain_names;
+mod tmux;
+mod world;
