@@ -18,7 +18,7 @@ mod screen;
 mod user_manifests;
 
 pub use adapter::{Adapter, AgentCapabilities, ManifestOrigin};
-pub use judge::{Judgement, SavedScreen, ScreenObservation, ScreenReading, judge};
+pub use judge::{Judgement, SavedScreen, ScreenReading, judge};
 pub use manifest::{
     AgentLogFile, AgentStatusFile, AnswerKeys, AnswerMethod, CONTRACT, ManifestError, OptionKeys, OptionPattern,
     ResumeTemplate, SimpleAnswer, TextAnswerMethod, TypingRules, name_matches,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use agtmux_core::evidence::{Assertion, Claim, Source};
+use agtmux_core::evidence::{Assertion, Claim, Observation, Source};
 use agtmux_core::ids::AgentType;
 use agtmux_core::state::State;
 use jiff::Timestamp;
@@ -10,11 +10,11 @@ use jiff::Timestamp;
 use crate::adapter::{Adapter, ManifestOrigin};
 use crate::command_line::Invocation;
 use crate::foreground::{JobPosition, job_positions};
-use crate::judge::{ScreenObservation, ScreenReading};
+use crate::judge::{self, ScreenReading};
 use crate::manifest::{
     AgentLogFile, AgentStatusFile, AnswerKeys, Manifest, ManifestError, MatchStrength, ResumeTemplate, TypingRules,
 };
-use crate::native::{self, AdapterMemory, EventReducer, NativeEvent, NativeObservation};
+use crate::native::{self, AdapterMemory, Evidence, NativeEvent};
 use crate::process::{IdentifiedAgent, ProcessFacts};
 use crate::screen::{CapturedScreen, ScreenRegions};
 use crate::user_manifests::ManifestFault;
@@ -117,12 +117,12 @@ impl AgentRegistry {
     }
 
     /// Judges the title of an agent of this type. The result is about a dialog only if the title announces one.
-    pub fn read_title(&self, agent_type: &str, title: &str) -> Option<ScreenObservation> {
-        ScreenObservation::from_title(self.manifest(agent_type)?, title)
+    pub fn read_title(&self, agent_type: &str, title: &str) -> Option<Observation> {
+        judge::read_title(self.manifest(agent_type)?, title)
     }
 
     /// Like [`read_title`](Self::read_title), but adds "no dialog" for agents whose titles announce dialogs.
-    pub fn title_observations(&self, agent_type: &str, title: &str) -> Vec<ScreenObservation> {
+    pub fn title_observations(&self, agent_type: &str, title: &str) -> Vec<Observation> {
         let Some((manifest, observation)) = self.manifest(agent_type).zip(self.read_title(agent_type, title)) else {
             return Vec::new();
         };
@@ -132,7 +132,7 @@ impl AgentRegistry {
             .iter()
             .any(|rule| matches!(rule.state, State::WaitingApproval | State::WaitingInput));
         let no_dialog = (announces_dialogs && observation.assertion.claim() == Claim::Turn)
-            .then(|| ScreenObservation { assertion: Assertion::NoDialog, ..observation.clone() });
+            .then(|| Observation { assertion: Assertion::NoDialog, ..observation.clone() });
         [observation].into_iter().chain(no_dialog).collect()
     }
 
@@ -178,22 +178,16 @@ impl AgentRegistry {
         self.manifest(agent_type)?.resume.as_ref()
     }
 
-    /// Turns one event of an agent into observations. `memory` holds the result of the earlier events.
+    /// Turns evidence of an agent into observations. `memory` holds the result of the earlier evidence. Also returns
+    /// the next time at which the passing of time alone leads to observations.
     pub fn reduce(
         &self,
         agent_type: &str,
         memory: &mut AdapterMemory,
-        event: NativeEvent<'_>,
+        evidence: Evidence<'_>,
         now: Timestamp,
-    ) -> Vec<NativeObservation> {
-        match self.manifest(agent_type) {
-            Some(manifest) => {
-                let (native, events) = (&manifest.native, manifest.event.as_slice());
-                EventReducer { name: manifest.name.as_str(), version: manifest.version, native, events }
-                    .reduce(memory, event, now)
-            }
-            None => native::generic_observations(event),
-        }
+    ) -> (Vec<Observation>, Option<Timestamp>) {
+        native::reduce(self.manifest(agent_type), memory, evidence, now)
     }
 
     /// The summary of every agent, sorted by name.

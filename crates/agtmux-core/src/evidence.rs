@@ -99,16 +99,20 @@ impl Assertion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     pub source: Source,
-    #[serde(rename = "stand")]
+    #[serde(rename = "stand", alias = "assertion")]
     pub assertion: Assertion,
     /// Whether this observation alone can decide a state. An inconclusive hint never does.
+    #[serde(default = "yes")]
     pub conclusive: bool,
     /// The time of the event, or the start of the screen capture.
     pub as_of: Timestamp,
     /// For a screen: whether output had settled before the capture.
+    #[serde(default = "yes")]
     pub settled: bool,
     /// How long the observation stays valid without a repeat. `None`: until it is contradicted.
     pub ttl: Option<SignedDuration>,
+    /// Set when the observation arrives at the engine.
+    #[serde(default)]
     pub order: OrderKey,
     pub rule: RuleRef,
     /// The line of evidence, verbatim.
@@ -129,6 +133,31 @@ pub struct Observation {
     pub dialog: Option<Box<Dialog>>,
 }
 
+impl Observation {
+    /// A conclusive observation of settled evidence, which stays valid until it is contradicted.
+    pub fn new(source: Source, assertion: Assertion, as_of: Timestamp, rule: RuleRef) -> Self {
+        Self {
+            source,
+            assertion,
+            conclusive: true,
+            as_of,
+            settled: true,
+            ttl: None,
+            order: OrderKey::default(),
+            rule,
+            excerpt: String::new(),
+            tentative: false,
+            inferred_from_absence: false,
+            no_turn_visible: false,
+            dialog: None,
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
 fn is_false(value: &bool) -> bool {
     !value
 }
@@ -138,4 +167,10 @@ fn is_false(value: &bool) -> bool {
 pub struct RuleRef {
     pub name: String,
     pub version: u32,
+}
+
+impl RuleRef {
+    pub fn new(name: impl Into<String>, version: u32) -> Self {
+        Self { name: name.into(), version }
+    }
 }

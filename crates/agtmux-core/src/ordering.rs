@@ -10,7 +10,7 @@ const MAX_CLOCK_LAG: SignedDuration = SignedDuration::from_secs(10);
 
 /// The sort key of an event: the source's own sequence number if both events have one, then event time, arrival time
 /// and id. The id makes the order total, so every replay decides the same way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderKey {
     pub source_seq: Option<u64>,
     pub event_time: Timestamp,

@@ -9,6 +9,8 @@ use std::time::Duration;
 use agtmux_api::paths::private_dir;
 use agtmux_api::wire::EventSubmission;
 use agtmux_tmux::platform::{self, Platform, PlatformOptions, WatchToken};
+use serde::Deserialize;
+use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::engine::{EngineHandle, IncomingEvent};
@@ -107,23 +109,20 @@ impl Spool {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return SpoolOutcome::Done,
             Err(error) => return SpoolOutcome::Unreadable(error.to_string()),
         };
-        let event: EventSubmission = match serde_json::from_slice(&bytes) {
-            Ok(event) => event,
+        let (document, event) = match parse(&bytes) {
+            Ok(parsed) => parsed,
             Err(error) => return SpoolOutcome::Unreadable(error.to_string()),
         };
         if let Some(socket) = event.socket {
             // Registers the server of the event, as a direct call of the hook would.
             self.discovery.add_caller_sockets(Some(format!("{socket},0,0")), None).await;
         }
-        let outcome = match serve::read_event(bytes.into()).await {
-            Ok(incoming) => {
-                let incoming = serve::with_ancestors(incoming, &self.discovery).await;
-                self.engine.ingest_event(IncomingEvent { was_spooled: true, ..incoming }).await.map(drop)
-            }
+        let outcome = match serve::read_event(bytes.len(), move || Ok(document), &self.discovery).await {
+            Ok(incoming) => self.engine.ingest_event(IncomingEvent { was_spooled: true, ..incoming }).await,
             Err(error) => Err(error),
         };
         match outcome {
-            Ok(()) => SpoolOutcome::Done,
+            Ok(_) => SpoolOutcome::Done,
             Err(error) if serve::is_retryable(error.code) => SpoolOutcome::RetryLater,
             Err(error) => {
                 tracing::debug!(file = %path.display(), %error, "an event from the spool was refused");
@@ -151,6 +150,12 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "larger than 1 MiB"));
     }
     fs::read(path)
+}
+
+fn parse(bytes: &[u8]) -> serde_json::Result<(Value, EventSubmission)> {
+    let document: Value = serde_json::from_slice(bytes)?;
+    let event = EventSubmission::deserialize(&document)?;
+    Ok((document, event))
 }
 
 fn remove(path: &Path) {

@@ -11,7 +11,8 @@ use agtmux_core::sanitize;
 use agtmux_core::state::State;
 use serde::Serialize;
 
-pub use reading::{ScreenObservation, ScreenReading};
+pub use reading::ScreenReading;
+pub(crate) use reading::read_title;
 
 use crate::registry::AgentRegistry;
 use crate::screen::CapturedScreen;
@@ -53,7 +54,7 @@ pub fn judge(registry: &AgentRegistry, agent_type: &str, saved: &SavedScreen<'_>
     let on_screen = reading.observations.first();
     // A title may be stale and does not announce every dialog. But it reports a running turn that the screen may not
     // show.
-    let title_leads = reading.dialog.is_none()
+    let title_leads = reading.dialog().is_none()
         && title
             .as_ref()
             .is_some_and(|observation| observation.conclusive && observation.assertion.state() == Some(State::Running));
@@ -66,7 +67,7 @@ pub fn judge(registry: &AgentRegistry, agent_type: &str, saved: &SavedScreen<'_>
         rule: Some(observation.rule.name.clone()),
         rule_version: Some(observation.rule.version),
         evidence: Some(printable(&observation.excerpt)),
-        dialog: reading.dialog,
+        dialog: reading.dialog().cloned(),
     }
 }
 

@@ -1,35 +1,23 @@
 //! Observations from one screen or title. The ledger compares them with other sources.
 
 use agtmux_core::dialog::Dialog;
-use agtmux_core::evidence::{Assertion, DialogKind, RuleRef};
+use agtmux_core::evidence::{Assertion, DialogKind, Observation, RuleRef, Source};
 use agtmux_core::state::State;
+use jiff::Timestamp;
 
 use super::dialog::FoundDialog;
 use super::{dialog, rule};
 use crate::manifest::Manifest;
 use crate::screen::{CapturedScreen, ScreenRegions, normalize_text};
 
-/// One observation from a screen or title, and the rule behind it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScreenObservation {
-    pub assertion: Assertion,
-    /// Whether the rule is certain without other evidence.
-    pub conclusive: bool,
-    /// Concluded from something that is absent on the screen. It does not overrule the agent's own events.
-    pub yields: bool,
-    /// The screen shows no turn any more, so the result of the last turn no longer counts.
-    pub anew: bool,
-    pub rule: RuleRef,
-    /// The line that the rule matched, unchanged.
-    pub excerpt: String,
-}
+/// The reader of a screen does not know when it was captured. The caller dates the observations.
+const UNDATED: Timestamp = Timestamp::UNIX_EPOCH;
 
 /// All observations from a screen. Empty if no rule matches.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScreenReading {
     /// The observation that determines the state comes first.
-    pub observations: Vec<ScreenObservation>,
-    pub dialog: Option<Dialog>,
+    pub observations: Vec<Observation>,
     /// The number of the selected option, if visible.
     pub selected: Option<u32>,
     /// The numbers of the options with a tick box, and whether each one is ticked.
@@ -41,38 +29,41 @@ impl ScreenReading {
         let rules = manifest.rules();
         let regions = ScreenRegions::find(screen, rules.layout.as_ref());
         let title = title.map(normalize_text).filter(|title| !title.is_empty());
-        let observe = |assertion, conclusive, name: &str, excerpt: &str| ScreenObservation {
-            assertion,
+        let observe = |assertion, conclusive, name: &str, excerpt: &str| Observation {
             conclusive,
-            yields: false,
-            anew: false,
-            rule: RuleRef { name: name.to_owned(), version: manifest.version },
             excerpt: excerpt.to_owned(),
+            ..Observation::new(Source::Screen, assertion, UNDATED, RuleRef::new(name, manifest.version))
         };
         if let Some((rule, FoundDialog { dialog, selected, ticks })) = dialog::find(&rules.dialog, &regions) {
             let asks = observe(Assertion::DialogOpen(dialog.kind), rule.conclusive, &rule.name, &dialog.question);
-            return Self { observations: vec![asks], dialog: Some(dialog), selected, ticks };
+            let asks = Observation { dialog: Some(Box::new(dialog)), ..asks };
+            return Self { observations: vec![asks], selected, ticks };
         }
         let fitting = rules.screen.iter().find_map(|r| Some((r, rule::matching_line(r, &regions, title.as_deref())?)));
         let Some((rule, excerpt)) = fitting else { return Self::default() };
-        let observe_state = |assertion: &Assertion| ScreenObservation {
-            yields: rule.yields,
-            anew: rule.anew,
+        let observe_state = |assertion: &Assertion| Observation {
+            inferred_from_absence: rule.yields,
+            no_turn_visible: rule.anew,
             ..observe(*assertion, rule.conclusive, &rule.name, &excerpt)
         };
         let observations = assertions(rule.state).iter().map(observe_state);
         Self { observations: observations.collect(), ..Self::default() }
     }
+
+    /// The open dialog.
+    pub fn dialog(&self) -> Option<&Dialog> {
+        self.observations.first()?.dialog.as_deref()
+    }
 }
 
-impl ScreenObservation {
-    pub(crate) fn from_title(manifest: &Manifest, title: &str) -> Option<Self> {
-        let title = normalize_text(title);
-        let rule = manifest.rules().title.iter().find(|rule| rule.pattern.is_match(&title))?;
-        let assertion = *assertions(rule.state).first()?;
-        let name = RuleRef { name: rule.name.clone(), version: manifest.version };
-        Some(Self { assertion, conclusive: rule.conclusive, yields: false, anew: false, rule: name, excerpt: title })
-    }
+/// What the title says. It is about a dialog only if the title announces one.
+pub(crate) fn read_title(manifest: &Manifest, title: &str) -> Option<Observation> {
+    let title = normalize_text(title);
+    let rule = manifest.rules().title.iter().find(|rule| rule.pattern.is_match(&title))?;
+    let assertion = *assertions(rule.state).first()?;
+    let name = RuleRef::new(rule.name.as_str(), manifest.version);
+    let observation = Observation::new(Source::Title, assertion, UNDATED, name);
+    Some(Observation { conclusive: rule.conclusive, excerpt: title, ..observation })
 }
 
 /// The assertions for a state. A waiting agent may be in the middle of a turn; in any other state no dialog is open.

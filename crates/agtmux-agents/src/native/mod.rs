@@ -7,15 +7,15 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use agtmux_core::evidence::{Assertion, DialogKind, RuleRef, Source};
+use agtmux_core::evidence::{Assertion, DialogKind, Observation, RuleRef, Source};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(crate) use rule::{EventRule, NativeRules};
+pub(crate) use rule::{EventRule, NativeRules, value_at};
 
 use crate::generic;
-pub(crate) use rule::value_at;
+use crate::manifest::Manifest;
 use rule::{ClosedQuestions, text_at};
 
 /// The maximum number of open questions per runtime. The oldest ones are dropped.
@@ -63,23 +63,19 @@ struct OpenQuestion {
 struct HeldObservation {
     due: Timestamp,
     #[serde(alias = "said")]
-    observation: NativeObservation,
+    observation: Observation,
     /// Release the observation as soon as this source no longer reports a running turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     confirmed_by: Option<Source>,
 }
 
-/// One observation from an agent's own event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NativeObservation {
-    pub source: Source,
-    #[serde(alias = "stand")]
-    pub assertion: Assertion,
-    pub as_of: Timestamp,
-    /// Probable, but other situations produce the same event.
-    pub tentative: bool,
-    pub rule: RuleRef,
-    pub excerpt: String,
+/// Evidence from the agent itself, or the passing of time.
+#[derive(Debug, Clone, Copy)]
+pub enum Evidence<'a> {
+    Event(NativeEvent<'a>),
+    /// An entry of the agent's log, which may be read more than once.
+    LogEntry(NativeEvent<'a>),
+    TimePassed,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -90,49 +86,60 @@ pub struct NativeEvent<'a> {
     pub at: Timestamp,
 }
 
-/// Applies the event rules of one agent.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct EventReducer<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) version: u32,
-    pub(crate) native: &'a NativeRules,
-    pub(crate) events: &'a [EventRule],
+impl NativeEvent<'_> {
+    fn observation(&self, assertion: Assertion, rule: RuleRef) -> Observation {
+        let excerpt = self.event_type.to_owned();
+        Observation { excerpt, ..Observation::new(self.source, assertion, self.at, rule) }
+    }
+}
+
+/// Turns evidence into observations, by the rules of the manifest. Events of an agent without a manifest can only be
+/// generic. Returns the observations and the next time at which time alone leads to more of them.
+pub(crate) fn reduce(
+    manifest: Option<&Manifest>,
+    memory: &mut AdapterMemory,
+    evidence: Evidence<'_>,
+    now: Timestamp,
+) -> (Vec<Observation>, Option<Timestamp>) {
+    let observations = match evidence {
+        Evidence::TimePassed => memory.take_due(now),
+        Evidence::LogEntry(entry) if memory.is_known_log_entry(entry.at) => Vec::new(),
+        Evidence::Event(event) | Evidence::LogEntry(event) => {
+            let event = NativeEvent { at: event.at.min(now), ..event };
+            manifest.map_or_else(|| generic_observations(event), |manifest| manifest.reduce(memory, event, now))
+        }
+    };
+    (observations, memory.next_due())
 }
 
 impl AdapterMemory {
-    /// Stores the time of a log record. Returns whether the record is older than an earlier one.
-    pub fn record_log_time(&mut self, at: Timestamp) -> bool {
+    /// Whether the log record is older than an earlier one. Remembers its time.
+    fn is_known_log_entry(&mut self, at: Timestamp) -> bool {
         let known = self.log_read_until.is_some_and(|logged| at < logged);
         self.log_read_until = self.log_read_until.max(Some(at));
         known
     }
 
-    /// The next time at which [`take_due`](Self::take_due) returns an observation.
+    /// The next time at which a held observation is due.
     pub fn next_due(&self) -> Option<Timestamp> {
         self.held.iter().map(|held| held.due).min()
     }
 
-    /// Removes and returns one held observation that is due.
-    pub fn take_due(&mut self, now: Timestamp) -> Option<NativeObservation> {
-        let due = self.held.iter().position(|held| held.due <= now)?;
-        let observation = self.held.remove(due).observation;
-        if observation.source == Source::Hook {
+    /// Removes and returns the held observations that are due.
+    fn take_due(&mut self, now: Timestamp) -> Vec<Observation> {
+        let due: Vec<HeldObservation> = self.held.extract_if(.., |held| held.due <= now).collect();
+        if due.iter().any(|held| held.observation.source == Source::Hook) {
             self.pending_prompts = 0;
         }
-        Some(observation)
+        due.into_iter().map(|held| held.observation).collect()
     }
 }
 
-impl EventReducer<'_> {
-    pub(crate) fn reduce(
-        &self,
-        memory: &mut AdapterMemory,
-        event: NativeEvent<'_>,
-        now: Timestamp,
-    ) -> Vec<NativeObservation> {
+impl Manifest {
+    fn reduce(&self, memory: &mut AdapterMemory, event: NativeEvent<'_>, now: Timestamp) -> Vec<Observation> {
         let session = self.native.session.text(event.payload);
         let known = memory.session.as_deref().or(session.as_deref());
-        let rule = self.events.iter().find(|rule| rule.matches(event.source, event.event_type, event.payload, known));
+        let rule = self.event.iter().find(|rule| rule.matches(event.source, event.event_type, event.payload, known));
         let another = self.native.one_session && session.is_some() && session.as_deref() != known;
         if another && !rule.is_some_and(|rule| rule.changes_session) {
             return Vec::new();
@@ -159,16 +166,14 @@ impl EventReducer<'_> {
         event: NativeEvent<'_>,
         owner: Option<String>,
         now: Timestamp,
-    ) -> Vec<NativeObservation> {
+    ) -> Vec<Observation> {
         let since = rule.since_ms.as_deref().and_then(|path| value_at(event.payload, path)?.as_i64());
         let since = since.and_then(|ms| Timestamp::from_millisecond(ms).ok());
-        let observe = |assertion| NativeObservation {
-            source: event.source,
-            assertion,
+        let name = format!("{}.{}", self.name, event.event_type);
+        let observe = |assertion| Observation {
             as_of: since.unwrap_or(event.at),
             tentative: rule.tentative,
-            rule: RuleRef { name: format!("{}.{}", self.name, event.event_type), version: self.version },
-            excerpt: event.event_type.to_owned(),
+            ..event.observation(assertion, RuleRef::new(name.clone(), self.version))
         };
         let mut all = Vec::new();
         if let Some(turn) = rule.turn {
@@ -181,7 +186,7 @@ impl EventReducer<'_> {
         all.extend(
             memory
                 .update_questions(rule, event, owner)
-                .map(|(assertion, at)| NativeObservation { as_of: at, ..observe(assertion) }),
+                .map(|(assertion, at)| Observation { as_of: at, ..observe(assertion) }),
         );
         all.extend(rule.asks.map(|asks| observe(asks.assertion())));
         all
@@ -190,12 +195,7 @@ impl EventReducer<'_> {
 
 impl AdapterMemory {
     /// Records an observation about the turn and returns the observations to report now.
-    fn apply_turn(
-        &mut self,
-        rule: &EventRule,
-        observation: NativeObservation,
-        now: Timestamp,
-    ) -> Vec<NativeObservation> {
+    fn apply_turn(&mut self, rule: &EventRule, observation: Observation, now: Timestamp) -> Vec<Observation> {
         let (source, assertion) = (observation.source, observation.assertion);
         self.held.retain(|held| held.observation.source != source);
         let queued = self.pending_prompts > 1;
@@ -220,19 +220,14 @@ impl AdapterMemory {
     }
 
     /// Releases the observations that waited until this source reports no running turn. They are true from then on.
-    fn release_confirmed(&mut self, by: Source, assertion: Assertion, as_of: Timestamp) -> Vec<NativeObservation> {
+    fn release_confirmed(&mut self, by: Source, assertion: Assertion, as_of: Timestamp) -> Vec<Observation> {
         if assertion == Assertion::Running {
             self.running_sources.insert(by);
             return Vec::new();
         }
         self.running_sources.remove(&by);
-        let (confirmed, held) = self.held.drain(..).partition(|held| held.confirmed_by == Some(by));
-        self.held = held;
-        let release = |HeldObservation { observation, .. }: HeldObservation| NativeObservation {
-            as_of: observation.as_of.max(as_of),
-            ..observation
-        };
-        Vec::into_iter(confirmed).map(release).collect()
+        let confirmed = self.held.extract_if(.., |held| held.confirmed_by == Some(by)).map(|held| held.observation);
+        confirmed.map(|held| Observation { as_of: held.as_of.max(as_of), ..held }).collect()
     }
 
     /// Opens and closes questions. Returns the newest open question, or that none is open, if the event concerns
@@ -286,14 +281,7 @@ fn key_digest(key: &[&Value]) -> String {
 }
 
 /// The observations of a generic event, for any agent.
-pub(crate) fn generic_observations(event: NativeEvent<'_>) -> Vec<NativeObservation> {
-    let observe = |assertion: &Assertion| NativeObservation {
-        source: event.source,
-        assertion: *assertion,
-        as_of: event.at,
-        tentative: false,
-        rule: RuleRef { name: generic::RULE_NAME.into(), version: generic::RULE_VERSION },
-        excerpt: event.event_type.to_owned(),
-    };
-    generic::assertions(event.event_type).iter().map(observe).collect()
+fn generic_observations(event: NativeEvent<'_>) -> Vec<Observation> {
+    let rule = || RuleRef::new(generic::RULE_NAME, generic::RULE_VERSION);
+    generic::assertions(event.event_type).iter().map(|assertion| event.observation(*assertion, rule())).collect()
 }

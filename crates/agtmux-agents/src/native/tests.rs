@@ -10,7 +10,7 @@ use agtmux_core::evidence::{Assertion, DialogKind, Source};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{AdapterMemory, NativeEvent};
+use super::{AdapterMemory, Evidence, NativeEvent, Observation, RuleRef};
 use crate::AgentRegistry;
 
 const APPROVAL: Assertion = Assertion::DialogOpen(DialogKind::Approval);
@@ -56,7 +56,7 @@ impl AdapterTest {
     fn event(&mut self, source: Source, event_type: &str, payload: &Value) -> Vec<Assertion> {
         self.now += SignedDuration::from_millis(10);
         let event = NativeEvent { source, event_type, payload, at: self.now };
-        let observations = AgentRegistry::builtin().reduce(self.agent, &mut self.memory, event, self.now);
+        let observations = reduce(self.agent, &mut self.memory, Evidence::Event(event), self.now);
         observations.into_iter().map(|observation| observation.assertion).collect()
     }
 
@@ -79,8 +79,16 @@ impl AdapterTest {
 
     fn advance(&mut self, millis: i64) -> Option<Assertion> {
         self.now += SignedDuration::from_millis(millis);
-        self.memory.take_due(self.now).map(|observation| observation.assertion)
+        let released = reduce(self.agent, &mut self.memory, Evidence::TimePassed, self.now);
+        assert!(released.len() <= 1, "{released:?}");
+        released.first().map(|observation| observation.assertion)
     }
+}
+
+fn reduce(agent: &str, memory: &mut AdapterMemory, evidence: Evidence<'_>, now: Timestamp) -> Vec<Observation> {
+    let (observations, due) = AgentRegistry::builtin().reduce(agent, memory, evidence, now);
+    assert_eq!(due, memory.next_due());
+    observations
 }
 
 fn is_side_thread(path: &str) -> bool {
@@ -196,7 +204,7 @@ fn a_status_file_contains_the_time_of_its_state() {
     let (at, now) = (Timestamp::from_second(90).expect("in range"), Timestamp::from_second(100).expect("in range"));
     let payload = json!({"status": "busy", "statusUpdatedAt": 80_000});
     let event = NativeEvent { source: Source::File, event_type: "status", payload: &payload, at };
-    let observations = AgentRegistry::builtin().reduce("claude", &mut memory, event, now);
+    let observations = reduce("claude", &mut memory, Evidence::Event(event), now);
     assert!(observations.iter().all(|observation| observation.as_of == Timestamp::from_second(80).expect("in range")));
 }
 
@@ -315,12 +323,28 @@ fn an_open_question_keeps_its_time() {
     let mut report = |event_type: &str, tool: &str, at: i64| {
         let payload = json!({"session_id": "s", "tool_name": tool});
         let event = NativeEvent { source: Source::Hook, event_type, payload: &payload, at: second(at) };
-        let observations = AgentRegistry::builtin().reduce("claude", &mut memory, event, second(at));
+        let observations = reduce("claude", &mut memory, Evidence::Event(event), second(at));
         observations.into_iter().find(|found| found.assertion == APPROVAL).map(|found| found.as_of)
     };
     assert_eq!(report("PermissionRequest", "A", 10), Some(second(10)));
     assert_eq!(report("PermissionRequest", "B", 20), Some(second(20)));
     assert_eq!(report("PostToolUse", "B", 60), Some(second(10)), "the first question is still open");
+}
+
+#[test]
+fn observations_held_by_earlier_versions_are_released() {
+    let rule = json!({"name": "claude.Stop", "version": 1});
+    let at = Timestamp::from_second(90).expect("in range");
+    for (held, assertion) in [("said", "stand"), ("observation", "assertion")] {
+        let observation = json!({"source": "hook", assertion: "completed", "as_of": at, "tentative": false,
+            "rule": rule, "excerpt": "Stop"});
+        let stored = json!({"session": "s", "open_questions": [], "pending_prompts": 1,
+            "held": [{"due": at, held: observation}]});
+        let mut memory: AdapterMemory = serde_json::from_value(stored).expect("read");
+        let released = reduce("claude", &mut memory, Evidence::TimePassed, at);
+        let expected = Observation::new(Source::Hook, Assertion::Completed, at, RuleRef::new("claude.Stop", 1));
+        assert_eq!(released, [Observation { excerpt: "Stop".into(), ..expected }]);
+    }
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn an_approval_never_chooses_an_option_that_allows_more() {
 fn the_selected_option_is_found_by_marker_or_by_style() {
     let selected = |agent: &str, text: &str| {
         let reading = AgentRegistry::builtin().read_screen(agent, &CapturedScreen::parse(text.as_bytes()), None);
-        assert!(reading.dialog.is_some(), "{text}");
+        assert!(reading.dialog().is_some(), "{text}");
         reading.selected
     };
     assert_eq!(selected("claude", ASK), Some(1));
@@ -322,20 +322,20 @@ fn a_question_with_several_answers_shows_the_ticked_ones() {
         AgentRegistry::builtin().read_screen("claude", &CapturedScreen::parse(captured(name).as_bytes()), None)
     };
     let (ticked, below) = (read("claude-120-choices"), read("claude-120-choices-next"));
-    let dialog = ticked.dialog.expect("a dialog");
+    let dialog = ticked.dialog().expect("a dialog").clone();
     assert!(dialog.multiple);
     assert_eq!(dialog.question, "Which colours should the buttons have?");
     assert_eq!(labels(&dialog), ["Red", "Blue", "Green", "Type something", "Chat about this"]);
     assert_eq!(ticked.ticks, [(1, true), (2, false), (3, true), (4, false)]);
     assert_eq!((ticked.selected, below.selected), (Some(1), None), "the submit row has no number");
-    assert_eq!(below.dialog.map(|dialog| dialog.fingerprint), Some(dialog.fingerprint));
+    assert_eq!(below.dialog().map(|dialog| &dialog.fingerprint), Some(&dialog.fingerprint));
     assert_eq!(ticked.observations[0].rule.name, "choices");
-    assert!(read("claude-80-multi").dialog.is_some_and(|dialog| dialog.multiple));
+    assert!(read("claude-80-multi").dialog().is_some_and(|dialog| dialog.multiple));
     // The review belongs to the answer, unless an answer is missing.
     for (name, rule) in [("claude-120-review", "review"), ("claude-120-review-incomplete", "review-incomplete")] {
         let review = read(name);
         assert_eq!((review.observations[0].rule.name.as_str(), review.ticks.as_slice()), (rule, &[][..]));
-        assert_eq!(labels(&review.dialog.expect("a dialog")), ["Submit answers", "Cancel"]);
+        assert_eq!(labels(review.dialog().expect("a dialog")), ["Submit answers", "Cancel"]);
     }
     let then =
         |rule: &str| AgentRegistry::builtin().answer_keys("claude", rule).expect("the agent is built in").then.clone();

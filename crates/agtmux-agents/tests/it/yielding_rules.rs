@@ -15,8 +15,10 @@ fn only_idle_is_concluded_from_absent_text() {
         // Users can switch titles off.
         let readings = [Some(case.title.as_str()), None]
             .map(|title| AgentRegistry::builtin().read_screen(&case.agent, &screen, title));
-        for observation in
-            readings.into_iter().flat_map(|reading| reading.observations).filter(|observation| observation.yields)
+        for observation in readings
+            .into_iter()
+            .flat_map(|reading| reading.observations)
+            .filter(|observation| observation.inferred_from_absence)
         {
             assert!(
                 matches!(observation.assertion, Assertion::Idle | Assertion::NoDialog),
@@ -44,7 +46,7 @@ fn claude_without_its_footer_hint_yields_because_the_spinner_may_be_covered() {
         let reading = AgentRegistry::builtin().read_screen("claude", &CapturedScreen::parse(text.as_bytes()), None);
         let observation = reading.observations.first().expect("the agent is idle");
         assert_eq!(observation.assertion, Assertion::Idle, "{observation:?}");
-        observation.yields
+        observation.inferred_from_absence
     };
     assert!(yields("a custom status line"));
     assert!(!yields("? for shortcuts"));
@@ -57,7 +59,11 @@ fn a_denied_tool_of_gemini_is_seen_with_and_without_a_title() {
     for title in [Some(denied.title.as_str()), None] {
         let reading = AgentRegistry::builtin().read_screen("gemini", &screen, title);
         let observation = reading.observations.first().expect("the agent is idle");
-        assert_eq!((observation.assertion, observation.yields), (Assertion::Idle, false), "{observation:?}");
+        assert_eq!(
+            (observation.assertion, observation.inferred_from_absence),
+            (Assertion::Idle, false),
+            "{observation:?}"
+        );
     }
 }
 
@@ -69,7 +75,7 @@ fn a_new_conversation_of_codex_differs_from_an_idle_one() {
         let reading = AgentRegistry::builtin().read_screen("codex", &screen, Some("project"));
         let observation = reading.observations.first().expect("the agent is idle");
         assert_eq!(observation.assertion, Assertion::Idle, "{observation:?}");
-        observation.anew
+        observation.no_turn_visible
     };
     assert!(is_anew("  >_ OpenAI Codex (v0.166.0)\n     ~/project\n\n\n           ⣀⣤⣤⣤⣀⣀\n"));
     assert!(!is_anew("  >_ OpenAI Codex (v0.166.0)\n     ~/project\n\n› hello\n\n• Hello to you.\n"));

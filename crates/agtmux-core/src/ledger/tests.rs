@@ -15,11 +15,6 @@ fn at(second: i64) -> Timestamp {
 
 fn observed(source: Source, assertion: Assertion, second: i64) -> Observation {
     Observation {
-        source,
-        assertion,
-        conclusive: true,
-        as_of: at(second),
-        settled: true,
         ttl: (assertion == Assertion::Running).then(|| SignedDuration::from_mins(15)),
         order: OrderKey {
             source_seq: None,
@@ -27,12 +22,7 @@ fn observed(source: Source, assertion: Assertion, second: i64) -> Observation {
             ingested_at: at(second),
             event_id: format!("{second:08}"),
         },
-        rule: RuleRef { name: "test".into(), version: 1 },
-        excerpt: String::new(),
-        tentative: false,
-        inferred_from_absence: false,
-        no_turn_visible: false,
-        dialog: None,
+        ..Observation::new(source, assertion, at(second), RuleRef::new("test", 1))
     }
 }
 

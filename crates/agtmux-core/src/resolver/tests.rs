@@ -34,19 +34,9 @@ fn observed(name: &str, source: Source, assertion: Assertion, seq: u64, second: 
         event_id: format!("{seq:08}"),
     };
     let observation = Observation {
-        source,
-        assertion,
-        conclusive: true,
-        as_of: at(second),
-        settled: true,
         ttl: (assertion == Assertion::Running).then(|| SignedDuration::from_mins(15)),
         order,
-        rule: RuleRef { name: "test".into(), version: 1 },
-        excerpt: String::new(),
-        tentative: false,
-        inferred_from_absence: false,
-        no_turn_visible: false,
-        dialog: None,
+        ..Observation::new(source, assertion, at(second), RuleRef::new("test", 1))
     };
     ResolverInput::Observed { runtime: id(name), observation: Box::new(observation) }
 }

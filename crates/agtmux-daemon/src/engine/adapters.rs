@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agtmux_agents::native::{AdapterMemory, NativeEvent, NativeObservation};
+use agtmux_agents::native::{AdapterMemory, Evidence, NativeEvent};
 use agtmux_core::evidence::{Assertion, Observation, Source};
 use agtmux_core::fleet::PaneKey;
 use agtmux_core::ids::{AgentType, ProcessRef};
@@ -15,8 +15,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Engine, EngineStep};
-use crate::observe::{ScreenEvidence, SourceObservation};
-use crate::store::{EventRow, StoreChange, events};
+use crate::observe::ScreenEvidence;
+use crate::store::{EventRow, StoreChange};
 
 /// How long a screen observation stays valid after the screen stops matching any rule: the agent may be redrawing. A
 /// title is written in one piece, so its observation ends at once.
@@ -25,23 +25,42 @@ const TITLE_TTL: SignedDuration = SignedDuration::ZERO;
 
 /// What the adapters remember about each runtime between events.
 #[derive(Debug, Default)]
-pub(super) struct AdapterMemories(BTreeMap<RuntimeId, AdapterMemory>);
+pub(super) struct AdapterMemories {
+    memories: BTreeMap<RuntimeId, AdapterMemory>,
+    /// When an adapter wants to be called although nothing has happened.
+    deadlines: BTreeMap<RuntimeId, Timestamp>,
+}
 
 impl AdapterMemories {
     pub(super) fn new(stored: impl IntoIterator<Item = (RuntimeId, AdapterMemory)>) -> Self {
-        Self(stored.into_iter().collect())
+        let memories: BTreeMap<RuntimeId, AdapterMemory> = stored.into_iter().collect();
+        let deadlines = memories.iter().filter_map(|(runtime, memory)| Some((runtime.clone(), memory.next_due()?)));
+        Self { deadlines: deadlines.collect(), memories }
     }
 
     pub(super) fn forget(&mut self, runtime: &RuntimeId) {
-        self.0.remove(runtime);
+        self.memories.remove(runtime);
+        self.deadlines.remove(runtime);
     }
 
     pub(super) fn session(&self, runtime: &RuntimeId) -> Option<&str> {
-        self.0.get(runtime)?.session.as_deref()
+        self.memories.get(runtime)?.session.as_deref()
     }
 
     pub(super) fn next_due(&self) -> Option<Timestamp> {
-        self.0.values().filter_map(AdapterMemory::next_due).min()
+        self.deadlines.values().min().copied()
+    }
+
+    /// Removes the deadlines that have passed, and returns their runtimes.
+    fn take_due(&mut self, now: Timestamp) -> Vec<RuntimeId> {
+        self.deadlines.extract_if(.., |_, due| *due <= now).map(|(runtime, _)| runtime).collect()
+    }
+
+    fn set_deadline(&mut self, runtime: &RuntimeId, due: Option<Timestamp>) {
+        match due {
+            Some(due) => self.deadlines.insert(runtime.clone(), due),
+            None => self.deadlines.remove(runtime),
+        };
     }
 }
 
@@ -65,32 +84,25 @@ pub(crate) struct FileEntry {
 
 impl Engine {
     /// Applies an event of the agent itself or of its wrapper.
-    pub(super) fn reduce_event(&mut self, runtime: &RuntimeId, event: &EventRow, step: &mut EngineStep) {
-        let stored = match &event.payload {
-            Some(payload) => Some(payload.clone()),
-            // The payload of a pending event is not kept in memory: it is in this step or in the store.
-            None => step.payload_of(&event.order.event_id).map_or_else(
-                || events::payload_of(&self.reader, &event.order.event_id).unwrap_or_default(),
-                |payload| Some(payload.to_owned()),
-            ),
-        };
-        let document: Value = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        let payload = document.get("payload").unwrap_or(&Value::Null);
+    pub(super) fn reduce_event(
+        &mut self,
+        runtime: &RuntimeId,
+        event: &EventRow,
+        payload: &Value,
+        step: &mut EngineStep,
+    ) {
+        let order = &event.order;
         let native_event =
-            NativeEvent { source: event.source, event_type: &event.event_type, payload, at: event.order.event_time };
+            NativeEvent { source: event.source, event_type: &event.event_type, payload, at: order.event_time };
         self.apply_agent_name(runtime, native_event, step);
         // While an agent is suspended, other programs write to its terminal.
         let foreign = event.source == Source::Osc && self.states.is_suspended(runtime);
-        let newest = self.cursors.advance(runtime, event.source, &event.order);
+        let newest = self.cursors.advance(runtime, event.source, order);
         if foreign || !newest || !self.is_adapter_enabled(runtime) {
             return;
         }
-        self.publish_submitted(runtime, &event.order.event_id, native_event);
-        for native in self.reduce(runtime, native_event, step) {
-            let observation = Box::new(self.observation(native, event.order.clone()));
-            let input = ResolverInput::Observed { runtime: runtime.clone(), observation };
-            self.resolve(input, Some(event.order.event_id.clone()), step);
-        }
+        self.publish_submitted(runtime, &order.event_id, native_event);
+        self.reduce(runtime, Evidence::Event(native_event), Some(order), step);
         self.request_recheck(runtime);
     }
 
@@ -108,20 +120,27 @@ impl Engine {
         }
     }
 
-    fn is_known_log_entry(&mut self, runtime: &RuntimeId, at: Timestamp, step: &mut EngineStep) -> bool {
-        let Some(agent_type) = self.states.agent_type(runtime).cloned() else { return true };
-        let mut memory = self.memories.0.get(runtime).cloned().unwrap_or_default();
-        let known = memory.record_log_time(at);
+    /// Applies evidence of the agent itself. A posted event brings its own order.
+    fn reduce(&mut self, runtime: &RuntimeId, evidence: Evidence<'_>, order: Option<&OrderKey>, step: &mut EngineStep) {
+        let Some(agent_type) = self.states.agent_type(runtime).cloned() else { return };
+        let mut memory = self.memories.memories.get(runtime).cloned().unwrap_or_default();
+        let (observations, due) = self.registry.reduce(agent_type.as_str(), &mut memory, evidence, step.now);
+        self.memories.set_deadline(runtime, due);
         self.update_memory(runtime, &agent_type, memory, step);
-        known
-    }
-
-    fn reduce(&mut self, runtime: &RuntimeId, event: NativeEvent<'_>, step: &mut EngineStep) -> Vec<NativeObservation> {
-        let Some(agent_type) = self.states.agent_type(runtime).cloned() else { return Vec::new() };
-        let mut memory = self.memories.0.get(runtime).cloned().unwrap_or_default();
-        let observations = self.registry.reduce(agent_type.as_str(), &mut memory, event, step.now);
-        self.update_memory(runtime, &agent_type, memory, step);
-        observations
+        let received_at = order.map_or(step.now, |order| order.ingested_at);
+        let was_read = order.is_none() && !matches!(evidence, Evidence::TimePassed);
+        for mut observation in observations {
+            let at = observation.as_of;
+            observation.as_of = at.min(received_at);
+            observation.ttl = self.native_ttl(&observation);
+            // The same file may have been read before.
+            if was_read || (order.is_none() && observation.source == Source::File) {
+                self.observe_if_new(runtime, observation, at, step);
+            } else {
+                observation.order = order.cloned().unwrap_or_else(|| local_order_key(at, step.now));
+                self.resolve(observed(runtime, observation), order.map(|order| order.event_id.clone()), step);
+            }
+        }
     }
 
     fn update_memory(
@@ -131,7 +150,7 @@ impl Engine {
         memory: AdapterMemory,
         step: &mut EngineStep,
     ) {
-        let before = self.memories.0.get(runtime);
+        let before = self.memories.memories.get(runtime);
         if before == Some(&memory) || (before.is_none() && memory == AdapterMemory::default()) {
             return;
         }
@@ -155,32 +174,17 @@ impl Engine {
             }
         }
         step.changes.push(StoreChange::PutMemory { runtime: runtime.clone(), memory: Box::new(memory.clone()) });
-        self.memories.0.insert(runtime.clone(), memory);
+        self.memories.memories.insert(runtime.clone(), memory);
     }
 
-    fn observation(&self, native: NativeObservation, order: OrderKey) -> Observation {
-        Observation {
-            source: native.source,
-            assertion: native.assertion,
-            conclusive: true,
-            as_of: native.as_of.min(order.ingested_at),
-            settled: true,
-            ttl: match native.source {
-                Source::File => Some(SCREEN_TTL),
-                _ => (native.assertion == Assertion::Running).then(|| self.running_ttl()),
-            },
-            order,
-            rule: native.rule,
-            excerpt: native.excerpt,
-            tentative: native.tentative,
-            inferred_from_absence: false,
-            no_turn_visible: false,
-            dialog: None,
+    fn native_ttl(&self, observation: &Observation) -> Option<SignedDuration> {
+        match (observation.source, observation.assertion) {
+            (Source::File, _) => Some(SCREEN_TTL),
+            (_, Assertion::Running) => {
+                Some(SignedDuration::try_from(self.settings.running_ttl.0).unwrap_or(SignedDuration::MAX))
+            }
+            _ => None,
         }
-    }
-
-    fn running_ttl(&self) -> SignedDuration {
-        SignedDuration::try_from(self.settings.running_ttl.0).unwrap_or(SignedDuration::MAX)
     }
 
     /// Applies the entries of a file that the agent keeps about itself.
@@ -189,15 +193,9 @@ impl Engine {
             self.runtime_of(&evidence.pane, evidence.process).filter(|runtime| self.is_adapter_enabled(runtime));
         let Some(runtime) = runtime else { return };
         for FileEntry { event_type, payload, at } in &evidence.entries {
-            if evidence.from_log && self.is_known_log_entry(&runtime, *at, step) {
-                continue;
-            }
-            let event = NativeEvent { source: Source::File, event_type, payload, at: (*at).min(step.now) };
-            for native in self.reduce(&runtime, event, step) {
-                let order = local_order_key(native.as_of, step.now);
-                let observation = self.observation(native, order);
-                self.observe_if_new(&runtime, observation, step);
-            }
+            let entry = NativeEvent { source: Source::File, event_type, payload, at: *at };
+            let entry = if evidence.from_log { Evidence::LogEntry(entry) } else { Evidence::Event(entry) };
+            self.reduce(&runtime, entry, None, step);
         }
     }
 
@@ -211,35 +209,10 @@ impl Engine {
             self.runtime_of(&pane, evidence.process).filter(|runtime| same_server && self.is_adapter_enabled(runtime));
         let Some(runtime) = runtime else { return };
         let measured = self.states.agent_type(&runtime).is_none_or(|kind| self.registry.is_measured(kind.as_str()));
-        for SourceObservation {
-            source,
-            assertion,
-            conclusive,
-            inferred_from_absence,
-            no_turn_visible,
-            settled,
-            as_of,
-            rule,
-            excerpt,
-            dialog,
-        } in evidence.observations
-        {
-            let observation = Observation {
-                source,
-                assertion,
-                conclusive,
-                as_of,
-                settled,
-                ttl: screen_source_ttl(source),
-                order: local_order_key(evidence.captured_at, step.now),
-                rule,
-                excerpt,
-                tentative: !measured,
-                inferred_from_absence,
-                no_turn_visible,
-                dialog: dialog.map(Box::new),
-            };
-            self.observe_if_new(&runtime, observation, step);
+        for mut observation in evidence.observations {
+            observation.ttl = screen_source_ttl(observation.source);
+            observation.tentative = !measured;
+            self.observe_if_new(&runtime, observation, evidence.captured_at, step);
         }
         for source in evidence.silent_sources {
             if !self.states.is_unrecognized(&runtime, source) {
@@ -249,10 +222,17 @@ impl Engine {
         }
     }
 
-    pub(super) fn observe_if_new(&mut self, runtime: &RuntimeId, observation: Observation, step: &mut EngineStep) {
+    /// Records an observation that this daemon made at this time, unless it repeats what is known.
+    pub(super) fn observe_if_new(
+        &mut self,
+        runtime: &RuntimeId,
+        mut observation: Observation,
+        at: Timestamp,
+        step: &mut EngineStep,
+    ) {
         if self.states.is_new_information(runtime, &observation) {
-            let input = ResolverInput::Observed { runtime: runtime.clone(), observation: Box::new(observation) };
-            self.resolve(input, None, step);
+            observation.order = local_order_key(at, step.now);
+            self.resolve(observed(runtime, observation), None, step);
         }
     }
 
@@ -272,26 +252,14 @@ impl Engine {
 
     /// Applies observations that adapters held back and that are due now.
     pub(super) fn release_held(&mut self, step: &mut EngineStep) {
-        let due = self.memories.0.iter().filter(|(_, memory)| memory.next_due().is_some_and(|at| at <= step.now));
-        let due: Vec<RuntimeId> = due.map(|(runtime, _)| runtime.clone()).collect();
-        for runtime in due {
-            let Some(memory) = self.memories.0.get_mut(&runtime) else { continue };
-            let released: Vec<NativeObservation> = std::iter::from_fn(|| memory.take_due(step.now)).collect();
-            step.changes.push(StoreChange::PutMemory { runtime: runtime.clone(), memory: Box::new(memory.clone()) });
-            for native in released {
-                let order = local_order_key(native.as_of, step.now);
-                let observation = self.observation(native, order);
-                match observation.source {
-                    // The same file may have been read before.
-                    Source::File => self.observe_if_new(&runtime, observation, step),
-                    _ => {
-                        let observation = Box::new(observation);
-                        self.resolve(ResolverInput::Observed { runtime: runtime.clone(), observation }, None, step);
-                    }
-                }
-            }
+        for runtime in self.memories.take_due(step.now) {
+            self.reduce(&runtime, Evidence::TimePassed, None, step);
         }
     }
+}
+
+fn observed(runtime: &RuntimeId, observation: Observation) -> ResolverInput {
+    ResolverInput::Observed { runtime: runtime.clone(), observation: Box::new(observation) }
 }
 
 /// An observation of source `process` has no TTL: it stays valid while the process lives.
@@ -304,7 +272,7 @@ fn screen_source_ttl(source: Source) -> Option<SignedDuration> {
 }
 
 /// The order key of an observation made by this daemon.
-pub(super) fn local_order_key(at: Timestamp, now: Timestamp) -> OrderKey {
+fn local_order_key(at: Timestamp, now: Timestamp) -> OrderKey {
     OrderKey {
         source_seq: None,
         event_time: at.min(now),

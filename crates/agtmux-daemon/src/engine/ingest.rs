@@ -8,6 +8,7 @@ use agtmux_core::evidence::Source;
 use agtmux_core::ordering::{OrderKey, trusted_time};
 use agtmux_core::runtime::RuntimeId;
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::{Engine, EngineStep};
 use crate::store::{EventRow, StoreChange, events};
@@ -24,7 +25,10 @@ pub(crate) struct IncomingEvent {
     pub(crate) source_seq: Option<u64>,
     pub(crate) event_time: Option<Timestamp>,
     pub(crate) content_hash: String,
-    pub(crate) payload: Option<String>,
+    /// The part of the body that the agent wrote.
+    pub(crate) payload: Value,
+    /// The body as it is stored.
+    pub(crate) body: Option<String>,
     /// The event waited in the spool until the daemon started.
     pub(crate) was_spooled: bool,
 }
@@ -61,15 +65,14 @@ impl Engine {
             source_event_id: incoming.source_event_id,
             dedupe_key: incoming.dedupe_key,
             content_hash: incoming.content_hash,
-            payload: incoming.payload,
             bind_failure: runtime.as_ref().err().copied().filter(|why| *why == BindFailure::Ambiguous),
         };
-        let Ok(runtime) = runtime else { return self.hold_event(event, step) };
+        let Ok(runtime) = runtime else { return self.hold_event(event, incoming.body, step) };
         if let Some(earlier) = self.duplicate_of(&runtime, &event, step)? {
             return Ok(receipt(earlier, EventReceiptStatus::Duplicate, Some(&runtime)));
         }
-        step.changes.push(StoreChange::PutEvent(Box::new(event.clone())));
-        self.reduce_event(&runtime, &event, step);
+        step.changes.push(StoreChange::PutEvent { event: Box::new(event.clone()), body: incoming.body });
+        self.reduce_event(&runtime, &event, &incoming.payload, step);
         Ok(receipt(event.order.event_id, EventReceiptStatus::Bound, Some(&runtime)))
     }
 
@@ -80,7 +83,12 @@ impl Engine {
         }
     }
 
-    fn hold_event(&mut self, event: EventRow, step: &mut EngineStep) -> Result<EventReceipt, ApiError> {
+    fn hold_event(
+        &mut self,
+        event: EventRow,
+        body: Option<String>,
+        step: &mut EngineStep,
+    ) -> Result<EventReceipt, ApiError> {
         if let Some(earlier) = self.unbound_events.same_key(&event) {
             return match earlier.content_hash == event.content_hash {
                 true => Ok(receipt(earlier.order.event_id.clone(), EventReceiptStatus::Duplicate, None)),
@@ -88,8 +96,8 @@ impl Engine {
             };
         }
         let receipt = receipt(event.order.event_id.clone(), EventReceiptStatus::PendingBind, None);
-        self.unbound_events.push(EventRow { payload: None, ..event.clone() });
-        step.changes.push(StoreChange::PutEvent(Box::new(event)));
+        self.unbound_events.push(event.clone());
+        step.changes.push(StoreChange::PutEvent { event: Box::new(event), body });
         Ok(receipt)
     }
 
@@ -147,7 +155,8 @@ impl Engine {
     fn bind_late(&mut self, event: EventRow, runtime: RuntimeId, step: &mut EngineStep) {
         match self.duplicate_of(&runtime, &event, step) {
             Ok(None) => {
-                self.reduce_event(&runtime, &event, step);
+                let payload = self.stored_payload(&event.order.event_id, step);
+                self.reduce_event(&runtime, &event, &payload, step);
                 step.changes.push(StoreChange::BindEvent { event: Box::new(event), runtime });
             }
             // The same event arrived another way in the meantime.
@@ -155,6 +164,17 @@ impl Engine {
                 .changes
                 .push(StoreChange::DropEvent { event_id: event.order.event_id, why: BindFailure::NoCandidate }),
         }
+    }
+
+    /// The payload of a pending event, which is not kept in memory: it is in this step or in the store.
+    fn stored_payload(&self, event_id: &str, step: &EngineStep) -> Value {
+        let body = match step.body_of(event_id) {
+            Some(body) => serde_json::from_str(body).ok(),
+            None => {
+                events::body_of(&self.reader, event_id).ok().flatten().and_then(|body| serde_json::from_str(&body).ok())
+            }
+        };
+        body.and_then(|mut body: Value| Some(body.get_mut("payload")?.take())).unwrap_or_default()
     }
 
     pub(super) fn expires_at(&self, event: &EventRow) -> Timestamp {

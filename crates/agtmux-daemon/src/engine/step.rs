@@ -130,10 +130,10 @@ impl EngineStep {
             .collect()
     }
 
-    /// The payload of an event that arrived in this step.
-    pub(super) fn payload_of(&self, event_id: &str) -> Option<&str> {
+    /// The body of an event that arrived in this step.
+    pub(super) fn body_of(&self, event_id: &str) -> Option<&str> {
         self.changes.iter().find_map(|change| match change {
-            StoreChange::PutEvent(event) if event.order.event_id == event_id => event.payload.as_deref(),
+            StoreChange::PutEvent { event, body } if event.order.event_id == event_id => body.as_deref(),
             _ => None,
         })
     }

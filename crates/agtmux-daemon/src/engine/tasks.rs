@@ -5,7 +5,6 @@ use agtmux_core::fleet::{FleetDelta, PaneKey, PaneTaskStatus, TopologyUpdate};
 use agtmux_core::runtime::RuntimeId;
 use agtmux_core::task::TaskEvent;
 
-use super::adapters::local_order_key;
 use super::{Engine, EngineStep};
 use crate::store::StoreChange;
 
@@ -81,21 +80,10 @@ impl Engine {
         };
         for (assertion, excerpt) in assertions {
             let observation = Observation {
-                source: Source::Wrapper,
-                assertion: *assertion,
-                conclusive: true,
-                as_of: step.now,
-                settled: true,
-                ttl: None,
-                order: local_order_key(step.now, step.now),
-                rule: RuleRef { name: "task".into(), version: 1 },
                 excerpt: agtmux_core::redact::text(excerpt).into_owned(),
-                tentative: false,
-                inferred_from_absence: false,
-                no_turn_visible: false,
-                dialog: None,
+                ..Observation::new(Source::Wrapper, *assertion, step.now, RuleRef::new("task", 1))
             };
-            self.observe_if_new(runtime, observation, step);
+            self.observe_if_new(runtime, observation, step.now, step);
         }
     }
 }

@@ -19,6 +19,7 @@ use agtmux_core::evidence::Source;
 use agtmux_core::fleet::{DetectedAgent, OutageCode, PaneProcess, PaneRow};
 use agtmux_core::ids::*;
 use agtmux_core::state::State;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use super::*;
@@ -163,7 +164,8 @@ fn event(event_type: &str, key: &str) -> IncomingEvent {
         source_seq: None,
         event_time: None,
         content_hash: event_type.into(),
-        payload: None,
+        payload: Value::Null,
+        body: None,
         was_spooled: false,
     }
 }

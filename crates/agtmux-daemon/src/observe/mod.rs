@@ -35,7 +35,7 @@ pub(crate) use discovery::Discovery;
 pub(crate) use manifests::UserManifestWatch;
 pub(crate) use process_watch::{agent_in_tree, process_facts};
 pub(crate) use recheck_hints::RecheckHints;
-pub(crate) use screen_judge::{ScreenEvidence, SourceObservation};
+pub(crate) use screen_judge::ScreenEvidence;
 
 /// What all observers share.
 pub(crate) struct ObserverContext {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use agtmux_agents::{AgentRegistry, CapturedScreen};
 use agtmux_core::dialog::{Dialog, DialogOption};
-use agtmux_core::evidence::{Assertion, RuleRef, Source};
+use agtmux_core::evidence::{Assertion, Observation, RuleRef, Source};
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, ServerKey};
 use agtmux_core::{redact, text};
 use agtmux_tmux::Capture;
@@ -29,7 +29,7 @@ pub(crate) struct ScreenEvidence {
     /// The agent that ran in the pane before the capture.
     pub(crate) process: ProcessRef,
     pub(crate) captured_at: Timestamp,
-    pub(crate) observations: Vec<SourceObservation>,
+    pub(crate) observations: Vec<Observation>,
     /// The sources that were read and said nothing.
     pub(crate) silent_sources: Vec<Source>,
 }
@@ -37,67 +37,37 @@ pub(crate) struct ScreenEvidence {
 impl ScreenEvidence {
     /// Evidence that an agent's status file was removed.
     pub(super) fn status_file_gone(
-        (server, generation): (ServerKey, Generation),
+        server: (ServerKey, Generation),
         pane: PaneId,
         process: ProcessRef,
         began: Timestamp,
     ) -> Self {
-        Self {
-            server,
-            generation,
-            pane,
-            process,
-            captured_at: began,
-            observations: Vec::new(),
-            silent_sources: vec![Source::File],
-        }
+        Self { silent_sources: vec![Source::File], ..Self::new(server, pane, process, began) }
     }
 
     /// Evidence that a headless agent runs. It was started for one turn, without a user.
     pub(crate) fn headless(
-        (server, generation): (ServerKey, Generation),
+        server: (ServerKey, Generation),
         pane: PaneId,
         process: ProcessRef,
         began: Timestamp,
     ) -> Self {
-        let observations = [Assertion::Running, Assertion::NoDialog].map(|assertion| SourceObservation {
-            source: Source::Process,
-            assertion,
-            conclusive: true,
-            inferred_from_absence: false,
-            no_turn_visible: false,
-            settled: true,
-            as_of: began,
-            rule: RuleRef { name: "headless".into(), version: 1 },
+        let observations = [Assertion::Running, Assertion::NoDialog].map(|assertion| Observation {
             excerpt: "headless: started for one turn".into(),
-            dialog: None,
+            ..Observation::new(Source::Process, assertion, began, RuleRef::new("headless", 1))
         });
-        Self {
-            server,
-            generation,
-            pane,
-            process,
-            captured_at: began,
-            observations: observations.into(),
-            silent_sources: Vec::new(),
-        }
+        Self { observations: observations.into(), ..Self::new(server, pane, process, began) }
     }
-}
 
-#[derive(Debug)]
-pub(crate) struct SourceObservation {
-    pub(crate) source: Source,
-    pub(crate) assertion: Assertion,
-    pub(crate) conclusive: bool,
-    /// Concluded from something that is missing on the screen.
-    pub(crate) inferred_from_absence: bool,
-    /// The screen shows nothing of any turn.
-    pub(crate) no_turn_visible: bool,
-    pub(crate) settled: bool,
-    pub(crate) as_of: Timestamp,
-    pub(crate) rule: RuleRef,
-    pub(crate) excerpt: String,
-    pub(crate) dialog: Option<Dialog>,
+    fn new(
+        (server, generation): (ServerKey, Generation),
+        pane: PaneId,
+        process: ProcessRef,
+        captured_at: Timestamp,
+    ) -> Self {
+        let (observations, silent_sources) = (Vec::new(), Vec::new());
+        Self { server, generation, pane, process, captured_at, observations, silent_sources }
+    }
 }
 
 /// Judges captures. Remembers the previous capture of each pane.
@@ -122,68 +92,29 @@ impl ScreenJudge {
     pub(crate) fn judge(
         &mut self,
         registry: &AgentRegistry,
-        (server, generation): (ServerKey, Generation),
+        server: (ServerKey, Generation),
         due: &DueCapture,
         capture: &Capture,
         began: Timestamp,
     ) -> ScreenEvidence {
         let agent_type = due.agent_type.as_str();
         let title = text::from_bytes(&capture.title);
-        let reading = registry.read_screen(agent_type, &CapturedScreen::parse(&capture.screen), Some(&title));
-        let redacted = |text: String| redact::text(&text).into_owned();
-        let assertions: Vec<Assertion> = reading.observations.iter().map(|observation| observation.assertion).collect();
+        let on_screen = registry.read_screen(agent_type, &CapturedScreen::parse(&capture.screen), Some(&title));
+        let on_screen = on_screen.observations;
+        let assertions: Vec<Assertion> = on_screen.iter().map(|observation| observation.assertion).collect();
         let (settled, shown_from) = self.settled_since(due, began, &assertions);
-        let before = |span: SignedDuration, at: Timestamp| at.checked_sub(span).unwrap_or(at);
-        let dialog = reading.dialog.map(without_secrets);
-        let mut observations: Vec<SourceObservation> = Vec::new();
-        for observation in reading.observations {
-            observations.push(SourceObservation {
-                source: Source::Screen,
-                assertion: observation.assertion,
-                conclusive: observation.conclusive,
-                inferred_from_absence: observation.yields,
-                no_turn_visible: observation.anew,
-                settled,
-                as_of: before(DRAW_LAG, shown_from),
-                rule: observation.rule,
-                excerpt: redacted(observation.excerpt),
-                dialog: matches!(observation.assertion, Assertion::DialogOpen(_)).then(|| dialog.clone()).flatten(),
-            });
-        }
-        let mut silent = Vec::new();
-        if observations.is_empty() {
-            silent.push(Source::Screen);
-        }
         // A title that is only a hint cancels what the previous title said.
-        let titles: Vec<_> = registry
-            .title_observations(agent_type, &title)
-            .into_iter()
-            .filter(|observation| observation.conclusive)
-            .collect();
-        if titles.is_empty() {
-            silent.push(Source::Title);
-        }
-        observations.extend(titles.into_iter().map(|observation| SourceObservation {
-            source: Source::Title,
-            assertion: observation.assertion,
-            conclusive: observation.conclusive,
-            inferred_from_absence: observation.yields,
-            no_turn_visible: observation.anew,
-            settled: true,
-            as_of: before(TITLE_LAG, began),
-            rule: observation.rule,
-            excerpt: redacted(observation.excerpt),
-            dialog: None,
-        }));
-        ScreenEvidence {
-            server,
-            generation,
-            pane: PaneId(due.pane),
-            process: due.process,
-            captured_at: began,
-            observations,
-            silent_sources: silent,
-        }
+        let mut in_title = registry.title_observations(agent_type, &title);
+        in_title.retain(|observation| observation.conclusive);
+        let mut evidence = ScreenEvidence::new(server, PaneId(due.pane), due.process, began);
+        evidence.silent_sources.extend(on_screen.is_empty().then_some(Source::Screen));
+        evidence.silent_sources.extend(in_title.is_empty().then_some(Source::Title));
+        let before = |span: SignedDuration, at: Timestamp| at.checked_sub(span).unwrap_or(at);
+        let (screen_as_of, title_as_of) = (before(DRAW_LAG, shown_from), before(TITLE_LAG, began));
+        let on_screen = on_screen.into_iter().map(|seen| Observation { as_of: screen_as_of, settled, ..seen });
+        let in_title = in_title.into_iter().map(|seen| Observation { as_of: title_as_of, ..seen });
+        evidence.observations = on_screen.chain(in_title).map(without_secrets).collect();
+        evidence
     }
 
     /// Whether the screen has settled, and since when it shows the current state.
@@ -199,15 +130,20 @@ impl ScreenJudge {
     }
 }
 
-/// Redacts a dialog, which may contain a secret such as a key in a command. The fingerprint stays that of the
-/// original.
-fn without_secrets(dialog: Dialog) -> Dialog {
+/// Redacts an observation: its line and its dialog may contain a secret, such as a key in a command. The fingerprint of
+/// the dialog stays that of the original.
+fn without_secrets(observation: Observation) -> Observation {
     let redacted = |text: String| redact::text(&text).into_owned();
     let option = |option: DialogOption| DialogOption { label: redacted(option.label), ..option };
-    Dialog {
+    let dialog = |dialog: Box<Dialog>| Dialog {
         question: redacted(dialog.question),
         subject: dialog.subject.map(redacted),
         options: dialog.options.into_iter().map(option).collect(),
-        ..dialog
+        ..*dialog
+    };
+    Observation {
+        excerpt: redacted(observation.excerpt),
+        dialog: observation.dialog.map(dialog).map(Box::new),
+        ..observation
     }
 }

@@ -4,23 +4,13 @@ use std::path::Path;
 
 use agtmux_agents::ProcessFacts;
 
-use crate::engine::{EventAddress, IncomingEvent};
+use crate::engine::EventAddress;
 use crate::observe::{self, Discovery};
 
 /// Adds to an event the processes above its agent. The event belongs to the nearest agent among its ancestors, and not
 /// to an agent that started that one. Ancestors that have exited are ignored.
-///
-/// Runs on a blocking thread: without `/proc` this starts another program.
-pub(crate) async fn with_ancestors(incoming: IncomingEvent, discovery: &Discovery) -> IncomingEvent {
-    let discovery = discovery.clone();
-    match tokio::task::spawn_blocking(move || find_ancestors(incoming, &discovery)).await {
-        Ok(incoming) => incoming,
-        Err(join_error) => std::panic::resume_unwind(join_error.into_panic()),
-    }
-}
-
-fn find_ancestors(mut incoming: IncomingEvent, discovery: &Discovery) -> IncomingEvent {
-    let EventAddress::Origin(origin) = &mut incoming.address else { return incoming };
+pub(super) fn add_ancestors(address: &mut EventAddress, discovery: &Discovery) {
+    let EventAddress::Origin(origin) = address else { return };
     let table = discovery.processes();
     let mut ancestors = table.living(&origin.pids);
     // The pid may have been reused since the event was sent.
@@ -33,5 +23,4 @@ fn find_ancestors(mut incoming: IncomingEvent, discovery: &Discovery) -> Incomin
     };
     let own_count = discovery.registry().count_own_processes(&facts, same_input);
     origin.outer_pids = ancestors[own_count..].iter().map(|process| process.pid).collect();
-    incoming
 }

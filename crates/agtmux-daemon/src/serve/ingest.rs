@@ -14,17 +14,17 @@ use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::StatusCode;
-use bytes::Bytes;
 use http_body_util::LengthLimitError;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
+use super::ServeContext;
+use super::event_ancestors::add_ancestors;
 use super::extract::ErrorResponse;
-use super::{ServeContext, event_ancestors};
 use crate::engine::{EventAddress, IncomingEvent};
-use crate::observe;
+use crate::observe::{self, Discovery};
 
 const MAX_BODY_BYTES: usize = 1 << 20;
 const MAX_WORD_LEN: usize = 512;
@@ -32,9 +32,8 @@ const MAX_PATH_LEN: usize = 4096;
 /// More than the ancestors of any real process.
 const MAX_PIDS: usize = 64;
 
-/// A body up to this size is parsed and redacted within a few milliseconds. A larger one is read on another thread, so
-/// that other requests do not wait for it.
-const MAX_INLINE_BYTES: usize = 16 << 10;
+/// A body up to this size is parsed and redacted within a few milliseconds.
+const LARGE_EVENT_BYTES: usize = 16 << 10;
 
 /// How many large events are read at a time. Each needs memory of its own for the redaction.
 static LARGE_EVENT_SLOTS: Semaphore = Semaphore::const_new(2);
@@ -50,13 +49,29 @@ pub(super) async fn post_event(
     body: Body,
 ) -> Result<(StatusCode, Json<EventReceipt>), ErrorResponse> {
     let bytes = to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| body_error(&error))?;
-    let incoming = event_ancestors::with_ancestors(read_event(bytes).await?, &context.discovery).await;
+    let incoming = read_event(bytes.len(), move || parse(&bytes), &context.discovery).await?;
     Ok((StatusCode::ACCEPTED, Json(context.engine.ingest_event(incoming).await?)))
 }
 
-/// Also used for events from the spool.
-pub(crate) async fn read_event(bytes: Bytes) -> Result<IncomingEvent, ApiError> {
-    if bytes.len() <= MAX_INLINE_BYTES { read(&bytes) } else { read_on_blocking_thread(bytes).await }
+/// Reads an event from a document of about this size. Runs on a blocking thread, so that other requests do not wait for
+/// the redaction of a large event; without `/proc`, finding the ancestors starts another program.
+pub(crate) async fn read_event(
+    size: usize,
+    document: impl FnOnce() -> Result<Value, ApiError> + Send + 'static,
+    discovery: &Discovery,
+) -> Result<IncomingEvent, ApiError> {
+    let _slot = if size > LARGE_EVENT_BYTES { LARGE_EVENT_SLOTS.acquire().await.ok() } else { None };
+    let discovery = discovery.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        let mut incoming = from_document(document()?)?;
+        add_ancestors(&mut incoming.address, &discovery);
+        Ok(incoming)
+    });
+    read.await.unwrap_or_else(|error| {
+        // An event that cannot be redacted is not stored.
+        tracing::error!(%error, "an event could not be read");
+        Err(ApiError::new(ErrorCode::Internal, "the event could not be read").with_hint("agtmux daemon logs"))
+    })
 }
 
 fn body_error(error: &axum::Error) -> ApiError {
@@ -67,18 +82,18 @@ fn body_error(error: &axum::Error) -> ApiError {
     bad(format!("the body is incomplete: {error}"))
 }
 
-async fn read_on_blocking_thread(bytes: Bytes) -> Result<IncomingEvent, ApiError> {
-    let _slot = LARGE_EVENT_SLOTS.acquire().await;
-    let read = tokio::task::spawn_blocking(move || read(&bytes)).await;
-    read.unwrap_or_else(|error| {
-        // An event that cannot be redacted is not stored.
-        tracing::error!(%error, "an event could not be redacted");
-        Err(ApiError::new(ErrorCode::Internal, "the event could not be read").with_hint("agtmux daemon logs"))
+fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let message = error.to_string();
+        match message.starts_with("recursion limit exceeded") {
+            true => bad("the body is nested more than 127 levels deep".into()),
+            false => bad(format!("the body is not valid JSON: {message}")),
+        }
     })
 }
 
-fn read(bytes: &[u8]) -> Result<IncomingEvent, ApiError> {
-    let mut document: Value = serde_json::from_slice(bytes).map_err(|error| json_error(&error))?;
+/// Redacts the document, and parses what the engine needs from it.
+fn from_document(mut document: Value) -> Result<IncomingEvent, ApiError> {
     if !document.is_object() {
         return Err(bad("the body is not a JSON object".into()));
     }
@@ -101,17 +116,10 @@ fn read(bytes: &[u8]) -> Result<IncomingEvent, ApiError> {
         source_seq: event.source_seq,
         event_time: event.event_time,
         content_hash,
-        payload: Some(document.to_string()),
+        body: Some(document.to_string()),
+        payload: document["payload"].take(),
         was_spooled: false,
     })
-}
-
-fn json_error(error: &serde_json::Error) -> ApiError {
-    let message = error.to_string();
-    if message.starts_with("recursion limit exceeded") {
-        return bad("the body is nested more than 127 levels deep".into());
-    }
-    bad(format!("the body is not valid JSON: {message}"))
 }
 
 /// Redacts a key. A digest of the original is added, so that different keys stay different.
@@ -206,6 +214,10 @@ mod tests {
                "event_time": "2026-11-15T09:00:00Z", "payload": {"a": [1, "b"]}, "extra": true})
     }
 
+    fn read(bytes: &[u8]) -> Result<IncomingEvent, ApiError> {
+        from_document(parse(bytes)?)
+    }
+
     fn rejection(body: &Value) -> ApiError {
         read(body.to_string().as_bytes()).expect_err("rejected")
     }
@@ -252,7 +264,7 @@ mod tests {
             read(event.to_string().as_bytes()).expect("read")
         };
         let (one, other) = (keyed("hunter2hunter2"), keyed("hunter3hunter3"));
-        for kept in [&one.dedupe_key, &one.event_type, one.payload.as_ref().expect("a payload")] {
+        for kept in [&one.dedupe_key, &one.event_type, one.body.as_ref().expect("a body")] {
             assert!(!kept.contains("hunter2"), "{kept}");
         }
         assert_ne!(one.dedupe_key, other.dedupe_key);

@@ -37,7 +37,6 @@ use crate::remote::TargetManager;
 use crate::store::{Store, schema};
 use crate::tasks::Tasks;
 
-pub(crate) use event_ancestors::with_ancestors;
 pub(crate) use extract::is_retryable;
 pub(crate) use ingest::read_event;
 pub(crate) use listener::{BoundSocket, Peer, bind};

@@ -24,14 +24,12 @@ pub(crate) struct EventRow {
     pub(crate) source_event_id: Option<String>,
     pub(crate) dedupe_key: String,
     pub(crate) content_hash: String,
-    /// The whole body, redacted. None once it is stored: only the database keeps it.
-    pub(crate) payload: Option<String>,
     /// Why a pending event can no longer be bound: an event that matched several runtimes is not bound to the one that
     /// is left.
     pub(crate) bind_failure: Option<BindFailure>,
 }
 
-pub(super) fn put(tx: &Transaction<'_>, event: &EventRow) -> rusqlite::Result<()> {
+pub(super) fn put(tx: &Transaction<'_>, event: &EventRow, body: Option<&str>) -> rusqlite::Result<()> {
     let origin = event.origin.as_ref().and_then(|w| serde_json::to_string(w).ok());
     tx.prepare_cached(
         "INSERT INTO events (event_id, runtime_id, status, event_type, source, source_event_id, source_seq, event_time,
@@ -51,7 +49,7 @@ pub(super) fn put(tx: &Transaction<'_>, event: &EventRow) -> rusqlite::Result<()
         event.dedupe_key,
         event.content_hash,
         origin,
-        event.payload,
+        body,
         event.bind_failure.map(BindFailure::as_str)
     ])?;
     match &event.runtime {
@@ -86,8 +84,8 @@ pub(crate) fn content_of(
         .optional()
 }
 
-/// The body of an event, if it is still kept.
-pub(crate) fn payload_of(connection: &Connection, event_id: &str) -> rusqlite::Result<Option<String>> {
+/// The redacted body of an event, if it is still kept.
+pub(crate) fn body_of(connection: &Connection, event_id: &str) -> rusqlite::Result<Option<String>> {
     let sql = "SELECT raw_payload FROM events WHERE event_id = ?1";
     connection.prepare_cached(sql)?.query_row([event_id], |row| row.get(0)).optional().map(Option::flatten)
 }
@@ -137,7 +135,6 @@ pub(super) fn unbound(connection: &Connection) -> rusqlite::Result<Vec<EventRow>
             source_event_id: row.get(4)?,
             dedupe_key: row.get(8)?,
             content_hash: row.get(9)?,
-            payload: None,
             bind_failure: bind_failure.and_then(|text| text.parse().ok()),
         })
     })?;

@@ -70,7 +70,11 @@ pub(crate) enum StoreChange {
         runtime: RuntimeId,
         memory: Box<AdapterMemory>,
     },
-    PutEvent(Box<EventRow>),
+    PutEvent {
+        event: Box<EventRow>,
+        /// The whole request, redacted. Only the database keeps it.
+        body: Option<String>,
+    },
     BindEvent {
         event: Box<EventRow>,
         runtime: RuntimeId,
@@ -190,7 +194,7 @@ pub(super) fn write(tx: &Transaction<'_>, change: &StoreChange, now: Timestamp) 
         }
         StoreChange::PutAdapter { name, enabled, at } => memories::put_adapter(tx, name, *enabled, *at)?,
         StoreChange::PutMemory { runtime, memory } => memories::put(tx, runtime, memory)?,
-        StoreChange::PutEvent(event) => events::put(tx, event)?,
+        StoreChange::PutEvent { event, body } => events::put(tx, event, body.as_deref())?,
         StoreChange::BindEvent { event, runtime } => events::bind(tx, event, runtime)?,
         StoreChange::DropEvent { event_id, why } => events::discard(tx, event_id, why.as_str())?,
         StoreChange::PutSnapshot(row) => actions::put_snapshot(tx, row)?,

@@ -53,8 +53,8 @@ impl OpenDialog {
         let reading = capture.reading(&registry, agent_type.as_str());
         let rule = reading.observations.first().map(|observation| observation.rule.name.clone()).unwrap_or_default();
         let keys = registry.answer_keys(agent_type.as_str(), &rule).cloned();
-        let (selected, ticks) = (reading.selected, reading.ticks);
-        Ok(reading.dialog.zip(keys).map(|(dialog, keys)| Self { dialog, rule, keys, selected, ticks }))
+        let (dialog, selected, ticks) = (reading.dialog().cloned(), reading.selected, reading.ticks);
+        Ok(dialog.zip(keys).map(|(dialog, keys)| Self { dialog, rule, keys, selected, ticks }))
     }
 
     /// Whether the dialog is exactly the same as before.

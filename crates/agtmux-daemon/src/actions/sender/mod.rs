@@ -338,7 +338,7 @@ impl<'a> TextSender<'a> {
 
     fn check_no_dialog(&self, agent_type: &str, capture: &PaneScreen) -> Result<(), ActionFailure> {
         let registry = self.pane.actions.0.discovery.registry();
-        match capture.reading(&registry, agent_type).dialog {
+        match capture.reading(&registry, agent_type).dialog() {
             Some(_) if !self.pane.forced => Err(self.dialog_open()),
             _ => Ok(()),
         }

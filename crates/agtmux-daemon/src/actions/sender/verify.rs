@@ -251,7 +251,7 @@ impl<'a> SubmitWatcher<'a> {
 }
 
 fn is_busy(reading: &ScreenReading) -> bool {
-    reading.dialog.is_some()
+    reading.dialog().is_some()
         || reading.observations.iter().any(|observation| observation.assertion.state() == Some(State::Running))
 }
 

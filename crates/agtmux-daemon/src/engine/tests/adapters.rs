@@ -1,48 +1,31 @@
 //! Tests of native events and screens through the adapters.
 
 use agtmux_core::dialog::Dialog;
-use agtmux_core::evidence::{Assertion, DialogKind, RuleRef, Source};
+use agtmux_core::evidence::{Assertion, DialogKind, Observation, RuleRef};
 use agtmux_core::fleet::ForegroundProcess;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
-use crate::observe::{ScreenEvidence, SourceObservation};
+use crate::observe::ScreenEvidence;
 
 const AGENT: ProcessRef = ProcessRef { pid: 50, start: 7 };
 
 fn hook(key: &str, payload: &Value) -> IncomingEvent {
     let event_type = payload["hook_event_name"].as_str().expect("a hook").to_owned();
-    IncomingEvent { event_type, payload: Some(json!({ "payload": payload }).to_string()), ..event("", key) }
+    let body = Some(json!({ "payload": payload }).to_string());
+    IncomingEvent { event_type, payload: payload.clone(), body, ..event("", key) }
 }
 
-fn screen_observation(
-    source: Source,
-    assertion: Assertion,
-    as_of: Timestamp,
-    dialog: Option<Dialog>,
-) -> SourceObservation {
-    let rule = RuleRef { name: "test".into(), version: 1 };
-    SourceObservation {
-        source,
-        assertion,
-        conclusive: true,
-        inferred_from_absence: false,
-        no_turn_visible: false,
-        settled: true,
-        as_of,
-        rule,
+fn screen_observation(source: Source, assertion: Assertion, as_of: Timestamp, dialog: Option<Dialog>) -> Observation {
+    Observation {
         excerpt: "a line".into(),
-        dialog,
+        dialog: dialog.map(Box::new),
+        ..Observation::new(source, assertion, as_of, RuleRef::new("test", 1))
     }
 }
 
 impl TestEngine {
-    async fn show_screen(
-        &self,
-        process: ProcessRef,
-        observations: Vec<SourceObservation>,
-        silent_sources: Vec<Source>,
-    ) {
+    async fn show_screen(&self, process: ProcessRef, observations: Vec<Observation>, silent_sources: Vec<Source>) {
         self.show_screen_in(PaneId(0), process, observations, silent_sources).await;
     }
 
@@ -50,7 +33,7 @@ impl TestEngine {
         &self,
         pane: PaneId,
         process: ProcessRef,
-        observations: Vec<SourceObservation>,
+        observations: Vec<Observation>,
         silent_sources: Vec<Source>,
     ) {
         let captured_at = Timestamp::now();
@@ -165,7 +148,7 @@ async fn an_idle_screen_inferred_from_absence_does_not_end_a_turn_reported_by_a_
     engine.set_pane("a", 10, Some(50)).await;
     engine.post_hook("1", json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "go"})).await;
     let idle_screen = |inferred| {
-        vec![SourceObservation {
+        vec![Observation {
             inferred_from_absence: inferred,
             ..screen_observation(Source::Screen, Assertion::Idle, Timestamp::now(), None)
         }]

@@ -14,8 +14,8 @@ fn is_on_disk(dir: &std::path::Path, text: &str) -> bool {
     disk_bytes(dir).windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-fn event_with_payload(key: &str, payload: String) -> IncomingEvent {
-    IncomingEvent { payload: Some(payload), ..event("running", key) }
+fn event_with_body(key: &str, body: String) -> IncomingEvent {
+    IncomingEvent { body: Some(body), ..event("running", key) }
 }
 
 /// Makes all stored rows older, as if the daemon had been stopped for a while.
@@ -42,12 +42,9 @@ fn a_payload_older_than_its_retention_is_gone_from_database_and_wal() {
     run(async || {
         let engine = TestEngine::new();
         engine.set_pane("default", 10, Some(50)).await;
-        engine.send(event_with_payload("short", format!("{{\"a\":\"{MARK}\"}}"))).await.expect("accepted");
+        engine.send(event_with_body("short", format!("{{\"a\":\"{MARK}\"}}"))).await.expect("accepted");
         // A payload that needs pages of its own.
-        engine
-            .send(event_with_payload("long", format!("{{\"a\":\"{}\"}}", MARK.repeat(2000))))
-            .await
-            .expect("accepted");
+        engine.send(event_with_body("long", format!("{{\"a\":\"{}\"}}", MARK.repeat(2000)))).await.expect("accepted");
         let path = engine.dir.path().to_owned();
         assert!(is_on_disk(&path, MARK), "the marker is on the disk");
         let dir = engine.stop().await;

@@ -55,8 +55,8 @@ pub(crate) async fn post_hook(
     let agent_id = agent_id(&agent_type, &hook.session_id);
     let event = to_event(&context, &hook, &agent_type, &agent_id, event_type, payload);
     // Read all of the request before storing any of it.
-    let incoming = match &event {
-        Some(event) => Some(read_event(to_json(event).into()).await?),
+    let incoming = match event {
+        Some(event) => Some(read_event(bytes.len(), move || Ok(to_json(&event)), &context.discovery).await?),
         // The agent runs outside tmux, or no hook has named its pane yet.
         None => None,
     };
@@ -86,8 +86,8 @@ fn update_tracking(context: &ServeContext, agent_id: &str, event_type: &str, rec
     }
 }
 
-fn to_json(event: &EventSubmission) -> Vec<u8> {
-    serde_json::to_vec(event).unwrap_or_else(|error| unreachable!("a wire type serializes: {error}"))
+fn to_json(event: &EventSubmission) -> Value {
+    serde_json::to_value(event).unwrap_or_else(|error| unreachable!("a wire type serializes: {error}"))
 }
 
 fn body_error(error: &axum::Error) -> ApiError {
