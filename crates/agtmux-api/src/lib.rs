@@ -1,6 +1,5 @@
-//! The contract between the daemon and its clients: wire types, errors, settings and the client.
+//! The contract between the daemon and its clients: wire types, errors and settings.
 
-pub mod client;
 pub mod collect;
 pub mod config;
 pub mod error;

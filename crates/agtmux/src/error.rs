@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use agtmux_api::client::ClientError;
 use agtmux_api::config::ConfigError;
 use agtmux_api::error::ErrorCode;
 use agtmux_api::paths::PathError;
+use agtmux_client::ClientError;
 
 use crate::message::CliMessage;
 
@@ -95,6 +95,21 @@ impl From<ClientError> for CliError {
     fn from(error: ClientError) -> Self {
         let message = CliMessage::new(error.to_string());
         match error {
+            ClientError::Paths(error) => error.into(),
+            ClientError::AutostartForbidden(_) => {
+                let message = message.because("AGTMUX_NO_AUTOSTART is set, so agtmux did not start it");
+                Self::new(CliExit::NoDaemon, message.hint("agtmux daemon start"))
+            }
+            ClientError::NoProgram(_) | ClientError::Spawn { .. } => Self::failed(message),
+            ClientError::StartFailed { stderr, exit_code } => {
+                let is_usage = exit_code == Some(i32::from(CliExit::Usage as u8));
+                let message = message.because(stderr.trim().trim_start_matches("agtmux: "));
+                let message = message.hint("agtmux daemon run   (in the foreground, with its log)");
+                Self::new(if is_usage { CliExit::Usage } else { CliExit::Failed }, message)
+            }
+            ClientError::StartTimeout(_) => {
+                Self::new(CliExit::NoDaemon, message.hint("agtmux daemon logs").hint("agtmux daemon status"))
+            }
             ClientError::NotRunning(_) => Self::new(CliExit::NoDaemon, message.hint("agtmux daemon start")),
             ClientError::Connect { .. } => Self::new(CliExit::NoDaemon, message.hint("agtmux daemon status")),
             ClientError::OtherUser(_) => {

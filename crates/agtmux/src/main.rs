@@ -3,7 +3,6 @@
 mod agent_registry;
 mod cli;
 mod commands;
-mod connect;
 mod error;
 mod message;
 mod output;

@@ -52,6 +52,8 @@ pub enum WatchEventKind {
 }
 
 impl WatchEventKind {
+    pub const ALL: [Self; 5] = [Self::Snapshot, Self::Upsert, Self::Remove, Self::Reset, Self::Task];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Snapshot => "snapshot",

@@ -1,11 +1,11 @@
 //! `agtmux audit`: lists the actions on agents.
 
 use agtmux_api::wire::{AuditLog, AuditQuery};
+use agtmux_client::{DaemonClient, parse};
 use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::terminal::StdoutTerminal;

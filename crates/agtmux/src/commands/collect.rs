@@ -5,15 +5,14 @@ use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
 
 use agtmux_api::VERSION;
-use agtmux_api::client::{ApiClient, ClientError};
 use agtmux_api::collect::{
     COLLECT_VERSION, EVIDENCE_PATH, HostLine, HostReply, HubLine, HubRequest, MAX_LINE_BYTES, ReplyOutcome,
 };
+use agtmux_client::{ApiClient, ClientError, DaemonClient};
 use bytes::Bytes;
 use clap::Args;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::connect::DaemonClient;
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 
@@ -31,13 +30,7 @@ pub(crate) struct CollectArgs {
 
 pub(crate) async fn run(_args: CollectArgs) -> Result<CliExit, CliError> {
     let daemon = DaemonClient::from_env()?;
-    let mut evidence = match daemon.client.lines(EVIDENCE_PATH).await {
-        Err(ClientError::NotRunning(_)) => {
-            daemon.autostart().await?;
-            daemon.client.lines(EVIDENCE_PATH).await?
-        }
-        lines => lines?,
-    };
+    let mut evidence = daemon.lines(EVIDENCE_PATH).await?;
     let (lines, waiting) = mpsc::channel(MAX_QUEUED_LINES);
     let forward_evidence = async {
         while let Some(line) = evidence.next().await? {
@@ -50,7 +43,7 @@ pub(crate) async fn run(_args: CollectArgs) -> Result<CliExit, CliError> {
     // The command ends when the hub or the daemon closes its side.
     tokio::select! {
         forwarded = forward_evidence => forwarded.map_err(CliError::from)?,
-        handled = handle_requests(daemon.client.clone(), lines.clone()) => handled?,
+        handled = handle_requests(daemon.api.clone(), lines.clone()) => handled?,
         written = write_lines(waiting) => written.map_err(|error| CliError::io("write to the hub", error))?,
     }
     Ok(CliExit::Ok)

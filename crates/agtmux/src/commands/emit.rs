@@ -4,11 +4,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use agtmux_api::wire::{EventReceipt, EventReceiptStatus, EventSubmission};
+use agtmux_client::{DaemonClient, parse};
 use agtmux_core::evidence::Source;
 use clap::Args;
 use jiff::Timestamp;
 
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;

@@ -2,11 +2,11 @@
 
 use agtmux_api::config::ConfigDuration;
 use agtmux_api::wire::ActionGuards;
+use agtmux_client::DaemonClient;
 use agtmux_core::state::State;
 use clap::Args;
 
 use super::pick;
-use crate::connect::DaemonClient;
 use crate::error::CliError;
 
 /// The name of this client in the audit log.

@@ -1,12 +1,12 @@
 //! `agtmux history`: shows the past states of an agent.
 
 use agtmux_api::wire::{StateHistory, StateHistoryItem};
+use agtmux_client::{DaemonClient, parse};
 use clap::Args;
 use jiff::Timestamp;
 
 use super::explain::AgentRefQuery;
 use super::pick;
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::output;
 use crate::render::age;

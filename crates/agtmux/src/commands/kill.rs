@@ -3,10 +3,10 @@
 use std::io::{BufRead, IsTerminal, Write};
 
 use agtmux_api::wire::{ActionOutcome, ActionSnapshot, KillAction, KillReport, KillSignal, SnapshotAction};
+use agtmux_client::{DaemonClient, parse};
 use clap::{Args, ValueEnum};
 
 use super::guards::GuardArgs;
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;

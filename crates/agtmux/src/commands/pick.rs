@@ -6,10 +6,10 @@ use std::io::IsTerminal;
 
 use agtmux_api::error::ErrorCode;
 use agtmux_api::wire::{ActionGuards, ListQuery, ListResponse, PaneItem, SnapshotAction};
+use agtmux_client::DaemonClient;
 use agtmux_core::sanitize;
 use inquire::{InquireError, Select};
 
-use crate::connect::DaemonClient;
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 
@@ -39,7 +39,8 @@ fn is_exact(given: &str) -> bool {
 
 async fn check_reference(daemon: &DaemonClient, given: &str) -> Result<(), CliError> {
     let guards = ActionGuards { r#ref: given.to_owned(), ..ActionGuards::default() };
-    daemon.act("/v1/actions/snapshot", &SnapshotAction { guards }).await.map(drop)
+    daemon.act("/v1/actions/snapshot", &SnapshotAction { guards }).await?;
+    Ok(())
 }
 
 /// The prompt never replaces a pane id such as %12 by another pane.

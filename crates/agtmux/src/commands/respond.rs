@@ -6,13 +6,13 @@ use agtmux_api::wire::{
     ActionGuards, ActionOutcome, ActionSnapshot, DialogAnswer, RespondAction, RespondReport, SnapshotAction,
     Verification,
 };
+use agtmux_client::{DaemonClient, parse};
 use agtmux_core::dialog::Dialog;
 use agtmux_core::sanitize;
 use agtmux_core::state::State;
 use clap::{ArgGroup, Args};
 
 use super::guards::GuardArgs;
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;

@@ -1,11 +1,11 @@
 //! `agtmux resume`: restarts an agent that has ended.
 
 use agtmux_api::wire::{ActionOutcome, ResumeAction, ResumeReport};
+use agtmux_client::{DaemonClient, parse};
 use agtmux_core::sanitize;
 use clap::Args;
 
 use super::guards::GuardArgs;
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;

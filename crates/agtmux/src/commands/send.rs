@@ -4,10 +4,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use agtmux_api::wire::{ActionOutcome, InputProfile, SendAction, SendReport, Verification, VerifiedBy};
+use agtmux_client::{DaemonClient, parse};
 use clap::{ArgGroup, Args, ValueEnum};
 
 use super::guards::GuardArgs;
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;

@@ -1,11 +1,11 @@
 //! `agtmux status`: prints one line for a status bar. It must be fast and never start the daemon.
 
 use agtmux_api::wire::{ListQuery, ListSummary, TargetError};
+use agtmux_client::{DaemonClient, parse};
 use clap::Args;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::terminal::StdoutTerminal;
 use crate::{output, render};
@@ -29,7 +29,7 @@ struct StatusSummary {
 
 pub(crate) async fn run(args: StatusArgs) -> Result<CliExit, CliError> {
     let daemon = DaemonClient::from_env()?;
-    let bytes = daemon.client.get_bytes("/v1/panes", &ListQuery::default()).await?;
+    let bytes = daemon.api.get_bytes("/v1/panes", &ListQuery::default()).await?;
     let overview: StatusSummary = parse(&bytes)?;
     if args.json {
         let json = serde_json::to_vec(&overview).map_err(|error| CliError::io("write JSON", error))?;

@@ -1,9 +1,9 @@
 //! `agtmux web`: gives a browser access to the dashboard.
 
 use agtmux_api::wire::{WebLink, WebLinkRequest};
+use agtmux_client::{DaemonClient, parse};
 use clap::{Args, Subcommand};
 
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::output;
 

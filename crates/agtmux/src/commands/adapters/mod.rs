@@ -5,10 +5,10 @@ mod new;
 mod record;
 
 use agtmux_api::wire::{AdapterList, AdapterSwitch};
+use agtmux_client::{DaemonClient, parse};
 use clap::{Args, Subcommand};
 
 use crate::commands::block_on;
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::terminal::StdoutTerminal;

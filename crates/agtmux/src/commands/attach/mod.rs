@@ -11,12 +11,12 @@ use std::process::Command;
 
 use agtmux_api::config::Config;
 use agtmux_api::wire::{ActionOutcome, AttachAction, AttachPlan};
+use agtmux_client::{DaemonClient, parse};
 use agtmux_core::{sanitize, text};
 use agtmux_tmux::{AttachMethod, PaneGuard, TmuxServer, TypeError, is_listening, socket_of_tmux_variable};
 use clap::Args;
 
 use super::guards::GuardArgs;
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;

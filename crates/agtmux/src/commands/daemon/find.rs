@@ -1,13 +1,12 @@
 //! Finds the process of the daemon. Asks the kernel, which works with every version of the daemon.
 
-use agtmux_api::client::ClientError;
+use agtmux_client::{ClientError, DaemonClient};
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 
-use crate::connect::DaemonClient;
 use crate::error::CliError;
 
 pub(super) async fn find(daemon: &DaemonClient) -> Result<Option<Pid>, CliError> {
-    match daemon.client.connect().await {
+    match daemon.api.connect().await {
         Ok(stream) => {
             let peer = stream.peer_cred().map_err(|error| CliError::io("find the process behind the socket", error))?;
             Ok(peer.pid().and_then(Pid::from_raw))
@@ -33,15 +32,14 @@ fn holder_of_lock(daemon: &DaemonClient) -> Result<Option<Pid>, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agtmux_api::client::ApiClient;
     use agtmux_api::paths::Paths;
 
     #[tokio::test]
     async fn no_daemon_is_found_without_a_socket_and_a_lock() {
         let dir = tempfile::tempdir().expect("a directory");
         let socket = dir.path().join("s");
-        let paths = Paths { config: dir.path().join("c"), state_dir: dir.path().to_owned(), socket: socket.clone() };
-        let daemon = DaemonClient { paths, client: ApiClient::new(socket) };
+        let paths = Paths { config: dir.path().join("c"), state_dir: dir.path().to_owned(), socket };
+        let daemon = DaemonClient::new(paths);
         assert_eq!(find(&daemon).await.expect("no error"), None);
         std::fs::write(daemon.paths.lock(), "").expect("written");
         assert_eq!(find(&daemon).await.expect("no error"), None);
@@ -52,8 +50,8 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let socket = dir.path().join("s");
         let _listener = tokio::net::UnixListener::bind(&socket).expect("bound");
-        let paths = Paths { config: dir.path().join("c"), state_dir: dir.path().to_owned(), socket: socket.clone() };
-        let daemon = DaemonClient { paths, client: ApiClient::new(socket) };
+        let paths = Paths { config: dir.path().join("c"), state_dir: dir.path().to_owned(), socket };
+        let daemon = DaemonClient::new(paths);
         assert_eq!(find(&daemon).await.expect("no error"), Some(rustix::process::getpid()));
     }
 }

@@ -1,5 +1,6 @@
+use agtmux_client::DaemonClient;
+
 use super::stop::stop;
-use crate::connect::DaemonClient;
 use crate::error::{CliError, CliExit};
 use crate::output;
 

@@ -2,10 +2,10 @@ use std::io::Write;
 
 use agtmux_api::config::{Config, ListenAddress};
 use agtmux_api::paths::Paths;
+use agtmux_client::{ALREADY_RUNNING, READY};
 use agtmux_daemon::{DaemonError, DaemonOptions, LogDestination};
 use clap::Args;
 
-use crate::connect::{ALREADY_RUNNING, READY};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 

@@ -1,10 +1,9 @@
 use std::time::Duration;
 
-use agtmux_api::client::ClientError;
+use agtmux_client::{ClientError, DaemonClient};
 use tokio::time::{Instant, sleep};
 
 use super::find::find;
-use crate::connect::DaemonClient;
 use crate::error::{CliError, CliExit};
 use crate::output;
 
@@ -27,7 +26,7 @@ pub(super) async fn run() -> Result<CliExit, CliError> {
 async fn answers(daemon: &DaemonClient) -> bool {
     let patience = Instant::now() + BROKEN_RETRY_FOR;
     loop {
-        match daemon.client.get_bytes("/v1/health", &()).await {
+        match daemon.api.get_bytes("/v1/health", &()).await {
             Err(ClientError::NotRunning(_)) => return false,
             Err(ClientError::Broken(_)) if Instant::now() < patience => sleep(RETRY_PAUSE).await,
             Err(ClientError::Broken(_)) => return false,

@@ -1,11 +1,10 @@
-use agtmux_api::client::ClientError;
 use agtmux_api::wire::{DaemonHealth, ListQuery, ServerHealth};
+use agtmux_client::{ClientError, DaemonClient, parse};
 use agtmux_core::sanitize::for_terminal;
 use clap::Args;
 use jiff::Timestamp;
 
 use super::find::find;
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::{output, render};
@@ -19,7 +18,7 @@ pub(crate) struct DaemonStatusArgs {
 
 pub(super) async fn run(args: DaemonStatusArgs) -> Result<CliExit, CliError> {
     let daemon = DaemonClient::from_env()?;
-    let bytes = match daemon.client.get_bytes("/v1/health", &ListQuery::default()).await {
+    let bytes = match daemon.api.get_bytes("/v1/health", &ListQuery::default()).await {
         Ok(bytes) => bytes,
         Err(ClientError::NotRunning(_)) => return Err(not_running(&daemon).await?),
         Err(error) => return Err(error.into()),

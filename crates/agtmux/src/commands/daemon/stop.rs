@@ -1,11 +1,11 @@
 use std::time::Duration;
 
+use agtmux_client::DaemonClient;
 use rustix::io::Errno;
 use rustix::process::Pid;
 
 use super::find::find;
 use super::process::{DaemonProcess, ProcessWait};
-use crate::connect::DaemonClient;
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;

@@ -5,13 +5,13 @@ mod screen;
 use std::path::PathBuf;
 
 use agtmux_api::wire::{ExplainCandidate, Explanation};
+use agtmux_client::{DaemonClient, parse};
 use agtmux_core::evidence::{Assertion, DialogKind};
 use agtmux_core::sanitize;
 use clap::{ArgGroup, Args};
 use serde::Serialize;
 
 use crate::commands::{block_on, pick};
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::output;
 use crate::render::age;

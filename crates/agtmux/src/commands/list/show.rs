@@ -1,8 +1,8 @@
 use agtmux_api::wire::{ListQuery, ListResponse, ListScope};
+use agtmux_client::{DaemonClient, parse};
 use serde::de::DeserializeOwned;
 
 use super::empty;
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::output;
 use crate::render::{self, TextTable};

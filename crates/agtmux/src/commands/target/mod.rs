@@ -5,10 +5,10 @@ mod display;
 use std::io::{BufRead, IsTerminal, Write};
 
 use agtmux_api::wire::{NewTarget, TargetCheckReport, TargetItem, TargetList};
+use agtmux_client::{DaemonClient, parse};
 use agtmux_core::target::TargetKind;
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::terminal::StdoutTerminal;

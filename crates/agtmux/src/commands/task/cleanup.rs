@@ -6,12 +6,12 @@ use std::io::{BufRead, IsTerminal, Write};
 use agtmux_api::wire::{
     TaskCleanupRequest, TaskEndReport, TaskRestartRequest, TaskSessionQuery, TaskStarted, TaskStopRequest,
 };
+use agtmux_client::{DaemonClient, parse};
 use agtmux_core::sanitize;
 use clap::Args;
 
 use super::run::print_started;
 use super::session_args::{SessionOwnerArgs, TaskSessionArgs};
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;

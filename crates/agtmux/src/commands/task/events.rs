@@ -1,27 +1,18 @@
 //! `agtmux task events`: prints past task events and follows new ones.
 
-use std::time::Duration;
-
-use agtmux_api::client::{ClientError, EventStream};
 use agtmux_api::wire::{TaskEvent, TaskEvents, TaskEventsQuery, TaskStreamItem};
+use agtmux_client::{DaemonClient, Follower, StreamSignal};
 use agtmux_core::sanitize;
 use agtmux_core::task::ConversationMessage;
 use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::json;
-use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
 
 use super::session_args::{TaskSessionArgs, socket};
 use crate::commands::watch::stdout_watcher::StdoutWatcher;
-use crate::connect::DaemonClient;
 use crate::error::{CliError, CliExit};
 use crate::output;
 use crate::quit_signals::QuitSignals;
-
-const RESTART_GRACE: Duration = Duration::from_secs(1);
-const RETRY_PAUSE: Duration = Duration::from_millis(100);
-const CHANNEL_CAPACITY: usize = 256;
 
 #[derive(Debug, Args)]
 #[command(
@@ -100,16 +91,15 @@ async fn forward(
     printer: &mut TaskEventPrinter,
 ) -> Result<CliExit, CliError> {
     let (mut quit, mut reader) = (QuitSignals::new()?, StdoutWatcher::start());
-    let mut events = follow(daemon, query);
+    let mut events = follow(&daemon, query).await?;
     loop {
         tokio::select! {
             exit = quit.received() => return Ok(exit),
             () = reader.closed() => return Ok(CliExit::Ok),
-            signal = events.recv() => match signal {
-                Some(TaskStreamSignal::Event(event)) => printer.print(&event)?,
-                Some(TaskStreamSignal::RunEnded) => return Ok(CliExit::Ok),
-                Some(TaskStreamSignal::Failed(error)) => return Err(error),
-                None => return Ok(CliExit::Ok),
+            signal = events.next() => match signal? {
+                StreamSignal::Event(TaskStreamItem::Event(event)) => printer.print(&event)?,
+                StreamSignal::Event(TaskStreamItem::Over { .. }) => return Ok(CliExit::Ok),
+                StreamSignal::CaughtUp | StreamSignal::Disconnected(_) => {}
             },
         }
     }
@@ -176,66 +166,19 @@ fn session_id(events: &[TaskEvent]) -> Option<String> {
     events.first()?.session.session_id(known.as_deref()).map(str::to_owned)
 }
 
-pub(super) enum TaskStreamSignal {
-    Event(Box<TaskEvent>),
-    /// The run has no further events.
-    RunEnded,
-    Failed(CliError),
-}
-
 /// Streams events, across restarts of the daemon.
-pub(super) fn follow(daemon: DaemonClient, query: TaskEventsQuery) -> mpsc::Receiver<TaskStreamSignal> {
-    let (signals, receiver) = mpsc::channel(CHANNEL_CAPACITY);
-    tokio::spawn(async move {
-        if let Err(error) = read(&daemon, query, &signals).await {
-            let _ = signals.send(TaskStreamSignal::Failed(error)).await;
-        }
-    });
-    receiver
-}
-
-async fn read(
+pub(super) async fn follow(
     daemon: &DaemonClient,
     mut query: TaskEventsQuery,
-    signals: &mpsc::Sender<TaskStreamSignal>,
-) -> Result<(), CliError> {
+) -> Result<Follower<TaskStreamItem>, CliError> {
     query.limit = None;
-    if query.after.is_none() {
+    let after = match query.after.take() {
+        Some(after) => after,
         // The start position must be known, or events during a restart of the daemon would be missed.
-        let now: TaskEvents =
-            daemon.get("/v1/tasks/events", &TaskEventsQuery { limit: Some(1), ..Default::default() }).await?;
-        query.after = Some(now.seq);
-    }
-    loop {
-        let mut stream = open(daemon, &query).await?;
-        while let Ok(Some(item)) = stream.next_as::<TaskStreamItem>().await {
-            let (signal, is_over) = match item {
-                TaskStreamItem::Event(event) => {
-                    query.after = Some(event.seq);
-                    (TaskStreamSignal::Event(event), false)
-                }
-                TaskStreamItem::Over { .. } => (TaskStreamSignal::RunEnded, true),
-            };
-            if signals.send(signal).await.is_err() || is_over {
-                return Ok(());
-            }
+        None => {
+            let newest = TaskEventsQuery { limit: Some(1), ..Default::default() };
+            daemon.get::<TaskEvents>("/v1/tasks/events", &newest).await?.seq
         }
-        sleep(RETRY_PAUSE).await;
-        daemon.wait_until_listening(Instant::now() + RESTART_GRACE).await;
-    }
-}
-
-async fn open(daemon: &DaemonClient, query: &TaskEventsQuery) -> Result<EventStream, CliError> {
-    let path = "/v1/tasks/events/stream";
-    match daemon.client.stream(path, query).await {
-        Err(ClientError::NotRunning(_)) => daemon.autostart().await?,
-        Err(ClientError::Broken(_)) => {
-            sleep(RETRY_PAUSE).await;
-            if !daemon.wait_until_listening(Instant::now() + RESTART_GRACE).await {
-                daemon.autostart().await?;
-            }
-        }
-        answer => return Ok(answer?),
-    }
-    Ok(daemon.client.stream(path, query).await?)
+    };
+    Ok(daemon.follow("/v1/tasks/events/stream", query, Some(after)))
 }

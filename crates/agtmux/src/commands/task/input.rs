@@ -1,11 +1,11 @@
 //! `agtmux task input`: types text into a task, with the same sender and guards as `agtmux send`.
 
 use agtmux_api::wire::{ActionOutcome, SendReport, TaskInputAction};
+use agtmux_client::{DaemonClient, parse};
 use clap::Args;
 
 use super::session_args::TaskSessionArgs;
 use crate::commands::guards::CLIENT_NAME;
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::output;
 

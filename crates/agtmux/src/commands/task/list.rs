@@ -1,10 +1,10 @@
 //! `agtmux task list`: lists the tasks of a session.
 
 use agtmux_api::wire::TaskList;
+use agtmux_client::{DaemonClient, parse};
 use clap::Args;
 
 use super::session_args::TaskSessionArgs;
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::terminal::StdoutTerminal;

@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agtmux_api::task_files::older_log;
-use agtmux_api::wire::{TaskEventsQuery, TaskLogs, TaskLogsQuery};
+use agtmux_api::wire::{TaskEventsQuery, TaskLogs, TaskLogsQuery, TaskStreamItem};
+use agtmux_client::{DaemonClient, StreamSignal, parse};
 use agtmux_core::sanitize;
 use agtmux_core::task::TaskEventKind;
 use agtmux_tmux::platform::{self, Platform, WatchToken};
 use clap::Args;
 use tokio::time::{Instant, sleep};
 
-use super::events::{TaskStreamSignal, follow};
+use super::events::follow;
 use super::session_args::TaskSessionArgs;
 use crate::commands::watch::stdout_watcher::StdoutWatcher;
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;
@@ -106,27 +106,26 @@ fn print(lines: &[String]) -> Result<(), CliError> {
 async fn follow_until_end(daemon: DaemonClient, mut tail: LogFollower, run_id: String) -> Result<CliExit, CliError> {
     let (mut quit, mut reader) = (QuitSignals::new()?, StdoutWatcher::start());
     let query = TaskEventsQuery { run_id: Some(run_id), after: Some(0), ..TaskEventsQuery::default() };
-    let mut events = follow(daemon, query);
+    let mut events = follow(&daemon, query).await?;
     loop {
         print(&tail.new_lines(false))?;
         tokio::select! {
             exit = quit.received() => return Ok(exit),
             () = reader.closed() => return Ok(CliExit::Ok),
             () = tail.wait_for_growth() => {}
-            signal = events.recv() => match signal {
-                Some(TaskStreamSignal::Event(event)) => {
+            signal = events.next() => match signal? {
+                StreamSignal::Event(TaskStreamItem::Event(event)) => {
                     if matches!(event.kind, TaskEventKind::Exited | TaskEventKind::Disappeared) {
                         print(&tail.new_lines(true))?;
                         CliMessage::new(event.message.clone()).print_stderr();
                         return Ok(CliExit::Ok);
                     }
                 }
-                Some(TaskStreamSignal::RunEnded) => {
+                StreamSignal::Event(TaskStreamItem::Over { .. }) => {
                     print(&tail.new_lines(true))?;
                     return Ok(CliExit::Ok);
                 }
-                Some(TaskStreamSignal::Failed(error)) => return Err(error),
-                None => return Ok(CliExit::Ok),
+                StreamSignal::CaughtUp | StreamSignal::Disconnected(_) => {}
             },
         }
     }

@@ -6,6 +6,7 @@ use agtmux_api::config::{Config, ConfigDuration};
 use agtmux_api::wire::{
     TaskEvent, TaskEventsQuery, TaskLogs, TaskLogsQuery, TaskRunRequest, TaskSessionQuery, TaskStarted,
 };
+use agtmux_client::{DaemonClient, parse};
 use agtmux_core::task::{TaskName, TaskSessionName};
 use agtmux_tmux::{TaskSessionOwner, TmuxServer, is_listening, quoted_for_shell};
 use clap::Args;
@@ -13,7 +14,6 @@ use serde_json::json;
 
 use super::session_args::{SessionOwnerArgs, TaskSessionArgs, project};
 use super::wait::{self, TaskWaitOutcome};
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;
@@ -55,7 +55,7 @@ pub(crate) async fn run(args: TaskRunArgs) -> Result<CliExit, CliError> {
     let run = request(&args, &task_session)?;
     let daemon = DaemonClient::from_env()?;
     start_tmux_server(&daemon, &run).await?;
-    let answer = daemon.act("/v1/tasks/run", &run).await.map_err(|error| explain_unknown_start(error, &run))?;
+    let answer = daemon.act("/v1/tasks/run", &run).await.map_err(|error| explain_unknown_start(error.into(), &run))?;
     let started: TaskStarted = parse(&answer)?;
     match args.wait {
         None => {

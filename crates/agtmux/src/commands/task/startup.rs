@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use agtmux_api::wire::{TaskSessionQuery, TaskStartupReport, TaskStartupRequest};
+use agtmux_client::{DaemonClient, parse};
 use agtmux_core::sanitize;
 use clap::Args;
 
 use super::session_args::{SessionOwnerArgs, TaskSessionArgs, project};
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use agtmux_api::config::ConfigDuration;
-use agtmux_api::wire::{TaskEvent, TaskEvents, TaskEventsQuery, TaskList};
+use agtmux_api::wire::{TaskEvent, TaskEvents, TaskEventsQuery, TaskList, TaskStreamItem};
+use agtmux_client::{DaemonClient, StreamSignal};
 use agtmux_core::task::{TaskEventKind, TaskExit, TaskSnapshot};
 use clap::Args;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
-use super::events::{TaskStreamSignal, follow};
+use super::events::follow;
 use super::session_args::TaskSessionArgs;
-use crate::connect::DaemonClient;
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;
@@ -106,20 +106,19 @@ pub(super) async fn wait_until_end(
     quit: &mut QuitSignals,
 ) -> Result<TaskWaitOutcome, CliError> {
     let until = Instant::now() + patience.unwrap_or(NO_TIMEOUT);
-    let mut events = follow(daemon.clone(), query);
+    let mut events = follow(daemon, query).await?;
     loop {
         tokio::select! {
             exit = quit.received() => return Ok(TaskWaitOutcome::Interrupted(exit)),
             () = sleep_until(until) => return Ok(TaskWaitOutcome::TimedOut),
-            signal = events.recv() => match signal {
-                Some(TaskStreamSignal::Event(event)) => {
+            signal = events.next() => match signal? {
+                StreamSignal::Event(TaskStreamItem::Event(event)) => {
                     if matches!(event.kind, TaskEventKind::Exited | TaskEventKind::Disappeared) {
                         return Ok(TaskWaitOutcome::Ended(event));
                     }
                 }
-                Some(TaskStreamSignal::RunEnded) => return Ok(TaskWaitOutcome::Removed),
-                Some(TaskStreamSignal::Failed(error)) => return Err(error),
-                None => return Ok(TaskWaitOutcome::TimedOut),
+                StreamSignal::Event(TaskStreamItem::Over { .. }) => return Ok(TaskWaitOutcome::Removed),
+                StreamSignal::CaughtUp | StreamSignal::Disconnected(_) => {}
             },
         }
     }

@@ -7,14 +7,13 @@ use agtmux_api::error::ErrorCode;
 use agtmux_api::wire::{
     ActionOutcome, ListQuery, ListScope, OutputAction, OutputReport, WatchEvent, WatchEventKind, WatchItem,
 };
+use agtmux_client::{DaemonClient, StreamSignal, parse};
 use agtmux_tmux::platform::{self, Platform, PlatformSignal as Told, WatchToken};
 use tokio::time::{Instant, sleep_until};
 
 use super::new_lines::new_lines;
 use super::{output, with_colour_reset};
 use crate::commands::watch::stdout_watcher::StdoutWatcher;
-use crate::commands::watch::stream::{self, WatchSignal};
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::quit_signals::QuitSignals;
@@ -40,17 +39,14 @@ pub(super) async fn run(
     let mut writes = TerminalWrites::watch(first.report.tty.as_deref())?;
     let mut follower = OutputFollower::new(daemon.clone(), request, first, json);
     let query = ListQuery { scope: Some(ListScope::Panes), all: true, ..ListQuery::default() };
-    let mut events = stream::follow(daemon, query);
+    let mut events = daemon.watch(query);
     loop {
         tokio::select! {
             exit = quit.received() => return Ok(exit),
             () = reader.closed() => return Ok(CliExit::Ok),
             () = writes.next() => follower.schedule_read(),
-            event = events.recv() => match event {
-                Some(WatchSignal::Event(event)) => follower.handle_event(&event),
-                Some(WatchSignal::Disconnected(_)) => {}
-                Some(WatchSignal::Failed(error)) => return Err(error),
-                None => return Ok(CliExit::Ok),
+            signal = events.next() => if let StreamSignal::Event(event) = signal? {
+                follower.handle_event(&event);
             },
             () = sleep_until(follower.due) => if follower.read_output().await? {
                 return follower.finish().await;
@@ -147,13 +143,11 @@ impl OutputFollower {
             }
             Err(error) if is_gone(error.code()) => Ok(true),
             // The daemon is restarting: try again later.
-            Err(error)
-                if matches!(error.exit(), CliExit::NoDaemon | CliExit::DaemonFailed) && error.code().is_none() =>
-            {
+            Err(error) if error.is_cut_off() || error.is_unreachable() => {
                 self.due = Instant::now() + POLL_INTERVAL;
                 Ok(false)
             }
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     }
 

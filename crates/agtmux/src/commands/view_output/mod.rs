@@ -4,10 +4,10 @@ mod follow;
 mod new_lines;
 
 use agtmux_api::wire::{ActionOutcome, OutputAction, OutputReport};
+use agtmux_client::{DaemonClient, parse};
 use clap::Args;
 
 use super::guards::GuardArgs;
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::output;
 

@@ -11,6 +11,7 @@ use agtmux_api::error::ErrorCode;
 use agtmux_api::wire::{
     ActionGuards, ActionSnapshot, ListQuery, ListResponse, ListScope, PaneItem, SnapshotAction, WatchEventKind,
 };
+use agtmux_client::{ClientError, DaemonClient, StreamSignal, parse};
 use agtmux_core::sanitize;
 use agtmux_core::state::State;
 use clap::Args;
@@ -19,8 +20,6 @@ use serde_json::json;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::pick;
-use super::watch::stream::{self, WatchSignal};
-use crate::connect::{DaemonClient, parse};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;
@@ -106,7 +105,7 @@ async fn follow_changes(
 ) -> Result<WaitOutcome, CliError> {
     let query = ListQuery { scope: Some(ListScope::Panes), ..ListQuery::default() };
     // Open the stream before the list is read, so that no change is missed.
-    let mut events = stream::follow(daemon.clone(), query);
+    let mut events = daemon.watch(query);
     let mut progress = WaitProgress::new();
     waited.update_from_list(&fetch_panes(daemon).await?);
     loop {
@@ -114,17 +113,13 @@ async fn follow_changes(
         if let Some(outcome) = waited.outcome(args.any) {
             return Ok(outcome);
         }
-        match events.recv().await {
+        match events.next().await? {
             // An agent may have ended or left a pane: read the list again.
-            Some(WatchSignal::Event(event))
-                if event.kind == WatchEventKind::Reset || waited.needs_reread_after(&event) =>
-            {
+            StreamSignal::Event(event) if event.kind == WatchEventKind::Reset || waited.needs_reread_after(&event) => {
                 waited.update_from_list(&fetch_panes(daemon).await?);
             }
-            Some(WatchSignal::Event(event)) => waited.apply_event(&event),
-            Some(WatchSignal::Disconnected(_)) => {}
-            Some(WatchSignal::Failed(error)) => return Err(error),
-            None => return Err(CliError::io("follow the agents", "the daemon's events have ended")),
+            StreamSignal::Event(event) => waited.apply_event(&event),
+            StreamSignal::CaughtUp | StreamSignal::Disconnected(_) => {}
         }
     }
 }
@@ -136,18 +131,14 @@ async fn fetch_panes(daemon: &DaemonClient) -> Result<Vec<PaneItem>, CliError> {
 }
 
 /// Retries when the daemon ends in the middle of an answer, which happens during a restart.
-async fn retry_when_cut_off<T>(ask: impl AsyncFn() -> Result<T, CliError>) -> Result<T, CliError> {
+async fn retry_when_cut_off<T>(ask: impl AsyncFn() -> Result<T, ClientError>) -> Result<T, ClientError> {
     let patience = Instant::now() + RETRY_FOR;
     loop {
         match ask().await {
-            Err(error) if is_cut_off(&error) && Instant::now() < patience => sleep(RETRY_PAUSE).await,
+            Err(error) if error.is_cut_off() && Instant::now() < patience => sleep(RETRY_PAUSE).await,
             answer => return answer,
         }
     }
-}
-
-fn is_cut_off(error: &CliError) -> bool {
-    error.exit() == CliExit::DaemonFailed && error.code().is_none()
 }
 
 impl WaitedAgents {
@@ -171,7 +162,7 @@ impl WaitedAgents {
                 Err(error) if reference.starts_with("runtime:") && error.code() == Some(ErrorCode::RefNotFound) => {
                     agents.push(WaitedAgent::ended(&reference));
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(Self::new(agents, &args.states))

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use agtmux_api::wire::{DaemonHealth, ListQuery, WatchEvent, WatchEventKind};
+use agtmux_client::StreamSignal;
 use tokio::time::{Instant, sleep_until};
 
 use super::WatchPlan;
@@ -8,7 +9,6 @@ use super::coalesce::PendingEvents;
 use super::since::ChangedSince;
 use super::snapshot::ListSnapshot;
 use super::stdout_watcher::StdoutWatcher;
-use super::stream::{self, WatchSignal};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::output;
@@ -26,16 +26,15 @@ pub(super) async fn follow(plan: WatchPlan) -> Result<CliExit, CliError> {
     let mut quit = QuitSignals::new()?;
     let mut reader = StdoutWatcher::start();
     let mut lines = JsonLines::new(&plan).await?;
-    let mut signals = stream::follow(plan.daemon.clone(), plan.query.clone());
+    let mut signals = plan.daemon.watch(plan.query.clone());
     loop {
         tokio::select! {
             exit = quit.received() => return Ok(exit),
             () = reader.closed() => return Ok(CliExit::Ok),
-            signal = signals.recv() => match signal {
-                Some(WatchSignal::Event(event)) => lines.handle_event(*event).await?,
-                Some(WatchSignal::Disconnected(reason)) => disconnected(&reason).print_stderr(),
-                Some(WatchSignal::Failed(error)) => return Err(error),
-                None => return Ok(CliExit::Ok),
+            signal = signals.next() => match signal? {
+                StreamSignal::Event(event) => lines.handle_event(event).await?,
+                StreamSignal::CaughtUp => {}
+                StreamSignal::Disconnected(reason) => disconnected(&reason).print_stderr(),
             },
             () = sleep_until(lines.due()), if lines.is_waiting() => lines.flush()?,
         }

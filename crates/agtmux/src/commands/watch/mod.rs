@@ -10,19 +10,18 @@ pub(crate) mod stdout_watcher;
 pub(crate) use since::parse_since;
 
 mod snapshot;
-pub(crate) mod stream;
 mod table;
 
 use std::time::Duration;
 
 use agtmux_api::config::ConfigDuration;
 use agtmux_api::wire::{ListQuery, ListScope};
+use agtmux_client::DaemonClient;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
 use super::filters::FilterArgs;
-use crate::connect::DaemonClient;
 use crate::error::{CliError, CliExit};
 use crate::terminal::StdoutTerminal;
 

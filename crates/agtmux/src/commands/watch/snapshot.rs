@@ -1,17 +1,16 @@
 //! The current panes, windows or sessions.
 
 use agtmux_api::SCHEMA_VERSION;
-use agtmux_api::client::ClientError;
 use agtmux_api::wire::{
     ListResponse, ListScope, ListSummary, PaneItem, SessionItem, TargetError, WatchEvent, WatchEventKind, WatchItem,
     WindowItem,
 };
+use agtmux_client::{ClientError, parse};
 use bytes::Bytes;
 use jiff::Timestamp;
 
 use super::WatchPlan;
 use super::since::ChangedSince;
-use crate::connect::parse;
 use crate::error::CliError;
 use crate::render::{self, TextTable};
 
@@ -39,7 +38,7 @@ impl ListSnapshot {
 
     /// Reads from the running daemon and never starts one. The event stream starts the daemon if necessary.
     pub(super) async fn refetch(plan: &WatchPlan) -> Result<Self, CliError> {
-        let bytes: Result<Bytes, ClientError> = plan.daemon.client.get_bytes(&path(plan), &plan.query).await;
+        let bytes: Result<Bytes, ClientError> = plan.daemon.api.get_bytes(&path(plan), &plan.query).await;
         let snapshot = Self::read(plan.scope, &bytes?)?;
         if plan.since.is_none() { Ok(snapshot) } else { Ok(snapshot.retain_changed(&ChangedSince::load(plan).await?)) }
     }

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use agtmux_client::StreamSignal;
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
@@ -7,7 +8,6 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use super::keys::QuitKey;
 use super::screen::AlternateScreen;
 use super::snapshot::ListSnapshot;
-use super::stream::{self, WatchSignal};
 use super::{DEFAULT_INTERVAL, WatchPlan};
 use crate::error::{CliError, CliExit};
 use crate::quit_signals::QuitSignals;
@@ -35,17 +35,16 @@ pub(super) async fn follow(plan: WatchPlan) -> Result<CliExit, CliError> {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut view = TableView::new(&plan, ListSnapshot::fetch(&plan).await?)?;
     let mut keys = view.keys();
-    let mut signals = stream::follow(plan.daemon.clone(), plan.query.clone());
+    let mut signals = plan.daemon.watch(plan.query.clone());
     loop {
         tokio::select! {
             exit = quit.received() => return Ok(exit),
             () = keys.pressed() => return Ok(CliExit::Ok),
             _ = resized.recv() => view.draw()?,
-            signal = signals.recv() => match signal {
-                Some(WatchSignal::Event(_)) => view.is_stale = true,
-                Some(WatchSignal::Disconnected(reason)) => view.show_disconnected(&reason)?,
-                Some(WatchSignal::Failed(error)) => return Err(error),
-                None => return Ok(CliExit::Ok),
+            signal = signals.next() => match signal? {
+                StreamSignal::Event(_) => view.is_stale = true,
+                StreamSignal::CaughtUp => {}
+                StreamSignal::Disconnected(reason) => view.show_disconnected(&reason)?,
             },
             () = sleep_until(view.due()), if view.is_stale => view.refresh().await?,
             _ = ticks.tick() => view.tick()?,

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use agtmux_api::config::Config;
 use agtmux_api::paths::private_dir;
 use agtmux_api::wire::{DaemonHealth, Explanation};
+use agtmux_client::DaemonClient;
 use agtmux_core::redact;
 use agtmux_tmux::{Capture, TmuxServer};
 use clap::Args;
@@ -18,7 +19,6 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::commands::explain::AgentRefQuery;
-use crate::connect::DaemonClient;
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::{agent_registry, output};

@@ -1,11 +1,7 @@
-//! The API client. All commands talk to the daemon through it.
-
-mod events;
-mod lines;
-
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use agtmux_api::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION_HEADER};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -15,39 +11,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
-pub use events::EventStream;
-pub use lines::LineStream;
-
-use crate::error::ApiError;
-use crate::wire::ListQuery;
-use crate::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION_HEADER};
+use crate::error::broken;
+use crate::{ClientError, EventStream, LineStream, parse};
 
 /// A healthy daemon answers much sooner.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 const ACTION_TIMEOUT: Duration = Duration::from_secs(120);
 
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    #[error("no daemon is listening on '{}'", .0.display())]
-    NotRunning(PathBuf),
-    #[error("cannot reach the daemon on '{}': {source}", socket.display())]
-    Connect { socket: PathBuf, source: std::io::Error },
-    #[error("the daemon on '{}' belongs to another user", .0.display())]
-    OtherUser(PathBuf),
-    #[error("the daemon did not answer within {} s", .0.as_secs())]
-    Timeout(Duration),
-    #[error("the connection to the daemon broke: {0}")]
-    Broken(String),
-    #[error(
-        "the daemon is version {daemon} with API {daemon_api}; this is agtmux {} with API {API_VERSION}",
-        crate::VERSION
-    )]
-    Version { daemon: String, daemon_api: String },
-    #[error(transparent)]
-    Refused(ApiError),
-}
-
-/// A client of the daemon on one unix socket.
+/// A client of the daemon on one unix socket. It never starts the daemon.
 #[derive(Debug, Clone)]
 pub struct ApiClient {
     socket: PathBuf,
@@ -63,8 +34,7 @@ impl ApiClient {
     }
 
     pub async fn get<T: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<T, ClientError> {
-        let body = self.get_bytes(path, query).await?;
-        serde_json::from_slice(&body).map_err(|e| ClientError::Broken(format!("invalid response: {e}")))
+        parse(&self.get_bytes(path, query).await?)
     }
 
     /// Returns the raw response body.
@@ -93,7 +63,7 @@ impl ApiClient {
 
     async fn bytes(&self, method: Method, uri: &str, body: Bytes, within: Duration) -> Result<Bytes, ClientError> {
         let answer = async {
-            let response = self.request(method, uri, body, "application/json").await?;
+            let response = self.request(method, uri, body, "application/json", None).await?;
             let status = response.status();
             let body = response.into_body().collect().await.map_err(broken)?.to_bytes();
             if status.is_success() { Ok(body) } else { Err(refusal(status, &body)) }
@@ -101,24 +71,23 @@ impl ApiClient {
         tokio::time::timeout(within, answer).await.map_err(|_| ClientError::Timeout(within))?
     }
 
-    /// Opens the event stream, starting with a snapshot or after the event `query.last_event_id`.
-    pub async fn events(&self, query: &ListQuery) -> Result<EventStream, ClientError> {
-        self.stream("/v1/events", query).await
-    }
-
-    /// Opens any other event stream.
-    pub async fn stream(&self, path: &str, query: &impl Serialize) -> Result<EventStream, ClientError> {
-        let uri = with_query(path, query)?;
-        Ok(EventStream::new(self.open(&uri, "text/event-stream").await?))
+    /// Opens a stream of events, after the event with this id.
+    pub async fn events(
+        &self,
+        path: &str,
+        query: &impl Serialize,
+        after: Option<u64>,
+    ) -> Result<EventStream, ClientError> {
+        Ok(EventStream::new(self.open(&with_query(path, query)?, "text/event-stream", after).await?))
     }
 
     /// Opens a stream of lines.
     pub async fn lines(&self, path: &str) -> Result<LineStream, ClientError> {
-        Ok(LineStream::new(self.open(path, "application/x-ndjson").await?))
+        Ok(LineStream::new(self.open(path, "application/x-ndjson", None).await?))
     }
 
-    async fn open(&self, uri: &str, accept: &str) -> Result<Incoming, ClientError> {
-        let request = self.request(Method::GET, uri, Bytes::new(), accept);
+    async fn open(&self, uri: &str, accept: &str, after: Option<u64>) -> Result<Incoming, ClientError> {
+        let request = self.request(Method::GET, uri, Bytes::new(), accept, after);
         let response = tokio::time::timeout(RESPONSE_TIMEOUT, request)
             .await
             .map_err(|_| ClientError::Timeout(RESPONSE_TIMEOUT))??;
@@ -136,6 +105,7 @@ impl ApiClient {
         uri: &str,
         body: Bytes,
         accept: &str,
+        after: Option<u64>,
     ) -> Result<Response<Incoming>, ClientError> {
         let stream = self.connect().await?;
         let (mut sender, connection) =
@@ -152,6 +122,9 @@ impl ApiClient {
             if let Some(value) = std::env::var(variable).ok().filter(|v| !v.is_empty()) {
                 request = request.header(header, value);
             }
+        }
+        if let Some(id) = after {
+            request = request.header("last-event-id", id);
         }
         let request = request.body(Full::new(body)).map_err(broken)?;
         let response = sender.send_request(request).await.map_err(broken)?;
@@ -200,10 +173,6 @@ fn encode_query(fields: &serde_json::Value) -> Result<String, ClientError> {
         }
     }
     Ok(query.finish())
-}
-
-fn broken(error: impl std::fmt::Display) -> ClientError {
-    ClientError::Broken(error.to_string())
 }
 
 fn check_version(response: &Response<Incoming>) -> Result<(), ClientError> {

@@ -1,9 +1,10 @@
+use agtmux_api::collect::MAX_LINE_BYTES;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-use super::ClientError;
-use crate::collect::MAX_LINE_BYTES;
+use crate::ClientError;
+use crate::error::broken;
 
 /// A stream of lines.
 #[derive(Debug)]
@@ -13,7 +14,7 @@ pub struct LineStream {
 }
 
 impl LineStream {
-    pub(super) fn new(body: Incoming) -> Self {
+    pub(crate) fn new(body: Incoming) -> Self {
         Self { body, buffer: BytesMut::new() }
     }
 
@@ -28,11 +29,11 @@ impl LineStream {
             }
             searched = self.buffer.len();
             if searched > MAX_LINE_BYTES {
-                return Err(ClientError::Broken(format!("a line is longer than {} MiB", MAX_LINE_BYTES >> 20)));
+                return Err(broken(format!("a line is longer than {} MiB", MAX_LINE_BYTES >> 20)));
             }
             match self.body.frame().await {
                 None => return Ok(None),
-                Some(Err(error)) => return Err(ClientError::Broken(error.to_string())),
+                Some(Err(error)) => return Err(broken(error)),
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         self.buffer.extend_from_slice(&data);

@@ -1,0 +1,147 @@
+//! Event streams that continue across restarts of the daemon.
+
+use std::time::Duration;
+
+use agtmux_api::wire::{ListQuery, WatchEvent, WatchEventKind};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep};
+
+use crate::error::broken;
+use crate::{ClientError, DaemonClient, EventStream, ServerEvent};
+
+/// How long to wait for a daemon that is being restarted. After that, this client starts it.
+const RESTART_GRACE: Duration = Duration::from_secs(1);
+/// Pause before reconnecting to a daemon that accepts connections and drops them.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// Capacity of the channel. When it is full, the client stops reading and the daemon handles it as a slow client.
+const CHANNEL_CAPACITY: usize = 256;
+
+/// What a followed stream reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StreamSignal<T> {
+    Event(T),
+    /// All events up to now have been sent. It follows each snapshot.
+    CaughtUp,
+    /// The daemon disconnected, with the reason. Events continue when it is back.
+    Disconnected(String),
+}
+
+/// A stream that reconnects by itself and resumes after the last event. Dropping it closes the stream.
+#[derive(Debug)]
+pub struct Follower<T> {
+    signals: mpsc::Receiver<Result<StreamSignal<T>, ClientError>>,
+    reader: AbortHandle,
+}
+
+/// Returns `None` for an event that this version does not know.
+type Decoder<T> = fn(&ServerEvent, &[u8]) -> serde_json::Result<Option<T>>;
+
+impl DaemonClient {
+    /// Follows `/v1/events`, starting with a snapshot or after the event `query.last_event_id`.
+    pub fn watch(&self, mut query: ListQuery) -> Follower<WatchEvent> {
+        let after = query.last_event_id.take();
+        self.follow_with("/v1/events", query, after, |event, data| {
+            let known = WatchEventKind::ALL.iter().any(|kind| kind.as_str() == event.kind);
+            if known { serde_json::from_slice(data).map(Some) } else { Ok(None) }
+        })
+    }
+
+    /// Follows any other stream of events, after the event with this id.
+    pub fn follow<T: DeserializeOwned + Send + 'static>(
+        &self,
+        path: &'static str,
+        query: impl Serialize + Send + Sync + 'static,
+        after: Option<u64>,
+    ) -> Follower<T> {
+        self.follow_with(path, query, after, |_, data| serde_json::from_slice(data).map(Some))
+    }
+
+    /// Reads on a separate task, so that a cancelled `next` never drops a half-read event.
+    fn follow_with<T: Send + 'static>(
+        &self,
+        path: &'static str,
+        query: impl Serialize + Send + Sync + 'static,
+        after: Option<u64>,
+        decode: Decoder<T>,
+    ) -> Follower<T> {
+        let (sender, signals) = mpsc::channel(CHANNEL_CAPACITY);
+        let daemon = self.clone();
+        let reader = tokio::spawn(async move {
+            if let Err(error) = daemon.forward(path, &query, after, decode, &sender).await {
+                // The receiver may be gone.
+                let _ = sender.send(Err(error)).await;
+            }
+        });
+        Follower { signals, reader: reader.abort_handle() }
+    }
+
+    async fn forward<T>(
+        &self,
+        path: &str,
+        query: &impl Serialize,
+        mut position: Option<u64>,
+        decode: Decoder<T>,
+        signals: &mpsc::Sender<Result<StreamSignal<T>, ClientError>>,
+    ) -> Result<(), ClientError> {
+        let mut stream = self.open(path, query, position).await?;
+        loop {
+            let signal = match stream.next().await {
+                Ok(Some(event)) => {
+                    position = event.id.or(position);
+                    match &event.data {
+                        None => Ok(StreamSignal::CaughtUp),
+                        Some(data) => match decode(&event, data) {
+                            Ok(None) => continue,
+                            Ok(Some(event)) => Ok(StreamSignal::Event(event)),
+                            Err(error) => Err(format!("invalid event: {error}")),
+                        },
+                    }
+                }
+                Ok(None) => Err("the daemon closed the stream".to_owned()),
+                Err(error) => Err(error.to_string()),
+            };
+            let disconnected = signal.is_err();
+            let signal = signal.unwrap_or_else(StreamSignal::Disconnected);
+            if signals.send(Ok(signal)).await.is_err() {
+                return Ok(());
+            }
+            if disconnected {
+                self.wait_for_restart().await;
+                stream = self.open(path, query, position).await?;
+            }
+        }
+    }
+
+    async fn open(&self, path: &str, query: &impl Serialize, after: Option<u64>) -> Result<EventStream, ClientError> {
+        let open = || self.api.events(path, query, after);
+        match self.retry_started(open).await {
+            // The daemon is starting or exiting: try once more.
+            Err(ClientError::Broken(_)) => {
+                self.wait_for_restart().await;
+                self.retry_started(open).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn wait_for_restart(&self) {
+        sleep(RETRY_PAUSE).await;
+        self.wait_until_listening(Instant::now() + RESTART_GRACE).await;
+    }
+}
+
+impl<T> Follower<T> {
+    /// Returns the next signal. A failed stream does not continue. Cancelling this loses nothing.
+    pub async fn next(&mut self) -> Result<StreamSignal<T>, ClientError> {
+        self.signals.recv().await.unwrap_or_else(|| Err(broken("the stream has ended")))
+    }
+}
+
+impl<T> Drop for Follower<T> {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
