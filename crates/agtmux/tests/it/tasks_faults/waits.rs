@@ -9,16 +9,25 @@ use agtmux_testkit::task_fixture::TaskFixture;
 use agtmux_testkit::{ChildGuard, process, wait_until};
 use rustix::process::Signal;
 
-use super::faulty_tmux::{clear_fault, count_lines, set_fault, start_with_faulty_tmux, wait_for_more_lines};
+use super::faulty_tmux::{clear_fault, set_fault, start_with_faulty_tmux, wait_for_more_lines};
 
-/// Starts `task wait` and returns when it has listed the task.
+/// Starts `task wait` and returns when it has listed the task and waits for the end.
 fn start_wait(fixture: &TaskFixture, task: &str) -> ChildGuard {
-    let before = count_lines(fixture, "shown");
     let mut command = fixture.agtmux();
     command.args(["task", "wait", task]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let waiter = ChildGuard::start(&mut command);
-    wait_until("the first listing", SOON, || count_lines(fixture, "shown") > before);
+    wait_for_interrupt_handler(waiter.id());
     waiter
+}
+
+/// Waits until a command handles SIGINT. It does so once it knows its task and waits for events.
+#[track_caller]
+fn wait_for_interrupt_handler(pid: u32) {
+    wait_until("the SIGINT handler", SOON, || {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or_default().trim();
+        u64::from_str_radix(caught, 16).is_ok_and(|caught| caught & 0b10 != 0)
+    });
 }
 
 /// Waits for the end of the command. Returns its exit code and output.
@@ -79,11 +88,7 @@ fn interrupting_run_wait_leaves_the_task_running() {
             wait_until("the start of the task", SOON, || {
                 fixture.windows().len() == 2 && fixture.list().to_string().contains(&task)
             });
-            wait_until("the SIGINT handler", SOON, || {
-                let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-                let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or_default().trim();
-                u64::from_str_radix(caught, 16).is_ok_and(|caught| caught & 0b10 != 0)
-            });
+            wait_for_interrupt_handler(pid);
         } else {
             let mut lines = BufReader::new(waiting_command.stdout.take().expect("a pipe")).lines();
             let first: Vec<String> = lines.by_ref().take(4).map(|line| line.expect("text")).collect();
