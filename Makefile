@@ -45,13 +45,7 @@ contract: ## regenerate the OpenAPI document and the JSON schemas after a change
 
 bench: ## run the benchmarks against their baselines and write docs/benchmarks*.md
 	@scripts/ensure-tools tmux sshd cc cargo
-	cargo bench --locked --package agtmux --bench spine
-	cargo bench --locked --package agtmux --bench load
-	cargo bench --locked --package agtmux --bench agents
-	cargo bench --locked --package agtmux --bench send
-	cargo bench --locked --package agtmux --bench bridge
-	cargo bench --locked --package agtmux --bench tasks
-	cargo bench --locked --package agtmux --bench ssh
+	cargo bench --locked --package agtmux --bench all
 
 soak: ## run the long forms of the tests; takes hours
 	@scripts/ensure-tools tmux sshd shells cc cargo fuzzer

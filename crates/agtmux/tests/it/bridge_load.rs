@@ -1,5 +1,5 @@
-//! Many readers of the bridge stream over TCP, some of which stop reading. `cargo bench --bench bridge` measures the
-//! latency.
+//! Many readers of the bridge stream over TCP, some of which stop reading. `cargo bench --bench all -- bridge` measures
+//! the latency.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

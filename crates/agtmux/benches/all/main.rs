@@ -1,0 +1,37 @@
+//! The benchmarks. `make bench` runs all of them and writes `docs/benchmarks*.md`.
+//!
+//! `cargo bench -p agtmux --bench all -- spine load` runs only these. With `--quick` they take seconds to minutes, and
+//! only print.
+
+mod agents;
+mod bridge;
+mod harness;
+mod load;
+mod send;
+mod spine;
+mod ssh;
+mod tasks;
+
+use harness::BenchRun;
+
+const BENCHMARKS: [(&str, fn(&BenchRun)); 7] = [
+    ("spine", spine::run),
+    ("load", load::run),
+    ("agents", agents::run),
+    ("send", send::run),
+    ("bridge", bridge::run),
+    ("tasks", tasks::run),
+    ("ssh", ssh::run),
+];
+
+fn main() {
+    let names = BENCHMARKS.map(|(name, _)| name);
+    let selected = harness::selected(&names).unwrap_or_else(|unknown| {
+        eprintln!("there is no benchmark '{unknown}'; there are {}", names.join(", "));
+        std::process::exit(2);
+    });
+    for (name, run) in BENCHMARKS.into_iter().filter(|(name, _)| selected.contains(name)) {
+        eprintln!("benchmark {name}");
+        run(&BenchRun::start());
+    }
+}
