@@ -38,7 +38,7 @@ impl CommandResult {
 
 /// Whether `AGTMUX_SOAK` asks for the long variants of tests.
 pub fn soak() -> bool {
-    std::env::var_os("AGTMUX_SOAK").is_some()
+    std::env::var_os("AGTMUX_SOAK").is_some_and(|value| !value.is_empty())
 }
 
 /// The executable under test. Cargo builds it before the integration tests and benchmarks of its crate, and puts it into

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::action_fixture::RECORDING_AGENT;
 use crate::agtmux::{CommandResult, SOON, agtmux, agtmux_program, configure, items, run, start, world};
 use crate::http::{self, HttpResponse};
-use crate::{TestHost, TestHosts, TestTmuxServer, TestWorld, hosts_unavailable_reason, wait_for, wait_until};
+use crate::{TestHost, TestHosts, TestTmuxServer, TestWorld, wait_for, wait_until};
 
 /// Agents are allowed to act because the tests may run inside one. Short delays keep the tests fast.
 pub const SETTINGS: &str = "actions.allow_from_agents = true\ntmux_bridge.text_enter_delay_ms = 10\n\
@@ -22,15 +22,6 @@ pub const OUTAGE_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_OUTAGE_DELAY: Duration = Duration::from_secs(10);
 /// Timeout for a reconnect: attempts are up to 30 s apart after a long outage.
 pub const RECOVERY_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Prints the reason if test hosts cannot run here. Returns whether to skip.
-pub fn skip_without_hosts() -> bool {
-    let why = hosts_unavailable_reason();
-    if let Some(why) = &why {
-        eprintln!("SKIPPED: {why}");
-    }
-    why.is_some()
-}
 
 /// A hub with a daemon, and its hosts. Fields are dropped in order: the hosts before the world.
 pub struct HubFixture {

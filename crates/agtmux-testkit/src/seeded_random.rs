@@ -4,9 +4,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// SplitMix64. The same seed gives the same choices.
 #[derive(Debug)]
-pub struct SplitMixRandom(u64);
+pub struct SeededRandom(u64);
 
-impl SplitMixRandom {
+impl SeededRandom {
     /// Seeded from `AGTMUX_SEED` or from the clock. Prints the seed so that a failed run can be repeated.
     pub fn new() -> Self {
         let given = std::env::var("AGTMUX_SEED").ok();
@@ -18,17 +18,25 @@ impl SplitMixRandom {
         Self(seed)
     }
 
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % end
+        usize::try_from((mixed ^ (mixed >> 31)) % end as u64).expect("it is less than `end`")
+    }
+
+    pub fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    pub fn pick<T: Clone>(&mut self, from: &[T]) -> Option<T> {
+        if from.is_empty() { None } else { Some(from[self.below(from.len())].clone()) }
     }
 
     /// A random duration below `end`.
     pub fn duration_below(&mut self, end: Duration) -> Duration {
-        let micros = u64::try_from(end.as_micros()).expect("a short time");
-        Duration::from_micros(self.below(micros))
+        let micros = self.below(usize::try_from(end.as_micros()).expect("a short time"));
+        Duration::from_micros(micros as u64)
     }
 }

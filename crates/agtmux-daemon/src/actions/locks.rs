@@ -24,7 +24,7 @@ impl NamedLocks {
 mod tests {
     use super::*;
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_lock_has_one_holder_and_unused_locks_are_dropped() {
         let locks = NamedLocks::default();
         let first = locks.take("a".into()).await;

@@ -114,7 +114,7 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_heartbeat_with_the_position_is_sent_when_all_events_are_filtered_out() {
         let (events, latest) = watch::channel(0);
         let (_stop, stopping) = watch::channel(false);

@@ -4,5 +4,6 @@ mod crate_dependencies;
 mod documented_tests;
 mod model;
 mod plain_names;
+mod skip;
 mod tmux;
 mod world;

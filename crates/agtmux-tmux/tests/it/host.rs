@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use agtmux_testkit::{TestWorld, process, wait_for, wait_until};
+use agtmux_testkit::{TestWorld, process, skip, wait_for, wait_until};
 use agtmux_tmux::host::{HostScan, HostScanRequest, HostShell, ShellError};
 use agtmux_tmux::platform::process_table;
 use agtmux_tmux::{PaneGuard, PaneInput, TmuxError, TmuxKey, TypeError, TypeRefusal};
@@ -333,8 +333,7 @@ fn deadlines_use_the_clock_of_the_host() {
 fn a_busybox_host_returns_the_same_data() {
     let Some(busybox) = ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| fs::exists(path).unwrap_or(false))
     else {
-        eprintln!("skipped: busybox is not installed: run scripts/ensure-tools shells");
-        return;
+        return skip("busybox is not installed: run scripts/ensure-tools shells");
     };
     in_world(async |world| {
         let bin = world.dir().join("busybox");

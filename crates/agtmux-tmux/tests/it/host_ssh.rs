@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agtmux_testkit::{TestHost, TestHostOptions, TestHosts, TestWorld, hosts_unavailable_reason, process, wait_until};
+use agtmux_testkit::{TestHost, TestHostOptions, TestHosts, TestWorld, process, skip, skip_without_hosts, wait_until};
 use agtmux_tmux::host::{HostScanRequest, HostShell, REMOTE_COMMAND, command_line};
 use agtmux_tmux::ssh::{ConnectionSharing, SshClient};
 use agtmux_tmux::{PaneGuard, PaneInput, TmuxServer};
@@ -31,14 +31,17 @@ const HOSTILE: [&str; 9] = [
 
 /// Runs the test on one host for each installed login shell.
 fn in_every_shell(test: impl AsyncFn(&TestWorld, &TestHost, &SshClient)) {
-    if let Some(why) = hosts_unavailable_reason() {
-        eprintln!("skipped: {why}");
+    if skip_without_hosts() {
         return;
     }
     let hub = TestWorld::new();
     let hosts = TestHosts::for_hub(&hub);
     let paths = ["/bin/sh", "/bin/bash", "/usr/bin/zsh", "/usr/bin/fish", "/bin/busybox"].map(PathBuf::from);
-    for shell in paths.iter().filter(|path| path.exists()) {
+    let (installed, missing): (Vec<_>, Vec<_>) = paths.iter().partition(|path| path.exists());
+    for shell in missing {
+        skip(&format!("no {}: run scripts/ensure-tools shells", shell.display()));
+    }
+    for shell in installed {
         let alias = shell.file_name().expect("a name").to_string_lossy().into_owned();
         let shell = if alias == "busybox" { busybox_shell(&hub, shell) } else { shell.clone() };
         let host = hosts.start(&alias, TestHostOptions { shell: Some(shell), ..TestHostOptions::default() });

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use agtmux_testkit::agtmux::{SOON, health, items, list, soak, world};
 use agtmux_testkit::bridge::{hook, session_start};
-use agtmux_testkit::wait_until;
 use agtmux_testkit::web::start_with_web;
+use agtmux_testkit::{skip, wait_until};
 
 /// The exit code of `scripts/schemathesis` when schemathesis is not installed.
 const SKIP_EXIT_CODE: i32 = 77;
@@ -46,7 +46,7 @@ fn fuzzed_requests_get_only_documented_responses() {
     let done = fuzzer.output().expect("the script can be started");
     let output = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     if done.status.code() == Some(SKIP_EXIT_CODE) {
-        return println!("skipped 1 test: {}", output.trim());
+        return skip(&output);
     }
     assert!(done.status.success(), "{output}");
     println!("{}", output.lines().rev().take(20).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n"));

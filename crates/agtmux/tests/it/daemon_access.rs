@@ -15,15 +15,14 @@ use agtmux_testkit::agtmux::{
     CommandResult, SOON, agtmux, errors, health, items, kill, list, pid, run, start, stop, wait_for_hooks,
     wait_for_panes, world,
 };
-use agtmux_testkit::http;
-use agtmux_testkit::{ChildGuard, TestWorld, process, wait_for, wait_until};
+use agtmux_testkit::{ChildGuard, TestWorld, http, process, skip, wait_for, wait_until};
 
 const NOBODY_UID: u32 = 65534;
 
 fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        println!("skipped: only root can switch to another user");
+        skip("only root can switch to another user");
     }
     root
 }
@@ -395,7 +394,7 @@ impl SmallDisk {
         mount.args(["-t", "tmpfs", "-o", "size=6m,mode=0700", "agtmux-test"]).arg(at);
         let done = run(&mut mount);
         if done.code != Some(0) {
-            println!("skipped: cannot mount a tmpfs: {}", done.stderr);
+            skip(&format!("cannot mount a tmpfs: {}", done.stderr));
             return None;
         }
         Some(Self(at.to_owned()))

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use agtmux_testkit::agtmux::{SOON, health, kill, list, pid, soak, start, stop, wait_for_panes, world};
 use agtmux_testkit::http::{self, SseClient, SseEvent, connect, get, open_stream, request, send, send_then_close};
-use agtmux_testkit::seeded_random::SplitMixRandom;
-use agtmux_testkit::{TestTmuxServer, TestWorld, process, wait_for, wait_until};
+use agtmux_testkit::seeded_random::SeededRandom;
+use agtmux_testkit::{TestTmuxServer, TestWorld, process, skip_outside_soak, wait_for, wait_until};
 
 /// Creates a session with this many windows.
 fn create_windows(server: &TestTmuxServer, count: usize) {
@@ -277,8 +277,8 @@ fn assert_dropped_or_reset(stream: UnixStream) {
 
 #[test]
 fn a_reader_that_never_reads_is_disconnected() {
-    if !soak() {
-        println!("skipped: takes half a minute; set AGTMUX_SOAK");
+    // It takes half a minute.
+    if skip_outside_soak() {
         return;
     }
     let world = world();
@@ -412,7 +412,7 @@ fn the_daemon_survives_garbage_and_floods() {
     wait_for_panes(&world, "default", &["%0".into()]);
     let before = process::resident_memory(daemon).expect("alive");
     let socket = world.socket();
-    let mut chance = SplitMixRandom::new();
+    let mut chance = SeededRandom::new();
     for _ in 0..if soak() { 2000 } else { 100 } {
         let length = chance.below(4000);
         let noise: Vec<u8> = (0..length).map(|_| u8::try_from(chance.below(256)).expect("a byte")).collect();

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use agtmux_testkit::agtmux::{SOON, agtmux, items, list, run, world};
 use agtmux_testkit::web::start_with_web;
-use agtmux_testkit::{TestWorld, wait_until};
+use agtmux_testkit::{TestWorld, skip, wait_until};
 
 fn example(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
@@ -20,7 +20,7 @@ fn has_program(program: &str, least: (u32, u32)) -> bool {
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     let fine = version >= least;
     if !fine {
-        println!("skipped: {program} {}.{} or newer is not installed ({})", least.0, least.1, version_text.trim());
+        skip(&format!("{program} {}.{} or newer is not installed ({})", least.0, least.1, version_text.trim()));
     }
     fine
 }

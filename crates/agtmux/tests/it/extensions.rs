@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agtmux_testkit::TestWorld;
 use agtmux_testkit::agtmux::{run, script, world};
+use agtmux_testkit::{TestWorld, skip};
 use serde_json::{Value, json};
 
 /// Passes the events to the plugin one after the other, as opencode does.
@@ -37,7 +37,7 @@ fn install_extension(world: &TestWorld, driver: &str, file: &str, source: &str) 
     if node_runs(world, file) {
         return Some(driver_file);
     }
-    eprintln!("skipped: no installed node can run {file}");
+    skip(&format!("no installed node can run {file}"));
     None
 }
 

@@ -3,12 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::time::Duration;
 
+use agtmux_testkit::agtmux::{SOON, configure, items, list, world};
 use agtmux_testkit::{TestTmuxServer, TestWorld, wait_for, wait_until};
 use serde_json::Value;
 
-const SOON: Duration = Duration::from_secs(20);
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/faulty_agent.sh");
 /// The tests may themselves be run by an agent.
 const SETTINGS: &str = "actions.allow_from_agents = true\ntmux_bridge.text_enter_delay_ms = 10\n";
@@ -24,9 +23,8 @@ struct FaultyAgentFixture {
 
 impl FaultyAgentFixture {
     fn with(fault: &str) -> Self {
-        let world = TestWorld::with_agtmux(env!("CARGO_BIN_EXE_agtmux"));
-        fs::create_dir_all(world.config_file().parent().expect("a directory")).expect("the world is writable");
-        fs::write(world.config_file(), SETTINGS).expect("the world is writable");
+        let world = world();
+        configure(&world, SETTINGS);
         let agent_dir = world.home().join("agent_dir");
         fs::create_dir(&agent_dir).expect("the world is writable");
         let server = world.tmux("default");
@@ -36,21 +34,16 @@ impl FaultyAgentFixture {
         server.run(&["send-keys", "-t", &pane, &command, "Enter"]);
         let fixture = Self { agent_dir, pane, server, world };
         wait_for("the agent to be idle", SOON, || {
-            let listed = fixture.agtmux(&["list", "panes", "--json"]);
-            let listed: Value = serde_json::from_slice(&listed.stdout).unwrap_or_default();
+            let listed = list(&fixture.world);
             let is_idle = |item: &Value| item["agent_type"] == "claude" && item["state"] == "idle";
-            let found = listed["items"].as_array().is_some_and(|items| items.iter().any(is_idle));
-            if found { Ok(()) } else { Err(listed.to_string()) }
+            if items(&listed).iter().any(is_idle) { Ok(()) } else { Err(listed.to_string()) }
         });
         fixture
     }
 
-    fn agtmux(&self, args: &[&str]) -> Output {
-        self.world.agtmux().args(args).output().expect("agtmux can be started")
-    }
-
     fn send(&self, args: &[&str]) -> Output {
-        self.agtmux(&[&["send", &self.pane], args].concat())
+        let mut command = self.world.agtmux();
+        command.args(["send", &self.pane]).args(args).output().expect("agtmux can be started")
     }
 
     /// All input that the agent has read.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use agtmux_testkit::action_fixture::{ActionFixture, RecordingAgent, assert_done, assert_refused};
 use agtmux_testkit::agtmux::{SOON, items, list};
 use agtmux_testkit::http::{self, HttpResponse};
-use agtmux_testkit::{TestHost, TestHostOptions, TestHosts, hosts_unavailable_reason, process, wait_for, wait_until};
+use agtmux_testkit::{TestHost, TestHostOptions, TestHosts, process, skip_without_hosts, wait_for, wait_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -21,8 +21,7 @@ struct AgentlessHosts {
 impl AgentlessHosts {
     /// Returns None if test hosts cannot run here.
     fn new() -> Option<Self> {
-        if let Some(why) = hosts_unavailable_reason() {
-            eprintln!("skipped: {why}");
+        if skip_without_hosts() {
             return None;
         }
         let mut hosts = None;

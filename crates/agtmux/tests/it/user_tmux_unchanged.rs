@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use agtmux_testkit::agtmux::{SOON, soak, start, stop, wait_for_hooks, world};
-use agtmux_testkit::seeded_random::SplitMixRandom;
+use agtmux_testkit::seeded_random::SeededRandom;
 use agtmux_testkit::{ChildGuard, TestTmuxServer, TestWorld, process, wait_for, wait_until};
 use rustix::process::Signal;
 use user_scenario::{UserScenario, compare_with_and_without_daemon};
@@ -23,7 +23,7 @@ fn tmux_state_is_restored_after_a_daemon_kill() {
     let user = UserServer::new(&world);
     let _client = user.server.attach("shared");
     let before = TmuxBaseline::capture(&world, &user);
-    let mut random = SplitMixRandom::new();
+    let mut random = SeededRandom::new();
     let rounds = if soak() { 50 } else { 8 };
     for round in 0..rounds {
         // Go through all moments in a random order.
@@ -49,7 +49,7 @@ enum KillMoment {
 impl KillMoment {
     const ALL: [Self; 4] = [Self::Starting, Self::Idle, Self::Busy, Self::Stopping];
 
-    fn kill(self, world: &TestWorld, user: &UserServer, random: &mut SplitMixRandom) {
+    fn kill(self, world: &TestWorld, user: &UserServer, random: &mut SeededRandom) {
         let daemon =
             ChildGuard::start(world.agtmux().args(["daemon", "run"]).stdout(Stdio::null()).stderr(Stdio::null()));
         match self {

@@ -15,9 +15,9 @@ mod scenario;
 mod send;
 mod step_verdict;
 
-use agtmux_testkit::agtmux::soak;
 use agtmux_testkit::real_agents::options::ConformanceOptions;
 use agtmux_testkit::real_agents::states::EvidenceMode;
+use agtmux_testkit::{skip, skip_outside_soak};
 use outcomes::ConformanceVerdict;
 
 mod core_scenarios {
@@ -29,7 +29,7 @@ mod core_scenarios {
             Ok(outcomes) => outcomes,
             Err(why) => {
                 let count = scenario::all().iter().filter(|scenario| scenario.in_core).count();
-                return run::print_line(&format!("skipped {count} scenarios of {agent} {}: {why}", mode.as_str()));
+                return skip(&format!("{count} scenarios: {why}"));
             }
         };
         let bad: Vec<_> = outcomes.iter().filter(|outcome| outcome.verdict() != ConformanceVerdict::Ok).collect();
@@ -86,13 +86,13 @@ mod resumed_sessions {
         match resume::check_resume(agent) {
             Ok(Ok(())) => {}
             Ok(Err(why)) => panic!("{agent}: {why}"),
-            Err(why) => run::print_line(&format!("skipped resume of {agent}: {why}")),
+            Err(why) => skip(&why),
         }
     }
 
     /// Runs the slower agents only when AGTMUX_SOAK is set.
     fn check_in_soak_run(agent: &str) {
-        if soak() {
+        if !skip_outside_soak() {
             check(agent);
         }
     }
@@ -139,7 +139,7 @@ mod answered_dialogs {
     #[track_caller]
     fn check(agent: &str) {
         if let Err(why) = respond::check(agent) {
-            run::print_line(&format!("skipped respond for {agent}: {why}"));
+            skip(&format!("{agent}: {why}"));
         }
     }
 
@@ -167,14 +167,14 @@ mod answered_dialogs {
     #[test]
     fn claude_over_the_bridge() {
         if let Err(why) = respond::check_bridge() {
-            run::print_line(&format!("skipped respond for claude over the bridge: {why}"));
+            skip(&why);
         }
     }
 
     /// The other agents run only when AGTMUX_SOAK is set.
     #[test]
     fn agents_of_the_soak_run() {
-        if soak() {
+        if !skip_outside_soak() {
             respond::SOAK_ONLY_AGENTS.into_iter().for_each(check);
         }
     }

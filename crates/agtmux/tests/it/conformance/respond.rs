@@ -6,6 +6,7 @@ mod soak;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use agtmux_testkit::agtmux::soak;
 use agtmux_testkit::real_agents::options::{AgentVersionChoice, PaneSize};
 use agtmux_testkit::real_agents::poll_until;
 use agtmux_testkit::real_agents::sandbox::{AgentSandbox, SandboxOptions, write_tool};
@@ -33,7 +34,7 @@ pub(crate) fn check(name: &str) -> Result<(), String> {
     let agent = real_agents::ALL.into_iter().find(|known| known.name() == name).expect("a known agent");
     let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;
     with_started_agent(agent, &installed.program_dirs, &LaunchMode::Plain, &check_core);
-    if std::env::var_os("AGTMUX_SOAK").is_some() {
+    if soak() {
         soak::check(agent, &installed.program_dirs);
     }
     Ok(())

@@ -3,9 +3,9 @@
 use std::thread;
 
 use agtmux_testkit::agtmux::SOON;
-use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, runtime_ref, skip_without_hosts};
+use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, runtime_ref};
 use agtmux_testkit::terminal::printed_on_terminal;
-use agtmux_testkit::{TestHost, wait_for, wait_until};
+use agtmux_testkit::{TestHost, skip_without_hosts, wait_for, wait_until};
 use serde_json::Value;
 
 fn start_remote_agent() -> (TestHost, HubAgent, Value, HubFixture) {

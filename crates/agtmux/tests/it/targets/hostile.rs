@@ -3,8 +3,8 @@
 use std::thread;
 
 use agtmux_testkit::agtmux::{SOON, pid};
-use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, runtime_ref, skip_without_hosts};
-use agtmux_testkit::{TestHost, process, wait_until};
+use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, runtime_ref};
+use agtmux_testkit::{TestHost, process, skip_without_hosts, wait_until};
 
 #[test]
 fn a_hostile_host_does_not_affect_other_hosts_or_the_hub() {

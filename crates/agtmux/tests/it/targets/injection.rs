@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use agtmux_testkit::agtmux::{SOON, configure, items};
-use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, SETTINGS, runtime_ref, skip_without_hosts};
+use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, SETTINGS, runtime_ref};
 use agtmux_testkit::terminal::printed_on_terminal;
-use agtmux_testkit::{TestHost, TestHostOptions, wait_until};
+use agtmux_testkit::{TestHost, TestHostOptions, skip, skip_without_hosts, wait_until};
 use serde_json::Value;
 
 /// Names that create this file if a program runs them as a command.
@@ -93,7 +93,7 @@ fn check_session_names_through(shell: &str) {
         return;
     }
     if !Path::new(shell).exists() {
-        return eprintln!("SKIPPED: no {shell}: run scripts/ensure-tools shells");
+        return skip(&format!("no {shell}: run scripts/ensure-tools shells"));
     }
     let hub = HubFixture::new();
     let mark = hub.world.dir().join("made");

@@ -3,10 +3,8 @@
 use std::time::Instant;
 
 use agtmux_testkit::agtmux::configure;
-use agtmux_testkit::hub_fixture::{
-    HubAgent, HubFixture, OUTAGE_TIMEOUT, RECOVERY_TIMEOUT, SETTINGS, skip_without_hosts,
-};
-use agtmux_testkit::{NetworkLink, TestHost, TestHostOptions};
+use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, OUTAGE_TIMEOUT, RECOVERY_TIMEOUT, SETTINGS};
+use agtmux_testkit::{NetworkLink, TestHost, TestHostOptions, skip, skip_without_hosts};
 use serde_json::json;
 
 fn start_host_behind_link(hub: &HubFixture, link: &NetworkLink, alias: &str) -> TestHost {
@@ -23,7 +21,7 @@ fn a_cut_network_link_is_detected_and_recovers() {
     }
     let link = match NetworkLink::new() {
         Ok(link) => link,
-        Err(error) => return eprintln!("SKIPPED: no network namespaces here: {error}"),
+        Err(error) => return skip(&format!("no network namespaces here: {error}")),
     };
     let hub = HubFixture::new();
     let (cut_host, other_host) = (start_host_behind_link(&hub, &link, "vm1"), hub.host("vm2"));

@@ -3,10 +3,8 @@
 use std::time::{Duration, Instant};
 
 use agtmux_testkit::agtmux::{SOON, items, pid, start, stop, tmux_pane_ids};
-use agtmux_testkit::http;
-use agtmux_testkit::hub_fixture::{
-    HubAgent, HubFixture, OUTAGE_TIMEOUT, RECOVERY_TIMEOUT, run_on_host, runtime_ref, skip_without_hosts,
-};
+use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, OUTAGE_TIMEOUT, RECOVERY_TIMEOUT, run_on_host, runtime_ref};
+use agtmux_testkit::{http, skip_without_hosts};
 use agtmux_testkit::{process, wait_for, wait_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};

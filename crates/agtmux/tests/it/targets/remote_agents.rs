@@ -4,8 +4,8 @@ use std::fs;
 use std::thread;
 
 use agtmux_testkit::agtmux::{self, SOON, agtmux, configure, items, pid, start, stop, world};
-use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, SETTINGS, run_on_host, runtime_ref, skip_without_hosts};
-use agtmux_testkit::{TestHostOptions, TestHosts, process, wait_for, wait_until};
+use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, SETTINGS, run_on_host, runtime_ref};
+use agtmux_testkit::{TestHostOptions, TestHosts, process, skip_without_hosts, wait_for, wait_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

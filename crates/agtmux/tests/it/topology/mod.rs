@@ -7,7 +7,6 @@ mod latencies;
 mod model;
 mod model_server;
 mod operations;
-mod random;
 mod servers;
 mod stream;
 

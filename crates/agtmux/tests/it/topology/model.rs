@@ -3,13 +3,13 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use agtmux_testkit::seeded_random::SeededRandom;
 use agtmux_testkit::{TestWorld, wait_for};
 
 use super::entries::{self, TopologyEntries, compare};
 use super::latencies::LatencyTable;
 use super::model_server::{ModelServer, ServerAction};
 use super::operations;
-use super::random::XorshiftRandom;
 use super::stream::{WatchFollower, identity};
 
 /// Reconciling finds changes without a hint every two to four seconds.
@@ -22,7 +22,7 @@ const HISTORY_SHOWN: usize = 12;
 
 pub(crate) struct TopologyModel<'a> {
     world: &'a TestWorld,
-    random: XorshiftRandom,
+    random: SeededRandom,
     servers: [ModelServer; 2],
     followers: Vec<WatchFollower>,
     latencies: LatencyTable,
@@ -38,7 +38,7 @@ impl<'a> TopologyModel<'a> {
         }
         entries::entries_of_lists(world, &SCOPES).expect("the daemon starts with the first list");
         let followers = SCOPES.iter().map(|scope| WatchFollower::start(world, scope)).collect();
-        let (random, latencies) = (XorshiftRandom::from_env(), LatencyTable::default());
+        let (random, latencies) = (SeededRandom::new(), LatencyTable::default());
         let mut model = Self { world, random, servers, followers, latencies, history: Vec::new(), operation_count: 0 };
         model.wait_for_agreement();
         model
@@ -122,7 +122,7 @@ impl Drop for TopologyModel<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             let from = self.history.len().saturating_sub(HISTORY_SHOWN);
-            eprintln!("AGTMUX_SEED={} after {} operations, the last ones:", self.random.seed(), self.operation_count);
+            eprintln!("after {} operations, the last ones:", self.operation_count);
             self.history[from..].iter().for_each(|line| eprintln!("  {line}"));
             eprintln!("latencies so far:\n{}", self.latencies);
         }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use agtmux_testkit::seeded_random::SeededRandom;
+
 use super::model_server::{ModelServer, PROGRAM, ServerAction, TmuxPaneRow};
-use super::random::XorshiftRandom;
 
 /// Limits for the size of a server: small enough to be fast, large enough to be interesting.
 const MIN_PANES: usize = 4;
@@ -26,14 +27,14 @@ struct TmuxOperation {
     kind: &'static str,
     weight: usize,
     effect: OperationEffect,
-    make: fn(&mut XorshiftRandom, &ModelServer) -> Option<ServerAction>,
+    make: fn(&mut SeededRandom, &ModelServer) -> Option<ServerAction>,
 }
 
 const fn operation(
     kind: &'static str,
     weight: usize,
     effect: OperationEffect,
-    make: fn(&mut XorshiftRandom, &ModelServer) -> Option<ServerAction>,
+    make: fn(&mut SeededRandom, &ModelServer) -> Option<ServerAction>,
 ) -> TmuxOperation {
     TmuxOperation { kind, weight, effect, make }
 }
@@ -70,7 +71,7 @@ const OPERATIONS: [TmuxOperation; 24] = [
 ];
 
 /// Picks an operation that fits the current server. tmux may still refuse it.
-pub(crate) fn choose(random: &mut XorshiftRandom, server: &ModelServer) -> (&'static str, ServerAction) {
+pub(crate) fn choose(random: &mut SeededRandom, server: &ModelServer) -> (&'static str, ServerAction) {
     if !server.is_running() {
         return ("start", ServerAction::Start { session: random_name(random) });
     }
@@ -84,7 +85,7 @@ pub(crate) fn choose(random: &mut XorshiftRandom, server: &ModelServer) -> (&'st
     }
 }
 
-fn pick_by_weight(random: &mut XorshiftRandom) -> &'static TmuxOperation {
+fn pick_by_weight(random: &mut SeededRandom) -> &'static TmuxOperation {
     let all: usize = OPERATIONS.iter().map(|operation| operation.weight).sum();
     let mut left = random.below(all);
     let chosen = OPERATIONS.iter().find(|operation| match left.checked_sub(operation.weight) {
@@ -97,7 +98,7 @@ fn pick_by_weight(random: &mut XorshiftRandom) -> &'static TmuxOperation {
     chosen.expect("a number below the sum selects an operation")
 }
 
-fn is_allowed(random: &mut XorshiftRandom, effect: OperationEffect, server: &ModelServer) -> bool {
+fn is_allowed(random: &mut SeededRandom, effect: OperationEffect, server: &ModelServer) -> bool {
     match effect {
         OperationEffect::Changes => true,
         OperationEffect::Adds => panes(server).len() < MAX_PANES && sessions(server).len() < MAX_SESSIONS,
@@ -106,57 +107,57 @@ fn is_allowed(random: &mut XorshiftRandom, effect: OperationEffect, server: &Mod
     }
 }
 
-fn new_session(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn new_session(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     let name = random_free_name(random, server)?;
     tmux_action(&["new-session", "-d", "-x", "80", "-y", "24", "-s", &name, PROGRAM])
 }
 
-fn new_session_in_group(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn new_session_in_group(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     let (name, other) = (random_free_name(random, server)?, random_session(random, server)?);
     tmux_action(&["new-session", "-d", "-s", &name, "-t", &other])
 }
 
-fn new_window(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn new_window(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     tmux_action(&["new-window", "-d", "-t", &end_of_session(&random_session(random, server)?), PROGRAM])
 }
 
-fn split(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn split(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     let direction = if random.one_in(2) { "-h" } else { "-v" };
     tmux_action(&["split-window", "-d", direction, "-t", &random_pane(random, server)?.id, PROGRAM])
 }
 
-fn kill_pane(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn kill_pane(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     tmux_action(&["kill-pane", "-t", &random_pane(random, server)?.id])
 }
 
-fn kill_window(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn kill_window(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     tmux_action(&["kill-window", "-t", &random_pane(random, server)?.window])
 }
 
-fn kill_session(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn kill_session(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     tmux_action(&["kill-session", "-t", &random_session(random, server)?])
 }
 
-fn kill_process(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn kill_process(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     Some(ServerAction::KillPaneProcess { pane: random_live_pane(random, server)?.id })
 }
 
-fn respawn(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn respawn(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     tmux_action(&["respawn-pane", "-k", "-t", &random_pane(random, server)?.id, PROGRAM])
 }
 
-fn rename_window(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn rename_window(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     let name = random_name(random);
     tmux_action(&["rename-window", "-t", &random_pane(random, server)?.window, "--", &name])
 }
 
-fn rename_session(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn rename_session(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     let (session, name) = (random_session(random, server)?, random_free_name(random, server)?);
     tmux_action(&["rename-session", "-t", &session, "--", &name])
 }
 
 /// Renames the first session and gives its old name to the second, in one command.
-fn reuse_session_name(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn reuse_session_name(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     let (from, to) = (random_pane(random, server)?, random_pane(random, server)?);
     let free = random_free_name(random, server)?;
     if from.session == to.session {
@@ -167,27 +168,27 @@ fn reuse_session_name(random: &mut XorshiftRandom, server: &ModelServer) -> Opti
     tmux_action(&[&first[..], &second[..]].concat())
 }
 
-fn select_pane_title(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn select_pane_title(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     let title = random.pick(&TITLES)?;
     tmux_action(&["select-pane", "-t", &random_pane(random, server)?.id, "-T", title])
 }
 
-fn program_title(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn program_title(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     let title = random.pick(&TITLES)?.to_owned();
     Some(ServerAction::SetTitle { pane: random_live_pane(random, server)?.id, title })
 }
 
-fn move_window(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn move_window(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     let (from, to) = (random_pane(random, server)?, random_session(random, server)?);
     tmux_action(&["move-window", "-d", "-s", &window_in_session(&from), "-t", &end_of_session(&to)])
 }
 
-fn link_window(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn link_window(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     let (from, to) = (random_pane(random, server)?, random_session(random, server)?);
     tmux_action(&["link-window", "-d", "-s", &window_in_session(&from), "-t", &end_of_session(&to)])
 }
 
-fn unlink_window(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn unlink_window(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     let is_linked = |pane: &&TmuxPaneRow| {
         server.panes().iter().any(|other| other.window == pane.window && other.session != pane.session)
     };
@@ -195,22 +196,22 @@ fn unlink_window(random: &mut XorshiftRandom, server: &ModelServer) -> Option<Se
     tmux_action(&["unlink-window", "-t", &window_in_session(&random.pick(&linked)?)])
 }
 
-fn swap_window(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn swap_window(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     let (one, other) = (random_pane(random, server)?, random_pane(random, server)?);
     tmux_action(&["swap-window", "-d", "-s", &window_in_session(&one), "-t", &window_in_session(&other)])
 }
 
-fn swap_pane(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn swap_pane(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     let (one, other) = (random_pane(random, server)?, random_pane(random, server)?);
     tmux_action(&["swap-pane", "-d", "-s", &one.id, "-t", &other.id])
 }
 
-fn break_pane(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn break_pane(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     let (pane, session) = (random_pane(random, server)?, random_session(random, server)?);
     tmux_action(&["break-pane", "-d", "-s", &pane.id, "-t", &end_of_session(&session)])
 }
 
-fn join_pane(random: &mut XorshiftRandom, server: &ModelServer) -> Option<ServerAction> {
+fn join_pane(random: &mut SeededRandom, server: &ModelServer) -> Option<ServerAction> {
     let (pane, neighbour) = (random_pane(random, server)?, random_pane(random, server)?);
     tmux_action(&["join-pane", "-d", "-s", &pane.id, "-t", &neighbour.id])
 }
@@ -227,26 +228,26 @@ fn sessions(server: &ModelServer) -> BTreeSet<&str> {
     server.panes().iter().map(|pane| pane.session.as_str()).collect()
 }
 
-fn random_pane(random: &mut XorshiftRandom, server: &ModelServer) -> Option<TmuxPaneRow> {
+fn random_pane(random: &mut SeededRandom, server: &ModelServer) -> Option<TmuxPaneRow> {
     random.pick(server.panes())
 }
 
-fn random_live_pane(random: &mut XorshiftRandom, server: &ModelServer) -> Option<TmuxPaneRow> {
+fn random_live_pane(random: &mut SeededRandom, server: &ModelServer) -> Option<TmuxPaneRow> {
     let alive: Vec<TmuxPaneRow> = server.panes().iter().filter(|pane| !pane.dead).cloned().collect();
     random.pick(&alive)
 }
 
 /// Picks uniformly among sessions, regardless of their number of panes.
-fn random_session(random: &mut XorshiftRandom, server: &ModelServer) -> Option<String> {
+fn random_session(random: &mut SeededRandom, server: &ModelServer) -> Option<String> {
     let all: Vec<&str> = sessions(server).into_iter().collect();
     random.pick(&all).map(str::to_owned)
 }
 
-fn random_name(random: &mut XorshiftRandom) -> String {
+fn random_name(random: &mut SeededRandom) -> String {
     random.pick(&NAMES).unwrap_or(NAMES[0]).to_owned()
 }
 
-fn random_free_name(random: &mut XorshiftRandom, server: &ModelServer) -> Option<String> {
+fn random_free_name(random: &mut SeededRandom, server: &ModelServer) -> Option<String> {
     let name = random_name(random);
     server.panes().iter().all(|pane| pane.session_name != name).then_some(name)
 }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 use agtmux_testkit::agtmux::SOON;
-use agtmux_testkit::{TestWorld, wait_for};
+use agtmux_testkit::{TestWorld, skip, wait_for};
 use serde_json::{Value, json};
 
 pub(crate) struct Browser {
@@ -15,14 +15,12 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Returns None and prints a message if no browser is installed.
+    /// Returns None and skips the test if no browser is installed.
     pub(crate) fn start(world: &TestWorld) -> Option<Self> {
         let is_installed =
             |program: &str| Command::new(program).arg("--version").output().is_ok_and(|done| done.status.success());
         if !is_installed("chromedriver") || !is_installed("chromium") {
-            println!(
-                "skipped: chromium and chromedriver are not installed; scripts/ensure-tools browser installs them"
-            );
+            skip("chromium and chromedriver are not installed; scripts/ensure-tools browser installs them");
             return None;
         }
         let mut driver = world

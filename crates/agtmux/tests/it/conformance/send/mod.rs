@@ -5,9 +5,11 @@ mod send_session;
 mod stopped_agent;
 mod tally;
 
+use agtmux_testkit::agtmux::soak;
 use agtmux_testkit::real_agents::options::AgentVersionChoice;
 use agtmux_testkit::real_agents::states::EvidenceMode;
 use agtmux_testkit::real_agents::{self, ConformanceAgent};
+use agtmux_testkit::{skip, skip_outside_soak};
 use sample_texts::SAMPLE_KINDS;
 use send_session::SendSession;
 use tally::SendTally;
@@ -17,11 +19,6 @@ use super::run::{install_agent, print_line};
 /// A new agent session starts after this many texts.
 const TEXTS_PER_SESSION: usize = 20;
 
-/// The soak run takes three to six minutes per agent.
-fn is_soak() -> bool {
-    std::env::var_os("AGTMUX_SOAK").is_some_and(|value| !value.is_empty())
-}
-
 /// Sends the texts with these numbers to the agent. Problems are collected and fail the test at its end.
 #[track_caller]
 fn check(agent: &str, mode: EvidenceMode, numbers: std::ops::Range<usize>) {
@@ -30,7 +27,7 @@ fn check(agent: &str, mode: EvidenceMode, numbers: std::ops::Range<usize>) {
     let name = format!("{} {}", agent.name(), mode.as_str());
     let installed = match install_agent(agent, AgentVersionChoice::Pinned) {
         Ok((installed, _)) => installed,
-        Err(why) => return print_line(&format!("skipped {} sends to {name}: {why}", numbers.len())),
+        Err(why) => return skip(&format!("{} sends: {why}", numbers.len())),
     };
     let mut tally = SendTally::default();
     let all: Vec<usize> = numbers.collect();
@@ -50,9 +47,10 @@ fn check(agent: &str, mode: EvidenceMode, numbers: std::ops::Range<usize>) {
     }
 }
 
-/// The first half is sent with hooks, the rest without. A soak run sends every kind of text in both modes.
+/// The first half is sent with hooks, the rest without. A soak run sends every kind of text in both modes,
+/// which takes three to six minutes per agent.
 fn sample_numbers(mode: EvidenceMode) -> std::ops::Range<usize> {
-    match (is_soak(), mode) {
+    match (soak(), mode) {
         (false, EvidenceMode::Hooks) => 0..8,
         (false, EvidenceMode::NoHooks) => 8..SAMPLE_KINDS,
         (true, EvidenceMode::Hooks) => 0..100,
@@ -63,11 +61,8 @@ fn sample_numbers(mode: EvidenceMode) -> std::ops::Range<usize> {
 /// Sends fewer texts to less common agents, and only when AGTMUX_SOAK is set.
 #[track_caller]
 fn check_in_soak_run(agent: &str, mode: EvidenceMode) {
-    match is_soak() {
-        true => check(agent, mode, 0..SAMPLE_KINDS),
-        false => {
-            print_line(&format!("skipped {SAMPLE_KINDS} sends to {agent} {}: AGTMUX_SOAK is not set", mode.as_str()))
-        }
+    if !skip_outside_soak() {
+        check(agent, mode, 0..SAMPLE_KINDS);
     }
 }
 

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use agtmux_testkit::process;
 use agtmux_testkit::real_agents::options::AgentVersionChoice;
 use agtmux_testkit::real_agents::poll_until;
 use agtmux_testkit::real_agents::sandbox::AgentSandbox;
 use agtmux_testkit::real_agents::states::EvidenceMode;
 use agtmux_testkit::real_agents::{self, LaunchMode};
+use agtmux_testkit::{process, skip};
 use rustix::process::Signal;
 
 use super::send_session::{SendSession, model_requests, send};
 use crate::conformance::driver::ScenarioDriver;
-use crate::conformance::run::{install_agent, print_line};
+use crate::conformance::run::install_agent;
 
 const SOON: Duration = Duration::from_secs(20);
 const TEXT: &str = "a text for an agent that is stopped when it arrives";
@@ -28,7 +28,7 @@ fn enter_is_not_pressed_when_claude_is_stopped_after_the_paste() {
     let agent = real_agents::ALL[0];
     let installed = match install_agent(agent, AgentVersionChoice::Pinned) {
         Ok((installed, _)) => installed,
-        Err(why) => return print_line(&format!("skipped 1 send to a stopped {}: {why}", agent.name())),
+        Err(why) => return skip(&why),
     };
     let round = SendSession { agent, program_dirs: &installed.program_dirs, mode: EvidenceMode::NoHooks };
     let sandbox = AgentSandbox::open_with(&round.sandbox_options(), SLOW_ENTER);
