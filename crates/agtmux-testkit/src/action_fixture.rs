@@ -1,21 +1,19 @@
 //! Fixture for action tests: a daemon, fake agents in real panes, and requests over the socket.
 
-use std::fs;
+use std::ops::Deref;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use crate::agtmux::{SOON, configure, items, list, start, world};
+use crate::fake_agent::FakeAgent;
 use crate::http::{self, HttpResponse};
-use crate::{TestTmuxServer, TestWorld, wait_for, wait_until};
+use crate::{TestTmuxServer, TestWorld, wait_for};
 
 /// Agents are allowed to act because the tests may run inside one. Short delays keep the tests fast.
-const SETTINGS: &str = "actions.allow_from_agents = true\ntmux_bridge.text_enter_delay_ms = 10\n\
+pub const SETTINGS: &str = "actions.allow_from_agents = true\ntmux_bridge.text_enter_delay_ms = 10\n\
                         tmux_bridge.sequential_send_delay_ms = 5\n";
-/// The script of the fake agents: it writes what it reads to the directory in its first argument.
-pub const RECORDING_AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/recording_agent.sh");
-const REDRAW: u8 = 0x0c;
 
 /// A world with a daemon and a tmux server. Fields are dropped in order: the server before the world.
 pub struct ActionFixture {
@@ -58,40 +56,18 @@ impl ActionFixture {
     /// Starts an idle agent on a tmux server of this target.
     #[track_caller]
     pub fn agent_on_target(&self, target: &str, server: &TestTmuxServer, session: &str) -> RecordingAgent {
-        let dir = self.fresh_dir();
-        let pane = server.new_session(session, &self.agent_command(&dir));
-        self.wait_for_idle_agent_on_target(target, server, pane, dir)
-    }
-
-    /// The shell command that starts a fake agent which writes its input to `dir`.
-    pub fn agent_command(&self, dir: &Path) -> String {
-        format!("exec {} {RECORDING_AGENT} {}", self.world.shell_copy("claude").display(), dir.display())
-    }
-
-    pub fn fresh_dir(&self) -> PathBuf {
-        let n = fs::read_dir(self.world.home()).expect("the home directory is readable").count();
-        let dir = self.world.home().join(format!("notes-{n}"));
-        fs::create_dir_all(&dir).expect("the world is writable");
-        dir
+        self.wait_until_idle(target, FakeAgent::start_on(&self.world, server, session))
     }
 
     /// Waits until the agent in this pane is idle.
     #[track_caller]
     pub fn wait_for_idle_agent(&self, server: &TestTmuxServer, pane: String, dir: PathBuf) -> RecordingAgent {
-        self.wait_for_idle_agent_on_target("host", server, pane, dir)
+        self.wait_until_idle("host", FakeAgent::wait_for_start(server, pane, dir))
     }
 
     #[track_caller]
-    fn wait_for_idle_agent_on_target(
-        &self,
-        target: &str,
-        server: &TestTmuxServer,
-        pane: String,
-        dir: PathBuf,
-    ) -> RecordingAgent {
-        wait_until("the fake agent to start", SOON, || dir.join("read").exists());
-        let mut agent =
-            RecordingAgent { target: target.into(), server: server.clone(), pane, dir, runtime: String::new() };
+    fn wait_until_idle(&self, target: &str, agent: FakeAgent) -> RecordingAgent {
+        let mut agent = RecordingAgent { target: target.into(), runtime: String::new(), agent };
         let item = self.wait_for_state(&agent, "idle");
         agent.runtime = format!("runtime:{}", item["runtime_id"].as_str().expect("an agent has a runtime id"));
         agent
@@ -132,12 +108,8 @@ impl ActionFixture {
 
     /// Returns None if the daemon is not running or ends before it answers.
     pub fn try_post(&self, action: &str, body: &Value) -> Option<HttpResponse> {
-        let body = body.to_string();
-        let headers = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
-        let mut request = http::request("POST", &format!("/v1/actions/{action}"), &headers);
-        request.extend(body.as_bytes());
         UnixStream::connect(self.socket()).ok()?;
-        http::send(&self.socket(), &request)
+        http::try_post(&self.socket(), &format!("/v1/actions/{action}"), &body.to_string())
     }
 
     #[track_caller]
@@ -194,54 +166,17 @@ pub fn assert_refused(answer: &HttpResponse, code: &str) -> Value {
     error
 }
 
+/// A fake agent that the daemon knows.
 pub struct RecordingAgent {
     pub target: String,
-    pub server: TestTmuxServer,
-    pub pane: String,
-    pub dir: PathBuf,
     pub runtime: String,
+    agent: FakeAgent,
 }
 
-impl RecordingAgent {
-    /// The bytes that the agent has read, without redraw keys.
-    pub fn input_so_far(&self) -> Vec<u8> {
-        let bytes = fs::read(self.dir.join("read")).unwrap_or_default();
-        bytes.into_iter().filter(|byte| *byte != REDRAW).collect()
-    }
+impl Deref for RecordingAgent {
+    type Target = FakeAgent;
 
-    /// All bytes typed so far. Sends a redraw key and waits for it, so that earlier input has arrived.
-    #[track_caller]
-    pub fn complete_input(&self) -> Vec<u8> {
-        let count = || fs::read(self.dir.join("read")).unwrap_or_default().iter().filter(|b| **b == REDRAW).count();
-        let before = count();
-        self.server.run(&["send-keys", "-t", &self.pane, "C-l"]);
-        wait_until("the fake agent to redraw", SOON, || count() > before);
-        self.input_so_far()
-    }
-
-    #[track_caller]
-    pub fn assert_no_input(&self) {
-        let read = self.complete_input();
-        assert!(read.is_empty(), "{} received input: {}", self.pane, read.escape_ascii());
-    }
-
-    /// The submitted texts. Each must be one bracketed paste followed by Enter.
-    #[track_caller]
-    pub fn submitted_texts(&self) -> Vec<String> {
-        let read = String::from_utf8(self.complete_input()).expect("text");
-        let mut texts: Vec<&str> = read.split('\r').collect();
-        assert_eq!(texts.pop(), Some(""), "typed but not submitted: {read:?}");
-        let paste = |text: &str| {
-            let inside = text.strip_prefix("\x1b[200~").and_then(|text| text.strip_suffix("\x1b[201~"));
-            inside.unwrap_or_else(|| panic!("not one paste: {text:?}")).to_owned()
-        };
-        texts.into_iter().map(paste).collect()
-    }
-
-    #[track_caller]
-    pub fn draw_scene(&self, scene: &str) {
-        fs::write(self.dir.join("scene.new"), format!("{scene}\n")).expect("the world is writable");
-        fs::rename(self.dir.join("scene.new"), self.dir.join("scene")).expect("the world is writable");
-        self.complete_input();
+    fn deref(&self) -> &FakeAgent {
+        &self.agent
     }
 }

@@ -5,14 +5,12 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use crate::TestWorld;
-use crate::http::{HttpResponse, SseClient, connect, request, send};
+use crate::http::{self, HttpResponse, SseClient, connect, request};
 
 /// Posts a JSON body.
 #[track_caller]
 pub fn post(world: &TestWorld, path: &str, body: &str) -> HttpResponse {
-    let head = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
-    let bytes = [request("POST", path, &head), body.as_bytes().to_vec()].concat();
-    send(&world.socket(), &bytes).unwrap_or_else(|| panic!("no answer to POST {path}"))
+    http::post(&world.socket(), path, body)
 }
 
 /// Posts a hook that must be accepted. Returns the agent id.

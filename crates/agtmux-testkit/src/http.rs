@@ -73,6 +73,18 @@ pub fn get(socket: &Path, path: &str) -> HttpResponse {
     send(socket, &request("GET", path, "")).unwrap_or_else(|| panic!("no answer to GET {path}"))
 }
 
+/// Posts a JSON body.
+#[track_caller]
+pub fn post(socket: &Path, path: &str, body: &str) -> HttpResponse {
+    try_post(socket, path, body).unwrap_or_else(|| panic!("no answer to POST {path}"))
+}
+
+/// Returns None without a parsable response.
+pub fn try_post(socket: &Path, path: &str, body: &str) -> Option<HttpResponse> {
+    let headers = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+    send(socket, &[&request("POST", path, &headers), body.as_bytes()].concat())
+}
+
 /// One server-sent event. A snapshot ends with an event that has only an id.
 #[derive(Debug, Clone)]
 pub struct SseEvent {

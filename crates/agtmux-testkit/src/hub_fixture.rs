@@ -1,20 +1,14 @@
 //! Fixture for target tests: a hub, hosts with a real sshd, and fake agents on them.
 
-use std::fs;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::action_fixture::RECORDING_AGENT;
+use crate::action_fixture::SETTINGS;
 use crate::agtmux::{CommandResult, SOON, agtmux, agtmux_program, configure, items, run, start, world};
+use crate::fake_agent::FakeAgent;
 use crate::http::{self, HttpResponse};
-use crate::{TestHost, TestHosts, TestTmuxServer, TestWorld, wait_for, wait_until};
-
-/// Agents are allowed to act because the tests may run inside one. Short delays keep the tests fast.
-pub const SETTINGS: &str = "actions.allow_from_agents = true\ntmux_bridge.text_enter_delay_ms = 10\n\
-                                   tmux_bridge.sequential_send_delay_ms = 5\n";
-const REDRAW: u8 = 0x0c;
+use crate::{TestHost, TestHosts, TestWorld, wait_for};
 
 /// Timeout for noticing an outage. The goal is ten seconds, but the test machine may be busy.
 pub const OUTAGE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -101,7 +95,7 @@ impl HubFixture {
         items(&listing).iter().filter(|item| item["identity"]["target"] == target).cloned().collect()
     }
 
-    pub fn item(&self, target: &str, agent: &HubAgent) -> Option<Value> {
+    pub fn item(&self, target: &str, agent: &FakeAgent) -> Option<Value> {
         let here = |item: &Value| {
             let identity = &item["identity"];
             identity["pane_id"] == agent.pane.as_str() && identity["server"] == agent.server.name()
@@ -110,12 +104,12 @@ impl HubFixture {
     }
 
     #[track_caller]
-    pub fn wait_for_state(&self, target: &str, agent: &HubAgent, state: &str) -> Value {
+    pub fn wait_for_state(&self, target: &str, agent: &FakeAgent, state: &str) -> Value {
         self.wait_for_state_within(target, agent, state, SOON)
     }
 
     #[track_caller]
-    pub fn wait_for_state_within(&self, target: &str, agent: &HubAgent, state: &str, within: Duration) -> Value {
+    pub fn wait_for_state_within(&self, target: &str, agent: &FakeAgent, state: &str, within: Duration) -> Value {
         wait_for(&format!("{} on {target} to be {state}", agent.pane), within, || {
             let item = self.item(target, agent).unwrap_or_default();
             if item["agent_type"] == "claude" && item["state"] == state { Ok(item) } else { Err(item.to_string()) }
@@ -124,11 +118,7 @@ impl HubFixture {
 
     #[track_caller]
     pub fn post(&self, action: &str, body: &Value) -> HttpResponse {
-        let body = body.to_string();
-        let headers = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
-        let mut request = http::request("POST", &format!("/v1/actions/{action}"), &headers);
-        request.extend(body.as_bytes());
-        http::send(&self.world.socket(), &request).unwrap_or_else(|| panic!("no answer to {action}"))
+        http::post(&self.world.socket(), &format!("/v1/actions/{action}"), &body.to_string())
     }
 
     #[track_caller]
@@ -139,49 +129,6 @@ impl HubFixture {
     #[track_caller]
     pub fn audit(&self) -> Vec<Value> {
         items(&http::get(&self.world.socket(), "/v1/audit").json()).clone()
-    }
-}
-
-/// A fake agent on a tmux server of a world.
-pub struct HubAgent {
-    pub server: TestTmuxServer,
-    pub pane: String,
-    pub dir: PathBuf,
-}
-
-impl HubAgent {
-    #[track_caller]
-    pub fn start(world: &TestWorld, session: &str) -> Self {
-        let n = fs::read_dir(world.home()).expect("the home directory is readable").count();
-        let dir = world.home().join(format!("notes-{n}"));
-        fs::create_dir_all(&dir).expect("the world is writable");
-        let server = world.tmux("default");
-        let command = format!("exec {} {RECORDING_AGENT} {}", world.shell_copy("claude").display(), dir.display());
-        let pane = server.new_session(session, &command);
-        wait_until("the fake agent to start", SOON, || dir.join("read").exists());
-        Self { server, pane, dir }
-    }
-
-    fn bytes_read(&self) -> Vec<u8> {
-        fs::read(self.dir.join("read")).unwrap_or_default()
-    }
-
-    /// All text typed so far. Sends a redraw key and waits for it, so that earlier input has arrived.
-    #[track_caller]
-    pub fn typed_text(&self) -> String {
-        let count = || self.bytes_read().iter().filter(|byte| **byte == REDRAW).count();
-        let before = count();
-        self.server.run(&["send-keys", "-t", &self.pane, "C-l"]);
-        wait_until("the fake agent to redraw", SOON, || count() > before);
-        let typed = self.bytes_read().into_iter().filter(|byte| *byte != REDRAW).collect();
-        String::from_utf8(typed).expect("text")
-    }
-
-    #[track_caller]
-    pub fn draw_scene(&self, scene: &str) {
-        fs::write(self.dir.join("scene.new"), format!("{scene}\n")).expect("the world is writable");
-        fs::rename(self.dir.join("scene.new"), self.dir.join("scene")).expect("the world is writable");
-        self.typed_text();
     }
 }
 

@@ -13,6 +13,7 @@ mod child;
 mod client;
 pub mod dialog_agent;
 mod environment;
+pub mod fake_agent;
 pub mod hook_load;
 mod host;
 pub mod hostile_texts;

@@ -1,7 +1,7 @@
 //! Fixture for task tests: a task session on a real tmux server and its events.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
@@ -163,8 +163,4 @@ pub fn short_message(event: &Value) -> String {
     let message = event["message"].as_str().unwrap_or_default();
     let words = message.split_once(") ").map_or(message, |(_, words)| words);
     words.to_owned()
-}
-
-pub fn exists(path: &Path) -> bool {
-    path.exists()
 }

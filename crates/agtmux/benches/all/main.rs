@@ -14,7 +14,10 @@ mod tasks;
 
 use harness::BenchRun;
 
-const BENCHMARKS: [(&str, fn(&BenchRun)); 7] = [
+/// The name of a benchmark, and the function that runs it.
+type Benchmark = (&'static str, fn(&BenchRun));
+
+const BENCHMARKS: [Benchmark; 7] = [
     ("spine", spine::run),
     ("load", load::run),
     ("agents", agents::run),

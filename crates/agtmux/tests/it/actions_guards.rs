@@ -3,6 +3,7 @@
 
 use agtmux_testkit::action_fixture::{ActionFixture, RecordingAgent, assert_done, assert_refused, merge_json};
 use agtmux_testkit::agtmux::SOON;
+use agtmux_testkit::fake_agent::FakeAgent;
 use agtmux_testkit::http;
 use agtmux_testkit::{process, wait_for, wait_until};
 use rustix::process::Signal;
@@ -35,8 +36,8 @@ fn actions_on_a_snapshot_are_refused_after_the_pane_is_respawned() {
     let fixture = ActionFixture::new("");
     let old = fixture.agent("work");
     let seen = fixture.snapshot(&old.runtime);
-    let dir = fixture.fresh_dir();
-    fixture.server.run(&["respawn-pane", "-k", "-t", &old.pane, &fixture.agent_command(&dir)]);
+    let dir = FakeAgent::fresh_dir(&fixture.world);
+    fixture.server.run(&["respawn-pane", "-k", "-t", &old.pane, &FakeAgent::command(&fixture.world, &dir)]);
     let listed =
         || fixture.item(&old).map(|item| format!("runtime:{}", item["runtime_id"].as_str().unwrap_or_default()));
     wait_until("the old runtime to be gone", SOON, || listed().as_ref() != Some(&old.runtime));
@@ -291,9 +292,10 @@ fn send_to_a_dead_pane_is_refused_and_the_server_survives() {
 #[test]
 fn keys_stop_when_the_agent_exits_to_its_shell() {
     let fixture = ActionFixture::new("tmux_bridge.sequential_send_delay_ms = 1500");
-    let dir = fixture.fresh_dir();
+    let dir = FakeAgent::fresh_dir(&fixture.world);
     let shell_input = dir.join("shell");
-    let command = format!("({}); stty raw -echo; exec cat >{}", fixture.agent_command(&dir), shell_input.display());
+    let command =
+        format!("({}); stty raw -echo; exec cat >{}", FakeAgent::command(&fixture.world, &dir), shell_input.display());
     let pane = fixture.server.new_session("work", &command);
     let agent = fixture.wait_for_idle_agent(&fixture.server, pane, dir);
     let is_agent = |pid: &u32| process::argv(*pid).first().is_some_and(|argv| argv.ends_with(b"/claude"));

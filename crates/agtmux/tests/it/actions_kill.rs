@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use agtmux_testkit::action_fixture::{ActionFixture, RECORDING_AGENT, RecordingAgent, assert_done, assert_refused};
+use agtmux_testkit::action_fixture::{ActionFixture, RecordingAgent, assert_done, assert_refused};
 use agtmux_testkit::agtmux::{SOON, agtmux};
+use agtmux_testkit::fake_agent::{FAKE_AGENT_SCRIPT, FakeAgent};
 use agtmux_testkit::{process, wait_for, wait_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -29,14 +30,14 @@ struct AgentWithChildren {
 impl AgentWithChildren {
     fn new() -> Self {
         let fixture = ActionFixture::new("");
-        let dir = fixture.fresh_dir();
+        let dir = FakeAgent::fresh_dir(&fixture.world);
         let script = fixture.world.home().join("children.sh");
         fs::write(&script, CHILDREN_SCRIPT).expect("the world is writable");
-        // recording_agent.sh takes its directory from its first argument.
+        // fake_agent.sh takes its directory from its first argument.
         let body = CHILDREN_SCRIPT.replace(". \"$1\"", "agent_script=$1; set -- \"$dir\"; . \"$agent_script\"");
         fs::write(&script, body).expect("the world is writable");
         let program = fixture.world.shell_copy("claude");
-        let command = format!("exec {} {} {RECORDING_AGENT} {}", program.display(), script.display(), dir.display());
+        let command = format!("exec {} {} {FAKE_AGENT_SCRIPT} {}", program.display(), script.display(), dir.display());
         let pane = fixture.server.new_session("work", &command);
         let agent = fixture.wait_for_idle_agent(&fixture.server, pane, dir);
         let names = ["member", "orphan", "session", "left"];

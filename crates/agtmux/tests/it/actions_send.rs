@@ -29,7 +29,7 @@ fn concurrent_sends_arrive_whole_and_once() {
             });
         }
     });
-    let arrived: Vec<String> = agents.iter().flat_map(RecordingAgent::submitted_texts).collect();
+    let arrived: Vec<String> = agents.iter().flat_map(|agent| agent.submitted_texts()).collect();
     let sent: BTreeSet<String> = (0..clients).flat_map(|c| (0..texts).map(move |n| text(c, n))).collect();
     assert_eq!(arrived.len(), clients * texts, "a text was lost or sent twice");
     assert_eq!(arrived.into_iter().collect::<BTreeSet<_>>(), sent);

@@ -34,11 +34,7 @@ impl AgentlessHosts {
 
     #[track_caller]
     fn post(&self, path: &str, body: &Value) -> HttpResponse {
-        let body = body.to_string();
-        let headers = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
-        let mut request = http::request("POST", path, &headers);
-        request.extend(body.as_bytes());
-        http::send(&self.fixture.socket(), &request).unwrap_or_else(|| panic!("no answer to {path}"))
+        http::post(&self.fixture.socket(), path, &body.to_string())
     }
 
     /// Starts a host and adds it as a target under its alias.

@@ -3,15 +3,16 @@
 use std::thread;
 
 use agtmux_testkit::agtmux::SOON;
-use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, runtime_ref};
+use agtmux_testkit::fake_agent::FakeAgent;
+use agtmux_testkit::hub_fixture::{HubFixture, runtime_ref};
 use agtmux_testkit::terminal::printed_on_terminal;
 use agtmux_testkit::{TestHost, skip_without_hosts, wait_for, wait_until};
 use serde_json::Value;
 
-fn start_remote_agent() -> (TestHost, HubAgent, Value, HubFixture) {
+fn start_remote_agent() -> (TestHost, FakeAgent, Value, HubFixture) {
     let hub = HubFixture::new();
     let host = hub.host("vm1");
-    let agent = HubAgent::start(host.world(), "it's \\ odd $(x)");
+    let agent = FakeAgent::start(host.world(), "it's \\ odd $(x)");
     let idle = hub.wait_for_state("vm1", &agent, "idle");
     (host, agent, idle, hub)
 }

@@ -3,7 +3,8 @@
 use std::thread;
 
 use agtmux_testkit::agtmux::{SOON, pid};
-use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, runtime_ref};
+use agtmux_testkit::fake_agent::FakeAgent;
+use agtmux_testkit::hub_fixture::{HubFixture, runtime_ref};
 use agtmux_testkit::{TestHost, process, skip_without_hosts, wait_until};
 
 #[test]
@@ -12,7 +13,7 @@ fn a_hostile_host_does_not_affect_other_hosts_or_the_hub() {
         return;
     }
     let hub = HubFixture::new();
-    let here = HubAgent::start(&hub.world, "work");
+    let here = FakeAgent::start(&hub.world, "work");
     hub.wait_for_state("host", &here, "idle");
     let mine = hub.item("host", &here).expect("the agent is listed");
     let answers = [

@@ -4,8 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use agtmux_testkit::action_fixture::SETTINGS;
 use agtmux_testkit::agtmux::{SOON, configure, items};
-use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, SETTINGS, runtime_ref};
+use agtmux_testkit::fake_agent::FakeAgent;
+use agtmux_testkit::hub_fixture::{HubFixture, runtime_ref};
 use agtmux_testkit::terminal::printed_on_terminal;
 use agtmux_testkit::{TestHost, TestHostOptions, skip, skip_without_hosts, wait_until};
 use serde_json::Value;
@@ -57,7 +59,7 @@ fn invalid_target_names_and_ssh_targets_are_refused() {
 
 /// Checks list, view-output, send and attach for a session with this name.
 #[track_caller]
-fn assert_session_usable(hub: &HubFixture, host: &TestHost, agent: &HubAgent, name: &str) {
+fn assert_session_usable(hub: &HubFixture, host: &TestHost, agent: &FakeAgent, name: &str) {
     let alias = host.alias();
     let idle = hub.wait_for_state(alias, agent, "idle");
     // tmux replaces some characters in session names.
@@ -105,7 +107,7 @@ fn check_session_names_through(shell: &str) {
         assert_eq!(hub.agtmux(&["target", "add", alias]).code, Some(0));
         assert_eq!(hub.target(alias)["evidence"], evidence);
         let names = hostile_names(&mark);
-        let agents: Vec<HubAgent> = names.iter().map(|name| HubAgent::start(host.world(), name)).collect();
+        let agents: Vec<FakeAgent> = names.iter().map(|name| FakeAgent::start(host.world(), name)).collect();
         for (name, agent) in names.iter().zip(&agents) {
             assert_session_usable(&hub, &host, agent, name);
         }

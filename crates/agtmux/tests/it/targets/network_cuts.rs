@@ -2,8 +2,10 @@
 
 use std::time::Instant;
 
+use agtmux_testkit::action_fixture::SETTINGS;
 use agtmux_testkit::agtmux::configure;
-use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, OUTAGE_TIMEOUT, RECOVERY_TIMEOUT, SETTINGS};
+use agtmux_testkit::fake_agent::FakeAgent;
+use agtmux_testkit::hub_fixture::{HubFixture, OUTAGE_TIMEOUT, RECOVERY_TIMEOUT};
 use agtmux_testkit::{NetworkLink, TestHost, TestHostOptions, skip, skip_without_hosts};
 use serde_json::json;
 
@@ -26,7 +28,8 @@ fn a_cut_network_link_is_detected_and_recovers() {
     let hub = HubFixture::new();
     let (cut_host, other_host) = (start_host_behind_link(&hub, &link, "vm1"), hub.host("vm2"));
     hub.add_target("vm1");
-    let (affected, healthy) = (HubAgent::start(cut_host.world(), "work"), HubAgent::start(other_host.world(), "work"));
+    let (affected, healthy) =
+        (FakeAgent::start(cut_host.world(), "work"), FakeAgent::start(other_host.world(), "work"));
     let before = hub.wait_for_state("vm1", &affected, "idle");
     hub.wait_for_state("vm2", &healthy, "idle");
     let cut_at = Instant::now();

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use agtmux_testkit::agtmux::{SOON, items, pid, start, stop, tmux_pane_ids};
-use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, OUTAGE_TIMEOUT, RECOVERY_TIMEOUT, run_on_host, runtime_ref};
+use agtmux_testkit::fake_agent::FakeAgent;
+use agtmux_testkit::hub_fixture::{HubFixture, OUTAGE_TIMEOUT, RECOVERY_TIMEOUT, run_on_host, runtime_ref};
 use agtmux_testkit::{http, skip_without_hosts};
 use agtmux_testkit::{process, wait_for, wait_until};
 use rustix::process::Signal;
@@ -31,14 +32,14 @@ fn wait_for_target_error(hub: &HubFixture, target: &str) -> Value {
 }
 
 #[track_caller]
-fn wait_until_lost(hub: &HubFixture, target: &str, agent: &HubAgent) {
+fn wait_until_lost(hub: &HubFixture, target: &str, agent: &FakeAgent) {
     hub.wait_for_health(target, "down", OUTAGE_TIMEOUT);
     let affected = hub.wait_for_state_within(target, agent, "unknown", OUTAGE_TIMEOUT);
     assert_eq!((&affected["reason_code"], &affected["confidence"]), (&json!("target_unreachable"), &json!("low")));
 }
 
 #[track_caller]
-fn wait_until_healed(hub: &HubFixture, target: &str, agent: &HubAgent, before: &Value) {
+fn wait_until_healed(hub: &HubFixture, target: &str, agent: &FakeAgent, before: &Value) {
     let recovered = hub.wait_for_state_within(target, agent, "idle", RECOVERY_TIMEOUT);
     assert_eq!(recovered["runtime_id"], before["runtime_id"]);
     hub.wait_for_health(target, "ok", RECOVERY_TIMEOUT);
@@ -48,7 +49,7 @@ fn wait_until_healed(hub: &HubFixture, target: &str, agent: &HubAgent, before: &
 
 /// Checks that the other host still reports state changes.
 #[track_caller]
-fn assert_reports_changes(hub: &HubFixture, target: &str, agent: &HubAgent) {
+fn assert_reports_changes(hub: &HubFixture, target: &str, agent: &FakeAgent) {
     agent.draw_scene("running");
     hub.wait_for_state(target, agent, "running");
     agent.draw_scene("idle");
@@ -63,7 +64,7 @@ fn a_killed_host_is_down_and_recovers() {
     let hub = HubFixture::new();
     let (failing_host, other_host) = (hub.host("vm1"), hub.host("vm2"));
     let (affected, healthy) =
-        (HubAgent::start(failing_host.world(), "work"), HubAgent::start(other_host.world(), "work"));
+        (FakeAgent::start(failing_host.world(), "work"), FakeAgent::start(other_host.world(), "work"));
     let before = hub.wait_for_state("vm1", &affected, "idle");
     hub.wait_for_state("vm2", &healthy, "idle");
     failing_host.kill_sshd();
@@ -94,7 +95,7 @@ fn a_frozen_host_is_detected_and_sends_are_not_repeated() {
     let hub = HubFixture::new();
     let (failing_host, other_host) = (hub.host("vm1"), hub.host("vm2"));
     let (affected, healthy) =
-        (HubAgent::start(failing_host.world(), "work"), HubAgent::start(other_host.world(), "work"));
+        (FakeAgent::start(failing_host.world(), "work"), FakeAgent::start(other_host.world(), "work"));
     let before = hub.wait_for_state("vm1", &affected, "idle");
     hub.wait_for_state("vm2", &healthy, "idle");
     let silent_since = Instant::now();
@@ -127,7 +128,7 @@ fn a_hung_ssh_connection_is_replaced() {
     }
     let hub = HubFixture::new();
     let host = hub.host("vm1");
-    let agent = HubAgent::start(host.world(), "work");
+    let agent = FakeAgent::start(host.world(), "work");
     let before = hub.wait_for_state("vm1", &agent, "idle");
     let is_ssh = |pid: &u32| process::argv(*pid).first().is_some_and(|word| word.ends_with(b"/ssh"));
     let ssh = |hub: &HubFixture| process::children(pid(&hub.world)).into_iter().find(is_ssh);
@@ -150,10 +151,10 @@ fn a_restarted_remote_tmux_server_gets_new_runtimes() {
     }
     let hub = HubFixture::new();
     let host = hub.host("vm1");
-    let first = HubAgent::start(host.world(), "work");
+    let first = FakeAgent::start(host.world(), "work");
     let before = hub.wait_for_state("vm1", &first, "idle");
     first.server.kill_server();
-    let second = HubAgent::start(host.world(), "work");
+    let second = FakeAgent::start(host.world(), "work");
     assert_eq!(first.pane, second.pane, "pane ids start again at %0");
     let after = wait_for("the new agent", SOON, || {
         let item = hub.item("vm1", &second).filter(|item| item["state"] == "idle")?;
@@ -173,7 +174,7 @@ fn a_hung_remote_tmux_server_recovers_when_it_continues() {
     }
     let hub = HubFixture::new();
     let host = hub.host("vm1");
-    let agent = HubAgent::start(host.world(), "work");
+    let agent = FakeAgent::start(host.world(), "work");
     let before = hub.wait_for_state("vm1", &agent, "idle");
     let tmux = agent.server.run(&["display-message", "-p", "#{pid}"]).trim().parse().expect("a pid");
     assert!(process::signal(tmux, Signal::STOP));
@@ -190,7 +191,7 @@ fn the_hub_reconnects_to_a_restarted_remote_daemon() {
     }
     let hub = HubFixture::new();
     let host = hub.host("vm1");
-    let agent = HubAgent::start(host.world(), "work");
+    let agent = FakeAgent::start(host.world(), "work");
     let before = hub.wait_for_state("vm1", &agent, "idle");
     stop(host.world());
     wait_for("a new daemon on the host", RECOVERY_TIMEOUT, || host.world().daemons().first().copied());
@@ -215,7 +216,7 @@ fn the_hub_reconnects_to_a_restarted_remote_daemon() {
 }
 
 #[track_caller]
-fn wait_until_vm1_healed(hub: &HubFixture, agent: &HubAgent, before: &Value) {
+fn wait_until_vm1_healed(hub: &HubFixture, agent: &FakeAgent, before: &Value) {
     wait_for("the host to recover", RECOVERY_TIMEOUT, || {
         let target = hub.target("vm1");
         let item = hub.item("vm1", agent).unwrap_or_default();
@@ -231,7 +232,7 @@ fn a_killed_hub_restores_its_hosts_and_runtimes() {
     }
     let hub = HubFixture::new();
     let host = hub.host("vm1");
-    let agent = HubAgent::start(host.world(), "work");
+    let agent = FakeAgent::start(host.world(), "work");
     agent.server.run(&["split-window", "-d", "-t", &agent.pane, "cat"]);
     let before = hub.wait_for_state("vm1", &agent, "idle");
     let panes = tmux_pane_ids(&agent.server);

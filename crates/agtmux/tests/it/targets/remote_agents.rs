@@ -3,8 +3,10 @@
 use std::fs;
 use std::thread;
 
+use agtmux_testkit::action_fixture::SETTINGS;
 use agtmux_testkit::agtmux::{self, SOON, agtmux, configure, items, pid, start, stop, world};
-use agtmux_testkit::hub_fixture::{HubAgent, HubFixture, SETTINGS, run_on_host, runtime_ref};
+use agtmux_testkit::fake_agent::FakeAgent;
+use agtmux_testkit::hub_fixture::{HubFixture, run_on_host, runtime_ref};
 use agtmux_testkit::{TestHostOptions, TestHosts, process, skip_without_hosts, wait_for, wait_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -16,7 +18,7 @@ fn a_remote_agent_has_the_same_states_and_history_as_a_local_one() {
     }
     let hub = HubFixture::new();
     let host = hub.host("vm1");
-    let agent = HubAgent::start(host.world(), "work");
+    let agent = FakeAgent::start(host.world(), "work");
     let idle = hub.wait_for_state("vm1", &agent, "idle");
     agent.draw_scene("dialog");
     let asks = hub.wait_for_state("vm1", &agent, "waiting_approval");
@@ -46,8 +48,8 @@ fn an_action_reaches_only_the_named_host() {
     }
     let hub = HubFixture::new();
     let hosts = [hub.host("vm1"), hub.host("vm2")];
-    let here = HubAgent::start(&hub.world, "work");
-    let there: Vec<HubAgent> = hosts.iter().map(|host| HubAgent::start(host.world(), "work")).collect();
+    let here = FakeAgent::start(&hub.world, "work");
+    let there: Vec<FakeAgent> = hosts.iter().map(|host| FakeAgent::start(host.world(), "work")).collect();
     let first = hub.wait_for_state("vm1", &there[0], "idle");
     let second = hub.wait_for_state("vm2", &there[1], "idle");
     hub.wait_for_state("host", &here, "idle");
@@ -90,7 +92,7 @@ fn failed_guards_are_refused_on_remote_hosts() {
     }
     let hub = HubFixture::new();
     let host = hub.host("vm1");
-    let agent = HubAgent::start(host.world(), "work");
+    let agent = FakeAgent::start(host.world(), "work");
     let idle = hub.wait_for_state("vm1", &agent, "idle");
     let refused = |more: Value| {
         let mut body = json!({"ref": runtime_ref(&idle), "text": "no"});
@@ -121,7 +123,7 @@ fn an_answer_is_refused_when_the_remote_dialog_changed() {
     }
     let hub = HubFixture::new();
     let host = hub.host("vm1");
-    let agent = HubAgent::start(host.world(), "work");
+    let agent = FakeAgent::start(host.world(), "work");
     agent.draw_scene("dialog");
     let asks = hub.wait_for_state("vm1", &agent, "waiting_approval");
     let known_there = |subject: &str| {
@@ -152,7 +154,7 @@ fn sessions_with_the_same_name_are_merged_only_on_request() {
     }
     let hub = HubFixture::new();
     let host = hub.host("vm1");
-    let (here, there) = (HubAgent::start(&hub.world, "work"), HubAgent::start(host.world(), "work"));
+    let (here, there) = (FakeAgent::start(&hub.world, "work"), FakeAgent::start(host.world(), "work"));
     hub.wait_for_state("host", &here, "idle");
     hub.wait_for_state("vm1", &there, "idle");
     let apart = hub.agtmux(&["list", "sessions", "--json"]).json();
@@ -176,7 +178,7 @@ fn an_adapter_enabled_again_restores_remote_states_at_once() {
     }
     let hub = HubFixture::new();
     let host = hub.host("vm1");
-    let agent = HubAgent::start(host.world(), "work");
+    let agent = FakeAgent::start(host.world(), "work");
     agent.draw_scene("dialog");
     let asks = hub.wait_for_state("vm1", &agent, "waiting_approval");
     assert_eq!(hub.agtmux(&["adapters", "disable", "claude"]).code, Some(0));
@@ -238,7 +240,7 @@ fn two_hubs_share_the_daemon_of_one_host() {
     others.grant_access(&first.hosts, &host, "box");
     let added = agtmux(&second, &["target", "add", "vm", "--ssh-target", "box", "--json"]).json();
     assert_eq!(added["health"], "ok", "{added}");
-    let agent = HubAgent::start(host.world(), "work");
+    let agent = FakeAgent::start(host.world(), "work");
     let item_of_first = first.wait_for_state("vm1", &agent, "idle");
     let item_of_second = wait_for("the other hub to list the agent", SOON, || {
         let listing = agtmux::list(&second);
@@ -260,7 +262,7 @@ fn targets_survive_restarts_until_they_are_removed() {
     }
     let hub = HubFixture::new();
     let host = hub.host("vm1");
-    let agent = HubAgent::start(host.world(), "work");
+    let agent = FakeAgent::start(host.world(), "work");
     let before = hub.wait_for_state("vm1", &agent, "idle");
     stop(&hub.world);
     start(&hub.world);
@@ -313,7 +315,7 @@ fn connect_upgrades_to_native_evidence_and_falls_back_to_screens() {
     }
     let hub = HubFixture::new();
     let host = hub.hosts.agentless("vm1");
-    let agent = HubAgent::start(host.world(), "work");
+    let agent = FakeAgent::start(host.world(), "work");
     let connect = || hub.agtmux(&["target", "connect", "vm1", "--json"]).json();
     hub.agtmux(&["target", "add", "vm1"]);
     assert_eq!(hub.target("vm1")["evidence"], "screen");

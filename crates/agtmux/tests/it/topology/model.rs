@@ -109,12 +109,7 @@ impl<'a> TopologyModel<'a> {
             follower.assert_consistent();
         }
         let events: usize = self.followers.iter().map(WatchFollower::events).sum();
-        println!(
-            "seed {}, {} operations, {events} events\n{}",
-            self.random.seed(),
-            self.operation_count,
-            self.latencies
-        );
+        println!("{} operations, {events} events\n{}", self.operation_count, self.latencies);
     }
 }
 
