@@ -6,7 +6,7 @@
 mod adapter;
 mod command_line;
 mod foreground;
-pub mod generic;
+mod generic;
 mod glob;
 mod judge;
 mod manifest;

@@ -88,6 +88,20 @@ impl Assertion {
         }
     }
 
+    /// The assertions of a source that reports this state. A waiting agent may be in the middle of a turn; in any other
+    /// state no dialog is open.
+    pub fn for_state(state: State) -> &'static [Self] {
+        match state {
+            State::Running => &[Self::Running, Self::NoDialog],
+            State::Idle => &[Self::Idle, Self::NoDialog],
+            State::Completed => &[Self::Completed, Self::NoDialog],
+            State::Error => &[Self::Failed, Self::NoDialog],
+            State::WaitingApproval => &[Self::DialogOpen(DialogKind::Approval)],
+            State::WaitingInput => &[Self::DialogOpen(DialogKind::Input)],
+            State::Unknown => &[],
+        }
+    }
+
     /// Whether this assertion, made later, refutes the other. `Idle` does not refute how the last turn ended.
     pub fn contradicts(self, other: Self) -> bool {
         let keeps_turn_result = self == Self::Idle && matches!(other, Self::Completed | Self::Failed);

@@ -1,8 +1,7 @@
 //! Observations from one screen or title. The ledger compares them with other sources.
 
 use agtmux_core::dialog::Dialog;
-use agtmux_core::evidence::{Assertion, DialogKind, Observation, RuleRef, Source};
-use agtmux_core::state::State;
+use agtmux_core::evidence::{Assertion, Observation, RuleRef, Source};
 use jiff::Timestamp;
 
 use super::dialog::FoundDialog;
@@ -46,7 +45,7 @@ impl ScreenReading {
             no_turn_visible: rule.anew,
             ..observe(*assertion, rule.conclusive, &rule.name, &excerpt)
         };
-        let observations = assertions(rule.state).iter().map(observe_state);
+        let observations = Assertion::for_state(rule.state).iter().map(observe_state);
         Self { observations: observations.collect(), ..Self::default() }
     }
 
@@ -60,21 +59,8 @@ impl ScreenReading {
 pub(crate) fn read_title(manifest: &Manifest, title: &str) -> Option<Observation> {
     let title = normalize_text(title);
     let rule = manifest.rules().title.iter().find(|rule| rule.pattern.is_match(&title))?;
-    let assertion = *assertions(rule.state).first()?;
+    let assertion = *Assertion::for_state(rule.state).first()?;
     let name = RuleRef::new(rule.name.as_str(), manifest.version);
     let observation = Observation::new(Source::Title, assertion, UNDATED, name);
     Some(Observation { conclusive: rule.conclusive, excerpt: title, ..observation })
-}
-
-/// The assertions for a state. A waiting agent may be in the middle of a turn; in any other state no dialog is open.
-fn assertions(state: State) -> &'static [Assertion] {
-    match state {
-        State::Running => &[Assertion::Running, Assertion::NoDialog],
-        State::Idle => &[Assertion::Idle, Assertion::NoDialog],
-        State::Completed => &[Assertion::Completed, Assertion::NoDialog],
-        State::Error => &[Assertion::Failed, Assertion::NoDialog],
-        State::WaitingApproval => &[Assertion::DialogOpen(DialogKind::Approval)],
-        State::WaitingInput => &[Assertion::DialogOpen(DialogKind::Input)],
-        State::Unknown => &[],
-    }
 }

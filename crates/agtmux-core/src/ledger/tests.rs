@@ -181,7 +181,8 @@ proptest! {
             seed ^= seed << 17;
             shuffled.swap(n, usize::try_from(seed % (n as u64 + 1)).expect("small"));
         }
-        prop_assert_eq!(in_order.verdict(at(1000)), ledger(shuffled).verdict(at(1000)));
+        let shuffled = ledger(shuffled);
+        prop_assert_eq!(in_order.verdict(at(1000)), shuffled.verdict(at(1000)));
     }
 
     #[test]
@@ -246,11 +247,13 @@ fn the_dialog_on_screen_is_reported() {
     };
     let mut ledger =
         ledger([observed(Source::Hook, APPROVAL_OPEN, 10), approval_asking(Source::Screen, 11, "Run it?")]);
-    assert_eq!(ledger.dialog(State::WaitingApproval, at(12)).map(|d| d.question.as_str()), Some("Run it?"));
+    assert_eq!(ledger.verdict(at(12)).dialog.map(|d| d.question.as_str()), Some("Run it?"));
     assert!(ledger.is_new_information(&approval_asking(Source::Screen, 13, "Run that?")), "another question");
     ledger.record(approval_asking(Source::Screen, 13, "Run that?"), at(13));
-    assert_eq!(ledger.dialog(State::WaitingApproval, at(14)).map(|d| d.question.as_str()), Some("Run that?"));
-    assert_eq!(ledger.dialog(State::WaitingInput, at(14)), None);
+    assert_eq!(ledger.verdict(at(14)).dialog.map(|d| d.question.as_str()), Some("Run that?"));
+    ledger.record(observed(Source::Hook, Assertion::DialogOpen(DialogKind::Input), 20), at(20));
+    let verdict = ledger.verdict(at(21));
+    assert_eq!((verdict.state, verdict.dialog), (State::WaitingInput, None), "the dialog belongs to another state");
 }
 
 #[test]

@@ -2,17 +2,23 @@ use jiff::Timestamp;
 
 use super::{Ledger, LedgerRecord};
 use crate::dialog::Dialog;
-use crate::evidence::{Assertion, Claim, Observation, Source};
+use crate::evidence::{Assertion, Observation, Source};
 use crate::state::{Confidence, ReasonCode, State};
 
-/// The state of a runtime and the observation that decided it.
+/// The state of a runtime, derived from its ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StateVerdict {
+pub struct StateVerdict<'a> {
     pub state: State,
     pub reason: Option<ReasonCode>,
     pub confidence: Confidence,
-    /// The deciding observation.
-    pub decided_by: Option<(Source, Claim)>,
+    /// The open dialog of a waiting agent.
+    pub dialog: Option<&'a Dialog>,
+}
+
+impl StateVerdict<'_> {
+    pub fn unknown(reason: ReasonCode) -> Self {
+        Self { state: State::Unknown, reason: Some(reason), confidence: Confidence::Low, dialog: None }
+    }
 }
 
 /// Whether an observation counts, and why not.
@@ -39,36 +45,19 @@ pub struct RatedObservation<'a> {
 }
 
 impl Ledger {
-    /// Returns the strongest state among fresh observations, or `unknown` with a reason.
-    pub fn verdict(&self, now: Timestamp) -> StateVerdict {
+    /// Returns the strongest state among fresh observations with its newest dialog, or `unknown` with a reason.
+    pub fn verdict(&self, now: Timestamp) -> StateVerdict<'_> {
         let all_rated: Vec<RatedObservation<'_>> = self.rated_observations(now).collect();
         let fresh = all_rated.iter().filter(|s| s.status == ObservationStatus::Fresh);
-        let strongest = fresh.filter_map(|s| Some((s.assertion.state()?, s))).min_by_key(|(state, _)| *state);
-        match strongest {
-            Some((state, rated)) => StateVerdict {
-                state,
-                reason: None,
-                confidence: confidence(rated.observation),
-                decided_by: Some((rated.observation.source, rated.assertion.claim())),
-            },
-            None => StateVerdict {
-                state: State::Unknown,
-                reason: Some(self.unknown_reason(&all_rated)),
-                confidence: Confidence::Low,
-                decided_by: None,
-            },
-        }
-    }
-
-    /// Returns the newest fresh dialog that belongs to this state.
-    pub fn dialog(&self, state: State, now: Timestamp) -> Option<&Dialog> {
-        let matches_state =
-            |s: &RatedObservation<'_>| s.status == ObservationStatus::Fresh && s.assertion.state() == Some(state);
-        self.rated_observations(now)
-            .filter(matches_state)
-            .filter_map(|s| Some((s.observation.as_of, s.observation.dialog.as_deref()?)))
-            .max_by_key(|(as_of, _)| *as_of)
-            .map(|(_, dialog)| dialog)
+        let with_state = fresh.filter_map(|s| Some((s.assertion.state()?, s.observation)));
+        let Some((state, strongest)) = with_state.clone().min_by_key(|(state, _)| *state) else {
+            return StateVerdict::unknown(self.unknown_reason(&all_rated));
+        };
+        let dialogs = with_state
+            .filter(|(of, _)| *of == state && state.needs_action())
+            .filter_map(|(_, observation)| Some((observation.as_of, observation.dialog.as_deref()?)));
+        let dialog = dialogs.max_by_key(|(as_of, _)| *as_of).map(|(_, dialog)| dialog);
+        StateVerdict { state, reason: None, confidence: confidence(strongest), dialog }
     }
 
     /// Whether an observation could change the verdict: it differs from the last one of its source, or repeats it after

@@ -12,11 +12,10 @@ use serde::{Deserialize, Serialize};
 pub use input::{ResolverInput, StateTransition};
 
 use crate::dialog::Dialog;
-use crate::evidence::{Observation, Source};
 use crate::ids::{AgentType, ServerKey};
-use crate::ledger::{Ledger, RatedObservation, StateVerdict};
+use crate::ledger::{Ledger, StateVerdict};
 use crate::runtime::{RuntimeId, StateRecord};
-use crate::state::{Confidence, ReasonCode, State};
+use crate::state::{ReasonCode, State};
 
 /// Resolves the state of every runtime. Its serialized form is a checkpoint that a replay can start from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,27 +79,12 @@ impl StateResolver {
         self.runtimes.get(runtime).is_some_and(|entry| entry.suspended)
     }
 
-    /// Whether recording this observation could change anything. Others need not be logged.
-    pub fn is_new_information(&self, runtime: &RuntimeId, observation: &Observation) -> bool {
-        self.runtimes.get(runtime).is_some_and(|entry| entry.ledger.is_new_information(observation))
-    }
-
-    /// Whether the latest evidence of this source matched no rule.
-    pub fn is_unrecognized(&self, runtime: &RuntimeId, source: Source) -> bool {
-        self.runtimes.get(runtime).is_some_and(|entry| entry.ledger.is_unrecognized(source))
-    }
-
     pub fn has_runtime(&self, runtime: &RuntimeId) -> bool {
         self.runtimes.contains_key(runtime)
     }
 
     pub fn runtimes(&self) -> impl Iterator<Item = (&RuntimeId, &StateRecord)> {
         self.runtimes.iter().map(|(id, entry)| (id, &entry.record))
-    }
-
-    /// Returns all observations of a runtime with their status.
-    pub fn rated_observations(&self, runtime: &RuntimeId, now: Timestamp) -> Vec<RatedObservation<'_>> {
-        self.runtimes.get(runtime).map(|entry| entry.ledger.rated_observations(now).collect()).unwrap_or_default()
     }
 
     /// Applies an input. This is the only way a state changes.
@@ -149,7 +133,7 @@ impl StateResolver {
                 .demotion_at(entry)
                 .is_some_and(|at| at <= now)
                 .then(|| ResolverInput::DemotionDue { runtime: id.clone(), state_version: entry.record.version });
-            let outdated = judge(entry, &self.unreachable, now) != StateJudgement::of(entry);
+            let outdated = judge(entry, &self.unreachable, now) != entry.recorded();
             demotion.or_else(|| outdated.then(|| ResolverInput::Reevaluate { runtime: id.clone() }))
         };
         self.runtimes.iter().filter_map(of_runtime).collect()
@@ -220,36 +204,22 @@ impl StateResolver {
     }
 }
 
-/// The part of a state record that is recomputed from the ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct StateJudgement<'a> {
-    state: State,
-    reason: Option<ReasonCode>,
-    confidence: Confidence,
-    dialog: Option<&'a Dialog>,
-}
-
-impl<'a> StateJudgement<'a> {
-    fn of(entry: &'a RuntimeState) -> Self {
-        let StateRecord { state, reason, confidence, .. } = entry.record;
-        Self { state, reason, confidence, dialog: entry.dialog.as_ref() }
-    }
-
-    fn unknown(reason: ReasonCode) -> Self {
-        Self { state: State::Unknown, reason: Some(reason), confidence: Confidence::Low, dialog: None }
+impl RuntimeState {
+    /// The verdict that the record contains.
+    fn recorded(&self) -> StateVerdict<'_> {
+        let StateRecord { state, reason, confidence, .. } = self.record;
+        StateVerdict { state, reason, confidence, dialog: self.dialog.as_ref() }
     }
 }
 
-fn judge<'a>(entry: &'a RuntimeState, unreachable: &BTreeSet<ServerKey>, now: Timestamp) -> StateJudgement<'a> {
+fn judge<'a>(entry: &'a RuntimeState, unreachable: &BTreeSet<ServerKey>, now: Timestamp) -> StateVerdict<'a> {
     if unreachable.contains(&entry.server) {
-        return StateJudgement::unknown(ReasonCode::TargetUnreachable);
+        return StateVerdict::unknown(ReasonCode::TargetUnreachable);
     }
     if entry.suspended {
-        return StateJudgement::unknown(ReasonCode::Suspended);
+        return StateVerdict::unknown(ReasonCode::Suspended);
     }
-    let StateVerdict { state, reason, confidence, .. } = entry.ledger.verdict(now);
-    let dialog = state.needs_action().then(|| entry.ledger.dialog(state, now)).flatten();
-    StateJudgement { state, reason, confidence, dialog }
+    entry.ledger.verdict(now)
 }
 
 fn commit_judgement(
@@ -259,10 +229,10 @@ fn commit_judgement(
     now: Timestamp,
 ) -> Option<StateTransition> {
     let judged = judge(entry, unreachable, now);
-    if judged == StateJudgement::of(entry) {
+    if judged == entry.recorded() {
         return None;
     }
-    let StateJudgement { state, reason, confidence, dialog } = judged;
+    let StateVerdict { state, reason, confidence, dialog } = judged;
     let dialog = dialog.cloned();
     // A changed confidence or dialog makes a new version but keeps the start time of the state.
     let since = if state == entry.record.state && reason == entry.record.reason { entry.record.since } else { now };

@@ -32,8 +32,8 @@ impl Engine {
         let counts_as_unknown =
             |reason: Option<ReasonCode>| !matches!(reason, Some(ReasonCode::Suspended | ReasonCode::TargetUnreachable));
         let unknown = records.filter(|r| r.state == State::Unknown && counts_as_unknown(r.reason)).count();
-        let last_heard =
-            runtimes.iter().flat_map(|id| self.states.rated_observations(id, now)).map(|s| s.recorded_at).max();
+        let ledgers = runtimes.iter().filter_map(|id| self.states.ledger(id));
+        let last_heard = ledgers.flat_map(|ledger| ledger.rated_observations(now)).map(|s| s.recorded_at).max();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let (origin, file, replaces_built_in) = match adapter.origin {
             ManifestOrigin::BuiltIn => (AdapterOrigin::BuiltIn, None, false),

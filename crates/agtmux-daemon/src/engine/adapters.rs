@@ -215,7 +215,7 @@ impl Engine {
             self.observe_if_new(&runtime, observation, evidence.captured_at, step);
         }
         for source in evidence.silent_sources {
-            if !self.states.is_unrecognized(&runtime, source) {
+            if self.states.ledger(&runtime).is_some_and(|ledger| !ledger.is_unrecognized(source)) {
                 let input = ResolverInput::Unrecognized { runtime: runtime.clone(), source, at: step.now };
                 self.resolve(input, None, step);
             }
@@ -230,7 +230,7 @@ impl Engine {
         at: Timestamp,
         step: &mut EngineStep,
     ) {
-        if self.states.is_new_information(runtime, &observation) {
+        if self.states.ledger(runtime).is_some_and(|ledger| ledger.is_new_information(&observation)) {
             observation.order = local_order_key(at, step.now);
             self.resolve(observed(runtime, observation), None, step);
         }

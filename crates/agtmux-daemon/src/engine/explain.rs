@@ -13,10 +13,10 @@ use super::Engine;
 impl Engine {
     pub(super) fn explain(&self, reference: &PaneRef, now: Timestamp) -> Result<Explanation, ApiError> {
         let (pane, runtime) = reference.resolve(&self.fleet).map_err(|error| ref_error(&error))?;
-        let Some(record) = self.states.state(&runtime.id) else {
+        let (Some(record), Some(ledger)) = (self.states.state(&runtime.id), self.states.ledger(&runtime.id)) else {
             return Err(ref_error(&RefError::NotFound(reference.to_string())));
         };
-        let observations = self.states.rated_observations(&runtime.id, now);
+        let observations: Vec<RatedObservation<'_>> = ledger.rated_observations(now).collect();
         Ok(Explanation {
             schema_version: SCHEMA_VERSION,
             runtime_id: runtime.id.to_string(),

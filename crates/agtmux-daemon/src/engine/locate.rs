@@ -68,8 +68,9 @@ impl Engine {
     }
 
     fn reports_submissions(&self, runtime: &Runtime) -> bool {
-        let observations = self.states.rated_observations(&runtime.id, self.clock.now());
-        observations.iter().any(|rated| rated.observation.source == Source::Hook)
+        let ledger = self.states.ledger(&runtime.id).into_iter();
+        let mut observations = ledger.flat_map(|ledger| ledger.rated_observations(self.clock.now()));
+        observations.any(|rated| rated.observation.source == Source::Hook)
             && self.registry.reports_submissions(runtime.agent_type.as_str())
     }
 
