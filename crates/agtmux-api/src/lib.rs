@@ -1,9 +1,9 @@
 //! The contract between the daemon and its clients: wire types, errors and settings.
 
-pub mod collect;
 pub mod config;
 pub mod error;
 pub mod files;
+pub mod host_protocol;
 pub mod paths;
 pub mod task_files;
 pub mod wire;

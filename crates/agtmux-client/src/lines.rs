@@ -1,4 +1,4 @@
-use agtmux_api::collect::MAX_LINE_BYTES;
+use agtmux_api::host_protocol::MAX_LINE_BYTES;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;

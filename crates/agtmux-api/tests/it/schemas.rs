@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use agtmux_api::error::ApiError;
+use agtmux_api::host_protocol::{HostLine, HubLine};
 use agtmux_api::wire::{
     DaemonHealth, ListResponse, PaneItem, SessionItem, TaskEvents, TaskList, TaskStarted, WatchEvent, WindowItem,
 };
@@ -31,4 +32,6 @@ fn committed_schemas_are_those_of_the_wire_types() {
     check::<TaskStarted>("task-started");
     check::<TaskEvents>("task-events");
     check::<ApiError>("error");
+    check::<HostLine>("host-line");
+    check::<HubLine>("hub-line");
 }

@@ -1,7 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
 use super::delta::{FleetDelta, RuntimeChange};
 use super::model::{
@@ -11,7 +10,7 @@ use crate::ids::{AgentType, Generation, PaneId, ProcessRef, ServerKey, SessionId
 use crate::runtime::{Runtime, RuntimeIdentity};
 
 /// One row of a pane listing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneRow {
     pub session: SessionId,
     pub session_name: String,
@@ -27,7 +26,7 @@ pub struct PaneRow {
 }
 
 /// The process table data of one pane.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneProcess {
     pub pane: PaneId,
     /// The pane's first process at lookup time. It guards against a respawn in between.
@@ -37,7 +36,7 @@ pub struct PaneProcess {
 }
 
 /// An agent detected among the processes of a pane.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DetectedAgent {
     pub agent_type: AgentType,
     pub process: ProcessRef,

@@ -78,14 +78,14 @@ pub struct Placement {
 }
 
 /// How the process of a dead pane ended. Both fields are empty for a moment after the death.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaneExitStatus {
     pub status: Option<i32>,
     pub signal: Option<i32>,
 }
 
 /// The process in the foreground of the terminal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForegroundProcess {
     pub command: String,
     pub cwd: Option<String>,

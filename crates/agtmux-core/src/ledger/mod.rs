@@ -15,8 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::{Assertion, Claim, Observation, Source};
-use contradictions::TurnContradictions;
-
+pub use contradictions::TurnContradictions;
 pub use verdict::{ObservationStatus, RatedObservation, StateVerdict};
 
 /// All observations that count for one runtime.
@@ -43,13 +42,13 @@ struct LedgerEntry {
 
 /// An observation and its arrival time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct LedgerRecord {
+pub struct LedgerRecord {
     #[serde(rename = "statement")]
-    observation: Observation,
+    pub observation: Observation,
     #[serde(rename = "heard_at")]
-    recorded_at: Timestamp,
+    pub recorded_at: Timestamp,
     /// Set once a completed turn has been shown long enough; it then counts as idle.
-    demoted: bool,
+    pub demoted: bool,
 }
 
 impl LedgerRecord {
@@ -73,7 +72,11 @@ impl Ledger {
         self.unrecognized_since.remove(&observation.source);
         self.refuted.record(&observation);
         let demoted = self.entries.get(&key).is_some_and(|entry| entry.newest.repeats_demoted(&observation));
-        let record = LedgerRecord { observation, recorded_at: now, demoted };
+        self.insert(LedgerRecord { observation, recorded_at: now, demoted })
+    }
+
+    fn insert(&mut self, record: LedgerRecord) -> bool {
+        let key = (record.observation.source, record.observation.assertion.claim());
         let Some(entry) = self.entries.get_mut(&key) else {
             let conclusive = record.observation.conclusive.then(|| record.clone());
             self.entries.insert(key, LedgerEntry { newest: record, conclusive });
@@ -110,8 +113,34 @@ impl Ledger {
     }
 }
 
-/// Ledgers received from another host.
+/// Ledgers sent to another host, or received from one.
 impl Ledger {
+    /// Restores a ledger from its parts, in any order.
+    pub fn from_parts(
+        records: impl IntoIterator<Item = LedgerRecord>,
+        unrecognized_since: BTreeMap<Source, Timestamp>,
+        refuted: TurnContradictions,
+    ) -> Self {
+        let mut ledger = Self { unrecognized_since, refuted, ..Self::default() };
+        for record in records {
+            ledger.insert(record);
+        }
+        ledger
+    }
+
+    /// The newest and the newest conclusive observation of each source and claim. They may be the same.
+    pub fn records(&self) -> impl Iterator<Item = &LedgerRecord> {
+        self.entries.values().flat_map(|entry| entry.conclusive.iter().chain([&entry.newest]))
+    }
+
+    pub fn unrecognized_since(&self) -> &BTreeMap<Source, Timestamp> {
+        &self.unrecognized_since
+    }
+
+    pub fn contradictions(&self) -> &TurnContradictions {
+        &self.refuted
+    }
+
     /// Replaces this ledger. Completions that were already demoted here stay demoted.
     pub fn replace_with(&mut self, newer: Self) {
         let before = std::mem::replace(self, newer);
@@ -132,14 +161,6 @@ impl Ledger {
             to_local(&mut record.observation.order.ingested_at);
         }
         self.unrecognized_since.values_mut().chain(self.refuted.times_mut()).for_each(to_local);
-    }
-
-    pub fn observations_mut(&mut self) -> impl Iterator<Item = &mut Observation> {
-        self.records_mut().map(|record| &mut record.observation)
-    }
-
-    fn records(&self) -> impl Iterator<Item = &LedgerRecord> {
-        self.entries.values().flat_map(|entry| entry.conclusive.iter().chain([&entry.newest]))
     }
 
     fn records_mut(&mut self) -> impl Iterator<Item = &mut LedgerRecord> {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use agtmux_api::collect::HubRequest;
 use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionKind, ActionOutcome, KillAction, KillReport, KillSignal};
 use agtmux_core::ids::ProcessRef;
 use agtmux_tmux::platform::ProcessInfo;
@@ -26,7 +26,6 @@ impl Actions {
         caller: RequestCaller,
     ) -> Result<ActionOutcome<KillReport>, ApiError> {
         let content = request_content(ActionKind::Kill, &action);
-        let ask = |guards| HubRequest::Kill(KillAction { guards, signal: action.signal });
         let request = ActionRequest {
             kind: ActionKind::Kill,
             guards: &action.guards,
@@ -34,7 +33,7 @@ impl Actions {
             summary: Some(format!("signal {}", action.signal.as_str())),
             text: None,
             content,
-            remote_request: &ask,
+            relayed: &|| HubRequest::Kill(action.clone()),
         };
         // TERM and KILL are signals, not typed text, so they need not wait for an action on a program that hangs.
         let order = if action.signal == KillSignal::Int { PaneLocking::Exclusive } else { PaneLocking::Unlocked };

@@ -2,8 +2,8 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use agtmux_api::collect::HubRequest;
 use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{
     ActionKind, ActionOutcome, AttachAction, AttachPlan, AttachSession, OutputAction, OutputReport, PaneHealth,
 };
@@ -36,7 +36,6 @@ impl Actions {
             return self.view_again(&action).await;
         }
         let guards = &action.guards;
-        let ask = |guards| HubRequest::ViewOutput(OutputAction { guards, ..action.clone() });
         let request = ActionRequest {
             kind: ActionKind::ViewOutput,
             guards,
@@ -44,7 +43,7 @@ impl Actions {
             summary: Some(format!("lines {lines}")),
             text: None,
             content: String::new(),
-            remote_request: &ask,
+            relayed: &|| HubRequest::ViewOutput(action.clone()),
         };
         if lines > MAX_LINES {
             let error =
@@ -81,10 +80,9 @@ impl Actions {
         let seen = self.0.snapshots.find(&action.guards, now)?;
         guards::check(&action.guards, seen.as_ref(), &located, ActionKind::ViewOutput, now)?;
         let snapshot = snapshots::take_snapshot(&located, now, SignedDuration::ZERO);
-        let ask = |guards| HubRequest::ViewOutput(OutputAction { guards, ..action.clone() });
         let report = match self.action_target(located, action.guards.force_stale)? {
             ActionTarget::Local(action_pane) => capture_output(&action_pane, action.lines, action.ansi).await,
-            ActionTarget::Remote(remote) => remote.relay(ActionKind::ViewOutput, &action.guards, &ask).await,
+            ActionTarget::Remote(remote) => remote.relay(HubRequest::ViewOutput(action.clone())).await,
         };
         let report = report.map_err(|failure| failure.error)?;
         let done = ActionOutcome {
@@ -107,7 +105,6 @@ impl Actions {
         action: AttachAction,
         caller: RequestCaller,
     ) -> Result<ActionOutcome<AttachPlan>, ApiError> {
-        let ask = |guards| HubRequest::Attach(AttachAction { guards });
         let request = ActionRequest {
             kind: ActionKind::Attach,
             guards: &action.guards,
@@ -115,7 +112,7 @@ impl Actions {
             summary: None,
             text: None,
             content: request_content(ActionKind::Attach, &action),
-            remote_request: &ask,
+            relayed: &|| HubRequest::Attach(action.clone()),
         };
         let mut done = self.perform(request, async |action_pane| attach_plan(action_pane)).await?;
         done.report.ssh = self.0.targets.ssh_route(&TargetName::new(&done.target));

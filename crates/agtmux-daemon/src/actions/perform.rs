@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use agtmux_api::SCHEMA_VERSION;
-use agtmux_api::collect::HubRequest;
 use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionGuards, ActionKind, ActionOutcome, ActionRecord, ActionSnapshot, ActionStatus};
 use agtmux_core::refs::PaneRef;
 use jiff::SignedDuration;
@@ -30,8 +30,8 @@ pub(super) struct ActionRequest<'a> {
     pub(super) text: Option<&'a str>,
     /// Serialized request. Distinguishes requests that use the same `request_ref`.
     pub(super) content: String,
-    /// Builds the request for a remote daemon from its guards.
-    pub(super) remote_request: &'a (dyn Fn(ActionGuards) -> HubRequest + Sync),
+    /// The request to relay if the pane is on a host with its own agtmux.
+    pub(super) relayed: &'a (dyn Fn() -> HubRequest + Sync),
 }
 
 /// The parts of a request that the audit log records.
@@ -116,9 +116,7 @@ impl Actions {
                             self.0.discovery.note_action(&action_pane.located.key.server.target);
                             done
                         }
-                        ActionTarget::Remote(remote) => {
-                            remote.relay(request.kind, request.guards, request.remote_request).await
-                        }
+                        ActionTarget::Remote(remote) => remote.relay((request.relayed)()).await,
                     };
                     if request.kind.is_mutating()
                         && done.as_ref().map_or_else(|failure| failure.done_something, |_| true)

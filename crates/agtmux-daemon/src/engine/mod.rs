@@ -3,7 +3,6 @@
 
 mod adapter_switches;
 mod adapters;
-mod collect;
 mod cursors;
 mod explain;
 mod finish;
@@ -11,7 +10,6 @@ mod handle;
 mod ingest;
 mod locate;
 mod remote;
-mod remote_limits;
 mod shared_process;
 mod step;
 mod tasks;
@@ -23,9 +21,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use agtmux_agents::{AgentRegistry, UserManifests};
-use agtmux_api::collect::EvidenceBatch;
 use agtmux_api::config;
 use agtmux_api::error::ApiError;
+use agtmux_api::host_protocol::EvidenceBatch;
 use agtmux_api::wire::{AdapterList, AdapterSwitch, EventReceipt, Explanation};
 use agtmux_core::binding::RecentlyEnded;
 use agtmux_core::fleet::{Fleet, PaneKey, RuntimeChange, TopologyUpdate};
@@ -41,19 +39,18 @@ use crate::clock::Clock;
 use crate::event_log::EventLog;
 use crate::fleet_diff::FleetDiff;
 use crate::observe::{RecheckHints, ScreenEvidence};
+use crate::remote::{EvidenceSubscribers, HostLimits, RemoteBatch};
 use crate::store::{Store, StoreChange, StoreContents, StoreError};
 use adapter_switches::DisabledAdapters;
 use adapters::AdapterMemories;
 pub(crate) use adapters::{FileEntry, FileEvidence, agent_id};
-use collect::EvidenceSubscriber;
-pub(crate) use collect::EvidenceSubscription;
 use cursors::SourceCursors;
 pub(crate) use explain::ref_error;
 pub(crate) use handle::EngineHandle;
 pub(crate) use ingest::{EventAddress, IncomingEvent};
 pub(crate) use locate::{LocatedAgent, LocatedPane, SubmittedPrompt};
+pub(crate) use remote::EvidenceSubscription;
 use remote::RemoteAgent;
-pub(crate) use remote::RemoteBatch;
 use shared_process::TurnStarts;
 use step::EngineStep;
 pub(crate) use tasks::TaskEventBatch;
@@ -112,10 +109,9 @@ pub(crate) struct Engine {
     runtime_panes: BTreeMap<RuntimeId, PaneKey>,
     /// The agents of remote hosts, by their local runtime id.
     remote_agents: BTreeMap<RuntimeId, RemoteAgent>,
-    /// Targets that sent more evidence than the limits allow.
-    truncated_targets: BTreeSet<TargetName>,
-    subscribers: BTreeMap<u64, EvidenceSubscriber>,
-    last_subscriber_id: u64,
+    host_limits: HostLimits,
+    /// The hubs that read this host's evidence.
+    subscribers: EvidenceSubscribers,
     ended_processes: RecentlyEnded,
     registry: Arc<AgentRegistry>,
     cursors: SourceCursors,
@@ -172,9 +168,8 @@ impl Engine {
             states: contents.states.unwrap_or_else(|| StateResolver::new(completed_for)),
             runtime_panes: BTreeMap::new(),
             remote_agents: BTreeMap::new(),
-            truncated_targets: BTreeSet::new(),
-            subscribers: BTreeMap::new(),
-            last_subscriber_id: 0,
+            host_limits: HostLimits::default(),
+            subscribers: EvidenceSubscribers::default(),
             ended_processes: RecentlyEnded::default(),
             registry: Arc::new(UserManifests::default().registry()),
             turn_starts: TurnStarts::default(),
@@ -272,12 +267,10 @@ impl Engine {
                 let _ = reply.send(self.local_id(&target, &runtime_id));
             }
             EngineInput::Subscribe(reply) => {
-                let _ = reply.send(self.add_subscriber());
+                let _ = reply.send(self.subscribers.add());
             }
             EngineInput::NextBatch(id, reply) => self.request_batch(id, reply),
-            EngineInput::Unsubscribe(id) => {
-                self.subscribers.remove(&id);
-            }
+            EngineInput::Unsubscribe(id) => self.subscribers.remove(id),
             EngineInput::TaskEvents(batch, reply) => step.add_task_events(*batch, reply),
             EngineInput::Event(event, reply) => {
                 let outcome = self.ingest(*event, step);

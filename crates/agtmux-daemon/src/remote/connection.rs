@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use agtmux_api::VERSION;
-use agtmux_api::collect::{COLLECT_VERSION, EvidenceBatch, HostHello, HostLine, HubLine, ReplyOutcome};
+use agtmux_api::host_protocol::{
+    EvidenceBatch, HostHello, HostLine, HubLine, PROTOCOL_VERSIONS, ReplyOutcome, VersionGap,
+};
 use agtmux_core::sanitize;
 use agtmux_core::target::TargetFault;
 use agtmux_tmux::ssh::{ConnectionSharing, ProcessGroup, SshClient};
@@ -115,7 +117,7 @@ impl CollectConnection {
     }
 
     async fn handshake(&mut self) -> Result<HostHello, ConnectionEnd> {
-        self.queue_line(&HubLine::Hello { collect: COLLECT_VERSION, version: VERSION.into() });
+        self.queue_line(&HubLine::Hello { protocol: PROTOCOL_VERSIONS, version: VERSION.into() });
         // If ssh has already exited, its exit status explains more than the broken pipe.
         let _ = self.input.write_all_buf(&mut self.unwritten).await;
         self.unwritten.clear();
@@ -181,8 +183,7 @@ impl CollectConnection {
                     let _ = waiting.send(reply.outcome);
                 }
                 if lost {
-                    // `collect` still runs, but its daemon does not answer, so this reply does not count as a sign of
-                    // life.
+                    // `collect` still runs, but its daemon does not answer: this is no sign of life.
                     return Ok(HostMessage::KeepAlive);
                 }
                 HostMessage::KeepAlive
@@ -225,13 +226,12 @@ impl CollectConnection {
         self.last_id += 1;
         self.pending.insert(self.last_id, request.reply);
         request.sent.store(true, Ordering::SeqCst);
-        let mut ask = request.ask;
-        let size = serde_json::to_vec(&ask).map_or(0, |bytes| bytes.len());
-        let not_after = self.deadline_on_host(self.unwritten.len() + size);
-        if let Some(guards) = ask.mutation_guards() {
-            guards.not_after = not_after;
+        let mut action = request.action;
+        if action.kind().is_mutating() {
+            let size = serde_json::to_vec(&action).map_or(0, |bytes| bytes.len());
+            action.guards_mut().not_after = self.deadline_on_host(self.unwritten.len() + size);
         }
-        self.queue_line(&HubLine::Request { id: self.last_id, ask: Box::new(ask) });
+        self.queue_line(&HubLine::Request { id: self.last_id, action: Box::new(action) });
     }
 
     /// The time on the host's clock when this connection will be given up if it stays silent. A later execution is not
@@ -265,30 +265,29 @@ fn transfer_time(bytes: usize) -> Duration {
 }
 
 fn check_version(hello: HostHello) -> Result<HostHello, ConnectionEnd> {
-    if hello.collect == COLLECT_VERSION {
-        return Ok(hello);
-    }
-    let version: String = hello.version.chars().take(32).collect();
+    let Err(gap) = PROTOCOL_VERSIONS.negotiate(hello.protocol) else { return Ok(hello) };
+    let version = sanitize::for_terminal(&hello.version.chars().take(32).collect::<String>());
+    let older = if gap == VersionGap::PeerTooOld { "on the host" } else { "here" };
     let message = format!(
-        "agtmux {} on the host uses collect protocol {}, but agtmux {VERSION} here uses {COLLECT_VERSION}",
-        sanitize::for_terminal(&version),
-        hello.collect
+        "agtmux {version} on the host uses protocol {}, agtmux {VERSION} here uses {}; agtmux {older} is too old",
+        hello.protocol.max, PROTOCOL_VERSIONS.max
     );
-    Err(ConnectionEnd::new(TargetFault::VersionMismatch, message))
+    let newer_host = (gap == VersionGap::PeerTooNew).then_some(version);
+    Err(ConnectionEnd { newer_host, ..ConnectionEnd::new(TargetFault::VersionMismatch, message) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::test_process::{self, SOON};
     use super::*;
-    use agtmux_api::collect::HubRequest;
+    use agtmux_api::host_protocol::HubRequest;
     use agtmux_api::wire::SendAction;
     use std::path::Path;
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
     const HELLO: &str =
-        r#"echo '{"type":"hello","collect":1,"version":"9","now":"2026-01-01T00:00:00Z","tmux_versions":[]}'"#;
+        r#"echo '{"type":"hello","collect":2,"version":"9","now":"2026-01-01T00:00:00Z","tmux_versions":[]}'"#;
 
     /// Writes a fake ssh that sends a hello first.
     fn ssh(dir: &Path, then: &str) -> SshClient {
@@ -319,8 +318,8 @@ mod tests {
 
     fn long_text() -> (TargetRequest, oneshot::Receiver<ReplyOutcome>) {
         let (reply, answer) = oneshot::channel();
-        let ask = HubRequest::Send(SendAction { text: Some("x".repeat(900 << 10)), ..SendAction::default() });
-        (TargetRequest { ask, sent: Arc::new(AtomicBool::new(false)), reply }, answer)
+        let action = HubRequest::Send(SendAction { text: Some("x".repeat(900 << 10)), ..SendAction::default() });
+        (TargetRequest { action, sent: Arc::new(AtomicBool::new(false)), reply }, answer)
     }
 
     /// A pending long text does not extend the silence timeout.
@@ -340,7 +339,7 @@ mod tests {
     #[tokio::test]
     async fn a_daemon_that_does_not_answer_counts_as_silent() {
         let dir = tempfile::tempdir().expect("a directory");
-        let lost = r#"while echo '{"type":"reply","id":1,"answer":{"lost":"no answer"}}'; do sleep 0.5; done"#;
+        let lost = r#"while echo '{"type":"reply","id":1,"outcome":{"lost":"no answer"}}'; do sleep 0.5; done"#;
         let (fault, after) = wait_until_given_up(open_connection(dir.path(), lost).await).await;
         assert_eq!(fault, TargetFault::NoResponse);
         assert!(after < SILENCE_TIMEOUT + Duration::from_secs(2), "{after:?}");
@@ -357,6 +356,22 @@ mod tests {
         let id = test_process::wait_for_pid_file(&left).await;
         drop(connection);
         test_process::wait_for_exit(id).await;
+    }
+
+    #[test]
+    fn a_version_mismatch_names_the_side_to_update() {
+        let hello = |collect: u32| {
+            let json = format!(
+                r#"{{"collect":{collect},"version":"9","now":"2026-01-01T00:00:00Z","tmux_versions":[],"more":1}}"#
+            );
+            check_version(serde_json::from_str(&json).expect("a hello"))
+        };
+        assert!(hello(PROTOCOL_VERSIONS.max).is_ok());
+        let old = hello(1).expect_err("protocol 1 is not supported");
+        assert!(old.message.ends_with("agtmux on the host is too old") && old.newer_host.is_none(), "{old:?}");
+        let new = hello(99).expect_err("protocol 99 is not supported");
+        assert!(new.message.ends_with("agtmux here is too old"), "{new:?}");
+        assert_eq!(new.newer_host.as_deref(), Some("9"));
     }
 
     #[test]

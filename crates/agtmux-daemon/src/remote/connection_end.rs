@@ -16,11 +16,13 @@ const OTHER_VERSION: i32 = 4;
 pub(super) struct ConnectionEnd {
     pub(super) fault: TargetFault,
     pub(super) message: String,
+    /// The version of a host that is too new for this agtmux.
+    pub(super) newer_host: Option<String>,
 }
 
 impl ConnectionEnd {
     pub(super) fn new(fault: TargetFault, message: impl Into<String>) -> Self {
-        Self { fault, message: message.into() }
+        Self { fault, message: message.into(), newer_host: None }
     }
 }
 

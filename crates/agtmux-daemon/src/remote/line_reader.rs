@@ -1,6 +1,6 @@
 //! Reads lines from an untrusted stream.
 
-use agtmux_api::collect::MAX_LINE_BYTES;
+use agtmux_api::host_protocol::MAX_LINE_BYTES;
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;

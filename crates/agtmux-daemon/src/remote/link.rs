@@ -4,13 +4,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agtmux_api::collect::{HubRequest, ReplyOutcome};
 use agtmux_api::error::ApiError;
+use agtmux_api::host_protocol::{HubRequest, ReplyOutcome};
 use agtmux_api::wire::EvidenceKind;
 use agtmux_core::target::{TargetFault, TargetHealth};
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::timeout;
+
+use super::timeouts::{ACTION_TIMEOUT, READ_TIMEOUT};
 
 #[derive(Debug, Clone)]
 pub(crate) struct TargetLink(Arc<Inner>);
@@ -42,7 +45,7 @@ pub(crate) struct LinkStatus {
 /// A request that waits for its reply.
 #[derive(Debug)]
 pub(super) struct TargetRequest {
-    pub(super) ask: HubRequest,
+    pub(super) action: HubRequest,
     /// True as soon as the first byte may have been sent.
     pub(super) sent: Arc<AtomicBool>,
     pub(super) reply: oneshot::Sender<ReplyOutcome>,
@@ -50,7 +53,7 @@ pub(super) struct TargetRequest {
 
 /// Why a request has no answer.
 #[derive(Debug)]
-pub(crate) enum LinkError {
+pub(super) enum LinkError {
     /// Nothing was sent.
     NotConnected,
     Refused(ApiError),
@@ -126,18 +129,31 @@ impl TargetLink {
         *self.0.requests.lock().unwrap_or_else(PoisonError::into_inner) = sender;
     }
 
-    /// Sends a request once. A sent request is never repeated.
-    pub(crate) async fn request(&self, ask: HubRequest, within: Duration) -> Result<Value, LinkError> {
+    /// Sends a request and waits for the reply. A request that changes something is never repeated. A read-only one is
+    /// repeated once after a lost connection.
+    pub(super) async fn request(&self, action: HubRequest) -> Result<Value, LinkError> {
+        if action.kind().is_mutating() {
+            return self.request_once(action, ACTION_TIMEOUT).await;
+        }
+        match self.request_once(action.clone(), READ_TIMEOUT).await {
+            Err(LinkError::Lost(_)) => {}
+            answer => return answer,
+        }
+        let _ = timeout(READ_TIMEOUT, self.wait_until_connected()).await;
+        self.request_once(action, READ_TIMEOUT).await
+    }
+
+    async fn request_once(&self, action: HubRequest, within: Duration) -> Result<Value, LinkError> {
         let sender = self.0.requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(sender) = sender else { return Err(LinkError::NotConnected) };
         let (reply, answer) = oneshot::channel();
         let sent = Arc::new(AtomicBool::new(false));
         // A full queue means that the connection is stuck.
-        if sender.try_send(TargetRequest { ask, sent: sent.clone(), reply }).is_err() {
+        if sender.try_send(TargetRequest { action, sent: sent.clone(), reply }).is_err() {
             return Err(LinkError::NotConnected);
         }
         drop(sender);
-        match tokio::time::timeout(within, answer).await {
+        match timeout(within, answer).await {
             Ok(Ok(ReplyOutcome::Done(value))) => Ok(value),
             Ok(Ok(ReplyOutcome::Refused(error))) => Err(LinkError::Refused(error)),
             Ok(Ok(ReplyOutcome::Lost(why))) => Err(LinkError::Lost(why)),
@@ -145,15 +161,5 @@ impl TargetLink {
             Ok(Err(_)) => Err(LinkError::Lost("the connection was lost".into())),
             Err(_) => Err(LinkError::Lost(format!("no answer within {} s", within.as_secs()))),
         }
-    }
-
-    /// Sends a request and repeats it once after a lost connection. Only for requests without side effects.
-    pub(crate) async fn request_read_only(&self, ask: HubRequest, within: Duration) -> Result<Value, LinkError> {
-        match self.request(ask.clone(), within).await {
-            Err(LinkError::Lost(_)) => {}
-            answer => return answer,
-        }
-        let _ = tokio::time::timeout(within, self.wait_until_connected()).await;
-        self.request(ask, within).await
     }
 }

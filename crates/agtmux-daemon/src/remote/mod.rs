@@ -10,12 +10,18 @@
 mod agentless;
 mod connection;
 mod connection_end;
+mod decode;
+#[cfg(test)]
+mod decode_tests;
 mod doctor;
+mod encode;
+mod limits;
 mod line_reader;
 mod link;
 mod relay;
 mod sanitize_reply;
 mod shell_connection;
+mod subscribers;
 mod supervisor;
 mod targets;
 #[cfg(test)]
@@ -23,7 +29,10 @@ mod test_process;
 mod timeouts;
 
 pub(crate) use agentless::{AgentlessHostMap, HostProcesses, ProcessesUnavailable, ServerAccess, SignalError};
+pub(crate) use decode::{RemoteAgentUpdate, RemoteBatch, RemoteUpdate};
+pub(crate) use limits::{HostLimits, reported_server};
 pub(crate) use link::TargetLink;
 pub(crate) use relay::RemotePane;
 pub(crate) use sanitize_reply::sanitize_output;
+pub(crate) use subscribers::{EvidenceSubscribers, LocalEvidence};
 pub(crate) use targets::{TargetManager, TargetOptions, no_such_target};

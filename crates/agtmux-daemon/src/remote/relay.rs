@@ -3,10 +3,8 @@
 //! The hub checks the caller, the reference and the guards, then forwards the request. The remote daemon checks the
 //! pane and types. A request that may have run is never sent twice.
 
-use std::time::Duration;
-
-use agtmux_api::collect::HubRequest;
 use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionGuards, ActionKind, ActionOutcome, PaneIdentityGuard};
 use agtmux_core::ids::TargetName;
 use agtmux_core::refs::PaneRef;
@@ -17,10 +15,6 @@ use super::link::{LinkError, TargetLink};
 use super::sanitize_reply;
 use crate::actions::{ActionFailure, guards};
 use crate::engine::LocatedPane;
-
-/// Long, because the remote daemon may wait for other actions on the same pane.
-const ACTION_TIMEOUT: Duration = Duration::from_secs(100);
-const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A pane on a host that runs its own agtmux.
 pub(crate) struct RemotePane {
@@ -33,20 +27,12 @@ impl RemotePane {
         Self { located, link }
     }
 
-    /// Forwards the action. A read-only action is retried if the connection breaks; any other is not.
-    pub(crate) async fn relay<T: DeserializeOwned>(
-        &self,
-        kind: ActionKind,
-        guards: &ActionGuards,
-        ask: &(dyn Fn(ActionGuards) -> HubRequest + Sync),
-    ) -> Result<T, ActionFailure> {
-        let ask = ask(self.guards(kind, guards)?);
+    /// Relays an action with the caller's guards, and returns the report of the remote daemon.
+    pub(crate) async fn relay<T: DeserializeOwned>(&self, mut action: HubRequest) -> Result<T, ActionFailure> {
+        let (kind, guards) = (action.kind(), action.guards_mut());
+        *guards = self.guards(kind, guards)?;
         let changes = kind.is_mutating();
-        let answer = match changes {
-            true => self.link.request(ask, ACTION_TIMEOUT).await,
-            false => self.link.request_read_only(ask, READ_TIMEOUT).await,
-        };
-        let mut value = answer.map_err(|error| self.failure(error, changes))?;
+        let mut value = self.link.request(action).await.map_err(|error| self.failure(error, changes))?;
         sanitize_reply::sanitize_report(&mut value);
         let outcome: ActionOutcome<T> = serde_json::from_value(value).map_err(|error| {
             let why = format!("its answer is invalid: {error}");

@@ -58,11 +58,11 @@ impl Supervisor {
             (status.health, status.connected, status.evidence) = (health, true, EvidenceKind::Screen);
             (status.version, status.fault, status.message) = (None, None, None);
             status.clock_ahead_ms = Some(ahead);
-            status.hint = Some(format!(
-                "{}: only screens and processes are visible; install agtmux {VERSION} on {host}, then: \
-                 agtmux target connect {target}",
-                native_end.message
-            ));
+            let update = match &native_end.newer_host {
+                Some(version) => format!("install agtmux {version} on this machine, then: agtmux daemon restart"),
+                None => format!("install agtmux {VERSION} on {host}, then: agtmux target connect {target}"),
+            };
+            status.hint = Some(format!("{}: only screens and processes are visible; {update}", native_end.message));
             status.attempts += 1;
         });
     }

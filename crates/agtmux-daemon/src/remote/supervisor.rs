@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agtmux_api::VERSION;
-use agtmux_api::collect::HostHello;
+use agtmux_api::host_protocol::HostHello;
 use agtmux_api::wire::EvidenceKind;
 use agtmux_core::fleet::{OutageCode, TopologyUpdate};
 use agtmux_core::ids::TargetName;
@@ -17,10 +17,11 @@ use uuid::Uuid;
 
 use super::connection::{CollectConnection, HostMessage};
 use super::connection_end::ConnectionEnd;
+use super::decode::EvidenceDecoder;
 use super::link::TargetLink;
 use super::timeouts::hello_timeout;
 use crate::clock::Clock;
-use crate::engine::{EngineHandle, RemoteBatch};
+use crate::engine::EngineHandle;
 use crate::observe::Discovery;
 
 /// The delay between attempts grows from the first value to the second.
@@ -125,9 +126,8 @@ impl Supervisor {
             };
             match message {
                 Ok(HostMessage::Batch(batch)) => {
-                    let received =
-                        RemoteBatch { target: self.target.clone(), batch, clock_offset: self.local_clock_ahead };
-                    self.engine.receive_remote(received).await;
+                    let decoder = EvidenceDecoder::new(self.target.clone(), self.local_clock_ahead, self.clock.now());
+                    self.engine.receive_remote(decoder.batch(batch)).await;
                     // Requests are accepted after the first batch, when the state of the host is known.
                     if let Some(request_sender) = request_sender.take() {
                         self.link.set_request_sender(Some(request_sender));
@@ -183,7 +183,7 @@ impl Supervisor {
             }
         };
         self.engine.apply_topology(update).await;
-        let hint = self.hint(end.fault);
+        let hint = self.hint(&end);
         self.link.update_status(|status| {
             status.health = health;
             status.since = if status.connected || status.attempts == 0 { now } else { status.since };
@@ -195,16 +195,17 @@ impl Supervisor {
         });
     }
 
-    fn hint(&self, fault: TargetFault) -> String {
+    fn hint(&self, end: &ConnectionEnd) -> String {
         let (target, host) = (&self.target, self.ssh.destination());
-        match fault {
+        match end.fault {
             TargetFault::Unreachable | TargetFault::NoResponse | TargetFault::Disconnected => {
                 format!("agtmux target doctor {target}")
             }
             TargetFault::LoginRefused => format!("ssh {host} true   (must work without a prompt)"),
-            TargetFault::VersionMismatch => {
-                format!("install agtmux {VERSION} on {host}, then: ssh {host} agtmux daemon restart")
-            }
+            TargetFault::VersionMismatch => match &end.newer_host {
+                Some(version) => format!("install agtmux {version} on this machine, then: agtmux daemon restart"),
+                None => format!("install agtmux {VERSION} on {host}, then: ssh {host} agtmux daemon restart"),
+            },
             TargetFault::NothingInstalled => {
                 format!("agtmux target doctor {target}   (shows how to install agtmux on the host)")
             }

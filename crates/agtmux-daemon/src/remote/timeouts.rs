@@ -31,6 +31,11 @@ pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// After the end of its output, ssh gets this long to exit and to print the reason.
 pub(crate) const SSH_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The timeout of a relayed action. Long, because the remote daemon may wait for other actions on the same pane.
+pub(super) const ACTION_TIMEOUT: Duration = Duration::from_secs(100);
+/// The timeout of a relayed action that only reads.
+pub(super) const READ_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// The timeout of one program on an agentless host, such as one tmux call.
 pub(crate) const PROGRAM_TIMEOUT: Duration = Duration::from_secs(3);
 /// An idle shell gets a ping after this time.
@@ -49,7 +54,7 @@ pub(crate) fn hello_timeout(health: TargetHealth) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agtmux_api::collect::HEARTBEAT_INTERVAL;
+    use agtmux_api::host_protocol::HEARTBEAT_INTERVAL;
     use agtmux_tmux::host::{MAX_TEXT_ALLOWANCE, ROUND_TRIP_ALLOWANCE};
 
     /// Slack for a busy machine.

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 
 use agtmux_api::VERSION;
-use agtmux_api::collect::{COLLECT_VERSION, HEARTBEAT_INTERVAL, HostHello, HostLine};
 use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::host_protocol::{HEARTBEAT_INTERVAL, HostHello, HostLine, PROTOCOL_VERSIONS};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
@@ -48,7 +48,7 @@ pub(super) async fn get_evidence(
 fn hello(context: &ServeContext) -> HostHello {
     let mut tmux_versions: Vec<String> = context.discovery.servers().into_iter().map(|s| s.tmux_version).collect();
     tmux_versions.dedup();
-    HostHello { collect: COLLECT_VERSION, version: VERSION.into(), now: context.actions.now(), tmux_versions }
+    HostHello { protocol: PROTOCOL_VERSIONS, version: VERSION.into(), now: context.actions.now(), tmux_versions }
 }
 
 struct EvidenceLines {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use agtmux_api::collect::EVIDENCE_PATH;
 use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::host_protocol::EVIDENCE_PATH;
 use agtmux_api::wire::{
     DaemonHealth, ListQuery, ListResponse, ListScope, PaneItem, SessionGrouping, SessionItem, WatchEvent, WindowItem,
 };

@@ -5,8 +5,9 @@ use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
 
 use agtmux_api::VERSION;
-use agtmux_api::collect::{
-    COLLECT_VERSION, EVIDENCE_PATH, HostLine, HostReply, HubLine, HubRequest, MAX_LINE_BYTES, ReplyOutcome,
+use agtmux_api::host_protocol::{
+    EVIDENCE_PATH, HostLine, HostReply, HubLine, HubRequest, MAX_LINE_BYTES, PROTOCOL_VERSIONS, ReplyOutcome,
+    VersionGap,
 };
 use agtmux_client::{ApiClient, ClientError, DaemonClient};
 use bytes::Bytes;
@@ -76,13 +77,14 @@ async fn handle_requests(client: ApiClient, replies: mpsc::Sender<Bytes>) -> Res
     loop {
         let Some(line) = requests.recv().await else { return Ok(()) };
         match serde_json::from_slice(&line) {
-            Ok(HubLine::Hello { collect, .. }) if collect == COLLECT_VERSION => {}
-            Ok(HubLine::Hello { version, .. }) => return Err(version_mismatch(&version)),
-            Ok(HubLine::Request { id, ask }) => {
+            Ok(HubLine::Hello { protocol, version }) => {
+                PROTOCOL_VERSIONS.negotiate(protocol).map_err(|gap| version_mismatch(gap, &version))?;
+            }
+            Ok(HubLine::Request { id, action }) => {
                 let Ok(permit) = room.clone().acquire_owned().await else { return Ok(()) };
                 let (client, replies) = (client.clone(), replies.clone());
                 tokio::spawn(async move {
-                    let reply = HostLine::Reply(HostReply { id, outcome: run_request(&client, &ask).await });
+                    let reply = HostLine::Reply(HostReply { id, outcome: run_request(&client, &action).await });
                     if let Ok(bytes) = serde_json::to_vec(&reply) {
                         let _ = replies.send(bytes.into()).await;
                     }
@@ -113,8 +115,8 @@ fn read_lines() -> mpsc::Receiver<Vec<u8>> {
     requests
 }
 
-async fn run_request(client: &ApiClient, ask: &HubRequest) -> ReplyOutcome {
-    let (path, body) = ask.endpoint();
+async fn run_request(client: &ApiClient, action: &HubRequest) -> ReplyOutcome {
+    let (path, body) = action.endpoint();
     let Ok(body) = body else { return ReplyOutcome::Lost("the request could not be encoded".into()) };
     match client.post_action(path, body.into()).await {
         Ok(bytes) => match serde_json::from_slice(&bytes) {
@@ -126,8 +128,12 @@ async fn run_request(client: &ApiClient, ask: &HubRequest) -> ReplyOutcome {
     }
 }
 
-fn version_mismatch(hub: &str) -> CliError {
-    let message =
-        CliMessage::new(format!("the hub has agtmux {hub}, this host has {VERSION}: the versions are not compatible"));
-    CliError::new(CliExit::OtherVersion, message.hint("install the same version of agtmux on both hosts"))
+fn version_mismatch(gap: VersionGap, hub: &str) -> CliError {
+    let (older, newest) = match gap {
+        VersionGap::PeerTooOld => ("the hub", VERSION),
+        VersionGap::PeerTooNew => ("this host", hub),
+    };
+    let message = format!("the hub has agtmux {hub}, this host has {VERSION}: agtmux on {older} is too old");
+    let hint = format!("install agtmux {newest} on {older}, then run there: agtmux daemon restart");
+    CliError::new(CliExit::OtherVersion, CliMessage::new(message).hint(hint))
 }

@@ -327,11 +327,11 @@ fn an_agentless_host_keeps_unlisted_servers_while_their_process_lives() {
     astray.new_session("work", "cat");
     let pid: u32 = astray.run(&["display-message", "-p", "#{pid}"]).parse().expect("a pid");
     let outage = |server: &str, pid: u32| {
-        json!({"kind": "server_outage", "server": server, "generation": {"pid": pid, "start_time": 1},
-            "code": "server_not_responding", "message": "reported by its agtmux"})
+        json!({"kind": "server_outage", "server": {"name": server, "pid": pid, "start_time": 1},
+            "outage": {"code": "server_not_responding", "message": "reported by its agtmux"}})
     };
     let hello =
-        json!({"type": "hello", "collect": 1, "version": "9", "now": "2026-01-01T00:00:00Z", "tmux_versions": []});
+        json!({"type": "hello", "collect": 2, "version": "9", "now": "2026-01-01T00:00:00Z", "tmux_versions": []});
     let batch = json!({"type": "batch", "full": true, "evidence": [outage("astray", pid), outage("ended", 4_194_303)]});
     let script = format!("#!/bin/sh\nprintf '%s\\n' '{hello}' '{batch}'\nread -r line\n");
     host.world().install_script("agtmux", &script);

@@ -11,8 +11,8 @@ mod open_dialog;
 mod single_select;
 
 use agtmux_agents::{AnswerMethod, SimpleAnswer};
-use agtmux_api::collect::HubRequest;
 use agtmux_api::error::ApiError;
+use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionGuards, ActionKind, ActionOutcome, DialogAnswer, RespondAction, RespondReport};
 use agtmux_core::state::State;
 
@@ -31,9 +31,8 @@ impl Actions {
     ) -> Result<ActionOutcome<RespondReport>, ApiError> {
         let (kind, guards, content) =
             (ActionKind::Respond, &action.guards, request_content(ActionKind::Respond, &action));
-        let ask = |guards| HubRequest::Respond(RespondAction { guards, answer: action.answer.clone() });
-        let what = Some(action.answer.to_string());
-        let request = ActionRequest { kind, guards, caller, summary: what, text: None, content, remote_request: &ask };
+        let (summary, relayed) = (Some(action.answer.to_string()), || HubRequest::Respond(action.clone()));
+        let request = ActionRequest { kind, guards, caller, summary, text: None, content, relayed: &relayed };
         let text = match &action.answer {
             DialogAnswer::Text(text) => match checked_text(text) {
                 Ok(text) => Some(text),

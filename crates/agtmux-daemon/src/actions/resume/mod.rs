@@ -4,8 +4,8 @@ pub(super) mod shell;
 
 use std::time::Duration;
 
-use agtmux_api::collect::HubRequest;
 use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionGuards, ActionKind, ActionOutcome, InputProfile, ResumeAction, ResumeReport};
 use agtmux_core::ids::TargetName;
 use agtmux_core::refs::PaneRef;
@@ -37,7 +37,6 @@ impl Actions {
         let pane_ref = wanted.as_ref().and_then(|past| past.pane_ref.as_ref()).map(PaneRef::to_string);
         let guards =
             ActionGuards { r#ref: pane_ref.unwrap_or_else(|| action.guards.r#ref.clone()), ..action.guards.clone() };
-        let ask = |guards| HubRequest::Resume(ResumeAction { guards });
         let request = ActionRequest {
             kind: ActionKind::Resume,
             guards: &guards,
@@ -45,7 +44,7 @@ impl Actions {
             summary: wanted.as_ref().map(|past| format!("runtime:{}", past.runtime_id)),
             text: None,
             content,
-            remote_request: &ask,
+            relayed: &|| HubRequest::Resume(action.clone()),
         };
         if let Some(error) = self.remote_pane_changed(&guards.r#ref, guards.force_stale, wanted.as_ref()).await {
             return Err(self.reject(request, error).await);

@@ -12,9 +12,9 @@ mod verify;
 use std::borrow::Cow;
 use std::time::Duration;
 
-use agtmux_api::collect::HubRequest;
 use agtmux_api::config::TmuxBridgeConfig;
 use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionKind, ActionOutcome, InputProfile, SendAction, SendReport, Verification, VerifiedBy};
 use agtmux_core::state::State;
 use agtmux_tmux::{PaneInput, TmuxKey};
@@ -42,7 +42,6 @@ impl Actions {
         caller: RequestCaller,
     ) -> Result<ActionOutcome<SendReport>, ApiError> {
         let (guards, content) = (&action.guards, request_content(ActionKind::Send, &action));
-        let ask = |guards| HubRequest::Send(SendAction { guards, ..action.clone() });
         let request = ActionRequest {
             kind: ActionKind::Send,
             guards,
@@ -50,7 +49,7 @@ impl Actions {
             summary: None,
             text: None,
             content,
-            remote_request: &ask,
+            relayed: &|| HubRequest::Send(action.clone()),
         };
         let (keys, text) = match parse_send(&action) {
             Ok(typed) => typed,

@@ -1,6 +1,6 @@
 //! The batches that hubs get.
 
-use agtmux_api::collect::HostEvidence;
+use agtmux_api::host_protocol::HostEvidence;
 use tokio::time::timeout;
 
 use super::*;
@@ -13,7 +13,7 @@ async fn next(subscription: &mut EvidenceSubscription) -> EvidenceBatch {
 }
 
 fn is_listed(batch: &EvidenceBatch) -> bool {
-    batch.evidence.iter().any(|evidence| matches!(evidence, HostEvidence::Listed { .. }))
+    batch.evidence.iter().any(|evidence| matches!(evidence, HostEvidence::Panes { .. }))
 }
 
 #[tokio::test]

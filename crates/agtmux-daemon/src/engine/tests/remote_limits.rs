@@ -1,9 +1,7 @@
 //! Limits on the evidence of one remote host.
 
-use agtmux_api::collect::HostEvidence;
-use jiff::SignedDuration;
-
 use super::*;
+use crate::remote::RemoteUpdate;
 
 fn row(pane: u32) -> PaneRow {
     PaneRow {
@@ -17,22 +15,18 @@ fn row(pane: u32) -> PaneRow {
         pid: pane,
         tty: String::new(),
         dead: None,
-        title: "x".repeat(2000),
+        title: String::new(),
     }
 }
 
-async fn send_evidence(engine: &TestEngine, full: bool, evidence: Vec<HostEvidence>) {
-    let batch = EvidenceBatch { full, evidence };
-    let received = RemoteBatch { target: TargetName::new("vm1"), batch, clock_offset: SignedDuration::ZERO };
-    engine.handle().receive_remote(received).await;
+async fn send_updates(engine: &TestEngine, full: bool, updates: Vec<TopologyUpdate>) {
+    let updates = updates.into_iter().map(RemoteUpdate::Topology).collect();
+    engine.handle().receive_remote(RemoteBatch { target: TargetName::new("vm1"), full, updates }).await;
 }
 
-fn listed(server: String, panes: u32) -> HostEvidence {
-    HostEvidence::Listed {
-        server: ServerName::new(server),
-        generation: GENERATION,
-        rows: (1..=panes).map(row).collect(),
-    }
+fn listed(server: String, panes: u32) -> TopologyUpdate {
+    let server = ServerKey { target: TargetName::new("vm1"), server: ServerName::new(server) };
+    TopologyUpdate::Listed { server, generation: GENERATION, rows: (1..=panes).map(row).collect() }
 }
 
 fn panes_and_errors(engine: &TestEngine) -> (u32, Vec<String>) {
@@ -43,18 +37,19 @@ fn panes_and_errors(engine: &TestEngine) -> (u32, Vec<String>) {
 #[tokio::test]
 async fn evidence_of_one_host_is_limited_and_the_truncation_is_reported() {
     let engine = TestEngine::new();
-    send_evidence(&engine, true, vec![listed("one".into(), 3)]).await;
+    send_updates(&engine, true, vec![listed("one".into(), 3)]).await;
     assert_eq!(panes_and_errors(&engine), (3, Vec::new()));
     let many = (0..100).map(|n| listed(format!("s{n}"), 1)).collect();
-    send_evidence(&engine, false, many).await;
+    send_updates(&engine, false, many).await;
     let (panes, errors) = panes_and_errors(&engine);
     assert_eq!(panes, 3 + 63);
     assert!(errors.iter().any(|error| error.contains("left out")), "{errors:?}");
     let codes: Vec<OutageCode> = engine.event_log.read().view.errors().iter().map(|error| error.code).collect();
     assert_eq!(codes, [OutageCode::ListingCut], "a truncated listing is not a failure");
-    send_evidence(&engine, true, vec![HostEvidence::TargetOutage { outage: None }, listed("one".into(), 2)]).await;
+    let no_outage = TopologyUpdate::TargetOutage { target: TargetName::new("vm1"), outage: None };
+    send_updates(&engine, true, vec![no_outage, listed("one".into(), 2)]).await;
     assert_eq!(panes_and_errors(&engine), (2, Vec::new()), "the outage is over");
-    send_evidence(&engine, false, vec![listed("one".into(), 5_100)]).await;
+    send_updates(&engine, false, vec![listed("one".into(), 5_100)]).await;
     let (panes, errors) = panes_and_errors(&engine);
     assert_eq!((panes, errors.len()), (5_000, 1), "{errors:?}");
 }

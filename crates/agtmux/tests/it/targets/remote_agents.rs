@@ -321,9 +321,9 @@ fn connect_upgrades_to_native_evidence_and_falls_back_to_screens() {
     assert_eq!(hub.target("vm1")["evidence"], "screen");
     hub.wait_for_state("vm1", &agent, "idle");
     // Speaks the protocol for a while and then prints garbage.
-    let babbles = "printf '{\"type\":\"hello\",\"collect\":1,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\
+    let babbles = "printf '{\"type\":\"hello\",\"collect\":2,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\
                    \"tmux_versions\":[]}\\n{\"type\":\"batch\",\"full\":true,\"evidence\":[]}\\n'; \
-                   while ! [ -e \"$HOME/babble\" ]; do printf '{\"type\":\"beat\",\"now\":\"2026-01-01T00:00:00Z\"}\\n'; \
+                   while ! [ -e \"$HOME/babble\" ]; do printf '{\"type\":\"heartbeat\",\"now\":\"2026-01-01T00:00:00Z\"}\\n'; \
                    sleep 0.1; done; echo babble; exec cat >/dev/null";
     host.world().install_script("agtmux", &format!("#!/bin/sh\n{babbles}\n"));
     let better = connect();

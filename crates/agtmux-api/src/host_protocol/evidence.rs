@@ -1,0 +1,183 @@
+//! The evidence that a host sends.
+
+use std::collections::BTreeMap;
+
+use agtmux_core::dialog::Dialog;
+use agtmux_core::ids::{PaneId, SessionId, WindowId};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Evidence that is new since the last batch.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EvidenceBatch {
+    /// Whether the batch is complete: servers not in it do not exist.
+    pub full: bool,
+    pub evidence: Vec<HostEvidence>,
+}
+
+/// One piece of evidence. It does not name its target: the hub knows which host it connected to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum HostEvidence {
+    /// All panes of a server.
+    Panes {
+        server: HostServer,
+        rows: Vec<HostPaneRow>,
+    },
+    /// The panes of a server that changed.
+    ChangedPanes {
+        server: HostServer,
+        rows: Vec<HostPaneRow>,
+    },
+    /// The processes of some panes.
+    Processes {
+        server: HostServer,
+        panes: Vec<HostPaneProcess>,
+    },
+    ServerGone {
+        server: String,
+    },
+    /// The server exists and cannot be read.
+    ServerOutage {
+        server: HostServer,
+        outage: HostOutage,
+    },
+    /// The host's tmux cannot be read, or can be read again.
+    HostOutage {
+        outage: Option<HostOutage>,
+    },
+    Agent(Box<AgentEvidence>),
+    /// A kind that this version does not know.
+    #[serde(other)]
+    Unknown,
+}
+
+/// One run of a tmux server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostServer {
+    pub name: String,
+    pub pid: u32,
+    /// Seconds since the Unix epoch, as tmux reports it.
+    pub start_time: i64,
+}
+
+/// Why a server or the host cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostOutage {
+    /// A code of `errors` in the list of panes.
+    pub code: String,
+    pub message: String,
+}
+
+/// A pane in one session. A pane that several sessions show has several rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostPaneRow {
+    #[schemars(with = "String")]
+    pub session: SessionId,
+    pub session_name: String,
+    #[schemars(with = "String")]
+    pub window: WindowId,
+    pub window_index: u32,
+    pub window_name: String,
+    #[schemars(with = "String")]
+    pub pane: PaneId,
+    pub pane_index: u32,
+    pub pid: u32,
+    pub tty: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dead: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_status: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_signal: Option<i32>,
+    pub title: String,
+}
+
+/// The processes of one pane.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostPaneProcess {
+    #[schemars(with = "String")]
+    pub pane: PaneId,
+    /// The pane's first process.
+    pub pane_pid: u32,
+    /// The command in the foreground, and its directory.
+    pub command: Option<String>,
+    pub cwd: Option<String>,
+    pub agent: Option<HostAgent>,
+}
+
+/// An agent among the processes of a pane.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostAgent {
+    pub agent_type: String,
+    pub process: HostProcess,
+    /// Stopped with Ctrl-Z.
+    pub suspended: bool,
+}
+
+/// A process on the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostProcess {
+    pub pid: u32,
+    /// The start time in the unit of the host's kernel.
+    pub start: u64,
+}
+
+/// Everything that counts for the state of one agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentEvidence {
+    pub server: HostServer,
+    #[schemars(with = "String")]
+    pub pane: PaneId,
+    pub process: HostProcess,
+    /// The runtime's id on the host.
+    pub runtime_id: String,
+    pub name: Option<String>,
+    pub agent_id: Option<String>,
+    pub observations: Vec<HostObservation>,
+    /// Per source, the time since which its evidence has matched no rule.
+    #[serde(default)]
+    pub unrecognized_since: BTreeMap<String, Timestamp>,
+    /// Per source, when a turn last ran, when none ran, and when no trace of a turn was visible.
+    #[serde(default)]
+    pub last_running: BTreeMap<String, Timestamp>,
+    #[serde(default)]
+    pub last_resting: BTreeMap<String, Timestamp>,
+    #[serde(default)]
+    pub last_cleared: BTreeMap<String, Timestamp>,
+}
+
+/// What the host concluded from the evidence of one source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostObservation {
+    /// `hook`, `screen` and so on.
+    pub source: String,
+    /// `running`, `completed`, `idle`, `failed`, `approval_dialog`, `input_dialog` or `no_dialog`.
+    pub assertion: String,
+    pub conclusive: bool,
+    pub as_of: Timestamp,
+    pub settled: bool,
+    /// `null`: valid until it is contradicted.
+    pub valid_for_ms: Option<i64>,
+    pub source_seq: Option<u64>,
+    pub event_time: Timestamp,
+    pub received_at: Timestamp,
+    pub event_id: String,
+    pub rule: String,
+    pub rule_version: u32,
+    /// The line of evidence.
+    pub excerpt: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tentative: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inferred_from_absence: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_turn_visible: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialog: Option<Box<Dialog>>,
+    pub recorded_at: Timestamp,
+    /// A completed turn that counts as idle by now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub demoted: bool,
+}

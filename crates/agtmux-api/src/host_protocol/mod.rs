@@ -1,0 +1,108 @@
+//! The protocol between a hub and the agtmux of another host: JSON lines over stdin and stdout of `agtmux collect`.
+//!
+//! Each side first sends a hello with the versions that it speaks; both use the highest common one. The host then sends
+//! evidence, the hub sends typed requests. A host cannot send requests to the hub or read its data. A receiver ignores
+//! fields and kinds of evidence that it does not know, so that a newer peer can add some. The schemas `host-line` and
+//! `hub-line` describe the lines.
+
+mod evidence;
+mod request;
+mod versions;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use evidence::{
+    AgentEvidence, EvidenceBatch, HostAgent, HostEvidence, HostObservation, HostOutage, HostPaneProcess, HostPaneRow,
+    HostProcess, HostServer,
+};
+pub use request::{HostReply, HubRequest, ReplyOutcome};
+pub use versions::{PROTOCOL_VERSIONS, ProtocolVersions, VersionGap};
+
+/// The maximum length of a line. A peer that sends a longer one is disconnected.
+pub const MAX_LINE_BYTES: usize = 16 << 20;
+
+/// The path of the daemon's evidence stream, which `collect` forwards.
+pub const EVIDENCE_PATH: &str = "/v1/evidence";
+
+/// How often an idle host sends a heartbeat.
+pub const HEARTBEAT_INTERVAL: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// A line from the host to the hub.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum HostLine {
+    Hello(HostHello),
+    Batch(EvidenceBatch),
+    /// The host is still connected.
+    Heartbeat {
+        /// The host's clock.
+        now: Timestamp,
+    },
+    Reply(HostReply),
+}
+
+/// The first line from the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostHello {
+    #[serde(flatten)]
+    pub protocol: ProtocolVersions,
+    /// The version of agtmux.
+    pub version: String,
+    /// The host's clock.
+    pub now: Timestamp,
+    pub tmux_versions: Vec<String>,
+}
+
+/// A line from the hub to the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum HubLine {
+    Hello {
+        #[serde(flatten)]
+        protocol: ProtocolVersions,
+        /// The version of agtmux.
+        version: String,
+    },
+    Request {
+        id: u64,
+        action: Box<HubRequest>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::AttachAction;
+
+    #[test]
+    fn lines_survive_a_json_round_trip() {
+        let hello = HubLine::Hello { protocol: PROTOCOL_VERSIONS, version: "1".into() };
+        let request = HubLine::Request { id: 7, action: Box::new(HubRequest::Attach(AttachAction::default())) };
+        for line in [hello, request] {
+            let json = serde_json::to_string(&line).expect("writes");
+            assert_eq!(serde_json::from_str::<HubLine>(&json).expect("reads"), line);
+        }
+        let batch =
+            EvidenceBatch { full: true, evidence: vec![HostEvidence::ServerGone { server: "default".to_owned() }] };
+        let json = serde_json::to_string(&HostLine::Batch(batch.clone())).expect("writes");
+        assert_eq!(serde_json::from_str::<HostLine>(&json).expect("reads"), HostLine::Batch(batch));
+    }
+
+    #[test]
+    fn a_host_cannot_send_requests() {
+        for line in [r#"{"type":"request","id":1,"action":{"kill":{"ref":"%0"}}}"#, r#"{"type":"list"}"#, "{}", "[]"] {
+            assert!(serde_json::from_str::<HostLine>(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn unknown_fields_and_kinds_of_evidence_are_ignored() {
+        let line = r#"{"type":"batch","full":false,"sent":1,"evidence":[
+            {"kind":"weather","rain":[true]},{"kind":"server_gone","server":"default","why":"exit"}]}"#;
+        let gone = HostEvidence::ServerGone { server: "default".into() };
+        let batch = EvidenceBatch { full: false, evidence: vec![HostEvidence::Unknown, gone] };
+        assert_eq!(serde_json::from_str::<HostLine>(line).expect("reads"), HostLine::Batch(batch));
+    }
+}

@@ -1,0 +1,76 @@
+//! Actions that a hub requests from a host, and their replies.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::ApiError;
+use crate::wire::{
+    ActionGuards, ActionKind, AttachAction, KillAction, OutputAction, RespondAction, ResumeAction, SendAction,
+};
+
+/// An action that a hub may request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HubRequest {
+    Send(SendAction),
+    Respond(RespondAction),
+    Attach(AttachAction),
+    ViewOutput(OutputAction),
+    Kill(KillAction),
+    Resume(ResumeAction),
+}
+
+impl HubRequest {
+    /// Returns the daemon's path for this action and the request body.
+    pub fn endpoint(&self) -> (&'static str, serde_json::Result<Vec<u8>>) {
+        match self {
+            Self::Send(action) => ("/v1/actions/send", serde_json::to_vec(action)),
+            Self::Respond(action) => ("/v1/actions/respond", serde_json::to_vec(action)),
+            Self::Attach(action) => ("/v1/actions/attach", serde_json::to_vec(action)),
+            Self::ViewOutput(action) => ("/v1/actions/view-output", serde_json::to_vec(action)),
+            Self::Kill(action) => ("/v1/actions/kill", serde_json::to_vec(action)),
+            Self::Resume(action) => ("/v1/actions/resume", serde_json::to_vec(action)),
+        }
+    }
+
+    pub fn kind(&self) -> ActionKind {
+        match self {
+            Self::Send(_) => ActionKind::Send,
+            Self::Respond(_) => ActionKind::Respond,
+            Self::Attach(_) => ActionKind::Attach,
+            Self::ViewOutput(_) => ActionKind::ViewOutput,
+            Self::Kill(_) => ActionKind::Kill,
+            Self::Resume(_) => ActionKind::Resume,
+        }
+    }
+
+    pub fn guards_mut(&mut self) -> &mut ActionGuards {
+        match self {
+            Self::Send(action) => &mut action.guards,
+            Self::Respond(action) => &mut action.guards,
+            Self::Attach(action) => &mut action.guards,
+            Self::ViewOutput(action) => &mut action.guards,
+            Self::Kill(action) => &mut action.guards,
+            Self::Resume(action) => &mut action.guards,
+        }
+    }
+}
+
+/// The reply to a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostReply {
+    pub id: u64,
+    pub outcome: ReplyOutcome,
+}
+
+/// The outcome of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplyOutcome {
+    /// The response body of the action's path.
+    Done(Value),
+    Refused(ApiError),
+    /// The host's daemon did not answer, so whether the action was carried out is unknown.
+    Lost(String),
+}

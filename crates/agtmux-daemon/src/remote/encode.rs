@@ -1,0 +1,127 @@
+//! Converts evidence of this host to the protocol.
+
+use std::collections::BTreeMap;
+
+use agtmux_api::host_protocol::{
+    AgentEvidence, HostAgent, HostObservation, HostOutage, HostPaneProcess, HostPaneRow, HostProcess, HostServer,
+};
+use agtmux_core::evidence::{Assertion, DialogKind, Source};
+use agtmux_core::fleet::{Outage, OutageCode, PaneProcess, PaneRow};
+use agtmux_core::ids::{Generation, PaneId, ProcessRef, ServerName};
+use agtmux_core::ledger::{Ledger, LedgerRecord};
+use agtmux_core::runtime::Runtime;
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// The name of each assertion in the protocol.
+pub(super) const ASSERTIONS: [(&str, Assertion); 7] = [
+    ("running", Assertion::Running),
+    ("completed", Assertion::Completed),
+    ("idle", Assertion::Idle),
+    ("failed", Assertion::Failed),
+    ("approval_dialog", Assertion::DialogOpen(DialogKind::Approval)),
+    ("input_dialog", Assertion::DialogOpen(DialogKind::Input)),
+    ("no_dialog", Assertion::NoDialog),
+];
+
+pub(super) fn server(name: &ServerName, generation: Generation) -> HostServer {
+    HostServer { name: name.to_string(), pid: generation.pid, start_time: generation.start_time }
+}
+
+pub(super) fn outage(outage: &Outage) -> HostOutage {
+    HostOutage { code: outage_code(outage.code), message: outage.message.clone() }
+}
+
+fn outage_code(code: OutageCode) -> String {
+    code.serialize(serde_json::value::Serializer)
+        .ok()
+        .and_then(|name| name.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}
+
+pub(super) fn pane_row(row: PaneRow) -> HostPaneRow {
+    HostPaneRow {
+        session: row.session,
+        session_name: row.session_name,
+        window: row.window,
+        window_index: row.window_index,
+        window_name: row.window_name,
+        pane: row.pane,
+        pane_index: row.pane_index,
+        pid: row.pid,
+        tty: row.tty,
+        dead: row.dead.is_some(),
+        exit_status: row.dead.and_then(|exit| exit.status),
+        exit_signal: row.dead.and_then(|exit| exit.signal),
+        title: row.title,
+    }
+}
+
+pub(super) fn pane_process(process: PaneProcess) -> HostPaneProcess {
+    let (command, cwd) = process.foreground.map_or((None, None), |job| (Some(job.command), job.cwd));
+    let agent = process.agent.map(|agent| HostAgent {
+        agent_type: agent.agent_type.as_str().to_owned(),
+        process: host_process(agent.process),
+        suspended: agent.suspended,
+    });
+    HostPaneProcess { pane: process.pane, pane_pid: process.pane_pid, command, cwd, agent }
+}
+
+fn host_process(process: ProcessRef) -> HostProcess {
+    HostProcess { pid: process.pid, start: process.start }
+}
+
+pub(super) fn agent(
+    server: HostServer,
+    pane: PaneId,
+    runtime: &Runtime,
+    agent_id: Option<&str>,
+    ledger: &Ledger,
+) -> AgentEvidence {
+    let mut observations: Vec<HostObservation> = ledger.records().map(observation).collect();
+    observations.dedup();
+    let refuted = ledger.contradictions();
+    AgentEvidence {
+        server,
+        pane,
+        process: host_process(runtime.process),
+        runtime_id: runtime.id.to_string(),
+        name: runtime.name.clone(),
+        agent_id: agent_id.map(str::to_owned),
+        observations,
+        unrecognized_since: by_name(ledger.unrecognized_since()),
+        last_running: by_name(&refuted.last_running),
+        last_resting: by_name(&refuted.last_resting),
+        last_cleared: by_name(&refuted.last_cleared),
+    }
+}
+
+fn by_name(times: &BTreeMap<Source, Timestamp>) -> BTreeMap<String, Timestamp> {
+    times.iter().map(|(source, at)| (source.to_string(), *at)).collect()
+}
+
+fn observation(record: &LedgerRecord) -> HostObservation {
+    let observation = &record.observation;
+    let name = ASSERTIONS.iter().find(|(_, assertion)| *assertion == observation.assertion).map(|(name, _)| *name);
+    HostObservation {
+        source: observation.source.to_string(),
+        assertion: name.unwrap_or_default().to_owned(),
+        conclusive: observation.conclusive,
+        as_of: observation.as_of,
+        settled: observation.settled,
+        valid_for_ms: observation.ttl.map(|ttl| i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)),
+        source_seq: observation.order.source_seq,
+        event_time: observation.order.event_time,
+        received_at: observation.order.ingested_at,
+        event_id: observation.order.event_id.clone(),
+        rule: observation.rule.name.clone(),
+        rule_version: observation.rule.version,
+        excerpt: observation.excerpt.clone(),
+        tentative: observation.tentative,
+        inferred_from_absence: observation.inferred_from_absence,
+        no_turn_visible: observation.no_turn_visible,
+        dialog: observation.dialog.clone(),
+        recorded_at: record.recorded_at,
+        demoted: record.demoted,
+    }
+}

@@ -1,0 +1,102 @@
+//! Limits how much one remote host may add. Evidence over the limits is dropped, and the target reports an outage.
+
+use std::collections::BTreeSet;
+
+use agtmux_core::fleet::{Fleet, OutageCode, PaneKey, PaneProcess, PaneRow, Server, TopologyUpdate};
+use agtmux_core::ids::{PaneId, ServerKey, TargetName};
+
+const MAX_SERVERS: usize = 64;
+const MAX_PANES: usize = 5_000;
+/// A pane has one row per session that shows it.
+const MAX_ROWS: usize = 2 * MAX_PANES;
+const MAX_AGENTS: usize = 512;
+
+/// Applies the limits, and remembers which targets exceeded them.
+#[derive(Debug, Default)]
+pub(crate) struct HostLimits {
+    truncated: BTreeSet<TargetName>,
+}
+
+impl HostLimits {
+    /// Forgets earlier excesses, because the target sends everything again.
+    pub(crate) fn reset(&mut self, target: &TargetName) {
+        self.truncated.remove(target);
+    }
+
+    /// Returns the part of the update that fits within the limits.
+    pub(crate) fn limit(&mut self, fleet: &Fleet, mut update: TopologyUpdate) -> Option<TopologyUpdate> {
+        let known = reported_server(&update);
+        if let Some(key) = known
+            && fleet.server(key).is_none()
+            && servers_of(fleet, &key.target).count() >= MAX_SERVERS
+        {
+            self.truncated.insert(key.target.clone());
+            return None;
+        }
+        match &mut update {
+            TopologyUpdate::Listed { server, rows, .. } => self.limit_rows(fleet, server, rows),
+            TopologyUpdate::Reread { rows, .. } => rows.truncate(MAX_ROWS),
+            TopologyUpdate::Processes { server, panes, .. } => self.limit_agents(fleet, server, panes),
+            _ => {}
+        }
+        Some(update)
+    }
+
+    fn limit_rows(&mut self, fleet: &Fleet, server: &ServerKey, rows: &mut Vec<PaneRow>) {
+        let others = servers_of(fleet, &server.target).filter(|(key, _)| *key != server);
+        let free = MAX_PANES.saturating_sub(others.map(|(_, other)| other.panes.len()).sum());
+        let (reported, mut panes) = (rows.len(), BTreeSet::<PaneId>::new());
+        rows.truncate(MAX_ROWS);
+        rows.retain(|row| panes.contains(&row.pane) || (panes.len() < free && panes.insert(row.pane)));
+        if rows.len() < reported {
+            self.truncated.insert(server.target.clone());
+        }
+    }
+
+    fn limit_agents(&mut self, fleet: &Fleet, server: &ServerKey, panes: &mut Vec<PaneProcess>) {
+        let known = servers_of(fleet, &server.target).flat_map(|(_, server)| server.panes.values());
+        let mut agents = known.filter(|pane| pane.runtime.is_some()).count();
+        panes.truncate(MAX_PANES);
+        for process in panes.iter_mut().filter(|process| process.agent.is_some()) {
+            let pane = PaneKey { server: server.clone(), pane: process.pane };
+            if fleet.pane(&pane).is_some_and(|pane| pane.runtime.is_some()) {
+                continue;
+            }
+            if agents < MAX_AGENTS {
+                agents += 1;
+            } else {
+                process.agent = None;
+                self.truncated.insert(server.target.clone());
+            }
+        }
+    }
+
+    /// The outage that reports the excess. An outage that the host reports takes precedence.
+    pub(crate) fn outage(&self, fleet: &Fleet, target: &TargetName) -> Option<TopologyUpdate> {
+        let has_outage = fleet.target_outages().any(|(with_outage, _)| with_outage == target);
+        if has_outage || !self.truncated.contains(target) {
+            return None;
+        }
+        let message = format!(
+            "the host reports more than {MAX_SERVERS} tmux servers, {MAX_PANES} panes or {MAX_AGENTS} agents; the \
+             rest is left out"
+        );
+        let outage = Some((OutageCode::ListingCut, message));
+        Some(TopologyUpdate::TargetOutage { target: target.clone(), outage })
+    }
+}
+
+/// The server that exists according to this update.
+pub(crate) fn reported_server(update: &TopologyUpdate) -> Option<&ServerKey> {
+    match update {
+        TopologyUpdate::Listed { server, .. }
+        | TopologyUpdate::Reread { server, .. }
+        | TopologyUpdate::Processes { server, .. }
+        | TopologyUpdate::ServerOutage { server, .. } => Some(server),
+        _ => None,
+    }
+}
+
+fn servers_of<'a>(fleet: &'a Fleet, target: &TargetName) -> impl Iterator<Item = (&'a ServerKey, &'a Server)> {
+    fleet.servers().filter(move |(key, _)| key.target == *target)
+}

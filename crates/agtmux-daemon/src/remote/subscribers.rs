@@ -1,0 +1,190 @@
+//! The hubs that read this host's evidence. A hub requests the next batch when it has handled the last one. A batch holds
+//! the current values of everything that changed since, so a slow hub costs only a set of changed keys.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use agtmux_api::host_protocol::{EvidenceBatch, HostEvidence};
+use agtmux_core::fleet::{Fleet, FleetDelta, PaneKey, Placement};
+use agtmux_core::ids::{Generation, PaneId, ServerKey};
+use agtmux_core::resolver::StateResolver;
+use agtmux_core::runtime::RuntimeId;
+use tokio::sync::oneshot;
+
+use super::encode;
+
+/// What batches are made of.
+pub(crate) struct LocalEvidence<'a> {
+    pub(crate) fleet: &'a Fleet,
+    pub(crate) states: &'a StateResolver,
+    pub(crate) runtime_panes: &'a BTreeMap<RuntimeId, PaneKey>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct EvidenceSubscribers {
+    hubs: BTreeMap<u64, EvidenceSubscriber>,
+    last_id: u64,
+}
+
+/// One hub.
+#[derive(Debug, Default)]
+struct EvidenceSubscriber {
+    /// The first, full batch has been sent.
+    has_full_snapshot: bool,
+    pending: PendingEvidence,
+    /// Which panes the hub knows, and in which sessions they are.
+    reported: BTreeMap<ServerKey, ReportedServer>,
+    reply: Option<oneshot::Sender<EvidenceBatch>>,
+}
+
+/// A server as last reported to a hub.
+#[derive(Debug, PartialEq, Eq)]
+struct ReportedServer {
+    generation: Generation,
+    panes: BTreeMap<PaneId, BTreeSet<Placement>>,
+    /// The server did not respond. Only a full listing tells the hub that it responds again.
+    has_outage: bool,
+}
+
+/// What has changed since the last batch.
+#[derive(Debug, Default)]
+struct PendingEvidence {
+    servers: BTreeSet<ServerKey>,
+    panes: BTreeSet<PaneKey>,
+    runtimes: BTreeSet<RuntimeId>,
+    host_outage: bool,
+}
+
+impl PendingEvidence {
+    fn is_empty(&self) -> bool {
+        self.servers.is_empty() && self.panes.is_empty() && self.runtimes.is_empty() && !self.host_outage
+    }
+}
+
+impl EvidenceSubscribers {
+    pub(crate) fn add(&mut self) -> u64 {
+        self.last_id += 1;
+        self.hubs.insert(self.last_id, EvidenceSubscriber::default());
+        self.last_id
+    }
+
+    pub(crate) fn remove(&mut self, id: u64) {
+        self.hubs.remove(&id);
+    }
+
+    /// Replies as soon as there is something to send.
+    pub(crate) fn request_batch(&mut self, id: u64, reply: oneshot::Sender<EvidenceBatch>, local: &LocalEvidence<'_>) {
+        if let Some(hub) = self.hubs.get_mut(&id) {
+            hub.reply = Some(reply);
+            hub.send_batch(local);
+        }
+    }
+
+    pub(crate) fn notify(
+        &mut self,
+        delta: &FleetDelta,
+        changed_evidence: &BTreeSet<RuntimeId>,
+        local: &LocalEvidence<'_>,
+    ) {
+        for hub in self.hubs.values_mut() {
+            let pending = &mut hub.pending;
+            pending.servers.extend(delta.servers.iter().filter(|server| server.target.is_local()).cloned());
+            let panes = delta.changed.iter().chain(&delta.removed).filter(|pane| pane.server.target.is_local());
+            pending.panes.extend(panes.cloned());
+            pending.runtimes.extend(changed_evidence.iter().filter(|id| local.is_local_runtime(id)).cloned());
+            pending.host_outage |= delta.targets_changed;
+            hub.send_batch(local);
+        }
+    }
+}
+
+impl EvidenceSubscriber {
+    /// Sends a batch if the hub waits for one and there is something to send.
+    fn send_batch(&mut self, local: &LocalEvidence<'_>) {
+        if self.has_full_snapshot && self.pending.is_empty() {
+            return;
+        }
+        let Some(reply) = self.reply.take() else { return };
+        let full = !std::mem::replace(&mut self.has_full_snapshot, true);
+        let changed = std::mem::take(&mut self.pending);
+        let pending = if full { local.everything() } else { changed };
+        let mut evidence = Vec::new();
+        let servers: BTreeSet<&ServerKey> =
+            pending.servers.iter().chain(pending.panes.iter().map(|pane| &pane.server)).collect();
+        for key in servers {
+            self.push_server(key, &pending, local.fleet, &mut evidence);
+        }
+        evidence.extend(pending.runtimes.iter().filter_map(|runtime| local.agent(runtime)));
+        // Outages go last: evidence about a server's panes implies that the server responds.
+        evidence.extend(pending.servers.iter().filter_map(|key| local.server_outage(key)));
+        if pending.host_outage {
+            let outage = local.fleet.target_outages().find(|(target, _)| target.is_local());
+            evidence.push(HostEvidence::HostOutage { outage: outage.map(|(_, outage)| encode::outage(outage)) });
+        }
+        let _ = reply.send(EvidenceBatch { full, evidence });
+    }
+
+    /// Adds all panes if some appeared, vanished or moved, else only the changed panes.
+    fn push_server(
+        &mut self,
+        key: &ServerKey,
+        pending: &PendingEvidence,
+        fleet: &Fleet,
+        evidence: &mut Vec<HostEvidence>,
+    ) {
+        let Some(server) = fleet.server(key) else {
+            self.reported.remove(key);
+            return evidence.push(HostEvidence::ServerGone { server: key.server.to_string() });
+        };
+        let (generation, name) = (server.generation, encode::server(&key.server, server.generation));
+        let panes = server.panes.iter().map(|(id, pane)| (*id, pane.placements.clone())).collect();
+        let current = ReportedServer { generation, panes, has_outage: server.outage.is_some() };
+        let before = self.reported.get(key).filter(|before| before.generation == generation);
+        // An outage that begins is sent as a separate item, and the panes stay as they are.
+        let same =
+            before.is_some_and(|before| before.panes == current.panes && (!before.has_outage || current.has_outage));
+        let has_changed = |id: &PaneId| pending.panes.contains(&PaneKey { server: key.clone(), pane: *id });
+        let is_new = |id: &PaneId| before.is_none_or(|before| !before.panes.contains_key(id));
+        let changed = server.panes.iter().filter(|(id, _)| has_changed(id) || is_new(id));
+        let panes: Vec<_> = changed.clone().map(|(id, pane)| encode::pane_process(pane.pane_process(*id))).collect();
+        if same {
+            let rows: Vec<_> = changed.flat_map(|(id, pane)| pane.rows(*id).take(1)).map(encode::pane_row).collect();
+            if !rows.is_empty() {
+                evidence.push(HostEvidence::ChangedPanes { server: name.clone(), rows });
+            }
+        } else {
+            let rows = server.panes.iter().flat_map(|(id, pane)| pane.rows(*id)).map(encode::pane_row).collect();
+            evidence.push(HostEvidence::Panes { server: name.clone(), rows });
+        }
+        self.reported.insert(key.clone(), current);
+        if !panes.is_empty() {
+            evidence.push(HostEvidence::Processes { server: name, panes });
+        }
+    }
+}
+
+impl LocalEvidence<'_> {
+    fn is_local_runtime(&self, runtime: &RuntimeId) -> bool {
+        self.runtime_panes.get(runtime).is_some_and(|pane| pane.server.target.is_local())
+    }
+
+    fn everything(&self) -> PendingEvidence {
+        let servers = self.fleet.servers().map(|(key, _)| key).filter(|key| key.target.is_local()).cloned().collect();
+        let runtimes = self.runtime_panes.keys().filter(|runtime| self.is_local_runtime(runtime)).cloned().collect();
+        PendingEvidence { servers, panes: BTreeSet::new(), runtimes, host_outage: true }
+    }
+
+    fn agent(&self, id: &RuntimeId) -> Option<HostEvidence> {
+        let key = self.runtime_panes.get(id)?;
+        let server = self.fleet.server(&key.server)?;
+        let runtime = server.panes.get(&key.pane)?.runtime.as_ref()?;
+        let name = encode::server(&key.server.server, server.generation);
+        let (agent_id, ledger) = (self.states.agent_id(id), self.states.ledger(id)?);
+        Some(HostEvidence::Agent(Box::new(encode::agent(name, key.pane, runtime, agent_id, ledger))))
+    }
+
+    fn server_outage(&self, key: &ServerKey) -> Option<HostEvidence> {
+        let server = self.fleet.server(key)?;
+        let outage = encode::outage(server.outage.as_ref()?);
+        Some(HostEvidence::ServerOutage { server: encode::server(&key.server, server.generation), outage })
+    }
+}
