@@ -18,7 +18,7 @@ mod tests;
 mod unbound_events;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use agtmux_agents::{AgentRegistry, UserManifests};
 use agtmux_api::config;
@@ -84,11 +84,10 @@ pub(crate) enum EngineInput {
     ListServers(TargetName, oneshot::Sender<Vec<(ServerKey, Generation)>>),
     Adapters(oneshot::Sender<AdapterList>),
     SwitchAdapter(AdapterSwitch, oneshot::Sender<Result<AdapterList, ApiError>>),
-    /// A hub subscribes to this host's evidence.
-    Subscribe(oneshot::Sender<u64>),
+    /// A hub subscribes to this host's evidence, as long as the reference is valid.
+    Subscribe(Weak<()>, oneshot::Sender<u64>),
     /// The hub requests its next batch.
     NextBatch(u64, oneshot::Sender<EvidenceBatch>),
-    Unsubscribe(u64),
     /// A batch of evidence from a remote host.
     RemoteBatch(Box<RemoteBatch>, oneshot::Sender<()>),
     LocalId(TargetName, String, oneshot::Sender<Option<RuntimeId>>),
@@ -266,11 +265,10 @@ impl Engine {
             EngineInput::LocalId(target, runtime_id, reply) => {
                 let _ = reply.send(self.local_id(&target, &runtime_id));
             }
-            EngineInput::Subscribe(reply) => {
-                let _ = reply.send(self.subscribers.add());
+            EngineInput::Subscribe(alive, reply) => {
+                let _ = reply.send(self.subscribers.add(alive));
             }
             EngineInput::NextBatch(id, reply) => self.request_batch(id, reply),
-            EngineInput::Unsubscribe(id) => self.subscribers.remove(id),
             EngineInput::TaskEvents(batch, reply) => step.add_task_events(*batch, reply),
             EngineInput::Event(event, reply) => {
                 let outcome = self.ingest(*event, step);

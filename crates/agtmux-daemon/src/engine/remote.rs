@@ -2,6 +2,7 @@
 //! hubs.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use agtmux_api::host_protocol::EvidenceBatch;
 use agtmux_core::fleet::TopologyUpdate;
@@ -9,7 +10,6 @@ use agtmux_core::ids::{ServerKey, TargetName};
 use agtmux_core::ledger::Ledger;
 use agtmux_core::resolver::ResolverInput;
 use agtmux_core::runtime::RuntimeId;
-use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
 use super::{Engine, EngineHandle, EngineInput, EngineStep};
@@ -29,6 +29,8 @@ pub(crate) struct EvidenceSubscription {
     engine: EngineHandle,
     /// The requested batch that has not arrived yet.
     pending_batch: Option<oneshot::Receiver<EvidenceBatch>>,
+    /// The engine forgets the hub when this is dropped.
+    _alive: Arc<()>,
 }
 
 impl EvidenceSubscription {
@@ -46,23 +48,11 @@ impl EvidenceSubscription {
     }
 }
 
-impl Drop for EvidenceSubscription {
-    fn drop(&mut self) {
-        let Err(TrySendError::Full(unsubscribe)) = self.engine.inputs.try_send(EngineInput::Unsubscribe(self.id))
-        else {
-            return;
-        };
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let inputs = self.engine.inputs.clone();
-            runtime.spawn(async move { inputs.send(unsubscribe).await });
-        }
-    }
-}
-
 impl EngineHandle {
     pub(crate) async fn subscribe_evidence(&self) -> Option<EvidenceSubscription> {
-        let id = self.request(EngineInput::Subscribe).await?;
-        Some(EvidenceSubscription { id, engine: self.clone(), pending_batch: None })
+        let alive = Arc::new(());
+        let id = self.request(|reply| EngineInput::Subscribe(Arc::downgrade(&alive), reply)).await?;
+        Some(EvidenceSubscription { id, engine: self.clone(), pending_batch: None, _alive: alive })
     }
 
     /// Returns when the batch is applied and stored.

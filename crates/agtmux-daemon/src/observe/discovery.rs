@@ -22,9 +22,9 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::ObserverContext;
 use super::convert;
+use super::local_server::LocalServer;
 use super::manifests::UserManifestWatch;
 use super::recheck_hints::RecheckHints;
-use super::server_observer::ServerObserver;
 use super::signal_router::{HintSender, ObserverHint, SignalRouter, WatchGuard};
 use crate::clock::Clock;
 use crate::current_registry::CurrentRegistry;
@@ -229,7 +229,7 @@ impl Discovery {
         let tmux = TmuxServer::new(&context.config.tmux.program, socket, context.config.tmux.command_timeout.0);
         let generation = known.get(&key).copied();
         tracing::info!(server = %key.server, "watching a tmux server");
-        let (observer, hints, report) = ServerObserver::new(context, key, tmux, generation);
+        let (observer, hints, report) = LocalServer::new(context, key, tmux, generation);
         let inner = self.0.clone();
         let task = tokio::spawn(async move {
             observer.run().await;

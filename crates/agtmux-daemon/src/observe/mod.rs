@@ -1,19 +1,20 @@
 //! Observers: find tmux servers, watch them, and report what they read to the engine.
 
+mod agent_files;
 mod agent_map;
-mod agents;
 pub(crate) mod convert;
 mod discovery;
+mod local_server;
 mod logs;
 mod manifests;
 pub(crate) mod process_watch;
-pub(crate) mod recheck_hints;
-pub(crate) mod screen_judge;
-pub(crate) mod screen_schedule;
+mod recheck_hints;
+mod screen_judge;
+mod screen_schedule;
 mod server_hooks;
 mod server_observer;
 mod server_schedule;
-pub(crate) mod signal_router;
+mod signal_router;
 mod status_files;
 mod taps;
 mod watched_panes;
@@ -36,6 +37,9 @@ pub(crate) use manifests::UserManifestWatch;
 pub(crate) use process_watch::{agent_in_tree, process_facts};
 pub(crate) use recheck_hints::RecheckHints;
 pub(crate) use screen_judge::ScreenEvidence;
+pub(crate) use screen_schedule::DueCapture;
+pub(crate) use server_observer::ServerObserver;
+pub(crate) use signal_router::ObserverHint;
 
 /// What all observers share.
 pub(crate) struct ObserverContext {

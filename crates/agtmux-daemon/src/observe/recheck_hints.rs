@@ -12,7 +12,7 @@ use super::signal_router::{HintSender, ObserverHint};
 pub(crate) struct RecheckHints(Mutex<HashMap<ServerKey, HintSender>>);
 
 /// The subscription of one observer. Ends when dropped.
-pub(crate) struct RecheckSubscription {
+pub(super) struct RecheckSubscription {
     hints: Arc<RecheckHints>,
     server: ServerKey,
 }
@@ -26,7 +26,7 @@ impl RecheckHints {
         }
     }
 
-    pub(crate) fn subscribe(self: &Arc<Self>, server: ServerKey, observer: HintSender) -> RecheckSubscription {
+    pub(super) fn subscribe(self: &Arc<Self>, server: ServerKey, observer: HintSender) -> RecheckSubscription {
         self.observers().insert(server.clone(), observer);
         RecheckSubscription { hints: self.clone(), server }
     }

@@ -46,7 +46,7 @@ impl ScreenEvidence {
     }
 
     /// Evidence that a headless agent runs. It was started for one turn, without a user.
-    pub(crate) fn headless(
+    pub(super) fn headless(
         server: (ServerKey, Generation),
         pane: PaneId,
         process: ProcessRef,
@@ -72,7 +72,7 @@ impl ScreenEvidence {
 
 /// Judges captures. Remembers the previous capture of each pane.
 #[derive(Debug, Default)]
-pub(crate) struct ScreenJudge {
+pub(super) struct ScreenJudge {
     previous: HashMap<u32, PreviousCapture>,
 }
 
@@ -84,12 +84,12 @@ struct PreviousCapture {
 }
 
 impl ScreenJudge {
-    pub(crate) fn retain(&mut self, panes: impl Fn(u32) -> bool) {
+    pub(super) fn retain(&mut self, panes: impl Fn(u32) -> bool) {
         self.previous.retain(|pane, _| panes(*pane));
     }
 
     /// Judges a capture that began at this time.
-    pub(crate) fn judge(
+    pub(super) fn judge(
         &mut self,
         registry: &AgentRegistry,
         server: (ServerKey, Generation),

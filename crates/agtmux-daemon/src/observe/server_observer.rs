@@ -1,500 +1,261 @@
-//! The observer of one tmux server: follows hints, reads the server, and reports to the engine.
+//! The observer of one tmux server: turns what was read of it into updates for the engine.
+//!
+//! It does not read by itself. Two drivers do, each with its own source of hints: `LocalServer` follows the signals of
+//! this machine and calls tmux; the watcher of an agentless host polls all its servers through one shell.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use agtmux_agents::AgentRegistry;
 use agtmux_api::wire::ServerHealth;
-use agtmux_core::fleet::{OutageCode, TopologyUpdate};
-use agtmux_core::ids::{Generation, ServerKey, TargetName};
-use agtmux_tmux::{MIN_VERSION, ServerListing, TmuxError, TmuxServer, TmuxVersion, is_listening, listener_pid};
-use tokio::sync::{mpsc, watch};
+use agtmux_core::fleet::{OutageCode, PaneProcess, PaneRow, TopologyUpdate};
+use agtmux_core::ids::{AgentType, Generation, PaneId, ProcessRef, ServerKey};
+use agtmux_tmux::{Capture, MIN_VERSION, ServerListing, TmuxError, TmuxVersion, listener_pid};
+use jiff::Timestamp;
 
-use super::agents::ServerAgents;
 use super::recheck_hints::RecheckSubscription;
-use super::server_hooks::ServerHooks;
-use super::server_schedule::{ServerSchedule, ServerWork};
-use super::signal_router::{HintSender, ObserverHint, WatchGuard};
-use super::watched_panes::WatchedPanes;
+use super::screen_judge::{ScreenEvidence, ScreenJudge};
+use super::screen_schedule::{DueCapture, ScreenSchedule};
+use super::signal_router::HintSender;
 use super::{ObserverContext, convert};
-
-/// After a query the server runs on for a moment until our client has exited. That is not a change.
-const CLIENT_EXIT_TIME: Duration = Duration::from_millis(30);
-
-/// How long after a pane's output the server counts as running because of it.
-const WRITE_GRACE: Duration = Duration::from_millis(1500);
-
-/// The delay before a server that failed to answer is queried again.
-const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// How many failures in a row are tolerated. A server may fail while it exits.
 const MAX_FAILURES: u32 = 2;
 
-pub(super) struct ServerObserver {
+pub(crate) struct ServerObserver {
     context: Arc<ObserverContext>,
-    key: ServerKey,
-    tmux: TmuxServer,
-    hints: mpsc::UnboundedReceiver<ObserverHint>,
-    own_hints: HintSender,
-    schedule: ServerSchedule,
-    panes: WatchedPanes,
-    agents: ServerAgents,
-    _subscription: RecheckSubscription,
-    hooks: Option<ServerHooks>,
-    watched: Option<WatchedGeneration>,
+    pub(crate) key: ServerKey,
+    pub(crate) socket: PathBuf,
+    pub(crate) generation: Option<Generation>,
+    version: String,
+    /// The server did not answer the last request.
+    pub(crate) unreachable: bool,
     failures: u32,
-    unreachable: bool,
     /// A digest of the last listed rows.
     listed_digest: Option<u64>,
-    /// The registry changed since the processes were last checked.
-    registry_changed: bool,
-    /// Screens were captured after the first listing.
-    captured: bool,
-    /// The server may have run since the last listing, although its wake-up count no longer shows it.
-    may_have_run: bool,
-    /// When a pane last wrote.
-    written_at: Option<Instant>,
-    /// Some panes are dead but still exist.
-    has_dead_panes: bool,
-    /// When to check whether a new terminal belongs to this server.
-    terminal_check_at: Option<Instant>,
-    report: watch::Sender<Option<ServerHealth>>,
+    /// When to capture the screens of agents.
+    pub(crate) screens: ScreenSchedule,
+    judge: ScreenJudge,
+    reported_headless: BTreeSet<(u32, ProcessRef)>,
+    _subscription: RecheckSubscription,
 }
 
-/// The server generation that is being watched.
-struct WatchedGeneration {
-    generation: Generation,
-    version: String,
-    _watch: Option<WatchGuard>,
-    /// The server's wake-up count after our last client exited, and when to read it.
-    wakeups: Option<u64>,
-    count_wakeups_at: Option<Instant>,
-    /// The process has ended. It may still be a zombie with a pid.
-    ended: bool,
-}
-
-/// Whether the server still exists.
-enum ServerPresence {
-    Alive,
-    Gone,
+/// A listing of a supported server.
+pub(crate) struct AcceptedListing {
+    pub(crate) rows: Vec<PaneRow>,
+    /// The rows differ from the last listing, or the server did not answer since.
+    pub(crate) has_changed: bool,
+    /// Pane ids start again and mean other panes.
+    pub(crate) is_new_generation: bool,
+    pub(crate) was_unreachable: bool,
 }
 
 impl ServerObserver {
     /// Makes an observer. `known` is the generation in the store.
-    pub(super) fn new(
+    pub(crate) fn new(
         context: Arc<ObserverContext>,
         key: ServerKey,
-        tmux: TmuxServer,
+        socket: PathBuf,
         known: Option<Generation>,
-    ) -> (Self, HintSender, watch::Receiver<Option<ServerHealth>>) {
-        let (own_hints, hints) = mpsc::unbounded_channel();
-        let (report, reports) = watch::channel(None);
-        let observe = &context.config.observe;
-        let schedule = ServerSchedule::new(observe.reconcile_active.0, observe.reconcile_idle.0, Instant::now());
-        let hooks = ServerHooks::prepare(&context, &key, &own_hints);
-        let watched = known.map(|generation| WatchedGeneration::new(generation, String::new(), None));
-        let agents = ServerAgents::new(observe.osc_tap);
-        let handle = own_hints.clone();
-        let subscription = context.recheck_hints.subscribe(key.clone(), own_hints.clone());
-        let observer = Self {
+        hints: HintSender,
+    ) -> Self {
+        let subscription = context.recheck_hints.subscribe(key.clone(), hints);
+        Self {
             context,
             key,
-            tmux,
-            hints,
-            own_hints,
-            schedule,
-            panes: WatchedPanes::new(Instant::now()),
-            agents,
-            _subscription: subscription,
-            hooks,
-            watched,
-            failures: 0,
+            socket,
+            generation: known,
+            version: String::new(),
             unreachable: false,
+            failures: 0,
             listed_digest: None,
-            registry_changed: false,
-            captured: false,
-            may_have_run: false,
-            written_at: None,
-            has_dead_panes: false,
-            terminal_check_at: None,
-            report,
-        };
-        (observer, handle, reports)
-    }
-
-    /// Runs until the server is gone or the daemon stops.
-    pub(super) async fn run(mut self) {
-        loop {
-            if let ServerPresence::Gone = self.work().await {
-                self.context.engine.apply_topology(TopologyUpdate::ServerGone { server: self.key.clone() }).await;
-                self.hooks.iter_mut().for_each(ServerHooks::server_ended);
-                return;
-            }
-            let wake_at = self.wake_at().into();
-            tokio::select! {
-                hint = self.hints.recv() => match hint {
-                    None | Some(ObserverHint::Stop) => break,
-                    Some(hint) => if self.handle_all(hint) { break },
-                },
-                () = tokio::time::sleep_until(wake_at) => {}
-            }
-        }
-        if let Some(hooks) = &self.hooks
-            && !self.unreachable
-        {
-            hooks.remove(&self.tmux).await;
+            screens: ScreenSchedule::default(),
+            judge: ScreenJudge::default(),
+            reported_headless: BTreeSet::new(),
+            _subscription: subscription,
         }
     }
 
-    fn wake_at(&self) -> Instant {
-        let count = self.watched.as_ref().and_then(|watched| watched.count_wakeups_at);
-        let look = self.panes.urgent_at();
-        // Do not wake up for screens while the server cannot be queried.
-        let screens = self.agents.wake_at().filter(|_| !self.unreachable && self.watched.is_some());
-        [count, look, screens, self.terminal_check_at].into_iter().flatten().fold(self.schedule.wake_at(), Instant::min)
+    /// The generation of a server that answers.
+    pub(crate) fn reachable_generation(&self) -> Option<Generation> {
+        self.generation.filter(|_| !self.unreachable)
     }
 
-    /// Handles a hint and all hints queued behind it. Returns whether the observer must stop.
-    fn handle_all(&mut self, first: ObserverHint) -> bool {
-        let now = Instant::now();
-        let mut hint = Some(first);
-        // A burst of output counts once per pane, however many hints it caused.
-        let mut active = BTreeSet::new();
-        while let Some(next) = hint {
-            match next {
-                ObserverHint::Stop => return true,
-                ObserverHint::Output(pane) => {
-                    active.insert(pane);
-                }
-                other => self.handle(other, now),
-            }
-            hint = self.hints.try_recv().ok();
-        }
-        if !active.is_empty() {
-            self.written_at = Some(now);
-        }
-        for pane in active {
-            self.schedule.want_read(pane, now);
-            self.panes.note_activity(pane);
-            self.agents.pane_wrote(pane, now);
-        }
-        false
+    /// Whether the server has been listed.
+    pub(crate) fn was_listed(&self) -> bool {
+        self.listed_digest.is_some()
     }
 
-    fn handle(&mut self, hint: ObserverHint, now: Instant) {
-        match hint {
-            ObserverHint::AgentEnded(pane) => self.panes.recheck(pane, now),
-            ObserverHint::AgentSentEvent(pane) => self.agents.agent_sent_event(pane, now),
-            ObserverHint::AgentFileChanged(pane) => self.agents.file_changed(pane),
-            ObserverHint::PaneEnded(pane) => {
-                self.panes.recheck(pane, now);
-                self.schedule.want_list();
-            }
-            ObserverHint::ServerEnded => {
-                self.watched.iter_mut().for_each(|watched| watched.ended = true);
-                self.schedule.want_list();
-            }
-            ObserverHint::RecheckAll => {
-                self.schedule.want_list();
-                self.agents.capture_all_soon(now);
-            }
-            ObserverHint::RegistryChanged => {
-                self.panes.recheck_all(now);
-                self.agents.apply_new_manifests(&self.panes, &self.context, now);
-                self.registry_changed = true;
-            }
-            ObserverHint::HookFired => self.schedule.want_list(),
-            // Most new terminals belong to other programs, and hooks announce those of this server.
-            ObserverHint::TerminalsChanged | ObserverHint::SocketsChanged => {
-                self.may_have_run |= self.is_client_exiting();
-                if !self.hooks_installed() && self.has_run() {
-                    self.schedule.want_list();
-                }
-                // No hook announces the respawn of a dead pane, but its new terminal does.
-                if self.has_dead_panes {
-                    self.terminal_check_at.get_or_insert(now + CLIENT_EXIT_TIME);
-                }
-            }
-            ObserverHint::Output(_) | ObserverHint::ManifestsChanged | ObserverHint::Stop => {}
+    /// Accepts a listing. Reports an outage if the version of the server is not supported.
+    pub(crate) async fn accept_listing(&mut self, listing: ServerListing, now: Instant) -> Option<AcceptedListing> {
+        let generation = convert::generation(&listing.server);
+        if !TmuxVersion::parse(&listing.server.version).is_supported() {
+            let version = listing.server.version;
+            let message = format!("the server runs tmux {version}; agtmux requires {MIN_VERSION} or newer");
+            self.reject_listing(generation, version, OutageCode::TmuxTooOld, message).await;
+            return None;
         }
-    }
-
-    fn hooks_installed(&self) -> bool {
-        self.hooks.as_ref().is_some_and(ServerHooks::installed)
-    }
-
-    fn panes_wrote_recently(&self, now: Instant) -> bool {
-        self.written_at.is_some_and(|at| now < at + WRITE_GRACE)
-    }
-
-    async fn work(&mut self) -> ServerPresence {
-        let now = Instant::now();
-        self.check_terminals(now);
-        self.count_wakeups(now);
-        let ticked = self.schedule.tick(now);
-        if ticked && self.tick(now).await {
-            return ServerPresence::Alive;
+        self.version = listing.server.version;
+        self.failures = 0;
+        let was_unreachable = std::mem::take(&mut self.unreachable);
+        let is_new_generation = self.generation.replace(generation) != Some(generation);
+        if is_new_generation {
+            (self.screens, self.judge) = (ScreenSchedule::default(), ScreenJudge::default());
         }
-        // Check processes before the server is queried, because a query may take long.
-        self.check_processes(ticked).await;
-        let home = (&self.key, self.watched.as_ref().map(|watched| watched.generation));
-        self.agents.read_files(&self.context, home, &self.own_hints).await;
-        self.capture_screens(now).await;
-        if self.listed_digest.is_some() && !std::mem::replace(&mut self.captured, true) {
-            // Publish the first report only after the screens were captured, so that it has current states.
-            self.publish_health();
+        if was_unreachable {
+            // No screen was captured while the server did not answer.
+            self.screens.request_all(now);
         }
-        match self.schedule.take_due(now) {
-            Some(ServerWork::List) => self.list().await,
-            Some(ServerWork::Read(panes)) => self.reread_panes(&panes).await,
-            None => ServerPresence::Alive,
-        }
-    }
-
-    /// Checks once a second whether the server is stopped or has run. Returns true if it cannot be queried now.
-    async fn tick(&mut self, now: Instant) -> bool {
-        let Some(watched) = &self.watched else { return false };
-        let pid = watched.generation.pid;
-        if self.context.processes.is_stopped(pid) {
-            self.report_outage(OutageCode::ServerNotResponding, format!("the tmux server (pid {pid}) is stopped"))
-                .await;
-            self.schedule.retry_in(super::server_schedule::TICK, now);
-            return true;
-        }
-        if !self.context.router.reports_output() {
-            self.schedule.want_list();
-            self.agents.capture_all_soon(now);
-        } else if self.has_run() | std::mem::take(&mut self.may_have_run) {
-            self.schedule.server_ran(self.panes_wrote_recently(now), now);
-        }
-        false
-    }
-
-    fn has_run(&self) -> bool {
-        let Some(watched) = &self.watched else { return true };
-        // While our client exits, the count says nothing. A reconcile covers that time.
-        !self.is_client_exiting() && self.context.processes.wakeups(watched.generation.pid) != watched.wakeups
-    }
-
-    fn is_client_exiting(&self) -> bool {
-        self.watched.as_ref().is_some_and(|watched| watched.count_wakeups_at.is_some())
-    }
-
-    fn count_wakeups(&mut self, now: Instant) {
-        if let Some(watched) = &mut self.watched
-            && watched.count_wakeups_at.is_some_and(|at| at <= now)
-        {
-            watched.count_wakeups_at = None;
-            watched.wakeups = self.context.processes.wakeups(watched.generation.pid);
-        }
-    }
-
-    /// Requests a listing if the new terminal may belong to this server, because the server has run.
-    fn check_terminals(&mut self, now: Instant) {
-        if self.terminal_check_at.is_some_and(|at| at <= now) {
-            self.terminal_check_at = None;
-            if self.may_have_run || self.is_client_exiting() || self.has_run() {
-                self.schedule.want_list();
-            }
-        }
-    }
-
-    fn note_query(&mut self) {
-        if let Some(watched) = &mut self.watched {
-            watched.count_wakeups_at = Some(Instant::now() + CLIENT_EXIT_TIME);
-        }
-    }
-
-    async fn list(&mut self) -> ServerPresence {
-        let began = Instant::now();
-        match self.tmux.list().await {
-            Ok(listing) => {
-                self.schedule.listed(listing.rows.len(), began.elapsed(), Instant::now());
-                // After a change, more may have changed while our client was exiting.
-                self.may_have_run = self.listing_changed(&listing);
-                self.apply_listing(listing).await;
-                ServerPresence::Alive
-            }
-            Err(error) => self.listing_failed(error).await,
-        }
-    }
-
-    fn listing_changed(&mut self, listing: &ServerListing) -> bool {
         let mut hasher = DefaultHasher::new();
         listing.rows.hash(&mut hasher);
         let digest = hasher.finish();
-        self.listed_digest.replace(digest) != Some(digest)
+        let has_changed = self.listed_digest.replace(digest) != Some(digest) || is_new_generation || was_unreachable;
+        let rows = listing.rows.into_iter().map(convert::pane_row).collect();
+        Some(AcceptedListing { rows, has_changed, is_new_generation, was_unreachable })
     }
 
-    async fn apply_listing(&mut self, listing: ServerListing) {
-        if !TmuxVersion::parse(&listing.server.version).is_supported() {
-            let (generation, version) = (convert::generation(&listing.server), listing.server.version);
-            self.watched.get_or_insert_with(|| WatchedGeneration::new(generation, version.clone(), None));
-            let message = format!("the server runs tmux {version}; agtmux requires {MIN_VERSION} or newer");
-            return self.report_outage(OutageCode::TmuxTooOld, message).await;
-        }
-        self.failures = 0;
-        if std::mem::take(&mut self.unreachable) {
-            // No screen was captured while the server did not answer.
-            self.agents.capture_all_soon(Instant::now());
-        }
-        let new_server = self.watch_generation(&listing);
-        let generation = convert::generation(&listing.server);
-        let mut sessions: Vec<u32> = listing.rows.iter().map(|row| row.session).collect();
-        sessions.sort_unstable();
-        sessions.dedup();
-        let rows: Vec<_> = listing.rows.into_iter().map(convert::pane_row).collect();
-        self.has_dead_panes = rows.iter().any(|row| row.dead.is_some());
-        let context = self.context.clone();
-        self.panes.apply_listing(&rows, &context.router, context.processes.as_ref(), &self.own_hints, Instant::now());
-        self.agents.follow(&self.panes, &context, Instant::now());
-        context.engine.apply_topology(TopologyUpdate::Listed { server: self.key.clone(), generation, rows }).await;
-        context.engine.apply_topology(TopologyUpdate::TargetOutage { target: TargetName::local(), outage: None }).await;
-        if let Some(hooks) = &mut self.hooks
-            && hooks.check(&self.tmux, sessions, new_server).await
-        {
-            self.schedule.want_list();
-        }
-        self.note_query();
-        if self.captured {
-            self.publish_health();
-        }
+    /// Reports an outage instead of the panes of a listing.
+    pub(crate) async fn reject_listing(
+        &mut self,
+        generation: Generation,
+        version: String,
+        code: OutageCode,
+        message: String,
+    ) {
+        self.generation.get_or_insert(generation);
+        self.version = version;
+        self.report_outage(code, message).await;
     }
 
-    /// Starts watching this server generation. Returns whether it is new.
-    fn watch_generation(&mut self, listing: &ServerListing) -> bool {
-        let generation = convert::generation(&listing.server);
-        if self.watched.as_ref().is_some_and(|watched| watched.generation == generation && watched._watch.is_some()) {
-            return false;
-        }
-        let start = self.context.processes.start_time(generation.pid);
-        let watch =
-            self.context.router.watch_process(generation.pid, start, &self.own_hints, ObserverHint::ServerEnded);
-        let watch = watch.inspect_err(
-            |error| tracing::warn!(%error, "cannot watch the process of a tmux server; its end will be noticed late"),
-        );
-        self.panes.clear();
-        self.watched = Some(WatchedGeneration::new(generation, listing.server.version.clone(), watch.ok()));
-        true
+    pub(crate) async fn report_rows(&self, rows: Vec<PaneRow>) {
+        let Some(generation) = self.generation else { return };
+        self.apply(TopologyUpdate::Listed { server: self.key.clone(), generation, rows }).await;
     }
 
-    async fn reread_panes(&mut self, panes: &[u32]) -> ServerPresence {
-        // The read covers only some panes, so other changes may remain.
-        self.may_have_run |= self.has_run();
-        match self.tmux.read(panes).await {
-            Ok(listing) => {
-                let generation = convert::generation(&listing.server);
-                let rows: Vec<_> = listing.rows.into_iter().map(convert::pane_row).collect();
-                // A missing pane needs a listing.
-                if rows.len() < panes.len() {
-                    self.schedule.want_list();
-                }
-                let reread = TopologyUpdate::Reread { server: self.key.clone(), generation, rows };
-                self.context.engine.apply_topology(reread).await;
-                self.note_query();
-                ServerPresence::Alive
-            }
-            Err(_) => {
-                self.schedule.want_list();
-                ServerPresence::Alive
-            }
-        }
+    pub(crate) async fn report_reread(&self, generation: Generation, rows: Vec<PaneRow>) {
+        self.apply(TopologyUpdate::Reread { server: self.key.clone(), generation, rows }).await;
     }
 
-    /// Checks the processes of due panes. Settled panes are checked only once a second (`all`).
-    async fn check_processes(&mut self, all: bool) {
-        let now = Instant::now();
-        if !all && self.panes.urgent_at().is_none_or(|at| now < at) {
-            return;
-        }
-        let context = self.context.clone();
-        let Some(watched) = &self.watched else { return };
-        let panes = self.panes.check_due(context.processes.as_ref(), &context.registry.get(), now);
-        if !std::mem::take(&mut self.registry_changed) && panes.is_empty() {
-            return;
-        }
-        self.panes.follow_agents(&context.router, &self.own_hints);
-        let (server, generation) = (self.key.clone(), watched.generation);
-        context.engine.apply_topology(TopologyUpdate::Processes { server, generation, panes }).await;
-        self.agents.follow(&self.panes, &context, now);
-        self.agents.report_headless(&context, &self.key, generation).await;
+    pub(crate) async fn report_processes(&self, panes: Vec<PaneProcess>) {
+        let Some(generation) = self.generation else { return };
+        self.apply(TopologyUpdate::Processes { server: self.key.clone(), generation, panes }).await;
     }
 
-    /// Captures the screens that are due.
-    async fn capture_screens(&mut self, now: Instant) {
-        let Some(watched) = self.watched.as_ref().filter(|_| !self.unreachable) else { return };
-        let generation = watched.generation;
-        let ran = self.has_run();
-        self.agents.open_taps(&self.tmux, now).await;
-        if self.agents.capture_due(&self.context, &self.tmux, &self.key, generation, now).await {
-            // A capture does not show all changes, so others may remain.
-            self.may_have_run |= ran;
-            self.note_query();
-        }
+    pub(crate) async fn report_gone(&self) {
+        self.apply(TopologyUpdate::ServerGone { server: self.key.clone() }).await;
     }
 
-    async fn listing_failed(&mut self, error: TmuxError) -> ServerPresence {
-        let now = Instant::now();
+    /// Counts a failed listing. Returns the outage to report, or `None` while the failure is tolerated.
+    pub(crate) fn listing_failed(&mut self, error: &TmuxError) -> Option<(OutageCode, String)> {
         self.failures += 1;
-        let alive = self.watched.as_ref().filter(|watched| is_alive(self.context.processes.as_ref(), watched));
-        if error == TmuxError::NoServer && alive.is_none() && !is_listening(self.tmux.socket()) {
-            return ServerPresence::Gone;
-        }
-        if let TmuxError::NotInstalled(_) = error {
-            let outage = Some((OutageCode::TmuxNotInstalled, error.to_string()));
-            self.context
-                .engine
-                .apply_topology(TopologyUpdate::TargetOutage { target: TargetName::local(), outage })
-                .await;
-        } else if self.failures > MAX_FAILURES || matches!(error, TmuxError::Timeout(_)) {
-            let (code, message) = match &error {
-                TmuxError::Timeout(_) => (OutageCode::ServerNotResponding, error.to_string()),
-                TmuxError::NoServer => (
-                    OutageCode::ServerNotResponding,
-                    "the server's process runs, but its socket does not accept connections".into(),
-                ),
-                _ => (OutageCode::ListingFailed, error.to_string()),
-            };
-            self.report_outage(code, message).await;
-        }
-        let wait = if self.failures > MAX_FAILURES { RETRY_DELAY } else { RETRY_DELAY / 10 };
-        self.schedule.retry_in(wait, now);
-        ServerPresence::Alive
+        // A local server is asked again within 50 ms, another one only with the next poll.
+        let is_certain = match error {
+            TmuxError::Timeout(_) => true,
+            TmuxError::NoServer => !self.key.target.is_local(),
+            _ => false,
+        };
+        (is_certain || self.failures > MAX_FAILURES).then(|| match error {
+            TmuxError::Timeout(_) => (OutageCode::ServerNotResponding, error.to_string()),
+            TmuxError::NoServer => (
+                OutageCode::ServerNotResponding,
+                "the server's process runs, but its socket does not accept connections".into(),
+            ),
+            _ => (OutageCode::ListingFailed, error.to_string()),
+        })
     }
 
-    async fn report_outage(&mut self, code: OutageCode, message: String) {
+    pub(crate) fn has_failed_often(&self) -> bool {
+        self.failures > MAX_FAILURES
+    }
+
+    pub(crate) async fn report_outage(&mut self, code: OutageCode, message: String) {
         self.unreachable = true;
-        // For a server that never answered, the pid comes from its socket.
-        let unheard = || Generation { pid: listener_pid(self.tmux.socket()).unwrap_or(0), start_time: 0 };
-        let generation = self.watched.as_ref().map_or_else(unheard, |watched| watched.generation);
-        let outage = TopologyUpdate::ServerOutage { server: self.key.clone(), generation, code, message };
-        self.context.engine.apply_topology(outage).await;
-        self.publish_health();
+        // For a local server that never answered, the pid comes from its socket.
+        let pid = || listener_pid(&self.socket).filter(|_| self.key.target.is_local()).unwrap_or(0);
+        let generation = self.generation.unwrap_or_else(|| Generation { pid: pid(), start_time: 0 });
+        self.apply(TopologyUpdate::ServerOutage { server: self.key.clone(), generation, code, message }).await;
     }
 
-    fn publish_health(&self) {
-        let watched = self.watched.as_ref();
-        let evidence = if self.context.router.reports_output() { "events" } else { "polling" };
-        self.report.send_replace(Some(ServerHealth {
+    pub(crate) async fn apply(&self, update: TopologyUpdate) {
+        self.context.engine.apply_topology(update).await;
+    }
+
+    /// Updates the set of agents whose screens are captured.
+    pub(crate) fn follow_agents<'a>(
+        &mut self,
+        found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>,
+        now: Instant,
+    ) {
+        self.screens.follow(found, now);
+        self.judge.retain(|pane| self.screens.contains(pane));
+    }
+
+    /// Reports headless agents as running: an agent started for one turn runs until it ends.
+    pub(crate) async fn report_headless(&mut self, headless: BTreeSet<(u32, ProcessRef)>) {
+        let Some(generation) = self.generation else { return };
+        let began = self.context.clock.now();
+        for (pane, process) in headless.difference(&self.reported_headless) {
+            let evidence = ScreenEvidence::headless((self.key.clone(), generation), PaneId(*pane), *process, began);
+            self.context.engine.apply_screen(evidence).await;
+        }
+        self.reported_headless = headless;
+    }
+
+    /// Forgets everything judged with the old manifests.
+    pub(crate) fn apply_new_manifests(&mut self, now: Instant) {
+        self.judge = ScreenJudge::default();
+        self.reported_headless.clear();
+        self.screens.request_all(now);
+    }
+
+    /// Takes the captures that are due. There are none while the server does not answer.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Vec<DueCapture> {
+        if self.reachable_generation().is_some() { self.screens.take_due(now) } else { Vec::new() }
+    }
+
+    pub(crate) fn wake_at(&self) -> Option<Instant> {
+        self.screens.wake_at().filter(|_| self.reachable_generation().is_some())
+    }
+
+    /// The capture of this pane. Without one, it is requested again.
+    pub(crate) fn find_capture<'a>(&mut self, due: &DueCapture, captures: &'a [Capture]) -> Option<&'a Capture> {
+        let pid = self.generation.map(|generation| generation.pid);
+        let found = captures.iter().find(|capture| capture.pane == due.pane && Some(capture.server_pid) == pid);
+        if found.is_none() {
+            self.screens.capture_failed(due.pane, Instant::now());
+        }
+        found
+    }
+
+    /// Judges a capture that began at this time and reports the result. Returns whether the result is certain.
+    pub(crate) async fn report_screen(
+        &mut self,
+        registry: &AgentRegistry,
+        due: &DueCapture,
+        capture: &Capture,
+        began: Timestamp,
+    ) -> bool {
+        let Some(generation) = self.generation else { return true };
+        let evidence = self.judge.judge(registry, (self.key.clone(), generation), due, capture, began);
+        let observations = &evidence.observations;
+        let is_certain = due.settled || (!observations.is_empty() && observations.iter().all(|seen| seen.settled));
+        self.context.engine.apply_screen(evidence).await;
+        is_certain
+    }
+
+    pub(crate) fn health(&self, panes: usize, evidence: &str, hooks: bool) -> ServerHealth {
+        ServerHealth {
             target: self.key.target.to_string(),
             server: self.key.server.to_string(),
-            socket: convert::path_text(self.tmux.socket()),
-            pid: watched.map_or(0, |watched| watched.generation.pid),
-            tmux_version: watched.map(|watched| watched.version.clone()).unwrap_or_default(),
-            panes: u32::try_from(self.panes.count()).unwrap_or(u32::MAX),
+            socket: convert::path_text(&self.socket),
+            pid: self.generation.map_or(0, |generation| generation.pid),
+            tmux_version: self.version.clone(),
+            panes: u32::try_from(panes).unwrap_or(u32::MAX),
             evidence: evidence.into(),
-            hooks: self.hooks_installed(),
-        }));
+            hooks,
+        }
     }
-}
-
-impl WatchedGeneration {
-    fn new(generation: Generation, version: String, watch: Option<WatchGuard>) -> Self {
-        Self { generation, version, _watch: watch, wakeups: None, count_wakeups_at: None, ended: false }
-    }
-}
-
-fn is_alive(table: &dyn agtmux_tmux::platform::ProcessTable, watched: &WatchedGeneration) -> bool {
-    !watched.ended && table.start_time(watched.generation.pid).is_some()
 }

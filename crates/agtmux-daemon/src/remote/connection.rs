@@ -11,7 +11,7 @@ use agtmux_api::host_protocol::{
 use agtmux_core::sanitize;
 use agtmux_core::target::TargetFault;
 use agtmux_tmux::ssh::{ConnectionSharing, ProcessGroup, SshClient};
-use bytes::{Buf, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use jiff::{SignedDuration, Timestamp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
@@ -36,14 +36,6 @@ const SLOW_LINK_BYTES_PER_SECOND: usize = 32 << 10;
 /// Login shells may print a greeting. More output means that agtmux does not answer.
 const MAX_GREETING_BYTES: usize = 64 << 10;
 const MAX_STDERR_BYTES: u64 = 8 << 10;
-
-/// The next message of the host.
-#[derive(Debug)]
-pub(super) enum HostMessage {
-    Batch(EvidenceBatch),
-    /// A heartbeat, or a reply that was passed to its caller.
-    KeepAlive,
-}
 
 pub(super) struct CollectConnection {
     /// ssh and all processes that it started.
@@ -142,18 +134,43 @@ impl CollectConnection {
         }
     }
 
-    /// Returns the next message, or why the connection ended. Pending requests are written meanwhile, so that a blocked
-    /// write cannot hide a silent host. Cancel-safe: nothing is lost if the future is dropped.
-    pub(super) async fn next_message(&mut self) -> Result<HostMessage, ConnectionEnd> {
-        let line = loop {
+    /// Handles the next message. Returns evidence, `None` after a heartbeat or a reply, or why the connection ended.
+    /// Cancel-safe: nothing is lost if the future is dropped.
+    pub(super) async fn next_message(&mut self) -> Result<Option<EvidenceBatch>, ConnectionEnd> {
+        let line = self.next_line().await?;
+        let mut batch = None;
+        match serde_json::from_slice(&line) {
+            Ok(HostLine::Batch(evidence)) => batch = Some(evidence),
+            Ok(HostLine::Heartbeat { now }) => self.remote_clock_ahead = now.duration_since(self.clock.now()),
+            Ok(HostLine::Reply(reply)) => {
+                let is_lost = matches!(reply.outcome, ReplyOutcome::Lost(_));
+                if let Some(waiting) = self.pending.remove(&reply.id) {
+                    let _ = waiting.send(reply.outcome);
+                }
+                if is_lost {
+                    // `collect` still runs, but its daemon does not answer: this is no sign of life.
+                    return Ok(None);
+                }
+            }
+            Ok(HostLine::Hello(_)) | Err(_) => {
+                return Err(ConnectionEnd::new(TargetFault::VersionMismatch, "the host sent an unknown message"));
+            }
+        }
+        self.last_seen_at = self.lines.last_read_at();
+        Ok(batch)
+    }
+
+    /// Returns the next line. Pending requests are written meanwhile, so that a blocked write cannot hide a silent host.
+    async fn next_line(&mut self) -> Result<Bytes, ConnectionEnd> {
+        loop {
             let (silent_at, stuck_at) = (self.silence_deadline(), self.write_deadline());
             tokio::select! {
                 // Received lines count as alive even if they are read late.
                 biased;
-                line = self.lines.next_line() => match line {
-                    Ok(Some(line)) => break line,
-                    Ok(None) => return Err(self.end_reason().await),
-                    Err(error) => return Err(ConnectionEnd::new(TargetFault::Disconnected, error)),
+                line = self.lines.next_line() => return match line {
+                    Ok(Some(line)) => Ok(line),
+                    Ok(None) => Err(self.end_reason().await),
+                    Err(error) => Err(ConnectionEnd::new(TargetFault::Disconnected, error)),
                 },
                 written = self.input.write(&self.unwritten), if !self.unwritten.is_empty() => match written {
                     Ok(count) => {
@@ -173,31 +190,7 @@ impl CollectConnection {
                     }
                 }
             }
-        };
-        let read_at = self.lines.last_read_at();
-        let message = match serde_json::from_slice(&line) {
-            Ok(HostLine::Batch(batch)) => HostMessage::Batch(batch),
-            Ok(HostLine::Reply(reply)) => {
-                let lost = matches!(reply.outcome, ReplyOutcome::Lost(_));
-                if let Some(waiting) = self.pending.remove(&reply.id) {
-                    let _ = waiting.send(reply.outcome);
-                }
-                if lost {
-                    // `collect` still runs, but its daemon does not answer: this is no sign of life.
-                    return Ok(HostMessage::KeepAlive);
-                }
-                HostMessage::KeepAlive
-            }
-            Ok(HostLine::Heartbeat { now }) => {
-                self.remote_clock_ahead = now.duration_since(self.clock.now());
-                HostMessage::KeepAlive
-            }
-            Ok(HostLine::Hello(_)) | Err(_) => {
-                return Err(ConnectionEnd::new(TargetFault::VersionMismatch, "the host sent an unknown message"));
-            }
-        };
-        self.last_seen_at = read_at;
-        Ok(message)
+        }
     }
 
     /// A partial line counts as alive, because a long line takes time on a slow link.

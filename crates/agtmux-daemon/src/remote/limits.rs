@@ -6,7 +6,8 @@ use agtmux_core::fleet::{Fleet, OutageCode, PaneKey, PaneProcess, PaneRow, Serve
 use agtmux_core::ids::{PaneId, ServerKey, TargetName};
 
 const MAX_SERVERS: usize = 64;
-const MAX_PANES: usize = 5_000;
+/// Also the limit of an agentless host.
+pub(super) const MAX_PANES: usize = 5_000;
 /// A pane has one row per session that shows it.
 const MAX_ROWS: usize = 2 * MAX_PANES;
 const MAX_AGENTS: usize = 512;

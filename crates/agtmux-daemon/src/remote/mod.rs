@@ -1,11 +1,13 @@
 //! Everything about other hosts.
 //!
-//! [`TargetManager`] holds the list of targets and one supervisor task per target. A supervisor keeps its host connected
-//! over ssh. If agtmux is installed there, `connection` runs `agtmux collect`: the host sends batches of evidence, and the
-//! engine applies them. Without agtmux, `shell_connection` opens a shell and `agentless` polls tmux through it.
+//! `targets` holds the list of hosts and starts one `supervisor` per host, which keeps it connected over ssh.
+//! If agtmux is installed there, `connection` runs `agtmux collect` on the host and reads batches of evidence; `decode`
+//! shortens and redacts them; the engine applies them within `limits`. If not, `shell_connection` opens a shell and
+//! `agentless` polls its tmux servers: each has the same `ServerObserver` as a local server.
 //!
-//! Actions on a host with agtmux go back over the same connection: `relay` sends the request and waits for the reply.
-//! Everything that a host sends is limited and sanitized before it is kept.
+//! An action on a host with agtmux goes back over the connection: `relay` sets the guards, sends it through the `link` and
+//! sanitizes the reply. In the other direction, `subscribers` and `encode` give the evidence of this host to its hubs.
+//! `timeouts` has all timeouts, because together they bound how long a lost host counts as `ok`.
 
 mod agentless;
 mod connection;

@@ -2,6 +2,7 @@
 //! the current values of everything that changed since, so a slow hub costs only a set of changed keys.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Weak;
 
 use agtmux_api::host_protocol::{EvidenceBatch, HostEvidence};
 use agtmux_core::fleet::{Fleet, FleetDelta, PaneKey, Placement};
@@ -28,6 +29,7 @@ pub(crate) struct EvidenceSubscribers {
 /// One hub.
 #[derive(Debug, Default)]
 struct EvidenceSubscriber {
+    alive: Weak<()>,
     /// The first, full batch has been sent.
     has_full_snapshot: bool,
     pending: PendingEvidence,
@@ -61,14 +63,11 @@ impl PendingEvidence {
 }
 
 impl EvidenceSubscribers {
-    pub(crate) fn add(&mut self) -> u64 {
+    /// Adds a hub, which is forgotten when `alive` is no longer valid.
+    pub(crate) fn add(&mut self, alive: Weak<()>) -> u64 {
         self.last_id += 1;
-        self.hubs.insert(self.last_id, EvidenceSubscriber::default());
+        self.hubs.insert(self.last_id, EvidenceSubscriber { alive, ..EvidenceSubscriber::default() });
         self.last_id
-    }
-
-    pub(crate) fn remove(&mut self, id: u64) {
-        self.hubs.remove(&id);
     }
 
     /// Replies as soon as there is something to send.
@@ -85,6 +84,7 @@ impl EvidenceSubscribers {
         changed_evidence: &BTreeSet<RuntimeId>,
         local: &LocalEvidence<'_>,
     ) {
+        self.hubs.retain(|_, hub| hub.alive.strong_count() > 0);
         for hub in self.hubs.values_mut() {
             let pending = &mut hub.pending;
             pending.servers.extend(delta.servers.iter().filter(|server| server.target.is_local()).cloned());

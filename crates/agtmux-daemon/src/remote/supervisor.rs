@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::connection::{CollectConnection, HostMessage};
+use super::connection::CollectConnection;
 use super::connection_end::ConnectionEnd;
 use super::decode::EvidenceDecoder;
 use super::link::TargetLink;
@@ -117,25 +117,23 @@ impl Supervisor {
         let (request_sender, mut requests) = mpsc::channel(MAX_QUEUED_REQUESTS);
         let mut request_sender = Some(request_sender);
         loop {
-            let message = tokio::select! {
-                message = connection.next_message() => message,
+            let batch = tokio::select! {
+                message = connection.next_message() => match message {
+                    Ok(Some(batch)) => batch,
+                    Ok(None) => continue,
+                    Err(end) => return end,
+                },
                 Some(request) = requests.recv(), if connection.has_room() => {
                     connection.send_request(request);
                     continue;
                 }
             };
-            match message {
-                Ok(HostMessage::Batch(batch)) => {
-                    let decoder = EvidenceDecoder::new(self.target.clone(), self.local_clock_ahead, self.clock.now());
-                    self.engine.receive_remote(decoder.batch(batch)).await;
-                    // Requests are accepted after the first batch, when the state of the host is known.
-                    if let Some(request_sender) = request_sender.take() {
-                        self.link.set_request_sender(Some(request_sender));
-                        self.on_connected(&hello);
-                    }
-                }
-                Ok(HostMessage::KeepAlive) => {}
-                Err(end) => return end,
+            let decoder = EvidenceDecoder::new(self.target.clone(), self.local_clock_ahead, self.clock.now());
+            self.engine.receive_remote(decoder.batch(batch)).await;
+            // Requests are accepted after the first batch, when the state of the host is known.
+            if let Some(request_sender) = request_sender.take() {
+                self.link.set_request_sender(Some(request_sender));
+                self.on_connected(&hello);
             }
         }
     }

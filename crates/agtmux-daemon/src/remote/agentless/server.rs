@@ -1,47 +1,33 @@
-//! One tmux server of an agentless host: its last known panes and agents.
+//! Drives the observer of one tmux server of an agentless host: finds out from listings which panes wrote.
 
 use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agtmux_agents::AgentRegistry;
 use agtmux_core::fleet::{PaneProcess, PaneRow};
-use agtmux_core::ids::{AgentType, Generation, PaneId, ProcessRef, ServerKey};
+use agtmux_core::ids::{PaneId, ServerKey};
 use agtmux_core::text;
 use agtmux_tmux::platform::ProcessSnapshot;
 use agtmux_tmux::{ActivityListing, Capture, PaneActivity};
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
-use crate::observe::recheck_hints::RecheckSubscription;
-use crate::observe::screen_judge::{ScreenEvidence, ScreenJudge};
-use crate::observe::screen_schedule::{DueCapture, ScreenSchedule};
-use crate::observe::signal_router::ObserverHint;
-use crate::observe::{convert, process_watch};
+use crate::observe::{DueCapture, ObserverContext, ObserverHint, ServerObserver, process_watch};
 
 /// The delay before a screen is captured a second time. A screen that is unchanged then has settled.
 const RECHECK_DELAY: Duration = Duration::from_millis(300);
 
 pub(super) struct AgentlessServer {
-    pub(super) key: ServerKey,
-    pub(super) socket: PathBuf,
-    pub(super) generation: Option<Generation>,
-    pub(super) version: String,
-    pub(super) failures: u32,
-    /// The server did not answer the last request.
-    pub(super) silent: bool,
+    pub(super) observer: ServerObserver,
     /// When to probe a hung server. It is probed separately, because it would delay the others.
     pub(super) retry_at: Option<Instant>,
     panes: HashMap<u32, AgentlessPane>,
-    screens: ScreenSchedule,
-    judge: ScreenJudge,
-    /// A digest of the last listing, and the host's clock at that time.
-    listed_digest: Option<u64>,
+    /// The host's clock at the last listing.
     host_clock: Option<i64>,
     hints: mpsc::UnboundedReceiver<ObserverHint>,
-    _subscription: RecheckSubscription,
 }
 
 struct AgentlessPane {
@@ -50,7 +36,6 @@ struct AgentlessPane {
     activity: Option<PaneActivity>,
     sighting: Option<PaneProcess>,
     headless: bool,
-    headless_reported: Option<ProcessRef>,
     /// A digest of the last captured screen, and when it first appeared.
     last_screen: Option<(u64, Instant)>,
     rechecked: bool,
@@ -63,68 +48,37 @@ pub(super) struct ListingChanges {
     pub(super) rows: Option<Vec<PaneRow>>,
     pub(super) wrote: bool,
     /// Another program may run in a pane.
-    pub(super) processes_changed: bool,
+    pub(super) processes: bool,
 }
 
 impl AgentlessServer {
-    pub(super) fn new(
-        key: ServerKey,
-        socket: PathBuf,
-        hints: mpsc::UnboundedReceiver<ObserverHint>,
-        subscription: RecheckSubscription,
-    ) -> Self {
-        Self {
-            key,
-            socket,
-            generation: None,
-            version: String::new(),
-            failures: 0,
-            silent: false,
-            retry_at: None,
-            panes: HashMap::new(),
-            screens: ScreenSchedule::default(),
-            judge: ScreenJudge::default(),
-            listed_digest: None,
-            host_clock: None,
-            hints,
-            _subscription: subscription,
-        }
+    pub(super) fn new(context: Arc<ObserverContext>, key: ServerKey, socket: PathBuf) -> Self {
+        let (to, hints) = mpsc::unbounded_channel();
+        let observer = ServerObserver::new(context, key, socket, None, to);
+        Self { observer, retry_at: None, panes: HashMap::new(), host_clock: None, hints }
     }
 
     pub(super) fn count(&self) -> usize {
         self.panes.len()
     }
 
-    /// Applies a listing and returns what changed.
-    pub(super) fn apply_listing(&mut self, listing: ActivityListing, now: Instant) -> ListingChanges {
-        let generation = convert::generation(&listing.listing.server);
-        if self.generation.replace(generation) != Some(generation) {
-            // A new server generation: its pane ids start again and mean other panes.
+    /// Applies a listing. Returns what changed, or `None` if the server is not supported.
+    pub(super) async fn apply_listing(&mut self, listing: ActivityListing, now: Instant) -> Option<ListingChanges> {
+        let listed = self.observer.accept_listing(listing.listing, now).await?;
+        self.retry_at = None;
+        if listed.is_new_generation {
             self.panes.clear();
-            self.screens = ScreenSchedule::default();
-            self.judge = ScreenJudge::default();
-            self.listed_digest = None;
         }
-        self.version.clone_from(&listing.listing.server.version);
-        let (mut hasher, was_silent) = (DefaultHasher::new(), std::mem::take(&mut self.silent));
-        (self.failures, self.retry_at) = (0, None);
-        listing.listing.rows.hash(&mut hasher);
-        let digest = hasher.finish();
-        let same = self.listed_digest.replace(digest) == Some(digest) && !was_silent;
-        let mut changes = ListingChanges { processes_changed: was_silent, ..ListingChanges::default() };
+        let rows = listed.rows;
+        let mut changes = ListingChanges { processes: listed.was_unreachable, ..ListingChanges::default() };
         let listed_at = std::mem::replace(&mut self.host_clock, listing.clock);
-        let rows: Vec<PaneRow> = listing.listing.rows.into_iter().map(convert::pane_row).collect();
         self.panes.retain(|pane, known| rows.iter().any(|row| row.pane.0 == *pane && row.pid == known.pid));
         for row in &rows {
             self.apply_row(row, listing.activity.get(&row.pane.0), listed_at, now, &mut changes);
         }
         self.follow_agents(now);
-        if was_silent {
-            // No screen was captured while the server did not answer.
-            self.screens.request_all(now);
-        }
-        changes.rows = (!same).then_some(rows);
-        changes
+        changes.rows = listed.has_changed.then_some(rows);
+        Some(changes)
     }
 
     fn apply_row(
@@ -137,30 +91,33 @@ impl AgentlessServer {
     ) {
         let (pane, dead) = (row.pane.0, row.dead.is_some());
         let known = self.panes.entry(pane).or_insert_with(|| {
-            changes.processes_changed = true;
+            changes.processes = true;
             AgentlessPane::new(row.pid)
         });
-        changes.processes_changed |= known.dead != dead;
+        changes.processes |= known.dead != dead;
         known.dead = dead;
         let Some(activity) = activity else { return };
         let before = known.activity.replace(activity.clone());
         let Some(before) = before else { return };
-        changes.processes_changed |= (&before.command, &before.cwd) != (&activity.command, &activity.cwd);
+        changes.processes |= (&before.command, &before.cwd) != (&activity.command, &activity.cwd);
         if has_written(&before, activity, listed_at) {
             changes.wrote = true;
             known.rechecked = false;
-            self.screens.pane_wrote(pane, now);
-            self.screens.request_at(pane, now);
+            self.observer.screens.pane_wrote(pane, now);
+            self.observer.screens.request_at(pane, now);
         }
     }
 
-    /// Identifies the agents from the process table. Returns the panes that changed.
-    pub(super) fn apply_processes(
+    /// Identifies the agents from the process table and reports the panes that changed. Returns whether any did.
+    pub(super) async fn apply_processes(
         &mut self,
         snapshot: &ProcessSnapshot,
         registry: &AgentRegistry,
         now: Instant,
-    ) -> Vec<PaneProcess> {
+    ) -> bool {
+        if self.observer.reachable_generation().is_none() {
+            return false;
+        }
         let mut changed = Vec::new();
         for (pane, known) in self.panes.iter_mut().filter(|(_, known)| !known.dead && known.pid != 0) {
             let cwd =
@@ -175,30 +132,23 @@ impl AgentlessServer {
             }
         }
         self.follow_agents(now);
-        changed
-    }
-
-    /// Evidence for headless agents that were not reported yet.
-    pub(super) fn take_new_headless(&mut self, began: Timestamp) -> Vec<ScreenEvidence> {
-        let Some(generation) = self.generation else { return Vec::new() };
-        let mut evidence = Vec::new();
-        for (pane, known) in &mut self.panes {
-            let process = known.sighting.as_ref().and_then(|s| s.agent.as_ref()).map(|agent| agent.process);
-            let Some(process) = process.filter(|_| known.headless) else { continue };
-            if known.headless_reported.replace(process) != Some(process) {
-                evidence.push(ScreenEvidence::headless((self.key.clone(), generation), PaneId(*pane), process, began));
-            }
+        let has_changed = !changed.is_empty();
+        if has_changed {
+            self.observer.report_processes(changed).await;
         }
-        evidence
+        let headless = self.panes.iter().filter(|(_, known)| known.headless);
+        let agent = |known: &AgentlessPane| Some(known.sighting.as_ref()?.agent.as_ref()?.process);
+        let headless = headless.filter_map(|(pane, known)| Some((*pane, agent(known)?))).collect();
+        self.observer.report_headless(headless).await;
+        has_changed
     }
 
     /// Forgets everything judged with the old manifests.
     pub(super) fn apply_new_manifests(&mut self, now: Instant) {
-        self.judge = ScreenJudge::default();
         for known in self.panes.values_mut() {
-            (known.sighting, known.headless_reported, known.last_screen) = (None, None, None);
+            (known.sighting, known.last_screen) = (None, None);
         }
-        self.screens.request_all(now);
+        self.observer.apply_new_manifests(now);
     }
 
     fn follow_agents(&mut self, now: Instant) {
@@ -206,74 +156,45 @@ impl AgentlessServer {
             let agent = known.sighting.as_ref().filter(|_| !known.dead)?.agent.as_ref()?;
             Some((*pane, &agent.agent_type, agent.process))
         });
-        let found: Vec<(u32, &AgentType, ProcessRef)> = found.collect();
-        self.screens.follow(found.into_iter(), now);
-        self.judge.retain(|pane| self.screens.contains(pane));
+        self.observer.follow_agents(found, now);
     }
 
     /// The captures that are due.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<DueCapture> {
         while let Ok(hint) = self.hints.try_recv() {
             if let ObserverHint::AgentSentEvent(pane) = hint {
-                self.screens.request_at(pane, now);
+                self.observer.screens.request_at(pane, now);
             }
         }
-        if self.silent || self.generation.is_none() { Vec::new() } else { self.screens.take_due(now) }
+        self.observer.take_due(now)
     }
 
-    pub(super) fn wake_at(&self) -> Option<Instant> {
-        self.screens.wake_at().filter(|_| !self.silent && self.generation.is_some())
-    }
-
-    /// Judges the captures.
-    pub(super) fn judge(
+    /// Judges the captures and reports the results.
+    pub(super) async fn apply_captures(
         &mut self,
         registry: &AgentRegistry,
         due: Vec<DueCapture>,
         captures: &[Capture],
         began: Timestamp,
-        now: Instant,
-    ) -> Vec<ScreenEvidence> {
-        let Some(generation) = self.generation else { return Vec::new() };
-        let mut all = Vec::new();
+    ) {
+        let now = Instant::now();
         for request in due {
-            let is_of_pane = |c: &&Capture| c.pane == request.pane && c.server_pid == generation.pid;
-            let known = self.panes.get_mut(&request.pane).filter(|known| !known.dead);
-            let capture = captures.iter().find(is_of_pane);
-            let (Some(known), Some(capture)) = (known, capture) else {
-                self.screens.capture_failed(request.pane, now);
-                continue;
-            };
-            if capture.pane_pid != known.pid {
-                continue;
-            }
+            let Some(capture) = self.observer.find_capture(&request, captures) else { continue };
+            let known = self.panes.get_mut(&request.pane).filter(|known| known.pid == capture.pane_pid);
+            let Some(known) = known else { continue };
             // There are no output hints, so a screen has settled when two captures are equal.
             let request = DueCapture { settled: known.is_stable(capture, now), ..request };
-            let evidence = self.judge.judge(registry, (self.key.clone(), generation), &request, capture, began);
-            let is_sure = request.settled
-                || (!evidence.observations.is_empty()
-                    && evidence.observations.iter().all(|observation| observation.settled));
-            if !is_sure && !std::mem::replace(&mut known.rechecked, true) {
-                self.screens.request_at(request.pane, now + RECHECK_DELAY);
+            let is_certain = self.observer.report_screen(registry, &request, capture, began).await;
+            if !is_certain && !std::mem::replace(&mut known.rechecked, true) {
+                self.observer.screens.request_at(request.pane, now + RECHECK_DELAY);
             }
-            all.push(evidence);
         }
-        all
     }
 }
 
 impl AgentlessPane {
     fn new(pid: u32) -> Self {
-        Self {
-            pid,
-            dead: false,
-            activity: None,
-            sighting: None,
-            headless: false,
-            headless_reported: None,
-            last_screen: None,
-            rechecked: false,
-        }
+        Self { pid, dead: false, activity: None, sighting: None, headless: false, last_screen: None, rechecked: false }
     }
 
     fn is_stable(&mut self, capture: &Capture, now: Instant) -> bool {

@@ -7,20 +7,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agtmux_agents::AgentRegistry;
-use agtmux_api::wire::ServerHealth;
 use agtmux_core::fleet::{OutageCode, TopologyUpdate};
 use agtmux_core::ids::{Generation, ServerKey, ServerName, TargetName};
 use agtmux_core::text;
 use agtmux_tmux::host::{HostScan, HostScanRequest, HostShell, MAX_SOCKETS, ShellError};
 use agtmux_tmux::platform::ProcessSnapshot;
-use agtmux_tmux::{ActivityListing, MIN_VERSION, TmuxError, TmuxVersion};
-use tokio::sync::mpsc;
+use agtmux_tmux::{ActivityListing, TmuxError};
 
 use super::access::WatchedHost;
 use super::host_schedule::{HostSchedule, ProcessSchedule};
 use super::server::AgentlessServer;
-use crate::observe::screen_schedule::DueCapture;
-use crate::observe::{Discovery, ObserverContext, convert};
+use crate::observe::{Discovery, DueCapture, ObserverContext, convert};
+use crate::remote::limits::MAX_PANES;
 use crate::remote::timeouts::PROGRAM_TIMEOUT;
 
 /// The most scans in a row, if each makes another one due, before the host rests.
@@ -28,11 +26,6 @@ const MAX_SCANS: usize = 4;
 /// How often a hung server is probed, and how long it may take to answer.
 const HUNG_RETRY_DELAY: Duration = Duration::from_secs(5);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How many failures in a row are tolerated. A server may fail while it exits.
-const MAX_FAILURES: u32 = 2;
-
-/// The most panes of one host.
-const MAX_PANES: usize = 5_000;
 
 /// Watches the host until its shell ends, and returns the reason. Calls `answered` after each answer.
 ///
@@ -102,7 +95,7 @@ impl<'a> HostWatch<'a> {
     }
 
     fn wake_at(&self) -> Instant {
-        let due = self.servers.values().filter_map(AgentlessServer::wake_at);
+        let due = self.servers.values().filter_map(|server| server.observer.wake_at());
         due.chain(self.process_schedule.urgent_at()).fold(self.schedule.wake_at(), Instant::min)
     }
 
@@ -149,7 +142,9 @@ impl<'a> HostWatch<'a> {
     async fn probe(&mut self) -> Result<(), ShellError> {
         let now = Instant::now();
         let due = |server: &&AgentlessServer| server.retry_at.is_some_and(|until| until <= now);
-        let Some(socket) = self.servers.values().find(due).map(|server| server.socket.clone()) else { return Ok(()) };
+        let Some(socket) = self.servers.values().find(due).map(|server| server.observer.socket.clone()) else {
+            return Ok(());
+        };
         let request = HostScanRequest { servers: vec![socket], ..HostScanRequest::default() };
         let began = self.context.clock.now();
         let scan = self.watched.host.shell.scan(&request, PROBE_TIMEOUT).await?;
@@ -195,15 +190,13 @@ impl<'a> HostWatch<'a> {
             self.process_schedule.note_listed(Instant::now());
             // An empty list is a failure of `ps`, not proof that all processes are gone.
             if !snapshot.is_empty() {
-                self.apply_processes(&snapshot, began).await;
+                self.apply_processes(&snapshot).await;
             }
         }
         for (socket, due) in due {
             let captures = scan.captures.iter().find(|(of, _)| *of == socket).map(|(_, all)| all.as_slice());
             let Some(server) = self.servers.get_mut(&socket) else { continue };
-            for evidence in server.judge(&self.registry, due, captures.unwrap_or_default(), began, Instant::now()) {
-                self.context.engine.apply_screen(evidence).await;
-            }
+            server.apply_captures(&self.registry, due, captures.unwrap_or_default(), began).await;
         }
         if all_asked && !std::mem::replace(&mut self.reconciled, true) {
             self.reconcile_known_servers().await?;
@@ -218,7 +211,7 @@ impl<'a> HostWatch<'a> {
         if cut == self.first_skipped {
             return;
         }
-        let is_met = |key: &ServerKey| self.servers.values().any(|server| server.key == *key);
+        let is_met = |key: &ServerKey| self.servers.values().any(|server| server.observer.key == *key);
         if let Some(server) = self.first_skipped.take().filter(|key| !is_met(key)) {
             self.context.engine.apply_topology(TopologyUpdate::ServerGone { server }).await;
         }
@@ -236,31 +229,27 @@ impl<'a> HostWatch<'a> {
         self.ensure_server(&socket);
         let has_room = self.has_room(&socket, listing.listing.rows.len());
         let Some(server) = self.servers.get_mut(&socket) else { return };
-        let (generation, version) = (convert::generation(&listing.listing.server), &listing.listing.server.version);
-        if !TmuxVersion::parse(version).is_supported() {
-            let message = format!("the server runs tmux {version}; agtmux requires {MIN_VERSION} or newer");
-            server.generation.get_or_insert(generation);
-            return self.report_outage(&socket, OutageCode::TmuxTooOld, message).await;
-        }
         if !has_room {
             let message = format!("the host has more than {MAX_PANES} panes; the panes of this server are not watched");
-            server.generation.get_or_insert(generation);
-            return self.report_outage(&socket, OutageCode::ListingCut, message).await;
+            let (generation, version) = (convert::generation(&listing.listing.server), listing.listing.server.version);
+            server.observer.reject_listing(generation, version, OutageCode::ListingCut, message).await;
+            return self.publish_health(&socket);
         }
-        let changes = server.apply_listing(listing, now);
-        if changes.processes_changed {
+        let Some(changes) = server.apply_listing(listing, now).await else { return self.publish_health(&socket) };
+        if changes.processes {
             self.process_schedule.request(now);
         }
         if changes.wrote {
             self.process_schedule.note_output();
         }
-        if changes.wrote || changes.processes_changed || changes.rows.is_some() {
+        if changes.wrote || changes.processes || changes.rows.is_some() {
             self.schedule.note_change(now);
         }
-        let key = server.key.clone();
         if let Some(rows) = changes.rows {
             self.publish_health(&socket);
-            self.context.engine.apply_topology(TopologyUpdate::Listed { server: key, generation, rows }).await;
+            if let Some(server) = self.servers.get(&socket) {
+                server.observer.report_rows(rows).await;
+            }
         }
     }
 
@@ -276,9 +265,8 @@ impl<'a> HostWatch<'a> {
         let key = self.key(socket);
         self.without_socket.retain(|(known, _)| *known != key);
         tracing::info!(target = %key.target, server = %key.server, "watching a tmux server through a shell");
-        let (to, hints) = mpsc::unbounded_channel();
-        let subscription = self.context.recheck_hints.subscribe(key.clone(), to);
-        self.servers.insert(socket.to_owned(), AgentlessServer::new(key, socket.to_owned(), hints, subscription));
+        let server = AgentlessServer::new(self.context.clone(), key, socket.to_owned());
+        self.servers.insert(socket.to_owned(), server);
         self.schedule.note_change(Instant::now());
     }
 
@@ -287,19 +275,12 @@ impl<'a> HostWatch<'a> {
         ServerKey { target: self.target.clone(), server: ServerName::new(text::from_bytes(name.as_bytes())) }
     }
 
-    async fn apply_processes(&mut self, snapshot: &ProcessSnapshot, began: jiff::Timestamp) {
+    async fn apply_processes(&mut self, snapshot: &ProcessSnapshot) {
         let now = Instant::now();
         self.drop_ended(snapshot).await;
         for server in self.servers.values_mut() {
-            let Some(generation) = server.generation.filter(|_| !server.silent) else { continue };
-            let panes = server.apply_processes(snapshot, &self.registry, now);
-            if !panes.is_empty() {
+            if server.apply_processes(snapshot, &self.registry, now).await {
                 self.schedule.note_change(now);
-                let processes = TopologyUpdate::Processes { server: server.key.clone(), generation, panes };
-                self.context.engine.apply_topology(processes).await;
-            }
-            for evidence in server.take_new_headless(began) {
-                self.context.engine.apply_screen(evidence).await;
             }
         }
     }
@@ -320,8 +301,7 @@ impl<'a> HostWatch<'a> {
             self.ensure_server(socket);
         }
         let Some(server) = self.servers.get_mut(socket) else { return Ok(()) };
-        server.failures += 1;
-        let (stumbles, generation) = (server.failures, server.generation);
+        let (outage, generation) = (server.observer.listing_failed(&error), server.observer.generation);
         if error == TmuxError::NoServer {
             let lives = match generation {
                 Some(generation) => self.is_server_alive(generation).await?,
@@ -332,16 +312,9 @@ impl<'a> HostWatch<'a> {
                 return Ok(());
             }
         }
-        let (code, message) = match &error {
-            TmuxError::Timeout(_) => (OutageCode::ServerNotResponding, error.to_string()),
-            TmuxError::NoServer => (
-                OutageCode::ServerNotResponding,
-                "the server's process runs, but its socket does not accept connections".into(),
-            ),
-            _ if stumbles <= MAX_FAILURES => return Ok(()),
-            _ => (OutageCode::ListingFailed, error.to_string()),
-        };
-        self.report_outage(socket, code, message).await;
+        if let Some((code, message)) = outage {
+            self.report_outage(socket, code, message).await;
+        }
         Ok(())
     }
 
@@ -353,26 +326,23 @@ impl<'a> HostWatch<'a> {
     async fn drop_server(&mut self, socket: &Path) {
         let Some(server) = self.servers.remove(socket) else { return };
         self.schedule.note_change(Instant::now());
-        self.watched.host.drop_server(&server.key.server);
-        self.context.engine.apply_topology(TopologyUpdate::ServerGone { server: server.key }).await;
+        self.watched.host.drop_server(&server.observer.key.server);
+        server.observer.report_gone().await;
     }
 
     async fn report_outage(&mut self, socket: &Path, code: OutageCode, message: String) {
         let Some(server) = self.servers.get_mut(socket) else { return };
-        server.silent = true;
         if code == OutageCode::ServerNotResponding {
             server.retry_at = Some(Instant::now() + HUNG_RETRY_DELAY);
         }
-        let generation = server.generation.unwrap_or(Generation { pid: 0, start_time: 0 });
-        let outage = TopologyUpdate::ServerOutage { server: server.key.clone(), generation, code, message };
-        self.context.engine.apply_topology(outage).await;
+        server.observer.report_outage(code, message).await;
         self.publish_health(socket);
     }
 
     /// Handles the stored servers of this host that were not found: drops the ended ones and reports an outage for the
     /// others, which may listen in another directory.
     async fn reconcile_known_servers(&mut self) -> Result<(), ShellError> {
-        let here: BTreeSet<&ServerKey> = self.servers.values().map(|server| &server.key).collect();
+        let here: BTreeSet<&ServerKey> = self.servers.values().map(|server| &server.observer.key).collect();
         let known = self.context.engine.servers_of(self.target.clone()).await;
         self.without_socket = known
             .into_iter()
@@ -409,17 +379,9 @@ impl<'a> HostWatch<'a> {
 
     fn publish_health(&self, socket: &Path) {
         let Some(server) = self.servers.get(socket) else { return };
-        let report = ServerHealth {
-            target: server.key.target.to_string(),
-            server: server.key.server.to_string(),
-            socket: convert::path_text(&server.socket),
-            pid: server.generation.map_or(0, |generation| generation.pid),
-            tmux_version: server.version.clone(),
-            panes: u32::try_from(server.count()).unwrap_or(u32::MAX),
-            evidence: "polling".into(),
-            hooks: false,
-        };
-        self.watched.host.put_server(server.key.server.clone(), server.socket.clone(), Some(report));
+        let health = server.observer.health(server.count(), "polling", false);
+        let (name, socket) = (server.observer.key.server.clone(), server.observer.socket.clone());
+        self.watched.host.put_server(name, socket, Some(health));
     }
 }
 

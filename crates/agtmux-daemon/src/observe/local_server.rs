@@ -1,0 +1,462 @@
+//! Drives the observer of one local tmux server: follows the signals of this machine and reads the server.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agtmux_api::wire::ServerHealth;
+use agtmux_core::fleet::{OutageCode, TopologyUpdate};
+use agtmux_core::ids::{Generation, ServerKey, TargetName};
+use agtmux_tmux::{Capture, ServerListing, TmuxError, TmuxServer, is_listening};
+use tokio::sync::{mpsc, watch};
+
+use super::agent_files::AgentFiles;
+use super::server_hooks::ServerHooks;
+use super::server_observer::ServerObserver;
+use super::server_schedule::{ServerSchedule, ServerWork};
+use super::signal_router::{HintSender, ObserverHint, WatchGuard};
+use super::watched_panes::WatchedPanes;
+use super::{ObserverContext, convert};
+
+/// After a query the server runs on for a moment until our client has exited. That is not a change.
+const CLIENT_EXIT_TIME: Duration = Duration::from_millis(30);
+
+/// How long after a pane's output the server counts as running because of it.
+const WRITE_GRACE: Duration = Duration::from_millis(1500);
+
+/// The delay before a server that failed to answer is queried again.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
+
+pub(super) struct LocalServer {
+    context: Arc<ObserverContext>,
+    observer: ServerObserver,
+    tmux: TmuxServer,
+    hints: mpsc::UnboundedReceiver<ObserverHint>,
+    own_hints: HintSender,
+    schedule: ServerSchedule,
+    panes: WatchedPanes,
+    files: AgentFiles,
+    hooks: Option<ServerHooks>,
+    process: ServerProcess,
+    /// The registry changed since the processes were last checked.
+    registry_changed: bool,
+    /// Screens were captured after the first listing.
+    captured: bool,
+    /// The server may have run since the last listing, although its wake-up count no longer shows it.
+    may_have_run: bool,
+    /// When a pane last wrote.
+    written_at: Option<Instant>,
+    /// Some panes are dead but still exist.
+    has_dead_panes: bool,
+    /// When to check whether a new terminal belongs to this server.
+    terminal_check_at: Option<Instant>,
+    report: watch::Sender<Option<ServerHealth>>,
+}
+
+/// The process of the server.
+#[derive(Default)]
+struct ServerProcess {
+    /// The watched generation.
+    watch: Option<(Generation, WatchGuard)>,
+    /// The server's wake-up count after our last client exited, and when to read it.
+    wakeups: Option<u64>,
+    count_wakeups_at: Option<Instant>,
+    /// The process has ended. It may still be a zombie with a pid.
+    ended: bool,
+}
+
+/// Whether the server still exists.
+enum ServerPresence {
+    Alive,
+    Gone,
+}
+
+impl LocalServer {
+    /// Makes an observer. `known` is the generation in the store.
+    pub(super) fn new(
+        context: Arc<ObserverContext>,
+        key: ServerKey,
+        tmux: TmuxServer,
+        known: Option<Generation>,
+    ) -> (Self, HintSender, watch::Receiver<Option<ServerHealth>>) {
+        let (own_hints, hints) = mpsc::unbounded_channel();
+        let (report, reports) = watch::channel(None);
+        let observe = &context.config.observe;
+        let schedule = ServerSchedule::new(observe.reconcile_active.0, observe.reconcile_idle.0, Instant::now());
+        let hooks = ServerHooks::prepare(&context, &key, &own_hints);
+        let files = AgentFiles::new(observe.osc_tap);
+        let handle = own_hints.clone();
+        let socket = tmux.socket().to_owned();
+        let server = Self {
+            observer: ServerObserver::new(context.clone(), key, socket, known, own_hints.clone()),
+            context,
+            tmux,
+            hints,
+            own_hints,
+            schedule,
+            panes: WatchedPanes::new(Instant::now()),
+            files,
+            hooks,
+            process: ServerProcess::default(),
+            registry_changed: false,
+            captured: false,
+            may_have_run: false,
+            written_at: None,
+            has_dead_panes: false,
+            terminal_check_at: None,
+            report,
+        };
+        (server, handle, reports)
+    }
+
+    /// Runs until the server is gone or the daemon stops.
+    pub(super) async fn run(mut self) {
+        loop {
+            if let ServerPresence::Gone = self.work().await {
+                self.observer.report_gone().await;
+                self.hooks.iter_mut().for_each(ServerHooks::server_ended);
+                return;
+            }
+            let wake_at = self.wake_at().into();
+            tokio::select! {
+                hint = self.hints.recv() => match hint {
+                    None | Some(ObserverHint::Stop) => break,
+                    Some(hint) => if self.handle_all(hint) { break },
+                },
+                () = tokio::time::sleep_until(wake_at) => {}
+            }
+        }
+        if let Some(hooks) = &self.hooks
+            && !self.observer.unreachable
+        {
+            hooks.remove(&self.tmux).await;
+        }
+    }
+
+    fn wake_at(&self) -> Instant {
+        let taps = self.files.wake_at().filter(|_| self.observer.reachable_generation().is_some());
+        let (count, look) = (self.process.count_wakeups_at, self.panes.urgent_at());
+        let all = [count, look, taps, self.observer.wake_at(), self.terminal_check_at];
+        all.into_iter().flatten().fold(self.schedule.wake_at(), Instant::min)
+    }
+
+    /// Handles a hint and all hints queued behind it. Returns whether the observer must stop.
+    fn handle_all(&mut self, first: ObserverHint) -> bool {
+        let now = Instant::now();
+        let mut hint = Some(first);
+        // A burst of output counts once per pane, however many hints it caused.
+        let mut active = BTreeSet::new();
+        while let Some(next) = hint {
+            match next {
+                ObserverHint::Stop => return true,
+                ObserverHint::Output(pane) => {
+                    active.insert(pane);
+                }
+                other => self.handle(other, now),
+            }
+            hint = self.hints.try_recv().ok();
+        }
+        if !active.is_empty() {
+            self.written_at = Some(now);
+        }
+        for pane in active {
+            self.schedule.want_read(pane, now);
+            self.panes.note_activity(pane);
+            self.observer.screens.pane_wrote(pane, now);
+        }
+        false
+    }
+
+    fn handle(&mut self, hint: ObserverHint, now: Instant) {
+        match hint {
+            ObserverHint::AgentEnded(pane) => self.panes.recheck(pane, now),
+            ObserverHint::AgentSentEvent(pane) => self.observer.screens.agent_sent_event(pane, now),
+            ObserverHint::AgentFileChanged(pane) => self.files.file_changed(pane),
+            ObserverHint::PaneEnded(pane) => {
+                self.panes.recheck(pane, now);
+                self.schedule.want_list();
+            }
+            ObserverHint::ServerEnded => {
+                self.process.ended = true;
+                self.schedule.want_list();
+            }
+            ObserverHint::RecheckAll => {
+                self.schedule.want_list();
+                self.observer.screens.request_all(now);
+            }
+            ObserverHint::RegistryChanged => {
+                self.panes.recheck_all(now);
+                self.files.apply_new_manifests(&self.panes, &self.context, now);
+                self.observer.apply_new_manifests(now);
+                self.registry_changed = true;
+            }
+            ObserverHint::HookFired => self.schedule.want_list(),
+            // Most new terminals belong to other programs, and hooks announce those of this server.
+            ObserverHint::TerminalsChanged | ObserverHint::SocketsChanged => {
+                self.may_have_run |= self.is_client_exiting();
+                if !self.hooks_installed() && self.has_run() {
+                    self.schedule.want_list();
+                }
+                // No hook announces the respawn of a dead pane, but its new terminal does.
+                if self.has_dead_panes {
+                    self.terminal_check_at.get_or_insert(now + CLIENT_EXIT_TIME);
+                }
+            }
+            ObserverHint::Output(_) | ObserverHint::ManifestsChanged | ObserverHint::Stop => {}
+        }
+    }
+
+    fn hooks_installed(&self) -> bool {
+        self.hooks.as_ref().is_some_and(ServerHooks::installed)
+    }
+
+    fn panes_wrote_recently(&self, now: Instant) -> bool {
+        self.written_at.is_some_and(|at| now < at + WRITE_GRACE)
+    }
+
+    async fn work(&mut self) -> ServerPresence {
+        let now = Instant::now();
+        self.check_terminals(now);
+        self.count_wakeups(now);
+        let ticked = self.schedule.tick(now);
+        if ticked && self.tick(now).await {
+            return ServerPresence::Alive;
+        }
+        // Check processes before the server is queried, because a query may take long.
+        self.check_processes(ticked).await;
+        self.files.read(&self.context, &mut self.observer, &self.own_hints).await;
+        self.capture_screens(now).await;
+        if self.observer.was_listed() && !std::mem::replace(&mut self.captured, true) {
+            // Publish the first report only after the screens were captured, so that it has current states.
+            self.publish_health();
+        }
+        match self.schedule.take_due(now) {
+            Some(ServerWork::List) => self.list().await,
+            Some(ServerWork::Read(panes)) => self.reread_panes(&panes).await,
+            None => ServerPresence::Alive,
+        }
+    }
+
+    /// Checks once a second whether the server is stopped or has run. Returns true if it cannot be queried now.
+    async fn tick(&mut self, now: Instant) -> bool {
+        let Some(Generation { pid, .. }) = self.observer.generation else { return false };
+        if self.context.processes.is_stopped(pid) {
+            self.report_outage(OutageCode::ServerNotResponding, format!("the tmux server (pid {pid}) is stopped"))
+                .await;
+            self.schedule.retry_in(super::server_schedule::TICK, now);
+            return true;
+        }
+        if !self.context.router.reports_output() {
+            self.schedule.want_list();
+            self.observer.screens.request_all(now);
+        } else if self.has_run() | std::mem::take(&mut self.may_have_run) {
+            self.schedule.server_ran(self.panes_wrote_recently(now), now);
+        }
+        false
+    }
+
+    fn has_run(&self) -> bool {
+        let Some(Generation { pid, .. }) = self.observer.generation else { return true };
+        // While our client exits, the count says nothing. A reconcile covers that time.
+        !self.is_client_exiting() && self.context.processes.wakeups(pid) != self.process.wakeups
+    }
+
+    fn is_client_exiting(&self) -> bool {
+        self.process.count_wakeups_at.is_some()
+    }
+
+    fn count_wakeups(&mut self, now: Instant) {
+        if let Some(Generation { pid, .. }) = self.observer.generation
+            && self.process.count_wakeups_at.take_if(|at| *at <= now).is_some()
+        {
+            self.process.wakeups = self.context.processes.wakeups(pid);
+        }
+    }
+
+    /// Requests a listing if the new terminal may belong to this server, because the server has run.
+    fn check_terminals(&mut self, now: Instant) {
+        if self.terminal_check_at.is_some_and(|at| at <= now) {
+            self.terminal_check_at = None;
+            if self.may_have_run || self.is_client_exiting() || self.has_run() {
+                self.schedule.want_list();
+            }
+        }
+    }
+
+    fn note_query(&mut self) {
+        self.process.count_wakeups_at = Some(Instant::now() + CLIENT_EXIT_TIME);
+    }
+
+    async fn list(&mut self) -> ServerPresence {
+        let began = Instant::now();
+        match self.tmux.list().await {
+            Ok(listing) => {
+                self.schedule.listed(listing.rows.len(), began.elapsed(), Instant::now());
+                self.apply_listing(listing).await;
+                ServerPresence::Alive
+            }
+            Err(error) => self.listing_failed(error).await,
+        }
+    }
+
+    async fn apply_listing(&mut self, listing: ServerListing) {
+        let generation = convert::generation(&listing.server);
+        let Some(listed) = self.observer.accept_listing(listing, Instant::now()).await else {
+            return self.publish_health();
+        };
+        // After a change, more may have changed while our client was exiting.
+        self.may_have_run = listed.has_changed;
+        let new_server = self.watch_generation(generation);
+        let mut sessions: Vec<u32> = listed.rows.iter().map(|row| row.session.0).collect();
+        sessions.sort_unstable();
+        sessions.dedup();
+        self.has_dead_panes = listed.rows.iter().any(|row| row.dead.is_some());
+        let (context, now) = (self.context.clone(), Instant::now());
+        self.panes.apply_listing(&listed.rows, &context.router, context.processes.as_ref(), &self.own_hints, now);
+        self.follow_agents(now);
+        self.observer.report_rows(listed.rows).await;
+        self.observer.apply(TopologyUpdate::TargetOutage { target: TargetName::local(), outage: None }).await;
+        if let Some(hooks) = &mut self.hooks
+            && hooks.check(&self.tmux, sessions, new_server).await
+        {
+            self.schedule.want_list();
+        }
+        self.note_query();
+        if self.captured {
+            self.publish_health();
+        }
+    }
+
+    /// Starts watching this server generation. Returns whether it is new.
+    fn watch_generation(&mut self, generation: Generation) -> bool {
+        if self.process.watch.as_ref().is_some_and(|(watched, _)| *watched == generation) {
+            return false;
+        }
+        let start = self.context.processes.start_time(generation.pid);
+        let watch =
+            self.context.router.watch_process(generation.pid, start, &self.own_hints, ObserverHint::ServerEnded);
+        let watch = watch.inspect_err(
+            |error| tracing::warn!(%error, "cannot watch the process of a tmux server; its end will be noticed late"),
+        );
+        self.panes.clear();
+        self.process = ServerProcess { watch: watch.ok().map(|guard| (generation, guard)), ..ServerProcess::default() };
+        true
+    }
+
+    fn follow_agents(&mut self, now: Instant) {
+        self.observer.follow_agents(self.panes.agents(), now);
+        self.files.follow(&self.panes, &self.context, now);
+    }
+
+    async fn reread_panes(&mut self, panes: &[u32]) -> ServerPresence {
+        // The read covers only some panes, so other changes may remain.
+        self.may_have_run |= self.has_run();
+        match self.tmux.read(panes).await {
+            Ok(listing) => {
+                let generation = convert::generation(&listing.server);
+                let rows: Vec<_> = listing.rows.into_iter().map(convert::pane_row).collect();
+                // A missing pane needs a listing.
+                if rows.len() < panes.len() {
+                    self.schedule.want_list();
+                }
+                self.observer.report_reread(generation, rows).await;
+                self.note_query();
+                ServerPresence::Alive
+            }
+            Err(_) => {
+                self.schedule.want_list();
+                ServerPresence::Alive
+            }
+        }
+    }
+
+    /// Checks the processes of due panes. Settled panes are checked only once a second (`all`).
+    async fn check_processes(&mut self, all: bool) {
+        let now = Instant::now();
+        if !all && self.panes.urgent_at().is_none_or(|at| now < at) {
+            return;
+        }
+        let context = self.context.clone();
+        if self.observer.generation.is_none() {
+            return;
+        }
+        let panes = self.panes.check_due(context.processes.as_ref(), &context.registry.get(), now);
+        if !std::mem::take(&mut self.registry_changed) && panes.is_empty() {
+            return;
+        }
+        self.panes.follow_agents(&context.router, &self.own_hints);
+        self.observer.report_processes(panes).await;
+        self.follow_agents(now);
+        self.observer.report_headless(self.panes.headless().collect()).await;
+    }
+
+    /// Captures the screens that are due.
+    async fn capture_screens(&mut self, now: Instant) {
+        if self.observer.reachable_generation().is_none() {
+            return;
+        }
+        let ran = self.has_run();
+        self.files.open_taps(&self.tmux, now).await;
+        let due = self.observer.take_due(now);
+        if due.is_empty() {
+            return;
+        }
+        let began = self.context.clock.now();
+        let panes: Vec<u32> = due.iter().map(|request| request.pane).collect();
+        let captures = capture_all(&self.tmux, &panes).await;
+        let registry = self.context.registry.get();
+        for request in due {
+            let Some(capture) = self.observer.find_capture(&request, &captures) else { continue };
+            self.observer.report_screen(&registry, &request, capture, began).await;
+            // A file that did not exist or could not be watched may be readable now.
+            self.files.file_changed(request.pane);
+        }
+        // A capture does not show all changes, so others may remain.
+        self.may_have_run |= ran;
+        self.note_query();
+    }
+
+    async fn listing_failed(&mut self, error: TmuxError) -> ServerPresence {
+        let now = Instant::now();
+        let outage = self.observer.listing_failed(&error);
+        if error == TmuxError::NoServer && !self.is_server_alive() && !is_listening(self.tmux.socket()) {
+            return ServerPresence::Gone;
+        }
+        if let TmuxError::NotInstalled(_) = error {
+            let outage = Some((OutageCode::TmuxNotInstalled, error.to_string()));
+            self.observer.apply(TopologyUpdate::TargetOutage { target: TargetName::local(), outage }).await;
+        } else if let Some((code, message)) = outage {
+            self.report_outage(code, message).await;
+        }
+        let wait = if self.observer.has_failed_often() { RETRY_DELAY } else { RETRY_DELAY / 10 };
+        self.schedule.retry_in(wait, now);
+        ServerPresence::Alive
+    }
+
+    fn is_server_alive(&self) -> bool {
+        let is_running = |generation: Generation| self.context.processes.start_time(generation.pid).is_some();
+        !self.process.ended && self.observer.generation.is_some_and(is_running)
+    }
+
+    async fn report_outage(&mut self, code: OutageCode, message: String) {
+        self.observer.report_outage(code, message).await;
+        self.publish_health();
+    }
+
+    fn publish_health(&self) {
+        let evidence = if self.context.router.reports_output() { "events" } else { "polling" };
+        let health = self.observer.health(self.panes.count(), evidence, self.hooks_installed());
+        self.report.send_replace(Some(health));
+    }
+}
+
+/// Captures panes. tmux stops at the first missing pane, so the panes after it are captured in a second command.
+async fn capture_all(tmux: &TmuxServer, panes: &[u32]) -> Vec<Capture> {
+    let mut captures = tmux.capture(panes).await.unwrap_or_default();
+    let missing = panes.iter().position(|pane| !captures.iter().any(|capture| capture.pane == *pane));
+    let behind = missing.map(|at| &panes[at + 1..]).unwrap_or_default();
+    if !behind.is_empty() {
+        captures.extend(tmux.capture(behind).await.unwrap_or_default());
+    }
+    captures
+}
