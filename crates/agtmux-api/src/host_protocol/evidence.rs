@@ -20,20 +20,11 @@ pub struct EvidenceBatch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum HostEvidence {
-    /// All panes of a server.
+    /// The panes of a server: all if `complete`, else those that changed.
     Panes {
         server: HostServer,
-        rows: Vec<HostPaneRow>,
-    },
-    /// The panes of a server that changed.
-    ChangedPanes {
-        server: HostServer,
-        rows: Vec<HostPaneRow>,
-    },
-    /// The processes of some panes.
-    Processes {
-        server: HostServer,
-        panes: Vec<HostPaneProcess>,
+        complete: bool,
+        panes: Vec<HostPane>,
     },
     ServerGone {
         server: String,
@@ -70,41 +61,37 @@ pub struct HostOutage {
     pub message: String,
 }
 
-/// A pane in one session. A pane that several sessions show has several rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct HostPaneRow {
-    #[schemars(with = "String")]
-    pub session: SessionId,
-    pub session_name: String,
-    #[schemars(with = "String")]
-    pub window: WindowId,
-    pub window_index: u32,
-    pub window_name: String,
+pub struct HostPane {
     #[schemars(with = "String")]
     pub pane: PaneId,
     pub pane_index: u32,
+    #[schemars(with = "String")]
+    pub window: WindowId,
+    pub window_name: String,
+    /// Where the pane is shown. A linked window or a grouped session shows it in several sessions.
+    pub placements: Vec<HostPlacement>,
+    /// The pane's first process.
     pub pid: u32,
     pub tty: String,
+    pub title: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dead: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_signal: Option<i32>,
-    pub title: String,
-}
-
-/// The processes of one pane.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct HostPaneProcess {
-    #[schemars(with = "String")]
-    pub pane: PaneId,
-    /// The pane's first process.
-    pub pane_pid: u32,
     /// The command in the foreground, and its directory.
     pub command: Option<String>,
     pub cwd: Option<String>,
     pub agent: Option<HostAgent>,
+}
+
+/// One session and window index that shows a pane.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostPlacement {
+    #[schemars(with = "String")]
+    pub session: SessionId,
+    pub session_name: String,
+    pub window_index: u32,
 }
 
 /// An agent among the processes of a pane.

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use evidence::{
-    AgentEvidence, EvidenceBatch, HostAgent, HostEvidence, HostObservation, HostOutage, HostPaneProcess, HostPaneRow,
+    AgentEvidence, EvidenceBatch, HostAgent, HostEvidence, HostObservation, HostOutage, HostPane, HostPlacement,
     HostProcess, HostServer,
 };
 pub use request::{HostReply, HubRequest, ReplyOutcome};

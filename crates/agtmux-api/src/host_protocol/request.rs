@@ -22,15 +22,20 @@ pub enum HubRequest {
 }
 
 impl HubRequest {
-    /// Returns the daemon's path for this action and the request body.
-    pub fn endpoint(&self) -> (&'static str, serde_json::Result<Vec<u8>>) {
+    /// The daemon's path for this action.
+    pub fn path(&self) -> String {
+        format!("/v1/actions/{}", self.kind().as_str())
+    }
+
+    /// The body of the request to this path.
+    pub fn body(&self) -> serde_json::Result<Value> {
         match self {
-            Self::Send(action) => ("/v1/actions/send", serde_json::to_vec(action)),
-            Self::Respond(action) => ("/v1/actions/respond", serde_json::to_vec(action)),
-            Self::Attach(action) => ("/v1/actions/attach", serde_json::to_vec(action)),
-            Self::ViewOutput(action) => ("/v1/actions/view-output", serde_json::to_vec(action)),
-            Self::Kill(action) => ("/v1/actions/kill", serde_json::to_vec(action)),
-            Self::Resume(action) => ("/v1/actions/resume", serde_json::to_vec(action)),
+            Self::Send(action) => serde_json::to_value(action),
+            Self::Respond(action) => serde_json::to_value(action),
+            Self::Attach(action) => serde_json::to_value(action),
+            Self::ViewOutput(action) => serde_json::to_value(action),
+            Self::Kill(action) => serde_json::to_value(action),
+            Self::Resume(action) => serde_json::to_value(action),
         }
     }
 

@@ -3,7 +3,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::apply::{DetectedAgent, PaneProcess, PaneRow};
 use crate::ids::{Generation, PaneId, ProcessRef, ServerKey, SessionId, TargetName, WindowId};
 use crate::runtime::{Runtime, RuntimeId};
 
@@ -115,35 +114,6 @@ pub enum OutageCode {
     ListingCut,
     /// The host is unreachable.
     TargetUnreachable,
-}
-
-impl Pane {
-    /// Returns the listing rows that produce this pane, one per placement.
-    pub fn rows(&self, pane: PaneId) -> impl Iterator<Item = PaneRow> {
-        self.placements.iter().map(move |placement| PaneRow {
-            session: placement.session,
-            session_name: placement.session_name.clone(),
-            window: self.window,
-            window_index: placement.window_index,
-            window_name: self.window_name.clone(),
-            pane,
-            pane_index: self.pane_index,
-            pid: self.pid,
-            tty: self.tty.clone(),
-            dead: self.dead,
-            title: self.title.clone(),
-        })
-    }
-
-    /// Returns the process data that produces this pane's runtime.
-    pub fn pane_process(&self, pane: PaneId) -> PaneProcess {
-        let agent = self.runtime.as_ref().map(|runtime| DetectedAgent {
-            agent_type: runtime.agent_type.clone(),
-            process: runtime.process,
-            suspended: runtime.suspended,
-        });
-        PaneProcess { pane, pane_pid: self.pid, foreground: self.foreground.clone(), agent }
-    }
 }
 
 impl Fleet {

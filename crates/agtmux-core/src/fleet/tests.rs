@@ -250,19 +250,6 @@ fn an_unreachable_target_keeps_its_panes_and_a_removed_one_does_not() {
 }
 
 #[test]
-fn a_pane_can_be_rebuilt_from_its_rows_and_process_data() {
-    let mut fleet = Fleet::default();
-    fleet.apply(listed(FIRST, vec![row(0, 0, 10), row(1, 0, 10)]), at(1));
-    fleet.apply(agent(0, 10, 11, false), at(1));
-    let pane = fleet.pane(&key(0)).expect("the pane exists").clone();
-    let mut other = Fleet::default();
-    other.apply(listed(FIRST, pane.rows(PaneId(0)).collect()), at(1));
-    let panes = vec![pane.pane_process(PaneId(0))];
-    other.apply(TopologyUpdate::Processes { server: server(), generation: FIRST, panes }, at(1));
-    assert_eq!(other, fleet);
-}
-
-#[test]
 fn a_pane_id_without_a_host_means_this_machine() {
     use crate::refs::{PaneRef, RefError};
     let remote_server = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("default") };

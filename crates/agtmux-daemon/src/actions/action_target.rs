@@ -16,7 +16,7 @@ pub(super) enum ActionTarget<'a> {
 impl Actions {
     pub(super) fn action_target(&self, located: LocatedPane, forced: bool) -> Result<ActionTarget<'_>, ApiError> {
         match self.remote_link(&located)? {
-            Some(link) => Ok(ActionTarget::Remote(Box::new(RemotePane::new(located, link)))),
+            Some(link) => Ok(ActionTarget::Remote(Box::new(RemotePane { located, link }))),
             None => Ok(ActionTarget::Local(Box::new(self.action_pane(located, forced)?))),
         }
     }

@@ -1,8 +1,8 @@
 //! Idempotency: repeated requests with the same `request_ref` run once.
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{ActionKind, ActionOutcome, ActionStatus};
-use serde::Serialize;
+use agtmux_api::host_protocol::HubRequest;
+use agtmux_api::wire::{ActionOutcome, ActionStatus};
 use serde::de::DeserializeOwned;
 
 use super::perform::ActionRequest;
@@ -49,14 +49,14 @@ impl Actions {
 }
 
 /// Serializes a request for comparison. Leaves out the fields that may differ between retries.
-pub(super) fn request_content(kind: ActionKind, action: &impl Serialize) -> String {
-    let mut value = serde_json::to_value(action).unwrap_or_default();
-    if let Some(fields) = value.as_object_mut() {
+pub(super) fn request_content(request: &HubRequest) -> String {
+    let mut body = request.body().unwrap_or_default();
+    if let Some(fields) = body.as_object_mut() {
         for name in ["snapshot_id", "nonce", "client", "not_after"] {
             fields.remove(name);
         }
     }
-    format!("{} {value}", kind.as_str())
+    format!("{} {body}", request.kind().as_str())
 }
 
 pub(super) fn is_valid_request_ref(name: &str) -> bool {

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::host_protocol::HubRequest;
-use agtmux_api::wire::{ActionKind, ActionOutcome, KillAction, KillReport, KillSignal};
+use agtmux_api::wire::{ActionOutcome, KillAction, KillReport, KillSignal};
 use agtmux_core::ids::ProcessRef;
 use agtmux_tmux::platform::ProcessInfo;
 use agtmux_tmux::{PaneInput, TmuxKey};
 use tokio::time::{Instant, sleep};
 
-use super::idempotency::request_content;
 use super::perform::{ActionRequest, PaneLocking};
 use super::{ActionFailure, ActionPane, Actions, RequestCaller, guards};
 use crate::remote::SignalError;
@@ -25,15 +24,9 @@ impl Actions {
         action: KillAction,
         caller: RequestCaller,
     ) -> Result<ActionOutcome<KillReport>, ApiError> {
-        let content = request_content(ActionKind::Kill, &action);
         let request = ActionRequest {
-            kind: ActionKind::Kill,
-            guards: &action.guards,
-            caller,
             summary: Some(format!("signal {}", action.signal.as_str())),
-            text: None,
-            content,
-            relayed: &|| HubRequest::Kill(action.clone()),
+            ..ActionRequest::new(HubRequest::Kill(action.clone()), &action.guards, caller)
         };
         // TERM and KILL are signals, not typed text, so they need not wait for an action on a program that hangs.
         let order = if action.signal == KillSignal::Int { PaneLocking::Exclusive } else { PaneLocking::Unlocked };

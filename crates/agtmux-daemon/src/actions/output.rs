@@ -16,7 +16,6 @@ use jiff::SignedDuration;
 use uuid::Uuid;
 
 use super::action_target::ActionTarget;
-use super::idempotency::request_content;
 use super::perform::ActionRequest;
 use super::{ActionFailure, ActionPane, Actions, RequestCaller, guards, snapshots};
 use crate::engine::{LocatedPane, ref_error};
@@ -37,13 +36,8 @@ impl Actions {
         }
         let guards = &action.guards;
         let request = ActionRequest {
-            kind: ActionKind::ViewOutput,
-            guards,
-            caller: caller.clone(),
             summary: Some(format!("lines {lines}")),
-            text: None,
-            content: String::new(),
-            relayed: &|| HubRequest::ViewOutput(action.clone()),
+            ..ActionRequest::new(HubRequest::ViewOutput(action.clone()), guards, caller.clone())
         };
         if lines > MAX_LINES {
             let error =
@@ -105,15 +99,7 @@ impl Actions {
         action: AttachAction,
         caller: RequestCaller,
     ) -> Result<ActionOutcome<AttachPlan>, ApiError> {
-        let request = ActionRequest {
-            kind: ActionKind::Attach,
-            guards: &action.guards,
-            caller,
-            summary: None,
-            text: None,
-            content: request_content(ActionKind::Attach, &action),
-            relayed: &|| HubRequest::Attach(action.clone()),
-        };
+        let request = ActionRequest::new(HubRequest::Attach(action.clone()), &action.guards, caller);
         let mut done = self.perform(request, async |action_pane| attach_plan(action_pane)).await?;
         done.report.ssh = self.0.targets.ssh_route(&TargetName::new(&done.target));
         Ok(done)

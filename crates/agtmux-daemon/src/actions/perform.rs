@@ -15,7 +15,7 @@ use tokio::time::timeout_at;
 use uuid::Uuid;
 
 use super::action_target::ActionTarget;
-use super::idempotency::is_valid_request_ref;
+use super::idempotency::{is_valid_request_ref, request_content};
 use super::{ActionFailure, ActionPane, Actions, RequestCaller, audit, guards, snapshots};
 use crate::engine::{LocatedPane, ref_error};
 use crate::store::SnapshotRow;
@@ -31,7 +31,7 @@ pub(super) struct ActionRequest<'a> {
     /// Serialized request. Distinguishes requests that use the same `request_ref`.
     pub(super) content: String,
     /// The request to relay if the pane is on a host with its own agtmux.
-    pub(super) relayed: &'a (dyn Fn() -> HubRequest + Sync),
+    pub(super) relayed: HubRequest,
 }
 
 /// The parts of a request that the audit log records.
@@ -43,7 +43,12 @@ pub(super) struct ActionDescription<'a> {
     pub(super) text: Option<&'a str>,
 }
 
-impl ActionRequest<'_> {
+impl<'a> ActionRequest<'a> {
+    pub(super) fn new(request: HubRequest, guards: &'a ActionGuards, caller: RequestCaller) -> Self {
+        let (kind, content) = (request.kind(), request_content(&request));
+        Self { kind, guards, caller, summary: None, text: None, content, relayed: request }
+    }
+
     fn description(&self) -> ActionDescription<'_> {
         let Self { kind, guards, caller, summary: what, text, .. } = self;
         ActionDescription { kind: *kind, guards, caller, summary: what.as_deref(), text: *text }
@@ -116,7 +121,7 @@ impl Actions {
                             self.0.discovery.note_action(&action_pane.located.key.server.target);
                             done
                         }
-                        ActionTarget::Remote(remote) => remote.relay((request.relayed)()).await,
+                        ActionTarget::Remote(remote) => remote.relay(request.relayed.clone()).await,
                     };
                     if request.kind.is_mutating()
                         && done.as_ref().map_or_else(|failure| failure.done_something, |_| true)

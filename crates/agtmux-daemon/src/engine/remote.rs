@@ -78,10 +78,13 @@ impl Engine {
     }
 
     pub(super) fn apply_remote_batch(&mut self, batch: RemoteBatch, step: &mut EngineStep) {
-        let RemoteBatch { target, full, updates } = batch;
+        let RemoteBatch { target, full, truncated, updates } = batch;
         let mut reported: BTreeSet<ServerKey> = BTreeSet::new();
         if full {
             self.host_limits.reset(&target);
+        }
+        if truncated {
+            self.host_limits.mark_truncated(&target);
         }
         for update in updates {
             match update {

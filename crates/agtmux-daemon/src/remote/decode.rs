@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use agtmux_api::host_protocol::{
-    AgentEvidence, EvidenceBatch, HostEvidence, HostObservation, HostOutage, HostPaneProcess, HostPaneRow, HostProcess,
+    AgentEvidence, EvidenceBatch, HostEvidence, HostObservation, HostOutage, HostPane, HostPlacement, HostProcess,
     HostServer,
 };
 use agtmux_core::dialog::Dialog;
@@ -22,6 +22,7 @@ use serde::Deserialize;
 use serde::de::value::{Error, StrDeserializer};
 
 use super::encode::ASSERTIONS;
+use super::limits::MAX_ROWS;
 
 /// Longer texts are truncated: they are shown in full nowhere.
 const MAX_TEXT_LEN: usize = 4096;
@@ -36,6 +37,8 @@ pub(crate) struct RemoteBatch {
     pub(crate) target: TargetName,
     /// Whether the batch is complete: servers not in it do not exist.
     pub(crate) full: bool,
+    /// Whether the host sent more than the limits allow.
+    pub(crate) truncated: bool,
     pub(crate) updates: Vec<RemoteUpdate>,
 }
 
@@ -67,52 +70,74 @@ pub(super) struct EvidenceDecoder {
     now: Timestamp,
     /// Pieces of evidence that this version does not know.
     skipped: usize,
+    rows: usize,
+    truncated: bool,
 }
 
 impl EvidenceDecoder {
     pub(super) fn new(target: TargetName, clock_offset: SignedDuration, now: Timestamp) -> Self {
-        Self { target, clock_offset, now, skipped: 0 }
+        Self { target, clock_offset, now, skipped: 0, rows: 0, truncated: false }
     }
 
     pub(super) fn batch(mut self, batch: EvidenceBatch) -> RemoteBatch {
-        let updates = batch.evidence.into_iter().filter_map(|evidence| self.update(evidence)).collect();
+        let mut updates = Vec::new();
+        for evidence in batch.evidence {
+            self.decode(evidence, &mut updates);
+        }
         if self.skipped > 0 {
             tracing::info!(target = %self.target, skipped = self.skipped, "a newer host sent unknown kinds of evidence");
         }
-        RemoteBatch { target: self.target, full: batch.full, updates }
+        RemoteBatch { target: self.target, full: batch.full, truncated: self.truncated, updates }
     }
 
-    fn update(&mut self, evidence: HostEvidence) -> Option<RemoteUpdate> {
+    /// Skips evidence about a server with a name that is too long.
+    fn decode(&mut self, evidence: HostEvidence, updates: &mut Vec<RemoteUpdate>) {
         let update = match evidence {
-            HostEvidence::Agent(evidence) => return self.agent(*evidence).map(Box::new).map(RemoteUpdate::Agent),
-            HostEvidence::Panes { server, rows } => {
-                let (server, generation) = self.server(server)?;
-                TopologyUpdate::Listed { server, generation, rows: rows.into_iter().map(pane_row).collect() }
+            HostEvidence::Panes { server, complete, panes } => {
+                let Some((server, generation)) = self.server(server) else { return };
+                let (mut rows, mut processes) = (Vec::new(), Vec::new());
+                for mut sent in panes {
+                    self.limit_placements(&mut sent);
+                    let (pane_rows, process) = pane(sent);
+                    rows.extend(pane_rows);
+                    processes.push(process);
+                }
+                updates.push(RemoteUpdate::Topology(match complete {
+                    true => TopologyUpdate::Listed { server: server.clone(), generation, rows },
+                    false => TopologyUpdate::Reread { server: server.clone(), generation, rows },
+                }));
+                Some(TopologyUpdate::Processes { server, generation, panes: processes })
             }
-            HostEvidence::ChangedPanes { server, rows } => {
-                let (server, generation) = self.server(server)?;
-                TopologyUpdate::Reread { server, generation, rows: rows.into_iter().map(pane_row).collect() }
+            HostEvidence::ServerGone { server } => {
+                self.server_key(server).map(|server| TopologyUpdate::ServerGone { server })
             }
-            HostEvidence::Processes { server, panes } => {
-                let (server, generation) = self.server(server)?;
-                TopologyUpdate::Processes { server, generation, panes: panes.into_iter().map(pane_process).collect() }
-            }
-            HostEvidence::ServerGone { server } => TopologyUpdate::ServerGone { server: self.server_key(server)? },
             HostEvidence::ServerOutage { server, outage: reported } => {
-                let (server, generation) = self.server(server)?;
                 let (code, message) = outage(reported, OutageCode::ServerNotResponding);
-                TopologyUpdate::ServerOutage { server, generation, code, message }
+                let update = |(server, generation)| TopologyUpdate::ServerOutage { server, generation, code, message };
+                self.server(server).map(update)
             }
             HostEvidence::HostOutage { outage: reported } => {
                 let outage = reported.map(|reported| outage(reported, OutageCode::ListingFailed));
-                TopologyUpdate::TargetOutage { target: self.target.clone(), outage }
+                Some(TopologyUpdate::TargetOutage { target: self.target.clone(), outage })
+            }
+            HostEvidence::Agent(evidence) => {
+                updates.extend(self.agent(*evidence).map(|agent| RemoteUpdate::Agent(Box::new(agent))));
+                None
             }
             HostEvidence::Unknown => {
                 self.skipped += 1;
-                return None;
+                None
             }
         };
-        Some(RemoteUpdate::Topology(update))
+        updates.extend(update.map(RemoteUpdate::Topology));
+    }
+
+    /// Limits the rows of the batch. Each row copies the texts of its pane, so a short line could become many long rows.
+    fn limit_placements(&mut self, pane: &mut HostPane) {
+        let room = MAX_ROWS - self.rows;
+        self.truncated |= pane.placements.len() > room;
+        pane.placements.truncate(room);
+        self.rows += pane.placements.len();
     }
 
     fn server(&self, server: HostServer) -> Option<(ServerKey, Generation)> {
@@ -156,35 +181,31 @@ fn outage(outage: HostOutage, fallback: OutageCode) -> (OutageCode, String) {
     (code, truncate(outage.message, MAX_TEXT_LEN))
 }
 
-fn pane_row(row: HostPaneRow) -> PaneRow {
-    PaneRow {
-        session: row.session,
-        session_name: name(row.session_name),
-        window: row.window,
-        window_index: row.window_index,
-        window_name: name(row.window_name),
-        pane: row.pane,
-        pane_index: row.pane_index,
-        pid: row.pid,
-        tty: name(row.tty),
-        dead: row.dead.then_some(PaneExitStatus { status: row.exit_status, signal: row.exit_signal }),
-        title: name(row.title),
-    }
-}
-
-fn pane_process(process: HostPaneProcess) -> PaneProcess {
-    let cwd = process.cwd.map(name);
-    let agent = process.agent.filter(|agent| is_agent_name(&agent.agent_type)).map(|agent| DetectedAgent {
+/// The rows of a pane, one per placement, and its processes.
+fn pane(pane: HostPane) -> (Vec<PaneRow>, PaneProcess) {
+    let (window_name, tty, title) = (name(pane.window_name), name(pane.tty), name(pane.title));
+    let row = |placement: HostPlacement| PaneRow {
+        session: placement.session,
+        session_name: name(placement.session_name),
+        window: pane.window,
+        window_index: placement.window_index,
+        window_name: window_name.clone(),
+        pane: pane.pane,
+        pane_index: pane.pane_index,
+        pid: pane.pid,
+        tty: tty.clone(),
+        dead: pane.dead.then_some(PaneExitStatus { status: pane.exit_status, signal: pane.exit_signal }),
+        title: title.clone(),
+    };
+    let rows = pane.placements.into_iter().map(row).collect();
+    let cwd = pane.cwd.map(name);
+    let foreground = pane.command.map(|command| ForegroundProcess { command: name(command), cwd });
+    let agent = pane.agent.filter(|agent| is_agent_name(&agent.agent_type)).map(|agent| DetectedAgent {
         agent_type: AgentType::new(agent.agent_type),
         process: process_ref(agent.process),
         suspended: agent.suspended,
     });
-    PaneProcess {
-        pane: process.pane,
-        pane_pid: process.pane_pid,
-        foreground: process.command.map(|command| ForegroundProcess { command: name(command), cwd }),
-        agent,
-    }
+    (rows, PaneProcess { pane: pane.pane, pane_pid: pane.pid, foreground, agent })
 }
 
 fn process_ref(process: HostProcess) -> ProcessRef {

@@ -1,9 +1,11 @@
 //! Evidence survives the way from one host to another, and hostile evidence is cut.
 
-use agtmux_api::host_protocol::{EvidenceBatch, HostEvidence, HostOutage};
+use agtmux_api::host_protocol::{EvidenceBatch, HostEvidence, HostOutage, HostPane, HostPlacement};
 use agtmux_core::dialog::{Dialog, DialogOption};
 use agtmux_core::evidence::{Assertion, DialogKind, Observation, RuleRef, Source};
-use agtmux_core::fleet::{OutageCode, PaneExitStatus, PaneProcess, PaneRow, TopologyUpdate};
+use agtmux_core::fleet::{
+    DetectedAgent, Fleet, ForegroundProcess, OutageCode, PaneKey, PaneProcess, PaneRow, TopologyUpdate,
+};
 use agtmux_core::ids::{
     AgentType, Generation, PaneId, ProcessRef, ServerKey, ServerName, SessionId, TargetName, WindowId,
 };
@@ -12,7 +14,7 @@ use agtmux_core::ordering::OrderKey;
 use agtmux_core::runtime::{Runtime, RuntimeId};
 use jiff::{SignedDuration, Timestamp};
 
-use super::decode::{EvidenceDecoder, RemoteUpdate};
+use super::decode::{EvidenceDecoder, RemoteBatch, RemoteUpdate};
 use super::encode;
 
 const GENERATION: Generation = Generation { pid: 7, start_time: 8 };
@@ -22,10 +24,10 @@ fn at(second: i64) -> Timestamp {
 }
 
 /// Sends evidence as JSON to a hub whose clock is right.
-fn receive(evidence: Vec<HostEvidence>) -> Vec<RemoteUpdate> {
+fn receive(evidence: Vec<HostEvidence>) -> RemoteBatch {
     let sent = serde_json::to_string(&EvidenceBatch { full: false, evidence }).expect("writes");
     let received = serde_json::from_str(&sent).expect("reads");
-    EvidenceDecoder::new(TargetName::new("vm1"), SignedDuration::ZERO, at(1000)).batch(received).updates
+    EvidenceDecoder::new(TargetName::new("vm1"), SignedDuration::ZERO, at(1000)).batch(received)
 }
 
 fn server() -> agtmux_api::host_protocol::HostServer {
@@ -33,25 +35,18 @@ fn server() -> agtmux_api::host_protocol::HostServer {
 }
 
 fn observation(source: Source, assertion: Assertion, second: i64) -> Observation {
+    let order = OrderKey {
+        source_seq: Some(1),
+        event_time: at(second),
+        ingested_at: at(second),
+        event_id: format!("e{second}"),
+    };
     Observation {
-        source,
-        assertion,
-        conclusive: true,
-        as_of: at(second),
-        settled: true,
         ttl: Some(SignedDuration::from_secs(5)),
-        order: OrderKey {
-            source_seq: Some(1),
-            event_time: at(second),
-            ingested_at: at(second),
-            event_id: format!("e{second}"),
-        },
-        rule: RuleRef { name: "stop".into(), version: 2 },
+        order,
         excerpt: "a line".into(),
-        tentative: false,
         inferred_from_absence: source == Source::Screen,
-        no_turn_visible: false,
-        dialog: None,
+        ..Observation::new(source, assertion, at(second), RuleRef::new("stop", 2))
     }
 }
 
@@ -68,7 +63,7 @@ fn agent(ledger: &Ledger) -> HostEvidence {
 }
 
 fn received_ledger(evidence: HostEvidence) -> Ledger {
-    match receive(vec![evidence]).pop() {
+    match receive(vec![evidence]).updates.pop() {
         Some(RemoteUpdate::Agent(agent)) => agent.ledger,
         other => panic!("not an agent: {other:?}"),
     }
@@ -113,7 +108,7 @@ fn unknown_sources_and_kinds_are_skipped() {
     newer.last_running.insert("telepathy".into(), at(1));
     assert_eq!(received_ledger(HostEvidence::Agent(newer)), ledger);
     let outage = HostOutage { code: "meteor".into(), message: "x".repeat(9000) };
-    let updates = receive(vec![HostEvidence::ServerOutage { server: server(), outage }]);
+    let updates = receive(vec![HostEvidence::ServerOutage { server: server(), outage }]).updates;
     let [RemoteUpdate::Topology(TopologyUpdate::ServerOutage { code, message, .. })] = &updates[..] else {
         panic!("{updates:?}")
     };
@@ -121,10 +116,11 @@ fn unknown_sources_and_kinds_are_skipped() {
 }
 
 #[test]
-fn panes_and_processes_arrive_with_the_target_of_the_connection() {
-    let row = PaneRow {
-        session: SessionId(1),
-        session_name: "s".into(),
+fn a_pane_arrives_unchanged_with_the_target_of_the_connection() {
+    let key = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("default") };
+    let row = |session: u32| PaneRow {
+        session: SessionId(session),
+        session_name: format!("s{session}"),
         window: WindowId(2),
         window_index: 3,
         window_name: "w".into(),
@@ -132,19 +128,59 @@ fn panes_and_processes_arrive_with_the_target_of_the_connection() {
         pane_index: 5,
         pid: 6,
         tty: "/dev/pts/1".into(),
-        dead: Some(PaneExitStatus { status: Some(1), signal: None }),
+        dead: None,
         title: "t".into(),
     };
-    let process = PaneProcess { pane: PaneId(4), pane_pid: 6, foreground: None, agent: None };
-    let key = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("default") };
-    let updates = receive(vec![
-        HostEvidence::Panes { server: server(), rows: vec![encode::pane_row(row.clone())] },
-        HostEvidence::Processes { server: server(), panes: vec![encode::pane_process(process.clone())] },
-        HostEvidence::ServerGone { server: "x".repeat(2000) },
-    ]);
-    let [RemoteUpdate::Topology(listed), RemoteUpdate::Topology(processes)] = &updates[..] else {
-        panic!("{updates:?}")
+    let agent = DetectedAgent {
+        agent_type: AgentType::new("claude"),
+        process: ProcessRef { pid: 9, start: 10 },
+        suspended: true,
     };
-    assert_eq!(*listed, TopologyUpdate::Listed { server: key.clone(), generation: GENERATION, rows: vec![row] });
-    assert_eq!(*processes, TopologyUpdate::Processes { server: key, generation: GENERATION, panes: vec![process] });
+    let foreground = Some(ForegroundProcess { command: "claude".into(), cwd: Some("/".into()) });
+    let process = PaneProcess { pane: PaneId(4), pane_pid: 6, foreground, agent: Some(agent) };
+    let (generation, server_key) = (GENERATION, key.clone());
+    let listed = TopologyUpdate::Listed { server: key.clone(), generation, rows: vec![row(0), row(1)] };
+    let processes = TopologyUpdate::Processes { server: key, generation, panes: vec![process] };
+    let mut fleet = Fleet::default();
+    for update in [listed, processes] {
+        fleet.apply(update, at(1));
+    }
+    let pane = fleet.pane(&PaneKey { server: server_key, pane: PaneId(4) }).expect("the pane exists");
+    let panes = vec![encode::pane(PaneId(4), pane)];
+    let mut received = Fleet::default();
+    for update in receive(vec![HostEvidence::Panes { server: server(), complete: true, panes }]).updates {
+        let RemoteUpdate::Topology(update) = update else { panic!("{update:?}") };
+        received.apply(update, at(1));
+    }
+    assert_eq!(received, fleet);
+    let too_long = HostEvidence::ServerGone { server: "x".repeat(2000) };
+    assert!(receive(vec![too_long]).updates.is_empty());
+}
+
+#[test]
+fn a_pane_with_many_placements_becomes_a_limited_number_of_rows() {
+    let placements =
+        (0..100_000).map(|n| HostPlacement { session: SessionId(n), session_name: "s".into(), window_index: 0 });
+    let pane = HostPane {
+        pane: PaneId(0),
+        pane_index: 0,
+        window: WindowId(0),
+        window_name: "w".into(),
+        placements: placements.collect(),
+        pid: 1,
+        tty: String::new(),
+        title: "x".repeat(9000),
+        dead: false,
+        exit_status: None,
+        exit_signal: None,
+        command: None,
+        cwd: None,
+        agent: None,
+    };
+    let panes = HostEvidence::Panes { server: server(), complete: true, panes: vec![pane.clone(), pane] };
+    let batch = receive(vec![panes.clone(), panes]);
+    let [RemoteUpdate::Topology(TopologyUpdate::Listed { rows, .. }), ..] = &batch.updates[..] else {
+        panic!("a listing")
+    };
+    assert_eq!((rows.len(), rows[0].title.len(), batch.truncated), (10_000, 1024, true));
 }

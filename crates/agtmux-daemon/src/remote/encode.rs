@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use agtmux_api::host_protocol::{
-    AgentEvidence, HostAgent, HostObservation, HostOutage, HostPaneProcess, HostPaneRow, HostProcess, HostServer,
+    AgentEvidence, HostAgent, HostObservation, HostOutage, HostPane, HostPlacement, HostProcess, HostServer,
 };
 use agtmux_core::evidence::{Assertion, DialogKind, Source};
-use agtmux_core::fleet::{Outage, OutageCode, PaneProcess, PaneRow};
+use agtmux_core::fleet::{Outage, Pane, Placement};
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, ServerName};
 use agtmux_core::ledger::{Ledger, LedgerRecord};
 use agtmux_core::runtime::Runtime;
 use jiff::Timestamp;
-use serde::Serialize;
 
 /// The name of each assertion in the protocol.
 pub(super) const ASSERTIONS: [(&str, Assertion); 7] = [
@@ -29,42 +28,37 @@ pub(super) fn server(name: &ServerName, generation: Generation) -> HostServer {
 }
 
 pub(super) fn outage(outage: &Outage) -> HostOutage {
-    HostOutage { code: outage_code(outage.code), message: outage.message.clone() }
+    let code = serde_json::to_value(outage.code).ok().and_then(|code| Some(code.as_str()?.to_owned()));
+    HostOutage { code: code.unwrap_or_default(), message: outage.message.clone() }
 }
 
-fn outage_code(code: OutageCode) -> String {
-    code.serialize(serde_json::value::Serializer)
-        .ok()
-        .and_then(|name| name.as_str().map(str::to_owned))
-        .unwrap_or_default()
-}
-
-pub(super) fn pane_row(row: PaneRow) -> HostPaneRow {
-    HostPaneRow {
-        session: row.session,
-        session_name: row.session_name,
-        window: row.window,
-        window_index: row.window_index,
-        window_name: row.window_name,
-        pane: row.pane,
-        pane_index: row.pane_index,
-        pid: row.pid,
-        tty: row.tty,
-        dead: row.dead.is_some(),
-        exit_status: row.dead.and_then(|exit| exit.status),
-        exit_signal: row.dead.and_then(|exit| exit.signal),
-        title: row.title,
+pub(super) fn pane(id: PaneId, pane: &Pane) -> HostPane {
+    let placement = |placement: &Placement| HostPlacement {
+        session: placement.session,
+        session_name: placement.session_name.clone(),
+        window_index: placement.window_index,
+    };
+    let agent = |runtime: &Runtime| HostAgent {
+        agent_type: runtime.agent_type.as_str().to_owned(),
+        process: host_process(runtime.process),
+        suspended: runtime.suspended,
+    };
+    HostPane {
+        pane: id,
+        pane_index: pane.pane_index,
+        window: pane.window,
+        window_name: pane.window_name.clone(),
+        placements: pane.placements.iter().map(placement).collect(),
+        pid: pane.pid,
+        tty: pane.tty.clone(),
+        title: pane.title.clone(),
+        dead: pane.dead.is_some(),
+        exit_status: pane.dead.and_then(|exit| exit.status),
+        exit_signal: pane.dead.and_then(|exit| exit.signal),
+        command: pane.foreground.as_ref().map(|job| job.command.clone()),
+        cwd: pane.foreground.as_ref().and_then(|job| job.cwd.clone()),
+        agent: pane.runtime.as_ref().map(agent),
     }
-}
-
-pub(super) fn pane_process(process: PaneProcess) -> HostPaneProcess {
-    let (command, cwd) = process.foreground.map_or((None, None), |job| (Some(job.command), job.cwd));
-    let agent = process.agent.map(|agent| HostAgent {
-        agent_type: agent.agent_type.as_str().to_owned(),
-        process: host_process(agent.process),
-        suspended: agent.suspended,
-    });
-    HostPaneProcess { pane: process.pane, pane_pid: process.pane_pid, command, cwd, agent }
 }
 
 fn host_process(process: ProcessRef) -> HostProcess {

@@ -9,7 +9,7 @@ const MAX_SERVERS: usize = 64;
 /// Also the limit of an agentless host.
 pub(super) const MAX_PANES: usize = 5_000;
 /// A pane has one row per session that shows it.
-const MAX_ROWS: usize = 2 * MAX_PANES;
+pub(super) const MAX_ROWS: usize = 2 * MAX_PANES;
 const MAX_AGENTS: usize = 512;
 
 /// Applies the limits, and remembers which targets exceeded them.
@@ -22,6 +22,10 @@ impl HostLimits {
     /// Forgets earlier excesses, because the target sends everything again.
     pub(crate) fn reset(&mut self, target: &TargetName) {
         self.truncated.remove(target);
+    }
+
+    pub(crate) fn mark_truncated(&mut self, target: &TargetName) {
+        self.truncated.insert(target.clone());
     }
 
     /// Returns the part of the update that fits within the limits.

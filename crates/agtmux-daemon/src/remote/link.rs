@@ -92,21 +92,8 @@ impl TargetLink {
         self.0.status.send_modify(change);
     }
 
-    /// Waits until the target is connected or an attempt after the first `before` ones has finished.
-    pub(super) async fn wait_for_attempt(&self, before: u64) {
-        let mut status = self.0.status.subscribe();
-        let _ = status.wait_for(|status| status.connected || status.attempts > before).await;
-    }
-
-    /// Waits until an attempt after the first `before` ones has finished, even if the target is already connected.
-    pub(super) async fn wait_for_new_attempt(&self, before: u64) {
-        let mut status = self.0.status.subscribe();
-        let _ = status.wait_for(|status| status.attempts > before).await;
-    }
-
-    pub(super) async fn wait_until_connected(&self) {
-        let mut status = self.0.status.subscribe();
-        let _ = status.wait_for(|status| status.connected).await;
+    pub(super) async fn wait_for(&self, is_reached: impl FnMut(&LinkStatus) -> bool) {
+        let _ = self.0.status.subscribe().wait_for(is_reached).await;
     }
 
     /// Requests an immediate attempt, also to upgrade a shell connection. Returns false if the target has a native
@@ -139,7 +126,7 @@ impl TargetLink {
             Err(LinkError::Lost(_)) => {}
             answer => return answer,
         }
-        let _ = timeout(READ_TIMEOUT, self.wait_until_connected()).await;
+        let _ = timeout(READ_TIMEOUT, self.wait_for(|status| status.connected)).await;
         self.request_once(action, READ_TIMEOUT).await
     }
 

@@ -18,15 +18,11 @@ use crate::engine::LocatedPane;
 
 /// A pane on a host that runs its own agtmux.
 pub(crate) struct RemotePane {
-    located: LocatedPane,
-    link: TargetLink,
+    pub(crate) located: LocatedPane,
+    pub(crate) link: TargetLink,
 }
 
 impl RemotePane {
-    pub(crate) fn new(located: LocatedPane, link: TargetLink) -> Self {
-        Self { located, link }
-    }
-
     /// Relays an action with the caller's guards, and returns the report of the remote daemon.
     pub(crate) async fn relay<T: DeserializeOwned>(&self, mut action: HubRequest) -> Result<T, ActionFailure> {
         let (kind, guards) = (action.kind(), action.guards_mut());

@@ -1,15 +1,13 @@
 //! Watches an agentless host: sends commands to its tmux through a shell that stays open.
 
-use agtmux_api::VERSION;
 use agtmux_api::wire::EvidenceKind;
 use agtmux_core::fleet::TopologyUpdate;
 use agtmux_core::sanitize;
 use agtmux_core::target::TargetFault;
 use agtmux_tmux::host::{HostShell, REMOTE_COMMAND, ShellError};
 use agtmux_tmux::ssh::ConnectionSharing;
-use tokio::sync::mpsc;
 
-use super::agentless::watch_agentless_host;
+use super::agentless::HostWatch;
 use super::connection_end::ConnectionEnd;
 use super::supervisor::Supervisor;
 use super::timeouts::hello_timeout;
@@ -23,19 +21,15 @@ impl Supervisor {
             Err(error) => return Some(connection_end(&error)),
         };
         self.health.record_success();
-        let (discovery, link, ahead) = (self.discovery.clone(), self.link.clone(), shell.clock_ahead_ms());
-        let (answer_sender, mut answers) = mpsc::unbounded_channel();
-        let watch = watch_agentless_host(&discovery, self.target.clone(), shell, || {
-            let _ = answer_sender.send(());
-        });
-        tokio::pin!(watch);
+        let (context, link, ahead) = (self.discovery.context().clone(), self.link.clone(), shell.clock_ahead_ms());
+        let mut watch = HostWatch::new(&context, self.target.clone(), shell);
         let mut is_first = true;
         loop {
             tokio::select! {
-                why = &mut watch => return Some(connection_end(&why)),
-                Some(()) = answers.recv() => {
-                    self.on_shell_answer(ahead, native_end, std::mem::take(&mut is_first)).await;
-                }
+                answer = watch.next_answer() => match answer {
+                    Ok(()) => self.on_shell_answer(ahead, native_end, std::mem::take(&mut is_first)).await,
+                    Err(why) => return Some(connection_end(&why)),
+                },
                 () = link.retry_requested() => return None,
             }
         }
@@ -48,20 +42,17 @@ impl Supervisor {
         if status.connected && status.health == health && !is_first {
             return;
         }
-        let (target, host, now) = (self.target.clone(), self.ssh.destination().to_owned(), self.clock.now());
+        let (target, now) = (self.target.clone(), self.clock.now());
+        let update = self.update_hint(native_end, &format!("agtmux target connect {target}"));
         if !status.connected {
             tracing::info!(%target, why = native_end.message, "connected through a shell");
-            self.engine.apply_topology(TopologyUpdate::TargetOutage { target: target.clone(), outage: None }).await;
+            self.engine.apply_topology(TopologyUpdate::TargetOutage { target, outage: None }).await;
         }
         self.link.update_status(|status| {
             status.since = if status.connected { status.since } else { now };
             (status.health, status.connected, status.evidence) = (health, true, EvidenceKind::Screen);
             (status.version, status.fault, status.message) = (None, None, None);
             status.clock_ahead_ms = Some(ahead);
-            let update = match &native_end.newer_host {
-                Some(version) => format!("install agtmux {version} on this machine, then: agtmux daemon restart"),
-                None => format!("install agtmux {VERSION} on {host}, then: agtmux target connect {target}"),
-            };
             status.hint = Some(format!("{}: only screens and processes are visible; {update}", native_end.message));
             status.attempts += 1;
         });

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Weak;
 
-use agtmux_api::host_protocol::{EvidenceBatch, HostEvidence};
+use agtmux_api::host_protocol::{EvidenceBatch, HostEvidence, HostPane};
 use agtmux_core::fleet::{Fleet, FleetDelta, PaneKey, Placement};
 use agtmux_core::ids::{Generation, PaneId, ServerKey};
 use agtmux_core::resolver::StateResolver;
@@ -135,7 +135,7 @@ impl EvidenceSubscriber {
             self.reported.remove(key);
             return evidence.push(HostEvidence::ServerGone { server: key.server.to_string() });
         };
-        let (generation, name) = (server.generation, encode::server(&key.server, server.generation));
+        let generation = server.generation;
         let panes = server.panes.iter().map(|(id, pane)| (*id, pane.placements.clone())).collect();
         let current = ReportedServer { generation, panes, has_outage: server.outage.is_some() };
         let before = self.reported.get(key).filter(|before| before.generation == generation);
@@ -143,21 +143,12 @@ impl EvidenceSubscriber {
         let same =
             before.is_some_and(|before| before.panes == current.panes && (!before.has_outage || current.has_outage));
         let has_changed = |id: &PaneId| pending.panes.contains(&PaneKey { server: key.clone(), pane: *id });
-        let is_new = |id: &PaneId| before.is_none_or(|before| !before.panes.contains_key(id));
-        let changed = server.panes.iter().filter(|(id, _)| has_changed(id) || is_new(id));
-        let panes: Vec<_> = changed.clone().map(|(id, pane)| encode::pane_process(pane.pane_process(*id))).collect();
-        if same {
-            let rows: Vec<_> = changed.flat_map(|(id, pane)| pane.rows(*id).take(1)).map(encode::pane_row).collect();
-            if !rows.is_empty() {
-                evidence.push(HostEvidence::ChangedPanes { server: name.clone(), rows });
-            }
-        } else {
-            let rows = server.panes.iter().flat_map(|(id, pane)| pane.rows(*id)).map(encode::pane_row).collect();
-            evidence.push(HostEvidence::Panes { server: name.clone(), rows });
-        }
+        let panes = server.panes.iter().filter(|(id, _)| !same || has_changed(id));
+        let panes: Vec<HostPane> = panes.map(|(id, pane)| encode::pane(*id, pane)).collect();
         self.reported.insert(key.clone(), current);
-        if !panes.is_empty() {
-            evidence.push(HostEvidence::Processes { server: name, panes });
+        if !same || !panes.is_empty() {
+            let server = encode::server(&key.server, generation);
+            evidence.push(HostEvidence::Panes { server, complete: !same, panes });
         }
     }
 }

@@ -43,30 +43,10 @@ pub(super) struct Supervisor {
     pub(super) link: TargetLink,
     pub(super) health: TargetHealthLog,
     /// How far our clock is ahead of the host's.
-    local_clock_ahead: SignedDuration,
+    pub(super) local_clock_ahead: SignedDuration,
 }
 
 impl Supervisor {
-    pub(super) fn new(
-        target: TargetName,
-        ssh: SshClient,
-        discovery: Discovery,
-        engine: EngineHandle,
-        clock: Clock,
-        link: TargetLink,
-    ) -> Self {
-        Self {
-            target,
-            ssh,
-            discovery,
-            engine,
-            clock,
-            link,
-            health: TargetHealthLog::default(),
-            local_clock_ahead: SignedDuration::ZERO,
-        }
-    }
-
     /// Runs until the task is aborted. Its ssh ends with it.
     pub(super) async fn run(mut self) {
         let mut failures = 0_u32;
@@ -200,13 +180,18 @@ impl Supervisor {
                 format!("agtmux target doctor {target}")
             }
             TargetFault::LoginRefused => format!("ssh {host} true   (must work without a prompt)"),
-            TargetFault::VersionMismatch => match &end.newer_host {
-                Some(version) => format!("install agtmux {version} on this machine, then: agtmux daemon restart"),
-                None => format!("install agtmux {VERSION} on {host}, then: ssh {host} agtmux daemon restart"),
-            },
+            TargetFault::VersionMismatch => self.update_hint(end, &format!("ssh {host} agtmux daemon restart")),
             TargetFault::NothingInstalled => {
                 format!("agtmux target doctor {target}   (shows how to install agtmux on the host)")
             }
+        }
+    }
+
+    /// Says where to install which version, and what to run `then` if that is on the host.
+    pub(super) fn update_hint(&self, end: &ConnectionEnd, then: &str) -> String {
+        match &end.newer_host {
+            Some(version) => format!("install agtmux {version} on this machine, then: agtmux daemon restart"),
+            None => format!("install agtmux {VERSION} on {}, then: {then}", self.ssh.destination()),
         }
     }
 }

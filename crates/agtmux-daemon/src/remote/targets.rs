@@ -10,12 +10,13 @@ use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{self, EvidenceKind, NewTarget, SshDestination, TargetItem};
 use agtmux_core::fleet::{Fleet, TopologyUpdate};
 use agtmux_core::ids::TargetName;
-use agtmux_core::target::{SshTarget, Target, TargetHealth, TargetKind};
+use agtmux_core::target::{SshTarget, Target, TargetHealth, TargetHealthLog, TargetKind};
 use agtmux_tmux::ssh::SshClient;
+use jiff::SignedDuration;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use super::link::TargetLink;
+use super::link::{LinkStatus, TargetLink};
 use super::supervisor::Supervisor;
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
@@ -96,14 +97,16 @@ impl TargetManager {
     fn start_supervisor(&self, target: Target) {
         let link = TargetLink::new(self.0.clock.now());
         let ssh = self.ssh(&target.name, &target.ssh);
-        let supervisor = Supervisor::new(
-            target.name.clone(),
+        let supervisor = Supervisor {
+            target: target.name.clone(),
             ssh,
-            self.0.discovery.clone(),
-            self.0.engine.clone(),
-            self.0.clock,
-            link.clone(),
-        );
+            discovery: self.0.discovery.clone(),
+            engine: self.0.engine.clone(),
+            clock: self.0.clock,
+            link: link.clone(),
+            health: TargetHealthLog::default(),
+            local_clock_ahead: SignedDuration::ZERO,
+        };
         let task = tokio::spawn(supervisor.run());
         self.entries().insert(target.name, TargetEntry { ssh: target.ssh, link, task });
     }
@@ -209,7 +212,7 @@ impl TargetManager {
         // Other changes need not wait until this target answers.
         drop(guard);
         let (_, _, link) = self.find(name.as_str())?;
-        self.item_after(name.as_str(), link.wait_for_attempt(0)).await
+        self.item_after(name.as_str(), link.wait_for(has_result)).await
     }
 
     /// Tries to connect now and returns the result.
@@ -220,9 +223,9 @@ impl TargetManager {
         let (_, _, link) = self.find(name)?;
         let before = link.status().attempts;
         if link.request_retry() {
-            return self.item_after(name, link.wait_for_new_attempt(before)).await;
+            return self.item_after(name, link.wait_for(|status| status.attempts > before)).await;
         }
-        self.item_after(name, link.wait_for_attempt(0)).await
+        self.item_after(name, link.wait_for(has_result)).await
     }
 
     /// Waits for the attempt, at most `CONNECT_TIMEOUT`, and returns the target.
@@ -273,6 +276,11 @@ impl TargetManager {
     fn entries(&self) -> MutexGuard<'_, BTreeMap<TargetName, TargetEntry>> {
         self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether the target is connected or the first attempt has failed.
+fn has_result(status: &LinkStatus) -> bool {
+    status.connected || status.attempts > 0
 }
 
 pub(crate) fn no_such_target(name: &str) -> ApiError {

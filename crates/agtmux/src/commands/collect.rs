@@ -116,9 +116,8 @@ fn read_lines() -> mpsc::Receiver<Vec<u8>> {
 }
 
 async fn run_request(client: &ApiClient, action: &HubRequest) -> ReplyOutcome {
-    let (path, body) = action.endpoint();
-    let Ok(body) = body else { return ReplyOutcome::Lost("the request could not be encoded".into()) };
-    match client.post_action(path, body.into()).await {
+    let Ok(body) = action.body() else { return ReplyOutcome::Lost("the request could not be encoded".into()) };
+    match client.post_action(&action.path(), body.to_string().into()).await {
         Ok(bytes) => match serde_json::from_slice(&bytes) {
             Ok(outcome) => ReplyOutcome::Done(outcome),
             Err(error) => ReplyOutcome::Lost(error.to_string()),

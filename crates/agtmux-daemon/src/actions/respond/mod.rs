@@ -13,10 +13,9 @@ mod single_select;
 use agtmux_agents::{AnswerMethod, SimpleAnswer};
 use agtmux_api::error::ApiError;
 use agtmux_api::host_protocol::HubRequest;
-use agtmux_api::wire::{ActionGuards, ActionKind, ActionOutcome, DialogAnswer, RespondAction, RespondReport};
+use agtmux_api::wire::{ActionGuards, ActionOutcome, DialogAnswer, RespondAction, RespondReport};
 use agtmux_core::state::State;
 
-use super::idempotency::request_content;
 use super::perform::ActionRequest;
 use super::sender::checked_text;
 use super::{ActionFailure, ActionPane, Actions, RequestCaller, guards};
@@ -29,10 +28,10 @@ impl Actions {
         action: RespondAction,
         caller: RequestCaller,
     ) -> Result<ActionOutcome<RespondReport>, ApiError> {
-        let (kind, guards, content) =
-            (ActionKind::Respond, &action.guards, request_content(ActionKind::Respond, &action));
-        let (summary, relayed) = (Some(action.answer.to_string()), || HubRequest::Respond(action.clone()));
-        let request = ActionRequest { kind, guards, caller, summary, text: None, content, relayed: &relayed };
+        let request = ActionRequest {
+            summary: Some(action.answer.to_string()),
+            ..ActionRequest::new(HubRequest::Respond(action.clone()), &action.guards, caller)
+        };
         let text = match &action.answer {
             DialogAnswer::Text(text) => match checked_text(text) {
                 Ok(text) => Some(text),

@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::host_protocol::HubRequest;
-use agtmux_api::wire::{ActionGuards, ActionKind, ActionOutcome, InputProfile, ResumeAction, ResumeReport};
+use agtmux_api::wire::{ActionGuards, ActionOutcome, InputProfile, ResumeAction, ResumeReport};
 use agtmux_core::ids::TargetName;
 use agtmux_core::refs::PaneRef;
 use agtmux_tmux::{PaneInput, TmuxKey, quoted_for_shell};
 use tokio::time::{Instant, sleep};
 
-use super::idempotency::request_content;
 use super::perform::ActionRequest;
 use super::sender::{SendMessage, TextSender};
 use super::{ActionFailure, ActionPane, Actions, RequestCaller, guards};
@@ -31,20 +30,14 @@ impl Actions {
         action: ResumeAction,
         caller: RequestCaller,
     ) -> Result<ActionOutcome<ResumeReport>, ApiError> {
-        let content = request_content(ActionKind::Resume, &action);
         let wanted = self.named_runtime(&action.guards.r#ref).await?;
         // An ended runtime cannot be located, but its pane can.
         let pane_ref = wanted.as_ref().and_then(|past| past.pane_ref.as_ref()).map(PaneRef::to_string);
         let guards =
             ActionGuards { r#ref: pane_ref.unwrap_or_else(|| action.guards.r#ref.clone()), ..action.guards.clone() };
         let request = ActionRequest {
-            kind: ActionKind::Resume,
-            guards: &guards,
-            caller,
             summary: wanted.as_ref().map(|past| format!("runtime:{}", past.runtime_id)),
-            text: None,
-            content,
-            relayed: &|| HubRequest::Resume(action.clone()),
+            ..ActionRequest::new(HubRequest::Resume(action), &guards, caller)
         };
         if let Some(error) = self.remote_pane_changed(&guards.r#ref, guards.force_stale, wanted.as_ref()).await {
             return Err(self.reject(request, error).await);

@@ -15,12 +15,11 @@ use std::time::Duration;
 use agtmux_api::config::TmuxBridgeConfig;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::host_protocol::HubRequest;
-use agtmux_api::wire::{ActionKind, ActionOutcome, InputProfile, SendAction, SendReport, Verification, VerifiedBy};
+use agtmux_api::wire::{ActionOutcome, InputProfile, SendAction, SendReport, Verification, VerifiedBy};
 use agtmux_core::state::State;
 use agtmux_tmux::{PaneInput, TmuxKey};
 use tokio::time::{Instant, sleep};
 
-use super::idempotency::request_content;
 use super::pane_screen::PaneScreen;
 use super::perform::ActionRequest;
 use super::{ActionFailure, ActionPane, Actions, RequestCaller, audit, guards};
@@ -41,16 +40,7 @@ impl Actions {
         action: SendAction,
         caller: RequestCaller,
     ) -> Result<ActionOutcome<SendReport>, ApiError> {
-        let (guards, content) = (&action.guards, request_content(ActionKind::Send, &action));
-        let request = ActionRequest {
-            kind: ActionKind::Send,
-            guards,
-            caller,
-            summary: None,
-            text: None,
-            content,
-            relayed: &|| HubRequest::Send(action.clone()),
-        };
+        let request = ActionRequest::new(HubRequest::Send(action.clone()), &action.guards, caller);
         let (keys, text) = match parse_send(&action) {
             Ok(typed) => typed,
             Err(error) => return Err(self.reject(request, error).await),

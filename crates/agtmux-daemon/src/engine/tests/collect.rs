@@ -13,7 +13,7 @@ async fn next(subscription: &mut EvidenceSubscription) -> EvidenceBatch {
 }
 
 fn is_listed(batch: &EvidenceBatch) -> bool {
-    batch.evidence.iter().any(|evidence| matches!(evidence, HostEvidence::Panes { .. }))
+    batch.evidence.iter().any(|evidence| matches!(evidence, HostEvidence::Panes { complete: true, .. }))
 }
 
 #[tokio::test]

@@ -21,7 +21,10 @@ fn row(pane: u32) -> PaneRow {
 
 async fn send_updates(engine: &TestEngine, full: bool, updates: Vec<TopologyUpdate>) {
     let updates = updates.into_iter().map(RemoteUpdate::Topology).collect();
-    engine.handle().receive_remote(RemoteBatch { target: TargetName::new("vm1"), full, updates }).await;
+    engine
+        .handle()
+        .receive_remote(RemoteBatch { target: TargetName::new("vm1"), full, truncated: false, updates })
+        .await;
 }
 
 fn listed(server: String, panes: u32) -> TopologyUpdate {

@@ -7,4 +7,4 @@ mod server;
 mod watch;
 
 pub(crate) use access::{AgentlessHostMap, HostProcesses, ProcessesUnavailable, ServerAccess, SignalError};
-pub(crate) use watch::watch_agentless_host;
+pub(super) use watch::HostWatch;

@@ -17,7 +17,7 @@ use agtmux_tmux::{ActivityListing, TmuxError};
 use super::access::WatchedHost;
 use super::host_schedule::{HostSchedule, ProcessSchedule};
 use super::server::AgentlessServer;
-use crate::observe::{Discovery, DueCapture, ObserverContext, convert};
+use crate::observe::{DueCapture, ObserverContext, convert};
 use crate::remote::limits::MAX_PANES;
 use crate::remote::timeouts::PROGRAM_TIMEOUT;
 
@@ -27,25 +27,11 @@ const MAX_SCANS: usize = 4;
 const HUNG_RETRY_DELAY: Duration = Duration::from_secs(5);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Watches the host until its shell ends, and returns the reason. Calls `answered` after each answer.
-///
-/// If the future is dropped, the host is no longer watched, but its panes stay in the fleet.
-pub(crate) async fn watch_agentless_host(
-    discovery: &Discovery,
-    target: TargetName,
-    shell: HostShell,
-    answered: impl FnMut(),
-) -> ShellError {
-    let context = discovery.context().clone();
-    let watched = context.agentless.watch(target.clone(), shell.clone());
-    let mut host = HostWatch::new(&context, target, &watched);
-    host.run(answered).await
-}
-
-struct HostWatch<'a> {
+/// Watches one agentless host. When it is dropped, the host is no longer watched, but its panes stay in the fleet.
+pub(in crate::remote) struct HostWatch<'a> {
     context: &'a Arc<ObserverContext>,
     target: TargetName,
-    watched: &'a WatchedHost<'a>,
+    watched: WatchedHost<'a>,
     servers: BTreeMap<PathBuf, AgentlessServer>,
     /// The sockets on the host, with or without a server, and those that were not asked yet.
     sockets: Vec<PathBuf>,
@@ -62,7 +48,8 @@ struct HostWatch<'a> {
 }
 
 impl<'a> HostWatch<'a> {
-    fn new(context: &'a Arc<ObserverContext>, target: TargetName, watched: &'a WatchedHost<'a>) -> Self {
+    pub(in crate::remote) fn new(context: &'a Arc<ObserverContext>, target: TargetName, shell: HostShell) -> Self {
+        let watched = context.agentless.watch(target.clone(), shell);
         Self {
             context,
             target,
@@ -79,19 +66,15 @@ impl<'a> HostWatch<'a> {
         }
     }
 
-    async fn run(&mut self, mut answered: impl FnMut()) -> ShellError {
-        loop {
-            if let Err(why) = self.round().await {
-                return why;
-            }
-            answered();
-            let wake_at = self.wake_at().into();
-            tokio::select! {
-                why = self.watched.host.shell.ended() => return why,
-                () = self.watched.host.wake.notified() => self.schedule.ask_soon(Instant::now()),
-                () = tokio::time::sleep_until(wake_at) => {}
-            }
+    /// Waits until something is due and does it. Returns after the host has answered, or why its shell has ended.
+    pub(in crate::remote) async fn next_answer(&mut self) -> Result<(), ShellError> {
+        let wake_at = self.wake_at().into();
+        tokio::select! {
+            why = self.watched.host.shell.ended() => return Err(why),
+            () = self.watched.host.wake.notified() => self.schedule.ask_soon(Instant::now()),
+            () = tokio::time::sleep_until(wake_at) => {}
         }
+        self.round().await
     }
 
     fn wake_at(&self) -> Instant {

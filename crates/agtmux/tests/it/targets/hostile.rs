@@ -70,8 +70,8 @@ copies='\u001b]52;c;aGFoYQ==\u0007'
 say() { printf '%s\n' "$1"; }
 say '{"type":"hello","collect":2,"version":"9","now":"'"$(date -u +%Y-%m-%dT%H:%M:%SZ)"'","tmux_versions":[]}'
 say '{"type":"batch","full":true,"evidence":[{"kind":"panes","server":{"name":"default","pid":7,"start_time":7},
-"rows":[{"session":"$0","session_name":"s'"$copies"'","window":"@0","window_index":0,"window_name":"w'"$copies"'","pane":"%0",
-"pane_index":0,"pid":8,"tty":"'"$copies"'","title":"t'"$copies"'"}]}]}' | tr -d '\n'; echo
+"complete":true,"panes":[{"placements":[{"session":"$0","session_name":"s'"$copies"'","window_index":0}],"window":"@0",
+"window_name":"w'"$copies"'","pane":"%0","pane_index":0,"pid":8,"tty":"'"$copies"'","title":"t'"$copies"'"}]}]}' | tr -d '\n'; echo
 while say '{"type":"heartbeat","now":"2026-01-01T00:00:00Z"}'; do sleep 1; done &
 beats=$!
 while read -r line; do
