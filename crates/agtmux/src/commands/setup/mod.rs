@@ -69,11 +69,11 @@ pub(crate) fn run(args: &SetupArgs) -> Result<CliExit, CliError> {
             return Ok(CliExit::Failed);
         }
     }
-    let reports = if args.dry_run {
-        plans.into_iter().map(unchanged_agent).collect()
-    } else if changes == 0 {
-        remove_leftovers_locked(&plans, mode, &paths);
-        plans.into_iter().map(unchanged_agent).collect()
+    let reports = if args.dry_run || changes == 0 {
+        if !args.dry_run {
+            remove_leftovers_locked(&plans, mode, &paths);
+        }
+        reports(plans, |_| FileResult::default())
     } else {
         apply_plans(args, &plans, mode, &paths, work_out)?
     };
@@ -208,14 +208,21 @@ fn apply_plans(
         plans = both.map(|((agent, now), (_, shown))| (agent, plan::keep_agreed(shown, now))).collect();
     }
     remove_leftovers(&plans, mode, &mut record, paths);
-    let mut one = |file: FilePlan| match &file.outcome {
-        FileOutcome::Change(change) => {
-            let done = apply(change, &mut record, paths);
-            (file, done)
-        }
-        _ => unchanged_file(file),
+    Ok(reports(plans, |change| apply(change, &mut record, paths)))
+}
+
+/// The results of the plans. `apply` makes a change and returns its result.
+fn reports(plans: AgentPlans, mut apply: impl FnMut(&FileChange) -> FileResult) -> AgentReports {
+    let mut result_of = |file: &FilePlan| match &file.outcome {
+        FileOutcome::Change(change) => apply(change),
+        FileOutcome::Refused(why) => FileResult { error: Some(why.clone()), ..FileResult::default() },
+        FileOutcome::Nothing => FileResult::default(),
     };
-    Ok(plans.into_iter().map(|(agent, files)| (agent, files.into_iter().map(&mut one).collect())).collect())
+    let mut with_result = |file: FilePlan| {
+        let result = result_of(&file);
+        (file, result)
+    };
+    plans.into_iter().map(|(agent, files)| (agent, files.into_iter().map(&mut with_result).collect())).collect()
 }
 
 /// Removes the temporary files of setups that were killed. Needs the lock, because another setup may be running.
@@ -241,17 +248,6 @@ fn remove_leftovers_locked(plans: &AgentPlans, mode: SetupMode, paths: &Paths) {
     {
         remove_leftovers(plans, mode, &mut SetupRecord::load(paths), paths);
     }
-}
-
-fn unchanged_agent(
-    (agent, files): (&'static SetupAgent, Vec<FilePlan>),
-) -> (&'static SetupAgent, Vec<(FilePlan, FileResult)>) {
-    (agent, files.into_iter().map(unchanged_file).collect())
-}
-
-fn unchanged_file(file: FilePlan) -> (FilePlan, FileResult) {
-    let error = if let FileOutcome::Refused(why) = &file.outcome { Some(why.clone()) } else { None };
-    (file, FileResult { error, ..FileResult::default() })
 }
 
 fn apply(change: &FileChange, record: &mut SetupRecord, paths: &Paths) -> FileResult {

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::agents::{SettingsContent, SettingsFile, SetupAgent};
 use super::command::HookCommand;
-use super::edit::hooks::{HookFormat, HookShape};
-use super::edit::{EditError, EditHints, flat_hooks, hooks, notify, own_file};
+use super::edit::hooks::{HookEditor, HookFormat, HookShape};
+use super::edit::notify::NotifyEditor;
+use super::edit::own_file::OwnFileEditor;
+use super::edit::{BYTE_ORDER_MARK, EditError, SettingsEditor};
 use super::files;
 use super::record::{SetupRecord, SetupRecordEntry};
 
@@ -108,7 +110,7 @@ struct FilePlanner<'a> {
 }
 
 impl FilePlanner<'_> {
-    fn plan(&self, path: PathBuf, file: &SettingsFile) -> FilePlan {
+    fn plan(&self, path: PathBuf, file: &'static SettingsFile) -> FilePlan {
         let outcome = match self.change(&path, file) {
             Ok(Some(change)) => FileOutcome::Change(Box::new(change)),
             Ok(None) => FileOutcome::Nothing,
@@ -117,44 +119,48 @@ impl FilePlanner<'_> {
         FilePlan { path, outcome }
     }
 
-    fn change(&self, path: &Path, file: &SettingsFile) -> Result<Option<FileChange>, String> {
-        let (content, hook_command) = (&file.content, &self.hook_command);
+    fn change(&self, path: &Path, file: &'static SettingsFile) -> Result<Option<FileChange>, String> {
+        let editor = file.content.editor(&self.hook_command);
         let target = files::resolve_links(path).map_err(|error| error.to_string())?;
-        let before = match files::read(&target).map_err(|error| error.to_string())? {
-            Some(bytes) => Some(String::from_utf8(bytes).map_err(|error| not_utf8(&error))?),
-            None => None,
-        };
-        let text = before.as_deref().unwrap_or_default();
-        let known = self.record.entry(&target);
+        let before = files::read(&target).map_err(|error| error.to_string())?;
+        let before = before.map(String::from_utf8).transpose().map_err(|error| not_utf8(&error))?;
+        let whole = before.as_deref().unwrap_or_default();
+        let text = whole.trim_start_matches(BYTE_ORDER_MARK);
+        let mark = whole[..whole.len() - text.len()].to_owned();
+        let SetupRecordEntry { hints, created, .. } = self.record.entry(&target);
         let message = |fault: EditError| format!("line {}: {}", fault.line, fault.why);
-        let has_hooks = content.installed_program(text, &known.hints, hook_command).map_err(message)?.is_some();
-        let clean = if has_hooks {
-            content.remove(text, &known.hints, hook_command).map_err(message)?
-        } else {
-            text.to_owned()
+        let author = editor.installed_program(text, &hints).map_err(message)?;
+        let clean = match author {
+            Some(_) => editor.remove(text, &hints).map_err(message)?,
+            None => text.to_owned(),
         };
-        let is_whole = matches!(content, SettingsContent::Whole(_));
-        let created = if has_hooks { known.created || content.is_own_file() } else { before.is_none() };
+        let is_whole = matches!(file.content, SettingsContent::Whole(_));
+        let created = if author.is_some() { created || file.content.is_own_file() } else { before.is_none() };
         let missing_dirs = target.ancestors().skip(1).take_while(|dir| !dir.exists()).count();
         // Count directories that a killed setup created, too.
         let made_dirs = self.record.made_dirs(&target).max(missing_dirs);
-        match self.mode {
-            SetupMode::Uninstall if !has_hooks => Ok(None),
-            SetupMode::Uninstall => {
+        match (self.mode, author) {
+            (SetupMode::Uninstall, None) => Ok(None),
+            (SetupMode::Uninstall, Some(author)) => {
                 let after = Some(clean).filter(|clean| !(created && clean.trim().is_empty()));
-                let is_all_own = is_whole || after.is_none() && content.is_as_written(text, &known.hints, hook_command);
+                // Whether the text is exactly what setup writes into an empty file, with any path of agtmux.
+                let writer = file.content.editor(&self.hook_command.with_program(&author));
+                let is_as_written = || writer.install("").is_ok_and(|(written, _)| written == whole);
+                let is_all_own = is_whole || after.is_none() && is_as_written();
+                let after = after.map(|after| mark + &after);
                 Ok(Some(FileChange { target, before, after, entry: None, keeps_copy: !is_all_own, made_dirs }))
             }
-            SetupMode::Install if content.is_current(text, &known.hints, hook_command).map_err(message)? => Ok(None),
-            SetupMode::Install => {
-                let (after, hints) = content.install(&clean, hook_command).map_err(message)?;
+            (SetupMode::Install, _) if editor.is_current(text, &hints).map_err(message)? => Ok(None),
+            (SetupMode::Install, _) => {
+                let (after, hints) = editor.install(&clean).map_err(message)?;
                 // Install only what uninstall can remove exactly.
-                if content.remove(&after, &hints, hook_command).as_deref() != Ok(clean.as_str()) {
+                if editor.remove(&after, &hints).as_deref() != Ok(clean.as_str()) {
                     return Err("agtmux could not restore this file exactly later, so it was not changed".into());
                 }
-                let (agent, file) = (hook_command.agent().to_owned(), file.name.to_owned());
+                let (agent, file) = (self.hook_command.agent().to_owned(), file.name.to_owned());
                 let entry = Some(SetupRecordEntry { agent, file, created, made_dirs, hints });
-                Ok(Some(FileChange { target, before, after: Some(after), entry, keeps_copy: !is_whole, made_dirs }))
+                let after = Some(mark + &after);
+                Ok(Some(FileChange { target, before, after, entry, keeps_copy: !is_whole, made_dirs }))
             }
         }
     }
@@ -172,54 +178,12 @@ impl SettingsContent {
         matches!(self, Self::Whole(_) | Self::Hooks(HookFormat { shape: HookShape::Own { .. }, .. }))
     }
 
-    /// The path of agtmux in the installed hooks. `None` if no hooks are installed.
-    fn installed_program(
-        &self,
-        text: &str,
-        hints: &EditHints,
-        hook_command: &HookCommand,
-    ) -> Result<Option<String>, EditError> {
-        let found = match self {
-            Self::Hooks(format) => hooks::installed(text, format, hints, hook_command)?,
-            Self::FlatHooks(events) => flat_hooks::installed(text, events, hints, hook_command)?,
-            Self::Notify => return notify::program(text, hook_command),
-            Self::Whole(_) => {
-                return own_file::is_installed(text).map(|is| is.then(|| hook_command.program().to_owned()));
-            }
-        };
-        Ok(found.first().and_then(|(event, command)| hook_command.program_in(command, event)))
-    }
-
-    /// Whether the text is exactly what setup writes into an empty file, with any path of agtmux.
-    fn is_as_written(&self, text: &str, hints: &EditHints, hook_command: &HookCommand) -> bool {
-        let Ok(Some(author)) = self.installed_program(text, hints, hook_command) else { return false };
-        self.install("", &hook_command.with_program(&author)).is_ok_and(|(written, _)| written == text)
-    }
-
-    fn is_current(&self, text: &str, hints: &EditHints, hook_command: &HookCommand) -> Result<bool, EditError> {
+    fn editor(&'static self, hook_command: &HookCommand) -> Box<dyn SettingsEditor> {
+        let hook_command = hook_command.clone();
         match self {
-            Self::Hooks(format) => hooks::is_current(text, format, hints, hook_command),
-            Self::FlatHooks(events) => flat_hooks::is_current(text, events, hints, hook_command),
-            Self::Notify => notify::is_current(text, hook_command),
-            Self::Whole(template) => Ok(own_file::is_current(text, template, hook_command)),
-        }
-    }
-
-    fn install(&self, text: &str, hook_command: &HookCommand) -> Result<(String, EditHints), EditError> {
-        match self {
-            Self::Hooks(format) => hooks::install(text, format, hook_command),
-            Self::FlatHooks(events) => flat_hooks::install(text, events, hook_command),
-            Self::Notify => notify::install(text, hook_command),
-            Self::Whole(template) => own_file::install(text, template, hook_command),
-        }
-    }
-
-    fn remove(&self, text: &str, hints: &EditHints, hook_command: &HookCommand) -> Result<String, EditError> {
-        match self {
-            Self::Hooks(format) => hooks::remove(text, format, hints, hook_command),
-            Self::FlatHooks(events) => flat_hooks::remove(text, events, hints, hook_command),
-            Self::Notify => notify::remove(text, hints, hook_command),
-            Self::Whole(_) => Ok(String::new()),
+            Self::Hooks(format) => Box::new(HookEditor { format, hook_command }),
+            Self::Notify => Box::new(NotifyEditor { hook_command }),
+            Self::Whole(template) => Box::new(OwnFileEditor { template, hook_command }),
         }
     }
 }

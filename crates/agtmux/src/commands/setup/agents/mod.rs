@@ -56,8 +56,6 @@ pub(super) struct SettingsFile {
 pub(super) enum SettingsContent {
     /// A JSON object with a key `hooks`.
     Hooks(HookFormat),
-    /// A JSON object with keys `version` and `hooks`, for these events.
-    FlatHooks(&'static [&'static str]),
     /// A TOML file with the root key `notify`.
     Notify,
     /// A file that setup owns completely, written from this template.

@@ -3,39 +3,18 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use super::hooks::{HookFormat, HookShape};
 use super::tests::{
-    COPILOT_FORMAT, FORMAT, USERS_HOOK, hook_command, json_value, repeats_an_event, settings, without_empty_hooks,
+    COPILOT_FORMAT, FORMAT, USERS_HOOK, codex, editor, hook_command, json_value, repeats_an_event, settings,
+    without_empty_hooks,
 };
-use super::{EditError, EditHints, flat_hooks, hooks, notify};
-use crate::commands::setup::command::HookCommand;
+use super::{EditHints, SettingsEditor};
 
-const EVENTS: &[&str] = &["Stop", "PreToolUse"];
+static FLAT_FORMAT: HookFormat =
+    HookFormat { events: &["Stop", "PreToolUse"], shape: HookShape::Flat { version: 1 }, timeout: 0 };
 
-/// The three file formats with hooks.
-#[derive(Debug, Clone, Copy)]
-enum FileKind {
-    Grouped,
-    Own,
-    Flat,
-}
-
-impl FileKind {
-    fn install(self, text: &str) -> Result<(String, EditHints), EditError> {
-        match self {
-            Self::Grouped => hooks::install(text, &FORMAT, &hook_command()),
-            Self::Own => hooks::install(text, &COPILOT_FORMAT, &hook_command()),
-            Self::Flat => flat_hooks::install(text, EVENTS, &hook_command()),
-        }
-    }
-
-    fn remove(self, text: &str, hints: &EditHints) -> String {
-        let left = match self {
-            Self::Grouped => hooks::remove(text, &FORMAT, hints, &hook_command()),
-            Self::Own => hooks::remove(text, &COPILOT_FORMAT, hints, &hook_command()),
-            Self::Flat => flat_hooks::remove(text, EVENTS, hints, &hook_command()),
-        };
-        left.unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"))
-    }
+fn remove(format: &'static HookFormat, text: &str, hints: &EditHints) -> String {
+    editor(format).remove(text, hints).unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"))
 }
 
 /// The offsets where a comment can be inserted: beside each bracket, comma and colon.
@@ -92,13 +71,13 @@ proptest! {
     fn no_comment_is_ever_lost(
         text in settings(),
         wanted in proptest::collection::vec((any::<Index>(), any::<u8>()), 1..5),
-        kind in prop_oneof![Just(FileKind::Grouped), Just(FileKind::Own), Just(FileKind::Flat)],
+        format in prop_oneof![Just(&FORMAT), Just(&COPILOT_FORMAT), Just(&FLAT_FORMAT)],
     ) {
         prop_assume!(super::json::parse(&text).is_ok());
-        let Ok((after, hints)) = kind.install(&text) else { return Ok(()) };
+        let Ok((after, hints)) = editor(format).install(&text) else { return Ok(()) };
         let (edited, comments) = with_comments(&after, &wanted);
         for hints in [hints, EditHints::default()] {
-            let left = kind.remove(&edited, &hints);
+            let left = remove(format, &edited, &hints);
             for comment in &comments {
                 prop_assert!(left.contains(comment.as_str()), "{comment:?} of {edited} in {left}");
             }
@@ -119,39 +98,39 @@ proptest! {
 #[test]
 fn a_commented_out_hook_stays() {
     let text = format!("{{\"hooks\":{{\"Stop\":[\n  {USERS_HOOK}\n]}}}}");
-    let (after, hints) = FileKind::Grouped.install(&text).expect("installed");
+    let (after, hints) = editor(&FORMAT).install(&text).expect("installed");
     let edited = after.replace(&format!("  {USERS_HOOK},"), &format!("  // {USERS_HOOK},"));
     assert_ne!(edited, after);
     let expected = text.replace(USERS_HOOK, &format!("// {USERS_HOOK},"));
-    assert_eq!(FileKind::Grouped.remove(&edited, &hints), expected);
+    assert_eq!(remove(&FORMAT, &edited, &hints), expected);
 }
 
 #[test]
 fn an_edited_comment_keeps_its_edit() {
-    let (after, hints) = FileKind::Grouped.install("{\n  // old remark\n}\n").expect("installed");
-    assert_eq!(FileKind::Grouped.remove(&after, &hints), "{\n  // old remark\n}\n");
+    let (after, hints) = editor(&FORMAT).install("{\n  // old remark\n}\n").expect("installed");
+    assert_eq!(remove(&FORMAT, &after, &hints), "{\n  // old remark\n}\n");
     let edited = after.replace("old remark", "NEW REMARK by user");
-    assert_eq!(FileKind::Grouped.remove(&edited, &hints), "{\n  // NEW REMARK by user\n}\n");
+    assert_eq!(remove(&FORMAT, &edited, &hints), "{\n  // NEW REMARK by user\n}\n");
 }
 
 #[test]
 fn comments_in_a_blank_file_stay() {
-    for kind in [FileKind::Grouped, FileKind::Own, FileKind::Flat] {
+    for format in [&FORMAT, &COPILOT_FORMAT, &FLAT_FORMAT] {
         for (before, mine) in [("{\n", "  // mine\n"), ("\"hooks\": {\n", "    // mine\n")] {
-            let (after, hints) = kind.install("").expect("installed");
+            let (after, hints) = editor(format).install("").expect("installed");
             let edited = after.replacen(before, &format!("{before}{mine}"), 1);
-            let left = kind.remove(&edited, &hints);
-            assert!(left.contains(mine) && !left.contains("agtmux"), "{kind:?}: {left}");
-            assert_eq!(kind.remove(&after, &hints), "", "{kind:?}");
+            let left = remove(format, &edited, &hints);
+            assert!(left.contains(mine) && !left.contains("agtmux"), "{format:?}: {left}");
+            assert_eq!(remove(format, &after, &hints), "", "{format:?}");
         }
     }
 }
 
 #[test]
 fn comments_inside_an_entry_are_moved_before_it() {
-    let (after, hints) = FileKind::Grouped.install("{}\n").expect("installed");
+    let (after, hints) = editor(&FORMAT).install("{}\n").expect("installed");
     let edited = after.replacen("\"timeout\"", "/* why */ \"timeout\"", 1);
-    let left = FileKind::Grouped.remove(&edited, &hints);
+    let left = remove(&FORMAT, &edited, &hints);
     assert_eq!(left.split_whitespace().collect::<String>(), "{\"hooks\":{\"SessionStart\":[/*why*/]}}", "{left}");
 }
 
@@ -159,14 +138,13 @@ fn comments_inside_an_entry_are_moved_before_it() {
 fn a_line_comment_does_not_swallow_the_next_line() {
     let entry = format!("{{\"command\": \"{}\"}}", hook_command().line("Stop"));
     let text = format!("{{\"hooks\": {{\"Stop\": [1, // c\n  {entry} /* d\n e */ ,\n  2]}}}}");
-    let left = FileKind::Flat.remove(&text, &EditHints::default());
+    let left = remove(&FLAT_FORMAT, &text, &EditHints::default());
     assert_eq!(json_value(&left), serde_json::json!({"hooks": {"Stop": ["1", "2"]}}), "{left}");
     assert!(left.contains("// c\n") && left.contains("/* d\n e */"), "{left}");
 }
 
 #[test]
 fn comments_in_notify_stay() {
-    let codex = HookCommand::new("/opt/agtmux", "codex");
     for (before, from, to, expected) in [
         ("notify = [ # old\n]\n", "# old", "# NEW", "notify = [ # NEW\n]\n"),
         ("a = 1\n", "\"]\n", "\"] # mine\nb = 2\n", "a = 1\n# mine\nb = 2\n"),
@@ -176,9 +154,9 @@ fn comments_in_notify_stay() {
         ("notify = ['x']\n", "\"--then\",", "\"--then\" # a, b\n,", "notify = [# a, b\n'x']\n"),
         ("notify = ['x'] # mine\n", "\"hook\"", "# new\n\"hook\"", "notify = [# new\n'x'] # mine\n"),
     ] {
-        let (after, hints) = notify::install(before, &codex).expect("installed");
+        let (after, hints) = codex().install(before).expect("installed");
         assert!(after.contains(from), "{after}");
-        let left = notify::remove(&after.replacen(from, to, 1), &hints, &codex);
+        let left = codex().remove(&after.replacen(from, to, 1), &hints);
         assert_eq!(left.as_deref(), Ok(expected), "installed text: {after}");
     }
 }
@@ -200,11 +178,11 @@ fn similar_entries_of_the_user_stay() {
         ("Stop", format!(r#"{{ "type": "command", "command": "{line}", "timeout": 5 }}"#)),
     ] {
         let text = format!("{{\"hooks\": {{\"{event}\": [{group}]}}}}");
-        assert_eq!(hooks::installed(&text, &FORMAT, &EditHints::default(), &hook_command()), Ok(Vec::new()), "{text}");
-        let (after, hints) = FileKind::Grouped.install(&text).expect("installed");
-        assert_eq!(FileKind::Grouped.remove(&after, &hints), text);
+        assert_eq!(editor(&FORMAT).installed_program(&text, &EditHints::default()), Ok(None), "{text}");
+        let (after, hints) = editor(&FORMAT).install(&text).expect("installed");
+        assert_eq!(remove(&FORMAT, &after, &hints), text);
     }
     let text = format!("{{\"hooks\": {{\"PreCompact\": [{}]}}}}", entry(&hook_command().line("PreCompact"), ""));
     let hints = EditHints { events: vec!["PreCompact".into()], ..EditHints::default() };
-    assert_eq!(FileKind::Grouped.remove(&text, &hints), "{}", "an older agtmux installed it");
+    assert_eq!(remove(&FORMAT, &text, &hints), "{}", "an older agtmux installed it");
 }

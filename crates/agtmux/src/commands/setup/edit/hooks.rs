@@ -1,259 +1,195 @@
-//! Hooks in the format of Claude Code, which other agents use too:
-//! `{"hooks": {"Event": [{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}]}}`
+//! Installs hooks in JSON files and removes them, with the lists and objects that setup created for them.
 
-use super::json::{self, JsonBrackets, JsonNode};
-use super::remove_entries::{self, HOOKS, InstalledEntry, path_of};
-use super::{EditError, EditHints, TextSplice, apply, content_start, entry_text, newline_of};
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
+
+use super::hook_format::{HOOKS, written_member};
+pub(in crate::commands::setup) use super::hook_format::{HookFormat, HookShape};
+use super::json::{self, JsonBrackets, member};
+use super::{EditError, EditHints, SettingsEditor, apply, indent_at, newline_of};
 use crate::commands::setup::command::HookCommand;
 
-/// The hook format of an agent.
-#[derive(Debug)]
-pub(in crate::commands::setup) struct HookFormat {
-    pub(in crate::commands::setup) events: &'static [&'static str],
-    pub(in crate::commands::setup) shape: HookShape,
-    /// In the unit of the agent.
-    pub(in crate::commands::setup) timeout: u32,
-}
-
-#[derive(Debug)]
-pub(in crate::commands::setup) enum HookShape {
-    /// The format of Claude Code.
-    Grouped {
-        matcher: Option<&'static str>,
-        /// Whether a hook has a name that the agent shows.
-        named: bool,
-    },
-    /// The format of Copilot, without groups, in a file that only agtmux writes: `{"version": 1, "hooks": {"event":
-    /// [{"type": "command", "bash": "…"}]}}`
-    Own { version: u32 },
-}
-
-const MATCHER: &str = "matcher";
 const VERSION: &str = "version";
-/// The name of an entry, if the format has names.
-const NAME: &str = "agtmux";
 
-/// Adds an entry for each event. The text must not contain entries of agtmux.
-pub(in crate::commands::setup) fn install(
-    text: &str,
-    format: &HookFormat,
-    hook_command: &HookCommand,
-) -> Result<(String, EditHints), EditError> {
-    let mut hints = EditHints::for_events(format.events);
-    let Some(root) = json::parse(text)? else { return Ok(into_blank(text, format, hook_command)) };
-    let root_brackets = brackets(text, &root, "the file is not a JSON object", true)?;
-    if version_of(format).is_some_and(|version| is_alone(&version, text)) {
-        hints.blank = Some(text.to_owned());
-    }
-    let Some((_, hooks)) = root.member(HOOKS) else {
-        note_if_empty(text, &root_brackets, "", &mut hints);
-        let layout = root_brackets.layout(text);
-        let all: Vec<String> = format.events.iter().map(|event| member(event, format, hook_command)).collect();
-        let item = entry_text::member(HOOKS, &layout.object(&all));
-        return Ok((apply(text, root_brackets.append(text, &layout, &[item])), hints));
-    };
-    let hooks_brackets = brackets(text, hooks, "\"hooks\" is not an object", true)?;
-    let (mut splices, mut missing) = (Vec::new(), Vec::new());
-    for event in format.events {
-        match hooks.member(event) {
-            Some((_, list)) => {
-                splices.extend(into_list(text, event, list, &group(event, format, hook_command), &mut hints)?)
+/// The path of an event's list in `EditHints::empty`.
+fn path_of(event: &str) -> String {
+    format!("{HOOKS}/{event}")
+}
+
+pub(in crate::commands::setup) struct HookEditor {
+    pub(in crate::commands::setup) format: &'static HookFormat,
+    pub(in crate::commands::setup) hook_command: HookCommand,
+}
+
+impl SettingsEditor for HookEditor {
+    fn install(&self, text: &str) -> Result<(String, EditHints), EditError> {
+        match json::parse(text)? {
+            Some(Value::Object(_)) => {}
+            Some(other) => return Err(EditError::at(text, other.start(), "the file is not a JSON object")),
+            None => {
+                let newline = newline_of(text);
+                let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { newline };
+                let (after, hints) = self.install(&format!("{text}{line_end}{{}}{newline}"))?;
+                return Ok((after, EditHints { blank: Some(text.to_owned()), ..hints }));
             }
-            None => missing.push(member(event, format, hook_command)),
         }
+        let events = self.format.events.iter().map(|&event| event.to_owned()).collect();
+        let mut hints = EditHints { events, ..EditHints::default() };
+        let mut text = self.add_version(text, &mut hints)?;
+        for event in self.format.events {
+            text = self.add_entry(&text, event, &mut hints)?;
+        }
+        Ok((text, hints))
     }
-    if !missing.is_empty() {
-        note_if_empty(text, &hooks_brackets, HOOKS, &mut hints);
-        splices.extend(hooks_brackets.append(text, &hooks_brackets.layout(text), &missing));
+
+    fn installed_program(&self, text: &str, hints: &EditHints) -> Result<Option<String>, EditError> {
+        let found = self.entries(text, hints)?.into_iter().next();
+        Ok(found.and_then(|found| self.hook_command.program_in(&found.command, &found.event)))
     }
-    Ok((apply(text, splices), hints))
+
+    fn is_current(&self, text: &str, hints: &EditHints) -> Result<bool, EditError> {
+        let found = self.entries(text, hints)?.into_iter().map(|found| (found.event, found.command));
+        let wanted = self.format.events.iter().map(|&event| (event.to_owned(), self.hook_command.line(event)));
+        let [mut found, mut wanted] = [found.collect(), wanted.collect::<Vec<_>>()];
+        found.sort();
+        wanted.sort();
+        Ok(found == wanted)
+    }
+
+    /// Removes the entries, the brackets that held nothing else, and the version if setup added it.
+    fn remove(&self, text: &str, hints: &EditHints) -> Result<String, EditError> {
+        let mut left = text.to_owned();
+        // One at a time, because each removal moves the others.
+        while let Some(entry) = self.entries(&left, hints)?.into_iter().next() {
+            left = without_entry(&left, entry, hints);
+        }
+        if left == text {
+            return Ok(left);
+        }
+        let is_own = matches!(self.format.shape, HookShape::Own { .. });
+        let hints = if is_own { &completed_for_own_file(hints) } else { hints };
+        restore_blank(without_version(left, hints)?, hints)
+    }
 }
 
-fn into_blank(text: &str, format: &HookFormat, hook_command: &HookCommand) -> (String, EditHints) {
-    let newline = newline_of(text);
-    let all: Vec<String> = format.events.iter().map(|event| member(event, format, hook_command)).collect();
-    let outer = json::ItemLayout { newline, indent: Some("  ".into()), unit: "  ".into() };
-    let members: Vec<String> =
-        version_of(format).into_iter().chain([entry_text::member(HOOKS, &outer.object(&all))]).collect();
-    let separator = outer.separator();
-    let object = format!("{{{separator}{}{newline}}}{newline}", members.join(&format!(",{separator}")));
-    let open_line = text.len() > content_start(text) && !text.ends_with('\n');
-    let before = if open_line { newline } else { "" };
-    (
-        format!("{text}{before}{object}"),
-        EditHints { blank: Some(text.to_owned()), ..EditHints::for_events(format.events) },
-    )
+impl HookEditor {
+    fn add_version(&self, text: &str, hints: &mut EditHints) -> Result<String, EditError> {
+        let root = json::root_object(text)?.filter(|root| member(root, VERSION).is_none());
+        let Some((root, version)) = root.zip(self.format.version()) else { return Ok(text.to_owned()) };
+        hints.version = true;
+        Ok(append("", &JsonBrackets::object(text, &root), &written_member(VERSION, &version.to_string()), hints))
+    }
+
+    fn add_entry(&self, text: &str, event: &str, hints: &mut EditHints) -> Result<String, EditError> {
+        let item = self.format.item(event, &self.hook_command);
+        let new_list = written_member(event, &format!("[{item}]"));
+        let Some(root) = json::root_object(text)? else { return Ok(text.to_owned()) };
+        let Some((_, hooks)) = member(&root, HOOKS) else {
+            let root = JsonBrackets::object(text, &root);
+            return Ok(append("", &root, &written_member(HOOKS, &root.nested(&new_list)), hints));
+        };
+        let not_an_object = || EditError::at(text, hooks.start(), "\"hooks\" is not an object");
+        let hooks = hooks.as_object().ok_or_else(not_an_object)?;
+        let Some((_, list)) = member(hooks, event) else {
+            return Ok(append(HOOKS, &JsonBrackets::object(text, hooks), &new_list, hints));
+        };
+        let not_a_list = || EditError::at(text, list.start(), format!("\"hooks\".\"{event}\" is not a list"));
+        let list = list.as_array().ok_or_else(not_a_list)?;
+        Ok(append(&path_of(event), &JsonBrackets::list(text, list), &item, hints))
+    }
+
+    /// The entries that setup wrote, in the order of the text.
+    fn entries<'t>(&self, text: &'t str, hints: &EditHints) -> Result<Vec<InstalledEntry<'t>>, EditError> {
+        let (mut found, root) = (Vec::new(), json::root_object(text)?);
+        let hooks = root.as_ref().and_then(|root| Some((root, member(root, HOOKS)?)));
+        let Some((root, (h, Value::Object(hooks)))) = hooks else { return Ok(found) };
+        for (e, event) in hooks.properties.iter().enumerate() {
+            let name = event.name.as_str();
+            let is_known = self.format.events.contains(&name) || hints.events.iter().any(|known| known == name);
+            let Some(list) = event.value.as_array().filter(|_| is_known) else { continue };
+            for (n, item) in list.elements.iter().enumerate() {
+                for (command, in_group) in self.format.commands_in(item, name, &self.hook_command) {
+                    let around = match in_group {
+                        // The group of the user stays.
+                        Some((group, index)) => {
+                            vec![(format!("{HOOKS}/{name}/{n}"), JsonBrackets::list(text, group), index)]
+                        }
+                        None => vec![
+                            (String::new(), JsonBrackets::object(text, root), h),
+                            (HOOKS.to_owned(), JsonBrackets::object(text, hooks), e),
+                            (path_of(name), JsonBrackets::list(text, list), n),
+                        ],
+                    };
+                    found.push(InstalledEntry { event: name.to_owned(), command: command.to_owned(), around });
+                }
+            }
+        }
+        Ok(found)
+    }
 }
 
-fn into_list(
-    text: &str,
-    event: &str,
-    list: &JsonNode,
-    group: &str,
-    hints: &mut EditHints,
-) -> Result<Vec<TextSplice>, EditError> {
-    let list = brackets(text, list, &format!("\"hooks\".\"{event}\" is not a list"), false)?;
-    note_if_empty(text, &list, &path_of(event), hints);
-    Ok(list.append(text, &list.layout(text), &[group.to_owned()]))
+/// One entry that setup wrote.
+struct InstalledEntry<'t> {
+    event: String,
+    command: String,
+    /// The brackets around the entry, from the outside in, each with its path and the index of the item that is or
+    /// contains the entry.
+    around: Vec<(String, JsonBrackets<'t>, usize)>,
 }
 
-fn brackets(text: &str, node: &JsonNode, why: &str, object: bool) -> Result<JsonBrackets, EditError> {
-    let fits = matches!((node, object), (JsonNode::Object(..), true) | (JsonNode::Array(..), false));
-    node.brackets().filter(|_| fits).ok_or_else(|| EditError::at(text, node.range().start, why))
-}
-
-fn note_if_empty(text: &str, brackets: &JsonBrackets, path: &str, hints: &mut EditHints) {
+fn append(path: &str, brackets: &JsonBrackets<'_>, item: &str, hints: &mut EditHints) -> String {
     if brackets.items.is_empty() {
-        hints.empty.insert(path.to_owned(), text[brackets.inside.clone()].to_owned());
+        hints.empty.insert(path.to_owned(), brackets.inner().to_owned());
     }
+    brackets.append(item)
 }
 
-fn member(event: &str, format: &HookFormat, hook_command: &HookCommand) -> String {
-    entry_text::member(event, &format!("[{}]", group(event, format, hook_command)))
-}
-
-fn group(event: &str, format: &HookFormat, hook_command: &HookCommand) -> String {
-    let value = |key: &&'static str| match *key {
-        "name" => entry_text::string(NAME),
-        "type" => entry_text::string("command"),
-        "timeout" | "timeoutSec" => format.timeout.to_string(),
-        _ => entry_text::string(&hook_command.line(event)),
-    };
-    let fields: Vec<_> = format.shape.entry_keys().iter().map(|key| (*key, value(key))).collect();
-    let entry = entry_text::object(&fields);
-    match format.shape {
-        HookShape::Own { .. } => entry,
-        HookShape::Grouped { matcher, .. } => {
-            let matcher = matcher.map(|matcher| (MATCHER, entry_text::string(matcher)));
-            let group: Vec<_> = matcher.into_iter().chain([(HOOKS, format!("[{entry}]"))]).collect();
-            entry_text::object(&group)
+/// Removes the entry and the brackets around it, up to the first brackets that the user wrote or that hold other items.
+fn without_entry(text: &str, entry: InstalledEntry<'_>, hints: &EditHints) -> String {
+    let mut around = entry.around;
+    if let Some((_, brackets, index)) = around.last().filter(|(_, brackets, index)| brackets.has_comments_in(*index)) {
+        return lift_comments(text, &brackets.items[*index]);
+    }
+    while let Some((path, brackets, index)) = around.pop() {
+        let inner = hints.empty.get(&path).map(String::as_str);
+        let outer = around.last().filter(|(_, outer, index)| !outer.has_comments_in(*index));
+        if brackets.items.len() > 1 || inner.is_some() || outer.is_none() {
+            return brackets.without(index, inner);
         }
     }
+    text.to_owned()
 }
 
-impl HookShape {
-    fn entry_keys(&self) -> &'static [&'static str] {
-        match self {
-            Self::Grouped { named: true, .. } => &["name", "type", "command", "timeout"],
-            Self::Grouped { named: false, .. } => &["type", "command", "timeout"],
-            Self::Own { .. } => &["type", "bash", "timeoutSec"],
-        }
-    }
-
-    fn command_key(&self) -> &'static str {
-        if matches!(self, Self::Own { .. }) { "bash" } else { "command" }
-    }
+/// Moves the comments inside an item before it: they belong to the user.
+fn lift_comments(text: &str, item: &std::ops::Range<usize>) -> String {
+    let (comments, indent) = (json::comments(text, item.clone()), indent_at(text, item.start));
+    let lines = comments.iter().map(|range| format!("{}{}{indent}", &text[range.clone()], newline_of(text)));
+    let removals = comments.iter().map(|range| (range.clone(), String::new()));
+    apply(text, std::iter::once((item.start..item.start, lines.collect())).chain(removals))
 }
 
-/// The version member of a file that only agtmux writes.
-fn version_of(format: &HookFormat) -> Option<String> {
-    match format.shape {
-        HookShape::Own { version } => Some(entry_text::member(VERSION, &version.to_string())),
-        HookShape::Grouped { .. } => None,
-    }
+/// In a file that only agtmux writes, setup added the version if there is no record, or if an older version recorded
+/// that the file was blank.
+fn completed_for_own_file(hints: &EditHints) -> EditHints {
+    let was_blank = hints.blank.as_ref().map_or(hints.events.is_empty(), |blank| !blank.contains(VERSION));
+    let blank = hints.blank.clone().or(was_blank.then(String::new));
+    EditHints { version: hints.version || was_blank, blank, ..hints.clone() }
 }
 
-/// The installed commands with their events, in the order of the text.
-pub(in crate::commands::setup) fn installed(
-    text: &str,
-    format: &HookFormat,
-    hints: &EditHints,
-    hook_command: &HookCommand,
-) -> Result<Vec<(String, String)>, EditError> {
-    let root = json::parse(text)?;
-    let found = root.iter().flat_map(|root| entries(root, format, hints, hook_command));
-    Ok(found.map(|found| (found.event, found.command)).collect())
+fn without_version(text: String, hints: &EditHints) -> Result<String, EditError> {
+    let Some(root) = json::root_object(&text)?.filter(|_| hints.version) else { return Ok(text) };
+    let brackets = JsonBrackets::object(&text, &root);
+    // In a file that was blank originally, the version stays while other entries need it.
+    let is_unused = hints.blank.is_none() || brackets.items.len() == 1;
+    let version = member(&root, VERSION).filter(|(index, _)| is_unused && !brackets.has_comments_in(*index));
+    let without = version.map(|(index, _)| brackets.without(index, hints.empty.get("").map(String::as_str)));
+    Ok(without.unwrap_or(text))
 }
 
-/// Whether the text contains exactly the entries that an installation adds.
-pub(in crate::commands::setup) fn is_current(
-    text: &str,
-    format: &HookFormat,
-    hints: &EditHints,
-    hook_command: &HookCommand,
-) -> Result<bool, EditError> {
-    let mut found = installed(text, format, hints, hook_command)?;
-    let mut wanted: Vec<_> =
-        format.events.iter().map(|event| ((*event).to_owned(), hook_command.line(event))).collect();
-    found.sort();
-    wanted.sort();
-    Ok(found == wanted)
-}
-
-/// Removes the entries and the brackets that held nothing else.
-pub(in crate::commands::setup) fn remove(
-    text: &str,
-    format: &HookFormat,
-    hints: &EditHints,
-    hook_command: &HookCommand,
-) -> Result<String, EditError> {
-    let left = remove_entries::remove_all(text, hints, |root| entries(root, format, hints, hook_command))?;
-    if left == text {
-        return Ok(left);
-    }
-    let only_version = version_of(format).is_some_and(|version| is_alone(&version, &left));
-    if only_version { Ok(hints.blank.clone().unwrap_or_default()) } else { remove_entries::restore_blank(left, hints) }
-}
-
-/// Whether the object has only this member.
-fn is_alone(member: &str, text: &str) -> bool {
-    let inner = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-    inner.is_some_and(|inner| inner.trim() == member)
-}
-
-/// The entries that setup wrote. An entry with any other form belongs to the user.
-fn entries(root: &JsonNode, format: &HookFormat, hints: &EditHints, hook_command: &HookCommand) -> Vec<InstalledEntry> {
-    let mut found = Vec::new();
-    let Some((_, JsonNode::Object(events, _))) = root.member(HOOKS) else { return found };
-    for (e, event) in events.iter().enumerate() {
-        let name = event.name.as_str();
-        let JsonNode::Array(items, _) = &event.value else { continue };
-        if !format.events.contains(&name) && !hints.events.iter().any(|known| known == name) {
-            continue;
-        }
-        for (n, item) in items.iter().enumerate() {
-            let commands = commands_in(item, name, format, hook_command).into_iter();
-            found.extend(commands.map(|(in_group, command)| InstalledEntry {
-                event: name.to_owned(),
-                command: command.to_owned(),
-                at: (e, n),
-                in_group,
-            }));
-        }
-    }
-    found
-}
-
-/// The commands of agtmux in one list item. The index is set if the group also holds entries of the user.
-fn commands_in<'n>(
-    item: &'n JsonNode,
-    event: &str,
-    format: &HookFormat,
-    hook_command: &HookCommand,
-) -> Vec<(Option<usize>, &'n str)> {
-    let HookShape::Grouped { matcher, .. } = format.shape else {
-        return command_of(item, event, format, hook_command).map(|command| (None, command)).into_iter().collect();
-    };
-    let Some((_, JsonNode::Array(list, _))) = item.member(HOOKS) else { return Vec::new() };
-    if item.text_of(MATCHER) != matcher || item.member(MATCHER).is_some() != matcher.is_some() {
-        return Vec::new();
-    }
-    let keys: &[&str] = if matcher.is_some() { &[MATCHER, HOOKS] } else { &[HOOKS] };
-    let is_own = list.len() == 1 && item.has_exactly(keys);
-    let all = list.iter().enumerate();
-    all.filter_map(|(n, entry)| Some(((!is_own).then_some(n), command_of(entry, event, format, hook_command)?)))
-        .collect()
-}
-
-fn command_of<'n>(
-    entry: &'n JsonNode,
-    event: &str,
-    format: &HookFormat,
-    hook_command: &HookCommand,
-) -> Option<&'n str> {
-    let keys = format.shape.entry_keys();
-    let fits = entry.has_exactly(keys)
-        && entry.text_of("type") == Some("command")
-        && (!keys.contains(&"name") || entry.text_of("name") == Some(NAME));
-    entry.text_of(format.shape.command_key()).filter(|command| fits && hook_command.matches_line(command, event))
+/// Restores a text that was blank originally, if nothing else is left in it.
+fn restore_blank(text: String, hints: &EditHints) -> Result<String, EditError> {
+    let (Some(blank), Some(root)) = (hints.blank_text(), json::root_object(&text)?) else { return Ok(text) };
+    let is_empty = JsonBrackets::object(&text, &root).inner().trim().is_empty();
+    let is_untouched = text[..root.start()].trim() == blank.trim() && text[root.end()..].trim().is_empty();
+    Ok(if is_empty && is_untouched { blank.to_owned() } else { text })
 }

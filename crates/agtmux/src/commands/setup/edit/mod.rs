@@ -1,15 +1,13 @@
-//! Edits settings files without changing any other byte. The parsers only provide positions.
+//! Edits settings files without changing any other byte: the syntax trees give the positions, and edits replace text
+//! there.
 
 #[cfg(test)]
 mod comment_tests;
-mod entry_text;
-pub(super) mod flat_hooks;
+mod hook_format;
 pub(super) mod hooks;
 mod json;
 pub(super) mod notify;
 pub(super) mod own_file;
-mod remove_entries;
-mod separators;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +15,21 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+
+/// Edits one kind of settings file.
+pub(super) trait SettingsEditor {
+    /// Adds the hooks. The text must not contain hooks of agtmux.
+    fn install(&self, text: &str) -> Result<(String, EditHints), EditError>;
+
+    /// The path of agtmux in the installed hooks. `None` if no hooks are installed.
+    fn installed_program(&self, text: &str, hints: &EditHints) -> Result<Option<String>, EditError>;
+
+    /// Whether the text contains exactly the hooks that an installation adds.
+    fn is_current(&self, text: &str, hints: &EditHints) -> Result<bool, EditError>;
+
+    /// The exact reverse of [`install`](Self::install).
+    fn remove(&self, text: &str, hints: &EditHints) -> Result<String, EditError>;
+}
 
 /// Facts about the original text that the edited text does not show. Uninstall needs them.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,9 +48,13 @@ pub(super) struct EditHints {
     pub(super) events: Vec<String>,
 }
 
+/// An optional first character of a file. Edits get the text without it.
+pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
+
 impl EditHints {
-    fn for_events(events: &[&str]) -> Self {
-        Self { events: events.iter().map(|event| (*event).to_owned()).collect(), ..Self::default() }
+    /// The original text that contained no value. Older versions recorded it with the byte order mark.
+    fn blank_text(&self) -> Option<&str> {
+        self.blank.as_deref().map(|text| text.trim_start_matches(BYTE_ORDER_MARK))
     }
 }
 
@@ -55,40 +72,20 @@ impl EditError {
     }
 }
 
-/// A replacement of a range of the text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct TextSplice {
-    range: Range<usize>,
-    text: String,
-}
-
-impl TextSplice {
-    fn insert(at: usize, text: impl Into<String>) -> Self {
-        Self { range: at..at, text: text.into() }
-    }
-
-    fn remove(range: Range<usize>) -> Self {
-        Self { range, text: String::new() }
-    }
-}
+/// A part of the text and its replacement.
+type TextSplice = (Range<usize>, String);
 
 /// Applies splices that do not overlap. Splices at the same position keep their order.
-fn apply(text: &str, mut splices: Vec<TextSplice>) -> String {
-    splices.sort_by_key(|splice| (splice.range.start, splice.range.end));
-    let mut out = String::with_capacity(text.len() + splices.iter().map(|splice| splice.text.len()).sum::<usize>());
-    let mut done = 0;
-    for splice in splices {
-        out.push_str(&text[done..splice.range.start]);
-        out.push_str(&splice.text);
-        done = splice.range.end;
+fn apply(text: &str, splices: impl IntoIterator<Item = TextSplice>) -> String {
+    let mut splices: Vec<TextSplice> = splices.into_iter().collect();
+    splices.sort_by_key(|(range, _)| (range.start, range.end));
+    let (mut out, mut done) = (String::with_capacity(text.len()), 0);
+    for (range, new) in splices {
+        out.push_str(&text[done..range.start]);
+        out.push_str(&new);
+        done = range.end;
     }
-    out.push_str(&text[done..]);
-    out
-}
-
-/// The offset after a byte order mark.
-fn content_start(text: &str) -> usize {
-    if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
+    out + &text[done..]
 }
 
 fn newline_of(text: &str) -> &'static str {
@@ -100,15 +97,14 @@ fn newline_of(text: &str) -> &'static str {
 
 /// The indentation of the line at this position.
 fn indent_at(text: &str, at: usize) -> &str {
-    let line = &text[line_start(text, at)..];
+    indent_of(&text[text[..at].rfind('\n').map_or(0, |newline| newline + 1)..])
+}
+
+fn indent_of(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-fn line_start(text: &str, at: usize) -> usize {
-    text[..at].rfind('\n').map_or(content_start(text), |newline| newline + 1)
-}
-
+/// Whether only whitespace is before this position on its line. Not for the first line.
 fn starts_its_line(text: &str, at: usize) -> bool {
-    let start = line_start(text, at);
-    start > content_start(text) && text[start..at].chars().all(|c| c == ' ' || c == '\t')
+    text[..at].trim_end_matches([' ', '\t']).ends_with('\n')
 }

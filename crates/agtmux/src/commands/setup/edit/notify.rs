@@ -1,141 +1,131 @@
 //! Codex's `notify`, a root key of config.toml. Codex allows one program, so agtmux calls the user's program after its
-//! own work.
+//! own work. The edits replace text at the positions of the syntax tree: the tree itself prints `a = 1\r\n` without
+//! the `\r`.
 
 use std::ops::Range;
 
-use toml_edit::{Array, Document, Item};
+use toml_edit::{Document, RawString};
 
-use super::{EditError, EditHints, TextSplice, apply, content_start, newline_of};
+use super::hook_format::quoted;
+use super::{EditError, EditHints, SettingsEditor, TextSplice, apply, newline_of};
 use crate::commands::setup::command::HookCommand;
 
 const NOTIFY: &str = "notify";
 const THEN: &str = "--then";
 
-/// Installs agtmux as the notify program. The text must not contain it already.
-pub(in crate::commands::setup) fn install(
-    text: &str,
-    hook_command: &HookCommand,
-) -> Result<(String, EditHints), EditError> {
-    let mut hints = EditHints::default();
-    let document = parse(text)?;
-    let words = hook_command.words(NOTIFY).into_iter();
-    let Some(list) = list(text, &document)? else {
-        let line = format!("{NOTIFY} = [{}]", joined(words));
-        return Ok((apply(text, vec![new_line(text, &document, &line)]), hints));
-    };
-    let start = list.inside.start;
-    let chunk = if list.words.is_empty() {
-        hints.empty.insert(NOTIFY.into(), text[list.inside.clone()].to_owned());
-        joined(words)
-    } else {
-        format!("{}, ", joined(words.chain([THEN.into()])))
-    };
-    Ok((apply(text, vec![TextSplice::insert(start, chunk)]), hints))
+pub(in crate::commands::setup) struct NotifyEditor {
+    pub(in crate::commands::setup) hook_command: HookCommand,
 }
 
-/// The path of agtmux in `notify`, if it is installed.
-pub(in crate::commands::setup) fn program(text: &str, hook_command: &HookCommand) -> Result<Option<String>, EditError> {
-    let document = parse(text)?;
-    let list = list(text, &document)?.filter(|list| hook_command.matches_words(&list.words(), NOTIFY, THEN));
-    Ok(list.and_then(|list| list.words.into_iter().next()).map(|(program, _)| program))
-}
+impl SettingsEditor for NotifyEditor {
+    fn install(&self, text: &str) -> Result<(String, EditHints), EditError> {
+        let mut hints = EditHints::default();
+        let words = self.hook_command.words(NOTIFY).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ");
+        let Some(list) = NotifyList::find(text)? else {
+            return Ok((apply(text, [new_line(text, &format!("{NOTIFY} = [{words}]"))?]), hints));
+        };
+        let start = list.inside.start;
+        let mut then = format!(", {}, ", quoted(THEN));
+        if list.words.is_empty() {
+            hints.empty.insert(NOTIFY.into(), text[list.inside].to_owned());
+            then.clear();
+        }
+        Ok((apply(text, [(start..start, words + &then)]), hints))
+    }
 
-pub(in crate::commands::setup) fn is_current(text: &str, hook_command: &HookCommand) -> Result<bool, EditError> {
-    let document = parse(text)?;
-    let is_current = |list: NotifyList| {
-        let words = list.words();
-        hook_command.matches_words(&words, NOTIFY, THEN) && words.starts_with(&as_text(&hook_command.words(NOTIFY)))
-    };
-    Ok(list(text, &document)?.is_some_and(is_current))
-}
+    fn installed_program(&self, text: &str, _: &EditHints) -> Result<Option<String>, EditError> {
+        let list = NotifyList::installed(text, &self.hook_command)?;
+        Ok(list.and_then(|list| list.words.into_iter().next()).map(|word| word.text))
+    }
 
-pub(in crate::commands::setup) fn remove(
-    text: &str,
-    hints: &EditHints,
-    hook_command: &HookCommand,
-) -> Result<String, EditError> {
-    let document = parse(text)?;
-    let Some(list) = list(text, &document)?.filter(|list| hook_command.matches_words(&list.words(), NOTIFY, THEN))
-    else {
-        return Ok(text.to_owned());
-    };
-    let count = hook_command.words(NOTIFY).len();
-    if list.words().get(count) == Some(&THEN) {
-        let range = list.up_to(text, count);
-        let kept = lines(text, &list.comments(text, range.clone()));
-        return Ok(apply(text, vec![TextSplice { range, text: kept }]));
+    fn is_current(&self, text: &str, hints: &EditHints) -> Result<bool, EditError> {
+        Ok(self.installed_program(text, hints)?.is_some_and(|program| program == self.hook_command.program()))
     }
-    let comments = list.comments(text, list.inside.clone());
-    if let Some(inner) = hints.empty.get(NOTIFY).filter(|inner| comments_in(inner) == comments) {
-        return Ok(apply(text, vec![TextSplice { range: list.inside, text: inner.clone() }]));
+
+    fn remove(&self, text: &str, hints: &EditHints) -> Result<String, EditError> {
+        let Some(list) = NotifyList::installed(text, &self.hook_command)? else { return Ok(text.to_owned()) };
+        let own = self.hook_command.words(NOTIFY).len();
+        if let Some(then) = list.words.get(own) {
+            let comma = then.end + usize::from(text[then.end..].starts_with(','));
+            let range = list.inside.start..comma + usize::from(text[comma..].starts_with(' '));
+            return Ok(apply(text, [list.removal(range)]));
+        }
+        let (comments, inner) = (list.comments(&list.inside), hints.empty.get(NOTIFY));
+        if let Some(inner) = inner.filter(|inner| comments_in(inner).eq(comments.iter().copied())) {
+            return Ok(apply(text, [(list.inside, inner.clone())]));
+        }
+        if comments.is_empty() && inner.is_none() {
+            return Ok(apply(text, [(whole_line(text, list.key, list.inside.end + 1), String::new())]));
+        }
+        let (first, last) = (&list.words[0], &list.words[own - 1]);
+        let comma = text[last.end..].starts_with(',').then(|| (last.end..last.end + 1, String::new()));
+        let words = list.removal(first.range.start..last.range.end);
+        Ok(apply(text, std::iter::once(words).chain(comma)))
     }
-    if !comments.is_empty() || hints.empty.contains_key(NOTIFY) {
-        return Ok(apply(text, list.own_words(text)));
-    }
-    Ok(apply(text, vec![TextSplice::remove(whole_line(text, list.key.start, list.inside.end + 1))]))
 }
 
 /// The notify list and its position.
-struct NotifyList {
-    key: Range<usize>,
+struct NotifyList<'t> {
+    source: &'t str,
+    key: usize,
     inside: Range<usize>,
-    words: Vec<(String, Range<usize>)>,
+    words: Vec<NotifyWord>,
+    /// The parts between words and commas, in order.
+    blanks: Vec<Range<usize>>,
 }
 
-impl NotifyList {
-    fn words(&self) -> Vec<&str> {
-        self.words.iter().map(|(word, _)| word.as_str()).collect()
+struct NotifyWord {
+    text: String,
+    range: Range<usize>,
+    /// The end of the comments after the word: the position of its comma, if there is one.
+    end: usize,
+}
+
+impl<'t> NotifyList<'t> {
+    fn find(source: &'t str) -> Result<Option<Self>, EditError> {
+        let document = parse(source)?;
+        let Some((key, item)) = document.as_table().get_key_value(NOTIFY) else { return Ok(None) };
+        let key = key.span().unwrap_or_default().start;
+        let fault = || EditError::at(source, key, "\"notify\" is not a list of strings");
+        let array = item.as_array().ok_or_else(fault)?;
+        let range = array.span().ok_or_else(fault)?;
+        let (mut words, mut blanks) = (Vec::new(), Vec::new());
+        for value in array {
+            let (text, range) = value.as_str().zip(value.span()).ok_or_else(fault)?;
+            let suffix = value.decor().suffix().and_then(RawString::span);
+            let end = suffix.as_ref().map_or(range.end, |suffix| suffix.end);
+            blanks.extend(value.decor().prefix().and_then(RawString::span).into_iter().chain(suffix));
+            words.push(NotifyWord { text: text.to_owned(), range, end });
+        }
+        blanks.extend(array.trailing().span());
+        Ok(Some(Self { source, key, inside: range.start + 1..range.end - 1, words, blanks }))
     }
 
-    /// The range from the bracket to the comma after this word, and the space that setup wrote after it.
-    fn up_to(&self, text: &str, index: usize) -> Range<usize> {
-        let end = self.words[index].1.end;
-        let next = self.words.get(index + 1).map_or(self.inside.end, |(_, range)| range.start);
-        let comma = comma_in(text, end..next).map_or(end, |at| at + 1);
-        let blank = text[comma..next].starts_with(' ');
-        self.inside.start..comma + usize::from(blank)
-    }
-
-    /// The ranges between the words, in order.
-    fn gaps(&self) -> impl Iterator<Item = Range<usize>> {
-        let starts = std::iter::once(self.inside.start).chain(self.words.iter().map(|(_, range)| range.end));
-        let ends = self.words.iter().map(|(_, range)| range.start).chain([self.inside.end]);
-        starts.zip(ends).map(|(start, end)| start..end)
+    /// The list, if it starts with the words that setup writes, with any path of agtmux.
+    fn installed(source: &'t str, hook_command: &HookCommand) -> Result<Option<Self>, EditError> {
+        let is_installed = |list: &Self| {
+            let words: Vec<&str> = list.words.iter().map(|word| word.text.as_str()).collect();
+            hook_command.matches_words(&words, NOTIFY, THEN)
+        };
+        Ok(Self::find(source)?.filter(is_installed))
     }
 
     /// The comments in this part of the list.
-    fn comments<'t>(&self, text: &'t str, part: Range<usize>) -> Vec<&'t str> {
-        let gaps = self.gaps().map(|gap| gap.start.max(part.start)..gap.end.min(part.end));
-        gaps.filter(|gap| gap.start < gap.end).flat_map(|gap| comments_in(&text[gap])).collect()
+    fn comments(&self, part: &Range<usize>) -> Vec<&'t str> {
+        let blanks = self.blanks.iter().filter(|blank| part.start <= blank.start && blank.end <= part.end);
+        blanks.flat_map(|blank| comments_in(&self.source[blank.clone()])).collect()
     }
 
-    /// The words and their commas, without the comments between them.
-    fn own_words(&self, text: &str) -> Vec<TextSplice> {
-        let (Some((_, first)), Some((_, last))) = (self.words.first(), self.words.last()) else { return Vec::new() };
-        let range = first.start..last.end;
-        let kept = lines(text, &self.comments(text, range.clone()));
-        let comma = comma_in(text, last.end..self.inside.end).map(|at| TextSplice::remove(at..at + 1));
-        std::iter::once(TextSplice { range, text: kept }).chain(comma).collect()
+    /// Removes a part of the list but keeps its comments: they belong to the user.
+    fn removal(&self, part: Range<usize>) -> TextSplice {
+        let line = |comment: &str| format!("{comment}{}", newline_of(self.source));
+        (part.clone(), self.comments(&part).into_iter().map(line).collect())
     }
-}
-
-/// The position of a comma outside comments.
-fn comma_in(text: &str, gap: Range<usize>) -> Option<usize> {
-    let mut in_comment = false;
-    let at = text[gap.clone()].bytes().position(|byte| {
-        in_comment = byte != b'\n' && (in_comment || byte == b'#');
-        byte == b',' && !in_comment
-    });
-    at.map(|at| gap.start + at)
 }
 
 /// The comments of a text that contains no words.
-fn comments_in(text: &str) -> Vec<&str> {
-    text.lines().filter_map(|line| line.find('#').map(|at| line[at..].trim_end())).collect()
-}
-
-fn lines(text: &str, comments: &[&str]) -> String {
-    comments.iter().map(|comment| format!("{comment}{}", newline_of(text))).collect()
+fn comments_in(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.find('#').map(|at| line[at..].trim_end()))
 }
 
 fn parse(text: &str) -> Result<Document<&str>, EditError> {
@@ -145,41 +135,16 @@ fn parse(text: &str) -> Result<Document<&str>, EditError> {
     })
 }
 
-fn list(text: &str, document: &Document<&str>) -> Result<Option<NotifyList>, EditError> {
-    let Some((key, item)) = document.as_table().get_key_value(NOTIFY) else { return Ok(None) };
-    let key = key.span().unwrap_or_default();
-    let fault = || EditError::at(text, key.start, "\"notify\" is not a list of strings");
-    let array = item.as_array().ok_or_else(fault)?;
-    let range = array.span().ok_or_else(fault)?;
-    let words = words(array).ok_or_else(fault)?;
-    Ok(Some(NotifyList { key, inside: range.start + 1..range.end - 1, words }))
-}
-
-fn words(array: &Array) -> Option<Vec<(String, Range<usize>)>> {
-    array.iter().map(|word| Some((word.as_str()?.to_owned(), word.span()?))).collect()
-}
-
-/// Inserts a line after the last root key. Everything after the first table header belongs to a table.
-fn new_line(text: &str, document: &Document<&str>, line: &str) -> TextSplice {
-    let newline = newline_of(text);
-    let end_of_last = document.as_table().iter().filter_map(|(_, item)| root_value(item)).map(|range| range.end).max();
-    let Some(end) = end_of_last else { return TextSplice::insert(content_start(text), format!("{line}{newline}")) };
-    match text[end..].find('\n') {
-        Some(at) => TextSplice::insert(end + at + 1, format!("{line}{newline}")),
-        None => TextSplice::insert(text.len(), format!("{newline}{line}")),
-    }
-}
-
-/// The byte range of a value that stands before the first `[header]`. A table with dotted keys (`a.b = 1`) counts; a
-/// table with a header does not.
-fn root_value(item: &Item) -> Option<Range<usize>> {
-    match item {
-        Item::Value(value) => value.span(),
-        Item::Table(table) if table.is_dotted() => {
-            table.iter().filter_map(|(_, item)| root_value(item)).max_by_key(|range| range.end)
-        }
-        _ => None,
-    }
+/// Inserts a line after the last root value. Everything after the first table header belongs to a table.
+fn new_line(text: &str, line: &str) -> Result<TextSplice, EditError> {
+    let (document, newline) = (parse(text)?, newline_of(text));
+    let values = document.as_table().get_values();
+    let end = values.iter().filter_map(|(_, value)| value.span()).map(|range| range.end).max();
+    let next_line = end.map_or(Some(0), |end| text[end..].find('\n').map(|at| end + at + 1));
+    Ok(match next_line {
+        Some(at) => (at..at, format!("{line}{newline}")),
+        None => (text.len()..text.len(), format!("{newline}{line}")),
+    })
 }
 
 /// The range of a line to remove. A comment at its end belongs to the user and stays.
@@ -191,16 +156,8 @@ fn whole_line(text: &str, start: usize, end: usize) -> Range<usize> {
     match text[end..].find('\n') {
         Some(at) => start..end + at + 1,
         None => {
-            let before = text[..start].strip_suffix('\n').map_or(start, str::len);
-            text[..before].strip_suffix('\r').map_or(before, str::len)..text.len()
+            let before = text[..start].strip_suffix('\n').unwrap_or(&text[..start]);
+            before.strip_suffix('\r').unwrap_or(before).len()..text.len()
         }
     }
-}
-
-fn joined(words: impl Iterator<Item = String>) -> String {
-    words.map(|word| super::entry_text::string(&word)).collect::<Vec<_>>().join(", ")
-}
-
-fn as_text(words: &[String]) -> Vec<&str> {
-    words.iter().map(String::as_str).collect()
 }

@@ -2,7 +2,8 @@
 
 use uuid::Uuid;
 
-use super::{EditError, EditHints};
+use super::hook_format::quoted;
+use super::{EditError, EditHints, SettingsEditor};
 use crate::commands::setup::command::HookCommand;
 
 const MARK: &str = "// Written by `agtmux setup`, removed by `agtmux setup --uninstall`. Changes of yours stop both. ";
@@ -10,42 +11,42 @@ const MARK: &str = "// Written by `agtmux setup`, removed by `agtmux setup --uni
 /// The placeholder for the path of agtmux in the template.
 const PROGRAM: &str = "const PROGRAM = \"agtmux\"";
 
-pub(in crate::commands::setup) fn install(
-    text: &str,
-    template: &str,
-    hook_command: &HookCommand,
-) -> Result<(String, EditHints), EditError> {
-    if text.is_empty() {
-        return Ok((written(template, hook_command), EditHints::default()));
+pub(in crate::commands::setup) struct OwnFileEditor {
+    pub(in crate::commands::setup) template: &'static str,
+    pub(in crate::commands::setup) hook_command: HookCommand,
+}
+
+impl SettingsEditor for OwnFileEditor {
+    fn install(&self, text: &str) -> Result<(String, EditHints), EditError> {
+        let why = "a file with this name exists that agtmux did not write; move it and run agtmux setup again";
+        if text.is_empty() { Ok((self.written(), EditHints::default())) } else { Err(EditError::at(text, 0, why)) }
     }
-    Err(EditError::at(
-        text,
-        0,
-        "a file with this name exists that agtmux did not write; move it and run agtmux setup again",
-    ))
-}
 
-/// Whether setup wrote this file, with any version and any path of agtmux. Fails if the file was changed since.
-pub(in crate::commands::setup) fn is_installed(text: &str) -> Result<bool, EditError> {
-    let Some((digest, body)) = text.strip_prefix(MARK).and_then(|rest| rest.split_once('\n')) else { return Ok(false) };
-    if digest == digest_of(body) {
-        return Ok(true);
+    /// Recognizes files of any version and any path of agtmux. Fails if the file was changed since.
+    fn installed_program(&self, text: &str, _: &EditHints) -> Result<Option<String>, EditError> {
+        let rest = text.strip_prefix(MARK).and_then(|rest| rest.split_once('\n'));
+        let why = "the file was changed after agtmux wrote it; move or delete it and run agtmux setup again";
+        match rest {
+            Some((digest, body)) if digest != digest_of(body) => Err(EditError::at(text, 0, why)),
+            rest => Ok(rest.map(|_| self.hook_command.program().to_owned())),
+        }
     }
-    Err(EditError::at(
-        text,
-        0,
-        "the file was changed after agtmux wrote it; move or delete it and run agtmux setup again",
-    ))
+
+    fn is_current(&self, text: &str, _: &EditHints) -> Result<bool, EditError> {
+        Ok(text == self.written())
+    }
+
+    fn remove(&self, _: &str, _: &EditHints) -> Result<String, EditError> {
+        Ok(String::new())
+    }
 }
 
-pub(in crate::commands::setup) fn is_current(text: &str, template: &str, hook_command: &HookCommand) -> bool {
-    text == written(template, hook_command)
-}
-
-fn written(template: &str, hook_command: &HookCommand) -> String {
-    let program = format!("const PROGRAM = {}", serde_json::Value::from(hook_command.program()));
-    let body = template.replacen(PROGRAM, &program, 1);
-    format!("{MARK}{}\n{body}", digest_of(&body))
+impl OwnFileEditor {
+    fn written(&self) -> String {
+        let program = format!("const PROGRAM = {}", quoted(self.hook_command.program()));
+        let body = self.template.replacen(PROGRAM, &program, 1);
+        format!("{MARK}{}\n{body}", digest_of(&body))
+    }
 }
 
 fn digest_of(body: &str) -> String {
@@ -58,26 +59,29 @@ mod tests {
 
     const TEMPLATE: &str = "// What it does.\nconst PROGRAM = \"agtmux\";\nrun();\n";
 
-    fn hook_command() -> HookCommand {
-        HookCommand::new("/opt/a \"b\"/agtmux", "pi")
+    fn editor(program: &str, template: &'static str) -> OwnFileEditor {
+        OwnFileEditor { template, hook_command: HookCommand::new(program, "pi") }
     }
 
     #[test]
     fn a_written_file_is_recognized() {
-        let (text, _) = install("", TEMPLATE, &hook_command()).expect("there was nothing");
+        let ours = editor("/opt/a \"b\"/agtmux", TEMPLATE);
+        let (text, hints) = ours.install("").expect("there was nothing");
         assert!(text.contains(r#"const PROGRAM = "/opt/a \"b\"/agtmux";"#), "{text}");
-        assert_eq!(is_installed(&text), Ok(true));
-        assert!(is_current(&text, TEMPLATE, &hook_command()));
-        let elsewhere = HookCommand::new("/usr/bin/agtmux", "pi");
-        assert!(!is_current(&text, TEMPLATE, &elsewhere) && !is_current(&text, "another version", &hook_command()));
+        assert!(ours.installed_program(&text, &hints).is_ok_and(|program| program.is_some()));
+        assert_eq!(ours.is_current(&text, &hints), Ok(true));
+        for other in [editor("/usr/bin/agtmux", TEMPLATE), editor("/opt/a \"b\"/agtmux", "another version")] {
+            assert_eq!(other.is_current(&text, &hints), Ok(false));
+        }
     }
 
     #[test]
     fn other_files_and_changed_files_are_refused() {
-        assert_eq!(is_installed("export default () => {}\n"), Ok(false));
-        assert!(install("export default () => {}\n", TEMPLATE, &hook_command()).is_err());
-        let (text, _) = install("", TEMPLATE, &hook_command()).expect("there was nothing");
-        let fault = is_installed(&text.replace("run()", "walk()")).expect_err("it was changed");
+        let (ours, theirs) = (editor("/opt/agtmux", TEMPLATE), "export default () => {}\n");
+        assert_eq!(ours.installed_program(theirs, &EditHints::default()), Ok(None));
+        assert!(ours.install(theirs).is_err());
+        let (text, hints) = ours.install("").expect("there was nothing");
+        let fault = ours.installed_program(&text.replace("run()", "walk()"), &hints).expect_err("it was changed");
         assert!(fault.why.contains("changed after"), "{fault:?}");
     }
 }

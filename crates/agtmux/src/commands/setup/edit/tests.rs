@@ -1,21 +1,30 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::hooks::{self, HookFormat, HookShape};
-use super::{EditHints, notify};
+use super::hooks::{HookEditor, HookFormat, HookShape};
+use super::notify::NotifyEditor;
+use super::{EditHints, SettingsEditor};
 use crate::commands::setup::command::HookCommand;
 
-pub(super) const FORMAT: HookFormat = HookFormat {
+pub(super) static FORMAT: HookFormat = HookFormat {
     events: &["SessionStart", "Stop", "PreToolUse"],
     shape: HookShape::Grouped { matcher: Some(""), named: false },
     timeout: 5,
 };
 
-pub(super) const COPILOT_FORMAT: HookFormat =
+pub(super) static COPILOT_FORMAT: HookFormat =
     HookFormat { events: &["agentStop", "notification"], shape: HookShape::Own { version: 1 }, timeout: 5 };
 
 pub(super) fn hook_command() -> HookCommand {
     HookCommand::new("/opt/my bin/agtmux", "claude")
+}
+
+pub(super) fn editor(format: &'static HookFormat) -> HookEditor {
+    HookEditor { format, hook_command: hook_command() }
+}
+
+pub(super) fn codex() -> NotifyEditor {
+    NotifyEditor { hook_command: HookCommand::new("/opt/agtmux", "codex") }
 }
 
 /// The JSON value of the text, without comments and trailing commas.
@@ -33,7 +42,6 @@ pub(super) fn json_value(text: &str) -> Value {
             Ast::NullKeyword(_) => Value::Null,
         }
     }
-    let text = text.trim_start_matches('\u{feff}');
     let parsed = jsonc_parser::parse_to_ast(text, &Default::default(), &Default::default()).expect("valid JSON");
     parsed.value.map_or(Value::Null, |value| of(&value))
 }
@@ -61,10 +69,9 @@ pub(super) fn without_empty_hooks(mut value: Value) -> Value {
 
 #[track_caller]
 fn install_and_remove(text: &str) -> String {
-    let (after, hints) =
-        hooks::install(text, &FORMAT, &hook_command()).unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"));
-    assert_eq!(hooks::is_current(&after, &FORMAT, &EditHints::default(), &hook_command()), Ok(true), "{after}");
-    assert_eq!(hooks::remove(&after, &FORMAT, &hints, &hook_command()).as_deref(), Ok(text), "installed text: {after}");
+    let (after, hints) = editor(&FORMAT).install(text).unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"));
+    assert_eq!(editor(&FORMAT).is_current(&after, &EditHints::default()), Ok(true), "{after}");
+    assert_eq!(editor(&FORMAT).remove(&after, &hints).as_deref(), Ok(text), "installed text: {after}");
     assert_eq!(
         without_empty_hooks(without_hooks(json_value(&after))),
         without_empty_hooks(json_value(text)),
@@ -74,19 +81,19 @@ fn install_and_remove(text: &str) -> String {
     if repeats_an_event(text) {
         return after;
     }
-    let blind = hooks::remove(&after, &FORMAT, &EditHints::default(), &hook_command())
-        .unwrap_or_else(|fault| panic!("{fault:?}: {after}"));
+    let blind =
+        editor(&FORMAT).remove(&after, &EditHints::default()).unwrap_or_else(|fault| panic!("{fault:?}: {after}"));
     assert_eq!(without_empty_hooks(json_value(&blind)), without_empty_hooks(json_value(text)), "{blind}");
     after
 }
 
 pub(super) fn repeats_an_event(text: &str) -> bool {
-    let root = super::json::parse(text).expect("valid JSON");
-    let names = |root: super::json::JsonNode| match root.member("hooks") {
-        Some((_, super::json::JsonNode::Object(events, _))) => events.iter().map(|e| e.name.clone()).collect(),
-        _ => Vec::new(),
-    };
-    let names = root.map(names).unwrap_or_default();
+    let root = super::json::root_object(text).expect("valid JSON");
+    let hooks = root.as_ref().and_then(|root| super::json::member(root, "hooks"));
+    let names: Vec<&str> = hooks
+        .and_then(|(_, hooks)| hooks.as_object())
+        .map(|hooks| hooks.properties.iter().map(|event| event.name.as_str()).collect())
+        .unwrap_or_default();
     names.iter().any(|name| names.iter().filter(|other| *other == name).count() > 1)
 }
 
@@ -106,7 +113,6 @@ fn install_and_remove_restore_known_files_exactly() {
         "{\n}\n",
         "{ /* why */ }",
         "{ // why\n}",
-        "\u{feff}{\"a\": 1}",
         r#"{"a":1}"#,
         r#"{"a": 1, "b": [1, 2, ], }"#,
         "{\n  \"a\": 1\n}\n",
@@ -147,11 +153,11 @@ fn new_lines_use_the_existing_layout() {
 
 #[test]
 fn settings_added_after_the_install_stay() {
-    let (after, hints) = hooks::install("{\n  \"a\": 1\n}\n", &FORMAT, &hook_command()).expect("installed");
+    let (after, hints) = editor(&FORMAT).install("{\n  \"a\": 1\n}\n").expect("installed");
     let edited = after
         .replacen("\"Stop\": [", &format!("\"Mine\": [1], // new\n    \"Stop\": [{USERS_HOOK}, "), 1)
         .replacen("\"a\": 1", "\"a\": 2, \"c\": 3", 1);
-    let left = hooks::remove(&edited, &FORMAT, &hints, &hook_command()).expect("removed");
+    let left = editor(&FORMAT).remove(&edited, &hints).expect("removed");
     assert_eq!(
         left,
         format!(
@@ -166,13 +172,13 @@ fn an_entry_in_a_shared_group_is_removed_alone() {
     let entry = format!(r#"{{"type": "command", "timeout": 7, "command": "{line}"}}"#);
     let text =
         format!(r#"{{"hooks": {{"Stop": [{{"hooks": [{{"command": "x"}}, {entry}], "matcher": "", "x": 1}}]}}}}"#);
-    let left = hooks::remove(&text, &FORMAT, &EditHints::default(), &hook_command()).expect("removed");
+    let left = editor(&FORMAT).remove(&text, &EditHints::default()).expect("removed");
     assert_eq!(left, r#"{"hooks": {"Stop": [{"hooks": [{"command": "x"}], "matcher": "", "x": 1}]}}"#);
 }
 
 #[test]
 fn an_own_file_is_created_and_emptied() {
-    let (after, hints) = hooks::install("", &COPILOT_FORMAT, &hook_command()).expect("installed");
+    let (after, hints) = editor(&COPILOT_FORMAT).install("").expect("installed");
     let line = hook_command().line("agentStop");
     let entry = json!([{"type": "command", "bash": line, "timeoutSec": "5"}]);
     assert_eq!(
@@ -180,13 +186,9 @@ fn an_own_file_is_created_and_emptied() {
         (&json!("1"), &entry),
         "{after}"
     );
-    assert!(hooks::is_current(&after, &COPILOT_FORMAT, &EditHints::default(), &hook_command()).expect("read"));
+    assert!(editor(&COPILOT_FORMAT).is_current(&after, &EditHints::default()).expect("read"));
     for hints in [hints, EditHints::default()] {
-        assert_eq!(
-            hooks::remove(&after, &COPILOT_FORMAT, &hints, &hook_command()).as_deref(),
-            Ok(""),
-            "without the hints"
-        );
+        assert_eq!(editor(&COPILOT_FORMAT).remove(&after, &hints).as_deref(), Ok(""), "without the hints");
     }
 }
 
@@ -198,24 +200,34 @@ fn entries_of_the_user_in_an_own_file_stay() {
         "{\"version\": 1, \"hooks\": {\"agentStop\": [{\"type\": \"command\", \"bash\": \"mine\"}]}}",
         "{\n  \"version\": 1, // theirs\n  \"hooks\": {}\n}",
     ] {
-        let (after, hints) = hooks::install(text, &COPILOT_FORMAT, &hook_command()).expect("installed");
-        assert!(
-            hooks::is_current(&after, &COPILOT_FORMAT, &EditHints::default(), &hook_command()).expect("read"),
-            "{after}"
-        );
-        assert_eq!(
-            hooks::remove(&after, &COPILOT_FORMAT, &hints, &hook_command()).as_deref(),
-            Ok(text),
-            "installed text: {after}"
-        );
+        let (after, hints) = editor(&COPILOT_FORMAT).install(text).expect("installed");
+        assert!(editor(&COPILOT_FORMAT).is_current(&after, &EditHints::default()).expect("read"), "{after}");
+        assert_eq!(editor(&COPILOT_FORMAT).remove(&after, &hints).as_deref(), Ok(text), "installed text: {after}");
+    }
+}
+
+/// Older versions did not record the version of an own file, and recorded the byte order mark.
+#[test]
+fn a_record_of_an_older_version_restores_the_file() {
+    let only_version = "{\n  \"version\": 1\n}\n";
+    for (text, record) in [
+        ("", json!({"blank": "", "events": ["agentStop"]})),
+        ("\n", json!({"blank": "\u{feff}\n", "events": ["agentStop"]})),
+        (only_version, json!({"blank": only_version, "events": ["agentStop"]})),
+        ("{}", json!({"empty": {"": ""}, "events": ["agentStop"], "version": true})),
+    ] {
+        let (after, _) = editor(&COPILOT_FORMAT).install(text).expect("installed");
+        let hints: EditHints = serde_json::from_value(record).expect("a record");
+        assert_eq!(editor(&COPILOT_FORMAT).remove(&after, &hints).as_deref(), Ok(text), "installed text: {after}");
     }
 }
 
 #[test]
 fn hooks_with_another_path_are_not_current() {
-    let (after, _) = hooks::install("{}", &FORMAT, &HookCommand::new("/old/agtmux", "claude")).expect("installed");
-    assert_eq!(hooks::installed(&after, &FORMAT, &EditHints::default(), &hook_command()).expect("read").len(), 3);
-    assert!(!hooks::is_current(&after, &FORMAT, &EditHints::default(), &hook_command()).expect("read"));
+    let old = HookEditor { format: &FORMAT, hook_command: HookCommand::new("/old/agtmux", "claude") };
+    let (after, hints) = old.install("{}").expect("installed");
+    assert_eq!(editor(&FORMAT).installed_program(&after, &hints), Ok(Some("/old/agtmux".to_owned())));
+    assert!(!editor(&FORMAT).is_current(&after, &EditHints::default()).expect("read"));
 }
 
 #[test]
@@ -229,17 +241,16 @@ fn unreadable_files_are_refused_with_the_line() {
         ("{\"hooks\": {\n\"Stop\": {}}}", 2, "not a list"),
         ("{\"a\": \"", 1, ""),
     ] {
-        let fault = hooks::install(text, &FORMAT, &hook_command()).expect_err(text);
+        let fault = editor(&FORMAT).install(text).expect_err(text);
         assert!(fault.line == line && fault.why.contains(why), "{fault:?} for {text:?}");
     }
 }
 
 #[track_caller]
 fn install_and_remove_notify(text: &str) -> String {
-    let codex = HookCommand::new("/opt/agtmux", "codex");
-    let (after, hints) = notify::install(text, &codex).unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"));
-    assert!(notify::is_current(&after, &codex).expect("read"), "{after}");
-    assert_eq!(notify::remove(&after, &hints, &codex).expect("read"), text, "installed text: {after}");
+    let (after, hints) = codex().install(text).unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"));
+    assert!(codex().is_current(&after, &hints).expect("read"), "{after}");
+    assert_eq!(codex().remove(&after, &hints).expect("read"), text, "installed text: {after}");
     after
 }
 
@@ -272,9 +283,8 @@ fn notify_is_installed_and_removed_and_calls_the_previous_program() {
         let after = install_and_remove_notify(text);
         assert!(after.contains("\"notify\", \"--then\","), "{after}");
     }
-    let codex = HookCommand::new("/opt/agtmux", "codex");
     for (text, line) in [("a = 1\nnotify = 7", 2), ("a = 1\n\nb = = 2", 3), ("notify = [1]", 1)] {
-        assert_eq!(notify::install(text, &codex).expect_err(text).line, line, "{text}");
+        assert_eq!(codex().install(text).expect_err(text).line, line, "{text}");
     }
 }
 
@@ -358,7 +368,7 @@ proptest! {
 
     #[test]
     fn any_text_is_refused_or_restored(text in "[{}\\[\\]\":,a \n/*]{0,24}") {
-        if hooks::install(&text, &FORMAT, &hook_command()).is_ok() {
+        if editor(&FORMAT).install(&text).is_ok() {
             install_and_remove(&text);
         }
     }
@@ -373,8 +383,7 @@ proptest! {
         if open {
             text.truncate(text.trim_end().len());
         }
-        let codex = HookCommand::new("/opt/agtmux", "codex");
-        if notify::install(&text, &codex).is_ok() {
+            if codex().install(&text).is_ok() {
             install_and_remove_notify(&text);
         }
     }
