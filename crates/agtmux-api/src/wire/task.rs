@@ -9,6 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 
 /// Selects a task session.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TaskSessionQuery {
     /// The name of the task session.

@@ -6,37 +6,19 @@ use agtmux_api::wire::{
     AuditQuery, KillAction, KillReport, OutputAction, OutputReport, PaneHealth, RespondAction, RespondReport,
     ResumeAction, ResumeReport, SendAction, SendReport, SnapshotAction,
 };
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::{Extension, Json};
-use http_body_util::LengthLimitError;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use utoipa::IntoParams;
 
 use super::ServeContext;
-use super::extract::{ErrorResponse, NameInPath, StrictQuery};
+use super::extract::{
+    ErrorResponse, JsonBody, MAX_BODY_MIB, NameInPath, StrictQuery, parse_object, read_body, run_detached,
+};
 use crate::actions::RequestCaller;
-
-/// A text of 1 MiB may need 4 MiB in JSON.
-const MAX_BODY_BYTES: usize = 5 << 20;
-
-/// Unknown keys are rejected: one may be a misspelled guard.
-const GUARD_KEYS: [&str; 12] = [
-    "ref",
-    "snapshot_id",
-    "nonce",
-    "if_runtime",
-    "if_state",
-    "if_updated_within_ms",
-    "if_dialog",
-    "if_pane",
-    "not_after",
-    "force_stale",
-    "request_ref",
-    "client",
-];
 
 type ActionResult<T> = Result<Json<ActionOutcome<T>>, ErrorResponse>;
 
@@ -46,69 +28,20 @@ async fn read_or_audit<T: DeserializeOwned>(
     caller: &RequestCaller,
     kind: ActionKind,
     body: Body,
-    keys: &[&str],
 ) -> Result<T, ApiError> {
-    let (partial, error) = match read(body, keys).await {
-        Ok(action) => return Ok(action),
+    let (partial, error) = match read_body::<MAX_BODY_MIB>(body).await {
+        Ok(bytes) => match parse_object(&bytes) {
+            Ok(action) => return Ok(action),
+            Err(error) => (serde_json::from_slice(&bytes).unwrap_or_default(), error),
+        },
+        Err(error) if error.code == ErrorCode::TooLarge => (Value::Null, error),
         // The caller disconnected before the request was complete, so there is nothing to record.
-        Err((None, error)) => return Err(error),
-        Err((Some(partial), error)) => (partial, error),
+        Err(error) => return Err(error),
     };
     let text = |name: &str| partial[name].as_str().map(str::to_owned);
     let guards =
         ActionGuards { r#ref: text("ref").unwrap_or_default(), client: text("client"), ..ActionGuards::default() };
     Err(context.actions.reject_unreadable(kind, &guards, caller, error).await)
-}
-
-/// Reads the body. An error comes with the part that could be read, or with none if the body did not arrive.
-async fn read<T: DeserializeOwned>(body: Body, keys: &[&str]) -> Result<T, (Option<Value>, ApiError)> {
-    let bad = |message: String| {
-        ApiError::new(ErrorCode::BadRequest, message).with_hint("GET /v1/openapi.json describes every request")
-    };
-    let bytes = to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| match is_too_large(&error) {
-        true => {
-            let message = format!("the request is larger than {} MiB", MAX_BODY_BYTES >> 20);
-            let hint = "the limit for a text is 1 MiB; write it to a file and ask the agent to read that file";
-            (Some(Value::Null), ApiError::new(ErrorCode::TooLarge, message).with_hint(hint))
-        }
-        false => (None, bad(format!("the body is incomplete: {error}"))),
-    })?;
-    let value: Value = serde_json::from_slice(&bytes)
-        .map_err(|error| (Some(Value::Null), bad(format!("the body is not valid JSON: {error}"))))?;
-    let message = match value.as_object() {
-        None => "the body is not a JSON object".to_owned(),
-        Some(fields) => match fields.keys().find(|key| !is_known(key, keys)) {
-            Some(key) => format!("unknown field '{}'", key.chars().take(64).collect::<String>()),
-            None => match T::deserialize(&value) {
-                Ok(action) => return Ok(action),
-                Err(error) => format!("invalid request: {error}"),
-            },
-        },
-    };
-    Err((Some(value), bad(message)))
-}
-
-fn is_known(key: &str, keys: &[&str]) -> bool {
-    GUARD_KEYS.contains(&key) || keys.contains(&key)
-}
-
-fn is_too_large(error: &axum::Error) -> bool {
-    std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>())
-}
-
-/// Continues if the caller disconnects: a message must not stop halfway.
-async fn run_detached<T: Send + 'static>(
-    action: impl Future<Output = Result<T, ApiError>> + Send + 'static,
-) -> Result<Json<T>, ErrorResponse> {
-    match tokio::spawn(action).await {
-        Ok(outcome) => Ok(Json(outcome?)),
-        Err(error) => {
-            tracing::error!(%error, "an action panicked");
-            Err(ApiError::new(ErrorCode::Internal, "the action failed unexpectedly")
-                .with_hint("agtmux daemon logs")
-                .into())
-        }
-    }
 }
 
 /// Take a snapshot of a pane to guard a later action.
@@ -120,9 +53,8 @@ async fn run_detached<T: Send + 'static>(
     (status = 409, body = ApiError)))]
 pub(super) async fn take_snapshot(
     State(context): State<ServeContext>,
-    body: Body,
+    JsonBody(action): JsonBody<SnapshotAction>,
 ) -> Result<Json<ActionSnapshot>, ErrorResponse> {
-    let action: SnapshotAction = read(body, &[]).await.map_err(|(_, error)| error)?;
     Ok(Json(context.actions.snapshot(&action.guards).await?))
 }
 
@@ -136,8 +68,7 @@ pub(super) async fn send(
     Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> ActionResult<SendReport> {
-    let action: SendAction =
-        read_or_audit(&context, &caller, ActionKind::Send, body, &["text", "keys", "no_enter", "profile"]).await?;
+    let action: SendAction = read_or_audit(&context, &caller, ActionKind::Send, body).await?;
     run_detached(async move { context.actions.send(action, caller).await }).await
 }
 
@@ -152,7 +83,7 @@ pub(super) async fn respond(
     Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> ActionResult<RespondReport> {
-    let action: RespondAction = read_or_audit(&context, &caller, ActionKind::Respond, body, &["answer"]).await?;
+    let action: RespondAction = read_or_audit(&context, &caller, ActionKind::Respond, body).await?;
     run_detached(async move { context.actions.respond(action, caller).await }).await
 }
 
@@ -165,7 +96,7 @@ pub(super) async fn attach(
     Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> ActionResult<AttachPlan> {
-    let action: AttachAction = read_or_audit(&context, &caller, ActionKind::Attach, body, &[]).await?;
+    let action: AttachAction = read_or_audit(&context, &caller, ActionKind::Attach, body).await?;
     run_detached(async move { context.actions.attach(action, caller).await }).await
 }
 
@@ -178,8 +109,7 @@ pub(super) async fn view_output(
     Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> ActionResult<OutputReport> {
-    let action: OutputAction =
-        read_or_audit(&context, &caller, ActionKind::ViewOutput, body, &["lines", "ansi", "again"]).await?;
+    let action: OutputAction = read_or_audit(&context, &caller, ActionKind::ViewOutput, body).await?;
     run_detached(async move { context.actions.view_output(action, caller).await }).await
 }
 
@@ -192,7 +122,7 @@ pub(super) async fn kill(
     Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> ActionResult<KillReport> {
-    let action: KillAction = read_or_audit(&context, &caller, ActionKind::Kill, body, &["signal"]).await?;
+    let action: KillAction = read_or_audit(&context, &caller, ActionKind::Kill, body).await?;
     run_detached(async move { context.actions.kill(action, caller).await }).await
 }
 
@@ -205,7 +135,7 @@ pub(super) async fn resume(
     Extension(caller): Extension<RequestCaller>,
     body: Body,
 ) -> ActionResult<ResumeReport> {
-    let action: ResumeAction = read_or_audit(&context, &caller, ActionKind::Resume, body, &[]).await?;
+    let action: ResumeAction = read_or_audit(&context, &caller, ActionKind::Resume, body).await?;
     run_detached(async move { context.actions.resume(action, caller).await }).await
 }
 

@@ -1,13 +1,25 @@
-//! Extractors and error responses.
+//! How every request is read, and how every error is answered.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::ListQuery;
 use axum::Json;
-use axum::extract::{FromRequestParts, Path, Query};
+use axum::body::{Body, to_bytes};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// The most MiB of a body. A text of 1 MiB may need 4 MiB in JSON.
+pub(super) const MAX_BODY_MIB: usize = 5;
+
+const MAX_QUOTED_CHARS: usize = 500;
+
+/// A JSON object in the body. The type decides whether unknown fields are rejected.
+pub(super) struct JsonBody<T>(pub(super) T);
 
 /// A strict query string: unknown parameters are rejected, because a misspelled filter would list everything.
 pub(super) struct StrictQuery<T = ListQuery>(pub(super) T);
@@ -64,6 +76,57 @@ fn status(code: ErrorCode) -> StatusCode {
         ErrorCode::NotStored => StatusCode::SERVICE_UNAVAILABLE,
         ErrorCode::Method => StatusCode::METHOD_NOT_ALLOWED,
         ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+    type Rejection = ErrorResponse;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ErrorResponse> {
+        let bytes = read_body::<MAX_BODY_MIB>(request.into_body()).await?;
+        Ok(Self(parse_object(&bytes)?))
+    }
+}
+
+/// Reads all bytes of a body. The error is `TooLarge` if there are too many.
+pub(super) async fn read_body<const MAX_MIB: usize>(body: Body) -> Result<Bytes, ApiError> {
+    to_bytes(body, MAX_MIB << 20).await.map_err(|error| {
+        if std::error::Error::source(&error).is_some_and(|source| source.is::<LengthLimitError>()) {
+            return ApiError::new(ErrorCode::TooLarge, format!("the request is larger than {MAX_MIB} MiB"))
+                .with_hint("leave out data that is not needed, or write it to a file and send the path");
+        }
+        bad_body(format!("the body is incomplete: {error}"))
+    })
+}
+
+/// Parses a JSON object. Without this check an array with the fields in order would pass as well.
+pub(super) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let value: Value =
+        serde_json::from_slice(bytes).map_err(|error| bad_body(format!("the body is not valid JSON: {error}")))?;
+    if !value.is_object() {
+        return Err(bad_body("the body is not a JSON object".into()));
+    }
+    // The error quotes the body, which may be long.
+    let shorten = |error: serde_json::Error| error.to_string().chars().take(MAX_QUOTED_CHARS).collect::<String>();
+    serde_json::from_value(value).map_err(|error| bad_body(format!("invalid request: {}", shorten(error))))
+}
+
+fn bad_body(message: String) -> ApiError {
+    ApiError::new(ErrorCode::BadRequest, message).with_hint("GET /v1/openapi.json describes every request")
+}
+
+/// Continues if the caller disconnects: an action must not stop halfway.
+pub(super) async fn run_detached<T: Send + 'static>(
+    action: impl Future<Output = Result<T, ApiError>> + Send + 'static,
+) -> Result<Json<T>, ErrorResponse> {
+    match tokio::spawn(action).await {
+        Ok(outcome) => Ok(Json(outcome?)),
+        Err(error) => {
+            tracing::error!(%error, "an action panicked");
+            Err(ApiError::new(ErrorCode::Internal, "the action failed unexpectedly")
+                .with_hint("agtmux daemon logs")
+                .into())
+        }
     }
 }
 

@@ -11,10 +11,9 @@ use agtmux_core::ids::{AgentType, ServerName, TargetName};
 use agtmux_core::redact;
 use agtmux_core::runtime::RuntimeId;
 use axum::Json;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
-use http_body_util::LengthLimitError;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -22,11 +21,12 @@ use uuid::Uuid;
 
 use super::ServeContext;
 use super::event_ancestors::add_ancestors;
-use super::extract::ErrorResponse;
+use super::extract::{ErrorResponse, read_body};
 use crate::engine::{EventAddress, IncomingEvent};
 use crate::observe::{self, Discovery};
 
-const MAX_BODY_BYTES: usize = 1 << 20;
+/// The most MiB of an event.
+pub(super) const MAX_EVENT_MIB: usize = 1;
 const MAX_WORD_LEN: usize = 512;
 const MAX_PATH_LEN: usize = 4096;
 /// More than the ancestors of any real process.
@@ -48,7 +48,7 @@ pub(super) async fn post_event(
     State(context): State<ServeContext>,
     body: Body,
 ) -> Result<(StatusCode, Json<EventReceipt>), ErrorResponse> {
-    let bytes = to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| body_error(&error))?;
+    let bytes = read_body::<MAX_EVENT_MIB>(body).await?;
     let incoming = read_event(bytes.len(), move || parse(&bytes), &context.discovery).await?;
     Ok((StatusCode::ACCEPTED, Json(context.engine.ingest_event(incoming).await?)))
 }
@@ -72,14 +72,6 @@ pub(crate) async fn read_event(
         tracing::error!(%error, "an event could not be read");
         Err(ApiError::new(ErrorCode::Internal, "the event could not be read").with_hint("agtmux daemon logs"))
     })
-}
-
-fn body_error(error: &axum::Error) -> ApiError {
-    if std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>()) {
-        let error = ApiError::new(ErrorCode::TooLarge, "the event is larger than 1 MiB");
-        return error.with_hint("leave out data that is not needed, or send several events");
-    }
-    bad(format!("the body is incomplete: {error}"))
 }
 
 fn parse(bytes: &[u8]) -> Result<Value, ApiError> {

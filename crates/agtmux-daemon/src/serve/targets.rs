@@ -1,15 +1,12 @@
 //! `/v1/targets`: the watched hosts.
 
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::ApiError;
 use agtmux_api::wire::{NewTarget, TargetCheckReport, TargetItem, TargetList};
 use axum::Json;
-use axum::body::{Body, to_bytes};
 use axum::extract::State;
 
 use super::ServeContext;
-use super::extract::{ErrorResponse, NameInPath};
-
-const MAX_BODY_BYTES: usize = 4096;
+use super::extract::{ErrorResponse, JsonBody, NameInPath};
 
 /// List the targets with their health.
 #[utoipa::path(get, path = "/v1/targets", responses((status = 200, body = TargetList)))]
@@ -24,14 +21,8 @@ pub(super) async fn get_targets(State(context): State<ServeContext>) -> Json<Tar
     (status = 200, body = TargetItem), (status = 400, body = ApiError), (status = 409, body = ApiError)))]
 pub(super) async fn add_target(
     State(context): State<ServeContext>,
-    body: Body,
+    JsonBody(new): JsonBody<NewTarget>,
 ) -> Result<Json<TargetItem>, ErrorResponse> {
-    let bad = |why: String| {
-        ApiError::new(ErrorCode::BadRequest, why)
-            .with_hint(r#"send {"name": "vm1", "kind": "ssh", "ssh_target": "vm1"}"#)
-    };
-    let bytes = to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| bad(error.to_string()))?;
-    let new: NewTarget = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
     Ok(Json(context.targets.add(new).await?))
 }
 

@@ -5,64 +5,36 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::ApiError;
 use agtmux_api::wire::{
     ActionOutcome, SendReport, TaskCleanupRequest, TaskEndReport, TaskEvents, TaskEventsQuery, TaskInputAction,
     TaskList, TaskLogs, TaskLogsQuery, TaskRestartRequest, TaskRunRequest, TaskSessionQuery, TaskStarted,
     TaskStartupReport, TaskStartupRequest, TaskStopRequest, TaskStreamItem, TaskWatchEvent,
 };
 use agtmux_core::task::{RunId, TaskEvent};
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use axum::{Extension, Json};
 use bytes::Bytes;
 use futures_util::stream;
-use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::ServeContext;
-use super::extract::{ErrorResponse, StrictQuery};
+use super::extract::{ErrorResponse, JsonBody, StrictQuery, run_detached};
 use crate::actions::RequestCaller;
 use crate::event_log::{EventLog, EventsSince};
 use crate::observe::server_name;
 use crate::tasks::Tasks;
 
-const MAX_BODY_BYTES: usize = 5 << 20;
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// A client that follows one run gets its events at once. Whether the run is over is checked this often.
 const RUN_HEARTBEAT: Duration = Duration::from_secs(1);
 const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
 type TaskResponse<T> = Result<Json<T>, ErrorResponse>;
-
-async fn read<T: DeserializeOwned>(body: Body) -> Result<T, ApiError> {
-    let bad = |message: String| {
-        ApiError::new(ErrorCode::BadRequest, message).with_hint("GET /v1/openapi.json describes every request")
-    };
-    let bytes = to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| {
-        ApiError::new(ErrorCode::TooLarge, format!("the request is larger than {} MiB", MAX_BODY_BYTES >> 20))
-            .with_hint("write the data to a file that the task reads")
-    })?;
-    serde_json::from_slice(&bytes).map_err(|error| bad(format!("invalid request: {error}")))
-}
-
-/// Continues if the caller disconnects: a command must not stop halfway.
-async fn run_detached<T: Send + 'static>(
-    command: impl Future<Output = Result<T, ApiError>> + Send + 'static,
-) -> TaskResponse<T> {
-    match tokio::spawn(command).await {
-        Ok(outcome) => Ok(Json(outcome?)),
-        Err(error) => {
-            tracing::error!(%error, "a task command panicked");
-            Err(ApiError::new(ErrorCode::Internal, "the command failed unexpectedly")
-                .with_hint("agtmux daemon logs")
-                .into())
-        }
-    }
-}
 
 /// List the tasks of a session.
 ///
@@ -85,9 +57,8 @@ pub(super) async fn get_tasks(
 pub(super) async fn run_task(
     State(context): State<ServeContext>,
     Extension(caller): Extension<RequestCaller>,
-    body: Body,
+    JsonBody(run): JsonBody<TaskRunRequest>,
 ) -> TaskResponse<TaskStarted> {
-    let run: TaskRunRequest = read(body).await?;
     let caller = RequestCaller { owner_pid: run.owner, ..caller };
     run_detached(async move { context.tasks.run(run, &caller).await }).await
 }
@@ -112,9 +83,8 @@ pub(super) async fn get_task_logs(
 pub(super) async fn send_task_input(
     State(context): State<ServeContext>,
     Extension(caller): Extension<RequestCaller>,
-    body: Body,
+    JsonBody(action): JsonBody<TaskInputAction>,
 ) -> TaskResponse<ActionOutcome<SendReport>> {
-    let action: TaskInputAction = read(body).await?;
     run_detached(async move { context.tasks.input(action, caller).await }).await
 }
 
@@ -127,9 +97,8 @@ pub(super) async fn send_task_input(
 pub(super) async fn stop_task(
     State(context): State<ServeContext>,
     Extension(caller): Extension<RequestCaller>,
-    body: Body,
+    JsonBody(action): JsonBody<TaskStopRequest>,
 ) -> TaskResponse<TaskEndReport> {
-    let action: TaskStopRequest = read(body).await?;
     run_detached(async move { context.tasks.stop(action, &caller).await }).await
 }
 
@@ -142,9 +111,8 @@ pub(super) async fn stop_task(
 pub(super) async fn restart_task(
     State(context): State<ServeContext>,
     Extension(caller): Extension<RequestCaller>,
-    body: Body,
+    JsonBody(action): JsonBody<TaskRestartRequest>,
 ) -> TaskResponse<TaskStarted> {
-    let action: TaskRestartRequest = read(body).await?;
     let caller = RequestCaller { owner_pid: action.owner, ..caller };
     run_detached(async move { context.tasks.restart(action, &caller).await }).await
 }
@@ -156,9 +124,8 @@ pub(super) async fn restart_task(
 pub(super) async fn prune_dead_tasks(
     State(context): State<ServeContext>,
     Extension(caller): Extension<RequestCaller>,
-    body: Body,
+    JsonBody(action): JsonBody<TaskCleanupRequest>,
 ) -> TaskResponse<TaskEndReport> {
-    let action: TaskCleanupRequest = read(body).await?;
     run_detached(async move { context.tasks.prune_dead(action, &caller).await }).await
 }
 
@@ -171,9 +138,8 @@ pub(super) async fn prune_dead_tasks(
 pub(super) async fn kill_all_tasks(
     State(context): State<ServeContext>,
     Extension(caller): Extension<RequestCaller>,
-    body: Body,
+    JsonBody(action): JsonBody<TaskCleanupRequest>,
 ) -> TaskResponse<TaskEndReport> {
-    let action: TaskCleanupRequest = read(body).await?;
     run_detached(async move { context.tasks.kill_all(action, &caller).await }).await
 }
 
@@ -186,9 +152,8 @@ pub(super) async fn kill_all_tasks(
 pub(super) async fn start_up_tasks(
     State(context): State<ServeContext>,
     Extension(caller): Extension<RequestCaller>,
-    body: Body,
+    JsonBody(request): JsonBody<TaskStartupRequest>,
 ) -> TaskResponse<TaskStartupReport> {
-    let request: TaskStartupRequest = read(body).await?;
     let caller = RequestCaller { owner_pid: request.owner, ..caller };
     run_detached(async move { context.tasks.startup(request, &caller).await }).await
 }

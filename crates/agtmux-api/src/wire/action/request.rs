@@ -77,7 +77,7 @@ pub enum InputProfile {
 
 /// Types text or presses keys.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct SendAction {
     #[serde(flatten)]
     pub guards: ActionGuards,
@@ -95,6 +95,7 @@ pub struct SendAction {
 
 /// Answers the open dialog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct RespondAction {
     #[serde(flatten)]
     pub guards: ActionGuards,
@@ -132,6 +133,7 @@ impl fmt::Display for DialogAnswer {
 
 /// Ends or interrupts the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct KillAction {
     #[serde(flatten)]
     pub guards: ActionGuards,
@@ -164,7 +166,7 @@ impl KillSignal {
 
 /// Returns how to attach to the pane.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct AttachAction {
     #[serde(flatten)]
     pub guards: ActionGuards,
@@ -172,7 +174,7 @@ pub struct AttachAction {
 
 /// Returns the output of the pane.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct OutputAction {
     #[serde(flatten)]
     pub guards: ActionGuards,
@@ -189,7 +191,7 @@ pub struct OutputAction {
 
 /// Restarts an ended agent in its pane and resumes its session.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct ResumeAction {
     #[serde(flatten)]
     pub guards: ActionGuards,
@@ -197,7 +199,7 @@ pub struct ResumeAction {
 
 /// Takes a snapshot for later actions. It is valid for `actions.snapshot_lifetime`, 30 seconds by default.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct SnapshotAction {
     #[serde(flatten)]
     pub guards: ActionGuards,
@@ -263,5 +265,42 @@ impl ActionKind {
     /// Whether the action changes anything.
     pub fn is_mutating(self) -> bool {
         !matches!(self, Self::Attach | Self::ViewOutput)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// serde documents `flatten` and `deny_unknown_fields` as a combination that it does not promise to support.
+    fn assert_rejects_unknown_fields<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(action: Value) {
+        let read: T = serde_json::from_value(action.clone()).expect("a valid request");
+        let written = serde_json::to_value(&read).expect("writes");
+        assert_eq!(serde_json::from_value::<T>(written).expect("reads"), read);
+        let mut misspelled = action;
+        misspelled["if_sate"] = json!("idle");
+        let error = serde_json::from_value::<T>(misspelled).expect_err("an unknown guard");
+        assert_eq!(error.to_string(), "unknown field `if_sate`");
+    }
+
+    #[test]
+    fn every_action_rejects_unknown_fields() {
+        let guards = json!({"ref": "%1", "if_state": "idle", "not_after": "2026-11-15T09:00:00Z",
+            "if_pane": {"server_pid": 1, "server_start": 2, "pane_pid": 3}, "force_stale": true, "client": "cli"});
+        let with = |name: &str, value: Value| {
+            let mut action = guards.clone();
+            action[name] = value;
+            action
+        };
+        assert_rejects_unknown_fields::<SendAction>(with("text", json!("x")));
+        assert_rejects_unknown_fields::<RespondAction>(with("answer", json!("approve")));
+        assert_rejects_unknown_fields::<KillAction>(with("signal", json!("TERM")));
+        assert_rejects_unknown_fields::<OutputAction>(with("lines", json!(3)));
+        assert_rejects_unknown_fields::<AttachAction>(guards.clone());
+        assert_rejects_unknown_fields::<ResumeAction>(guards.clone());
+        assert_rejects_unknown_fields::<SnapshotAction>(guards.clone());
     }
 }

@@ -5,20 +5,18 @@ use agtmux_api::wire::{BridgeHookEvent, BridgeHookReply, EventReceipt, EventRece
 use agtmux_core::ids::AgentType;
 use agtmux_core::redact;
 use axum::Json;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::State;
-use http_body_util::LengthLimitError;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::engine::agent_id;
 use crate::serve::ServeContext;
-use crate::serve::extract::{ErrorResponse, NameInPath};
-use crate::serve::ingest::read_event;
+use crate::serve::extract::{ErrorResponse, NameInPath, parse_object, read_body};
+use crate::serve::ingest::{MAX_EVENT_MIB, read_event};
 use crate::store::{ReportedAgentRow, StoreChange};
 
-const MAX_BODY_BYTES: usize = 1 << 20;
 const MAX_ID_LEN: usize = 256;
 
 /// The names in the document, and the names that the agent uses.
@@ -49,8 +47,8 @@ pub(crate) async fn post_hook(
         let error = ApiError::new(ErrorCode::NotFound, "unknown hook event");
         return Err(error.with_hint(format!("use one of {names}")).into());
     };
-    let bytes = to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| body_error(&error))?;
-    let (hook, payload) = read(&bytes, event_type)?;
+    let bytes = read_body::<MAX_EVENT_MIB>(body).await?;
+    let (hook, payload) = read(parse_object(&bytes)?, event_type)?;
     let agent_type = AgentType::new(hook.agent_type.clone().unwrap_or_else(|| "claude".into()));
     let agent_id = agent_id(&agent_type, &hook.session_id);
     let event = to_event(&context, &hook, &agent_type, &agent_id, event_type, payload);
@@ -90,24 +88,11 @@ fn to_json(event: &EventSubmission) -> Value {
     serde_json::to_value(event).unwrap_or_else(|error| unreachable!("a wire type serializes: {error}"))
 }
 
-fn body_error(error: &axum::Error) -> ApiError {
-    if std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>()) {
-        let error = ApiError::new(ErrorCode::TooLarge, "the body is larger than 1 MiB");
-        return error.with_hint("leave out fields that are not needed");
-    }
-    ApiError::new(ErrorCode::BadRequest, "the body is incomplete").with_hint("send it again")
-}
-
-fn read(bytes: &[u8], event_type: &str) -> Result<(BridgeHookEvent, Value), ApiError> {
+fn read(mut payload: Value, event_type: &str) -> Result<(BridgeHookEvent, Value), ApiError> {
     let bad = |message: String| {
         ApiError::new(ErrorCode::BadRequest, message)
             .with_hint("send JSON with session_id, working_directory, tmux_pane and tmux")
     };
-    let mut payload: Value =
-        serde_json::from_slice(bytes).map_err(|error| bad(format!("the body is not valid JSON: {error}")))?;
-    if !payload.is_object() {
-        return Err(bad("the body is not a JSON object".into()));
-    }
     let mut hook = BridgeHookEvent::deserialize(&payload).map_err(|error| bad(format!("invalid body: {error}")))?;
     let ids = [Some(&hook.session_id), hook.agent_type.as_ref(), hook.tmux_pane.as_ref(), hook.iterm_pane_id.as_ref()];
     if hook.session_id.is_empty() {

@@ -1,26 +1,15 @@
 //! Reads the body of a respond request.
 
 use agtmux_api::wire::{BridgeAnswers, BridgeChoice, BridgeMode, BridgeRespondRequest, DialogAnswer};
-use axum::body::{Body, to_bytes};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::failure::BridgeFailure;
 
-const MAX_BODY_BYTES: usize = 5 << 20;
 /// More than any dialog offers.
 const MAX_OPTIONS: u32 = 1000;
 
-pub(super) async fn read(body: Body) -> Result<BridgeRespondRequest, BridgeFailure> {
-    let hint = "send JSON such as {\"mode\": \"text\", \"text\": \"yes\"}";
-    let bytes = to_bytes(body, MAX_BODY_BYTES)
-        .await
-        .map_err(|_| BridgeFailure::bad_request("missing_text", "the body is too large", hint))?;
-    let value: Value = serde_json::from_slice(&bytes)
-        .map_err(|_| BridgeFailure::bad_request("missing_text", "the body is not valid JSON", hint))?;
-    if !value.is_object() {
-        return Err(BridgeFailure::bad_request("missing_text", "the body is not a JSON object", hint));
-    }
+pub(super) fn read(value: &Value) -> Result<BridgeRespondRequest, BridgeFailure> {
     let is_bad = |field: &str, reads: fn(&Value) -> bool| value.get(field).is_some_and(|given| !reads(given));
     if is_bad("mode", |mode| BridgeMode::deserialize(mode).is_ok()) {
         return Err(BridgeFailure::bad_request(
@@ -32,11 +21,12 @@ pub(super) async fn read(body: Body) -> Result<BridgeRespondRequest, BridgeFailu
     if is_bad("answers", |answers| Option::<BridgeAnswers>::deserialize(answers).is_ok()) {
         return Err(invalid_answers());
     }
-    BridgeRespondRequest::deserialize(&value).map_err(|error| {
+    BridgeRespondRequest::deserialize(value).map_err(|error| {
         let error_type = match is_bad("option_index", |index| Option::<u32>::deserialize(index).is_ok()) {
             true => "invalid_option_index",
             false => "missing_text",
         };
+        let hint = "send JSON such as {\"mode\": \"text\", \"text\": \"yes\"}";
         BridgeFailure::bad_request(error_type, &format!("invalid request: {error}"), hint)
     })
 }

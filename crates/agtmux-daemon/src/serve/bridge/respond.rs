@@ -8,10 +8,10 @@ use agtmux_api::wire::{
     RespondAction, Verification,
 };
 use agtmux_core::state::State as AgentState;
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
+use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ use super::request;
 use crate::actions::RequestCaller;
 use crate::bridge::{BridgeTurn, TurnActor, TurnIntent, bridge_state};
 use crate::serve::ServeContext;
-use crate::serve::extract::{ErrorResponse, NameInPath};
+use crate::serve::extract::{ErrorResponse, JsonBody, NameInPath};
 use crate::store::agents;
 
 /// How long to wait for the answer's effect.
@@ -36,10 +36,11 @@ pub(crate) async fn post_respond(
     State(context): State<ServeContext>,
     Extension(caller): Extension<RequestCaller>,
     agent_id: Result<NameInPath, ErrorResponse>,
-    body: Body,
+    body: Result<JsonBody<Value>, ErrorResponse>,
 ) -> Result<Json<BridgeRespondReply>, BridgeFailure> {
     let NameInPath(agent_id) = agent_id.map_err(|_| no_such_agent())?;
-    let request = request::read(body).await?;
+    let JsonBody(body) = body.map_err(|ErrorResponse(error)| error)?;
+    let request = request::read(&body)?;
     let answers = request::answers(&request)?;
     let runtime_id = runtime_of(&context, &agent_id).await?;
     if context.bridge.runtimes_of(&agent_id).len() > 1 {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{WebLink, WebLinkRequest};
-use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -14,9 +13,7 @@ use axum::{Extension, Json};
 use super::{AccessLevel, WebAuth};
 use crate::actions::RequestCaller;
 use crate::serve::ServeContext;
-use crate::serve::extract::{ErrorResponse, NameInPath};
-
-const MAX_BODY_BYTES: usize = 4096;
+use crate::serve::extract::{ErrorResponse, JsonBody, NameInPath};
 
 /// Cookies are shared between ports, so the port is part of the name.
 pub(super) fn cookie_name(auth: &WebAuth) -> String {
@@ -31,18 +28,13 @@ pub(super) fn cookie_name(auth: &WebAuth) -> String {
 pub(crate) async fn post_link(
     State(context): State<ServeContext>,
     Extension(caller): Extension<RequestCaller>,
-    body: Body,
+    body: Result<JsonBody<WebLinkRequest>, ErrorResponse>,
 ) -> Result<Json<WebLink>, ErrorResponse> {
     if caller.via != "unix" {
         let error = ApiError::new(ErrorCode::Forbidden, "links can only be created over the unix socket");
         return Err(error.with_hint("agtmux web url").into());
     }
-    let bad = |reason: String| {
-        let error = ApiError::new(ErrorCode::BadRequest, format!("invalid body: {reason}"));
-        error.with_hint("send {\"read_only\": false}")
-    };
-    let body = to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| bad(error.to_string()))?;
-    let request: WebLinkRequest = serde_json::from_slice(&body).map_err(|error| bad(error.to_string()))?;
+    let JsonBody(request) = body?;
     let Some(auth) = &context.web_auth else {
         let error = ApiError::new(ErrorCode::Precondition, "the daemon has no web port");
         return Err(error.with_hint("set web.listen = \"127.0.0.1:7777\" and run agtmux daemon restart").into());
