@@ -100,31 +100,14 @@ impl Framing {
     /// The text between each `head` record and the next `end` record, with the fields of the head. A section without
     /// its end is skipped.
     pub(crate) fn sections<'a>(&self, head: char, end: char, answer: &'a [u8]) -> Vec<(Vec<&'a [u8]>, &'a [u8])> {
-        let (start, close) = (format!("{}{head}", self.marker), format!("{}.", self.marker));
-        let separator = format!("{}|", self.marker);
-        let end = format!("{}{end}{}.", self.marker, self.marker);
-        let mut sections = Vec::new();
-        let mut rest = answer;
-        while let Some(at) = find(rest, start.as_bytes()) {
-            rest = &rest[at + start.len()..];
-            let Some(length) = find(rest, close.as_bytes()) else { break };
-            let fields = split(&rest[..length], separator.as_bytes());
-            rest = &rest[length + close.len()..];
-            let Some(length) = find(rest, end.as_bytes()) else { break };
-            let body = &rest[..length];
-            // Another head before the end: the first section was cut off.
-            if find(body, start.as_bytes()).is_none() {
-                sections.push((fields, body));
-                rest = &rest[length + end.len()..];
-            }
-        }
-        sections
+        let end = self.record(end, &[]);
+        let section = |(fields, body): (Vec<&'a [u8]>, &'a [u8])| Some((fields, &body[..find(body, end.as_bytes())?]));
+        self.groups(head, answer).into_iter().filter_map(section).collect()
     }
 
-    /// Each record of this kind with the text up to the next one.
-    pub(crate) fn groups<'a>(&self, head: char, answer: &'a [u8]) -> Vec<(Vec<&'a [u8]>, &'a [u8])> {
-        let (start, close) = (format!("{}{head}", self.marker), format!("{}.", self.marker));
-        let separator = format!("{}|", self.marker);
+    /// The fields of each record of this kind, with the text up to the next one.
+    pub(crate) fn groups<'a>(&self, kind: char, answer: &'a [u8]) -> Vec<(Vec<&'a [u8]>, &'a [u8])> {
+        let [start, close, separator] = [kind, '.', '|'].map(|sign| format!("{}{sign}", self.marker));
         // Text before the first record belongs to no group.
         let groups = split(answer, start.as_bytes()).into_iter().skip(1).filter_map(|group| {
             // A record without its end was cut off.
@@ -136,31 +119,12 @@ impl Framing {
 
     /// The fields of each record of this kind. Text between records is ignored.
     pub fn records<'a>(&self, kind: char, answer: &'a [u8]) -> Vec<Vec<&'a [u8]>> {
-        let (start, end, separator) =
-            (format!("{}{kind}", self.marker), format!("{}.", self.marker), format!("{}|", self.marker));
-        let mut records = Vec::new();
-        let mut rest = answer;
-        while let Some(at) = find(rest, start.as_bytes()) {
-            rest = &rest[at + start.len()..];
-            // A record without its end was cut off.
-            let Some(length) = find(rest, end.as_bytes()) else { break };
-            records.push(split(&rest[..length], separator.as_bytes()));
-            rest = &rest[length + end.len()..];
-        }
-        records
+        self.groups(kind, answer).into_iter().map(|(fields, _)| fields).collect()
     }
 }
 
-fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    let first = *needle.first()?;
-    let mut from = 0;
-    while let Some(at) = haystack[from..].iter().position(|b| *b == first) {
-        if haystack[from + at..].starts_with(needle) {
-            return Some(from + at);
-        }
-        from += at + 1;
-    }
-    None
+fn find(text: &[u8], word: &[u8]) -> Option<usize> {
+    memchr::memmem::find(text, word)
 }
 
 fn split<'a>(mut text: &'a [u8], separator: &[u8]) -> Vec<&'a [u8]> {

@@ -101,8 +101,12 @@ impl TmuxServer {
     /// them.
     pub async fn capture(&self, panes: &[u32]) -> Result<Vec<Capture>, TmuxError> {
         let framing = Framing::fresh();
-        let output = self.exec(&capture::capture_commands(&framing, panes), None).await?;
-        let captures = capture::parse(&framing, &output.stdout);
+        self.captures(&framing, &capture::capture_commands(&framing, panes)).await
+    }
+
+    async fn captures(&self, framing: &Framing, commands: &[TmuxCommand]) -> Result<Vec<Capture>, TmuxError> {
+        let output = self.exec(commands, None).await?;
+        let captures = capture::parse(framing, &output.stdout);
         match captures.is_empty() {
             true => self.check_status(&output).map(|()| captures),
             false => Ok(captures),
@@ -160,12 +164,8 @@ impl TmuxServer {
     /// The last lines of the pane and its history, with wrapped lines joined, and with colours if requested.
     pub async fn output(&self, pane: u32, lines: u32, colours: bool) -> Result<Option<Capture>, TmuxError> {
         let framing = Framing::fresh();
-        let output = self.exec(&capture::history_commands(&framing, pane, lines, colours), None).await?;
-        let captures = capture::parse(&framing, &output.stdout);
-        match captures.is_empty() {
-            true => self.check_status(&output).map(|()| None),
-            false => Ok(captures.into_iter().next()),
-        }
+        let commands = capture::history_commands(&framing, pane, lines, colours);
+        Ok(self.captures(&framing, &commands).await?.into_iter().next())
     }
 
     /// Runs the commands in order in one call. The first failure ends the call.

@@ -33,19 +33,18 @@ pub(super) struct HookPlan(Vec<HookChange>);
 
 impl HookPlan {
     pub(super) fn install(hooks: &HintHooks, shown: &InstalledHooks) -> Self {
-        let mut plan = Self::default();
-        plan.add_changes(hooks, None, &shown.global, true);
-        for (id, arrays) in &shown.sessions {
-            plan.add_changes(hooks, Some(*id), arrays, true);
-        }
-        plan
+        Self::new(hooks, shown, true)
     }
 
     pub(super) fn remove(hooks: &HintHooks, shown: &InstalledHooks) -> Self {
+        Self::new(hooks, shown, false)
+    }
+
+    fn new(hooks: &HintHooks, shown: &InstalledHooks, wanted: bool) -> Self {
         let mut plan = Self::default();
-        plan.add_changes(hooks, None, &shown.global, false);
+        plan.add_changes(hooks, None, &shown.global, wanted);
         for (id, arrays) in &shown.sessions {
-            plan.add_changes(hooks, Some(*id), arrays, false);
+            plan.add_changes(hooks, Some(*id), arrays, wanted);
         }
         plan
     }

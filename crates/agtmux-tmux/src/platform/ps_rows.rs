@@ -1,26 +1,18 @@
 //! Parses the output of `ps`. Names and arguments are the last column and can be any bytes.
 
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+use super::ProcessInfo;
+
 /// The columns that [`parse_row`] reads, on Linux, BSD and macOS. Times need `TZ=UTC0` and `LC_ALL=C`.
 pub(crate) const COLUMNS: &str = "pid=,ppid=,pgid=,tpgid=,stat=,lstart=,comm=";
 /// The columns that [`parse_args`] reads.
 pub(crate) const ARGS_COLUMNS: &str = "pid=,lstart=,args=";
 
-/// One line of `ps -o pid=,ppid=,pgid=,tpgid=,stat=,lstart=,comm=`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PsRow {
-    pub(super) pid: u32,
-    pub(super) ppid: u32,
-    pub(super) pgrp: u32,
-    pub(super) tpgid: Option<u32>,
-    pub(super) stopped: bool,
-    pub(super) zombie: bool,
-    /// Seconds since 1970.
-    pub(super) start: u64,
-    pub(super) comm: Vec<u8>,
-}
-
-/// Parses one line; `None` for a line that is not a process, such as a warning or the rest of a name with a newline.
-pub(super) fn parse_row(line: &[u8]) -> Option<PsRow> {
+/// Parses one line of `ps -o` with [`COLUMNS`]; `None` for a line that is not a process, such as a warning or the rest of a name with a newline.
+pub(super) fn parse_row(line: &[u8]) -> Option<ProcessInfo> {
     let mut fields = PsFields(line);
     let pid = fields.number()?;
     let ppid = fields.number()?;
@@ -28,16 +20,10 @@ pub(super) fn parse_row(line: &[u8]) -> Option<PsRow> {
     let tpgid = fields.number::<i64>()?;
     let state = *fields.word()?.first()?;
     let start = fields.start()?;
-    Some(PsRow {
-        pid,
-        ppid,
-        pgrp,
-        tpgid: u32::try_from(tpgid).ok().filter(|&pgrp| pgrp > 0),
-        stopped: matches!(state, b'T' | b't'),
-        zombie: matches!(state, b'Z' | b'X'),
-        start,
-        comm: fields.rest(),
-    })
+    let tpgid = u32::try_from(tpgid).ok().filter(|&pgrp| pgrp > 0);
+    let (stopped, zombie) = (matches!(state, b'T' | b't'), matches!(state, b'Z' | b'X'));
+    let name = fields.rest();
+    Some(ProcessInfo { pid, ppid, pgrp, tpgid, start, stopped, zombie, name, argv: Vec::new(), exe: None })
 }
 
 /// Parses one line of `ps -o pid=,lstart=,args=`: pid, start, arguments.
@@ -72,21 +58,10 @@ pub(super) fn lines(printed: &[u8]) -> impl Iterator<Item = &[u8]> {
     printed.split(|&byte| byte == b'\n')
 }
 
-/// A start time in the format of `ps -o lstart=`, without the day of the week.
+/// A start time in seconds since 1970 in the format of `ps -o lstart=`, without the day of the week.
 pub(crate) fn format_start(start: u64) -> Option<String> {
-    let days = i64::try_from(start / 86_400).ok()?;
-    let clock = start % 86_400;
-    // Days are counted from 1 March, as in `days_since_1970`.
-    let since_march = days + 719_468;
-    let (era, of_era) = (since_march.div_euclid(146_097), since_march.rem_euclid(146_097));
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = usize::try_from((shifted + 2) % 12).ok()?;
-    let year = year_of_era + era * 400 + i64::from(month < 2);
-    let name = MONTHS.get(month)?;
-    Some(format!("{name} {day} {:02}:{:02}:{:02} {year}", clock / 3600, clock / 60 % 60, clock % 60))
+    let start = Timestamp::from_second(i64::try_from(start).ok()?).ok()?;
+    Some(start.strftime("%b %-d %H:%M:%S %Y").to_string())
 }
 
 struct PsFields<'a>(&'a [u8]);
@@ -104,47 +79,18 @@ impl<'a> PsFields<'a> {
         std::str::from_utf8(self.word()?).ok()?.parse().ok()
     }
 
-    /// `Mon Jul 14 09:10:25 2025`; some systems print the day before the month.
+    /// `Mon Jul 14 09:10:25 2025` in seconds since 1970; some systems print the day before the month.
     fn start(&mut self) -> Option<u64> {
         self.word()?;
-        let (first, second) = (self.word()?, self.word()?);
-        let (month, day) = match month(first) {
-            Some(month) => (month, number(second)?),
-            None => (month(second)?, number(first)?),
-        };
-        let mut clock = self.word()?.split(|&byte| byte == b':').map(number);
-        let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
-        let year: i64 = self.number()?;
-        let seconds = ((days_since_1970(year, month, day)? * 24 + hour) * 60 + minute) * 60 + second;
-        u64::try_from(seconds).ok()
+        let words = [self.word()?, self.word()?, self.word()?, self.word()?].join(&b' ');
+        let parse = |format| DateTime::strptime(format, &words).ok();
+        let start = parse("%b %d %H:%M:%S %Y").or_else(|| parse("%d %b %H:%M:%S %Y"))?;
+        u64::try_from(TimeZone::UTC.to_timestamp(start).ok()?.as_second()).ok()
     }
 
     fn rest(self) -> Vec<u8> {
         self.0.trim_ascii().to_vec()
     }
-}
-
-fn number(digits: &[u8]) -> Option<i64> {
-    std::str::from_utf8(digits).ok()?.parse().ok().filter(|number| (0..=9999).contains(number))
-}
-
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
-fn month(name: &[u8]) -> Option<i64> {
-    let index = MONTHS.iter().position(|month| month.as_bytes() == name)?;
-    i64::try_from(index).ok()
-}
-
-/// Counts from 1 March, so that the leap day is the last day of its year.
-fn days_since_1970(year: i64, month: i64, day: i64) -> Option<i64> {
-    if !(1970..=9999).contains(&year) || !(1..=31).contains(&day) {
-        return None;
-    }
-    let months_since_march = (month + 10) % 12;
-    let year = if month < 2 { year - 1 } else { year };
-    let days_before_month = (153 * months_since_march + 2) / 5;
-    let days_before_year = 365 * year + year / 4 - year / 100 + year / 400;
-    Some(days_before_year + days_before_month + day - 719_469)
 }
 
 #[cfg(test)]
@@ -158,7 +104,7 @@ mod tests {
         let row = parse_row(b"  812   1  812    -1 Ss   Mon Jul 14 09:10:25 2025 my shell\n").expect("a whole row");
         assert_eq!((row.pid, row.ppid, row.pgrp, row.tpgid), (812, 1, 812, None));
         assert_eq!((row.stopped, row.zombie, row.start), (false, false, 1_752_484_225));
-        assert_eq!(row.comm, b"my shell");
+        assert_eq!(row.name, b"my shell");
     }
 
     #[test]
@@ -219,7 +165,7 @@ mod tests {
         #[test]
         fn any_name_is_preserved(name in "[^ \t\n\x0b\x0c\r]([^\n\r]*[^ \t\n\x0b\x0c\r])?") {
             let line = format!("5 4 5 77 S Tue Feb 29 23:59:59 2000 {name}");
-            prop_assert_eq!(parse_row(line.as_bytes()).map(|row| row.comm), Some(name.into_bytes()));
+            prop_assert_eq!(parse_row(line.as_bytes()).map(|row| row.name), Some(name.into_bytes()));
         }
     }
 }

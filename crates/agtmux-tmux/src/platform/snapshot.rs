@@ -6,19 +6,19 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use super::process::{MAX_TREE, PaneProcesses, ProcessInfo};
-use super::ps_rows::{PsRow, lines, parse_args, parse_commands, parse_row, split_arguments};
+use super::ps_rows::{lines, parse_args, parse_commands, parse_row, split_arguments};
 use super::stat;
 
 #[derive(Debug, Default)]
 pub struct ProcessSnapshot {
-    rows: HashMap<u32, PsRow>,
+    rows: HashMap<u32, ProcessInfo>,
     children: HashMap<u32, Vec<u32>>,
     /// The arguments, with the start of the process if the listing contains it.
     args: HashMap<u32, (Option<u64>, Vec<Vec<u8>>)>,
 }
 
 impl ProcessSnapshot {
-    pub(super) fn from_rows(rows: impl Iterator<Item = PsRow>, args: &[u8]) -> Self {
+    pub(super) fn from_rows(rows: impl Iterator<Item = ProcessInfo>, args: &[u8]) -> Self {
         let args = lines(args).filter_map(parse_args).map(|(pid, start, args)| (pid, (Some(start), args)));
         Self::new(rows, args.collect())
     }
@@ -31,17 +31,18 @@ impl ProcessSnapshot {
     /// Builds a snapshot from `/proc/N/stat` lines, each preceded by the path of its file, and from the arguments that
     /// `ps` prints.
     pub(crate) fn from_proc(stats: &[u8], args: &[u8]) -> Self {
-        let rows: HashMap<u32, PsRow> = lines(stats).filter_map(parse_stat_line).map(|row| (row.pid, row)).collect();
+        let rows: HashMap<u32, ProcessInfo> =
+            lines(stats).filter_map(parse_stat_line).map(|row| (row.pid, row)).collect();
         let args = parse_commands(args).into_iter().map(|(pid, args)| {
-            let named = rows.get(&pid).map_or(&args[..], |row| without_name(&args, &row.comm));
+            let named = rows.get(&pid).map_or(&args[..], |row| without_name(&args, &row.name));
             (pid, (None, split_arguments(named)))
         });
         let args = args.collect();
         Self::new(rows.into_values(), args)
     }
 
-    fn new(rows: impl Iterator<Item = PsRow>, args: HashMap<u32, (Option<u64>, Vec<Vec<u8>>)>) -> Self {
-        let rows: HashMap<u32, PsRow> = rows.map(|row| (row.pid, row)).collect();
+    fn new(rows: impl Iterator<Item = ProcessInfo>, args: HashMap<u32, (Option<u64>, Vec<Vec<u8>>)>) -> Self {
+        let rows: HashMap<u32, ProcessInfo> = rows.map(|row| (row.pid, row)).collect();
         let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
         for row in rows.values() {
             children.entry(row.ppid).or_default().push(row.pid);
@@ -73,22 +74,12 @@ impl ProcessSnapshot {
     pub fn process(&self, pid: u32) -> Option<ProcessInfo> {
         let row = self.rows.get(&pid)?;
         // macOS prints the full path of the executable as `comm`.
-        let path = Path::new(OsStr::from_bytes(&row.comm));
-        let name = path.file_name().filter(|_| path.is_absolute()).map_or(&row.comm[..], OsStr::as_bytes);
+        let path = Path::new(OsStr::from_bytes(&row.name));
+        let name = path.file_name().filter(|_| path.is_absolute()).map_or(&row.name[..], OsStr::as_bytes);
         let starts_match = |start: &Option<u64>| !row.zombie && start.is_none_or(|start| start == row.start);
         let argv = self.args.get(&pid).filter(|(start, _)| starts_match(start)).map(|(_, args)| args.clone());
-        Some(ProcessInfo {
-            pid: row.pid,
-            ppid: row.ppid,
-            pgrp: row.pgrp,
-            tpgid: row.tpgid,
-            start: row.start,
-            stopped: row.stopped,
-            zombie: row.zombie,
-            name: name.to_vec(),
-            argv: argv.unwrap_or_default(),
-            exe: path.is_absolute().then(|| path.to_path_buf()),
-        })
+        let exe = path.is_absolute().then(|| path.to_path_buf());
+        Some(ProcessInfo { name: name.to_vec(), argv: argv.unwrap_or_default(), exe, ..row.clone() })
     }
 }
 
@@ -99,21 +90,12 @@ fn without_name<'a>(args: &'a [u8], name: &[u8]) -> &'a [u8] {
 }
 
 /// Parses `/proc/N/stat:N (name) …`. A name with a newline makes two invalid lines, so a row cannot be forged.
-fn parse_stat_line(line: &[u8]) -> Option<PsRow> {
+fn parse_stat_line(line: &[u8]) -> Option<ProcessInfo> {
     let line = line.strip_prefix(b"/proc/")?;
     let file = line.iter().position(|&byte| byte == b'/')?;
     let stat = stat::parse(line[file..].strip_prefix(b"/stat:")?)?;
     let is_own = stat::number::<u32>(&line[..file]) == Some(stat.pid);
-    is_own.then(|| PsRow {
-        pid: stat.pid,
-        ppid: stat.ppid,
-        pgrp: stat.pgrp,
-        tpgid: stat.tpgid,
-        stopped: stat.is_stopped(),
-        zombie: stat.is_zombie(),
-        start: stat.start,
-        comm: stat.name,
-    })
+    is_own.then_some(stat)
 }
 
 #[cfg(test)]

@@ -1,28 +1,9 @@
-/// The fields that we use of `/proc/<pid>/stat`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ProcessStat {
-    pub(super) pid: u32,
-    pub(super) name: Vec<u8>,
-    pub(super) state: u8,
-    pub(super) ppid: u32,
-    pub(super) pgrp: u32,
-    /// The foreground process group of its terminal, if it has one.
-    pub(super) tpgid: Option<u32>,
-    pub(super) start: u64,
-}
+//! Parses `/proc/<pid>/stat`.
 
-impl ProcessStat {
-    pub(super) fn is_stopped(&self) -> bool {
-        matches!(self.state, b'T' | b't')
-    }
-
-    pub(super) fn is_zombie(&self) -> bool {
-        matches!(self.state, b'Z' | b'X' | b'x')
-    }
-}
+use super::ProcessInfo;
 
 #[cfg(target_os = "linux")]
-pub(super) fn read(pid: u32) -> Option<ProcessStat> {
+pub(super) fn read(pid: u32) -> Option<ProcessInfo> {
     use std::io::Read as _;
 
     // About fifty numbers and a name of at most 64 bytes.
@@ -34,8 +15,8 @@ pub(super) fn read(pid: u32) -> Option<ProcessStat> {
 }
 
 /// Parses `pid (name) state ppid pgrp session tty tpgid … start …`. The name can contain any bytes, but only numbers
-/// and one letter follow it, so the last `)` ends it.
-pub(super) fn parse(line: &[u8]) -> Option<ProcessStat> {
+/// and one letter follow it, so the last `)` ends it. Arguments and executable are in other files.
+pub(super) fn parse(line: &[u8]) -> Option<ProcessInfo> {
     let open = line.iter().position(|&byte| byte == b'(')?;
     let close = line.iter().rposition(|&byte| byte == b')')?;
     let name = line.get(open + 1..close)?.to_vec();
@@ -46,7 +27,8 @@ pub(super) fn parse(line: &[u8]) -> Option<ProcessStat> {
     let pgrp = number(rest.next()?)?;
     let tpgid = number(rest.nth(2)?).filter(|&pgrp| pgrp > 0);
     let start = number(rest.nth(13)?)?;
-    Some(ProcessStat { pid, name, state, ppid, pgrp, tpgid, start })
+    let (stopped, zombie) = (matches!(state, b'T' | b't'), matches!(state, b'Z' | b'X' | b'x'));
+    Some(ProcessInfo { pid, ppid, pgrp, tpgid, start, stopped, zombie, name, argv: Vec::new(), exe: None })
 }
 
 pub(super) fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
@@ -67,9 +49,19 @@ mod tests {
         line
     }
 
-    fn expected(name: &[u8]) -> ProcessStat {
-        let start = 987_654_321;
-        ProcessStat { pid: 4242, name: name.to_vec(), state: b'S', ppid: 17, pgrp: 4241, tpgid: Some(4300), start }
+    fn expected(name: &[u8]) -> ProcessInfo {
+        ProcessInfo {
+            pid: 4242,
+            ppid: 17,
+            pgrp: 4241,
+            tpgid: Some(4300),
+            start: 987_654_321,
+            stopped: false,
+            zombie: false,
+            name: name.to_vec(),
+            argv: Vec::new(),
+            exe: None,
+        }
     }
 
     #[test]
@@ -90,7 +82,7 @@ mod tests {
         let own = read(std::process::id()).expect("a running process can read its own stat");
         assert_eq!(own.pid, std::process::id());
         assert_eq!(own.ppid, std::os::unix::process::parent_id());
-        assert!(!own.is_zombie() && !own.is_stopped() && own.start > 0);
+        assert!(!own.zombie && !own.stopped && own.start > 0);
     }
 
     proptest! {

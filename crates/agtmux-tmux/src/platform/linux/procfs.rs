@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use rustix::param::clock_ticks_per_second;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::stat::{self, ProcessStat};
+use super::stat;
 use crate::platform::process::{MAX_TREE, PaneProcesses, ProcessInfo, ProcessTable};
 
 const MAX_ARGV_BYTES: u64 = 64 * 1024;
@@ -54,7 +54,7 @@ impl ProcessTable for ProcFs {
     }
 
     fn process(&self, pid: u32) -> Option<ProcessInfo> {
-        stat::read(pid).map(process)
+        stat::read(pid).map(complete)
     }
 
     fn cwd(&self, pid: u32) -> Option<PathBuf> {
@@ -66,9 +66,7 @@ impl ProcessTable for ProcFs {
     }
 
     fn environment_variable(&self, pid: u32, name: &str) -> Option<OsString> {
-        let mut environment = Vec::new();
-        let file = File::open(format!("/proc/{pid}/environ")).ok()?;
-        file.take(MAX_ENVIRONMENT_BYTES).read_to_end(&mut environment).ok()?;
+        let environment = read_limited(&format!("/proc/{pid}/environ"), MAX_ENVIRONMENT_BYTES)?;
         let prefix = format!("{name}=");
         let found = environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(prefix.as_bytes()));
         found.map(|value| OsString::from_vec(value.to_vec()))
@@ -94,7 +92,7 @@ impl ProcessTable for ProcFs {
     }
 
     fn is_stopped(&self, pid: u32) -> bool {
-        stat::read(pid).is_some_and(|stat| stat.is_stopped())
+        stat::read(pid).is_some_and(|process| process.stopped)
     }
 }
 
@@ -137,24 +135,14 @@ fn tree(root: u32, lookup: &ChildLookup) -> Option<PaneProcesses> {
                 waiting.push_back(stat);
             }
         }
-        processes.push(process(parent));
+        processes.push(complete(parent));
     }
     Some(PaneProcesses { foreground_pgrp, processes })
 }
 
-fn process(stat: ProcessStat) -> ProcessInfo {
-    ProcessInfo {
-        stopped: stat.is_stopped(),
-        zombie: stat.is_zombie(),
-        argv: argv(stat.pid),
-        exe: link(stat.pid, "exe"),
-        pid: stat.pid,
-        ppid: stat.ppid,
-        pgrp: stat.pgrp,
-        tpgid: stat.tpgid,
-        start: stat.start,
-        name: stat.name,
-    }
+/// Adds what is not in the stat file.
+fn complete(process: ProcessInfo) -> ProcessInfo {
+    ProcessInfo { argv: argv(process.pid), exe: link(process.pid, "exe"), ..process }
 }
 
 fn argv(pid: u32) -> Vec<Vec<u8>> {

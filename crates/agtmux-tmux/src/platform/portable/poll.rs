@@ -10,10 +10,9 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::ps;
-use super::ps_rows::PsRow;
 use super::watched_item::{WatchKind, WatchedItem, WatchedItemChange, is_alive};
-use crate::platform::PlatformWatcher;
 use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
+use crate::platform::{PlatformWatcher, ProcessInfo};
 
 pub(in crate::platform) const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -83,7 +82,7 @@ impl PollState {
         });
     }
 
-    fn check_processes(&self, rows: &HashMap<u32, PsRow>) {
+    fn check_processes(&self, rows: &HashMap<u32, ProcessInfo>) {
         self.watched().retain(|&(token, _), watched| {
             let WatchedItem::Process { pid, start } = *watched else { return true };
             // A process that is missing in the listing may have started later. The next round checks it with the
@@ -107,7 +106,7 @@ impl PollState {
     }
 }
 
-fn is_that_process(row: &PsRow, start: Option<u64>) -> bool {
+fn is_that_process(row: &ProcessInfo, start: Option<u64>) -> bool {
     !row.zombie && start.is_none_or(|start| row.start.abs_diff(start) <= START_TOLERANCE_SECONDS)
 }
 

@@ -6,14 +6,14 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::ps_rows::{ARGS_COLUMNS, COLUMNS, PsRow, lines, parse_row};
+use super::ps_rows::{ARGS_COLUMNS, COLUMNS, lines, parse_row};
 use crate::platform::process::{PaneProcesses, ProcessInfo, ProcessTable};
 use crate::platform::snapshot::ProcessSnapshot;
 
 /// How long one listing is reused for single lookups.
 const CACHE_TTL: Duration = Duration::from_millis(500);
 
-type PsRows = HashMap<u32, PsRow>;
+type PsRows = HashMap<u32, ProcessInfo>;
 
 /// The process table from `ps`.
 #[derive(Default)]
@@ -34,7 +34,7 @@ impl PsTable {
         Ok(ProcessSnapshot::from_rows(rows.values().cloned(), &ps(&["-axww"], ARGS_COLUMNS)?))
     }
 
-    fn row(&self, pid: u32) -> Option<PsRow> {
+    fn row(&self, pid: u32) -> Option<ProcessInfo> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((_, rows)) = last.filter(|(begun, _)| begun.elapsed() < CACHE_TTL)
             && let Some(row) = rows.get(&pid)
@@ -88,7 +88,7 @@ pub(super) fn rows() -> io::Result<PsRows> {
 }
 
 /// Looks up one process; `None` if it is gone.
-pub(super) fn row(pid: u32) -> io::Result<Option<PsRow>> {
+pub(super) fn row(pid: u32) -> io::Result<Option<ProcessInfo>> {
     let printed = ps(&["-p", &pid.to_string()], COLUMNS)?;
     Ok(lines(&printed).filter_map(parse_row).find(|row| row.pid == pid))
 }
