@@ -33,19 +33,16 @@ impl Actions {
         row.record.request_ref = row.record.request_ref.filter(|_| record.status != ActionStatus::Refused);
         let snapshot = snapshot.map(|row| StoreChange::PutSnapshot(Box::new(row.clone())));
         let changes = snapshot.into_iter().chain([StoreChange::PutAction(Box::new(row))]).collect();
-        self.0.store.commit(changes).await.map_err(|error| {
-            let error = ApiError::new(ErrorCode::NotStored, format!("the audit log could not be written: {error}"));
-            error.with_hint("agtmux daemon status")
-        })
+        Ok(self.0.store.commit(changes).await?)
     }
 
     pub(super) async fn stored_request(&self, name: &str) -> Result<Option<ActionRow>, ApiError> {
         let name = name.to_owned();
-        self.read(move |path| actions::by_request(path, &name)).await
+        Ok(self.0.store.read(move |connection| actions::by_request(connection, &name)).await?)
     }
 
     pub(crate) async fn action(&self, id: String) -> Result<Option<ActionRecord>, ApiError> {
-        self.read(move |path| actions::by_id(path, &id)).await
+        Ok(self.0.store.read(move |connection| actions::by_id(connection, &id)).await?)
     }
 
     pub(crate) async fn audit(&self, query: &AuditQuery) -> Result<AuditLog, ApiError> {
@@ -55,21 +52,8 @@ impl Actions {
             let error = ApiError::new(ErrorCode::BadRequest, format!("the limit must be at most {MAX_AUDIT_ROWS}"));
             return Err(error.with_hint("agtmux audit --since TIME --limit N"));
         }
-        let items = self.read(move |path| actions::newest_since(path, since, most)).await?;
+        let items = self.0.store.read(move |connection| actions::newest_since(connection, since, most)).await?;
         Ok(AuditLog { schema_version: SCHEMA_VERSION, items })
-    }
-
-    async fn read<T: Send + 'static>(
-        &self,
-        read: impl FnOnce(&std::path::Path) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, ApiError> {
-        let path = self.0.store.path().to_owned();
-        let read = tokio::task::spawn_blocking(move || read(&path)).await;
-        let fault = |error: String| {
-            tracing::error!(error, "cannot read the audit log");
-            ApiError::new(ErrorCode::Internal, "cannot read the audit log").with_hint("agtmux daemon logs")
-        };
-        read.map_err(|error| fault(error.to_string()))?.map_err(|error| fault(error.to_string()))
     }
 }
 

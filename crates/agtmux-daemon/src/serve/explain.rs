@@ -1,7 +1,7 @@
 //! `/v1/explain` and `/v1/history`: how a state was decided, and earlier states.
 
 use agtmux_api::SCHEMA_VERSION;
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::ApiError;
 use agtmux_api::wire::{Explanation, RuntimeEvents, StateHistory, StateHistoryItem};
 use agtmux_core::refs::{PaneRef, RefError};
 use axum::Json;
@@ -56,12 +56,8 @@ pub(super) async fn get_history(
         PaneRef::Runtime(id) => id.to_string(),
         reference => context.engine.explain(reference).await?.runtime_id,
     };
-    let (path, id) = (context.store.path().to_owned(), runtime.clone());
-    let read = tokio::task::spawn_blocking(move || log::history(&path, &id)).await;
-    let Ok(Ok(rows)) = read else {
-        let error = ApiError::new(ErrorCode::Internal, "the history cannot be read");
-        return Err(error.with_hint("agtmux daemon logs").into());
-    };
+    let id = runtime.clone();
+    let rows = context.store.read(move |connection| log::history(connection, &id)).await?;
     if rows.is_empty() {
         return Err(ref_error(&RefError::NotFound(query.r#ref.clone())).into());
     }
@@ -79,12 +75,8 @@ pub(super) async fn get_past_events(
     StrictQuery(query): StrictQuery<HistoryQuery>,
 ) -> Result<Json<RuntimeEvents>, ErrorResponse> {
     let runtime = context.engine.explain(parse(&query.r#ref)?).await?.runtime_id;
-    let (path, id) = (context.store.path().to_owned(), runtime.clone());
-    let read = tokio::task::spawn_blocking(move || events::last_events(&path, &id, MAX_EVENTS)).await;
-    let Ok(Ok(mut items)) = read else {
-        let error = ApiError::new(ErrorCode::Internal, "the events cannot be read");
-        return Err(error.with_hint("agtmux daemon logs").into());
-    };
+    let id = runtime.clone();
+    let mut items = context.store.read(move |connection| events::last_events(connection, &id, MAX_EVENTS)).await?;
     items.retain(|item| query.since.is_none_or(|since| item.ingested_at >= since));
     Ok(Json(RuntimeEvents { schema_version: SCHEMA_VERSION, runtime_id: runtime, items }))
 }

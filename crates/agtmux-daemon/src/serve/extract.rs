@@ -13,6 +13,8 @@ use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::store::StoreError;
+
 /// The most MiB of a body. A text of 1 MiB may need 4 MiB in JSON.
 pub(super) const MAX_BODY_MIB: usize = 5;
 
@@ -34,6 +36,12 @@ pub(super) struct ErrorResponse(pub(super) ApiError);
 impl From<ApiError> for ErrorResponse {
     fn from(error: ApiError) -> Self {
         Self(error)
+    }
+}
+
+impl From<StoreError> for ErrorResponse {
+    fn from(error: StoreError) -> Self {
+        Self(error.into())
     }
 }
 

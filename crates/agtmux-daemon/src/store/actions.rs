@@ -1,11 +1,11 @@
 //! The audit log, and the snapshots that guard actions.
 
-use std::path::Path;
-
 use agtmux_api::wire::ActionRecord;
 use agtmux_core::ids::{Generation, PaneId, ServerKey};
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+
+use super::rows::{json_column, to_json};
 
 /// One action. The whole record is stored as JSON, because it is never searched by its other fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +33,6 @@ pub(crate) struct SnapshotRow {
 
 pub(super) fn put(tx: &Transaction<'_>, action: &ActionRow) -> rusqlite::Result<()> {
     let ActionRow { record, content_hash } = action;
-    let document =
-        serde_json::to_string(record).unwrap_or_else(|error| unreachable!("a wire type serializes: {error}"));
     tx.prepare_cached(
         "INSERT INTO actions (action_id, kind, at, status, request_ref, content_hash, runtime_id, snapshot_id, record)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
@@ -49,7 +47,7 @@ pub(super) fn put(tx: &Transaction<'_>, action: &ActionRow) -> rusqlite::Result<
         content_hash,
         record.runtime_id,
         record.snapshot_id,
-        document
+        to_json(record)
     ])
     .map(drop)
 }
@@ -79,36 +77,28 @@ pub(super) fn put_snapshot(tx: &Transaction<'_>, row: &SnapshotRow) -> rusqlite:
     .map(drop)
 }
 
-fn record(text: &str) -> rusqlite::Result<ActionRecord> {
-    serde_json::from_str(text)
-        .map_err(|e| rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(e)))
-}
-
-fn reader(path: &Path) -> rusqlite::Result<Connection> {
-    Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
-}
-
-pub(crate) fn by_id(path: &Path, id: &str) -> rusqlite::Result<Option<ActionRecord>> {
+pub(crate) fn by_id(connection: &Connection, id: &str) -> rusqlite::Result<Option<ActionRecord>> {
     let sql = "SELECT record FROM actions WHERE action_id = ?1";
-    let row = reader(path)?.query_row(sql, [id], |row| row.get::<_, String>(0)).optional()?;
-    row.map(|text| record(&text)).transpose()
+    connection.query_row(sql, [id], |row| json_column(row, 0)).optional()
 }
 
 /// The action with this `request_ref`, and the hash of its request.
-pub(crate) fn by_request(path: &Path, request_ref: &str) -> rusqlite::Result<Option<ActionRow>> {
+pub(crate) fn by_request(connection: &Connection, request_ref: &str) -> rusqlite::Result<Option<ActionRow>> {
     let sql = "SELECT record, content_hash FROM actions WHERE request_ref = ?1";
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?));
-    let row = reader(path)?.query_row(sql, [request_ref], read).optional()?;
-    row.map(|(text, content_hash)| Ok(ActionRow { record: record(&text)?, content_hash })).transpose()
+    let read = |row: &Row<'_>| Ok(ActionRow { record: json_column(row, 0)?, content_hash: row.get(1)? });
+    connection.query_row(sql, [request_ref], read).optional()
 }
 
 /// The newest actions that began at or after this time, oldest first.
-pub(crate) fn newest_since(path: &Path, since: Timestamp, limit: u32) -> rusqlite::Result<Vec<ActionRecord>> {
-    let connection = reader(path)?;
+pub(crate) fn newest_since(
+    connection: &Connection,
+    since: Timestamp,
+    limit: u32,
+) -> rusqlite::Result<Vec<ActionRecord>> {
     let sql = "SELECT record FROM actions WHERE at >= ?1 ORDER BY at DESC, action_id DESC LIMIT ?2";
     let mut statement = connection.prepare(sql)?;
-    let rows = statement.query_map(params![since.as_microsecond(), limit], |row| row.get::<_, String>(0))?;
-    let mut records = rows.map(|text| record(&text?)).collect::<rusqlite::Result<Vec<_>>>()?;
+    let rows = statement.query_map(params![since.as_microsecond(), limit], |row| json_column(row, 0))?;
+    let mut records = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     records.reverse();
     Ok(records)
 }

@@ -1,7 +1,5 @@
 //! Agents by their native session, and the turns of their conversations.
 
-use std::path::Path;
-
 use agtmux_core::ids::AgentType;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
@@ -54,8 +52,7 @@ pub(super) fn put_turn(tx: &Transaction<'_>, turn: &TurnRow) -> rusqlite::Result
 }
 
 /// Whether this agent is known, and the pane that it was last seen in, if any.
-pub(crate) fn pane_of(path: &Path, agent_id: &str) -> rusqlite::Result<Option<Option<String>>> {
-    let connection = Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+pub(crate) fn pane_of(connection: &Connection, agent_id: &str) -> rusqlite::Result<Option<Option<String>>> {
     let sql = "SELECT tmux_pane_id FROM agents WHERE agent_id = ?1";
     connection.query_row(sql, [agent_id], |row| row.get(0)).optional()
 }

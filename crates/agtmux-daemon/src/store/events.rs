@@ -1,7 +1,5 @@
 //! Stored events, redacted.
 
-use std::path::Path;
-
 use agtmux_api::wire::RuntimeEvent;
 use agtmux_core::binding::{BindFailure, EventOrigin};
 use agtmux_core::evidence::Source;
@@ -91,8 +89,7 @@ pub(crate) fn body_of(connection: &Connection, event_id: &str) -> rusqlite::Resu
 }
 
 /// The last events of a runtime, oldest first.
-pub(crate) fn last_events(path: &Path, runtime: &str, limit: u32) -> rusqlite::Result<Vec<RuntimeEvent>> {
-    let connection = Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+pub(crate) fn last_events(connection: &Connection, runtime: &str, limit: u32) -> rusqlite::Result<Vec<RuntimeEvent>> {
     let mut statement = connection.prepare(
         "SELECT event_id, source, event_type, event_time, ingested_at, raw_payload FROM events WHERE runtime_id = ?1
          ORDER BY ingested_at DESC, event_id DESC LIMIT ?2",

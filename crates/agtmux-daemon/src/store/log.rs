@@ -1,13 +1,11 @@
 //! The log of all inputs that decided states. Every state can be recomputed from it.
 
-use std::path::Path;
-
 use agtmux_core::resolver::{ResolverInput, StateResolver, StateTransition};
 use agtmux_core::state::{Confidence, ReasonCode, State};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::rows::{parse_column, timestamp_column};
+use super::rows::{json_column, parse_column, timestamp_column, to_json};
 
 /// One input and its transitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +55,7 @@ impl StoredTransition {
 
 pub(super) fn write(tx: &Transaction<'_>, entry: &LoggedInput) -> rusqlite::Result<()> {
     tx.prepare_cached("INSERT INTO engine_inputs (input_seq, at, event_id, input) VALUES (?1, ?2, ?3, ?4)")?.execute(
-        params![entry.input_seq.cast_signed(), entry.at.as_microsecond(), entry.event_id, json(&entry.input)],
+        params![entry.input_seq.cast_signed(), entry.at.as_microsecond(), entry.event_id, to_json(&entry.input)],
     )?;
     for (seq, transition) in &entry.transitions {
         let row = StoredTransition::of(*seq, entry.input_seq, entry.at, transition);
@@ -92,7 +90,7 @@ pub(super) fn write_checkpoint(
 ) -> rusqlite::Result<()> {
     tx.execute(
         "INSERT OR REPLACE INTO checkpoints (input_seq, at, resolver) VALUES (?1, ?2, ?3)",
-        params![input_seq.cast_signed(), at.as_microsecond(), json(resolver)],
+        params![input_seq.cast_signed(), at.as_microsecond(), to_json(resolver)],
     )?;
     tx.execute(
         "DELETE FROM checkpoints
@@ -102,18 +100,14 @@ pub(super) fn write_checkpoint(
     Ok(())
 }
 
-fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_else(|error| unreachable!("our own types serialize: {error}"))
-}
-
 /// The last checkpoint, and the number of the last input that it contains.
 pub(crate) fn last_checkpoint(connection: &Connection) -> rusqlite::Result<Option<(u64, StateResolver)>> {
     checkpoint(connection, "SELECT input_seq, resolver FROM checkpoints ORDER BY input_seq DESC LIMIT 1")
 }
 
 fn checkpoint(connection: &Connection, sql: &str) -> rusqlite::Result<Option<(u64, StateResolver)>> {
-    let row = connection.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))).optional()?;
-    row.map(|(input_seq, text)| Ok((input_seq.cast_unsigned(), parse_json(1, &text)?))).transpose()
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?.cast_unsigned(), json_column(row, 1)?));
+    connection.query_row(sql, [], read).optional()
 }
 
 /// The oldest checkpoint: a replay from there covers the most inputs.
@@ -148,8 +142,7 @@ pub(crate) fn inputs_after(
     let sql = "SELECT input_seq, at, input FROM engine_inputs WHERE input_seq > ?1 ORDER BY input_seq";
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([input_seq.cast_signed()], |row| {
-        let text: String = row.get(2)?;
-        Ok((row.get::<_, i64>(0)?.cast_unsigned(), timestamp_column(row, 1)?, parse_json(2, &text)?))
+        Ok((row.get::<_, i64>(0)?.cast_unsigned(), timestamp_column(row, 1)?, json_column(row, 2)?))
     })?;
     rows.collect()
 }
@@ -161,8 +154,7 @@ pub(crate) fn transitions_after(connection: &Connection, input_seq: u64) -> rusq
 }
 
 /// The transitions of one runtime, in order.
-pub(crate) fn history(path: &Path, runtime: &str) -> rusqlite::Result<Vec<StoredTransition>> {
-    let connection = Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+pub(crate) fn history(connection: &Connection, runtime: &str) -> rusqlite::Result<Vec<StoredTransition>> {
     let mut statement = connection.prepare(&format!("{TRANSITIONS} WHERE runtime_id = ?1 ORDER BY seq"))?;
     statement.query_map([runtime], transition)?.collect()
 }
@@ -183,9 +175,4 @@ fn transition(row: &Row<'_>) -> rusqlite::Result<StoredTransition> {
         confidence: parse_column(row, 7)?,
         version: row.get::<_, i64>(8)?.cast_unsigned(),
     })
-}
-
-fn parse_json<T: serde::de::DeserializeOwned>(column: usize, text: &str) -> rusqlite::Result<T> {
-    serde_json::from_str(text)
-        .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(e)))
 }

@@ -8,6 +8,8 @@ use agtmux_core::runtime::RuntimeId;
 use jiff::Timestamp;
 use rusqlite::{Connection, Transaction, params};
 
+use super::rows::to_json;
+
 pub(super) fn put_agent(
     tx: &Transaction<'_>,
     agent_id: &str,
@@ -30,9 +32,8 @@ pub(super) fn put_agent(
 }
 
 pub(super) fn put(tx: &Transaction<'_>, runtime: &RuntimeId, memory: &AdapterMemory) -> rusqlite::Result<()> {
-    let text = serde_json::to_string(memory).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))?;
     tx.prepare_cached("UPDATE runtimes SET adapter_state = ?2 WHERE runtime_id = ?1")?
-        .execute(params![runtime.as_str(), text])?;
+        .execute(params![runtime.as_str(), to_json(memory)])?;
     Ok(())
 }
 

@@ -96,9 +96,19 @@ impl Store {
         outcome.await.map_err(|_| gone())?
     }
 
+    /// Runs a query on a read-only connection, on a thread that may block. The query sees committed data.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let path = self.path.clone();
+        let outcome = tokio::task::spawn_blocking(move || query(&open_reader(&path)?)).await;
+        outcome.map_err(|error| StoreError::Read(error.to_string()))?.map_err(|e| StoreError::Read(e.to_string()))
+    }
+
     /// Opens a read-only connection. It sees committed data.
     pub(crate) fn reader(&self) -> Result<Connection, StoreError> {
-        Connection::open_with_flags(&self.path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
+        open_reader(&self.path)
             .map_err(|error| StoreError::Open { path: self.path.clone(), message: error.to_string() })
     }
 
@@ -109,6 +119,10 @@ impl Store {
     pub(crate) fn quarantined(&self) -> Option<&Path> {
         self.quarantined.as_deref()
     }
+}
+
+fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+    Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
 impl Drop for Store {

@@ -5,6 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use agtmux_api::error::{ApiError, ErrorCode as ApiErrorCode};
 use rusqlite::{Connection, ErrorCode};
 use rusqlite_migration::{Error as MigrationError, MigrationDefinitionError};
 
@@ -20,8 +21,22 @@ pub enum StoreError {
     Newer { path: PathBuf, found: i64 },
     #[error("cannot open the database '{}': {message}", path.display())]
     Open { path: PathBuf, message: String },
+    #[error("cannot read the database: {0}")]
+    Read(String),
     #[error("cannot write to the database: {0}")]
     Write(String),
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "a request failed because of the database");
+        match error {
+            StoreError::Write(_) => {
+                Self::new(ApiErrorCode::NotStored, error.to_string()).with_hint("agtmux daemon status")
+            }
+            _ => Self::new(ApiErrorCode::Internal, "the database cannot be read").with_hint("agtmux daemon logs"),
+        }
+    }
 }
 
 pub(super) struct OpenedStore {

@@ -1,10 +1,8 @@
 //! Earlier runtimes, to be resumed.
 
-use std::path::Path;
-
 use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, TargetName, WindowId};
 use agtmux_core::refs::PaneRef;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::rows::parse_column;
 
@@ -29,13 +27,13 @@ const SELECT: &str = "SELECT r.runtime_id, r.agent_type, r.server_pid, r.server_
     LEFT JOIN agents a ON a.agent_id = r.agent_id
     LEFT JOIN panes p ON (p.target_id, p.server, p.pane_id) = (r.target_id, r.server, r.pane_id)";
 
-pub(crate) fn by_id(path: &Path, runtime_id: &str) -> rusqlite::Result<Option<PastRuntime>> {
-    reader(path)?.query_row(&format!("{SELECT} WHERE r.runtime_id = ?1"), [runtime_id], past_runtime).optional()
+pub(crate) fn by_id(connection: &Connection, runtime_id: &str) -> rusqlite::Result<Option<PastRuntime>> {
+    connection.query_row(&format!("{SELECT} WHERE r.runtime_id = ?1"), [runtime_id], past_runtime).optional()
 }
 
 /// The last runtime in this pane.
 pub(crate) fn last_in(
-    path: &Path,
+    connection: &Connection,
     server: &ServerKey,
     generation: Generation,
     pane: PaneId,
@@ -51,11 +49,7 @@ pub(crate) fn last_in(
         generation.start_time,
         pane.to_string()
     ];
-    reader(path)?.query_row(&sql, params, past_runtime).optional()
-}
-
-fn reader(path: &Path) -> rusqlite::Result<Connection> {
-    Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    connection.query_row(&sql, params, past_runtime).optional()
 }
 
 fn past_runtime(row: &Row<'_>) -> rusqlite::Result<PastRuntime> {

@@ -15,6 +15,8 @@ use agtmux_core::target::Target;
 use agtmux_core::task::{RunId, TaskEvent};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::StoreContents;
 use super::actions::{self, ActionRow, SnapshotRow};
@@ -434,6 +436,15 @@ where
     let text: String = row.get(column)?;
     text.parse()
         .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(e)))
+}
+
+pub(super) fn json_column<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    serde_json::from_str(&row.get::<_, String>(column)?)
+        .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(e)))
+}
+
+pub(super) fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|error| unreachable!("our own types serialize: {error}"))
 }
 
 pub(super) fn timestamp_column(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {

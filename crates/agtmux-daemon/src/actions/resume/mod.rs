@@ -4,7 +4,7 @@ pub(super) mod shell;
 
 use std::time::Duration;
 
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::ApiError;
 use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionGuards, ActionOutcome, InputProfile, ResumeAction, ResumeReport};
 use agtmux_core::ids::TargetName;
@@ -67,22 +67,7 @@ impl Actions {
     /// The runtime that a reference names by id, live or ended.
     async fn named_runtime(&self, reference: &str) -> Result<Option<PastRuntime>, ApiError> {
         let Ok(PaneRef::Runtime(id)) = reference.parse() else { return Ok(None) };
-        self.read_past_runtime(move |path| past_runtimes::by_id(path, id.as_str())).await
-    }
-
-    async fn read_past_runtime(
-        &self,
-        read: impl FnOnce(&std::path::Path) -> rusqlite::Result<Option<PastRuntime>> + Send + 'static,
-    ) -> Result<Option<PastRuntime>, ApiError> {
-        let path = self.0.store.path().to_owned();
-        match tokio::task::spawn_blocking(move || read(&path)).await {
-            Ok(Ok(past)) => Ok(past),
-            failed => {
-                tracing::error!(?failed, "cannot read ended runtimes from the store");
-                let error = ApiError::new(ErrorCode::Internal, "cannot read ended runtimes from the store");
-                Err(error.with_hint("agtmux daemon logs"))
-            }
-        }
+        Ok(self.0.store.read(move |connection| past_runtimes::by_id(connection, id.as_str())).await?)
     }
 }
 
@@ -113,10 +98,8 @@ async fn resume(action_pane: &ActionPane<'_>, wanted: Option<PastRuntime>) -> Re
 async fn last_runtime_in_pane(action_pane: &ActionPane<'_>) -> Result<PastRuntime, ActionFailure> {
     let (key, generation) = (action_pane.located.key.clone(), action_pane.located.generation);
     let pane = key.pane;
-    let past = action_pane
-        .actions
-        .read_past_runtime(move |path| past_runtimes::last_in(path, &key.server, generation, key.pane))
-        .await?;
+    let last = move |connection: &_| past_runtimes::last_in(connection, &key.server, generation, key.pane);
+    let past = action_pane.actions.0.store.read(last).await.map_err(ApiError::from)?;
     past.ok_or_else(|| {
         let hint = "agtmux history runtime:ID   (shows an agent that has ended)";
         ActionFailure::precondition(format!("no agent has run in {pane} since agtmux first saw the pane"), hint)

@@ -6,33 +6,28 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
+use crate::serve::extract::ErrorResponse;
+
 const MISSING_TEXT: &str = "missing_text";
 
+/// An error with the `error_type` of the document, which determines the status.
 #[derive(Debug)]
 pub(crate) struct BridgeFailure {
-    status: StatusCode,
-    error: BridgeError,
+    error_type: &'static str,
+    error: ApiError,
 }
 
 impl BridgeFailure {
-    pub(super) fn new(
-        status: StatusCode,
-        (code, error_type): (ErrorCode, &str),
-        message: impl Into<String>,
-        hint: &str,
-    ) -> Self {
-        let error = BridgeError {
-            status: "error".into(),
-            error_type: error_type.into(),
-            code,
-            message: message.into(),
-            hint: Some(hint.into()),
-        };
-        Self { status, error }
+    pub(super) fn new(error_type: &'static str, code: ErrorCode, message: impl Into<String>, hint: &str) -> Self {
+        Self { error_type, error: ApiError::new(code, message).with_hint(hint) }
+    }
+
+    pub(super) fn bad_request(error_type: &'static str, message: impl Into<String>, hint: &str) -> Self {
+        Self::new(error_type, ErrorCode::BadRequest, message, hint)
     }
 
     pub(super) fn is_not_found(&self) -> bool {
-        self.status == StatusCode::NOT_FOUND
+        self.status() == StatusCode::NOT_FOUND
     }
 
     /// Adds how many of several answers were sent before the error.
@@ -45,52 +40,64 @@ impl BridgeFailure {
 
     /// The same error has another `error_type` in each mode.
     pub(super) fn for_mode(mut self, mode: BridgeMode) -> Self {
-        if self.error.error_type == MISSING_TEXT {
-            self.error.error_type = match mode {
+        if self.error_type == MISSING_TEXT {
+            self.error_type = match mode {
                 BridgeMode::Text | BridgeMode::Other => MISSING_TEXT,
                 BridgeMode::Select => "invalid_option_index",
                 BridgeMode::MultiSelect => "invalid_answers",
-            }
-            .into();
+            };
         }
         self
     }
 
-    pub(super) fn bad_request(error_type: &str, message: &str, hint: &str) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, (ErrorCode::BadRequest, error_type), message, hint)
+    fn status(&self) -> StatusCode {
+        match self.error_type {
+            "wrong_state" => StatusCode::CONFLICT,
+            "agent_not_found" => StatusCode::NOT_FOUND,
+            "caller_is_agent" => StatusCode::FORBIDDEN,
+            "pane_not_found" | "tmux_not_installed" | "not_stored" => StatusCode::SERVICE_UNAVAILABLE,
+            "send_failed" | "timeout" | "subprocess_failed" | "unknown" => StatusCode::BAD_GATEWAY,
+            _ => StatusCode::BAD_REQUEST,
+        }
     }
 }
 
 impl From<ApiError> for BridgeFailure {
     fn from(error: ApiError) -> Self {
-        let (status, error_type) = match error.code {
+        let error_type = match error.code {
             ErrorCode::Precondition
             | ErrorCode::StateChanged
             | ErrorCode::SnapshotExpired
-            | ErrorCode::IdempotencyConflict => (StatusCode::CONFLICT, "wrong_state"),
+            | ErrorCode::IdempotencyConflict => "wrong_state",
             ErrorCode::RefNotFound
             | ErrorCode::RuntimeNotFound
             | ErrorCode::PaneNotFound
             | ErrorCode::RuntimeStale
-            | ErrorCode::TargetNotFound => (StatusCode::SERVICE_UNAVAILABLE, "pane_not_found"),
-            ErrorCode::TmuxNotInstalled => (StatusCode::SERVICE_UNAVAILABLE, "tmux_not_installed"),
-            ErrorCode::NotStored => (StatusCode::SERVICE_UNAVAILABLE, "not_stored"),
-            ErrorCode::NoPaneId => (StatusCode::BAD_REQUEST, "no_pane_id"),
-            ErrorCode::BadRequest | ErrorCode::TooLarge => (StatusCode::BAD_REQUEST, MISSING_TEXT),
-            ErrorCode::CallerIsAgent => (StatusCode::FORBIDDEN, "caller_is_agent"),
-            ErrorCode::SendFailed => (StatusCode::BAD_GATEWAY, "send_failed"),
-            ErrorCode::Timeout => (StatusCode::BAD_GATEWAY, "timeout"),
-            ErrorCode::SubprocessFailed => (StatusCode::BAD_GATEWAY, "subprocess_failed"),
-            _ => (StatusCode::BAD_GATEWAY, "unknown"),
+            | ErrorCode::TargetNotFound => "pane_not_found",
+            ErrorCode::TmuxNotInstalled => "tmux_not_installed",
+            ErrorCode::NotStored => "not_stored",
+            ErrorCode::NoPaneId => "no_pane_id",
+            ErrorCode::BadRequest | ErrorCode::TooLarge => MISSING_TEXT,
+            ErrorCode::CallerIsAgent => "caller_is_agent",
+            ErrorCode::SendFailed => "send_failed",
+            ErrorCode::Timeout => "timeout",
+            ErrorCode::SubprocessFailed => "subprocess_failed",
+            _ => "unknown",
         };
-        let ApiError { code, message, hint, .. } = error;
-        let error = BridgeError { status: "error".into(), error_type: error_type.into(), code, message, hint };
-        Self { status, error }
+        Self { error_type, error }
+    }
+}
+
+impl From<ErrorResponse> for BridgeFailure {
+    fn from(ErrorResponse(error): ErrorResponse) -> Self {
+        error.into()
     }
 }
 
 impl IntoResponse for BridgeFailure {
     fn into_response(self) -> Response {
-        (self.status, Json(self.error)).into_response()
+        let (status, error_type) = (self.status(), self.error_type.to_owned());
+        let ApiError { code, message, hint, .. } = self.error;
+        (status, Json(BridgeError { status: "error".into(), error_type, code, message, hint })).into_response()
     }
 }

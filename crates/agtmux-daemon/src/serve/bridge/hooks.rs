@@ -126,10 +126,7 @@ async fn store_agent(
         iterm_pane_id: hook.iterm_pane_id.clone(),
         at: context.actions.now(),
     };
-    context.store.commit(vec![StoreChange::PutReportedAgent(Box::new(row))]).await.map_err(|error| {
-        let error = ApiError::new(ErrorCode::NotStored, format!("the agent could not be stored: {error}"));
-        error.with_hint("agtmux daemon status")
-    })
+    Ok(context.store.commit(vec![StoreChange::PutReportedAgent(Box::new(row))]).await?)
 }
 
 fn to_event(

@@ -27,7 +27,7 @@ pub(super) fn read(value: &Value) -> Result<BridgeRespondRequest, BridgeFailure>
             false => "missing_text",
         };
         let hint = "send JSON such as {\"mode\": \"text\", \"text\": \"yes\"}";
-        BridgeFailure::bad_request(error_type, &format!("invalid request: {error}"), hint)
+        BridgeFailure::bad_request(error_type, format!("invalid request: {error}"), hint)
     })
 }
 

@@ -9,7 +9,6 @@ use agtmux_api::wire::{
 };
 use agtmux_core::state::State as AgentState;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -39,25 +38,19 @@ pub(crate) async fn post_respond(
     body: Result<JsonBody<Value>, ErrorResponse>,
 ) -> Result<Json<BridgeRespondReply>, BridgeFailure> {
     let NameInPath(agent_id) = agent_id.map_err(|_| no_such_agent())?;
-    let JsonBody(body) = body.map_err(|ErrorResponse(error)| error)?;
+    let JsonBody(body) = body?;
     let request = request::read(&body)?;
     let answers = request::answers(&request)?;
     let runtime_id = runtime_of(&context, &agent_id).await?;
     if context.bridge.runtimes_of(&agent_id).len() > 1 {
-        let ambiguous = (ErrorCode::RefAmbiguous, "wrong_state");
         let message = "the agent's session is open in several panes";
         let hint = "use POST /v1/actions/respond with the runtime:ID of one pane; GET /v1/panes lists them";
-        return Err(BridgeFailure::new(StatusCode::CONFLICT, ambiguous, message, hint));
+        return Err(BridgeFailure::new("wrong_state", ErrorCode::RefAmbiguous, message, hint));
     }
     let task = tokio::spawn(async move { respond(&context, caller, &agent_id, &runtime_id, request, answers).await });
     task.await.unwrap_or_else(|error| {
         tracing::error!(%error, "an answer panicked");
-        Err(BridgeFailure::new(
-            StatusCode::BAD_GATEWAY,
-            (ErrorCode::Internal, "unknown"),
-            "the answer failed unexpectedly",
-            "agtmux daemon logs",
-        ))
+        Err(ApiError::new(ErrorCode::Internal, "the answer failed unexpectedly").with_hint("agtmux daemon logs").into())
     })
 }
 
@@ -70,13 +63,8 @@ async fn respond(
     answers: Vec<DialogAnswer>,
 ) -> Result<Json<BridgeRespondReply>, BridgeFailure> {
     let Ok(_lock) = timeout(LOCK_TIMEOUT, context.bridge.lock_answers(agent_id)).await else {
-        let busy = (ErrorCode::Precondition, "wrong_state");
-        return Err(BridgeFailure::new(
-            StatusCode::CONFLICT,
-            busy,
-            "another client is answering this agent",
-            "check its dialog, then try again",
-        ));
+        let error = ApiError::new(ErrorCode::Precondition, "another client is answering this agent");
+        return Err(error.with_hint("check its dialog, then try again").into());
     };
     let mut changes = context.bridge.ring().subscribe_silently();
     let before = context.bridge.state_of(agent_id);
@@ -189,13 +177,9 @@ async fn send_answers(
         outcome.latency_ms += done.latency_ms;
         outcome.verified = done.report.verified;
         if outcome.verified == Verification::Failed {
-            let message = "the keys were pressed, but the dialog is still open";
-            let failed = (ErrorCode::SendFailed, "send_failed");
-            let hint = "run `agtmux view-output` to see the screen";
-            return (
-                outcome,
-                Some(BridgeFailure::new(StatusCode::BAD_GATEWAY, failed, message, hint).after_answers(index, count)),
-            );
+            let error = ApiError::new(ErrorCode::SendFailed, "the keys were pressed, but the dialog is still open")
+                .with_hint("run `agtmux view-output` to see the screen");
+            return (outcome, Some(BridgeFailure::from(error).after_answers(index, count)));
         }
         match done.repeated {
             true => outcome.repeated += 1,
@@ -204,16 +188,9 @@ async fn send_answers(
         guards.if_dialog = done.report.asks_now.map(|next| next.fingerprint);
         outcome.has_next_question = guards.if_dialog.is_some();
         if index + 1 < count && !outcome.has_next_question {
-            let wrong_state = (ErrorCode::Precondition, "wrong_state");
-            let hint = "send one answer per question";
-            let message = "the agent has no further question";
-            return (
-                outcome,
-                Some(
-                    BridgeFailure::new(StatusCode::CONFLICT, wrong_state, message, hint)
-                        .after_answers(index + 1, count),
-                ),
-            );
+            let error = ApiError::new(ErrorCode::Precondition, "the agent has no further question")
+                .with_hint("send one answer per question");
+            return (outcome, Some(BridgeFailure::from(error).after_answers(index + 1, count)));
         }
     }
     (outcome, None)
@@ -231,18 +208,11 @@ async fn runtime_of(context: &ServeContext, agent_id: &str) -> Result<String, Br
     if let Some(runtime_id) = context.bridge.runtime_of(agent_id) {
         return Ok(runtime_id);
     }
-    let (path, id) = (context.store.path().to_owned(), agent_id.to_owned());
-    let stored_pane = tokio::task::spawn_blocking(move || agents::pane_of(&path, &id)).await;
-    let read_error = || {
-        let read_error = (ErrorCode::NotStored, "not_stored");
-        BridgeFailure::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            read_error,
-            "the agent's data cannot be read",
-            "agtmux daemon status",
-        )
-    };
-    match stored_pane.ok().and_then(Result::ok).ok_or_else(read_error)? {
+    let id = agent_id.to_owned();
+    let stored_pane = context.store.read(move |connection| agents::pane_of(connection, &id)).await.map_err(|_| {
+        ApiError::new(ErrorCode::NotStored, "the agent's data cannot be read").with_hint("agtmux daemon status")
+    })?;
+    match stored_pane {
         None => Err(no_such_agent()),
         Some(None) => Err(BridgeFailure::bad_request(
             "no_pane_id",
@@ -251,19 +221,15 @@ async fn runtime_of(context: &ServeContext, agent_id: &str) -> Result<String, Br
         )),
         Some(Some(pane)) => {
             let message = format!("the agent is no longer in pane {pane}");
-            Err(BridgeFailure::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                (ErrorCode::PaneNotFound, "pane_not_found"),
-                message,
-                "run `agtmux resume` to start it again",
-            ))
+            let error = ApiError::new(ErrorCode::PaneNotFound, message);
+            Err(error.with_hint("run `agtmux resume` to start it again").into())
         }
     }
 }
 
 fn no_such_agent() -> BridgeFailure {
-    let unknown = (ErrorCode::RuntimeNotFound, "agent_not_found");
-    BridgeFailure::new(StatusCode::NOT_FOUND, unknown, "no such agent", "GET /v1/panes lists every agent_id")
+    let hint = "GET /v1/panes lists every agent_id";
+    BridgeFailure::new("agent_not_found", ErrorCode::RuntimeNotFound, "no such agent", hint)
 }
 
 /// Check whether an agent can be answered.
