@@ -4,6 +4,7 @@ mod agent_registry;
 mod cli;
 mod commands;
 mod error;
+mod input;
 mod message;
 mod output;
 mod program_name;

@@ -2,7 +2,10 @@
 
 use std::io::Write;
 
-use crate::error::{CliError, stdout_failed};
+use agtmux_client::parse;
+use serde::de::DeserializeOwned;
+
+use crate::error::{CliError, CliExit, stdout_failed};
 
 pub(crate) fn print(text: &str) -> Result<(), CliError> {
     write(&[text.as_bytes()])
@@ -19,6 +22,20 @@ pub(crate) fn lines(lines: &[String]) -> Result<(), CliError> {
         text.push('\n');
     }
     print(&text)
+}
+
+/// Prints the daemon's answer as JSON, or the lines that describe it.
+pub(crate) fn answer<T: DeserializeOwned>(
+    answer: &[u8],
+    json: bool,
+    describe: impl FnOnce(&T) -> Vec<String>,
+) -> Result<CliExit, CliError> {
+    if json {
+        line(answer)?
+    } else {
+        lines(&describe(&parse(answer)?))?
+    }
+    Ok(CliExit::Ok)
 }
 
 fn write(parts: &[&[u8]]) -> Result<(), CliError> {

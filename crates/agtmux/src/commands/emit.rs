@@ -1,20 +1,16 @@
 //! `agtmux emit`: reports an event about an agent to the daemon.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use agtmux_api::wire::{EventReceipt, EventReceiptStatus, EventSubmission};
-use agtmux_client::{DaemonClient, parse};
+use agtmux_client::DaemonClient;
 use agtmux_core::evidence::Source;
 use clap::Args;
 use jiff::Timestamp;
 
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
-use crate::output;
-
-/// The daemon accepts at most this many bytes.
-const MAX_PAYLOAD: u64 = 1 << 20;
+use crate::{input, output};
 
 #[derive(Debug, Args)]
 #[command(
@@ -67,13 +63,7 @@ pub(crate) async fn run(args: Box<EmitArgs>) -> Result<CliExit, CliError> {
     let event = event(*args)?;
     let body = serde_json::to_vec(&event).map_err(|error| CliError::io("write JSON", error))?;
     let answer = DaemonClient::from_env()?.post("/v1/events", body.into()).await?;
-    if json {
-        output::line(&answer)?;
-        return Ok(CliExit::Ok);
-    }
-    let receipt: EventReceipt = parse(&answer)?;
-    output::line(receipt_line(&receipt).as_bytes())?;
-    Ok(CliExit::Ok)
+    output::answer(&answer, json, |receipt| vec![receipt_line(receipt)])
 }
 
 fn event(args: EmitArgs) -> Result<EventSubmission, CliError> {
@@ -95,14 +85,7 @@ fn event(args: EmitArgs) -> Result<EventSubmission, CliError> {
 }
 
 fn payload(path: &Path) -> Result<serde_json::Value, CliError> {
-    let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(MAX_PAYLOAD + 1).read_to_end(&mut bytes)
-    } else {
-        std::fs::File::open(path).and_then(|file| file.take(MAX_PAYLOAD + 1).read_to_end(&mut bytes))
-    };
-    read.map_err(|error| CliError::io(&format!("read '{}'", path.display()), error))?;
-    serde_json::from_slice(&bytes).map_err(|error| {
+    serde_json::from_slice(&input::read(path)?).map_err(|error| {
         let message = CliMessage::new(format!("the payload in '{}' is not valid JSON: {error}", path.display()));
         CliError::new(CliExit::Usage, message.hint("omit --payload, or name a file with a JSON document"))
     })

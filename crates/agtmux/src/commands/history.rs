@@ -1,7 +1,7 @@
 //! `agtmux history`: shows the past states of an agent.
 
 use agtmux_api::wire::{StateHistory, StateHistoryItem};
-use agtmux_client::{DaemonClient, parse};
+use agtmux_client::DaemonClient;
 use clap::Args;
 use jiff::Timestamp;
 
@@ -29,13 +29,7 @@ pub(crate) async fn run(args: HistoryArgs) -> Result<CliExit, CliError> {
     let daemon = DaemonClient::from_env()?;
     let reference = pick::resolve_reference(&daemon, args.reference.as_deref()).await?;
     let answer = daemon.get_bytes("/v1/history", &AgentRefQuery { r#ref: &reference, since: args.since }).await?;
-    if args.json {
-        output::line(&answer)?;
-        return Ok(CliExit::Ok);
-    }
-    let history: StateHistory = parse(&answer)?;
-    output::lines(&history.items.iter().map(line).collect::<Vec<_>>())?;
-    Ok(CliExit::Ok)
+    output::answer(&answer, args.json, |history: &StateHistory| history.items.iter().map(line).collect())
 }
 
 fn line(past: &StateHistoryItem) -> String {

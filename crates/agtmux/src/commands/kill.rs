@@ -1,6 +1,6 @@
 //! `agtmux kill`: interrupts or ends an agent.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal;
 
 use agtmux_api::wire::{ActionOutcome, ActionSnapshot, KillAction, KillReport, KillSignal, SnapshotAction};
 use agtmux_client::{DaemonClient, parse};
@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::guards::GuardArgs;
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
-use crate::output;
+use crate::{input, output};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -64,12 +64,7 @@ pub(crate) async fn run(args: Box<KillArgs>) -> Result<CliExit, CliError> {
         (guards.snapshot_id, guards.nonce) = (Some(snapshot.snapshot_id), Some(snapshot.nonce));
     }
     let answer = daemon.act("/v1/actions/kill", &KillAction { guards, signal }).await?;
-    if args.json {
-        output::line(&answer)?;
-        return Ok(CliExit::Ok);
-    }
-    output::line(outcome_line(&parse(&answer)?).as_bytes())?;
-    Ok(CliExit::Ok)
+    output::answer(&answer, args.json, |done| vec![outcome_line(done)])
 }
 
 fn confirmed(snapshot: &ActionSnapshot, signal: KillSignal, reference: &str) -> Result<bool, CliError> {
@@ -82,11 +77,7 @@ fn confirmed(snapshot: &ActionSnapshot, signal: KillSignal, reference: &str) -> 
             .hint(hint);
         return Err(CliError::new(CliExit::Usage, message));
     }
-    eprint!("{} [y/N] ", agtmux_core::sanitize::for_terminal(&question));
-    let _ = std::io::stderr().flush();
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).map_err(|error| CliError::io("read your answer", error))?;
-    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+    input::confirm(&question)
 }
 
 fn question(snapshot: &ActionSnapshot, signal: KillSignal) -> String {

@@ -1,6 +1,6 @@
 //! `agtmux respond`: answers an agent's open dialog.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal;
 
 use agtmux_api::wire::{
     ActionGuards, ActionOutcome, ActionSnapshot, DialogAnswer, RespondAction, RespondReport, SnapshotAction,
@@ -15,7 +15,7 @@ use clap::{ArgGroup, Args};
 use super::guards::GuardArgs;
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
-use crate::output;
+use crate::{input, output};
 
 #[derive(Debug, Args)]
 #[command(
@@ -121,15 +121,9 @@ async fn ask_user(daemon: &DaemonClient, guards: &mut ActionGuards, json: bool) 
 fn read_answer() -> Result<DialogAnswer, CliError> {
     let none = || CliError::new(CliExit::Failed, CliMessage::new("no answer given; the dialog is still open"));
     loop {
-        eprint!("approve, deny, a number, or 'text …' (Enter leaves the dialog open): ");
-        let _ = std::io::stderr().flush();
-        let mut line = String::new();
-        std::io::stdin().lock().read_line(&mut line).map_err(|error| CliError::io("read your answer", error))?;
-        let line = line.trim();
-        if line.is_empty() {
-            return Err(none());
-        }
-        match (line.strip_prefix("text "), parse_answer(line)) {
+        let question = "approve, deny, a number, or 'text …' (Enter leaves the dialog open):";
+        let line = input::ask(question)?.filter(|line| !line.is_empty()).ok_or_else(none)?;
+        match (line.strip_prefix("text "), parse_answer(&line)) {
             (Some(text), _) => return Ok(DialogAnswer::Text(text.trim().to_owned())),
             (_, Ok(answer)) => return Ok(answer),
             (_, Err(why)) => eprintln!("{why}"),

@@ -1,19 +1,16 @@
 //! `agtmux send`: sends text or keys to an agent and reports whether the text was submitted.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use agtmux_api::wire::{ActionOutcome, InputProfile, SendAction, SendReport, Verification, VerifiedBy};
-use agtmux_client::{DaemonClient, parse};
+use agtmux_client::DaemonClient;
 use clap::{ArgGroup, Args, ValueEnum};
 
 use super::guards::GuardArgs;
 use crate::error::{CliError, CliExit};
+use crate::input::{self, MAX_BYTES};
 use crate::message::CliMessage;
 use crate::output;
-
-/// The daemon accepts at most this many bytes.
-const MAX_TEXT_BYTES: u64 = 1 << 20;
 
 #[derive(Debug, Args)]
 #[command(
@@ -75,12 +72,7 @@ pub(crate) async fn run(args: Box<SendArgs>) -> Result<CliExit, CliError> {
     let guards = args.guards.resolved(&daemon).await?;
     let action = SendAction { guards, text, keys: args.keys.clone(), no_enter: args.no_enter, profile };
     let answer = daemon.act("/v1/actions/send", &action).await?;
-    if args.json {
-        output::line(&answer)?;
-        return Ok(CliExit::Ok);
-    }
-    output::line(outcome_line(&parse(&answer)?).as_bytes())?;
-    Ok(CliExit::Ok)
+    output::answer(&answer, args.json, |done| vec![outcome_line(done)])
 }
 
 fn text(args: &SendArgs) -> Result<Option<String>, CliError> {
@@ -93,17 +85,10 @@ fn text(args: &SendArgs) -> Result<Option<String>, CliError> {
 }
 
 fn read(path: &Path) -> Result<String, CliError> {
-    let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes)
-    } else {
-        std::fs::File::open(path).and_then(|file| file.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes))
-    };
-    read.map_err(|error| CliError::io(&format!("read '{}'", path.display()), error))?;
-    if bytes.len() as u64 > MAX_TEXT_BYTES {
+    let bytes = input::read(path)?;
+    if bytes.len() > MAX_BYTES {
         // Before the UTF-8 check: the cut text may end inside a character.
-        let message =
-            CliMessage::new(format!("'{}' is too large: the limit is {MAX_TEXT_BYTES} bytes", path.display()));
+        let message = CliMessage::new(format!("'{}' is too large: the limit is {MAX_BYTES} bytes", path.display()));
         return Err(CliError::new(CliExit::Usage, message.hint("tell the agent to read the file")));
     }
     String::from_utf8(bytes).map_err(|_| {

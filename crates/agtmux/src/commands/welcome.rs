@@ -1,6 +1,6 @@
 //! `agtmux welcome`: run by `make run` after the build.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
@@ -11,6 +11,7 @@ use clap::Parser;
 use super::{demo, list, watch};
 use crate::cli::{Cli, CliCommand};
 use crate::error::{CliError, CliExit};
+use crate::input;
 use crate::terminal::StdoutTerminal;
 
 pub(crate) async fn run() -> Result<CliExit, CliError> {
@@ -38,13 +39,8 @@ fn tmux_dir() -> PathBuf {
 }
 
 fn wants_demo() -> Result<bool, CliError> {
-    let fault = |error| CliError::io("ask on the terminal", error);
-    let mut err = std::io::stderr();
-    write!(err, "No tmux server is running. Show a demo on a private one? [Y/n] ").map_err(fault)?;
-    err.flush().map_err(fault)?;
-    let mut answer = String::new();
-    let typed = std::io::stdin().lock().read_line(&mut answer).map_err(fault)?;
-    Ok(typed > 0 && !matches!(answer.trim().to_lowercase().as_str(), "n" | "no"))
+    let answer = input::ask("No tmux server is running. Show a demo on a private one? [Y/n]")?;
+    Ok(answer.is_some_and(|answer| !matches!(answer.to_lowercase().as_str(), "n" | "no")))
 }
 
 /// Parses `agtmux watch`, so that the defaults are defined in one place.

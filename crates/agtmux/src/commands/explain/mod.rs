@@ -5,7 +5,7 @@ mod screen;
 use std::path::PathBuf;
 
 use agtmux_api::wire::{ExplainCandidate, Explanation};
-use agtmux_client::{DaemonClient, parse};
+use agtmux_client::DaemonClient;
 use agtmux_core::evidence::{Assertion, DialogKind};
 use agtmux_core::sanitize;
 use clap::{ArgGroup, Args};
@@ -64,13 +64,7 @@ async fn explain_agent(args: ExplainArgs) -> Result<CliExit, CliError> {
     let daemon = DaemonClient::from_env()?;
     let reference = pick::resolve_reference(&daemon, args.reference.as_deref()).await?;
     let answer = daemon.get_bytes("/v1/explain", &AgentRefQuery { r#ref: &reference, since: None }).await?;
-    if args.json {
-        output::line(&answer)?;
-        return Ok(CliExit::Ok);
-    }
-    let why: Explanation = parse(&answer)?;
-    output::lines(&explanation_lines(&why))?;
-    Ok(CliExit::Ok)
+    output::answer(&answer, args.json, explanation_lines)
 }
 
 fn explanation_lines(why: &Explanation) -> Vec<String> {

@@ -8,7 +8,7 @@ mod plan;
 mod record;
 mod report;
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use agtmux_api::paths::Paths;
@@ -17,7 +17,7 @@ use clap::builder::PossibleValuesParser;
 
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
-use crate::output;
+use crate::{input, output};
 use agents::SetupAgent;
 use plan::{FileChange, FileOutcome, FilePlan, SetupMode};
 use record::SetupRecord;
@@ -179,11 +179,7 @@ fn confirm(args: &SetupArgs, mode: SetupMode) -> Result<bool, CliError> {
             .hint("agtmux setup --dry-run   (prints the changes)");
         return Err(CliError::new(CliExit::Usage, message));
     }
-    let mut answer = String::new();
-    let prompt = write!(std::io::stderr(), "Make these changes? [y/N] ").and_then(|()| std::io::stderr().flush());
-    prompt.map_err(|error| CliError::io("ask for confirmation", error))?;
-    std::io::stdin().lock().read_line(&mut answer).map_err(|error| CliError::io("read the answer", error))?;
-    let yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+    let yes = input::confirm("Make these changes?")?;
     if !yes {
         CliMessage::new("nothing was changed").print_stderr();
     }

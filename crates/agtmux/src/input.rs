@@ -1,0 +1,40 @@
+//! Reading files, stdin and the user's answers.
+
+use std::io::{BufRead, Read, Write};
+use std::path::Path;
+
+use agtmux_core::sanitize;
+
+use crate::error::CliError;
+
+/// The daemon accepts at most this many bytes of a text or a payload.
+pub(crate) const MAX_BYTES: usize = 1 << 20;
+
+/// Reads a file, or stdin for `-`. Stops one byte after the limit.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+    let fault = |error| CliError::io(&format!("read '{}'", path.display()), error);
+    let source: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(std::io::stdin().lock())
+    } else {
+        Box::new(std::fs::File::open(path).map_err(fault)?)
+    };
+    let mut bytes = Vec::new();
+    source.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(fault)?;
+    Ok(bytes)
+}
+
+/// Asks on stderr and returns the answer without whitespace around it. `None` at the end of stdin.
+pub(crate) fn ask(question: &str) -> Result<Option<String>, CliError> {
+    let mut stderr = std::io::stderr();
+    let asked = write!(stderr, "{} ", sanitize::for_terminal(question)).and_then(|()| stderr.flush());
+    asked.map_err(|error| CliError::io("ask on the terminal", error))?;
+    let mut line = String::new();
+    let typed =
+        std::io::stdin().lock().read_line(&mut line).map_err(|error| CliError::io("read your answer", error))?;
+    Ok((typed > 0).then(|| line.trim().to_owned()))
+}
+
+pub(crate) fn confirm(question: &str) -> Result<bool, CliError> {
+    let answer = ask(&format!("{question} [y/N]"))?;
+    Ok(answer.is_some_and(|answer| matches!(answer.to_lowercase().as_str(), "y" | "yes")))
+}
