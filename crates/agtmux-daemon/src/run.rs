@@ -101,8 +101,7 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
     let stop = stop_signal().map_err(system("listen for signals"))?;
     // Runs in parallel with the start, so that the first event does not wait for the redaction table.
     tokio::task::spawn_blocking(agtmux_core::redact::prepare);
-    let (store, mut remembered) = Store::open(&paths.database())?;
-    let known_tasks = std::mem::take(&mut remembered.tasks);
+    let (store, remembered) = Store::open(&paths.database())?;
     let store = Arc::new(store);
     let store_error = Arc::default();
     let clock = Clock::start();
@@ -138,7 +137,7 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
             .await;
     let actions =
         Actions::new(handle.clone(), discovery.clone(), targets.clone(), store.clone(), clock, paths.tasks_dir());
-    let tasks = Tasks::start(handle.clone(), discovery.clone(), actions.clone(), &store, clock, &paths, known_tasks);
+    let tasks = Tasks::start(handle.clone(), discovery.clone(), actions.clone(), &store, clock, &paths);
     let port = match listen {
         Some(address) => Some(WebPort::open(address, &paths.state_dir, &hosts).await.map_err(system("open the port"))?),
         None => None,

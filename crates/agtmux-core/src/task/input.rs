@@ -10,8 +10,7 @@ use crate::ids::{Generation, PaneId, WindowId};
 /// Everything that can lead to a task event. Applying an input twice changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskInput {
-    /// A snapshot of the session. It must contain every launch applied before it. It is ignored for a run whose exit
-    /// was applied after the snapshot began.
+    /// A snapshot of the session. It is ignored for a run whose launch or exit was applied after the snapshot began.
     Snapshot(TaskSessionSnapshot),
     /// The daemon launched a run. Applied at once, it guarantees that even an immediate exit is reported.
     Started(LaunchedRun),

@@ -72,6 +72,9 @@ pub struct TaskSnapshot {
     /// even on the same line.
     #[serde(skip)]
     pub answers: u64,
+    /// The daemon started the run, and its launch is not applied yet.
+    #[serde(skip)]
+    pub awaits_launch: bool,
 }
 
 impl TaskSnapshot {

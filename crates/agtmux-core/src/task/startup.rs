@@ -121,6 +121,7 @@ mod tests {
             cursor_line: None,
             cursor_row: None,
             answers: 0,
+            awaits_launch: false,
         }
     }
 

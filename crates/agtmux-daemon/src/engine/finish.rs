@@ -25,9 +25,15 @@ impl Engine {
     pub(super) async fn finish(&mut self, mut step: EngineStep) {
         self.last_step_at = step.now;
         let stored = self.commit(&mut step).await;
+        if stored.is_ok() {
+            self.task_sessions.replace(std::mem::take(&mut step.task_sessions));
+        }
+        // The follower checks only sessions that it knows, so it is told after they are replaced.
+        for session in std::mem::take(&mut step.task_sessions_to_check) {
+            let _ = self.task_session_changed.send(session);
+        }
         if !step.delta.is_empty() || step.seq > self.event_log.read().seq() {
-            // Task events that were not stored are not published: they are sent again later with other numbers.
-            let task_events = if stored.is_ok() { step.published_task_events() } else { Vec::new() };
+            let task_events = step.take_task_events(stored.is_ok());
             let update_view = |view: &mut FleetView| view.apply(&self.fleet, &self.states, &step.delta);
             self.event_log.publish(step.now, step.seq, task_events, update_view);
         }

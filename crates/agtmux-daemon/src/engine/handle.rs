@@ -5,24 +5,27 @@ use std::sync::Arc;
 use agtmux_agents::AgentRegistry;
 use agtmux_api::error::ApiError;
 use agtmux_api::wire::{AdapterList, AdapterSwitch, EventReceipt, Explanation};
-use agtmux_core::fleet::{PaneKey, TopologyUpdate};
+use agtmux_core::fleet::TopologyUpdate;
 use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, TargetName};
 use agtmux_core::refs::PaneRef;
 use agtmux_core::runtime::Runtime;
-use agtmux_core::task::TaskEvent;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::ingest::stopping_error;
-use super::{EngineInput, FileEvidence, IncomingEvent, LocatedPane, SubmittedPrompt, TaskEventBatch};
+use super::{
+    EngineInput, FileEvidence, IncomingEvent, LocatedPane, SubmittedPrompt, TaskSessions, TaskUpdate, TaskUpdateOutcome,
+};
 use crate::observe::ScreenEvidence;
+use crate::store::TaskSessionKey;
 
 /// Sends inputs to the engine. Waits while the queue is full: no input is dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct EngineHandle {
     pub(super) inputs: mpsc::Sender<EngineInput>,
     pub(super) submitted: broadcast::Sender<SubmittedPrompt>,
-    /// Task panes that were removed or died, or whose session got or lost another pane.
-    pub(super) task_pane_changed: broadcast::Sender<PaneKey>,
+    /// Task sessions in which a task pane was removed or died, or another pane changed.
+    pub(super) task_session_changed: broadcast::Sender<TaskSessionKey>,
+    pub(super) task_sessions: Arc<TaskSessions>,
 }
 
 impl EngineHandle {
@@ -79,14 +82,19 @@ impl EngineHandle {
         let _ = self.inputs.send(EngineInput::SetRegistry(registry)).await;
     }
 
-    /// Stores task events and assigns their sequence numbers. None if they could not be stored.
-    pub(crate) async fn record_task_events(&self, batch: TaskEventBatch) -> Option<Vec<TaskEvent>> {
-        self.request(|reply| EngineInput::TaskEvents(Box::new(batch), reply)).await.flatten()
+    /// Applies inputs to a task session. Returns when the effects are stored and published, or `None` if they could not
+    /// be stored. Then the session has not changed.
+    pub(crate) async fn apply_task_update(&self, update: TaskUpdate) -> Option<TaskUpdateOutcome> {
+        self.request(|reply| EngineInput::Task(Box::new(update), reply)).await.flatten()
     }
 
-    /// Task panes that changed in a way that may end a task, from now on.
-    pub(crate) fn subscribe_task_panes(&self) -> broadcast::Receiver<PaneKey> {
-        self.task_pane_changed.subscribe()
+    pub(crate) fn task_sessions(&self) -> &TaskSessions {
+        &self.task_sessions
+    }
+
+    /// Sessions whose panes changed in a way that may end a task, from now on.
+    pub(crate) fn subscribe_task_sessions(&self) -> broadcast::Receiver<TaskSessionKey> {
+        self.task_session_changed.subscribe()
     }
 
     pub(crate) async fn flush(&self) {

@@ -12,12 +12,13 @@ mod locate;
 mod remote;
 mod shared_process;
 mod step;
+mod task_sessions;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod unbound_events;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
 use agtmux_agents::{AgentRegistry, UserManifests};
@@ -31,7 +32,6 @@ use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, TargetName};
 use agtmux_core::refs::PaneRef;
 use agtmux_core::resolver::{ResolverInput, StateResolver};
 use agtmux_core::runtime::{Runtime, RuntimeId};
-use agtmux_core::task::TaskEvent;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -40,7 +40,7 @@ use crate::event_log::EventLog;
 use crate::fleet_diff::FleetDiff;
 use crate::observe::{RecheckHints, ScreenEvidence};
 use crate::remote::{EvidenceSubscribers, HostLimits, RemoteBatch};
-use crate::store::{Store, StoreChange, StoreContents, StoreError};
+use crate::store::{Store, StoreChange, StoreContents, StoreError, TaskSessionKey};
 use adapter_switches::DisabledAdapters;
 use adapters::AdapterMemories;
 pub(crate) use adapters::{FileEntry, FileEvidence, agent_id};
@@ -53,7 +53,9 @@ pub(crate) use remote::EvidenceSubscription;
 use remote::RemoteAgent;
 use shared_process::TurnStarts;
 use step::EngineStep;
-pub(crate) use tasks::TaskEventBatch;
+pub(crate) use task_sessions::TaskSessions;
+use tasks::TaskReply;
+pub(crate) use tasks::{TaskUpdate, TaskUpdateOutcome};
 use unbound_events::UnboundEvents;
 
 /// How many queued inputs share one transaction at most.
@@ -65,8 +67,8 @@ const CHECKPOINT_EVERY: u64 = 5_000;
 /// Capacity of the broadcast channel; its receivers read every prompt at once.
 const SUBMITTED_CAPACITY: usize = 256;
 
-/// Capacity of the broadcast channel; slow receivers re-read all tasks.
-const TASK_PANE_CAPACITY: usize = 1024;
+/// Capacity of the broadcast channel; slow receivers re-read all sessions.
+const TASK_SESSION_CAPACITY: usize = 1024;
 
 const PURGE_EVERY: SignedDuration = SignedDuration::from_hours(1);
 
@@ -93,8 +95,8 @@ pub(crate) enum EngineInput {
     LocalId(TargetName, String, oneshot::Sender<Option<RuntimeId>>),
     /// The set of manifests has changed.
     SetRegistry(Arc<AgentRegistry>),
-    /// Events of tasks. The reply is sent when they are stored, and contains them with their sequence numbers.
-    TaskEvents(Box<TaskEventBatch>, oneshot::Sender<Option<Vec<TaskEvent>>>),
+    /// Inputs for a task session. The reply is sent when their effects are stored and published.
+    Task(Box<TaskUpdate>, TaskReply),
     /// The reply is sent when all earlier inputs are applied and published.
     Flush(oneshot::Sender<()>),
 }
@@ -136,9 +138,10 @@ pub(crate) struct Engine {
     reserved_seq: u64,
     inputs: mpsc::Receiver<EngineInput>,
     submitted: broadcast::Sender<SubmittedPrompt>,
-    task_pane_changed: broadcast::Sender<PaneKey>,
-    /// The panes in which tasks were started.
-    task_panes: BTreeSet<PaneKey>,
+    task_session_changed: broadcast::Sender<TaskSessionKey>,
+    task_sessions: Arc<TaskSessions>,
+    /// The panes in which tasks were started, and their sessions.
+    task_panes: BTreeMap<PaneKey, TaskSessionKey>,
 }
 
 /// Why nothing can be stored, for the health report.
@@ -156,7 +159,8 @@ impl Engine {
     ) -> Result<(Self, EngineHandle), StoreError> {
         let (inputs, input_receiver) = mpsc::channel(1024);
         let submitted = broadcast::Sender::new(SUBMITTED_CAPACITY);
-        let task_pane_changed = broadcast::Sender::new(TASK_PANE_CAPACITY);
+        let task_session_changed = broadcast::Sender::new(TASK_SESSION_CAPACITY);
+        let task_sessions = Arc::new(TaskSessions::new(contents.tasks));
         let reserved_seq = event_log.read().seq();
         let reader = store.reader()?;
         let completed_for = SignedDuration::try_from(settings.completed_to_idle.0).unwrap_or(SignedDuration::MAX);
@@ -190,8 +194,9 @@ impl Engine {
             reserved_seq,
             inputs: input_receiver,
             submitted: submitted.clone(),
-            task_pane_changed: task_pane_changed.clone(),
-            task_panes: BTreeSet::new(),
+            task_session_changed: task_session_changed.clone(),
+            task_sessions: task_sessions.clone(),
+            task_panes: BTreeMap::new(),
         };
         engine.states.set_completed_for(completed_for);
         for (key, server) in engine.fleet.servers() {
@@ -199,7 +204,7 @@ impl Engine {
                 engine.runtime_panes.insert(runtime.id.clone(), PaneKey { server: key.clone(), pane: *id });
             }
         }
-        Ok((engine, EngineHandle { inputs, submitted, task_pane_changed }))
+        Ok((engine, EngineHandle { inputs, submitted, task_session_changed, task_sessions }))
     }
 
     /// Sets the registry to start with.
@@ -248,6 +253,9 @@ impl Engine {
             // Publish its state once: this process has not published it yet.
             step.mark_pane_changed(&self.fleet, &key);
         }
+        for (key, session) in self.task_sessions.all() {
+            self.set_task_statuses(&key, &session, &mut step);
+        }
         for input in self.states.due_inputs(step.now) {
             self.resolve(input, None, &mut step);
         }
@@ -269,7 +277,7 @@ impl Engine {
                 let _ = reply.send(self.subscribers.add(alive));
             }
             EngineInput::NextBatch(id, reply) => self.request_batch(id, reply),
-            EngineInput::TaskEvents(batch, reply) => step.add_task_events(*batch, reply),
+            EngineInput::Task(update, reply) => self.apply_task_update(*update, reply, step),
             EngineInput::Event(event, reply) => {
                 let outcome = self.ingest(*event, step);
                 step.receipts.push((reply, outcome));
@@ -302,7 +310,6 @@ impl Engine {
     }
 
     fn apply_topology(&mut self, update: TopologyUpdate, step: &mut EngineStep) {
-        self.track_task_pane(&update);
         let delta = self.fleet.apply(update, step.now);
         for change in &delta.runtime_changes {
             self.apply_runtime_change(change, step);

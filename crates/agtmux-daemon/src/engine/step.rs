@@ -1,7 +1,7 @@
 //! The effects of one batch of inputs, before they are stored and published.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::sync::Arc;
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{EventReceipt, TaskWatchEvent};
@@ -14,9 +14,8 @@ use agtmux_core::task::TaskEvent;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
-use super::tasks::TaskEventBatch;
-use crate::observe::server_name;
-use crate::store::{LoggedInput, StoreChange, StoreError};
+use super::tasks::{TaskReply, TaskUpdateOutcome};
+use crate::store::{LoggedInput, StoreChange, StoreError, TaskSession, TaskSessionKey};
 
 /// The reply to a posted event.
 type IngestResult = Result<EventReceipt, ApiError>;
@@ -35,15 +34,13 @@ pub(super) struct EngineStep {
     pub(super) dedupe_keys: BTreeMap<(RuntimeId, Source, String), (String, String)>,
     pub(super) receipts: Vec<(oneshot::Sender<IngestResult>, IngestResult)>,
     pub(super) flush_replies: Vec<oneshot::Sender<()>>,
+    /// The changed task sessions. They replace the committed ones once they are stored.
+    pub(super) task_sessions: BTreeMap<TaskSessionKey, Arc<TaskSession>>,
+    /// Task sessions in which a window may have changed.
+    pub(super) task_sessions_to_check: BTreeSet<TaskSessionKey>,
     /// Task events, published once they are stored.
-    pub(super) task_events: Vec<PendingTaskEvents>,
-}
-
-/// Task events with their sequence numbers, and the reply to send when they are stored.
-pub(super) struct PendingTaskEvents {
-    reply: oneshot::Sender<Option<Vec<TaskEvent>>>,
-    server: String,
-    events: Vec<TaskEvent>,
+    task_events: Vec<TaskWatchEvent>,
+    task_replies: Vec<(TaskReply, TaskUpdateOutcome)>,
 }
 
 impl EngineStep {
@@ -58,7 +55,10 @@ impl EngineStep {
             dedupe_keys: BTreeMap::new(),
             receipts: Vec::new(),
             flush_replies: Vec::new(),
+            task_sessions: BTreeMap::new(),
+            task_sessions_to_check: BTreeSet::new(),
             task_events: Vec::new(),
+            task_replies: Vec::new(),
         }
     }
 
@@ -103,31 +103,29 @@ impl EngineStep {
         }
     }
 
-    /// Assigns sequence numbers to task events.
-    pub(super) fn add_task_events(&mut self, batch: TaskEventBatch, reply: oneshot::Sender<Option<Vec<TaskEvent>>>) {
-        let TaskEventBatch { socket, mut events, changes } = batch;
-        self.changes.extend(changes);
-        for event in &mut events {
+    /// Assigns sequence numbers to the events of a task session. The reply is sent when they are stored.
+    pub(super) fn add_task_events(
+        &mut self,
+        key: &TaskSessionKey,
+        events: Vec<TaskEvent>,
+        outcome: TaskUpdateOutcome,
+        reply: TaskReply,
+    ) {
+        let server = key.server().server.to_string();
+        for mut event in events {
             self.seq += 1;
             event.seq = self.seq;
-            let event = Box::new(event.clone());
-            self.changes.push(StoreChange::PutTaskEvent { socket: socket.clone(), event });
+            let stored = Box::new(event.clone());
+            self.changes.push(StoreChange::PutTaskEvent { socket: key.socket.clone(), event: stored });
+            let target = TargetName::LOCAL.into();
+            self.task_events.push(TaskWatchEvent { target, server: server.clone(), event });
         }
-        let server = server_name(Path::new(&socket)).to_string();
-        self.task_events.push(PendingTaskEvents { reply, server, events });
+        self.task_replies.push((reply, outcome));
     }
 
-    /// The task events as published to clients.
-    pub(super) fn published_task_events(&self) -> Vec<TaskWatchEvent> {
-        let watch_event = |pending: &PendingTaskEvents, event: &TaskEvent| TaskWatchEvent {
-            target: TargetName::LOCAL.into(),
-            server: pending.server.clone(),
-            event: event.clone(),
-        };
-        self.task_events
-            .iter()
-            .flat_map(|pending| pending.events.iter().map(move |event| watch_event(pending, event)))
-            .collect()
+    /// The task events to publish. Events that were not stored are sent again later with other numbers.
+    pub(super) fn take_task_events(&mut self, stored: bool) -> Vec<TaskWatchEvent> {
+        std::mem::take(&mut self.task_events).into_iter().filter(|_| stored).collect()
     }
 
     /// The body of an event that arrived in this step.
@@ -178,8 +176,8 @@ impl EngineStep {
             };
             let _ = reply.send(outcome);
         }
-        for PendingTaskEvents { reply, events, .. } in self.task_events {
-            let _ = reply.send(stored.is_ok().then_some(events));
+        for (reply, outcome) in self.task_replies {
+            let _ = reply.send(stored.is_ok().then_some(outcome));
         }
         for done in self.flush_replies {
             let _ = done.send(());

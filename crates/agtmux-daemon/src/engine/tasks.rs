@@ -1,46 +1,119 @@
-//! The states and events of tasks.
+//! Tasks: applies inputs to the state machines of their sessions, and observes the results in the fleet.
+
+use std::sync::Arc;
 
 use agtmux_core::evidence::{Assertion, DialogKind, Observation, RuleRef, Source};
-use agtmux_core::fleet::{FleetDelta, PaneKey, PaneTaskStatus, TopologyUpdate};
+use agtmux_core::fleet::{FleetDelta, PaneKey, PaneTask, PaneTaskStatus, TopologyUpdate};
 use agtmux_core::runtime::RuntimeId;
-use agtmux_core::task::TaskEvent;
+use agtmux_core::task::{LaunchedRun, RunId, TaskEvent, TaskEventKind, TaskInput};
+use tokio::sync::oneshot;
 
 use super::{Engine, EngineStep};
-use crate::store::StoreChange;
+use crate::store::{StoreChange, TaskRunRow, TaskSession, TaskSessionKey};
 
-/// Task events of one server, and the store changes that belong to them.
+/// Inputs for the state machine of one task session.
 #[derive(Debug)]
-pub(crate) struct TaskEventBatch {
-    pub(crate) socket: String,
-    pub(crate) events: Vec<TaskEvent>,
-    pub(crate) changes: Vec<StoreChange>,
+pub(crate) struct TaskUpdate {
+    pub(crate) key: TaskSessionKey,
+    pub(crate) inputs: Vec<TaskInput>,
+    /// A run that was launched after the inputs. It replaces the unfinished run in its window.
+    pub(crate) launched: Option<TaskRunRow>,
 }
 
+/// The effects of a stored update that concern files.
+#[derive(Debug, Default)]
+pub(crate) struct TaskUpdateOutcome {
+    pub(crate) has_events: bool,
+    /// Runs that need no files any more, because their end is stored.
+    pub(crate) finished: Vec<RunId>,
+    /// Runs whose logs cannot be requested any more, because their window is gone or has another run.
+    pub(crate) without_window: Vec<RunId>,
+}
+
+/// `None` if the update could not be stored. Then nothing has changed.
+pub(super) type TaskReply = oneshot::Sender<Option<TaskUpdateOutcome>>;
+
 impl Engine {
-    pub(super) fn track_task_pane(&mut self, update: &TopologyUpdate) {
-        if let TopologyUpdate::Task { server, pane, task, .. } = update {
-            let key = PaneKey { server: server.clone(), pane: *pane };
-            match task {
-                Some(_) => self.task_panes.insert(key),
-                None => self.task_panes.remove(&key),
-            };
+    /// Applies the inputs to a copy of the session. The copy replaces the session when the step is stored.
+    pub(super) fn apply_task_update(&mut self, update: TaskUpdate, reply: TaskReply, step: &mut EngineStep) {
+        let TaskUpdate { key, inputs, launched } = update;
+        let uncommitted = step.task_sessions.get(&key).cloned();
+        let is_committed = uncommitted.is_none();
+        let before = uncommitted.unwrap_or_else(|| self.task_sessions.get(&key));
+        let mut session = TaskSession::clone(&before);
+        let mut events: Vec<TaskEvent> =
+            inputs.into_iter().flat_map(|input| session.machine.apply(input, step.now)).collect();
+        let mut finished = Vec::new();
+        if let Some(row) = launched {
+            finished.extend(session.runs_in(row.window).map(|run| run.run_id.clone()).filter(|run| *run != row.run_id));
+            session.runs.retain(|run, _| !finished.contains(run));
+            events.extend(session.machine.apply(TaskInput::Started(launched_run(&row)), step.now));
+            step.changes.push(StoreChange::PutTaskRun(key.clone(), Box::new(row.clone())));
+            session.runs.insert(row.run_id.clone(), row);
+        }
+        let mut without_window = finished.clone();
+        // Includes runs that agtmux ended itself, for which there is no event.
+        let (runs, ended) = session.runs.into_iter().partition(|(run, _)| session.machine.awaits_exit(run));
+        let session = TaskSession { machine: session.machine, runs };
+        for (run_id, run) in ended {
+            let status = ended_status(&run_id, &events);
+            self.set_pane_task(&key, &run, status.clone(), step);
+            without_window.extend(status.is_none().then(|| run_id.clone()));
+            finished.push(run_id);
+        }
+        without_window
+            .extend(before.machine.runs().filter(|run| session.machine.runs().all(|kept| kept != *run)).cloned());
+        step.changes.extend(finished.iter().cloned().map(StoreChange::DropTaskRun));
+        if is_committed && events.is_empty() && session == *before {
+            let _ = reply.send(Some(TaskUpdateOutcome::default()));
+            return;
+        }
+        let session = Arc::new(session);
+        if session.machine != before.machine {
+            step.changes.push(StoreChange::PutTaskMachine(key.clone(), session.clone()));
+        }
+        self.set_task_statuses(&key, &session, step);
+        let outcome = TaskUpdateOutcome { has_events: !events.is_empty(), finished, without_window };
+        step.task_sessions.insert(key.clone(), session);
+        step.add_task_events(&key, events, outcome, reply);
+    }
+
+    /// Observes the status of the unfinished runs of a session.
+    pub(super) fn set_task_statuses(&mut self, key: &TaskSessionKey, session: &TaskSession, step: &mut EngineStep) {
+        for run in session.runs.values() {
+            self.set_pane_task(key, run, Some(session.status(run)), step);
         }
     }
 
-    /// Updates the states of task runtimes, and reports task panes that were removed or died.
+    fn set_pane_task(
+        &mut self,
+        key: &TaskSessionKey,
+        run: &TaskRunRow,
+        status: Option<PaneTaskStatus>,
+        step: &mut EngineStep,
+    ) {
+        let pane = PaneKey { server: key.server(), pane: run.pane };
+        let task = status.map(|status| PaneTask { name: run.task.clone(), process: run.process, status });
+        match task {
+            Some(_) => self.task_panes.insert(pane.clone(), key.clone()),
+            None => self.task_panes.remove(&pane),
+        };
+        let PaneKey { server, pane } = pane;
+        self.apply_topology(TopologyUpdate::Task { server, generation: run.generation, pane, task }, step);
+    }
+
+    /// Updates the states of task runtimes, and reports sessions in which a task pane was removed or died.
     pub(super) fn apply_task_changes(&mut self, delta: &FleetDelta, step: &mut EngineStep) {
         if self.task_panes.is_empty() {
             return;
         }
-        for key in delta.removed.iter().filter(|key| self.task_panes.contains(key)) {
-            let _ = self.task_pane_changed.send(key.clone());
-        }
-        self.notify_of_foreign_panes(delta);
-        self.task_panes.retain(|key| !delta.removed.contains(key));
-        let changed: Vec<&PaneKey> = delta.changed.iter().filter(|key| self.task_panes.contains(key)).collect();
-        for key in changed {
+        step.task_sessions_to_check.extend(delta.removed.iter().filter_map(|key| self.task_panes.get(key)).cloned());
+        self.check_sessions_of_foreign_panes(delta, step);
+        self.task_panes.retain(|key, _| !delta.removed.contains(key));
+        for key in &delta.changed {
+            let Some(session) = self.task_panes.get(key) else { continue };
             if self.fleet.pane(key).is_some_and(|pane| pane.dead.is_some()) {
-                let _ = self.task_pane_changed.send(key.clone());
+                step.task_sessions_to_check.insert(session.clone());
             }
             let Some((runtime, task)) = self.fleet.task(key) else { continue };
             let (runtime, status) = (runtime.clone(), task.status.clone());
@@ -48,21 +121,20 @@ impl Engine {
         }
     }
 
-    /// A pane that is not a task may share a session with tasks. When one appears, changes or vanishes, report the task
-    /// panes of its session.
-    fn notify_of_foreign_panes(&self, delta: &FleetDelta) {
-        let is_foreign = |key: &PaneKey| !self.task_panes.contains(key);
+    /// A pane that is not a task may share a session with tasks. When one appears, changes or vanishes, report the
+    /// session.
+    fn check_sessions_of_foreign_panes(&self, delta: &FleetDelta, step: &mut EngineStep) {
+        let is_foreign = |key: &PaneKey| !self.task_panes.contains_key(key);
         if !delta.changed.iter().chain(&delta.removed).any(is_foreign) {
             return;
         }
-        let shares_session = |key: &&PaneKey| {
+        let shares_session = |(key, _): &(&PaneKey, &TaskSessionKey)| {
             let pane = self.fleet.pane(key);
             let mut sessions = pane.into_iter().flat_map(|pane| &pane.placements).map(|placement| placement.session);
             sessions.any(|session| delta.sessions.contains(&(key.server.clone(), session)))
         };
-        for key in self.task_panes.iter().filter(shares_session) {
-            let _ = self.task_pane_changed.send(key.clone());
-        }
+        let sessions = self.task_panes.iter().filter(shares_session).map(|(_, session)| session.clone());
+        step.task_sessions_to_check.extend(sessions);
     }
 
     fn observe_task(&mut self, runtime: &RuntimeId, status: &PaneTaskStatus, step: &mut EngineStep) {
@@ -86,4 +158,20 @@ impl Engine {
             self.observe_if_new(runtime, observation, step.now, step);
         }
     }
+}
+
+fn launched_run(row: &TaskRunRow) -> LaunchedRun {
+    LaunchedRun {
+        run: row.run_id.clone(),
+        server: row.generation,
+        window: row.window,
+        pane: row.pane,
+        task: row.task.clone(),
+    }
+}
+
+/// The status of a finished run. `None` if its window is gone.
+fn ended_status(run: &RunId, events: &[TaskEvent]) -> Option<PaneTaskStatus> {
+    let exit = events.iter().find(|event| event.kind == TaskEventKind::Exited && event.run_id.as_ref() == Some(run))?;
+    Some(PaneTaskStatus::Ended { success: exit.exit_code == Some(0) })
 }

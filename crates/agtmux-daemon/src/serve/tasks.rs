@@ -235,7 +235,7 @@ impl TaskEventReader {
             // Check this before reading events: all events of a run are stored before it is over, but may be published
             // later.
             let over = match self.query.run_id.clone() {
-                Some(run) if self.tasks.is_over(&run).await => Some(run),
+                Some(run) if self.tasks.is_over(&run) => Some(run),
                 _ => None,
             };
             self.caught_up &= over.is_none();

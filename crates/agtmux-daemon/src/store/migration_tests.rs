@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use agtmux_core::state::State;
-use agtmux_core::task::TaskMachine;
 
 use super::*;
 use crate::replay::{ReplayError, ReplayOutcome, replay_database};
@@ -44,10 +43,9 @@ fn a_store_of_the_previous_version_is_migrated_with_everything_in_it() {
     assert_eq!(contents.last_input_seq, 47);
     assert_eq!((contents.cursors.len(), contents.memories.len()), (4, 1));
     assert_eq!(contents.disabled_adapters, BTreeSet::from(["qwen".to_owned()]));
-    let (runs, machines) = &contents.tasks;
-    assert_eq!((runs.len(), machines.len()), (1, 1), "one task still runs");
-    let machine = machines[0].machine.as_deref().expect("the session has a machine");
-    serde_json::from_str::<TaskMachine>(machine).expect("the machine is readable");
+    let sessions: Vec<_> = contents.tasks.values().collect();
+    assert!(matches!(sessions[..], [session] if session.runs.len() == 1), "one task still runs: {sessions:?}");
+    assert!(sessions[0].runs.keys().all(|run| sessions[0].machine.awaits_exit(run)), "the machine is readable");
     drop(store);
     let version: u32 = Connection::open(&path)
         .and_then(|connection| connection.query_row("PRAGMA user_version", [], |row| row.get(0)))

@@ -17,7 +17,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
@@ -37,7 +37,7 @@ pub(crate) use events::EventRow;
 pub(crate) use log::LoggedInput;
 pub use open::StoreError;
 pub(crate) use rows::{PaneRecord, StoreChange};
-pub(crate) use tasks::{TaskArchive, TaskMachineRow, TaskRunRow};
+pub(crate) use tasks::{TaskArchive, TaskRunRow, TaskSession, TaskSessionKey};
 
 /// The handle of the writer thread. Dropping it waits until all queued batches are written.
 #[derive(Debug)]
@@ -72,8 +72,7 @@ pub(crate) struct StoreContents {
     pub(crate) memories: Vec<(RuntimeId, AdapterMemory)>,
     /// The adapters that are switched off.
     pub(crate) disabled_adapters: BTreeSet<String>,
-    /// Task runs, and the event machines of their sessions.
-    pub(crate) tasks: (Vec<TaskRunRow>, Vec<TaskMachineRow>),
+    pub(crate) tasks: BTreeMap<TaskSessionKey, TaskSession>,
 }
 
 impl Store {

@@ -1,6 +1,7 @@
 //! Writes changes to the tables, and reads the stored data back.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use agtmux_agents::native::AdapterMemory;
 use agtmux_core::binding::BindFailure;
@@ -23,7 +24,7 @@ use super::actions::{self, ActionRow, SnapshotRow};
 use super::agents::{self, ReportedAgentRow, TurnRow};
 use super::events::{self, EventRow};
 use super::log::{self, LoggedInput};
-use super::tasks::{self, TaskMachineRow, TaskRunRow};
+use super::tasks::{self, TaskRunRow, TaskSession, TaskSessionKey};
 use super::{cursors, memories, targets};
 
 /// One write. Several form a transaction.
@@ -90,9 +91,9 @@ pub(crate) enum StoreChange {
     PutTurn(Box<TurnRow>),
     /// An agent that a hook reported, inside or outside tmux.
     PutReportedAgent(Box<ReportedAgentRow>),
-    PutTaskRun(Box<TaskRunRow>),
+    PutTaskRun(TaskSessionKey, Box<TaskRunRow>),
     DropTaskRun(RunId),
-    PutTaskMachine(TaskMachineRow),
+    PutTaskMachine(TaskSessionKey, Arc<TaskSession>),
     PutTaskEvent {
         socket: String,
         event: Box<TaskEvent>,
@@ -203,9 +204,9 @@ pub(super) fn write(tx: &Transaction<'_>, change: &StoreChange, now: Timestamp) 
         StoreChange::PutAction(row) => actions::put(tx, row)?,
         StoreChange::PutTurn(row) => agents::put_turn(tx, row)?,
         StoreChange::PutReportedAgent(seen) => agents::put_reported(tx, seen)?,
-        StoreChange::PutTaskRun(run) => tasks::put_run(tx, run)?,
+        StoreChange::PutTaskRun(key, run) => tasks::put_run(tx, key, run)?,
         StoreChange::DropTaskRun(run_id) => tasks::drop_run(tx, run_id)?,
-        StoreChange::PutTaskMachine(row) => tasks::put_machine(tx, row)?,
+        StoreChange::PutTaskMachine(key, session) => tasks::put_machine(tx, key, &session.machine)?,
         StoreChange::PutTaskEvent { socket, event } => tasks::put_event(tx, socket, event)?,
         StoreChange::LogInput(logged) => log::write(tx, logged)?,
         StoreChange::Checkpoint { input_seq, at, resolver, after_loss } => {
@@ -355,7 +356,7 @@ pub(super) fn read_contents(connection: &Connection) -> rusqlite::Result<StoreCo
         cursors: cursors::all(connection)?,
         memories: memories::all(connection)?,
         disabled_adapters: memories::disabled(connection)?,
-        tasks: tasks::runs_and_machines(connection)?,
+        tasks: tasks::sessions(connection)?,
     })
 }
 

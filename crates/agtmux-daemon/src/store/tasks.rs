@@ -1,51 +1,60 @@
-//! Task runs, task events, and the event machine of each session.
+//! Task events, and the state machine and runs of each task session.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use agtmux_api::wire::TaskEventsQuery;
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
-use agtmux_core::task::{RunId, TaskEvent};
+use agtmux_core::task::{RunId, TaskEvent, TaskMachine, TaskSessionName};
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, Row, Transaction, params};
 
 use super::rows::parse_column;
 
+/// Identifies a task session: the tmux server's socket and the session name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TaskSessionKey {
+    pub(crate) socket: String,
+    pub(crate) session: TaskSessionName,
+}
+
 /// One launch whose end has not been reported yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskRunRow {
     pub(crate) run_id: RunId,
-    pub(crate) socket: String,
-    pub(crate) session: String,
     pub(crate) task: String,
     pub(crate) generation: Generation,
     pub(crate) window: WindowId,
     pub(crate) pane: PaneId,
     pub(crate) process: ProcessRef,
     pub(crate) launched_at: Timestamp,
-    pub(crate) ended: bool,
 }
 
-/// The state of one session's event machine.
+/// The state machine of a task session, and its unfinished runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TaskMachineRow {
-    pub(crate) socket: String,
-    pub(crate) session: String,
-    /// None deletes the row.
-    pub(crate) machine: Option<String>,
+pub(crate) struct TaskSession {
+    pub(crate) machine: TaskMachine,
+    pub(crate) runs: BTreeMap<RunId, TaskRunRow>,
 }
 
-pub(super) fn put_run(tx: &Transaction<'_>, run: &TaskRunRow) -> rusqlite::Result<()> {
+impl TaskSession {
+    pub(crate) fn new(name: TaskSessionName) -> Self {
+        Self { machine: TaskMachine::new(name), runs: BTreeMap::new() }
+    }
+}
+
+pub(super) fn put_run(tx: &Transaction<'_>, key: &TaskSessionKey, run: &TaskRunRow) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT INTO task_runs (run_id, socket, session, task, server_pid, server_start, window_id, pane_id, pid, pid_start,
                                 launched_at, ended)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-         ON CONFLICT (run_id) DO UPDATE SET ended = ?12",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)
+         ON CONFLICT (run_id) DO NOTHING",
     )?
     .execute(params![
         run.run_id.as_str(),
-        run.socket,
-        run.session,
+        key.socket,
+        key.session.as_str(),
         run.task,
         run.generation.pid,
         run.generation.start_time,
@@ -54,7 +63,6 @@ pub(super) fn put_run(tx: &Transaction<'_>, run: &TaskRunRow) -> rusqlite::Resul
         run.process.pid,
         run.process.start.cast_signed(),
         run.launched_at.as_microsecond(),
-        run.ended
     ])
     .map(drop)
 }
@@ -63,16 +71,16 @@ pub(super) fn drop_run(tx: &Transaction<'_>, run_id: &RunId) -> rusqlite::Result
     tx.prepare_cached("DELETE FROM task_runs WHERE run_id = ?1")?.execute([run_id.as_str()]).map(drop)
 }
 
-pub(super) fn put_machine(tx: &Transaction<'_>, row: &TaskMachineRow) -> rusqlite::Result<()> {
-    match &row.machine {
-        Some(machine) => tx
-            .prepare_cached("INSERT OR REPLACE INTO task_machines (socket, session, machine) VALUES (?1, ?2, ?3)")?
-            .execute(params![row.socket, row.session, machine]),
-        None => tx
-            .prepare_cached("DELETE FROM task_machines WHERE socket = ?1 AND session = ?2")?
-            .execute(params![row.socket, row.session]),
+/// A machine that knows no window is deleted.
+pub(super) fn put_machine(tx: &Transaction<'_>, key: &TaskSessionKey, machine: &TaskMachine) -> rusqlite::Result<()> {
+    if machine.is_empty() {
+        let mut delete = tx.prepare_cached("DELETE FROM task_machines WHERE socket = ?1 AND session = ?2")?;
+        return delete.execute(params![key.socket, key.session.as_str()]).map(drop);
     }
-    .map(drop)
+    let text = serde_json::to_string(machine).unwrap_or_else(|error| unreachable!("a machine serializes: {error}"));
+    tx.prepare_cached("INSERT OR REPLACE INTO task_machines (socket, session, machine) VALUES (?1, ?2, ?3)")?
+        .execute(params![key.socket, key.session.as_str(), text])
+        .map(drop)
 }
 
 pub(super) fn put_event(tx: &Transaction<'_>, socket: &str, event: &TaskEvent) -> rusqlite::Result<()> {
@@ -96,30 +104,40 @@ pub(super) fn purge(tx: &Transaction<'_>, before: Timestamp) -> rusqlite::Result
     tx.execute("DELETE FROM task_events WHERE at < ?1", [before.as_microsecond()]).map(drop)
 }
 
-/// All runs and machines, to resume from after a restart.
-pub(super) fn runs_and_machines(connection: &Connection) -> rusqlite::Result<(Vec<TaskRunRow>, Vec<TaskMachineRow>)> {
-    let sql = "SELECT run_id, socket, session, task, server_pid, server_start, window_id, pane_id, pid, pid_start,
-                      launched_at, ended FROM task_runs ORDER BY launched_at";
-    let runs = connection.prepare(sql)?.query_map([], run)?.collect::<rusqlite::Result<Vec<_>>>()?;
-    let mut statement = connection.prepare("SELECT socket, session, machine FROM task_machines")?;
-    let machine =
-        |row: &Row<'_>| Ok(TaskMachineRow { socket: row.get(0)?, session: row.get(1)?, machine: Some(row.get(2)?) });
-    let machines = statement.query_map([], machine)?.collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok((runs, machines))
+/// All task sessions, to resume from after a restart. Sessions that this version cannot read are left out.
+pub(super) fn sessions(connection: &Connection) -> rusqlite::Result<BTreeMap<TaskSessionKey, TaskSession>> {
+    let mut sessions = BTreeMap::new();
+    let mut statement = connection.prepare("SELECT socket, machine FROM task_machines")?;
+    let machines = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
+    for machine in machines {
+        let (socket, text) = machine?;
+        let Ok(machine) = serde_json::from_str::<TaskMachine>(&text) else { continue };
+        let key = TaskSessionKey { socket, session: machine.session().clone() };
+        sessions.insert(key, TaskSession { machine, runs: BTreeMap::new() });
+    }
+    let sql = "SELECT run_id, task, server_pid, server_start, window_id, pane_id, pid, pid_start, launched_at, socket,
+                      session FROM task_runs";
+    let mut statement = connection.prepare(sql)?;
+    let runs = statement.query_map([], |row| Ok((run(row)?, row.get(9)?, row.get::<_, String>(10)?)))?;
+    for row in runs {
+        let (run, socket, session) = row?;
+        let Ok(session) = session.parse::<TaskSessionName>() else { continue };
+        let key = TaskSessionKey { socket, session: session.clone() };
+        let session = sessions.entry(key).or_insert_with(|| TaskSession::new(session));
+        session.runs.insert(run.run_id.clone(), run);
+    }
+    Ok(sessions)
 }
 
 fn run(row: &Row<'_>) -> rusqlite::Result<TaskRunRow> {
     Ok(TaskRunRow {
         run_id: parse_column(row, 0)?,
-        socket: row.get(1)?,
-        session: row.get(2)?,
-        task: row.get(3)?,
-        generation: Generation { pid: row.get(4)?, start_time: row.get(5)? },
-        window: parse_column(row, 6)?,
-        pane: parse_column(row, 7)?,
-        process: ProcessRef { pid: row.get(8)?, start: row.get::<_, i64>(9)?.cast_unsigned() },
-        launched_at: super::rows::timestamp_column(row, 10)?,
-        ended: row.get(11)?,
+        task: row.get(1)?,
+        generation: Generation { pid: row.get(2)?, start_time: row.get(3)? },
+        window: parse_column(row, 4)?,
+        pane: parse_column(row, 5)?,
+        process: ProcessRef { pid: row.get(6)?, start: row.get::<_, i64>(7)?.cast_unsigned() },
+        launched_at: super::rows::timestamp_column(row, 8)?,
     })
 }
 

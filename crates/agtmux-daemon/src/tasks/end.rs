@@ -9,10 +9,9 @@ use agtmux_core::task::{ExitSignal, PlannedRemoval, RunId, TaskExit, TaskInput};
 use agtmux_tmux::platform::signal_process;
 use agtmux_tmux::{TaskPane, TmuxServer, TmuxTaskSession};
 
+use super::{Tasks, not_ours, not_stored, tmux_failed};
 use crate::actions::{RequestCaller, TaskActionEntry};
-
-use super::{TaskSessionKey, Tasks, not_ours, not_stored, tmux_failed};
-use agtmux_api::task_files::RunFiles;
+use crate::store::TaskSessionKey;
 
 /// How long a task may take to end after SIGTERM.
 const TERM_TIMEOUT: Duration = Duration::from_secs(5);
@@ -50,7 +49,7 @@ impl Tasks {
             self.record_ending(&key, &session, PlannedRemoval::Stopped { window, by_user: true }).await?;
             let server = (session.server_pid, session.server_start);
             tmux.kill_windows(server, &[slot.window]).await.map_err(|error| tmux_failed(&error))?;
-            self.check_soon(&key).await;
+            self.check_soon(&key);
             return Ok(ended(&key, vec![ended_task(&slot)]));
         }
         if slot.dead {
@@ -135,7 +134,7 @@ impl Tasks {
         let server = (session.server_pid, session.server_start);
         tmux.kill_windows(server, &numbers).await.map_err(|error| tmux_failed(&error))?;
         self.remove_logs(dead.iter().copied());
-        self.check_soon(&key).await;
+        self.check_soon(&key);
         Ok(ended(&key, pruned))
     }
 
@@ -159,7 +158,7 @@ impl Tasks {
         let killed = self.tmux(&key).kill_session(server, session.session).await;
         killed.map_err(|error| tmux_failed(&error))?;
         self.remove_logs(session.panes.iter());
-        self.check_soon(&key).await;
+        self.check_soon(&key);
         let mut panes: Vec<&TaskPane> = session.panes.iter().collect();
         panes.dedup_by_key(|pane| pane.window);
         Ok(ended(&key, panes.into_iter().map(ended_task).collect()))
@@ -182,7 +181,7 @@ impl Tasks {
     ) -> Result<Option<TmuxTaskSession>, ApiError> {
         let until = Instant::now() + DEAD_PANE_TIMEOUT;
         let mut seen = session;
-        while self.awaits_dead_pane(key, &seen).await && Instant::now() < until {
+        while self.awaits_dead_pane(key, &seen) && Instant::now() < until {
             tokio::time::sleep(POLL_INTERVAL).await;
             match self.owned_session(key).await? {
                 Some(session) => seen = session,
@@ -192,9 +191,8 @@ impl Tasks {
         Ok(Some(seen))
     }
 
-    async fn awaits_dead_pane(&self, key: &TaskSessionKey, session: &TmuxTaskSession) -> bool {
-        let mut registry = self.0.registry.lock().await;
-        let machine = &registry.session(key).machine;
+    fn awaits_dead_pane(&self, key: &TaskSessionKey, session: &TmuxTaskSession) -> bool {
+        let machine = &self.session(key).machine;
         let has_ended = |run: &String| run.parse().is_ok_and(|run| machine.has_just_ended(&run));
         session.panes.iter().any(|pane| pane.is_task_pane && !pane.dead && pane.run.as_ref().is_some_and(has_ended))
     }
@@ -210,43 +208,34 @@ impl Tasks {
         let affected = affected_windows(&ending);
         let affects = |window: WindowId| affected.as_ref().is_none_or(|windows| windows.contains(&window));
         self.wait_for_readers(key, affects).await;
-        if self.has_unrecorded_end(key, seen, affects).await {
+        if self.has_unrecorded_end(key, seen, affects) {
             // The supervisor was killed and recorded nothing. Only tmux knows the exit status, while the window
             // exists.
             self.check_session(key).await;
         }
-        let mut registry = self.0.registry.lock().await;
-        let stored = self.read_run_files(&mut registry, key, affects).await
-            && self.apply_inputs(&mut registry, key, vec![TaskInput::RemovalPlanned(ending)], Vec::new()).await;
-        if stored { Ok(()) } else { Err(not_stored()) }
+        let removal = Some(TaskInput::RemovalPlanned(ending));
+        if self.apply_run_files(key, affects, removal).await { Ok(()) } else { Err(not_stored()) }
     }
 
     /// Whether a dead pane has no recorded exit.
-    async fn has_unrecorded_end(
+    fn has_unrecorded_end(
         &self,
         key: &TaskSessionKey,
         seen: &TmuxTaskSession,
         affects: impl Fn(WindowId) -> bool,
     ) -> bool {
-        let dead = seen.panes.iter().filter(|pane| pane.dead && affects(WindowId(pane.window)));
-        let dead: Vec<WindowId> = dead.map(|pane| WindowId(pane.window)).collect();
-        if dead.is_empty() {
-            return false;
-        }
-        let mut registry = self.0.registry.lock().await;
-        let session = registry.session(key);
-        let is_written = |window: WindowId| session.run_in(window).is_some_and(|run| run.files.read_exit().is_some());
-        dead.iter().any(|window| !session.machine.exit_is_known(*window) && !is_written(*window))
-    }
-
-    pub(super) async fn check_soon(&self, key: &TaskSessionKey) {
-        self.0.registry.lock().await.session(key).check_by(Instant::now());
-        self.0.wake.notify_one();
+        let session = self.session(key);
+        let is_recorded = |window: WindowId| {
+            session.machine.exit_is_known(window)
+                || session.runs_in(window).any(|run| self.run_files(&run.run_id).read_exit().is_some())
+        };
+        let mut dead = seen.panes.iter().filter(|pane| pane.dead).map(|pane| WindowId(pane.window));
+        dead.any(|window| affects(window) && !is_recorded(window))
     }
 
     pub(super) fn remove_logs<'a>(&self, panes: impl Iterator<Item = &'a TaskPane>) {
         for run in panes.filter_map(|pane| pane.run.as_ref()?.parse::<RunId>().ok()) {
-            RunFiles::in_dir(&self.0.dir, run.as_str()).remove_log();
+            self.run_files(&run).remove_log();
         }
     }
 

@@ -1,36 +1,24 @@
 //! `task run` and `task restart`: start a task in its own window. A task of the same name is replaced.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::time::{Duration, Instant};
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::task_files::{RunFiles, RunSpec};
+use agtmux_api::task_files::RunSpec;
 use agtmux_api::wire::{TaskRestartRequest, TaskRunRequest, TaskStarted};
-use agtmux_core::fleet::PaneTaskStatus;
-use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
-use agtmux_core::task::{LaunchedRun, PlannedRemoval, RunId, TaskInput, TaskName};
+use agtmux_core::ids::WindowId;
+use agtmux_core::task::{PlannedRemoval, RunId, TaskName};
 use agtmux_tmux::{
-    LaunchError, LaunchedPane, TRUNCATION_MARK, TaskLaunch as TmuxLaunch, TaskPane, TaskSessionOwner, TmuxError,
-    TmuxServer, TmuxTaskSession,
+    LaunchError, TRUNCATION_MARK, TaskLaunch as TmuxLaunch, TaskPane, TaskSessionOwner, TmuxError, TmuxServer,
+    TmuxTaskSession,
 };
-use jiff::SignedDuration;
 use uuid::Uuid;
 
-use super::session_check::is_alive;
-use super::task_registry::{TrackedRun, TrackedSession};
-use super::{TaskSessionKey, Tasks, no_session, not_ours, tmux_failed};
+use super::{Tasks, no_session, not_ours, tmux_failed};
 use crate::actions::{RequestCaller, TaskActionEntry};
-use crate::store::{StoreChange, TaskRunRow};
+use crate::store::TaskSessionKey;
 
 /// The shell gets the command as one argument, and Linux limits an argument to 128 KiB.
 const MAX_COMMAND_BYTES: usize = 127 << 10;
-
-/// How long a launch counts as recent: longer than any check of a session takes.
-const RECENT_LAUNCH: SignedDuration = SignedDuration::from_secs(60);
-
-/// How long a replaced task may take to record its exit.
-const EXIT_RECORD_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The task to start and its caller.
 struct LaunchRequest<'a> {
@@ -59,13 +47,13 @@ impl Tasks {
         let (command, cwd) = (run.command.as_str(), run.cwd.as_str());
         let launch = LaunchRequest { task: &task, command, cwd, owner_process: &owner.process, caller };
         // Checks ignore the window of this name until the task has started.
-        self.0.registry.lock().await.session(&key).pending_windows.push(task.to_string());
+        self.followed(&key, |followed| followed.pending_windows.push(task.to_string()));
         let started = async {
             let (session, slot) = self.ensure_task_pane(&tmux, &key, &task, &owner).await?;
             self.launch(&tmux, &key, &session, &slot, &launch).await
         };
         let started = started.await;
-        self.0.registry.lock().await.session(&key).pending_windows.retain(|name| name != task.as_str());
+        self.followed(&key, |followed| followed.pending_windows.retain(|name| name != task.as_str()));
         started
     }
 
@@ -97,20 +85,11 @@ impl Tasks {
         self.launch(&tmux, &key, &session, &slot, &launch).await
     }
 
-    /// Whether a run is finished and all its events are stored. Its files are removed only after that.
-    pub(crate) async fn is_over(&self, run: &str) -> bool {
-        let Ok(run) = run.parse::<RunId>() else { return true };
-        let is_awaited =
-            |session: &TrackedSession| session.runs.contains_key(&run) || session.machine.awaits_exit(&run);
-        let is_known = self.0.registry.lock().await.sessions.values().any(is_awaited);
-        !is_known && !RunFiles::in_dir(&self.0.dir, run.as_str()).spec().exists()
-    }
-
     /// The command and directory of the task in this window. Prefers the spec file: the tmux options may be truncated
     /// and are not exact.
     fn started_command(&self, slot: &TaskPane) -> Option<(String, String)> {
         let run = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok());
-        let kept = run.and_then(|run| RunFiles::in_dir(&self.0.dir, run.as_str()).read_kept_spec().ok());
+        let kept = run.and_then(|run| self.run_files(&run).read_kept_spec().ok());
         if let Some(spec) = kept {
             return Some((spec.command, spec.cwd));
         }
@@ -197,7 +176,7 @@ impl Tasks {
     ) -> Result<TaskStarted, ApiError> {
         self.refuse_to_replace(caller, session, slot).await?;
         let run_id = RunId::from(Uuid::now_v7());
-        let files = RunFiles::in_dir(&self.0.dir, run_id.as_str());
+        let files = self.run_files(&run_id);
         let spec = RunSpec {
             run_id: run_id.to_string(),
             socket: key.socket.clone(),
@@ -208,8 +187,9 @@ impl Tasks {
             log_bytes: self.0.discovery.config().tasks.log_kib << 10,
             agent: self.0.actions.agent_behind_caller(caller).await,
         };
+        self.set_unregistered(&run_id, true);
         let written = files.write_spec(&spec).and_then(|()| files.keep_spec(&spec));
-        written.inspect_err(|_| remove_run_files(&files)).map_err(|error| not_written(&error.to_string()))?;
+        written.inspect_err(|_| self.discard_run(&run_id)).map_err(|error| not_written(&error.to_string()))?;
         let word = |word: &str| [self.0.program.clone().into(), OsString::from(word), files.spec().into()];
         let (program, reader) = (word("task-exec"), word("task-log"));
         let launch = TmuxLaunch {
@@ -228,14 +208,14 @@ impl Tasks {
         };
         // Record what has ended by itself. From here on an end in this window is caused by agtmux.
         let replaced = PlannedRemoval::Replaced(WindowId(slot.window));
-        self.record_ending(key, session, replaced).await.inspect_err(|_| remove_run_files(&files))?;
+        self.record_ending(key, session, replaced).await.inspect_err(|_| self.discard_run(&run_id))?;
         let launched = tmux.launch_task(&launch).await;
-        let launched = launched.map_err(|error| self.launch_failed(run_id.clone(), &files, &error))?;
-        let row = self.run_row(key, session, task, run_id.clone(), launched);
+        let launched = launched.map_err(|error| self.launch_failed(&run_id, &error))?;
+        let row = self.run_row(session, task.to_string(), run_id.clone(), launched);
         if !self.register_run(key, row.clone()).await {
-            self.adopt_later(run_id, files);
+            self.adopt_later(run_id);
         } else if let Some(old) = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok()) {
-            RunFiles::in_dir(&self.0.dir, old.as_str()).remove_log();
+            self.run_files(&old).remove_log();
         }
         Ok(TaskStarted {
             session: spec.session,
@@ -248,113 +228,31 @@ impl Tasks {
         })
     }
 
-    fn launch_failed(&self, run_id: RunId, files: &RunFiles, error: &LaunchError) -> ApiError {
+    /// Removes all traces of a launch that did not happen.
+    fn discard_run(&self, run_id: &RunId) {
+        let files = self.run_files(run_id);
+        files.remove();
+        files.remove_log();
+        self.set_unregistered(run_id, false);
+    }
+
+    fn launch_failed(&self, run_id: &RunId, error: &LaunchError) -> ApiError {
         if let LaunchError::Tmux(error @ TmuxError::Timeout(_)) = error {
             // tmux may still have started it. The window will show that.
-            self.adopt_later(run_id, files.clone());
+            self.adopt_later(run_id.clone());
             return tmux_failed(error);
         }
-        remove_run_files(files);
+        self.discard_run(run_id);
         match error {
             LaunchError::Tmux(error) => tmux_failed(error),
             LaunchError::Gone => ApiError::new(ErrorCode::RuntimeStale, LaunchError::Gone.to_string())
                 .with_hint("run the command again; the task gets a new window"),
         }
     }
-
-    fn run_row(
-        &self,
-        key: &TaskSessionKey,
-        session: &TmuxTaskSession,
-        task: &TaskName,
-        run_id: RunId,
-        at: LaunchedPane,
-    ) -> TaskRunRow {
-        let start = self.0.discovery.processes().start_time(at.pane_pid).unwrap_or(0);
-        TaskRunRow {
-            run_id,
-            socket: key.socket.clone(),
-            session: key.session.to_string(),
-            task: task.to_string(),
-            generation: Generation { pid: session.server_pid, start_time: session.server_start },
-            window: WindowId(at.window),
-            pane: PaneId(at.pane),
-            process: ProcessRef { pid: at.pane_pid, start },
-            launched_at: self.0.clock.now(),
-            ended: false,
-        }
-    }
-
-    /// Registers a started run. Returns false if the store failed: then the caller must try again.
-    pub(super) async fn register_run(&self, key: &TaskSessionKey, row: TaskRunRow) -> bool {
-        self.wait_for_exit_records(key, row.window).await;
-        let mut registry = self.0.registry.lock().await;
-        if registry.session(key).runs.contains_key(&row.run_id) {
-            return true;
-        }
-        let launch = LaunchedRun {
-            run: row.run_id.clone(),
-            server: row.generation,
-            window: row.window,
-            pane: row.pane,
-            task: row.task.clone(),
-        };
-        let session = registry.session(key);
-        let known = session.recent_launches.clone();
-        session.recent_launches.retain(|known| {
-            row.launched_at.duration_since(known.launched_at) < RECENT_LAUNCH && known.window != row.window
-        });
-        session.recent_launches.push(row.clone());
-        // An unfinished run in this window was replaced. Publish its end only if it has just ended by itself.
-        let (mut replaced, kept): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            std::mem::take(&mut session.runs).into_iter().partition(|(_, run)| run.row.window == row.window);
-        session.runs = kept;
-        let mut inputs: Vec<TaskInput> = replaced.values_mut().filter_map(TrackedRun::unreported_exit).collect();
-        inputs.push(TaskInput::Started(launch));
-        let mut changes: Vec<StoreChange> = replaced.keys().cloned().map(StoreChange::DropTaskRun).collect();
-        changes.push(StoreChange::PutTaskRun(Box::new(row.clone())));
-        session.runs.insert(row.run_id.clone(), TrackedRun::new(row.clone(), &self.0.dir));
-        self.observe_task(key, &row, Some(PaneTaskStatus::Running)).await;
-        let stored = self.apply_inputs(&mut registry, key, inputs, changes).await;
-        if stored {
-            replaced.values().for_each(|run| run.files.remove());
-            replaced.values().for_each(|run| run.files.remove_log());
-        } else {
-            let session = registry.session(key);
-            session.recent_launches = known;
-            session.runs.remove(&row.run_id);
-            session.runs.append(&mut replaced);
-        }
-        drop(registry);
-        // The task may have ended before it was registered.
-        self.0.wake.notify_one();
-        stored
-    }
-
-    /// Waits for the exit record of a replaced task: it may have ended by itself a moment before.
-    async fn wait_for_exit_records(&self, key: &TaskSessionKey, window: WindowId) {
-        let processes = self.0.discovery.processes();
-        let until = Instant::now() + EXIT_RECORD_TIMEOUT;
-        let lacks_exit_record = |run: &&TrackedRun| {
-            run.row.window == window && run.files.read_exit().is_none() && is_alive(&*processes, run.row.process)
-        };
-        while self.0.registry.lock().await.session(key).runs.values().any(|run| lacks_exit_record(&run))
-            && Instant::now() < until
-        {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-        self.wait_for_readers(key, |affected| affected == window).await;
-    }
 }
 
 fn is_duplicate_session(error: &TmuxError) -> bool {
     matches!(error, TmuxError::Failed(message) if message.contains("duplicate session"))
-}
-
-/// Removes all files of a launch that did not happen.
-fn remove_run_files(files: &RunFiles) {
-    files.remove();
-    files.remove_log();
 }
 
 fn matches_task(pane: &TaskPane, task: &str) -> bool {

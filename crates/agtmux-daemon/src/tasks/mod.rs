@@ -1,9 +1,9 @@
 //! Managed tasks: background commands in windows of tmux sessions that agtmux owns.
 //!
 //! Each task has two helper processes that need no daemon: a supervisor that records how the program ended, and a
-//! reader that logs its output. Both write files into one directory, which the daemon watches. The daemon feeds the
-//! contents to the state machine of the session, stores the resulting events and the machine in one transaction, and
-//! then publishes the events. A daemon that restarts finds everything it missed and publishes nothing twice.
+//! reader that logs its output. Both write files into one directory, which the daemon watches. This module turns the
+//! files, and checks of the sessions in tmux, into inputs for the engine, which owns the state machine of each session.
+//! A daemon that restarts finds everything it missed and publishes nothing twice.
 
 mod end;
 mod follow;
@@ -11,29 +11,31 @@ mod launch;
 mod on_event;
 mod orphan_cleanup;
 mod read;
+mod register;
 mod run_files;
 mod session_check;
 mod session_owner;
 mod startup;
-mod task_registry;
 mod titles;
 
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::paths::Paths;
-use agtmux_core::task::TaskSessionName;
+use agtmux_api::task_files::RunFiles;
+use agtmux_core::task::{RunId, TaskInput, TaskSessionName};
 use agtmux_tmux::{TaskSessionOwner, TmuxError, TmuxServer, default_socket};
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::Notify;
 
-use crate::actions::Actions;
+use crate::actions::{Actions, NamedLocks};
 use crate::clock::Clock;
-use crate::engine::EngineHandle;
+use crate::engine::{EngineHandle, TaskUpdate};
 use crate::observe::Discovery;
-use crate::store::{Store, TaskArchive, TaskMachineRow, TaskRunRow};
+use crate::store::{Store, TaskArchive, TaskRunRow, TaskSession, TaskSessionKey};
+use follow::FollowedSession;
 use on_event::EventProgramRunner;
-use task_registry::TaskRegistry;
 
 /// Runs and follows tasks. Cheap to clone.
 #[derive(Clone)]
@@ -49,19 +51,14 @@ struct TasksInner {
     owner: String,
     /// The `agtmux` executable that supervises tasks in their panes.
     program: PathBuf,
-    registry: Mutex<TaskRegistry>,
+    followed: Mutex<HashMap<TaskSessionKey, FollowedSession>>,
+    /// Runs that were started, or are being started, and that the engine does not know yet.
+    unregistered: Mutex<HashSet<RunId>>,
     /// Wakes the follow loop when work is due that no file change announces.
     wake: Notify,
     /// One lock per session, so that commands change a session one after the other.
-    session_locks: crate::actions::NamedLocks,
+    session_locks: NamedLocks,
     on_event: EventProgramRunner,
-}
-
-/// Identifies a task session: the tmux server's socket and the session name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct TaskSessionKey {
-    socket: String,
-    session: TaskSessionName,
 }
 
 impl Tasks {
@@ -72,35 +69,76 @@ impl Tasks {
         store: &Store,
         clock: Clock,
         paths: &Paths,
-        remembered: (Vec<TaskRunRow>, Vec<TaskMachineRow>),
     ) -> Self {
-        let dir = paths.tasks_dir();
-        let program = crate::program::path();
         let archive = Arc::new(TaskArchive::new(store.path()));
         let on_event = EventProgramRunner::start(&discovery.config().tasks, Arc::clone(&archive), &paths.state_dir);
-        let registry = Mutex::new(TaskRegistry::of(remembered, &dir));
-        let (nudge, turns) = (Notify::new(), crate::actions::NamedLocks::default());
-        let owner = paths.task_owner();
-        let inner = TasksInner {
+        let tasks = Self(Arc::new(TasksInner {
             engine,
             discovery,
             actions,
             archive,
             clock,
-            dir,
-            owner,
-            program,
-            registry,
-            wake: nudge,
-            session_locks: turns,
+            dir: paths.tasks_dir(),
+            owner: paths.task_owner(),
+            program: crate::program::path(),
+            followed: Mutex::default(),
+            unregistered: Mutex::default(),
+            wake: Notify::new(),
+            session_locks: NamedLocks::default(),
             on_event,
-        };
-        let tasks = Self(Arc::new(inner));
+        }));
         // List the run files before new tasks can start: these runs belong to an earlier daemon.
-        let begun = tasks.run_specs_in_dir();
-        tokio::spawn(tasks.clone().follow(begun));
+        let unregistered = tasks.find_unregistered_runs();
+        tokio::spawn(tasks.clone().follow(unregistered));
         tokio::spawn(tasks.clone().remove_orphans());
         tasks
+    }
+
+    /// Sends inputs to the engine, and then removes files that are not needed any more.
+    ///
+    /// Returns false if the store failed. Then nothing has changed and the caller must try again.
+    async fn apply(&self, key: &TaskSessionKey, inputs: Vec<TaskInput>, launched: Option<TaskRunRow>) -> bool {
+        let update = TaskUpdate { key: key.clone(), inputs, launched };
+        let Some(outcome) = self.0.engine.apply_task_update(update).await else {
+            tracing::warn!(session = %key.session, "cannot store task events; trying again later");
+            return false;
+        };
+        outcome.finished.iter().for_each(|run| self.run_files(run).remove());
+        outcome.without_window.iter().for_each(|run| self.run_files(run).remove_log());
+        if outcome.has_events {
+            self.0.on_event.wake();
+        }
+        true
+    }
+
+    /// The stored state of a session.
+    fn session(&self, key: &TaskSessionKey) -> Arc<TaskSession> {
+        self.0.engine.task_sessions().get(key)
+    }
+
+    fn run_files(&self, run: &RunId) -> RunFiles {
+        RunFiles::in_dir(&self.0.dir, run.as_str())
+    }
+
+    fn is_unregistered(&self, run: &RunId) -> bool {
+        self.0.unregistered.lock().unwrap_or_else(PoisonError::into_inner).contains(run)
+    }
+
+    fn set_unregistered(&self, run: &RunId, unregistered: bool) {
+        let mut runs = self.0.unregistered.lock().unwrap_or_else(PoisonError::into_inner);
+        match unregistered {
+            true => runs.insert(run.clone()),
+            false => runs.remove(run),
+        };
+    }
+
+    /// Whether a run is finished and all its events are stored.
+    pub(crate) fn is_over(&self, run: &str) -> bool {
+        let Ok(run) = run.parse::<RunId>() else { return true };
+        // Check this first: a run is registered before it stops being unregistered.
+        let is_unregistered = self.is_unregistered(&run);
+        let is_awaited = self.0.engine.task_sessions().awaits_exit(&run);
+        !is_unregistered && !is_awaited
     }
 
     fn session_key(&self, session: &str, socket: Option<&String>) -> Result<TaskSessionKey, ApiError> {

@@ -10,7 +10,6 @@ use agtmux_api::task_files::RunFiles;
 use agtmux_core::task::RunId;
 
 use super::Tasks;
-use super::task_registry::TaskRegistry;
 
 /// How often orphaned files are removed.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(3600);
@@ -23,22 +22,14 @@ impl Tasks {
         let mut times = tokio::time::interval(CLEANUP_INTERVAL);
         loop {
             times.tick().await;
-            let known = self.0.registry.lock().await.known_runs();
+            let sessions = self.0.engine.task_sessions().all();
+            let runs = sessions.values().flat_map(|session| session.runs.keys().chain(session.machine.runs()));
+            let known: HashSet<RunId> = runs.cloned().collect();
             let dir = self.0.dir.clone();
             if let Err(error) = tokio::task::spawn_blocking(move || remove_orphan_files(&dir, &known)).await {
                 tracing::warn!(%error, "cannot remove files of ended tasks");
             }
         }
-    }
-}
-
-impl TaskRegistry {
-    fn known_runs(&self) -> HashSet<RunId> {
-        let of_session = |session: &super::task_registry::TrackedSession| {
-            let shown: Vec<RunId> = session.machine.runs().cloned().collect();
-            session.runs.keys().cloned().chain(shown).collect::<Vec<_>>()
-        };
-        self.sessions.values().flat_map(of_session).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::task_files::{RunFiles, read_log};
+use agtmux_api::task_files::read_log;
 use agtmux_api::wire::{
     ActionGuards, ActionOutcome, InputProfile, SendAction, SendReport, TaskEvents, TaskEventsQuery, TaskInputAction,
     TaskList, TaskLogs, TaskLogsQuery, TaskSessionQuery,
@@ -26,9 +26,9 @@ const MAX_LOG_BYTES: u64 = 16 << 20;
 impl Tasks {
     pub(crate) async fn list(&self, request: &TaskSessionQuery) -> Result<TaskList, ApiError> {
         let key = self.session_key(&request.session, request.socket.as_ref())?;
-        let seen = self.tmux(&key).task_session(key.session.as_str()).await;
-        let seen = seen.map_err(|error| tmux_failed(&error))?;
-        let mut list = self.listed_snapshot(&key, seen).await;
+        let session = self.tmux(&key).task_session(key.session.as_str()).await;
+        let session = session.map_err(|error| tmux_failed(&error))?;
+        let mut list = self.listed_snapshot(&key, session.as_ref()).await;
         for task in list.tasks.iter_mut().filter(|task| task.dead && task.exit() == TaskExit::UNKNOWN) {
             // tmux learns the exit status a moment after the pane is dead, or never.
             let recorded = match &task.run {
@@ -53,7 +53,7 @@ impl Tasks {
         let tmux = self.tmux(&key);
         let (_, slot) = self.find_task(&tmux, &key, &request.task).await?;
         let run: Option<RunId> = slot.run.as_ref().and_then(|run| run.parse().ok());
-        let log = run.as_ref().map(|run| RunFiles::in_dir(&self.0.dir, run.as_str()).log()).filter(|log| log.exists());
+        let log = run.as_ref().map(|run| self.run_files(run).log()).filter(|log| log.exists());
         let mut lines = match &log {
             Some(log) => {
                 let log = log.clone();

@@ -1,16 +1,18 @@
 //! Reads the changes in the files of a run. A change is found again until it is stored.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agtmux_api::task_files::{ExitRecord, OutputStatus, ReaderStatus, RunFiles};
-use agtmux_core::fleet::PaneTaskStatus;
+use agtmux_api::task_files::{ExitRecord, OutputStatus, ReaderStatus, RunFiles, read_log};
 use agtmux_core::ids::WindowId;
-use agtmux_core::task::{ExitSignal, TaskExit, TaskInput};
+use agtmux_core::task::{ExitSignal, RunId, TaskExit, TaskInput};
 
-use super::follow::log_tail;
-use super::task_registry::{TrackedRun, UnreadOutput};
-use super::{TaskSessionKey, Tasks};
+use super::Tasks;
+use crate::store::TaskSessionKey;
 
+/// How many lines at the end of the log an event shows, and in how many bytes they are searched.
+const PREVIEW_LINES: usize = 20;
+const TAIL_BYTES: u64 = 16 << 10;
 /// How long after an answer the screen of the task is checked.
 const ANSWER_DELAY: Duration = Duration::from_millis(250);
 /// How often to check a reader after the task ended. No event announces that a reader died.
@@ -23,6 +25,28 @@ const READER_WAIT: Duration = Duration::from_secs(10);
 const UNMARKED_WAIT: Duration = Duration::from_millis(500);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
+/// Reads the files of one unfinished run.
+pub(super) struct RunReader {
+    run: RunId,
+    files: RunFiles,
+    /// The number of bells in stored events.
+    bells: u64,
+    /// The bytes of output when it fell silent at a possible prompt.
+    pub(super) quiet_at_bytes: Option<u64>,
+    /// Set if the task has ended but its output is not read completely. The end is published after that.
+    unread_output: Option<UnreadOutput>,
+    /// When to check again because its prompt may have been answered.
+    pub(super) recheck_at: Option<Instant>,
+}
+
+/// The progress of the log's writer after the task ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct UnreadOutput {
+    /// When the log last grew.
+    since: Instant,
+    log_bytes: u64,
+}
+
 /// The changes of one run.
 #[derive(Debug, Default)]
 pub(super) struct RunChanges {
@@ -31,20 +55,17 @@ pub(super) struct RunChanges {
     pub(super) check_screen: bool,
     bells: u64,
     quiet_at_bytes: Option<u64>,
+    waits_for_input: bool,
     is_over: bool,
 }
 
 impl Tasks {
-    /// Waits until the output of ended runs in the windows accepted by `concerns` is read. Does not hold the registry
-    /// lock meanwhile.
+    /// Waits until the output of ended runs in the windows accepted by `affects` is read.
     pub(super) async fn wait_for_readers(&self, key: &TaskSessionKey, affects: impl Fn(WindowId) -> bool) {
-        let unread = |run: &&TrackedRun| affects(run.row.window) && awaits_reader(&run.files);
-        let ended: Vec<RunFiles> = {
-            let mut registry = self.0.registry.lock().await;
-            registry.session(key).runs.values().filter(unread).map(|run| run.files.clone()).collect()
-        };
+        let session = self.session(key);
         let until = Instant::now() + READER_WAIT;
-        for files in ended {
+        for run in session.runs.values().filter(|run| affects(run.window)) {
+            let files = self.run_files(&run.run_id);
             while awaits_reader(&files) && Instant::now() < until {
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
@@ -57,30 +78,40 @@ fn awaits_reader(files: &RunFiles) -> bool {
     files.read_exit().is_some_and(|exit| !exit.unmarked) && files.reader_status() != ReaderStatus::Finished
 }
 
-impl TrackedRun {
-    /// The exit of a run that ended by itself, if it is not published yet.
-    pub(super) fn unreported_exit(&mut self) -> Option<TaskInput> {
-        let exit = self.files.read_exit().filter(|exit| !exit.hung_up)?;
-        let bells = self.files.read_output().map_or(0, |status| status.bells).max(self.bells);
-        Some(TaskInput::ExitConfirmed {
-            run: self.row.run_id.clone(),
-            exit: recorded_exit(exit),
-            bells,
-            output: log_tail(&self.files),
-        })
+/// The exit of a run that ended by itself.
+pub(super) fn own_exit(run: &RunId, files: &RunFiles) -> Option<TaskInput> {
+    let exit = files.read_exit().filter(|exit| !exit.hung_up)?;
+    let bells = files.read_output().map_or(0, |status| status.bells);
+    Some(TaskInput::ExitConfirmed { run: run.clone(), exit: recorded_exit(exit), bells, output: log_tail(files) })
+}
+
+impl RunReader {
+    pub(super) fn new(run: &RunId, dir: &Path) -> Self {
+        Self {
+            run: run.clone(),
+            files: RunFiles::in_dir(dir, run.as_str()),
+            bells: 0,
+            quiet_at_bytes: None,
+            unread_output: None,
+            recheck_at: None,
+        }
+    }
+
+    pub(super) fn has_unread_output(&self) -> bool {
+        self.unread_output.is_some()
     }
 
     /// Reads the files and returns the changes. With `at_once`, reports an end even if the output is not read
     /// completely.
-    pub(super) fn read_changes(&mut self, now: Instant, at_once: bool) -> RunChanges {
+    pub(super) fn read_changes(&mut self, now: Instant, at_once: bool, waits_for_input: bool) -> RunChanges {
         // Read the exit record first: output that is read after it is complete.
         let exit = self.files.read_exit();
         let is_read = exit.is_some_and(|exit| at_once || self.is_output_complete(exit, now));
         let status = self.files.read_output();
-        let known = OutputStatus { bells: self.bells, ..Default::default() };
-        let bells = status.unwrap_or(known).bells.max(self.bells);
-        let mut changes = RunChanges { bells, quiet_at_bytes: self.quiet_at_bytes, ..RunChanges::default() };
-        let run = self.row.run_id.clone();
+        let bells = status.map_or(0, |status| status.bells).max(self.bells);
+        let mut changes =
+            RunChanges { bells, quiet_at_bytes: self.quiet_at_bytes, waits_for_input, ..RunChanges::default() };
+        let run = self.run.clone();
         match exit {
             Some(exit) if is_read => {
                 let (output, hung_up, exit) = (log_tail(&self.files), exit.hung_up, recorded_exit(exit));
@@ -118,18 +149,15 @@ impl TrackedRun {
     fn note_silence(&mut self, status: Option<OutputStatus>, now: Instant, changes: &mut RunChanges) {
         if let Some(status) = status {
             changes.quiet_at_bytes = status.quiet.then_some(status.bytes);
-            changes.check_screen = changes.quiet_at_bytes != self.quiet_at_bytes && (status.quiet || self.is_asking());
+            changes.check_screen =
+                changes.quiet_at_bytes != self.quiet_at_bytes && (status.quiet || changes.waits_for_input);
         }
         changes.check_screen |= self.recheck_at.take_if(|at| *at <= now).is_some();
     }
 
-    fn is_asking(&self) -> bool {
-        matches!(self.state, PaneTaskStatus::WaitingInput(_))
-    }
-
     /// Marks the changes as stored.
     pub(super) fn mark_stored(&mut self, changes: RunChanges, now: Instant) {
-        if changes.quiet_at_bytes.is_none() && self.quiet_at_bytes.is_some() && self.is_asking() {
+        if changes.quiet_at_bytes.is_none() && self.quiet_at_bytes.is_some() && changes.waits_for_input {
             self.recheck_at = Some(now + ANSWER_DELAY);
         }
         (self.bells, self.quiet_at_bytes) = (changes.bells, changes.quiet_at_bytes);
@@ -137,6 +165,14 @@ impl TrackedRun {
             self.unread_output = None;
         }
     }
+}
+
+/// The last lines of the log.
+pub(super) fn log_tail(files: &RunFiles) -> String {
+    let bytes = read_log(&files.log(), TAIL_BYTES).unwrap_or_default();
+    let lines = agtmux_core::output::lines(&bytes);
+    let from = lines.len().saturating_sub(PREVIEW_LINES);
+    lines[from..].join("\n")
 }
 
 fn recorded_exit(record: ExitRecord) -> TaskExit {
@@ -147,30 +183,15 @@ fn recorded_exit(record: ExitRecord) -> TaskExit {
 #[cfg(test)]
 mod tests {
     use agtmux_api::task_files::{BoundedLog, OutputStatusFile};
-    use agtmux_core::ids::{Generation, PaneId, ProcessRef};
-    use jiff::Timestamp;
 
     use super::*;
-    use crate::store::TaskRunRow;
 
-    fn run(dir: &std::path::Path) -> TrackedRun {
+    fn run(dir: &Path) -> RunReader {
         std::fs::create_dir_all(dir.join("logs")).expect("created");
-        let row = TaskRunRow {
-            run_id: "r1".parse().expect("an id"),
-            socket: "/s".into(),
-            session: "pi-x-1".into(),
-            task: "t".into(),
-            generation: Generation { pid: 1, start_time: 1 },
-            window: WindowId(1),
-            pane: PaneId(1),
-            process: ProcessRef { pid: 2, start: 3 },
-            launched_at: Timestamp::UNIX_EPOCH,
-            ended: false,
-        };
-        TrackedRun::new(row, dir)
+        RunReader::new(&"r1".parse().expect("an id"), dir)
     }
 
-    fn ended(run: &TrackedRun, unmarked: bool) {
+    fn ended(run: &RunReader, unmarked: bool) {
         run.files.write_exit(&ExitRecord { code: Some(3), signal: None, hung_up: false, unmarked }).expect("written");
     }
 
@@ -181,15 +202,15 @@ mod tests {
         let status = OutputStatusFile::create(&run.files.output()).expect("created");
         status.write(OutputStatus { bells: 2, ..OutputStatus::default() }).expect("written");
         let rang = |changes: &RunChanges| matches!(changes.inputs[..], [TaskInput::BellRang { bells: 2, .. }]);
-        assert!(rang(&run.read_changes(now, false)));
-        let again = run.read_changes(now, false);
+        assert!(rang(&run.read_changes(now, false, false)));
+        let again = run.read_changes(now, false, false);
         assert!(rang(&again), "the first report was not stored");
         run.mark_stored(again, now);
-        assert!(run.read_changes(now, false).inputs.is_empty());
+        assert!(run.read_changes(now, false, false).inputs.is_empty());
         status.write(OutputStatus { bells: 3, ended: true, ..OutputStatus::default() }).expect("written");
         ended(&run, false);
         for _ in 0..2 {
-            let changes = run.read_changes(now, false);
+            let changes = run.read_changes(now, false, false);
             assert!(matches!(changes.inputs[..], [TaskInput::ExitConfirmed { bells: 3, .. }]), "{changes:?}");
         }
     }
@@ -200,18 +221,22 @@ mod tests {
         let (mut run, mut now) = (run(dir.path()), Instant::now());
         let mut log = BoundedLog::create(&run.files.log(), 1 << 20).expect("created");
         ended(&run, false);
-        assert!(run.read_changes(now, false).inputs.is_empty(), "the reader has not started");
+        assert!(run.read_changes(now, false, false).inputs.is_empty(), "the reader has not started");
         let status = OutputStatusFile::create(&run.files.output()).expect("created");
         for _ in 0..10 {
             now += READER_STALL_TIMEOUT / 2;
             log.append(b"more").expect("written");
-            assert!(run.read_changes(now, false).inputs.is_empty(), "the reader makes progress");
+            assert!(run.read_changes(now, false, false).inputs.is_empty(), "the reader makes progress");
         }
-        assert!(run.read_changes(now + READER_STALL_TIMEOUT - POLL_INTERVAL, false).inputs.is_empty());
-        assert_eq!(run.read_changes(now + READER_STALL_TIMEOUT, false).inputs.len(), 1, "the reader has stalled");
-        assert_eq!(run.read_changes(now, true).inputs.len(), 1, "closing the window does not wait");
+        assert!(run.read_changes(now + READER_STALL_TIMEOUT - POLL_INTERVAL, false, false).inputs.is_empty());
+        assert_eq!(
+            run.read_changes(now + READER_STALL_TIMEOUT, false, false).inputs.len(),
+            1,
+            "the reader has stalled"
+        );
+        assert_eq!(run.read_changes(now, true, false).inputs.len(), 1, "closing the window does not wait");
         drop(status);
-        assert_eq!(run.read_changes(now, false).inputs.len(), 1, "the reader has exited");
+        assert_eq!(run.read_changes(now, false, false).inputs.len(), 1, "the reader has exited");
     }
 
     #[test]
@@ -220,8 +245,8 @@ mod tests {
         let (mut run, now) = (run(dir.path()), Instant::now());
         let _status = OutputStatusFile::create(&run.files.output()).expect("created");
         ended(&run, true);
-        assert!(run.read_changes(now, false).inputs.is_empty());
-        assert_eq!(run.read_changes(now + UNMARKED_WAIT, false).inputs.len(), 1);
+        assert!(run.read_changes(now, false, false).inputs.is_empty());
+        assert_eq!(run.read_changes(now + UNMARKED_WAIT, false, false).inputs.len(), 1);
     }
 
     #[test]
@@ -229,17 +254,17 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let (mut run, now) = (run(dir.path()), Instant::now());
         let status = OutputStatusFile::create(&run.files.output()).expect("created");
-        let mut look = |quiet, bytes| {
+        let mut checks_screen = |quiet, bytes| {
             status.write(OutputStatus { quiet, bytes, ..OutputStatus::default() }).expect("written");
-            let changes = run.read_changes(now, false);
-            let look = changes.check_screen;
+            let changes = run.read_changes(now, false, false);
+            let check_screen = changes.check_screen;
             run.mark_stored(changes, now);
-            look
+            check_screen
         };
-        assert!(!look(false, 5));
-        assert!(look(true, 5));
-        assert!(!look(true, 5), "already checked");
-        assert!(look(true, 9), "another prompt");
-        assert!(!look(false, 12), "the task was never in the asking state");
+        assert!(!checks_screen(false, 5));
+        assert!(checks_screen(true, 5));
+        assert!(!checks_screen(true, 5), "already checked");
+        assert!(checks_screen(true, 9), "another prompt");
+        assert!(!checks_screen(false, 12), "the task was never in the asking state");
     }
 }

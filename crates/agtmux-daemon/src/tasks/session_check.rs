@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use agtmux_api::task_files::RunFiles;
-use agtmux_core::fleet::PaneTaskStatus;
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
 use agtmux_core::task::{
     CursorPosition, ExitSignal, RunId, TaskExit, TaskInput, TaskPaneSnapshot, TaskSessionSnapshot, TaskSnapshot,
@@ -15,9 +14,9 @@ use agtmux_tmux::platform::{ProcessInfo, ProcessTable};
 use agtmux_tmux::{CursorScreen, TaskPane, TmuxError, TmuxServer, TmuxTaskSession, is_listening};
 use jiff::Timestamp;
 
-use super::follow::log_tail;
-use super::task_registry::{TrackedRun, TrackedSession};
-use super::{TaskSessionKey, Tasks};
+use super::Tasks;
+use super::run_files::log_tail;
+use crate::store::{TaskRunRow, TaskSession, TaskSessionKey};
 
 /// How many lines of a pane are previewed if its output is not logged.
 const PREVIEW_LINES: u32 = 20;
@@ -33,21 +32,17 @@ impl Tasks {
     /// Checks the session and applies the result. Returns false if tmux did not answer or the store failed.
     pub(super) async fn check_session(&self, key: &TaskSessionKey) -> bool {
         let (tmux, began) = (self.tmux(key), self.0.clock.now());
-        let pending: Vec<String> = self.0.registry.lock().await.session(key).pending_windows.clone();
-        let Ok(seen) = session_with_exit_statuses(&tmux, key).await else { return false };
-        if seen.is_none() && self.is_unreachable(&tmux, key).await {
+        let pending_windows = self.pending_windows(key);
+        let Ok(listed) = session_with_exit_statuses(&tmux, key).await else { return false };
+        if listed.is_none() && self.is_unreachable(&tmux, key).await {
             return false;
         }
-        self.keep_windows(&tmux, seen.as_ref()).await;
-        let may_ask = panes_that_may_ask(seen.as_ref(), self.0.registry.lock().await.session(key));
+        self.keep_windows(&tmux, listed.as_ref()).await;
+        let may_ask = self.panes_that_may_ask(key, listed.as_ref());
         let cursors = self.cursors(&tmux, &may_ask).await;
-        let mut registry = self.0.registry.lock().await;
-        let session = registry.session(key);
-        let mut look = self.session_snapshot(key, seen, session, &cursors, &pending);
-        look.captured_at = began;
-        look.tasks.retain(|task| !self.awaits_registration(session, task));
-        add_recent_launches(&mut look, session, began);
-        self.apply_inputs(&mut registry, key, vec![TaskInput::Snapshot(look)], Vec::new()).await
+        let snapshot = self.session_snapshot(key, listed.as_ref(), &cursors, &pending_windows);
+        let snapshot = TaskSessionSnapshot { captured_at: began, ..snapshot };
+        self.apply_run_files(key, |_| false, Some(TaskInput::Snapshot(snapshot))).await
     }
 
     /// Whether the session's state is unknown: its server does not answer, or its socket is gone while the server or a
@@ -56,32 +51,25 @@ impl Tasks {
         if is_listening(Path::new(&key.socket)) {
             return tmux.list().await.is_err();
         }
-        let processes = self.0.discovery.processes();
-        let mut registry = self.0.registry.lock().await;
-        let session = registry.session(key);
-        let runs = |run: &TrackedRun| is_alive(&*processes, run.row.process) && run.files.read_exit().is_none();
-        session.runs.values().any(runs)
+        let (processes, session) = (self.0.discovery.processes(), self.session(key));
+        let lives =
+            |run: &TaskRunRow| is_alive(&*processes, run.process) && self.run_files(&run.run_id).read_exit().is_none();
+        session.runs.values().any(lives)
             || session.machine.server().is_some_and(|server| is_server_alive(&*processes, server))
     }
 
-    /// Whether the task was launched but could not be registered yet. Its start is reported when it is registered; a
-    /// first snapshot that showed it now would count it as older than the daemon.
-    fn awaits_registration(&self, session: &TrackedSession, task: &TaskSnapshot) -> bool {
-        let Some(run) = &task.run else { return false };
-        let is_known = session.runs.contains_key(run)
-            || session.machine.has_ended(run)
-            || session.machine.has_window(task.window_id);
-        !is_known && RunFiles::in_dir(&self.0.dir, run.as_str()).spec().exists()
+    fn pending_windows(&self, key: &TaskSessionKey) -> Vec<String> {
+        self.followed(key, |followed| followed.pending_windows.clone())
     }
 
     /// Sets remain-on-exit on windows that others made in an owned session, so that their exit status can be read.
-    async fn keep_windows(&self, tmux: &TmuxServer, seen: Option<&TmuxTaskSession>) {
-        let Some(seen) = seen.filter(|seen| self.is_ours(&seen.owner)) else { return };
-        let goes = |pane: &&TaskPane| !pane.remain_on_exit && !pane.awaits_run && !pane.dead;
-        let mut windows: Vec<u32> = seen.panes.iter().filter(goes).map(|pane| pane.window).collect();
+    async fn keep_windows(&self, tmux: &TmuxServer, session: Option<&TmuxTaskSession>) {
+        let Some(session) = session.filter(|session| self.is_ours(&session.owner)) else { return };
+        let closes = |pane: &&TaskPane| !pane.remain_on_exit && !pane.awaits_run && !pane.dead;
+        let mut windows: Vec<u32> = session.panes.iter().filter(closes).map(|pane| pane.window).collect();
         windows.dedup();
         if !windows.is_empty()
-            && let Err(error) = tmux.set_remain_on_exit((seen.server_pid, seen.server_start), &windows).await
+            && let Err(error) = tmux.set_remain_on_exit((session.server_pid, session.server_start), &windows).await
         {
             tracing::debug!(%error, "cannot set remain-on-exit on windows next to tasks");
         }
@@ -91,43 +79,55 @@ impl Tasks {
         if panes.is_empty() {
             return HashMap::new();
         }
-        let looks = tmux.cursor_screens(panes).await.unwrap_or_default();
-        looks.into_iter().map(|look| (look.pane, look)).collect()
+        let screens = tmux.cursor_screens(panes).await.unwrap_or_default();
+        screens.into_iter().map(|screen| (screen.pane, screen)).collect()
     }
 
+    /// The panes of tasks that may show a prompt.
+    fn panes_that_may_ask(&self, key: &TaskSessionKey, listed: Option<&TmuxTaskSession>) -> Vec<u32> {
+        let session = self.session(key);
+        let may_ask: Vec<PaneId> = self.followed(key, |followed| {
+            let is_quiet = |run: &RunId| followed.runs.get(run).is_some_and(|run| run.quiet_at_bytes.is_some());
+            let asks = |run: &&TaskRunRow| is_quiet(&run.run_id) || session.waits_for_input(run);
+            session.runs.values().filter(asks).map(|run| run.pane).collect()
+        });
+        let panes = listed.into_iter().flat_map(|listed| &listed.panes).map(|pane| pane.pane);
+        panes.filter(|pane| may_ask.contains(&PaneId(*pane))).collect()
+    }
+
+    /// The session as tmux lists it. `pending_windows` were being made when the listing began.
     fn session_snapshot(
         &self,
         key: &TaskSessionKey,
-        seen: Option<TmuxTaskSession>,
-        session: &TrackedSession,
+        listed: Option<&TmuxTaskSession>,
         cursors: &HashMap<u32, CursorScreen>,
-        pending: &[String],
+        pending_windows: &[String],
     ) -> TaskSessionSnapshot {
-        let now = self.0.clock.now();
-        let Some(seen) = seen else { return TaskSessionSnapshot::missing(key.session.clone(), None, now) };
+        let (now, session) = (self.0.clock.now(), self.session(key));
+        let Some(listed) = listed else { return TaskSessionSnapshot::missing(key.session.clone(), None, now) };
         // Ignore windows that were made for a task that has not started.
-        let names = || session.pending_windows.iter().chain(pending);
-        let waits =
-            |pane: &TaskPane| pane.awaits_run || pane.run.is_none() && names().any(|name| *name == pane.window_name);
-        let shown = seen.panes.iter().filter(|pane| !waits(pane));
-        let mut windows: Vec<u32> = shown.map(|pane| pane.window).collect();
+        let still_pending = self.pending_windows(key);
+        let is_pending = |name: &String| still_pending.contains(name) || pending_windows.contains(name);
+        let waits = |pane: &TaskPane| pane.awaits_run || pane.run.is_none() && is_pending(&pane.window_name);
+        let mut windows: Vec<u32> = listed.panes.iter().filter(|pane| !waits(pane)).map(|pane| pane.window).collect();
         windows.dedup();
         let tasks = windows.iter().filter_map(|window| {
-            let panes: Vec<&TaskPane> = seen.panes.iter().filter(|pane| pane.window == *window).collect();
-            let pane = primary_pane(&panes, session)?;
-            Some(self.task_snapshot(pane, session, cursors.get(&pane.pane)))
+            let panes: Vec<&TaskPane> = listed.panes.iter().filter(|pane| pane.window == *window).collect();
+            let pane = primary_pane(&panes, &session)?;
+            Some(self.task_snapshot(pane, &session, cursors.get(&pane.pane)))
         });
         let tasks = tasks.collect();
-        let server = Some(Generation { pid: seen.server_pid, start_time: seen.server_start });
+        let server = Some(Generation { pid: listed.server_pid, start_time: listed.server_start });
         TaskSessionSnapshot { session_name: key.session.clone(), exists: true, captured_at: now, tasks, server }
     }
 
-    fn task_snapshot(&self, pane: &TaskPane, session: &TrackedSession, cursor: Option<&CursorScreen>) -> TaskSnapshot {
+    fn task_snapshot(&self, pane: &TaskPane, session: &TaskSession, cursor: Option<&CursorScreen>) -> TaskSnapshot {
         let run: Option<RunId> = pane.run.as_ref().and_then(|run| run.parse().ok());
-        let files = run.as_ref().map(|run| RunFiles::in_dir(&self.0.dir, run.as_str()));
-        let known = run.as_ref().and_then(|run| session.runs.get(run));
+        let files = run.as_ref().map(|run| self.run_files(run));
+        let awaits_launch = run.as_ref().is_some_and(|run| self.is_unregistered(run));
         // An end that the supervisor recorded is applied from its file, after all output before it.
-        let is_told_elsewhere = known.is_some_and(|run| run.files.read_exit().is_some());
+        let is_followed = awaits_launch || run.as_ref().is_some_and(|run| session.runs.contains_key(run));
+        let has_exit_file = is_followed && files.as_ref().is_some_and(|files| files.read_exit().is_some());
         let status = files.as_ref().and_then(RunFiles::read_output);
         let exit = pane_exit(pane);
         let counted = session.machine.bell_count(WindowId(pane.window));
@@ -142,7 +142,7 @@ impl Tasks {
             pane_state_known: true,
             current_command: pane.task_command.clone().or(given(&pane.title)).or(given(&pane.current_command)),
             task_cwd: pane.task_cwd.clone(),
-            dead: pane.dead && !is_told_elsewhere,
+            dead: pane.dead && !has_exit_file,
             exit_code: exit.code,
             signal: exit.signal,
             bell: pane.bell,
@@ -152,6 +152,7 @@ impl Tasks {
             cursor_line: cursor.map(cursor_text),
             cursor_row: cursor.map(|cursor| cursor.line),
             answers: status.map_or(0, |status| status.answers),
+            awaits_launch,
         }
     }
 
@@ -159,16 +160,13 @@ impl Tasks {
     pub(super) async fn listed_snapshot(
         &self,
         key: &TaskSessionKey,
-        seen: Option<TmuxTaskSession>,
+        listed: Option<&TmuxTaskSession>,
     ) -> TaskSessionSnapshot {
         let tmux = self.tmux(key);
-        let mut look = {
-            let mut registry = self.0.registry.lock().await;
-            self.session_snapshot(key, seen.clone(), registry.session(key), &HashMap::new(), &[])
-        };
-        let panes = seen.map(|seen| seen.panes).unwrap_or_default();
-        for task in &mut look.tasks {
-            let Some(pane) = panes.iter().find(|pane| Some(PaneId(pane.pane)) == task.pane_id) else { continue };
+        let mut snapshot = self.session_snapshot(key, listed, &HashMap::new(), &[]);
+        for task in &mut snapshot.tasks {
+            let mut panes = listed.into_iter().flat_map(|listed| &listed.panes);
+            let Some(pane) = panes.find(|pane| Some(PaneId(pane.pane)) == task.pane_id) else { continue };
             task.dead = pane.dead;
             if task.run.is_none()
                 && let Ok(Some(shown)) = tmux.output(pane.pane, PREVIEW_LINES, false).await
@@ -179,7 +177,7 @@ impl Tasks {
                 task.output_preview = lines[from..end].join("\n");
             }
         }
-        look
+        snapshot
     }
 }
 
@@ -189,19 +187,19 @@ async fn session_with_exit_statuses(
     tmux: &TmuxServer,
     key: &TaskSessionKey,
 ) -> Result<Option<TmuxTaskSession>, TmuxError> {
-    let is_untold = |pane: &TaskPane| pane.dead && pane.dead_status.is_none() && pane.dead_signal.is_none();
-    let mut seen = tmux.task_session(key.session.as_str()).await?;
+    let lacks_status = |pane: &TaskPane| pane.dead && pane.dead_status.is_none() && pane.dead_signal.is_none();
+    let mut session = tmux.task_session(key.session.as_str()).await?;
     for nth in 0..MAX_TRIES {
-        if !seen.as_ref().is_some_and(|seen| seen.panes.iter().any(is_untold)) {
+        if !session.as_ref().is_some_and(|session| session.panes.iter().any(lacks_status)) {
             break;
         }
         if nth + 1 == MAX_TRIES {
             tmux.reap_children().await?;
         }
         tokio::time::sleep(RETRY_DELAY).await;
-        seen = tmux.task_session(key.session.as_str()).await?;
+        session = tmux.task_session(key.session.as_str()).await?;
     }
-    Ok(seen)
+    Ok(session)
 }
 
 pub(super) fn is_alive(processes: &dyn ProcessTable, ProcessRef { pid, start }: ProcessRef) -> bool {
@@ -218,45 +216,9 @@ fn is_server_alive(processes: &dyn ProcessTable, server: Generation) -> bool {
     began.is_none_or(|at| (at.as_second() - server.start_time).abs() <= MAX_CLOCK_SKEW_SECS)
 }
 
-/// The panes of tasks that may show a prompt.
-fn panes_that_may_ask(seen: Option<&TmuxTaskSession>, session: &TrackedSession) -> Vec<u32> {
-    let asks = |pane: &&TaskPane| {
-        let run = session.runs.values().find(|run| run.row.pane == PaneId(pane.pane));
-        run.is_some_and(|run| run.quiet_at_bytes.is_some() || matches!(run.state, PaneTaskStatus::WaitingInput(_)))
-    };
-    seen.map(|seen| seen.panes.iter().filter(asks).map(|pane| pane.pane).collect()).unwrap_or_default()
-}
-
-/// Adds tasks that were launched during the check, because the check may not show them.
-fn add_recent_launches(look: &mut TaskSessionSnapshot, session: &TrackedSession, began: Timestamp) {
-    for row in session.recent_launches.iter().filter(|row| row.launched_at >= began) {
-        look.tasks.retain(|task| task.window_id != row.window);
-        look.exists = true;
-        look.server = Some(row.generation);
-        look.tasks.push(TaskSnapshot {
-            window_id: row.window,
-            window_name: row.task.clone(),
-            pane_id: Some(row.pane),
-            pane_state_known: false,
-            current_command: None,
-            task_cwd: None,
-            dead: false,
-            exit_code: None,
-            signal: None,
-            bell: false,
-            bell_count: session.machine.bell_count(row.window),
-            output_preview: String::new(),
-            run: Some(row.run_id.clone()),
-            cursor_line: None,
-            cursor_row: None,
-            answers: 0,
-        });
-    }
-}
-
-fn cursor_text(look: &CursorScreen) -> String {
-    let rows: Vec<&str> = look.rows.iter().map(String::as_str).collect();
-    cursor_line(&rows, look.width, CursorPosition { x: look.x, y: look.y })
+fn cursor_text(screen: &CursorScreen) -> String {
+    let rows: Vec<&str> = screen.rows.iter().map(String::as_str).collect();
+    cursor_line(&rows, screen.width, CursorPosition { x: screen.x, y: screen.y })
 }
 
 fn pane_exit(pane: &TaskPane) -> TaskExit {
@@ -266,14 +228,14 @@ fn pane_exit(pane: &TaskPane) -> TaskExit {
 }
 
 /// The pane that the task was launched in, if it still exists, or else the first pane.
-fn primary_pane<'a>(panes: &[&'a TaskPane], session: &TrackedSession) -> Option<&'a TaskPane> {
+fn primary_pane<'a>(panes: &[&'a TaskPane], session: &TaskSession) -> Option<&'a TaskPane> {
     let window = panes.first()?.window;
     let marked = || panes.iter().find(|pane| pane.is_task_pane).map(|pane| PaneId(pane.pane));
-    let launched = session.run_in(WindowId(window)).map(|run| run.row.pane).or_else(marked);
-    let looks: Vec<TaskPaneSnapshot> = panes
+    let launched = session.runs_in(WindowId(window)).map(|run| run.pane).next().or_else(marked);
+    let snapshots: Vec<TaskPaneSnapshot> = panes
         .iter()
         .map(|pane| TaskPaneSnapshot { pane_id: PaneId(pane.pane), dead: pane.dead, exit: pane_exit(pane) })
         .collect();
-    let chosen = TaskPaneSnapshot::primary(&looks, launched)?.pane_id;
+    let chosen = TaskPaneSnapshot::primary(&snapshots, launched)?.pane_id;
     panes.iter().find(|pane| PaneId(pane.pane) == chosen).copied()
 }

@@ -12,8 +12,9 @@ use agtmux_core::task::{
 use agtmux_tmux::{TmuxServer, TmuxTaskSession};
 
 use super::titles::title_of;
-use super::{TaskSessionKey, Tasks, tmux_failed};
+use super::{Tasks, tmux_failed};
 use crate::actions::RequestCaller;
+use crate::store::TaskSessionKey;
 
 impl Tasks {
     pub(crate) async fn startup(
@@ -79,7 +80,7 @@ impl Tasks {
             seen => seen,
         };
         let Some(seen) = seen else { return Ok(()) };
-        let look = self.listed_snapshot(&left_key, Some(seen.clone())).await;
+        let look = self.listed_snapshot(&left_key, Some(&seen)).await;
         let owner = SessionOwnership { owner: seen.owner.owner_id.clone(), project: seen.owner.project.clone() };
         // Includes panes and windows that the user made in the session.
         let live: Vec<String> =
@@ -113,7 +114,7 @@ impl Tasks {
         let killed = tmux.kill_session((seen.server_pid, seen.server_start), seen.session).await;
         killed.map_err(|error| tmux_failed(&error))?;
         self.remove_logs(seen.panes.iter());
-        self.check_soon(left_key).await;
+        self.check_soon(left_key);
         Ok(())
     }
 }

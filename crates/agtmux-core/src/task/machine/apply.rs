@@ -30,7 +30,7 @@ impl TaskMachine {
         } else if self.knows_run(&launch.run) {
             return;
         }
-        let run = self.new_run(launch.run, now);
+        let run = RunState { launched_at: Some(now), ..self.new_run(launch.run, now) };
         let slot = match self.slots.remove(&launch.window) {
             Some(old) => self.supersede(launch.window, old, run, now, events),
             None => TaskSlot::new(launch.task.clone(), Some(launch.pane), run),
@@ -138,16 +138,24 @@ impl TaskMachine {
         if snapshot.session_name != self.session {
             return;
         }
-        self.check_generation(snapshot.server, now, events);
+        if !self.slots.values().any(|slot| slot.launched_after(snapshot.captured_at)) {
+            self.check_generation(snapshot.server, now, events);
+        }
         let exists = |window: &WindowId| snapshot.tasks.iter().any(|task| task.window_id == *window);
-        let gone: Vec<WindowId> = self.slots.keys().copied().filter(|window| !exists(window)).collect();
+        let is_gone =
+            |(window, slot): &(&WindowId, &TaskSlot)| !exists(window) && !slot.launched_after(snapshot.captured_at);
+        let gone: Vec<WindowId> = self.slots.iter().filter(is_gone).map(|(window, _)| *window).collect();
         for window in gone {
             self.window_gone(window, now, events);
         }
         for task in &snapshot.tasks {
             match self.slots.remove(&task.window_id) {
-                Some(slot) if slot.exited_after(snapshot.captured_at) => drop(self.slots.insert(task.window_id, slot)),
+                Some(slot) if slot.exited_after(snapshot.captured_at) || slot.launched_after(snapshot.captured_at) => {
+                    self.slots.insert(task.window_id, slot);
+                }
                 Some(slot) => self.compare(slot, task, now, events),
+                // The start is reported when the launch is applied. In the baseline it would not be reported.
+                None if task.awaits_launch => {}
                 None if !self.has_baseline => self.baseline(task, now),
                 None => self.window_appeared(task, now, events),
             }
@@ -303,6 +311,11 @@ impl TaskSlot {
     /// Whether the exit arrived after the snapshot began. Such a snapshot cannot show what happened to the window.
     fn exited_after(&self, snapshot_began: Timestamp) -> bool {
         matches!(self.run.phase, RunPhase::ExitPending { since, .. } if snapshot_began < since)
+    }
+
+    /// Whether the launch was applied after the snapshot began. Such a snapshot may not show the run.
+    fn launched_after(&self, snapshot_began: Timestamp) -> bool {
+        self.run.launched_at.is_some_and(|at| snapshot_began < at)
     }
 
     fn apply_facts_to_earlier_run(&mut self, run: &RunId, facts: RunFacts, writer: &mut TaskEventWriter<'_>) {

@@ -21,7 +21,7 @@ use super::event::TaskEvent;
 use super::input::TaskInput;
 use super::run::RunId;
 use super::session::TaskSessionName;
-use crate::ids::{Generation, PaneId, WindowId};
+use crate::ids::{Generation, WindowId};
 
 /// How long a bell is held back, so that a bell and an exit can share one message.
 pub const BELL_HOLD: SignedDuration = SignedDuration::from_millis(40);
@@ -106,16 +106,6 @@ impl TaskMachine {
         self.server
     }
 
-    /// Whether a known task has this pane.
-    pub fn has_pane(&self, pane: PaneId) -> bool {
-        self.slots.values().any(|slot| slot.pane == Some(pane))
-    }
-
-    /// Whether the machine knows this window.
-    pub fn has_window(&self, window: WindowId) -> bool {
-        self.slots.contains_key(&window)
-    }
-
     /// All runs of existing windows, ended or not.
     pub fn runs(&self) -> impl Iterator<Item = &RunId> {
         let runs = self.slots.values().flat_map(|slot| [&slot.run].into_iter().chain(&slot.earlier_runs));
@@ -149,10 +139,5 @@ impl TaskMachine {
     /// Whether no window is known.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
-    }
-
-    /// Whether any known task of the session is alive.
-    pub fn has_live_tasks(&self) -> bool {
-        self.slots.values().any(|slot| slot.run.phase == RunPhase::Live)
     }
 }

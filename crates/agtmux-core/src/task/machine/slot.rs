@@ -40,6 +40,9 @@ pub(super) struct RunState {
     /// Whether the run was found in the first snapshot, so its start was not reported.
     #[serde(alias = "found")]
     pub(super) in_baseline: bool,
+    /// When the launch of the run was applied. Not stored: the clock of another daemon may differ.
+    #[serde(skip)]
+    pub(super) launched_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +109,7 @@ impl RunState {
             output: Vec::new(),
             seen_dead: false,
             in_baseline: false,
+            launched_at: None,
         }
     }
 

@@ -44,6 +44,7 @@ pub(super) fn window(id: u32, name: &str) -> TaskSnapshot {
         cursor_line: Some(String::new()),
         cursor_row: Some(0),
         answers: 0,
+        awaits_launch: false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::fixture::{SessionFixture, run, window};
 use crate::ids::{Generation, PaneId, WindowId};
-use crate::task::{ExitSignal, PlannedRemoval, TaskExit, TaskInput};
+use crate::task::{ExitSignal, PlannedRemoval, TaskExit, TaskInput, TaskSessionSnapshot, TaskSnapshot};
 
 const NOTHING: [&str; 0] = [];
 
@@ -15,6 +15,29 @@ fn a_launch_is_reported_once() {
     session.restart();
     assert_eq!(session.started(1, "t", "r1"), NOTHING);
     assert_eq!(session.settle(), NOTHING);
+}
+
+#[test]
+fn a_snapshot_from_before_the_launch_does_not_end_the_run() {
+    let mut session = SessionFixture::new();
+    let before = session.snapshot();
+    session.wait(1);
+    session.launch(1, "t", "r1");
+    assert_eq!(session.apply(TaskInput::Snapshot(before.clone())), NOTHING);
+    let older_server = TaskSessionSnapshot { server: Some(Generation { pid: 1, start_time: 1 }), ..before };
+    assert_eq!(session.apply(TaskInput::Snapshot(older_server)), NOTHING);
+    session.close(1);
+    assert_eq!(session.apply_snapshot(), ["@1 (t) disappeared from session"]);
+}
+
+#[test]
+fn a_run_whose_launch_is_not_applied_yet_is_not_baseline() {
+    let mut session = SessionFixture::unseen();
+    session.windows = vec![TaskSnapshot { run: Some(run("r1")), awaits_launch: true, ..window(1, "t") }];
+    assert_eq!(session.apply_snapshot(), NOTHING);
+    assert_eq!(session.started(1, "t", "r1"), ["@1 (t) started"]);
+    session.die(1, TaskExit::with_code(4));
+    assert_eq!(session.apply_snapshot(), ["@1 (t) exited with code 4"]);
 }
 
 #[test]
