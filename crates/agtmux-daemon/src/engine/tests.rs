@@ -6,6 +6,7 @@ mod cursors;
 mod ended_runtimes;
 mod purge;
 mod remote_limits;
+mod tasks;
 mod unbound;
 mod write_failures;
 
