@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{EndedTask, TaskCleanupRequest, TaskEndReport, TaskStopRequest};
 use agtmux_core::ids::WindowId;
-use agtmux_core::task::{ExitSignal, PlannedRemoval, RunId, TaskExit, TaskInput};
+use agtmux_core::task::{PlannedRemoval, RunId, TaskExit, TaskInput};
 use agtmux_tmux::platform::signal_process;
 use agtmux_tmux::{TaskPane, TmuxServer, TmuxTaskSession};
 
-use super::{Tasks, not_ours, not_stored, tmux_failed};
+use super::session_check::pane_exit;
+use super::{Tasks, not_stored, tmux_failed};
 use crate::actions::{RequestCaller, TaskActionEntry};
 use crate::store::TaskSessionKey;
 
@@ -43,7 +44,7 @@ impl Tasks {
         let key = self.session_key(&action.session, action.socket.as_ref())?;
         let _lock = self.lock_session(&key).await;
         let tmux = self.tmux(&key);
-        let (session, slot) = self.find_own_task(&tmux, &key, &action.task).await?;
+        let (session, slot) = self.find_own_task(&key, &action.task).await?;
         let window = WindowId(slot.window);
         if action.window {
             self.record_ending(&key, &session, PlannedRemoval::Stopped { window, by_user: true }).await?;
@@ -69,8 +70,8 @@ impl Tasks {
     ) -> Result<TaskEndReport, ApiError> {
         let until = Instant::now() + EXIT_TIMEOUT;
         loop {
-            let seen = tmux.task_session(key.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
-            let pane = seen.and_then(|seen| seen.panes.into_iter().find(|pane| pane.pane == slot.pane));
+            let session = tmux.task_session(key.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
+            let pane = session.and_then(|session| session.panes.into_iter().find(|pane| pane.pane == slot.pane));
             match pane {
                 // The window closed together with the task.
                 None => return Ok(ended(key, vec![ended_task(&slot)])),
@@ -93,8 +94,7 @@ impl Tasks {
     }
 
     async fn recorded_end(&self, pane: &TaskPane) -> Option<EndedTask> {
-        let TaskExit { code, signal } = self.recorded_exit(pane.run.as_ref()?).await?;
-        Some(EndedTask { exit_code: code, signal: signal.map(|signal| signal.to_string()), ..ended_task(pane) })
+        Some(end_report(pane, self.recorded_exit(pane.run.as_ref()?).await?))
     }
 
     /// The exit status from tmux, or else from the recorded event.
@@ -118,7 +118,7 @@ impl Tasks {
         let key = self.session_key(&action.session, action.socket.as_ref())?;
         let _lock = self.lock_session(&key).await;
         let tmux = self.tmux(&key);
-        let session = match self.owned_session(&key).await? {
+        let session = match self.own_session_if_any(&key).await? {
             Some(session) => self.wait_for_dead_panes(&key, session).await?,
             None => None,
         };
@@ -152,7 +152,7 @@ impl Tasks {
     async fn end_all(&self, action: &TaskCleanupRequest) -> Result<TaskEndReport, ApiError> {
         let key = self.session_key(&action.session, action.socket.as_ref())?;
         let _lock = self.lock_session(&key).await;
-        let Some(session) = self.owned_session(&key).await? else { return Ok(missing_session(&key)) };
+        let Some(session) = self.own_session_if_any(&key).await? else { return Ok(missing_session(&key)) };
         self.record_ending(&key, &session, PlannedRemoval::KillAll).await?;
         let server = (session.server_pid, session.server_start);
         let killed = self.tmux(&key).kill_session(server, session.session).await;
@@ -164,31 +164,21 @@ impl Tasks {
         Ok(ended(&key, panes.into_iter().map(ended_task).collect()))
     }
 
-    /// The session, if it exists. Fails if another program owns it.
-    async fn owned_session(&self, key: &TaskSessionKey) -> Result<Option<TmuxTaskSession>, ApiError> {
-        let session = self.tmux(key).task_session(key.session.as_str()).await;
-        match session.map_err(|error| tmux_failed(&error))? {
-            Some(session) if !self.is_ours(&session.owner) => Err(not_ours(key)),
-            session => Ok(session),
-        }
-    }
-
     /// Waits until tmux shows the panes of all ended tasks as dead: a supervisor ends a moment after its task.
     pub(super) async fn wait_for_dead_panes(
         &self,
         key: &TaskSessionKey,
-        session: TmuxTaskSession,
+        mut session: TmuxTaskSession,
     ) -> Result<Option<TmuxTaskSession>, ApiError> {
         let until = Instant::now() + DEAD_PANE_TIMEOUT;
-        let mut seen = session;
-        while self.awaits_dead_pane(key, &seen) && Instant::now() < until {
+        while self.awaits_dead_pane(key, &session) && Instant::now() < until {
             tokio::time::sleep(POLL_INTERVAL).await;
-            match self.owned_session(key).await? {
-                Some(session) => seen = session,
+            match self.own_session_if_any(key).await? {
+                Some(listed) => session = listed,
                 None => return Ok(None),
             }
         }
-        Ok(Some(seen))
+        Ok(Some(session))
     }
 
     fn awaits_dead_pane(&self, key: &TaskSessionKey, session: &TmuxTaskSession) -> bool {
@@ -202,13 +192,13 @@ impl Tasks {
     pub(super) async fn record_ending(
         &self,
         key: &TaskSessionKey,
-        seen: &TmuxTaskSession,
+        session: &TmuxTaskSession,
         ending: PlannedRemoval,
     ) -> Result<(), ApiError> {
         let affected = affected_windows(&ending);
         let affects = |window: WindowId| affected.as_ref().is_none_or(|windows| windows.contains(&window));
         self.wait_for_readers(key, affects).await;
-        if self.has_unrecorded_end(key, seen, affects) {
+        if self.has_unrecorded_end(key, session, affects) {
             // The supervisor was killed and recorded nothing. Only tmux knows the exit status, while the window
             // exists.
             self.check_session(key).await;
@@ -221,15 +211,15 @@ impl Tasks {
     fn has_unrecorded_end(
         &self,
         key: &TaskSessionKey,
-        seen: &TmuxTaskSession,
+        session: &TmuxTaskSession,
         affects: impl Fn(WindowId) -> bool,
     ) -> bool {
-        let session = self.session(key);
+        let known = self.session(key);
         let is_recorded = |window: WindowId| {
-            session.machine.exit_is_known(window)
-                || session.runs_in(window).any(|run| self.run_files(&run.run_id).read_exit().is_some())
+            known.machine.exit_is_known(window)
+                || known.runs_in(window).any(|run| self.run_files(&run.run_id).read_exit().is_some())
         };
-        let mut dead = seen.panes.iter().filter(|pane| pane.dead).map(|pane| WindowId(pane.window));
+        let mut dead = session.panes.iter().filter(|pane| pane.dead).map(|pane| WindowId(pane.window));
         dead.any(|window| affects(window) && !is_recorded(window))
     }
 
@@ -289,14 +279,14 @@ fn dead_windows(session: &TmuxTaskSession) -> Vec<&TaskPane> {
 }
 
 fn has_exit_status(pane: &TaskPane) -> bool {
-    let exit = ended_task(pane);
-    pane.dead && (exit.exit_code.is_some() || exit.signal.is_some())
+    pane.dead && pane_exit(pane) != TaskExit::UNKNOWN
 }
 
 fn ended_task(pane: &TaskPane) -> EndedTask {
-    let signal =
-        pane.dead_signal.and_then(|number| u8::try_from(number).ok()).filter(|number| *number > 0).map(ExitSignal);
-    let exit = TaskExit { code: pane.dead_status.filter(|_| pane.dead && signal.is_none()), signal };
+    end_report(pane, pane_exit(pane))
+}
+
+fn end_report(pane: &TaskPane, exit: TaskExit) -> EndedTask {
     EndedTask {
         task: pane.window_name.clone(),
         window_id: WindowId(pane.window),

@@ -77,7 +77,7 @@ impl Tasks {
         let key = self.session_key(&action.session, action.socket.as_ref())?;
         let _lock = self.lock_session(&key).await;
         let tmux = self.tmux(&key);
-        let (session, slot) = self.find_own_task(&tmux, &key, &action.task).await?;
+        let (session, slot) = self.find_own_task(&key, &action.task).await?;
         let task: TaskName = slot.window_name.parse().map_err(|error| bad(format!("{error}")))?;
         let (command, cwd) = self.started_command(&slot).ok_or_else(|| unknown_command(&task))?;
         let owner = self.owner_process(caller);
@@ -105,11 +105,10 @@ impl Tasks {
     /// may be a window that the user made.
     pub(super) async fn find_task(
         &self,
-        tmux: &TmuxServer,
         key: &TaskSessionKey,
         task: &str,
     ) -> Result<(TmuxTaskSession, TaskPane), ApiError> {
-        let session = self.own_session(tmux, key).await?;
+        let session = self.own_session(key).await?;
         let slot = task_pane(&session, task).or_else(|| session.panes.iter().find(|pane| matches_task(pane, task)));
         let slot = slot.ok_or_else(|| no_task(key, task))?.clone();
         Ok((session, slot))
@@ -118,11 +117,10 @@ impl Tasks {
     /// Finds the window of a task in order to change it. Windows that the user made are refused.
     pub(super) async fn find_own_task(
         &self,
-        tmux: &TmuxServer,
         key: &TaskSessionKey,
         task: &str,
     ) -> Result<(TmuxTaskSession, TaskPane), ApiError> {
-        let session = self.own_session(tmux, key).await?;
+        let session = self.own_session(key).await?;
         let Some(slot) = task_pane(&session, task).cloned() else {
             let is_there = session.panes.iter().any(|pane| matches_task(pane, task));
             return Err(if is_there { not_a_task(task) } else { no_task(key, task) });
@@ -130,10 +128,17 @@ impl Tasks {
         Ok((session, slot))
     }
 
-    async fn own_session(&self, tmux: &TmuxServer, key: &TaskSessionKey) -> Result<TmuxTaskSession, ApiError> {
-        let session = tmux.task_session(key.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
-        let session = session.ok_or_else(|| no_session(key))?;
-        if self.is_ours(&session.owner) { Ok(session) } else { Err(not_ours(key)) }
+    async fn own_session(&self, key: &TaskSessionKey) -> Result<TmuxTaskSession, ApiError> {
+        self.own_session_if_any(key).await?.ok_or_else(|| no_session(key))
+    }
+
+    /// The session, if it exists. Fails if another program owns it.
+    pub(super) async fn own_session_if_any(&self, key: &TaskSessionKey) -> Result<Option<TmuxTaskSession>, ApiError> {
+        let session = self.tmux(key).task_session(key.session.as_str()).await;
+        match session.map_err(|error| tmux_failed(&error))? {
+            Some(session) if !self.is_ours(&session.owner) => Err(not_ours(key)),
+            session => Ok(session),
+        }
     }
 
     /// The pane for a task: its earlier one, or that of a new window.
@@ -146,21 +151,20 @@ impl Tasks {
     ) -> Result<(TmuxTaskSession, TaskPane), ApiError> {
         let name = key.session.as_str();
         let failed = |error| tmux_failed(&error);
-        let there = match tmux.task_session(name).await.map_err(failed)? {
-            Some(session) if !self.is_ours(&session.owner) => return Err(not_ours(key)),
+        let session = match self.own_session_if_any(key).await? {
             Some(session) => session,
             None => match tmux.create_task_session(name, task.as_str(), owner).await {
-                Ok(()) => return self.find_own_task(tmux, key, task.as_str()).await,
+                Ok(()) => return self.find_own_task(key, task.as_str()).await,
                 // The server did not answer the first question, or another program made the session meanwhile.
-                Err(error) if is_duplicate_session(&error) => self.own_session(tmux, key).await?,
+                Err(error) if is_duplicate_session(&error) => self.own_session(key).await?,
                 Err(error) => return Err(failed(error)),
             },
         };
-        if let Some(slot) = task_pane(&there, task.as_str()).cloned() {
-            return Ok((there, slot));
+        if let Some(slot) = task_pane(&session, task.as_str()).cloned() {
+            return Ok((session, slot));
         }
         let made = tmux.create_task_window(name, task.as_str()).await.map_err(failed)?;
-        let session = self.own_session(tmux, key).await?;
+        let session = self.own_session(key).await?;
         let slot = session.panes.iter().find(|pane| pane.window == made).cloned();
         let slot = slot.ok_or_else(|| no_task(key, task.as_str()))?;
         Ok((session, slot))

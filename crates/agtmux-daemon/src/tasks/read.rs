@@ -51,7 +51,7 @@ impl Tasks {
     pub(crate) async fn logs(&self, request: &TaskLogsQuery) -> Result<TaskLogs, ApiError> {
         let key = self.session_key(&request.session, request.socket.as_ref())?;
         let tmux = self.tmux(&key);
-        let (_, slot) = self.find_task(&tmux, &key, &request.task).await?;
+        let (_, slot) = self.find_task(&key, &request.task).await?;
         let run: Option<RunId> = slot.run.as_ref().and_then(|run| run.parse().ok());
         let log = run.as_ref().map(|run| self.run_files(run).log()).filter(|log| log.exists());
         let mut lines = match &log {
@@ -90,7 +90,7 @@ impl Tasks {
         caller: RequestCaller,
     ) -> Result<ActionOutcome<SendReport>, ApiError> {
         let key = self.session_key(&action.session, action.socket.as_ref())?;
-        let (_, slot) = self.find_own_task(&self.tmux(&key), &key, &action.task).await?;
+        let (_, slot) = self.find_own_task(&key, &action.task).await?;
         let reference = PaneRef::Path {
             target: TargetName::LOCAL.into(),
             server: Some(server_name(std::path::Path::new(&key.socket)).to_string()),

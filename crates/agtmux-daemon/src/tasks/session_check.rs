@@ -221,7 +221,7 @@ fn cursor_text(screen: &CursorScreen) -> String {
     cursor_line(&rows, screen.width, CursorPosition { x: screen.x, y: screen.y })
 }
 
-fn pane_exit(pane: &TaskPane) -> TaskExit {
+pub(super) fn pane_exit(pane: &TaskPane) -> TaskExit {
     let signal =
         pane.dead_signal.and_then(|number| u8::try_from(number).ok()).filter(|number| *number > 0).map(ExitSignal);
     TaskExit { code: pane.dead_status.filter(|_| signal.is_none() && pane.dead), signal }

@@ -27,33 +27,34 @@ impl Tasks {
     }
 
     /// Whether the owner of a session lives. `None` if the owner is not recorded.
-    pub(super) fn owner_lives(&self, seen: &TmuxTaskSession) -> Option<bool> {
-        let (pid, start) = parse_process(&seen.owner.process)?;
+    pub(super) fn owner_lives(&self, session: &TmuxTaskSession) -> Option<bool> {
+        let (pid, start) = parse_process(&session.owner.process)?;
         Some(self.0.discovery.processes().start_time(pid) == Some(start))
     }
 
     /// The new owner of a session in which a caller starts a task, if the owner changes. A live owner keeps its
     /// session, and an unknown caller takes over nothing.
-    pub(super) fn next_owner<'a>(&self, seen: &TmuxTaskSession, asks: &'a str) -> Option<&'a str> {
-        let takes_over = !asks.is_empty() && asks != seen.owner.process && self.owner_lives(seen) != Some(true);
-        takes_over.then_some(asks)
+    pub(super) fn next_owner<'a>(&self, session: &TmuxTaskSession, caller: &'a str) -> Option<&'a str> {
+        let takes_over =
+            !caller.is_empty() && caller != session.owner.process && self.owner_lives(session) != Some(true);
+        takes_over.then_some(caller)
     }
 
     /// Refuses an agent that would replace a running task, unless the session is its own or its owner is dead.
     pub(super) async fn refuse_to_replace(
         &self,
         caller: &RequestCaller,
-        seen: &TmuxTaskSession,
+        session: &TmuxTaskSession,
         slot: &TaskPane,
     ) -> Result<(), ApiError> {
         // A window that was just made for the task runs nothing yet.
         let runs = !slot.dead && (slot.run.is_some() || slot.task_command.is_some());
-        if !runs || self.owner_lives(seen) == Some(false) || self.is_owned_by(caller, seen) {
+        if !runs || self.owner_lives(session) == Some(false) || self.is_owned_by(caller, session) {
             return Ok(());
         }
-        let what = format!("replace '{}' in '{}'", slot.window_name, seen.name);
+        let what = format!("replace '{}' in '{}'", slot.window_name, session.name);
         self.0.actions.refuse_agents_unless_allowed(caller, &what).await.map_err(|refused| {
-            let whose = match parse_process(&seen.owner.process) {
+            let whose = match parse_process(&session.owner.process) {
                 Some((pid, _)) => format!("the session is owned by process {pid}"),
                 None => "the session is not owned by an agent".to_owned(),
             };
@@ -64,8 +65,8 @@ impl Tasks {
     }
 
     /// Whether the caller descends from the owner of the session. The process that the caller names proves nothing.
-    fn is_owned_by(&self, caller: &RequestCaller, seen: &TmuxTaskSession) -> bool {
-        parse_process(&seen.owner.process).is_some_and(|owner| self.0.actions.descends_from(caller, owner))
+    fn is_owned_by(&self, caller: &RequestCaller, session: &TmuxTaskSession) -> bool {
+        parse_process(&session.owner.process).is_some_and(|owner| self.0.actions.descends_from(caller, owner))
     }
 }
 

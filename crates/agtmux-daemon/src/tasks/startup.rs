@@ -39,8 +39,8 @@ impl Tasks {
             notices: Vec::new(),
             delivery: Delivery::STARTUP,
         };
-        for seen in found.into_iter().filter(|seen| seen.name != key.session.as_str()) {
-            let Ok(session) = seen.name.parse() else { continue };
+        for other in found.into_iter().filter(|other| other.name != key.session.as_str()) {
+            let Ok(session) = other.name.parse() else { continue };
             let left_key = TaskSessionKey { socket: key.socket.clone(), session };
             self.review_session(&tmux, left_key, &asking, &key.session, &mut report).await?;
         }
@@ -74,29 +74,29 @@ impl Tasks {
     ) -> Result<(), ApiError> {
         // Hold the lock so that no task starts between the check and the removal.
         let _lock = self.lock_session(&left_key).await;
-        let seen = tmux.task_session(left_key.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
-        let seen = match seen {
-            Some(seen) if self.is_ours(&seen.owner) => self.wait_for_dead_panes(&left_key, seen).await?,
-            seen => seen,
+        let session = tmux.task_session(left_key.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
+        let session = match session {
+            Some(session) if self.is_ours(&session.owner) => self.wait_for_dead_panes(&left_key, session).await?,
+            session => session,
         };
-        let Some(seen) = seen else { return Ok(()) };
-        let look = self.listed_snapshot(&left_key, Some(&seen)).await;
-        let owner = SessionOwnership { owner: seen.owner.owner_id.clone(), project: seen.owner.project.clone() };
+        let Some(session) = session else { return Ok(()) };
+        let snapshot = self.listed_snapshot(&left_key, Some(&session)).await;
+        let owner = SessionOwnership { owner: session.owner.owner_id.clone(), project: session.owner.project.clone() };
         // Includes panes and windows that the user made in the session.
         let live: Vec<String> =
-            seen.panes.iter().filter(|pane| !pane.dead).map(|pane| pane.window_name.clone()).collect();
+            session.panes.iter().filter(|pane| !pane.dead).map(|pane| pane.window_name.clone()).collect();
         let found = LeftoverSession {
             name: left_key.session.as_str(),
             owner: &owner,
-            owner_alive: self.owner_lives(&seen),
-            attached: seen.attached,
-            tasks: &look.tasks,
+            owner_alive: self.owner_lives(&session),
+            attached: session.attached,
+            tasks: &snapshot.tasks,
             live_windows: &live,
         };
         match found.action(asking, asking_session) {
             LeftoverAction::Keep => {}
             LeftoverAction::Remove => {
-                self.remove_session(tmux, &left_key, &seen).await?;
+                self.remove_session(tmux, &left_key, &session).await?;
                 report.removed.push(left_key.session.to_string());
             }
             LeftoverAction::Report(tasks) => report.active.push(left_session(&left_key, &owner, tasks).await),
@@ -108,12 +108,12 @@ impl Tasks {
         &self,
         tmux: &TmuxServer,
         left_key: &TaskSessionKey,
-        seen: &TmuxTaskSession,
+        session: &TmuxTaskSession,
     ) -> Result<(), ApiError> {
-        self.record_ending(left_key, seen, PlannedRemoval::KillAll).await?;
-        let killed = tmux.kill_session((seen.server_pid, seen.server_start), seen.session).await;
+        self.record_ending(left_key, session, PlannedRemoval::KillAll).await?;
+        let killed = tmux.kill_session((session.server_pid, session.server_start), session.session).await;
         killed.map_err(|error| tmux_failed(&error))?;
-        self.remove_logs(seen.panes.iter());
+        self.remove_logs(session.panes.iter());
         self.check_soon(left_key);
         Ok(())
     }
