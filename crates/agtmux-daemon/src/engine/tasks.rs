@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use agtmux_core::evidence::{Assertion, DialogKind, Observation, RuleRef, Source};
 use agtmux_core::fleet::{FleetDelta, PaneKey, PaneTask, PaneTaskStatus, TopologyUpdate};
+use agtmux_core::ids::ServerKey;
 use agtmux_core::runtime::RuntimeId;
 use agtmux_core::task::{LaunchedRun, RunId, TaskEvent, TaskEventKind, TaskInput};
 use tokio::sync::oneshot;
@@ -51,14 +52,14 @@ impl Engine {
             step.changes.push(StoreChange::PutTaskRun(key.clone(), Box::new(row.clone())));
             session.runs.insert(row.run_id.clone(), row);
         }
-        let mut without_window = finished.clone();
+        let (server, mut without_window) = (key.server(), finished.clone());
         // Includes runs that agtmux ended itself, for which there is no event.
         let (runs, ended) = session.runs.into_iter().partition(|(run, _)| session.machine.awaits_exit(run));
         let session = TaskSession { machine: session.machine, runs };
         for (run_id, run) in ended {
             let status = ended_status(&run_id, &events);
-            self.set_pane_task(&key, &run, status.clone(), step);
             without_window.extend(status.is_none().then(|| run_id.clone()));
+            self.set_pane_task((&key, &server), &run, status, step);
             finished.push(run_id);
         }
         without_window
@@ -80,19 +81,20 @@ impl Engine {
 
     /// Observes the status of the unfinished runs of a session.
     pub(super) fn set_task_statuses(&mut self, key: &TaskSessionKey, session: &TaskSession, step: &mut EngineStep) {
+        let server = key.server();
         for run in session.runs.values() {
-            self.set_pane_task(key, run, Some(session.status(run)), step);
+            self.set_pane_task((key, &server), run, Some(session.status(run)), step);
         }
     }
 
     fn set_pane_task(
         &mut self,
-        key: &TaskSessionKey,
+        (key, server): (&TaskSessionKey, &ServerKey),
         run: &TaskRunRow,
         status: Option<PaneTaskStatus>,
         step: &mut EngineStep,
     ) {
-        let pane = PaneKey { server: key.server(), pane: run.pane };
+        let pane = PaneKey { server: server.clone(), pane: run.pane };
         let task = status.map(|status| PaneTask { name: run.task.clone(), process: run.process, status });
         match task {
             Some(_) => self.task_panes.insert(pane.clone(), key.clone()),
@@ -104,7 +106,7 @@ impl Engine {
 
     /// Updates the states of task runtimes, and reports sessions in which a task pane was removed or died.
     pub(super) fn apply_task_changes(&mut self, delta: &FleetDelta, step: &mut EngineStep) {
-        if self.task_panes.is_empty() {
+        if self.task_panes.is_empty() || delta.is_empty() {
             return;
         }
         step.task_sessions_to_check.extend(delta.removed.iter().filter_map(|key| self.task_panes.get(key)).cloned());
