@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use agtmux_core::evidence::{Assertion, DialogKind, Source};
 use agtmux_core::state::State;
 
-use crate::manifest::{CONTRACT, Manifest};
+use crate::known_agent::KnownAgent;
+use crate::manifest::CONTRACT;
 
 /// Describes one supported agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,8 +49,8 @@ pub struct AgentCapabilities {
     pub supports_completed: bool,
 }
 
-impl Adapter {
-    pub(crate) fn from_manifest(manifest: &Manifest, origin: &ManifestOrigin) -> Self {
+impl From<&KnownAgent> for Adapter {
+    fn from(KnownAgent { manifest, origin }: &KnownAgent) -> Self {
         let rules = manifest.rules();
         let screen_states = rules.screen.iter().map(|rule| rule.state);
         let title_states = rules.title.iter().map(|rule| rule.state);

@@ -9,6 +9,7 @@ mod foreground;
 mod generic;
 mod glob;
 mod judge;
+mod known_agent;
 mod manifest;
 pub mod native;
 mod nested;
@@ -19,6 +20,7 @@ mod user_manifests;
 
 pub use adapter::{Adapter, AgentCapabilities, ManifestOrigin};
 pub use judge::{Judgement, SavedScreen, ScreenReading, judge};
+pub use known_agent::KnownAgent;
 pub use manifest::{
     AgentLogFile, AgentStatusFile, AnswerKeys, AnswerMethod, CONTRACT, ManifestError, OptionKeys, OptionPattern,
     ResumeTemplate, SimpleAnswer, TextAnswerMethod, TypingRules, name_matches,
@@ -27,6 +29,4 @@ pub use process::{IdentifiedAgent, ProcessFacts};
 pub use regex::Regex as Pattern;
 pub use registry::AgentRegistry;
 pub use screen::{CapturedScreen, CellColour, CellStyle, ScreenRow};
-pub use user_manifests::{
-    MAX_MANIFEST_BYTES, ManifestFault, ManifestFile, ManifestSummary, UserManifests, check_manifest,
-};
+pub use user_manifests::{MAX_MANIFEST_BYTES, ManifestFault, ManifestFile, UserManifests, check_manifest};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
-use crate::adapter::{Adapter, ManifestOrigin};
+use crate::adapter::ManifestOrigin;
+use crate::known_agent::KnownAgent;
 use crate::manifest::{Manifest, ManifestError};
-use crate::registry::{AgentRegistry, RegisteredAgent};
+use crate::registry::AgentRegistry;
 
 /// The largest manifest that is read. The built-in ones are much smaller.
 pub const MAX_MANIFEST_BYTES: u64 = 64 << 10;
@@ -30,16 +31,6 @@ pub struct ManifestFault {
     pub agent_kept: Option<String>,
 }
 
-/// A summary of a valid manifest, for `agtmux adapters check`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ManifestSummary {
-    pub adapter: Adapter,
-    /// The program names of the agent.
-    pub programs: Vec<String>,
-    /// The number of rules of each kind.
-    pub rules: Vec<(&'static str, usize)>,
-}
-
 /// The user's manifests. A file that becomes invalid keeps its last valid version. Deleting a file removes its agent.
 #[derive(Debug, Default)]
 pub struct UserManifests {
@@ -49,7 +40,7 @@ pub struct UserManifests {
 #[derive(Debug)]
 struct UserManifest {
     text: Result<String, String>,
-    last_good: Option<Arc<Manifest>>,
+    last_good: Option<Arc<KnownAgent>>,
     error: Option<ManifestError>,
 }
 
@@ -76,26 +67,23 @@ impl UserManifests {
     /// same name. Of two files for one agent, the first by file name counts. User manifests come last, so that they win
     /// if a process matches both a user's agent and a built-in one.
     pub fn registry(&self) -> AgentRegistry {
-        let mut agents: Vec<RegisteredAgent> = AgentRegistry::builtin().agents().to_vec();
+        let mut agents = AgentRegistry::builtin().agents().to_vec();
         let mut faults = Vec::new();
         let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
         for (path, entry) in &self.files {
-            let manifest = entry.last_good.as_ref();
-            let other = manifest.and_then(|manifest| taken.get(manifest.name.as_str()));
-            if let (Some(manifest), Some(other)) = (manifest, other) {
-                let problem = format!("there is already an agent named '{}', in {other}", manifest.name);
+            let name = entry.last_good.as_ref().map(|agent| agent.name().as_str());
+            if let Some((name, other)) = name.and_then(|name| Some((name, taken.get(name)?))) {
+                let problem = format!("there is already an agent named '{name}', in {other}");
                 let error = entry.error.clone().unwrap_or_else(|| ManifestError::for_file(path, problem));
                 faults.push(ManifestFault { error, agent_kept: None });
                 continue;
             }
-            if let Some(manifest) = manifest {
-                taken.insert(manifest.name.as_str(), path);
-                let replaces = AgentRegistry::builtin().knows(manifest.name.as_str());
-                agents.retain(|agent| agent.manifest.name != manifest.name);
-                let origin = ManifestOrigin::File { path: path.clone(), replaces };
-                agents.push(RegisteredAgent { manifest: manifest.clone(), origin });
+            if let Some(agent) = &entry.last_good {
+                taken.insert(agent.name().as_str(), path);
+                agents.retain(|other| other.name() != agent.name());
+                agents.push(agent.clone());
             }
-            let keeps = manifest.map(|manifest| manifest.name.to_string());
+            let keeps = name.map(str::to_owned);
             faults.extend(entry.error.clone().map(|error| ManifestFault { error, agent_kept: keeps }));
         }
         AgentRegistry::new(agents, faults)
@@ -103,16 +91,23 @@ impl UserManifests {
 }
 
 impl UserManifest {
-    fn read(path: &str, text: Result<String, String>, before: Option<Arc<Manifest>>) -> Self {
+    fn read(path: &str, text: Result<String, String>, before: Option<Arc<KnownAgent>>) -> Self {
         let parsed = match &text {
-            Ok(text) => parse_within_limits(path, text),
+            Ok(text) => check_manifest(path, text),
             Err(why) => Err(ManifestError::for_file(path, why.clone())),
         };
         match parsed {
-            Ok(manifest) => Self { text, last_good: Some(Arc::new(manifest)), error: None },
+            Ok(agent) => Self { text, last_good: Some(Arc::new(agent)), error: None },
             Err(error) => Self { text, last_good: before, error: Some(error) },
         }
     }
+}
+
+/// Reads one manifest file without adding it.
+pub fn check_manifest(path: &str, text: &str) -> Result<KnownAgent, ManifestError> {
+    let manifest = parse_within_limits(path, text)?;
+    let replaces = AgentRegistry::builtin().agent(manifest.name.as_str()).is_some();
+    Ok(KnownAgent { manifest, origin: ManifestOrigin::File { path: path.to_owned(), replaces } })
 }
 
 /// Parses a manifest after checking its size: compiling must take neither long nor much memory.
@@ -142,24 +137,6 @@ fn count_strings_in(value: &DeValue<'_>) -> usize {
     }
 }
 
-/// Checks one manifest file without adding it.
-pub fn check_manifest(path: &str, text: &str) -> Result<ManifestSummary, ManifestError> {
-    let manifest = parse_within_limits(path, text)?;
-    let replaces = AgentRegistry::builtin().knows(manifest.name.as_str());
-    let origin = ManifestOrigin::File { path: path.to_owned(), replaces };
-    let rules = manifest.rules();
-    Ok(ManifestSummary {
-        programs: manifest.process.programs().to_vec(),
-        rules: vec![
-            ("screen", rules.screen.len()),
-            ("dialog", rules.dialog.len()),
-            ("title", rules.title.len()),
-            ("event", manifest.event.len()),
-        ],
-        adapter: Adapter::from_manifest(&manifest, &origin),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,7 +150,7 @@ mod tests {
     }
 
     fn origin(registry: &AgentRegistry, name: &str) -> Option<ManifestOrigin> {
-        registry.adapters().find(|adapter| adapter.name == name).map(|adapter| adapter.origin)
+        registry.agent(name).map(|agent| agent.origin().clone())
     }
 
     fn problems(registry: &AgentRegistry) -> Vec<(String, Option<&str>)> {
@@ -191,7 +168,7 @@ mod tests {
             Some(ManifestOrigin::File { path: "/a/otto.toml".into(), replaces: false })
         );
         assert_eq!(origin(&registry, "pi"), Some(ManifestOrigin::File { path: "/a/pi.toml".into(), replaces: true }));
-        assert_eq!(registry.agent_types().filter(|name| name.as_str() == "pi").count(), 1);
+        assert_eq!(registry.names().iter().filter(|name| *name == "pi").count(), 1);
         assert_eq!(origin(&registry, "claude"), Some(ManifestOrigin::BuiltIn));
         assert_eq!(registry.changed_agents(AgentRegistry::builtin()), ["otto", "pi"]);
         assert!(
@@ -264,14 +241,14 @@ mod tests {
         assert_eq!(registry.faults(), []);
         let screen = format!("{}z\n", "aab".repeat(100)).repeat(200);
         let saved = crate::SavedScreen { text: screen.as_bytes(), title: None, command: None };
-        assert_eq!(crate::judge(&registry, "x", &saved).rule, None);
+        assert_eq!(crate::judge(registry.agent("x").expect("the agent is loaded"), &saved).rule, None);
     }
 
     #[test]
-    fn a_check_returns_the_summary_of_the_manifest() {
+    fn a_check_returns_the_agent_of_the_manifest() {
         let checked = check_manifest("x.toml", &agent("codex", "x")).expect("valid manifest");
-        assert_eq!((checked.programs.as_slice(), checked.adapter.name.as_str()), (&["x".to_owned()][..], "codex"));
-        assert_eq!(checked.adapter.origin, ManifestOrigin::File { path: "x.toml".into(), replaces: true });
-        assert!(checked.rules.iter().all(|(_, count)| *count == 0));
+        assert_eq!((checked.programs(), checked.name().as_str()), (&["x".to_owned()][..], "codex"));
+        assert_eq!(checked.origin(), &ManifestOrigin::File { path: "x.toml".into(), replaces: true });
+        assert!(checked.rule_counts().iter().all(|(_, count)| *count == 0));
     }
 }

@@ -18,18 +18,9 @@ pub(crate) fn load() -> Result<AgentRegistry, CliError> {
     let found = files::read_dir_files(&dir, "toml", MAX_MANIFEST_BYTES)
         .map_err(|error| CliError::io(&format!("read '{}'", dir.display()), error))?;
     let files = found.into_iter().map(|file| ManifestFile { path: display_path(&file.path), text: file.text });
-    Ok(registry(files))
-}
-
-/// The built-in manifests and this one file.
-pub(crate) fn load_file(path: &Path, text: String) -> AgentRegistry {
-    registry([ManifestFile { path: display_path(path), text: Ok(text) }])
-}
-
-fn registry(files: impl IntoIterator<Item = ManifestFile>) -> AgentRegistry {
     let mut user = UserManifests::default();
     user.update(files);
-    user.registry()
+    Ok(user.registry())
 }
 
 /// A path as text for messages. The code that prints the message sanitizes it.

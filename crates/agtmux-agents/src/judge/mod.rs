@@ -14,7 +14,7 @@ use serde::Serialize;
 pub use reading::ScreenReading;
 pub(crate) use reading::read_title;
 
-use crate::registry::AgentRegistry;
+use crate::known_agent::KnownAgent;
 use crate::screen::CapturedScreen;
 
 /// Longer evidence is cut.
@@ -43,14 +43,15 @@ pub struct Judgement {
 }
 
 /// Judges a saved screen. The state is unknown if no rule matches: a wrong definite state is worse.
-pub fn judge(registry: &AgentRegistry, agent_type: &str, saved: &SavedScreen<'_>) -> Judgement {
+pub fn judge(agent: &KnownAgent, saved: &SavedScreen<'_>) -> Judgement {
+    let agent_type = agent.name().as_str();
     let screen = CapturedScreen::parse(saved.text);
     if let Some(evidence) = no_agent::no_agent_reason(saved.command, &screen) {
         let gone = Judgement { rule: Some("process".into()), ..unknown_judgement(agent_type) };
         return Judgement { evidence: Some(printable(&evidence)), ..gone };
     }
-    let reading = registry.read_screen(agent_type, &screen, saved.title);
-    let title = saved.title.and_then(|title| registry.read_title(agent_type, title));
+    let reading = agent.read_screen(&screen, saved.title);
+    let title = saved.title.and_then(|title| agent.read_title(title));
     let on_screen = reading.observations.first();
     // A title may be stale and does not announce every dialog. But it reports a running turn that the screen may not
     // show.

@@ -15,6 +15,7 @@ use serde_json::Value;
 pub(crate) use rule::{EventRule, NativeRules, value_at};
 
 use crate::generic;
+use crate::known_agent::KnownAgent;
 use crate::manifest::Manifest;
 use rule::{ClosedQuestions, text_at};
 
@@ -95,8 +96,8 @@ impl NativeEvent<'_> {
 
 /// Turns evidence into observations, by the rules of the manifest. Events of an agent without a manifest can only be
 /// generic. Returns the observations and the next time at which time alone leads to more of them.
-pub(crate) fn reduce(
-    manifest: Option<&Manifest>,
+pub fn reduce(
+    agent: Option<&KnownAgent>,
     memory: &mut AdapterMemory,
     evidence: Evidence<'_>,
     now: Timestamp,
@@ -106,7 +107,7 @@ pub(crate) fn reduce(
         Evidence::LogEntry(entry) if memory.is_known_log_entry(entry.at) => Vec::new(),
         Evidence::Event(event) | Evidence::LogEntry(event) => {
             let event = NativeEvent { at: event.at.min(now), ..event };
-            manifest.map_or_else(|| generic_observations(event), |manifest| manifest.reduce(memory, event, now))
+            agent.map_or_else(|| generic_observations(event), |agent| agent.manifest.reduce(memory, event, now))
         }
     };
     (observations, memory.next_due())

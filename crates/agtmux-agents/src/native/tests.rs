@@ -6,16 +6,22 @@ mod opencode;
 mod pi;
 mod qwen;
 
+use std::sync::Arc;
+
 use agtmux_core::evidence::{Assertion, DialogKind, Source};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{AdapterMemory, Evidence, NativeEvent, Observation, RuleRef};
-use crate::AgentRegistry;
+use crate::{AgentRegistry, KnownAgent};
 
 const APPROVAL: Assertion = Assertion::DialogOpen(DialogKind::Approval);
 const QUESTION: Assertion = Assertion::DialogOpen(DialogKind::Input);
 const NO_DIALOG: Assertion = Assertion::NoDialog;
+
+fn builtin(name: &str) -> &'static KnownAgent {
+    AgentRegistry::builtin().agent(name).expect("the agent is built in")
+}
 
 /// Feeds events to the adapter of one agent.
 struct AdapterTest {
@@ -86,7 +92,8 @@ impl AdapterTest {
 }
 
 fn reduce(agent: &str, memory: &mut AdapterMemory, evidence: Evidence<'_>, now: Timestamp) -> Vec<Observation> {
-    let (observations, due) = AgentRegistry::builtin().reduce(agent, memory, evidence, now);
+    let (observations, due) =
+        super::reduce(AgentRegistry::builtin().agent(agent).map(Arc::as_ref), memory, evidence, now);
     assert_eq!(due, memory.next_due());
     observations
 }
@@ -358,13 +365,13 @@ fn the_session_id_is_stored() {
 fn codex_reports_turns_in_its_log() {
     let mut codex = AdapterTest::new("codex");
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/evidence/logs/codex.jsonl");
-    let log = AgentRegistry::builtin().log_file("codex").expect("codex has a log");
+    let log = builtin("codex").log_file().expect("codex has a log");
     let mut reported = Vec::new();
     for line in std::fs::read_to_string(path).expect("recorded").lines() {
         let record: Value = serde_json::from_str(line).expect("a record");
         assert!(log.time(&record).is_some(), "{line}");
         let event_type = log.event_type(&record).expect("a kind");
-        if AgentRegistry::builtin().reads_file_event("codex", event_type) {
+        if builtin("codex").reads_file_event(event_type) {
             let assertions = codex.event(Source::File, event_type, &record);
             let ended = codex.advance(1_000);
             reported.extend(assertions.into_iter().chain(ended).filter(|assertion| *assertion != NO_DIALOG));
@@ -381,5 +388,5 @@ fn codex_reports_turns_in_its_log() {
     };
     assert_eq!(counted(&mut turns), [6, 4, 3], "{reported:?}");
     assert_eq!(codex.memory.session.as_deref(), Some("01a1ddf7-75c2-7cb2-9199-69961f5f6ed6"));
-    assert!(!AgentRegistry::builtin().reads_file_event("codex", "token_count"));
+    assert!(!builtin("codex").reads_file_event("token_count"));
 }

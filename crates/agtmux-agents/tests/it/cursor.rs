@@ -1,11 +1,13 @@
 //! Cursor was not available: these screens are written by hand from its documentation. They only prove that the rules
 //! match the documented screens.
 
-use agtmux_agents::{AgentRegistry, Judgement, SavedScreen, judge};
+use agtmux_agents::{Judgement, SavedScreen, judge};
 use agtmux_core::state::State;
 
+use crate::builtin;
+
 fn judged(text: &str) -> Judgement {
-    judge(AgentRegistry::builtin(), "cursor", &SavedScreen { text: text.as_bytes(), title: None, command: None })
+    judge(builtin("cursor"), &SavedScreen { text: text.as_bytes(), title: None, command: None })
 }
 
 const FOOTER: &str = "  Claude 4 Sonnet · 12%\n  ~/work · main            Run Everything\n";

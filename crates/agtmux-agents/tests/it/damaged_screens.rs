@@ -6,14 +6,14 @@ use agtmux_agents::{AgentRegistry, CapturedScreen, Judgement, SavedScreen, judge
 use agtmux_core::state::State;
 use proptest::prelude::*;
 
+use crate::builtin;
 use crate::screen_cases::{ScreenCase, cases};
 
 static CASES: LazyLock<Vec<ScreenCase>> = LazyLock::new(cases);
-const AGENTS: [&str; 9] = ["aider", "claude", "codex", "copilot", "cursor", "gemini", "opencode", "pi", "qwen"];
 
 fn judged(case: &ScreenCase, text: &[u8]) -> Judgement {
     let saved = SavedScreen { text, title: Some(&case.title), command: Some(&case.command) };
-    judge(AgentRegistry::builtin(), &case.agent, &saved)
+    judge(builtin(&case.agent), &saved)
 }
 
 fn is_right_or_unknown(case: &ScreenCase, judgement: &Judgement) -> bool {
@@ -63,8 +63,8 @@ fn a_megabyte_of_any_bytes_is_judged() {
         pieces.iter().map(|piece| piece.repeat((1 << 20) / piece.len()).into_bytes()).collect();
     screens.push(noise);
     for text in &screens {
-        for agent in AGENTS {
-            judge(AgentRegistry::builtin(), agent, &SavedScreen { text, title: None, command: None });
+        for agent in AgentRegistry::builtin().agents() {
+            judge(agent, &SavedScreen { text, title: None, command: None });
         }
     }
 }
@@ -113,11 +113,11 @@ proptest! {
         let text = pieces.concat();
         let screen = CapturedScreen::parse(&text);
         prop_assert!(screen.rows().last().is_none_or(|row| !row.is_blank()));
-        for agent in AGENTS {
-            let judgement = judge(AgentRegistry::builtin(), agent, &SavedScreen { text: &text, title: title.as_deref(), command: None });
+        for agent in AgentRegistry::builtin().agents() {
+            let judgement = judge(agent, &SavedScreen { text: &text, title: title.as_deref(), command: None });
             prop_assert_eq!(judgement.dialog.is_some(), judgement.dialog.is_some() && judgement.state.is_waiting());
             prop_assert!(judgement.evidence.is_none_or(|line| !line.contains('\x1b') && !line.contains('\n')));
-            AgentRegistry::builtin().typed_text(agent, &screen);
+            agent.typed_text(&screen);
         }
     }
 

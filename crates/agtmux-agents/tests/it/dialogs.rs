@@ -1,11 +1,13 @@
 //! Reads dialogs from screens of different widths and situations.
 
-use agtmux_agents::{AgentRegistry, AnswerMethod, CapturedScreen, Judgement, OptionKeys, SavedScreen, judge};
+use agtmux_agents::{AnswerMethod, CapturedScreen, Judgement, OptionKeys, SavedScreen, judge};
 use agtmux_core::dialog::Dialog;
 use agtmux_core::state::State;
 
+use crate::builtin;
+
 fn judged(agent: &str, text: &str) -> Judgement {
-    judge(AgentRegistry::builtin(), agent, &SavedScreen { text: text.as_bytes(), title: None, command: None })
+    judge(builtin(agent), &SavedScreen { text: text.as_bytes(), title: None, command: None })
 }
 
 fn dialog(agent: &str, text: &str) -> Dialog {
@@ -113,21 +115,18 @@ fn gemini_asks_for_approval_without_a_hint() {
 
 #[test]
 fn answer_keys_are_found_by_rule_name() {
-    let keys = |agent: &str, rule: &str| {
-        AgentRegistry::builtin().answer_keys(agent, rule).expect("the agent is built in").clone()
-    };
+    let keys = |agent: &str, rule: &str| builtin(agent).answer_keys(rule).clone();
     let permission = judged("claude", &ASK.replace("☐ Colour", "Bash").replace("Which", "Do you want to know which"));
     assert_eq!(permission.rule.as_deref(), Some("permission"));
     assert!(matches!(keys("claude", "permission").deny, Some(AnswerMethod::Keys(keys)) if keys == ["Escape"]));
     assert_eq!(keys("claude", "consent-list").option, Some(OptionKeys::Down));
     assert!(keys("claude", "menu").approve.is_none());
-    assert!(AgentRegistry::builtin().answer_keys("no-such-agent", "permission").is_none());
 }
 
 #[test]
 fn an_approval_never_chooses_an_option_that_allows_more() {
     let approved = |agent: &str, rule: &str, labels: &[&str]| {
-        let method = AgentRegistry::builtin().answer_keys(agent, rule).expect("the agent is built in").approve.clone();
+        let method = builtin(agent).answer_keys(rule).approve.clone();
         let Some(AnswerMethod::Option(pattern)) = method else {
             panic!("{agent} does not approve {rule} by an option")
         };
@@ -159,7 +158,7 @@ fn an_approval_never_chooses_an_option_that_allows_more() {
 #[test]
 fn the_selected_option_is_found_by_marker_or_by_style() {
     let selected = |agent: &str, text: &str| {
-        let reading = AgentRegistry::builtin().read_screen(agent, &CapturedScreen::parse(text.as_bytes()), None);
+        let reading = builtin(agent).read_screen(&CapturedScreen::parse(text.as_bytes()), None);
         assert!(reading.dialog().is_some(), "{text}");
         reading.selected
     };
@@ -195,7 +194,7 @@ fn idle_is_not_concluded_when_the_spinner_may_be_off_the_screen() {
                    authentication\n workspace (/directory)   sandbox\n /srv  no sandbox\n";
     let state_with_title = |title: &str, text: &str| {
         let saved = SavedScreen { text: text.as_bytes(), title: Some(title), command: Some("node") };
-        judge(AgentRegistry::builtin(), "gemini", &saved).state
+        judge(builtin("gemini"), &saved).state
     };
     assert_eq!(state_with_title("host", palette), State::Unknown);
     assert_eq!(state_with_title("◇  Ready (proj)", palette), State::Idle);
@@ -284,9 +283,9 @@ fn gemini_asks_about_an_exhausted_quota_in_the_middle_of_a_turn() {
     let text = "╭───────────────────────────────╮\n│ Usage limit reached for gemini-2.5-flash. │\n│ │\n│ ● 1. Keep trying │\n│   2. Stop │\n│ \
                 │\n╰───────────────────────────────╯\n";
     let saved = SavedScreen { text: text.as_bytes(), title: Some("✦  Working… (proj)"), command: Some("node") };
-    let judgement = judge(AgentRegistry::builtin(), "gemini", &saved);
+    let judgement = judge(builtin("gemini"), &saved);
     assert_eq!((judgement.state, judgement.rule.as_deref()), (State::WaitingInput, Some("quota")));
-    assert!(AgentRegistry::builtin().answer_keys("gemini", "quota").expect("the agent is built in").approve.is_none());
+    assert!(builtin("gemini").answer_keys("quota").approve.is_none());
 }
 
 #[test]
@@ -318,9 +317,7 @@ fn captured(name: &str) -> String {
 
 #[test]
 fn a_question_with_several_answers_shows_the_ticked_ones() {
-    let read = |name: &str| {
-        AgentRegistry::builtin().read_screen("claude", &CapturedScreen::parse(captured(name).as_bytes()), None)
-    };
+    let read = |name: &str| builtin("claude").read_screen(&CapturedScreen::parse(captured(name).as_bytes()), None);
     let (ticked, below) = (read("claude-120-choices"), read("claude-120-choices-next"));
     let dialog = ticked.dialog().expect("a dialog").clone();
     assert!(dialog.multiple);
@@ -337,8 +334,7 @@ fn a_question_with_several_answers_shows_the_ticked_ones() {
         assert_eq!((review.observations[0].rule.name.as_str(), review.ticks.as_slice()), (rule, &[][..]));
         assert_eq!(labels(review.dialog().expect("a dialog")), ["Submit answers", "Cancel"]);
     }
-    let then =
-        |rule: &str| AgentRegistry::builtin().answer_keys("claude", rule).expect("the agent is built in").then.clone();
+    let then = |rule: &str| builtin("claude").answer_keys(rule).then.clone();
     assert!(["choices", "question"].iter().all(|rule| then(rule).keys().eq(["review"])));
 }
 

@@ -13,3 +13,9 @@ mod screens;
 mod typed_text;
 mod user_manifests;
 mod yielding_rules;
+
+use agtmux_agents::{AgentRegistry, KnownAgent};
+
+fn builtin(name: &str) -> &'static KnownAgent {
+    AgentRegistry::builtin().agent(name).expect("the agent is built in")
+}

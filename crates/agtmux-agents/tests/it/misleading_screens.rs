@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use agtmux_agents::{AgentRegistry, SavedScreen, judge};
+use agtmux_agents::{SavedScreen, judge};
+
+use crate::builtin;
 
 const IDLE: &[&str] = &["idle", "completed"];
 const APPROVAL: &[&str] = &["waiting_approval"];
@@ -35,7 +37,7 @@ fn misleading_screens_are_judged_correctly_or_as_unknown() {
         let text = fs::read(&path).expect("the capture exists");
         let agent = name.split('-').next().unwrap_or_default();
         let saved = SavedScreen { text: &text, title: Some(title), command: Some("node") };
-        let judged = judge(AgentRegistry::builtin(), agent, &saved);
+        let judged = judge(builtin(agent), &saved);
         let state = judged.state.as_str();
         assert!(state == "unknown" || acceptable.contains(&state), "{name}: {state} by {:?}", judged.rule);
     }
@@ -48,6 +50,6 @@ fn a_running_turn_below_a_list_is_not_conclusive() {
         fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/misleading_screens/claude-list-over-held.ansi"));
     let text = text.expect("the capture exists");
     let saved = SavedScreen { text: &text, title: Some("✳ Claude Code"), command: Some("claude") };
-    let judged = judge(AgentRegistry::builtin(), "claude", &saved);
+    let judged = judge(builtin("claude"), &saved);
     assert_eq!((judged.state.as_str(), judged.conclusive), ("running", false));
 }

@@ -1,12 +1,14 @@
 //! Screens that quote the words of a state in places where they mean nothing.
 
-use agtmux_agents::{AgentRegistry, CapturedScreen, Judgement, SavedScreen, judge};
+use agtmux_agents::{CapturedScreen, Judgement, SavedScreen, judge};
 use agtmux_core::state::State;
+
+use crate::builtin;
 
 const RULE: &str = "────────────────────────────────────────────────────────────────────────────────";
 
 fn judged(agent: &str, title: Option<&str>, text: &str) -> Judgement {
-    judge(AgentRegistry::builtin(), agent, &SavedScreen { text: text.as_bytes(), title, command: None })
+    judge(builtin(agent), &SavedScreen { text: text.as_bytes(), title, command: None })
 }
 
 fn claude(above: &str, typed: &str, footer: &str) -> String {
@@ -109,8 +111,7 @@ fn a_permission_mode_is_not_an_approval() {
 
 #[test]
 fn ghost_text_is_not_typed() {
-    let typed =
-        |agent: &str, text: &str| AgentRegistry::builtin().typed_text(agent, &CapturedScreen::parse(text.as_bytes()));
+    let typed = |agent: &str, text: &str| builtin(agent).typed_text(&CapturedScreen::parse(text.as_bytes()));
     let ghost = claude("● hello", "\x1b[7mr\x1b[0;2mun the tests\x1b[0m", "? for shortcuts");
     assert_eq!(typed("claude", &ghost).as_deref(), Some(""));
     let real = claude("● \x1b[1mhello\x1b[0m", "run the \x1b[2mtests\x1b[0m", "? for shortcuts");
@@ -170,7 +171,7 @@ fn the_status_line_of_codex_is_faint_and_model_output_is_not() {
 fn a_pane_that_runs_a_shell_has_no_agent() {
     for command in ["bash", "-zsh", "fish", "tmux"] {
         let saved = SavedScreen { text: CLAUDE_APPROVAL.as_bytes(), title: None, command: Some(command) };
-        let judgement = judge(AgentRegistry::builtin(), "claude", &saved);
+        let judgement = judge(builtin("claude"), &saved);
         assert_eq!((judgement.state, judgement.conclusive), (State::Unknown, false), "{command}");
         assert_eq!(judgement.rule.as_deref(), Some("process"));
         assert_eq!(judgement.dialog, None);

@@ -1,13 +1,14 @@
 //! Screens of real agents, each with its acceptable states.
 
-use agtmux_agents::{AgentRegistry, SavedScreen, judge};
+use agtmux_agents::{SavedScreen, judge};
 use agtmux_core::state::State;
 
+use crate::builtin;
 use crate::screen_cases::{ScreenCase, cases, tally};
 
 fn state_of(case: &ScreenCase, text: &[u8]) -> (State, String) {
     let saved = SavedScreen { text, title: Some(&case.title), command: Some(&case.command) };
-    let judgement = judge(AgentRegistry::builtin(), &case.agent, &saved);
+    let judgement = judge(builtin(&case.agent), &saved);
     let result = format!("{} by {:?} on {:?}", judgement.state, judgement.rule, judgement.evidence);
     (judgement.state, result)
 }

@@ -1,7 +1,8 @@
 //! The text in the input boxes of real agents, read from captures.
 
-use agtmux_agents::{AgentRegistry, CapturedScreen};
+use agtmux_agents::CapturedScreen;
 
+use crate::builtin;
 use crate::screen_cases::{ScreenCase, cases};
 
 /// Captures with typed text, and that text.
@@ -28,11 +29,10 @@ fn is_idle(case: &ScreenCase) -> bool {
 /// Placeholders and suggestions are not drafts: otherwise a send would be refused.
 #[test]
 fn placeholders_of_idle_agents_are_not_typed_text() {
-    let registry = AgentRegistry::builtin();
     let (mut problems, mut boxes) = (Vec::new(), 0);
     for case in cases().iter().filter(|case| is_idle(case)) {
         for capture in case.ansi.iter().chain([&case.plain]) {
-            let typed = registry.typed_text(&case.agent, &CapturedScreen::parse(capture));
+            let typed = builtin(&case.agent).typed_text(&CapturedScreen::parse(capture));
             boxes += usize::from(typed.is_some());
             let draft = DRAFTS.iter().find(|(name, _)| *name == case.name).map_or("", |(_, text)| *text);
             if typed.as_deref().is_some_and(|typed| typed != draft) {
@@ -55,7 +55,7 @@ fn suggestions_are_not_typed_text() {
     for (agent, shown) in boxes {
         let screen = format!("● said\n\n{rule}\n{shown}\n{rule}\n  ? for shortcuts\n");
         let screen = CapturedScreen::parse(screen.as_bytes());
-        assert_eq!(AgentRegistry::builtin().typed_text(agent, &screen).as_deref(), Some(""), "{agent}");
-        assert!(!AgentRegistry::builtin().shows_suggestion(agent, &screen), "{agent}");
+        assert_eq!(builtin(agent).typed_text(&screen).as_deref(), Some(""), "{agent}");
+        assert!(!builtin(agent).shows_suggestion(&screen), "{agent}");
     }
 }

@@ -36,7 +36,8 @@ proptest! {
                 let mut user = UserManifests::default();
                 user.update([ManifestFile { path: "x.toml".into(), text: Ok(text) }]);
                 let saved = SavedScreen { text: b"> hello\n\n1. Yes\n", title: Some("x"), command: None };
-                judge(&user.registry(), &checked.adapter.name, &saved);
+                let registry = user.registry();
+                judge(registry.agent(checked.name().as_str()).expect("the agent is loaded"), &saved);
             }
         }
     }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use agtmux_agents::{AgentRegistry, CapturedScreen};
+use agtmux_agents::CapturedScreen;
 use agtmux_core::evidence::Assertion;
 
+use crate::builtin;
 use crate::screen_cases::cases;
 
 #[test]
@@ -13,8 +14,7 @@ fn only_idle_is_concluded_from_absent_text() {
     for case in cases() {
         let screen = CapturedScreen::parse(case.best());
         // Users can switch titles off.
-        let readings = [Some(case.title.as_str()), None]
-            .map(|title| AgentRegistry::builtin().read_screen(&case.agent, &screen, title));
+        let readings = [Some(case.title.as_str()), None].map(|title| builtin(&case.agent).read_screen(&screen, title));
         for observation in readings
             .into_iter()
             .flat_map(|reading| reading.observations)
@@ -43,7 +43,7 @@ fn claude_without_its_footer_hint_yields_because_the_spinner_may_be_covered() {
     let line = "─".repeat(60);
     let yields = |status: &str| {
         let text = format!("❯ hello\n\n● Hello to you.\n\n{line}\n❯ what\n{line}\n  {status}\n");
-        let reading = AgentRegistry::builtin().read_screen("claude", &CapturedScreen::parse(text.as_bytes()), None);
+        let reading = builtin("claude").read_screen(&CapturedScreen::parse(text.as_bytes()), None);
         let observation = reading.observations.first().expect("the agent is idle");
         assert_eq!(observation.assertion, Assertion::Idle, "{observation:?}");
         observation.inferred_from_absence
@@ -57,7 +57,7 @@ fn a_denied_tool_of_gemini_is_seen_with_and_without_a_title() {
     let denied = cases().into_iter().find(|case| case.name == "gemini-denied-3").expect("the capture exists");
     let screen = CapturedScreen::parse(denied.best());
     for title in [Some(denied.title.as_str()), None] {
-        let reading = AgentRegistry::builtin().read_screen("gemini", &screen, title);
+        let reading = builtin("gemini").read_screen(&screen, title);
         let observation = reading.observations.first().expect("the agent is idle");
         assert_eq!(
             (observation.assertion, observation.inferred_from_absence),
@@ -72,7 +72,7 @@ fn a_new_conversation_of_codex_differs_from_an_idle_one() {
     let is_anew = |above: &str| {
         let text = format!("{above}\n\n› Ask Codex to do anything\n\n  gpt-5 default · ~/project\n  ? for shortcuts\n");
         let screen = CapturedScreen::parse(text.as_bytes());
-        let reading = AgentRegistry::builtin().read_screen("codex", &screen, Some("project"));
+        let reading = builtin("codex").read_screen(&screen, Some("project"));
         let observation = reading.observations.first().expect("the agent is idle");
         assert_eq!(observation.assertion, Assertion::Idle, "{observation:?}");
         observation.no_turn_visible

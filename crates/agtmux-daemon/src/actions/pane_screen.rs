@@ -1,6 +1,6 @@
 //! The current screen of a pane.
 
-use agtmux_agents::{AgentRegistry, CapturedScreen, ScreenReading};
+use agtmux_agents::{CapturedScreen, KnownAgent, ScreenReading};
 use agtmux_core::text;
 
 use super::{ActionFailure, ActionPane, guards};
@@ -13,8 +13,8 @@ pub(super) struct PaneScreen {
 }
 
 impl PaneScreen {
-    pub(super) fn reading(&self, registry: &AgentRegistry, agent_type: &str) -> ScreenReading {
-        registry.read_screen(agent_type, &self.screen, Some(&self.title))
+    pub(super) fn reading(&self, agent: &KnownAgent) -> ScreenReading {
+        agent.read_screen(&self.screen, Some(&self.title))
     }
 }
 

@@ -76,8 +76,8 @@ impl Engine {
         enabled: bool,
         step: &mut EngineStep,
     ) -> Result<AdapterList, ApiError> {
-        if !self.registry.adapters().any(|adapter| adapter.name == name) {
-            let known: Vec<String> = self.registry.adapters().map(|adapter| adapter.name).collect();
+        if self.registry.agent(name).is_none() {
+            let known = self.registry.names();
             let error = ApiError::new(ErrorCode::NotFound, format!("there is no adapter '{name}'"));
             return Err(error.with_hint(format!("known adapters: {}", known.join(", "))));
         }

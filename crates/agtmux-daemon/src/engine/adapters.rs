@@ -1,8 +1,9 @@
 //! Turns native events, files and screens of agents into observations about their runtimes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use agtmux_agents::native::{AdapterMemory, Evidence, NativeEvent};
+use agtmux_agents::native::{self, AdapterMemory, Evidence, NativeEvent};
 use agtmux_core::evidence::{Assertion, Observation, Source};
 use agtmux_core::fleet::PaneKey;
 use agtmux_core::ids::{AgentType, ProcessRef};
@@ -124,7 +125,8 @@ impl Engine {
     fn reduce(&mut self, runtime: &RuntimeId, evidence: Evidence<'_>, order: Option<&OrderKey>, step: &mut EngineStep) {
         let Some(agent_type) = self.states.agent_type(runtime).cloned() else { return };
         let mut memory = self.memories.memories.get(runtime).cloned().unwrap_or_default();
-        let (observations, due) = self.registry.reduce(agent_type.as_str(), &mut memory, evidence, step.now);
+        let agent = self.registry.agent(agent_type.as_str()).map(Arc::as_ref);
+        let (observations, due) = native::reduce(agent, &mut memory, evidence, step.now);
         self.memories.set_deadline(runtime, due);
         self.update_memory(runtime, &agent_type, memory, step);
         let received_at = order.map_or(step.now, |order| order.ingested_at);
@@ -208,7 +210,9 @@ impl Engine {
         let runtime =
             self.runtime_of(&pane, evidence.process).filter(|runtime| same_server && self.is_adapter_enabled(runtime));
         let Some(runtime) = runtime else { return };
-        let measured = self.states.agent_type(&runtime).is_none_or(|kind| self.registry.is_measured(kind.as_str()));
+        let is_measured =
+            |kind: &AgentType| self.registry.agent(kind.as_str()).is_some_and(|agent| agent.is_measured());
+        let measured = self.states.agent_type(&runtime).is_none_or(is_measured);
         for mut observation in evidence.observations {
             observation.ttl = screen_source_ttl(observation.source);
             observation.tentative = !measured;

@@ -71,7 +71,7 @@ impl Engine {
         let ledger = self.states.ledger(&runtime.id).into_iter();
         let mut observations = ledger.flat_map(|ledger| ledger.rated_observations(self.clock.now()));
         observations.any(|rated| rated.observation.source == Source::Hook)
-            && self.registry.reports_submissions(runtime.agent_type.as_str())
+            && self.registry.agent(runtime.agent_type.as_str()).is_some_and(|agent| agent.reports_submissions())
     }
 
     pub(super) fn publish_submitted(&self, runtime: &RuntimeId, event_id: &str, event: NativeEvent<'_>) {
@@ -79,8 +79,8 @@ impl Engine {
         if self.submitted.receiver_count() == 0 {
             return;
         }
-        let Some(agent_type) = self.states.agent_type(runtime) else { return };
-        if let Some(text) = self.registry.submitted_prompt(agent_type.as_str(), event) {
+        let agent = self.states.agent_type(runtime).and_then(|agent_type| self.registry.agent(agent_type.as_str()));
+        if let Some(text) = agent.and_then(|agent| agent.submitted_prompt(event)) {
             let _ =
                 self.submitted.send(SubmittedPrompt { runtime: runtime.clone(), event_id: event_id.to_owned(), text });
         }

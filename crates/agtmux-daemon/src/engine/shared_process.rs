@@ -59,7 +59,7 @@ impl Engine {
         let (Some(agent_type), Some(session)) = (&origin.agent_type, &origin.session) else {
             return Err(BindFailure::NoCandidate);
         };
-        let is_shared = self.registry.shares_process(agent_type.as_str());
+        let is_shared = self.registry.agent(agent_type.as_str()).is_some_and(|agent| agent.shares_process());
         let nothing_else = origin.pane.is_none() && origin.pids.is_empty();
         // A descendant of an agent that is not the agent itself is unknown to us.
         if (!is_shared && !nothing_else) || self.descends_from_agent(origin) {

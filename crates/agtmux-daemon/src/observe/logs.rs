@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agtmux_agents::{AgentLogFile, AgentRegistry};
+use agtmux_agents::{AgentLogFile, AgentRegistry, KnownAgent};
 use agtmux_core::ids::{AgentType, ProcessRef};
 use agtmux_tmux::platform::ProcessTable;
 use jiff::Timestamp;
@@ -63,7 +63,7 @@ impl AgentLogs {
         table: &dyn ProcessTable,
     ) -> Vec<u32> {
         self.logs.follow(found, |agent_type, process| {
-            AgentLog::new(registry.log_file(agent_type.as_str())?, agent_type, process, table)
+            AgentLog::new(registry.agent(agent_type.as_str())?.log_file()?, agent_type, process, table)
         })
     }
 
@@ -75,12 +75,13 @@ impl AgentLogs {
         (router, to): (&Arc<SignalRouter>, &HintSender),
     ) -> Option<LogUpdate> {
         let log = self.logs.get_mut(pane)?;
+        let agent = registry.agent(log.agent_type.as_str())?;
         log.find(pane, table, router, to);
         let open = log.open.as_mut()?;
         let (file, length) = status_files::open_own_file(&open.path)?;
         let (lines, more) = open.tail.read(file, length);
         let documents = lines.iter().filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-        let entries = documents.filter_map(|document| log.entry(document, registry)).collect();
+        let entries = documents.filter_map(|document| log.entry(document, agent)).collect();
         Some(LogUpdate { process: log.process, entries, more })
     }
 }
@@ -114,11 +115,11 @@ impl AgentLog {
         self.open = Some(OpenLog { path, tail, _watch: watch });
     }
 
-    fn entry(&self, payload: Value, registry: &AgentRegistry) -> Option<FileEntry> {
+    fn entry(&self, payload: Value, agent: &KnownAgent) -> Option<FileEntry> {
         let at = self.spec.time(&payload)?;
         let event_type = self.spec.event_type(&payload)?;
         if self.process_started_at.is_some_and(|process_started_at| at < process_started_at)
-            || !registry.reads_file_event(self.agent_type.as_str(), event_type)
+            || !agent.reads_file_event(event_type)
         {
             return None;
         }

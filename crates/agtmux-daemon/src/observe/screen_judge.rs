@@ -97,14 +97,14 @@ impl ScreenJudge {
         capture: &Capture,
         began: Timestamp,
     ) -> ScreenEvidence {
-        let agent_type = due.agent_type.as_str();
+        let agent = registry.agent(due.agent_type.as_str());
         let title = text::from_bytes(&capture.title);
-        let on_screen = registry.read_screen(agent_type, &CapturedScreen::parse(&capture.screen), Some(&title));
-        let on_screen = on_screen.observations;
+        let screen = CapturedScreen::parse(&capture.screen);
+        let on_screen = agent.map(|agent| agent.read_screen(&screen, Some(&title)).observations).unwrap_or_default();
         let assertions: Vec<Assertion> = on_screen.iter().map(|observation| observation.assertion).collect();
         let (settled, shown_from) = self.settled_since(due, began, &assertions);
         // A title that is only a hint cancels what the previous title said.
-        let mut in_title = registry.title_observations(agent_type, &title);
+        let mut in_title = agent.map(|agent| agent.title_observations(&title)).unwrap_or_default();
         in_title.retain(|observation| observation.conclusive);
         let mut evidence = ScreenEvidence::new(server, PaneId(due.pane), due.process, began);
         evidence.silent_sources.extend(on_screen.is_empty().then_some(Source::Screen));

@@ -54,7 +54,7 @@ impl AgentStatusFiles {
         table: &dyn ProcessTable,
     ) -> Vec<u32> {
         self.files.follow(found, |agent_type, process| {
-            AgentFile::new(registry.status_file(agent_type.as_str())?, process, table)
+            AgentFile::new(registry.agent(agent_type.as_str())?.status_file()?, process, table)
         })
     }
 

@@ -59,7 +59,8 @@ impl OutputTaps {
         }
         let mut before = std::mem::take(&mut self.pending);
         let mut here = HashSet::new();
-        for (pane, agent_type, process) in found.filter(|(_, agent_type, _)| registry.emits_osc(agent_type.as_str())) {
+        let emits_osc = |agent_type: &AgentType| registry.agent(agent_type.as_str()).is_some_and(|a| a.emits_osc());
+        for (pane, agent_type, process) in found.filter(|(_, agent_type, _)| emits_osc(agent_type)) {
             let key = (pane, agent_type.clone(), process);
             if !self.done.contains(&key) {
                 let wanted = before.remove(&key).unwrap_or(PendingTap { at: now, tries: 0 });

@@ -56,6 +56,6 @@ pub(super) async fn get_checkup(
     State(context): State<ServeContext>,
     NameInPath(name): NameInPath,
 ) -> Result<Json<TargetCheckReport>, ErrorResponse> {
-    let agents = context.discovery.registry().adapters().map(|adapter| adapter.name).collect();
+    let agents = context.discovery.registry().names();
     Ok(Json(context.targets.checkup(&name, agents).await?))
 }

@@ -3,8 +3,7 @@
 use agtmux_core::evidence::{Assertion, Source};
 use serde_json::{Value, json};
 
-use super::{APPROVAL, AdapterTest, NO_DIALOG, QUESTION};
-use crate::AgentRegistry;
+use super::{APPROVAL, AdapterTest, NO_DIALOG, QUESTION, builtin};
 
 /// The session id put into the payloads of the main agent. Sub-agents keep their own.
 const SESSION: &str = "505c68e0-81e8-45bd-bc80-a4bf153ca65c";
@@ -111,7 +110,7 @@ fn a_queued_prompt_of_copilot_keeps_it_running() {
 fn copilot_reports_turns_in_its_log() {
     let mut copilot = AdapterTest::new("copilot");
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/evidence/logs/copilot.jsonl");
-    let log = AgentRegistry::builtin().log_file("copilot").expect("copilot has a log");
+    let log = builtin("copilot").log_file().expect("copilot has a log");
     let (mut prompts, mut ends) = (0, Vec::new());
     for line in std::fs::read_to_string(path).expect("recorded").lines() {
         let record: Value = serde_json::from_str(line).expect("a record");
@@ -123,7 +122,7 @@ fn copilot_reports_turns_in_its_log() {
             assert_eq!(ends.len(), prompts, "{line}");
             prompts += 1;
         }
-        if AgentRegistry::builtin().reads_file_event("copilot", event_type) {
+        if builtin("copilot").reads_file_event(event_type) {
             let assertions = copilot.event(Source::File, event_type, &record);
             ends.extend(
                 assertions.iter().copied().find(|assertion| matches!(assertion, Assertion::Failed | Assertion::Idle)),

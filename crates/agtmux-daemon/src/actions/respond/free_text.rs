@@ -159,10 +159,11 @@ async fn type_into_next(
     open: &OpenDialog,
     text: &str,
 ) -> Result<DialogClosing, ActionFailure> {
-    let agent_type = action_pane.agent()?.runtime.agent_type.clone();
+    let agent_type = &action_pane.agent()?.runtime.agent_type;
+    let registry = action_pane.actions.0.discovery.registry();
+    let agent = registry.agent(agent_type.as_str());
     let field = poll_screen(action_pane, |capture| {
-        let has_box =
-            || action_pane.actions.0.discovery.registry().typed_text(agent_type.as_str(), &capture.screen).is_some();
+        let has_box = || agent.is_some_and(|agent| agent.typed_text(&capture.screen).is_some());
         Ok(match OpenDialog::from_screen(action_pane, capture)? {
             Some(seen) if seen.is_same_question(open) => None,
             Some(seen) => Some(TextTarget::Dialog(Box::new(seen))),

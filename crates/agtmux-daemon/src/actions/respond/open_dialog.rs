@@ -48,13 +48,14 @@ impl OpenDialog {
         action_pane: &ActionPane<'_>,
         capture: &PaneScreen,
     ) -> Result<Option<Self>, ActionFailure> {
-        let agent_type = action_pane.agent()?.runtime.agent_type.clone();
+        let agent_type = &action_pane.agent()?.runtime.agent_type;
         let registry = action_pane.actions.0.discovery.registry();
-        let reading = capture.reading(&registry, agent_type.as_str());
+        let Some(agent) = registry.agent(agent_type.as_str()) else { return Ok(None) };
+        let reading = capture.reading(agent);
         let rule = reading.observations.first().map(|observation| observation.rule.name.clone()).unwrap_or_default();
-        let keys = registry.answer_keys(agent_type.as_str(), &rule).cloned();
+        let keys = agent.answer_keys(&rule).clone();
         let (dialog, selected, ticks) = (reading.dialog().cloned(), reading.selected, reading.ticks);
-        Ok(dialog.zip(keys).map(|(dialog, keys)| Self { dialog, rule, keys, selected, ticks }))
+        Ok(dialog.map(|dialog| Self { dialog, rule, keys, selected, ticks }))
     }
 
     /// Whether the dialog is exactly the same as before.

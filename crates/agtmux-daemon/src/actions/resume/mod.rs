@@ -119,7 +119,7 @@ fn check_pane_epoch(located: &LocatedPane, forced: bool, past: &PastRuntime) -> 
 fn command_line(action_pane: &ActionPane<'_>, past: &PastRuntime) -> Result<(String, String), ActionFailure> {
     let registry = action_pane.actions.0.discovery.registry();
     let agent = &past.agent_type;
-    let Some(resume) = registry.resume(agent) else {
+    let Some(resume) = registry.agent(agent).and_then(|agent| agent.resume()) else {
         let message = format!("agtmux does not know how to resume a session of {agent}");
         return Err(ActionFailure::precondition(
             message,

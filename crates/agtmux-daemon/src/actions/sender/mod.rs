@@ -10,8 +10,10 @@ mod text;
 mod verify;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
+use agtmux_agents::KnownAgent;
 use agtmux_api::config::TmuxBridgeConfig;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::host_protocol::HubRequest;
@@ -141,10 +143,8 @@ impl<'a> TextSender<'a> {
         let mut watcher = SubmitWatcher::new(self, text);
         let before = self.wait_for_input_box().await?;
         let box_agent = self.input_box_agent();
-        self.paste_text(text, |capture| {
-            box_agent.map_or(Ok(()), |agent_type| self.check_no_dialog(&agent_type, capture))
-        })
-        .await?;
+        self.paste_text(text, |capture| box_agent.map_or(Ok(()), |agent| self.check_no_dialog(&agent, capture)))
+            .await?;
         // The text was pasted: from here on every failure is a failure after typing.
         self.deliver(&mut watcher, before.as_deref(), text, message).await.map_err(ActionFailure::after_typing)
     }
@@ -244,9 +244,7 @@ impl<'a> TextSender<'a> {
             let pressed = async {
                 let typing = PaneInput::Keys(std::slice::from_ref(key));
                 match &box_agent {
-                    Some(agent_type) => {
-                        self.pane.type_if(typing, |capture| self.check_no_dialog(agent_type, capture)).await
-                    }
+                    Some(agent) => self.pane.type_if(typing, |capture| self.check_no_dialog(agent, capture)).await,
                     None => self.pane.type_checked(typing).await,
                 }
             };
@@ -273,16 +271,16 @@ impl<'a> TextSender<'a> {
 
     /// Waits for the input box and returns its text. `None` for programs without a known box.
     async fn wait_for_input_box(&self) -> Result<Option<String>, ActionFailure> {
-        let Some(agent_type) = self.input_box_agent() else { return Ok(None) };
+        let Some(agent) = self.input_box_agent() else { return Ok(None) };
         let deadline = Instant::now() + READY_TIMEOUT;
         let pane = self.pane.located.reference();
         loop {
             let timed_out = Instant::now() >= deadline;
             self.pane.check_same_agent().await?;
-            match self.input_box_text(&agent_type).await? {
+            match self.input_box_text(&agent).await? {
                 Some(draft) if draft.is_empty() || self.pane.forced => return Ok(Some(draft)),
                 // Check twice: the first capture may show a half-drawn screen.
-                Some(_) if timed_out || self.still_has_draft(&agent_type).await? => {
+                Some(_) if timed_out || self.still_has_draft(&agent).await? => {
                     return Err(ActionFailure::precondition(
                         "the input box contains unsent text; nothing was typed",
                         format!(
@@ -302,32 +300,31 @@ impl<'a> TextSender<'a> {
         }
     }
 
-    async fn still_has_draft(&self, agent_type: &str) -> Result<bool, ActionFailure> {
+    async fn still_has_draft(&self, agent: &KnownAgent) -> Result<bool, ActionFailure> {
         sleep(POLL_INTERVAL).await;
-        Ok(self.input_box_text(agent_type).await?.is_some_and(|draft| !draft.is_empty()))
+        Ok(self.input_box_text(agent).await?.is_some_and(|draft| !draft.is_empty()))
     }
 
-    /// The agent type, if the agent draws an input box that can be read.
-    pub(super) fn input_box_agent(&self) -> Option<String> {
-        let agent = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui)?;
-        let agent_type = agent.runtime.agent_type.as_str();
-        self.pane.actions.0.discovery.registry().has_input_box_rules(agent_type).then(|| agent_type.to_owned())
+    /// The agent, if it draws an input box that can be read.
+    pub(super) fn input_box_agent(&self) -> Option<Arc<KnownAgent>> {
+        let located = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui)?;
+        let registry = self.pane.actions.0.discovery.registry();
+        registry.agent(located.runtime.agent_type.as_str()).filter(|agent| agent.has_input_box_rules()).cloned()
     }
 
-    async fn input_box_text(&self, agent_type: &str) -> Result<Option<String>, ActionFailure> {
-        self.capture_input_box(agent_type).await.map(|(typed, _)| typed)
+    async fn input_box_text(&self, agent: &KnownAgent) -> Result<Option<String>, ActionFailure> {
+        self.capture_input_box(agent).await.map(|(typed, _)| typed)
     }
 
     /// The text in the input box and the capture it came from. Fails if a dialog is open.
-    async fn capture_input_box(&self, agent_type: &str) -> Result<(Option<String>, PaneScreen), ActionFailure> {
+    async fn capture_input_box(&self, agent: &KnownAgent) -> Result<(Option<String>, PaneScreen), ActionFailure> {
         let capture = self.pane.capture().await?;
-        self.check_no_dialog(agent_type, &capture)?;
-        Ok((self.pane.actions.0.discovery.registry().typed_text(agent_type, &capture.screen), capture))
+        self.check_no_dialog(agent, &capture)?;
+        Ok((agent.typed_text(&capture.screen), capture))
     }
 
-    fn check_no_dialog(&self, agent_type: &str, capture: &PaneScreen) -> Result<(), ActionFailure> {
-        let registry = self.pane.actions.0.discovery.registry();
-        match capture.reading(&registry, agent_type).dialog() {
+    fn check_no_dialog(&self, agent: &KnownAgent, capture: &PaneScreen) -> Result<(), ActionFailure> {
+        match capture.reading(agent).dialog() {
             Some(_) if !self.pane.forced => Err(self.dialog_open()),
             _ => Ok(()),
         }

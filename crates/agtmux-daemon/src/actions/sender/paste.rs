@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use agtmux_agents::KnownAgent;
 use agtmux_api::config::TmuxBridgeConfig;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_core::state::State;
@@ -58,9 +59,7 @@ impl TextSender<'_> {
     }
 
     fn supports_bracketed_paste(&self) -> bool {
-        let registry = self.pane.actions.0.discovery.registry();
-        let rules = self.input_box_agent().and_then(|agent_type| registry.typing_rules(&agent_type).cloned());
-        rules.is_some_and(|rules| rules.knows_brackets)
+        self.input_box_agent().is_some_and(|agent| agent.typing_rules().knows_brackets)
     }
 
     /// Pastes the text and waits as long as agents need to process a text of this length.
@@ -92,15 +91,15 @@ impl TextSender<'_> {
     pub(super) async fn wait_until_shown(&self, before: Option<&str>, text: &str) -> Result<PastedText, ActionFailure> {
         let begun = Instant::now();
         let waits = paste_delay(&self.bridge, text.chars().count()).min(MAX_PASTE_DELAY);
-        let Some(agent_type) = self.input_box_agent() else {
+        let Some(agent) = self.input_box_agent() else {
             sleep(waits).await;
             return Ok(PastedText::NotVisible(self.pane.capture().await?));
         };
         let shortest = Duration::from_millis(self.bridge.text_enter_delay_ms).min(waits);
-        let holds_still = self.settle_time(&agent_type);
+        let holds_still = settle_time(&agent);
         let (mut last, mut since) = (None, begun);
         loop {
-            let (typed, capture) = self.capture_input_box(&agent_type).await?;
+            let (typed, capture) = self.capture_input_box(&agent).await?;
             let timed_out = begun.elapsed() >= PASTE_TIMEOUT;
             if last.as_ref() != Some(&typed) {
                 (last, since) = (Some(typed.clone()), Instant::now());
@@ -122,12 +121,6 @@ impl TextSender<'_> {
         }
     }
 
-    fn settle_time(&self, agent_type: &str) -> Duration {
-        let registry = self.pane.actions.0.discovery.registry();
-        let own = registry.typing_rules(agent_type).and_then(|typing| typing.settle_ms);
-        own.map_or(STABLE_FOR, |own| Duration::from_millis(own).clamp(STABLE_FOR, MAX_PASTE_DELAY))
-    }
-
     /// Whether the program has not read all typed input yet.
     pub(super) fn has_unread_input(&self) -> bool {
         self.pane.processes.unread_input(&self.pane.located.pane.tty).is_some_and(|bytes| bytes > 0)
@@ -144,10 +137,8 @@ impl TextSender<'_> {
     /// Moves the cursor home if the text ends with the agent's line continuation sign, where Enter would insert a new
     /// line.
     pub(super) async fn move_cursor_home_if_continued(&self, text: &str) -> Result<(), ActionFailure> {
-        let Some(agent_type) = self.input_box_agent() else { return Ok(()) };
-        let registry = self.pane.actions.0.discovery.registry();
-        let sign = registry.typing_rules(&agent_type).and_then(|typing| typing.continued_by.as_deref());
-        if sign.is_some_and(|sign| text.ends_with(sign)) {
+        let Some(agent) = self.input_box_agent() else { return Ok(()) };
+        if agent.typing_rules().continued_by.as_deref().is_some_and(|sign| text.ends_with(sign)) {
             self.press_keys(&[TmuxKey::home()]).await?;
             sleep(Duration::from_millis(self.bridge.sequential_send_delay_ms)).await;
         }
@@ -160,17 +151,20 @@ impl TextSender<'_> {
     /// at rest, and only for agents whose manifest says that Escape keeps the text.
     pub(super) async fn dismiss_suggestion(&self) -> Result<(), ActionFailure> {
         let at_rest = !matches!(self.pane.state(), Some(State::Running));
-        let Some(agent_type) = self.input_box_agent().filter(|_| self.bridge.detect_ghost_text && at_rest) else {
+        let Some(agent) = self.input_box_agent().filter(|_| self.bridge.detect_ghost_text && at_rest) else {
             return Ok(());
         };
-        let registry = self.pane.actions.0.discovery.registry();
-        let keeps = registry.typing_rules(&agent_type).is_some_and(|typing| typing.escape_keeps);
-        if keeps && registry.shows_suggestion(&agent_type, &self.pane.capture().await?.screen) {
+        if agent.typing_rules().escape_keeps && agent.shows_suggestion(&self.pane.capture().await?.screen) {
             self.press_keys(&[TmuxKey::escape()]).await?;
             sleep(Duration::from_millis(self.bridge.clear_delay_ms)).await;
         }
         Ok(())
     }
+}
+
+fn settle_time(agent: &KnownAgent) -> Duration {
+    let own = agent.typing_rules().settle_ms;
+    own.map_or(STABLE_FOR, |own| Duration::from_millis(own).clamp(STABLE_FOR, MAX_PASTE_DELAY))
 }
 
 /// Whether the screen shows the end of the text. A text taller than the window hides its box, but its end is visible.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agtmux_agents::{AgentRegistry, ScreenReading};
+use agtmux_agents::{KnownAgent, ScreenReading};
 use agtmux_api::wire::VerifiedBy;
 use agtmux_core::redact;
 use agtmux_core::state::State;
@@ -89,11 +89,10 @@ impl<'a> SubmitWatcher<'a> {
     /// the agent to finish would see its idle state from before. After a prompt event there is nothing to wait for.
     pub(super) async fn wait_until_engine_knows(&self) {
         let action_pane = self.sender.pane;
-        let Some(agent_type) = self.sender.input_box_agent().filter(|_| self.event_ids.is_empty()) else { return };
+        let Some(agent) = self.sender.input_box_agent().filter(|_| self.event_ids.is_empty()) else { return };
         let Some(before) = action_pane.state() else { return };
-        let registry = action_pane.actions.0.discovery.registry();
         let capture = action_pane.capture().await;
-        if self.was_at_rest() && capture.is_ok_and(|capture| is_busy(&capture.reading(&registry, &agent_type))) {
+        if self.was_at_rest() && capture.is_ok_and(|capture| is_busy(&capture.reading(&agent))) {
             action_pane.wait_for_engine(|state, _| state != before).await;
         }
     }
@@ -101,14 +100,13 @@ impl<'a> SubmitWatcher<'a> {
     /// Watches the effect of an Enter.
     pub(super) async fn watch_enter(&mut self, pasted: &PastedText) -> Result<EnterResult, ActionFailure> {
         match self.sender.input_box_agent() {
-            Some(agent_type) => self.watch_box(&agent_type, pasted).await,
+            Some(agent) => self.watch_box(&agent, pasted).await,
             None => self.watch_change(pasted.screen()).await,
         }
     }
 
-    async fn watch_box(&mut self, agent_type: &str, pasted: &PastedText) -> Result<EnterResult, ActionFailure> {
+    async fn watch_box(&mut self, agent: &KnownAgent, pasted: &PastedText) -> Result<EnterResult, ActionFailure> {
         let begun = Instant::now();
-        let registry = self.sender.pane.actions.0.discovery.registry();
         let (mut pause, mut taken_since) = (MIN_POLL_INTERVAL, None);
         loop {
             if self.event_arrives_by(Instant::now() + pause).await {
@@ -116,8 +114,8 @@ impl<'a> SubmitWatcher<'a> {
             }
             pause = (pause * 2).min(MAX_POLL_INTERVAL);
             let capture = self.sender.pane.capture().await?;
-            let state = self.box_state(&registry, agent_type, &capture, pasted);
-            let answered = self.names_command(&registry, agent_type, &capture, pasted);
+            let state = self.box_state(agent, &capture, pasted);
+            let answered = self.names_command(agent, &capture, pasted);
             if state != BoxState::Cleared {
                 taken_since = None;
             }
@@ -174,14 +172,8 @@ impl<'a> SubmitWatcher<'a> {
         }
     }
 
-    fn box_state(
-        &self,
-        registry: &AgentRegistry,
-        agent_type: &str,
-        capture: &PaneScreen,
-        pasted: &PastedText,
-    ) -> BoxState {
-        match registry.typed_text(agent_type, &capture.screen) {
+    fn box_state(&self, agent: &KnownAgent, capture: &PaneScreen, pasted: &PastedText) -> BoxState {
+        match agent.typed_text(&capture.screen) {
             Some(typed) => {
                 let state = match pasted {
                     PastedText::InBox(before, _) => compare_box(&typed, before, self.snippet.as_deref()),
@@ -189,27 +181,21 @@ impl<'a> SubmitWatcher<'a> {
                     PastedText::NotVisible(_) if typed.is_empty() => BoxState::Cleared,
                     PastedText::NotVisible(_) => BoxState::HoldsText,
                 };
-                let leaves = registry.typing_rules(agent_type).is_some_and(|typing| typing.leaves_text);
+                let leaves = agent.typing_rules().leaves_text;
                 if leaves && state == BoxState::HoldsText { BoxState::Unclear } else { state }
             }
             // The agent was at rest and now works or asks: it has submitted the text. An agent that already worked may
             // have opened an unrelated dialog with the text still behind it.
-            None if self.was_at_rest() && is_busy(&capture.reading(registry, agent_type)) => BoxState::Cleared,
+            None if self.was_at_rest() && is_busy(&capture.reading(agent)) => BoxState::Cleared,
             None => BoxState::Unclear,
         }
     }
 
     /// Whether the transcript mentions the slash command. If the text is still in the box, the agent does not know the
     /// command, and another Enter would not help.
-    fn names_command(
-        &self,
-        registry: &AgentRegistry,
-        agent_type: &str,
-        capture: &PaneScreen,
-        pasted: &PastedText,
-    ) -> bool {
-        let before = registry.transcript(agent_type, &pasted.screen().screen);
-        let now = registry.transcript(agent_type, &capture.screen);
+    fn names_command(&self, agent: &KnownAgent, capture: &PaneScreen, pasted: &PastedText) -> bool {
+        let before = agent.transcript(&pasted.screen().screen);
+        let now = agent.transcript(&capture.screen);
         let command = self.text.split_whitespace().next().unwrap_or_default();
         self.is_command() && now.iter().any(|row| row.contains(command) && !before.contains(row))
     }

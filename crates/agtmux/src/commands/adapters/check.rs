@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use agtmux_agents::{MAX_MANIFEST_BYTES, ManifestError, ManifestOrigin, ManifestSummary, check_manifest};
+use agtmux_agents::{Adapter, KnownAgent, MAX_MANIFEST_BYTES, ManifestError, ManifestOrigin, check_manifest};
 use agtmux_api::paths::Paths;
 use agtmux_api::{SCHEMA_VERSION, files};
 use agtmux_core::sanitize;
@@ -52,10 +52,10 @@ pub(crate) fn manifest_error(error: &ManifestError) -> CliError {
     CliError::new(CliExit::Usage, CliMessage::new(error.to_string()).hint(hint))
 }
 
-fn check_lines(file: &Path, checked: &ManifestSummary) -> Vec<String> {
-    let adapter = &checked.adapter;
+fn check_lines(file: &Path, checked: &KnownAgent) -> Vec<String> {
+    let adapter = Adapter::from(checked);
     let list = |words: Vec<&str>| if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
-    let rules: Vec<String> = checked.rules.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let rules: Vec<String> = checked.rule_counts().iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     let mut lines = vec![
         format!(
             "{} is valid: agent '{}', version {}",
@@ -63,7 +63,7 @@ fn check_lines(file: &Path, checked: &ManifestSummary) -> Vec<String> {
             adapter.name,
             adapter.version
         ),
-        format!("  recognised by  {}", checked.programs.join(", ")),
+        format!("  recognised by  {}", checked.programs().join(", ")),
         format!("  rules          {}", rules.join(", ")),
         format!("  evidence       {}", list(adapter.sources.iter().map(|source| source.as_str()).collect())),
         format!("  states         {}", list(adapter.states.iter().map(|state| state.as_str()).collect())),
@@ -80,25 +80,25 @@ fn check_lines(file: &Path, checked: &ManifestSummary) -> Vec<String> {
     lines.iter().map(|line| sanitize::for_terminal(line)).collect()
 }
 
-fn replaces(checked: &ManifestSummary) -> bool {
-    matches!(checked.adapter.origin, ManifestOrigin::File { replaces: true, .. })
+fn replaces(checked: &KnownAgent) -> bool {
+    matches!(checked.origin(), ManifestOrigin::File { replaces: true, .. })
 }
 
-fn document(file: &Path, checked: &Result<ManifestSummary, ManifestError>) -> Value {
+fn document(file: &Path, checked: &Result<KnownAgent, ManifestError>) -> Value {
     let file = agent_registry::display_path(file);
-    match checked {
-        Ok(checked) => json!({
+    match checked.as_ref().map(|checked| (checked, Adapter::from(checked))) {
+        Ok((checked, adapter)) => json!({
             "schema_version": SCHEMA_VERSION,
             "file": file,
             "ok": true,
-            "name": checked.adapter.name,
-            "version": checked.adapter.version,
-            "programs": checked.programs,
-            "rules": checked.rules.iter().copied().collect::<std::collections::BTreeMap<_, _>>(),
-            "sources": checked.adapter.sources,
-            "states": checked.adapter.states,
+            "name": adapter.name,
+            "version": adapter.version,
+            "programs": checked.programs(),
+            "rules": std::collections::BTreeMap::from(checked.rule_counts()),
+            "sources": adapter.sources,
+            "states": adapter.states,
             "replaces_built_in": replaces(checked),
-            "warnings": checked.adapter.warnings,
+            "warnings": adapter.warnings,
             "line": null,
             "error": null,
         }),

@@ -49,8 +49,7 @@ pub(super) fn run(args: &AdapterNewArgs) -> Result<CliExit, CliError> {
 }
 
 fn name_taken(name: &str, known: &AgentRegistry) -> Option<CliMessage> {
-    let origin = known.adapters().find(|adapter| adapter.name == name)?.origin;
-    Some(match origin {
+    Some(match known.agent(name)?.origin() {
         ManifestOrigin::BuiltIn => CliMessage::new(format!("'{name}' is a built-in agent"))
             .because("a manifest with that name would replace the built-in one")
             .hint(format!("agtmux adapters new {name} --stdout   (prints the built-in manifest, to edit)"))
@@ -86,13 +85,13 @@ mod tests {
     fn the_template_is_valid_with_and_without_its_examples() {
         let text = TEMPLATE.replace("NAME", "otto");
         let checked = check_manifest("otto.toml", &text).expect("valid");
-        assert_eq!((checked.adapter.name.as_str(), checked.programs.as_slice()), ("otto", &["otto".to_owned()][..]));
+        assert_eq!((checked.name().as_str(), checked.programs()), ("otto", &["otto".to_owned()][..]));
         // Comments have a space after '#', examples do not.
         let example =
             |line: &str| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line).to_owned();
         let all = text.lines().map(example).collect::<Vec<_>>().join("\n");
         let checked = check_manifest("otto.toml", &all).unwrap_or_else(|error| panic!("{error}\n{all}"));
-        assert_eq!(checked.adapter.warnings, Vec::<String>::new());
-        assert!(checked.rules.iter().all(|(_, count)| *count > 0), "{:?}", checked.rules);
+        assert_eq!(agtmux_agents::Adapter::from(&checked).warnings, Vec::<String>::new());
+        assert!(checked.rule_counts().iter().all(|(_, count)| *count > 0), "{:?}", checked.rule_counts());
     }
 }

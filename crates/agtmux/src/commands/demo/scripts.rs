@@ -221,13 +221,14 @@ mod tests {
     #[test]
     fn each_screen_is_judged_as_its_scene_state() {
         for script in SCRIPTS {
+            let agent = AgentRegistry::builtin().agent(script.agent).expect("the agent is built in");
             for scene in script.scenes {
                 let saved = SavedScreen {
                     text: scene.screen.1.as_bytes(),
                     title: Some(scene.title),
                     command: Some(script.name),
                 };
-                let judged = judge(AgentRegistry::builtin(), script.agent, &saved).state;
+                let judged = judge(agent, &saved).state;
                 // The hook reports how the turn ended; the screen alone shows an idle agent.
                 let shown = if scene.hook_event.is_some() { State::Idle } else { scene.state };
                 assert_eq!(judged, shown, "{} {}", script.name, scene.screen.0);

@@ -1,8 +1,9 @@
 //! `agtmux explain --screen`: judges a saved screen without the daemon.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use agtmux_agents::{AgentRegistry, Judgement, ManifestFault, SavedScreen, check_manifest as checked, judge};
+use agtmux_agents::{Judgement, KnownAgent, ManifestFault, SavedScreen, check_manifest, judge};
 use agtmux_core::dialog::Dialog;
 use agtmux_core::sanitize;
 
@@ -15,7 +16,7 @@ use crate::{agent_registry, output};
 const MAX_SCREEN_BYTES: u64 = 16 << 20;
 
 pub(super) fn run(file: &Path, args: &ExplainArgs) -> Result<CliExit, CliError> {
-    let (agent, registry) = match &args.manifest {
+    let agent = match &args.manifest {
         Some(manifest) => by_manifest(manifest, args.agent.as_deref())?,
         None => by_name(args.agent.as_deref().unwrap_or_default())?,
     };
@@ -26,7 +27,7 @@ pub(super) fn run(file: &Path, args: &ExplainArgs) -> Result<CliExit, CliError> 
     }
     let text = std::fs::read(file).map_err(fault)?;
     let screen = SavedScreen { text: &text, title: args.title.as_deref(), command: args.command.as_deref() };
-    let judgement = judge(&registry, &agent, &screen);
+    let judgement = judge(&agent, &screen);
     if args.json {
         let json = serde_json::to_vec(&judgement).map_err(|error| CliError::io("write JSON", error))?;
         output::line(&json)?;
@@ -36,33 +37,32 @@ pub(super) fn run(file: &Path, args: &ExplainArgs) -> Result<CliExit, CliError> 
     Ok(CliExit::Ok)
 }
 
-/// The registry, checked to contain this agent. Fails if the user's manifest for this agent is invalid, instead of
+/// The agent of this name. Fails if the user's manifest for this agent is invalid, instead of
 /// using the built-in one.
-fn by_name(agent: &str) -> Result<(String, AgentRegistry), CliError> {
+fn by_name(agent: &str) -> Result<Arc<KnownAgent>, CliError> {
     let registry = agent_registry::load()?;
     let own_file = |fault: &&ManifestFault| Path::new(&fault.error.file).file_stem().is_some_and(|stem| stem == agent);
     if let Some(fault) = registry.faults().iter().find(own_file) {
         return Err(check::manifest_error(&fault.error));
     }
-    if !registry.knows(agent) {
-        let known: Vec<String> = registry.adapters().map(|adapter| adapter.name).collect();
+    registry.agent(agent).cloned().ok_or_else(|| {
         let message = CliMessage::new(format!("unknown agent '{agent}'"));
         let message = registry.faults().iter().fold(message, |message, fault| message.because(fault.error.to_string()));
-        return Err(CliError::new(CliExit::Usage, message.hint(format!("use one of {}", known.join(", ")))));
-    }
-    Ok((agent.to_owned(), registry))
+        CliError::new(CliExit::Usage, message.hint(format!("use one of {}", registry.names().join(", "))))
+    })
 }
 
-fn by_manifest(manifest: &Path, agent: Option<&str>) -> Result<(String, AgentRegistry), CliError> {
+fn by_manifest(manifest: &Path, agent: Option<&str>) -> Result<Arc<KnownAgent>, CliError> {
     let text = check::read(manifest).map_err(|error| check::manifest_error(&error))?;
     let path = agent_registry::display_path(manifest);
-    let name = checked(&path, &text).map_err(|error| check::manifest_error(&error))?.adapter.name;
-    if agent.is_some_and(|agent| agent != name) {
+    let known = check_manifest(&path, &text).map_err(|error| check::manifest_error(&error))?;
+    let name = known.name();
+    if agent.is_some_and(|agent| agent != name.as_str()) {
         let message =
             CliMessage::new(format!("'{path}' describes the agent '{name}', not '{}'", agent.unwrap_or_default()));
         return Err(CliError::new(CliExit::Usage, message.hint(format!("use --agent {name}, or omit --agent"))));
     }
-    Ok((name, agent_registry::load_file(manifest, text)))
+    Ok(Arc::new(known))
 }
 
 fn judgement_lines(judgement: &Judgement) -> Vec<String> {

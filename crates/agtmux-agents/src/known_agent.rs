@@ -1,0 +1,144 @@
+//! One agent of the registry: its manifest, and what follows from it.
+
+use agtmux_core::evidence::{Assertion, Claim, Observation, Source};
+use agtmux_core::ids::AgentType;
+use agtmux_core::state::State;
+
+use crate::adapter::ManifestOrigin;
+use crate::judge::{self, ScreenReading};
+use crate::manifest::{AgentLogFile, AgentStatusFile, AnswerKeys, Manifest, ResumeTemplate, ScreenLayout, TypingRules};
+use crate::native::{self, NativeEvent};
+use crate::screen::{CapturedScreen, ScreenRegions};
+
+/// An agent that the registry knows.
+#[derive(Debug)]
+pub struct KnownAgent {
+    pub(crate) manifest: Manifest,
+    pub(crate) origin: ManifestOrigin,
+}
+
+impl KnownAgent {
+    pub fn name(&self) -> &AgentType {
+        &self.manifest.name
+    }
+
+    pub fn origin(&self) -> &ManifestOrigin {
+        &self.origin
+    }
+
+    /// The program names of the agent.
+    pub fn programs(&self) -> &[String] {
+        self.manifest.process.programs()
+    }
+
+    /// The number of rules of each kind.
+    pub fn rule_counts(&self) -> [(&'static str, usize); 4] {
+        let rules = self.manifest.rules();
+        [
+            ("screen", rules.screen.len()),
+            ("dialog", rules.dialog.len()),
+            ("title", rules.title.len()),
+            ("event", self.manifest.event.len()),
+        ]
+    }
+
+    /// Judges a screen of the agent. `title` is the pane title at the time of the capture.
+    pub fn read_screen(&self, screen: &CapturedScreen, title: Option<&str>) -> ScreenReading {
+        ScreenReading::from_screen(&self.manifest, screen, title)
+    }
+
+    /// Judges a title of the agent. The result is about a dialog only if the title announces one.
+    pub fn read_title(&self, title: &str) -> Option<Observation> {
+        judge::read_title(&self.manifest, title)
+    }
+
+    /// Like [`read_title`](Self::read_title), but adds "no dialog" for agents whose titles announce dialogs.
+    pub fn title_observations(&self, title: &str) -> Vec<Observation> {
+        let Some(observation) = self.read_title(title) else { return Vec::new() };
+        let mut titles = self.manifest.rules().title.iter();
+        let announces_dialogs = titles.any(|rule| matches!(rule.state, State::WaitingApproval | State::WaitingInput));
+        let no_dialog = (announces_dialogs && observation.assertion.claim() == Claim::Turn)
+            .then(|| Observation { assertion: Assertion::NoDialog, ..observation.clone() });
+        [observation].into_iter().chain(no_dialog).collect()
+    }
+
+    /// The text in the agent's input box, without ghost text. None if no box is visible.
+    pub fn typed_text(&self, screen: &CapturedScreen) -> Option<String> {
+        ScreenRegions::find(screen, self.layout()).typed_text()
+    }
+
+    /// The non-blank rows above the input box.
+    pub fn transcript(&self, screen: &CapturedScreen) -> Vec<String> {
+        ScreenRegions::find(screen, self.layout()).text_above_box()
+    }
+
+    /// Whether the input box shows suggested text behind typed text.
+    pub fn shows_suggestion(&self, screen: &CapturedScreen) -> bool {
+        ScreenRegions::find(screen, self.layout()).shows_suggestion()
+    }
+
+    /// Whether the manifest describes the agent's input box.
+    pub fn has_input_box_rules(&self) -> bool {
+        self.layout().is_some()
+    }
+
+    fn layout(&self) -> Option<&ScreenLayout> {
+        self.manifest.rules().layout.as_ref()
+    }
+
+    /// How the input box handles keys.
+    pub fn typing_rules(&self) -> &TypingRules {
+        &self.manifest.typing
+    }
+
+    /// The keys that answer a dialog found by this rule.
+    pub fn answer_keys(&self, rule: &str) -> &AnswerKeys {
+        self.manifest.rules().answers.for_dialog(rule)
+    }
+
+    /// The command that resumes an ended session.
+    pub fn resume(&self) -> Option<&ResumeTemplate> {
+        self.manifest.resume.as_ref()
+    }
+
+    /// Whether the agent's own events report submitted prompts.
+    pub fn reports_submissions(&self) -> bool {
+        self.manifest.event.iter().any(|rule| rule.submits.is_some())
+    }
+
+    /// The prompt that this event reports as submitted. Empty if the event does not contain the text.
+    pub fn submitted_prompt(&self, event: NativeEvent<'_>) -> Option<String> {
+        let mut rules = self.manifest.event.iter();
+        let rule = rules.find(|rule| rule.matches(event.source, event.event_type, event.payload, None))?;
+        Some(native::text_or_empty(event.payload, rule.submits.as_deref()?))
+    }
+
+    /// Whether the rules were verified on the agent itself.
+    pub fn is_measured(&self) -> bool {
+        self.manifest.measured
+    }
+
+    /// Whether one process may send the events of several agents of this type.
+    pub fn shares_process(&self) -> bool {
+        self.manifest.native.shared_process
+    }
+
+    pub fn status_file(&self) -> Option<&AgentStatusFile> {
+        self.manifest.status_file.as_ref()
+    }
+
+    pub fn log_file(&self) -> Option<&AgentLogFile> {
+        self.manifest.log.as_ref()
+    }
+
+    /// Whether the agent reports its state by OSC sequences on its terminal.
+    pub fn emits_osc(&self) -> bool {
+        self.manifest.event.iter().any(|rule| rule.source() == Source::Osc)
+    }
+
+    /// Whether a rule exists for events of this type from the agent's status file or log.
+    pub fn reads_file_event(&self, event_type: &str) -> bool {
+        let mut rules = self.manifest.event.iter();
+        rules.any(|rule| rule.source() == Source::File && rule.event_type() == event_type)
+    }
+}
