@@ -6,6 +6,8 @@ use agtmux_core::state::State;
 
 pub(crate) const RULE_NAME: &str = "generic";
 pub(crate) const RULE_VERSION: u32 = 1;
+/// The names that agents use for the session id in a payload.
+pub const SESSION_FIELDS: [&str; 3] = ["session_id", "sessionId", "thread-id"];
 
 /// The assertions of an event of this type. An unknown type makes no assertion: the event is stored, the state stays.
 pub(crate) fn assertions(event_type: &str) -> &'static [Assertion] {

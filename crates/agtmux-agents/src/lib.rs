@@ -4,6 +4,7 @@
 //! [`AgentRegistry::builtin`]. Users add their own manifests as files: [`UserManifests`].
 
 mod adapter;
+mod bridge_hooks;
 mod command_line;
 mod foreground;
 mod generic;
@@ -13,20 +14,28 @@ mod known_agent;
 mod manifest;
 pub mod native;
 mod nested;
+mod osc;
 mod process;
 mod registry;
 mod screen;
+mod session_files;
+mod transcript;
 mod user_manifests;
 
 pub use adapter::{Adapter, AgentCapabilities, ManifestOrigin};
+pub use bridge_hooks::{BRIDGE_AGENT, BRIDGE_HOOKS, BridgeHook, SessionChange};
+pub use generic::SESSION_FIELDS;
 pub use judge::{Judgement, SavedScreen, ScreenReading, judge};
 pub use known_agent::KnownAgent;
 pub use manifest::{
     AgentLogFile, AgentStatusFile, AnswerKeys, AnswerMethod, CONTRACT, ManifestError, OptionKeys, OptionPattern,
     ResumeTemplate, SimpleAnswer, TextAnswerMethod, TypingRules, name_matches,
 };
+pub use osc::OscScanner;
 pub use process::{IdentifiedAgent, ProcessFacts};
 pub use regex::Regex as Pattern;
 pub use registry::AgentRegistry;
 pub use screen::{CapturedScreen, CellColour, CellStyle, ScreenRow};
+pub use session_files::{SESSION_DIRS, SessionDir, SessionNames, is_session_file};
+pub use transcript::{add_last_record, transcript_path};
 pub use user_manifests::{MAX_MANIFEST_BYTES, ManifestFault, ManifestFile, UserManifests, check_manifest};

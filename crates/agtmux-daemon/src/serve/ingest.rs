@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use agtmux_agents::SESSION_FIELDS;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{EventReceipt, EventSubmission};
 use agtmux_core::binding::EventOrigin;
@@ -147,7 +148,7 @@ fn event_address(event: &EventSubmission) -> Result<EventAddress, ApiError> {
         pids: event.pid.into_iter().chain(event.pids.iter().copied()).take(MAX_PIDS).collect(),
         start: event.pid_start,
         starts: event.pids.iter().copied().zip(event.pid_starts.iter().copied()).take(MAX_PIDS).collect(),
-        session: payload_text(event, &["session_id", "sessionId", "thread-id"]),
+        session: payload_text(event, &SESSION_FIELDS),
         outer_pids: Vec::new(),
         cwd: event.cwd.clone().filter(|cwd| cwd.len() <= MAX_PATH_LEN).or_else(|| payload_text(event, &["cwd"])),
     };

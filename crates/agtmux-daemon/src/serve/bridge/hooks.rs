@@ -1,5 +1,6 @@
 //! `POST /hook/<event>`: hook events in the format of the tmux-bridge document.
 
+use agtmux_agents::{BRIDGE_AGENT, BRIDGE_HOOKS, BridgeHook, SessionChange};
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{BridgeHookEvent, BridgeHookReply, EventReceipt, EventReceiptStatus, EventSubmission};
 use agtmux_core::ids::AgentType;
@@ -19,18 +20,6 @@ use crate::store::{ReportedAgentRow, StoreChange};
 
 const MAX_ID_LEN: usize = 256;
 
-/// The names in the document, and the names that the agent uses.
-const EVENTS: [(&str, &str); 8] = [
-    ("session-start", "SessionStart"),
-    ("session-end", "SessionEnd"),
-    ("stop", "Stop"),
-    ("notification", "Notification"),
-    ("user-prompt-submit", "UserPromptSubmit"),
-    ("pre-tool-use", "PreToolUse"),
-    ("post-tool-use", "PostToolUse"),
-    ("permission-request", "PermissionRequest"),
-];
-
 /// Report a hook event of an agent.
 ///
 /// Additional fields are stored and passed on in the agent's events.
@@ -42,14 +31,15 @@ pub(crate) async fn post_hook(
     NameInPath(event): NameInPath,
     body: Body,
 ) -> Result<Json<BridgeHookReply>, ErrorResponse> {
-    let Some((_, event_type)) = EVENTS.iter().find(|(name, _)| *name == event) else {
-        let names = EVENTS.map(|(name, _)| name).join(", ");
+    let Some(BridgeHook { event_type, session, .. }) = BRIDGE_HOOKS.into_iter().find(|known| known.name == event)
+    else {
+        let names = BRIDGE_HOOKS.map(|known| known.name).join(", ");
         let error = ApiError::new(ErrorCode::NotFound, "unknown hook event");
         return Err(error.with_hint(format!("use one of {names}")).into());
     };
     let bytes = read_body::<MAX_EVENT_MIB>(body).await?;
     let (hook, payload) = read(parse_object(&bytes)?, event_type)?;
-    let agent_type = AgentType::new(hook.agent_type.clone().unwrap_or_else(|| "claude".into()));
+    let agent_type = AgentType::new(hook.agent_type.clone().unwrap_or_else(|| BRIDGE_AGENT.into()));
     let agent_id = agent_id(&agent_type, &hook.session_id);
     let event = to_event(&context, &hook, &agent_type, &agent_id, event_type, payload);
     // Read all of the request before storing any of it.
@@ -63,24 +53,29 @@ pub(crate) async fn post_hook(
         Some(incoming) => Some(context.engine.ingest_event(incoming).await?),
         None => None,
     };
-    update_tracking(&context, &agent_id, event_type, receipt.as_ref());
+    update_tracking(&context, &agent_id, session, receipt.as_ref());
     let bound = receipt.as_ref().is_some_and(|receipt| receipt.status != EventReceiptStatus::PendingBind);
     let event_id = receipt.map(|receipt| receipt.event_id);
     Ok(Json(BridgeHookReply { status: "ok".into(), agent_id, bound, event_id }))
 }
 
 /// Stops tracking an agent whose session ends, although its process may need a moment to exit.
-fn update_tracking(context: &ServeContext, agent_id: &str, event_type: &str, receipt: Option<&EventReceipt>) {
+fn update_tracking(
+    context: &ServeContext,
+    agent_id: &str,
+    session: Option<SessionChange>,
+    receipt: Option<&EventReceipt>,
+) {
     if receipt.is_some_and(|receipt| receipt.status == EventReceiptStatus::Duplicate) {
         // The first delivery was applied, and the agent may have come back since.
         return;
     }
-    match event_type {
-        "SessionEnd" => {
+    match session {
+        Some(SessionChange::Ended) => {
             context.bridge.session_ended(agent_id, receipt.and_then(|receipt| receipt.runtime_id.as_deref()))
         }
-        "SessionStart" | "UserPromptSubmit" => context.bridge.session_resumed(agent_id),
-        _ => {}
+        Some(SessionChange::Active) => context.bridge.session_resumed(agent_id),
+        None => {}
     }
 }
 

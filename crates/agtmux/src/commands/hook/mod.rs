@@ -7,12 +7,12 @@ mod ancestors;
 mod background_spool;
 mod deliver;
 mod event;
-mod gemini;
 mod payload;
 mod response;
 mod spool;
 mod stdin;
 mod tap;
+mod transcript;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -84,8 +84,8 @@ fn run(words: &[OsString], began: Timestamp) {
         return;
     }
     let mut payload = payload::read(&stdin::read());
-    if agent == "gemini" && event == "AfterAgent" {
-        gemini::add_last_record(&mut payload);
+    if let Some(payload) = &mut payload {
+        transcript::complete(&agent, &event, payload);
     }
     send_without_waiting(HookEvent::new("hook", &event, began).agent(&agent).payload(payload));
 }

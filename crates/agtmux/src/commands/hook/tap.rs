@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use agtmux_agents::OscScanner;
 use jiff::Timestamp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, test_kill_process};
@@ -17,10 +18,6 @@ use serde_json::Value;
 
 use super::event::{HookEvent, HookOrigin};
 use super::{deliver, payload};
-
-mod osc;
-
-use osc::OscScanner;
 
 pub(super) const TAP_FLAG: &str = "--tap";
 

@@ -2,11 +2,6 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-fn of(lines: &[&str]) -> (Option<String>, Option<String>) {
-    let names = SessionNames::of(lines.iter().copied());
-    (names.title().map(str::to_owned), names.first_message)
-}
-
 /// A temporary home directory, removed when dropped.
 struct Home(PathBuf);
 
@@ -33,42 +28,6 @@ impl Drop for Home {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
-}
-
-#[test]
-fn pi_uses_the_last_title_and_the_first_message() {
-    let pi = [
-        r#"{"type":"session","version":3,"id":"x","timestamp":"2026-11-16T00:00:00.000Z","cwd":"/w"}"#,
-        r#"{"type":"message","id":"a","message":{"role":"user","content":[{"type":"text","text":"fix it"}]}}"#,
-        "not json",
-        r#"{"type":"message","id":"b","message":{"role":"user","content":"and more"}}"#,
-        r#"{"type":"session_info","id":"c","name":"Old"}"#,
-        r#"{"type":"session_info","id":"d","name":" Fix the build "}"#,
-    ];
-    assert_eq!(of(&pi), (Some("Fix the build".into()), Some("fix it".into())));
-    let cleared = [pi.as_slice(), &[r#"{"type":"session_info","id":"e","name":""}"#]].concat();
-    assert_eq!(of(&cleared), (None, Some("fix it".into())), "an empty name clears the title");
-    assert_eq!(of(&[]), (None, None));
-}
-
-#[test]
-fn claude_prefers_the_agent_name_and_skips_generated_messages() {
-    let lines = [
-        r#"{"type":"summary","summary":"Of another branch","leafUuid":"1"}"#,
-        r#"{"type":"api-request-blob","message":{"role":"user","content":[{"type":"text","text":"Environment"}]}}"#,
-        r#"{"type":"user","isMeta":true,"message":{"role":"user","content":"<caveat>"}}"#,
-        r#"{"type":"user","message":{"role":"user","content":"<command-name>/clear</command-name>"}}"#,
-        r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"}]}}"#,
-        r#"{"type":"user","isCompactSummary":true,"message":{"role":"user","content":"This session is continued"}}"#,
-        r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"x"},{"type":"text","text":"no"}]}}"#,
-        r#"{"type":"user","message":{"role":"user","content":[{"type":"image"},{"type":"text","text":"<3 please look"}]}}"#,
-        r#"{"type":"ai-title","aiTitle":"Look at it","sessionId":"s"}"#,
-    ];
-    assert_eq!(of(&lines), (Some("Look at it".into()), Some("<3 please look".into())));
-    let named = [lines.as_slice(), &[r#"{"type":"custom-title","customTitle":"Mine","sessionId":"s"}"#]].concat();
-    assert_eq!(of(&[named.as_slice(), &lines[8..]].concat()).0.as_deref(), Some("Mine"));
-    assert_eq!(of(&lines[..1]).0.as_deref(), Some("Of another branch"));
-    assert_eq!(of(&lines[1..7]), (None, None));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Finds `ESC ] 7501 ; state=S:app=A:kind=K ST` in a byte stream.
+//! Finds the escape codes with which an agent reports its state on its terminal: `ESC ] 7501 ; state=S:app=A:kind=K
+//! ST`.
 
 use serde_json::{Map, Value};
 
@@ -11,14 +12,14 @@ const FIELDS: [&str; 3] = ["state", "app", "kind"];
 
 /// Scans a stream that arrives in pieces.
 #[derive(Debug, Default)]
-pub(super) struct OscScanner {
+pub struct OscScanner {
     /// An incomplete code: empty, or a prefix of [`START`], or longer.
     pending: Vec<u8>,
 }
 
 impl OscScanner {
     /// Returns the states in this piece of the stream, each with its fields.
-    pub(super) fn read(&mut self, piece: &[u8]) -> Vec<(String, Value)> {
+    pub fn read(&mut self, piece: &[u8]) -> Vec<(String, Value)> {
         let mut states = Vec::new();
         for byte in piece {
             if let Some(code) = self.push(*byte) {

@@ -1,0 +1,36 @@
+//! The hook events of the tmux-bridge document. They are those of Claude Code, under other names.
+
+/// The agent of an event that names none.
+pub const BRIDGE_AGENT: &str = "claude";
+
+/// An event of the document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BridgeHook {
+    /// The name in the document.
+    pub name: &'static str,
+    /// The name that the agent uses.
+    pub event_type: &'static str,
+    pub session: Option<SessionChange>,
+}
+
+/// What an event says about the agent's session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionChange {
+    Active,
+    Ended,
+}
+
+pub const BRIDGE_HOOKS: [BridgeHook; 8] = [
+    event("session-start", "SessionStart", Some(SessionChange::Active)),
+    event("session-end", "SessionEnd", Some(SessionChange::Ended)),
+    event("stop", "Stop", None),
+    event("notification", "Notification", None),
+    event("user-prompt-submit", "UserPromptSubmit", Some(SessionChange::Active)),
+    event("pre-tool-use", "PreToolUse", None),
+    event("post-tool-use", "PostToolUse", None),
+    event("permission-request", "PermissionRequest", None),
+];
+
+const fn event(name: &'static str, event_type: &'static str, session: Option<SessionChange>) -> BridgeHook {
+    BridgeHook { name, event_type, session }
+}

@@ -1,0 +1,65 @@
+//! Reads the end of the transcript that completes a hook's payload.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use agtmux_agents::{add_last_record, transcript_path};
+use rustix::fs::OFlags;
+use serde_json::Value;
+
+const TAIL_BYTES: u64 = 64 * 1024;
+
+pub(super) fn complete(agent: &str, event: &str, payload: &mut Value) {
+    let path = transcript_path(agent, event, payload).map(Path::new);
+    if let Some(tail) = path.and_then(tail) {
+        add_last_record(payload, &tail);
+    }
+}
+
+/// The last part of the file. Ignores links, pipes and files of other users.
+fn tail(path: &Path) -> Option<Vec<u8>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let mut file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path).ok()?;
+    let meta = file.metadata().ok().filter(|meta| meta.is_file())?;
+    if meta.uid() != rustix::process::geteuid().as_raw() {
+        return None;
+    }
+    let start = meta.len().saturating_sub(TAIL_BYTES);
+    let tail = read_from(&mut file, start)?;
+    // Unless the whole file was read, the first line is incomplete.
+    let whole = if start == 0 { 0 } else { tail.iter().position(|byte| *byte == b'\n')? + 1 };
+    Some(tail[whole..].to_vec())
+}
+
+fn read_from(file: &mut File, start: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(start)).ok()?;
+    file.take(TAIL_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_lines_at_the_end_are_read() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("chat.jsonl");
+        std::fs::write(&file, format!("{}\nlast\n", "u".repeat(100_000))).expect("written");
+        assert_eq!(tail(&file).as_deref(), Some(&b"last\n"[..]));
+        std::fs::write(&file, "first\nlast").expect("written");
+        assert_eq!(tail(&file).as_deref(), Some(&b"first\nlast"[..]));
+    }
+
+    #[test]
+    fn only_regular_files_are_read() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (target, link) = (dir.path().join("t"), dir.path().join("l"));
+        std::fs::write(&target, "x").expect("written");
+        std::os::unix::fs::symlink(&target, &link).expect("linked");
+        assert!(tail(&target).is_some() && tail(&link).is_none() && tail(dir.path()).is_none());
+    }
+}
