@@ -6,7 +6,9 @@ use agtmux_core::state::State;
 
 use crate::adapter::ManifestOrigin;
 use crate::judge::{self, ScreenReading};
-use crate::manifest::{AgentLogFile, AgentStatusFile, AnswerKeys, Manifest, ResumeTemplate, ScreenLayout, TypingRules};
+use crate::manifest::{
+    AgentLogFile, AgentSetup, AgentStatusFile, AnswerKeys, Manifest, ResumeTemplate, ScreenLayout, TypingRules,
+};
 use crate::native::{self, NativeEvent};
 use crate::screen::{CapturedScreen, ScreenRegions};
 
@@ -40,6 +42,11 @@ impl KnownAgent {
             ("title", rules.title.len()),
             ("event", self.manifest.event.len()),
         ]
+    }
+
+    /// How `agtmux setup` makes the agent send its events.
+    pub fn setup(&self) -> Option<&AgentSetup> {
+        self.manifest.setup.as_ref()
     }
 
     /// Judges a screen of the agent. `title` is the pane title at the time of the capture.

@@ -28,8 +28,8 @@ pub use generic::SESSION_FIELDS;
 pub use judge::{Judgement, SavedScreen, ScreenReading, judge};
 pub use known_agent::KnownAgent;
 pub use manifest::{
-    AgentLogFile, AgentStatusFile, AnswerKeys, AnswerMethod, CONTRACT, ManifestError, OptionKeys, OptionPattern,
-    ResumeTemplate, SimpleAnswer, TextAnswerMethod, TypingRules, name_matches,
+    AgentLogFile, AgentSetup, AgentStatusFile, AnswerKeys, AnswerMethod, CONTRACT, ManifestError, OptionKeys,
+    OptionPattern, ResumeTemplate, SetupFile, SetupFormat, SimpleAnswer, TextAnswerMethod, TypingRules, name_matches,
 };
 pub use osc::OscScanner;
 pub use process::{IdentifiedAgent, ProcessFacts};

@@ -58,6 +58,13 @@ impl AgentRegistry {
         EMBEDDED.iter().find(|(file, _)| file.strip_suffix(".toml") == Some(name)).map(|(_, text)| *text)
     }
 
+    /// The names of the built-in agents that `agtmux setup` supports. Every command line needs them, so the manifests
+    /// are not parsed.
+    pub fn setup_names() -> impl Iterator<Item = &'static str> {
+        let supported = EMBEDDED.iter().filter(|(_, text)| text.contains("\n[setup]\n"));
+        supported.filter_map(|(file, _)| file.strip_suffix(".toml"))
+    }
+
     pub fn agents(&self) -> &[Arc<KnownAgent>] {
         &self.agents
     }

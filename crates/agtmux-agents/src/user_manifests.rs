@@ -105,8 +105,11 @@ impl UserManifest {
 
 /// Reads one manifest file without adding it.
 pub fn check_manifest(path: &str, text: &str) -> Result<KnownAgent, ManifestError> {
-    let manifest = parse_within_limits(path, text)?;
+    let mut manifest = parse_within_limits(path, text)?;
     let replaces = AgentRegistry::builtin().agent(manifest.name.as_str()).is_some();
+    if manifest.setup.is_some() && !replaces {
+        manifest.warnings.push(format!("{path}: 'setup' is used for built-in agents only and has no effect"));
+    }
     Ok(KnownAgent { manifest, origin: ManifestOrigin::File { path: path.to_owned(), replaces } })
 }
 
@@ -250,5 +253,11 @@ mod tests {
         assert_eq!((checked.programs(), checked.name().as_str()), (&["x".to_owned()][..], "codex"));
         assert_eq!(checked.origin(), &ManifestOrigin::File { path: "x.toml".into(), replaces: true });
         assert!(checked.rule_counts().iter().all(|(_, count)| *count == 0));
+        let setup = "[setup]\ntitle = 'X'\nprogram = 'x'\nroot = '.x'\nnext = ''\nfile = []\n";
+        let warnings = |name: &str| {
+            check_manifest("x.toml", &(agent(name, "x") + setup)).expect("valid manifest").manifest.warnings
+        };
+        assert_eq!(warnings("codex"), [""; 0]);
+        assert_eq!(warnings("x"), ["x.toml: 'setup' is used for built-in agents only and has no effect"]);
     }
 }

@@ -9,6 +9,7 @@ mod pattern;
 mod process;
 mod resume;
 mod screen;
+mod setup;
 mod status_file;
 mod title;
 mod typing;
@@ -27,6 +28,7 @@ pub use log_file::{AgentLogFile, name_matches};
 pub(crate) use process::{MatchStrength, ProcessRules};
 pub use resume::ResumeTemplate;
 pub(crate) use screen::{BoxRequirement, ScreenRegion, ScreenRule, StyleCondition, StyleRule};
+pub use setup::{AgentSetup, SetupFile, SetupFormat};
 pub use status_file::AgentStatusFile;
 pub(crate) use title::TitleRule;
 pub use typing::TypingRules;
@@ -72,6 +74,8 @@ struct ManifestToml {
     log: Option<AgentLogFile>,
     #[serde(default)]
     resume: Option<ResumeTemplate>,
+    #[serde(default)]
+    setup: Option<AgentSetup>,
 }
 
 impl ManifestToml {
@@ -133,6 +137,8 @@ pub(crate) struct Manifest {
     pub(crate) status_file: Option<AgentStatusFile>,
     pub(crate) log: Option<AgentLogFile>,
     pub(crate) resume: Option<ResumeTemplate>,
+    /// Used for built-in agents only.
+    pub(crate) setup: Option<AgentSetup>,
     /// One warning per key that this build does not know.
     pub(crate) warnings: Vec<String>,
     rules: OnceLock<DisplayRules>,
@@ -216,6 +222,7 @@ impl Manifest {
             status_file: raw.status_file,
             log: raw.log,
             resume: raw.resume,
+            setup: raw.setup,
             warnings,
             rules: OnceLock::new(),
             embedded: None,

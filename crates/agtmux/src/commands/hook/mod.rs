@@ -18,6 +18,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
+use agtmux_agents::AgentRegistry;
 use agtmux_api::paths::Paths;
 use clap::Args;
 use jiff::Timestamp;
@@ -38,8 +39,7 @@ the parent processes. `agtmux setup` adds these calls to the settings of your ag
 Always exits with 0, prints nothing on stdout and never starts the daemon. If the daemon is not \
 running, the event is stored and delivered later.")]
 pub(crate) struct HookArgs {
-    /// The type of the agent: claude, codex, copilot, cursor, gemini, opencode, pi, qwen
-    #[arg(required = true)]
+    #[arg(required = true, help = agent_help())]
     agent: String,
     /// The name of the hook, as in the agent's settings
     #[arg(required = true)]
@@ -47,6 +47,10 @@ pub(crate) struct HookArgs {
     /// Then run this program with the same last argument
     #[arg(long, num_args = 1.., allow_hyphen_values = true, value_name = "PROGRAM")]
     then: Vec<OsString>,
+}
+
+fn agent_help() -> String {
+    format!("The type of the agent: {}", AgentRegistry::setup_names().collect::<Vec<_>>().join(", "))
 }
 
 /// Handles the call before the command line is parsed, to be fast. Leaves `--help` to clap.

@@ -11,6 +11,7 @@ mod report;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use agtmux_agents::AgentRegistry;
 use agtmux_api::paths::Paths;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -32,7 +33,7 @@ use report::FileResult;
 )]
 pub(crate) struct SetupArgs {
     /// Set up only this agent; may be given several times [default: every agent found]
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(agents::ALL.map(|agent| agent.name)))]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(AgentRegistry::setup_names()))]
     agent: Vec<String>,
     /// Print the changes without making them
     #[arg(long)]
@@ -112,7 +113,7 @@ fn select_agents(
 ) -> Result<(FoundAgents, Vec<&'static str>), CliError> {
     let (mut here, mut missing) = (Vec::new(), Vec::new());
     let selected: Vec<&SetupAgent> = args.agent.iter().filter_map(|name| SetupAgent::named(name)).collect();
-    for agent in agents::ALL {
+    for agent in agents::ALL.iter() {
         if !selected.is_empty() && !selected.iter().any(|selected| selected.name == agent.name) {
             continue;
         }
@@ -276,7 +277,7 @@ fn print_results(reports: &AgentReports, mode: SetupMode) -> Result<(), CliError
             }
         }
         if mode == SetupMode::Install && files.iter().any(|(_, done)| done.applied) {
-            lines.push(format!("{}: {}", agent.title, agent.next));
+            lines.push(format!("{}: {}", agent.setup.title, agent.setup.next));
         }
     }
     if mode == SetupMode::Install {

@@ -24,7 +24,7 @@ pub(super) fn diff(path: &Path, change: &FileChange) -> String {
 
 /// Text output: one heading per agent, then its files.
 pub(super) fn lines(agent: &SetupAgent, files: &[FilePlan], nothing: &str) -> Vec<String> {
-    let mut lines = vec![agent.title.to_owned()];
+    let mut lines = vec![agent.setup.title.clone()];
     for file in files {
         let path = sanitize::for_terminal(&file.path.display().to_string());
         match &file.outcome {
@@ -69,7 +69,7 @@ pub(super) fn document(reports: &[(&'static SetupAgent, Vec<(FilePlan, FileResul
     };
     let agent = |(agent, files): &(&'static SetupAgent, Vec<(FilePlan, FileResult)>)| {
         let files: Vec<Value> = files.iter().map(file).collect();
-        json!({"agent": agent.name, "files": files, "next": agent.next})
+        json!({"agent": agent.name, "files": files, "next": agent.setup.next})
     };
     json!({
         "schema_version": SCHEMA_VERSION,

@@ -1,49 +1,25 @@
-//! The agents that setup supports. Each file is data only.
-
-mod claude;
-mod codex;
-mod copilot;
-mod cursor;
-mod gemini;
-mod opencode;
-mod pi;
-mod qwen;
+//! The agents that setup supports, as their manifests describe them.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use agtmux_agents::{AgentRegistry, AgentSetup, SetupFile, SetupFormat};
 
 use super::command::on_path;
-use super::edit::hooks::HookFormat;
+use super::edit::hooks::{HookFormat, HookShape};
 
-pub(super) const ALL: [&SetupAgent; 8] = [
-    &claude::AGENT,
-    &codex::AGENT,
-    &copilot::AGENT,
-    &cursor::AGENT,
-    &gemini::AGENT,
-    &opencode::AGENT,
-    &pi::AGENT,
-    &qwen::AGENT,
-];
+pub(super) static ALL: LazyLock<Vec<SetupAgent>> = LazyLock::new(|| {
+    let agents = AgentRegistry::builtin().agents().iter();
+    agents.filter_map(|agent| Some(SetupAgent::new(agent.name().as_str(), agent.setup()?))).collect()
+});
 
 #[derive(Debug)]
 pub(super) struct SetupAgent {
     /// The agent type, as in manifests.
     pub(super) name: &'static str,
-    pub(super) title: &'static str,
-    pub(super) program: &'static str,
-    pub(super) home: SettingsDir,
-    pub(super) files: &'static [SettingsFile],
-    /// Printed after the installation: what the user has to do next.
-    pub(super) next: &'static str,
-}
-
-/// The directory of an agent's settings.
-#[derive(Debug)]
-pub(super) struct SettingsDir {
-    /// The variable that moves the directory, and a path to append to its value. Empty if the agent has none.
-    pub(super) variable: (&'static str, &'static str),
-    pub(super) below_home: &'static str,
+    pub(super) setup: &'static AgentSetup,
+    pub(super) files: Vec<SettingsFile>,
 }
 
 #[derive(Debug)]
@@ -63,31 +39,51 @@ pub(super) enum SettingsContent {
 }
 
 impl SetupAgent {
+    fn new(name: &'static str, setup: &'static AgentSetup) -> Self {
+        let file =
+            |file: &'static SetupFile| SettingsFile { name: &file.path, content: SettingsContent::from_manifest(file) };
+        Self { name, setup, files: setup.files.iter().map(file).collect() }
+    }
+
     pub(super) fn named(name: &str) -> Option<&'static Self> {
-        ALL.into_iter().find(|agent| agent.name == name)
+        ALL.iter().find(|agent| agent.name == name)
     }
 
     pub(super) fn dir(&self, var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
         let set = |name: &str| var(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let (variable, rest) = self.home.variable;
-        let elsewhere = Some(variable)
-            .filter(|name| !name.is_empty())
-            .and_then(set)
-            .map(|dir| if rest.is_empty() { dir } else { dir.join(rest) });
-        elsewhere.or_else(|| Some(set("HOME")?.join(self.home.below_home)))
+        let below = &self.setup.below_variable;
+        let moved = self.setup.root_variable.as_deref().and_then(set);
+        let moved = moved.map(|dir| if below.is_empty() { dir } else { dir.join(below) });
+        moved.or_else(|| Some(set("HOME")?.join(&self.setup.root)))
     }
 
     /// The variable and its value, if the value is a relative path. Setup ignores it, because only the agent knows to
     /// which directory it is relative.
     pub(super) fn ignored_variable(&self, var: impl Fn(&str) -> Option<OsString>) -> Option<(&'static str, PathBuf)> {
-        let (variable, _) = self.home.variable;
-        let value = var(variable).filter(|value| !variable.is_empty() && !value.is_empty()).map(PathBuf::from)?;
+        let variable = self.setup.root_variable.as_deref()?;
+        let value = var(variable).filter(|value| !value.is_empty()).map(PathBuf::from)?;
         value.is_relative().then_some((variable, value))
     }
 
     /// Whether the settings directory or the program exists.
-    pub(super) fn is_installed(&self, dir: &std::path::Path) -> bool {
-        dir.is_dir() || on_path(self.program).is_some()
+    pub(super) fn is_installed(&self, dir: &Path) -> bool {
+        dir.is_dir() || on_path(&self.setup.program).is_some()
+    }
+}
+
+impl SettingsContent {
+    fn from_manifest(file: &'static SetupFile) -> Self {
+        let hooks = |shape| {
+            let events: Vec<&'static str> = file.events.iter().map(String::as_str).collect();
+            Self::Hooks(HookFormat { events: events.leak(), shape, timeout: file.timeout })
+        };
+        match file.format {
+            SetupFormat::Grouped => hooks(HookShape::Grouped { matcher: file.matcher.as_deref(), named: file.named }),
+            SetupFormat::Own => hooks(HookShape::Own { version: file.version }),
+            SetupFormat::Flat => hooks(HookShape::Flat { version: file.version }),
+            SetupFormat::Notify => Self::Notify,
+            SetupFormat::Extension => Self::Whole(file.extension_text().unwrap_or_default()),
+        }
     }
 }
 

@@ -1,0 +1,98 @@
+use serde::Deserialize;
+
+/// The files of the directory `extensions`.
+const EXTENSIONS: [(&str, &str); 2] = [
+    ("opencode/agtmux.js", include_str!("../../../../extensions/opencode/agtmux.js")),
+    ("pi/agtmux.ts", include_str!("../../../../extensions/pi/agtmux.ts")),
+];
+
+/// How `agtmux setup` makes an agent send its events.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct AgentSetup {
+    /// The name of the agent in messages.
+    pub title: String,
+    /// If this program or the settings directory exists, the agent is installed.
+    pub program: String,
+    /// The environment variable that moves the settings directory.
+    #[serde(default)]
+    pub root_variable: Option<String>,
+    /// A path to append to the value of that variable.
+    #[serde(default)]
+    pub below_variable: String,
+    /// The settings directory, relative to HOME.
+    pub root: String,
+    /// What the user has to do after the installation.
+    pub next: String,
+    #[serde(rename = "file")]
+    pub files: Vec<SetupFile>,
+}
+
+/// One file that setup changes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct SetupFile {
+    /// The path in the settings directory.
+    pub path: String,
+    pub format: SetupFormat,
+    /// The hooks to install.
+    #[serde(default)]
+    pub events: Vec<String>,
+    /// The matcher of each group.
+    #[serde(default)]
+    pub matcher: Option<String>,
+    /// Whether a hook has a name that the agent shows.
+    #[serde(default)]
+    pub named: bool,
+    /// In the unit of the agent.
+    #[serde(default)]
+    pub timeout: u32,
+    /// The version of the format, which the file contains.
+    #[serde(default)]
+    pub version: u32,
+    /// The file of the directory `extensions` to install.
+    #[serde(default)]
+    extension: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SetupFormat {
+    /// JSON with the hooks of each event in groups.
+    Grouped,
+    /// JSON without groups, in a file that only agtmux writes.
+    Own,
+    /// JSON without groups and timeouts.
+    Flat,
+    /// A TOML file with the key `notify`.
+    Notify,
+    /// A file of the directory `extensions`.
+    Extension,
+}
+
+impl SetupFile {
+    /// The text of the extension to install.
+    pub fn extension_text(&self) -> Option<&'static str> {
+        let name = self.extension.as_deref()?;
+        EXTENSIONS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AgentRegistry;
+
+    #[test]
+    fn every_built_in_setup_is_complete() {
+        let registry = AgentRegistry::builtin();
+        let setups = registry.agents().iter().filter_map(|agent| Some((agent.name().as_str(), agent.setup()?)));
+        let names: Vec<&str> = setups.clone().map(|(name, _)| name).collect();
+        assert_eq!(names, AgentRegistry::setup_names().collect::<Vec<_>>());
+        for (name, file) in setups.flat_map(|(name, setup)| setup.files.iter().map(move |file| (name, file))) {
+            let has_hooks = matches!(file.format, SetupFormat::Grouped | SetupFormat::Own | SetupFormat::Flat);
+            assert_eq!(has_hooks, !file.events.is_empty(), "{name}");
+            assert_eq!(file.format == SetupFormat::Extension, file.extension_text().is_some(), "{name}");
+            assert_eq!(matches!(file.format, SetupFormat::Own | SetupFormat::Flat), file.version > 0, "{name}");
+            assert_eq!(matches!(file.format, SetupFormat::Grouped | SetupFormat::Own), file.timeout > 0, "{name}");
+        }
+    }
+}
