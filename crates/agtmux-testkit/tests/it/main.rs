@@ -1,5 +1,6 @@
 //! The tests of the testkit, and of rules for the whole workspace.
 
+mod agent_names;
 mod crate_dependencies;
 mod documented_tests;
 mod model;

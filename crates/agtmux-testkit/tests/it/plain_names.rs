@@ -16,7 +16,7 @@ const STANDARD: [&str; 16] = [
 const MAX_LINES: usize = 500;
 const MAX_VAGUE_COMMENTS: usize = 20;
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace").to_owned()
 }
 
@@ -34,7 +34,7 @@ fn files_below(dir: &Path, wanted: &impl Fn(&Path) -> bool, found: &mut Vec<Path
     }
 }
 
-fn sources() -> Vec<(PathBuf, String)> {
+pub(crate) fn sources() -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     files_below(&root().join("crates"), &|path| path.extension().is_some_and(|end| end == "rs"), &mut found);
     found.into_iter().map(|path| (path.clone(), fs::read_to_string(path).expect("text"))).collect()
@@ -61,7 +61,7 @@ fn vague_words(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| VAGUE.contains(&word.to_lowercase().as_str()))
 }
 
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     path.strip_prefix(root()).unwrap_or(path).display().to_string()
 }
 
