@@ -130,3 +130,17 @@ fn no_source_file_is_too_long() {
         .collect();
     assert!(long.is_empty(), "split these: {long:#?}");
 }
+
+/// Every test binary links the whole workspace, and a file that is included by path is compiled once per includer.
+#[test]
+fn every_crate_has_one_test_binary_and_no_file_is_included_by_path() {
+    let attribute = ["#[path", " ="].concat();
+    let included: Vec<String> =
+        sources().iter().filter(|(_, text)| text.contains(&attribute)).map(|(path, _)| shown(path)).collect();
+    assert!(included.is_empty(), "use modules, or the testkit: {included:?}");
+    for member in fs::read_dir(root().join("crates")).expect("a directory") {
+        let Ok(entries) = fs::read_dir(member.expect("readable").path().join("tests")) else { continue };
+        let names: Vec<_> = entries.map(|entry| entry.expect("readable").file_name()).collect();
+        assert_eq!(names, ["it"], "add a module to tests/it/main.rs");
+    }
+}
