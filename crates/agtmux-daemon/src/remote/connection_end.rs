@@ -26,10 +26,14 @@ impl ConnectionEnd {
     }
 }
 
+/// The last line that is not empty, shortened and sanitized.
+pub(super) fn last_line(text: &str) -> Option<String> {
+    let last = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    Some(sanitize::for_terminal(&last.chars().take(300).collect::<String>()))
+}
+
 pub(super) fn classify_exit(status: Option<ExitStatus>, stderr: &str) -> ConnectionEnd {
-    let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let last_line = sanitize::for_terminal(&last.chars().take(300).collect::<String>());
-    let last_line_or = |fallback: &str| if last_line.is_empty() { fallback.to_owned() } else { last_line.clone() };
+    let last_line_or = |fallback: &str| last_line(stderr).unwrap_or_else(|| fallback.to_owned());
     match status.and_then(|status| status.code()) {
         Some(SSH_FAILED) => {
             let refused = ["Permission denied", "Host key verification failed", "Too many authentication failures"];

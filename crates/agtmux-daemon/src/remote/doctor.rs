@@ -16,6 +16,7 @@ use agtmux_tmux::{MIN_VERSION, TmuxVersion};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
+use super::connection_end::last_line;
 use super::targets::TargetManager;
 
 /// Enough for a slow login and a few programs.
@@ -83,13 +84,8 @@ impl TargetManager {
                 (check, Some(parse_report(&String::from_utf8_lossy(&output.stdout))))
             }
             Ok(Ok(output)) => {
-                let stderr = String::from_utf8_lossy(&output.stderr);
-                let last = stderr
-                    .lines()
-                    .rev()
-                    .find(|line| !line.trim().is_empty())
-                    .unwrap_or("ssh failed without an error message");
-                fails(sanitize_line(last))
+                let last = last_line(&String::from_utf8_lossy(&output.stderr));
+                fails(last.unwrap_or_else(|| "ssh failed without an error message".into()))
             }
         }
     }

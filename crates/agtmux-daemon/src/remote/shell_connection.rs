@@ -2,13 +2,12 @@
 
 use agtmux_api::wire::EvidenceKind;
 use agtmux_core::fleet::TopologyUpdate;
-use agtmux_core::sanitize;
 use agtmux_core::target::TargetFault;
 use agtmux_tmux::host::{HostShell, REMOTE_COMMAND, ShellError};
 use agtmux_tmux::ssh::ConnectionSharing;
 
 use super::agentless::HostWatch;
-use super::connection_end::ConnectionEnd;
+use super::connection_end::{ConnectionEnd, last_line};
 use super::supervisor::Supervisor;
 use super::timeouts::hello_timeout;
 
@@ -66,7 +65,5 @@ fn connection_end(error: &ShellError) -> ConnectionEnd {
         ShellError::Unsupported(_) => TargetFault::NothingInstalled,
         ShellError::Closed(_) | ShellError::OutputTooLarge(_) => TargetFault::Disconnected,
     };
-    let text = error.to_string();
-    let last = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
-    ConnectionEnd::new(fault, sanitize::for_terminal(&last.chars().take(300).collect::<String>()))
+    ConnectionEnd::new(fault, last_line(&error.to_string()).unwrap_or_default())
 }
