@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
 
 use agtmux_api::VERSION;
+use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::host_protocol::{
     EVIDENCE_PATH, HostLine, HostReply, HubLine, HubRequest, MAX_LINE_BYTES, PROTOCOL_VERSIONS, ReplyOutcome,
     VersionGap,
@@ -12,6 +13,7 @@ use agtmux_api::host_protocol::{
 use agtmux_client::{ApiClient, ClientError, DaemonClient};
 use bytes::Bytes;
 use clap::Args;
+use serde::Deserialize;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::error::{CliError, CliExit};
@@ -84,18 +86,32 @@ async fn handle_requests(client: ApiClient, replies: mpsc::Sender<Bytes>) -> Res
                 let Ok(permit) = room.clone().acquire_owned().await else { return Ok(()) };
                 let (client, replies) = (client.clone(), replies.clone());
                 tokio::spawn(async move {
-                    let reply = HostLine::Reply(HostReply { id, outcome: run_request(&client, &action).await });
-                    if let Ok(bytes) = serde_json::to_vec(&reply) {
-                        let _ = replies.send(bytes.into()).await;
-                    }
+                    send_reply(&replies, id, run_request(&client, &action).await).await;
                     drop(permit);
                 });
             }
             Err(error) => {
-                let message = CliMessage::new("cannot parse a message from the hub").because(error.to_string());
-                return Err(CliError::failed(message.hint("agtmux target doctor   (on the hub)")));
+                let Ok(UnsupportedRequest { id }) = serde_json::from_slice(&line) else {
+                    let message = CliMessage::new("cannot parse a message from the hub").because(error.to_string());
+                    return Err(CliError::failed(message.hint("agtmux target doctor   (on the hub)")));
+                };
+                let message = format!("agtmux {VERSION} does not support this request: {error}");
+                let refused = ReplyOutcome::Refused(ApiError::new(ErrorCode::BadRequest, message));
+                send_reply(&replies, id, refused).await;
             }
         }
+    }
+}
+
+/// A request of a newer hub. It is refused, because an unknown field may be a guard.
+#[derive(Deserialize)]
+struct UnsupportedRequest {
+    id: u64,
+}
+
+async fn send_reply(replies: &mpsc::Sender<Bytes>, id: u64, outcome: ReplyOutcome) {
+    if let Ok(bytes) = serde_json::to_vec(&HostLine::Reply(HostReply { id, outcome })) {
+        let _ = replies.send(bytes.into()).await;
     }
 }
 

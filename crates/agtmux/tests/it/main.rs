@@ -14,6 +14,7 @@ mod bridge_events;
 mod bridge_hooks;
 mod bridge_load;
 mod bridge_scenarios;
+mod collect;
 mod conformance;
 mod daemon_access;
 mod events;
