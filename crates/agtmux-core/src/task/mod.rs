@@ -28,7 +28,7 @@ pub use output::recent_output;
 pub use prompt::{CursorPosition, cursor_line, recognize_prompt};
 pub use run::{RunId, RunIdError};
 pub use session::{SessionNameError, TaskSessionName, project_slug};
-pub use snapshot::{TaskPaneSnapshot, TaskSessionSnapshot, TaskSnapshot};
+pub use snapshot::{TaskSessionSnapshot, TaskSnapshot};
 pub use startup::{
     LeftoverAction, LeftoverSession, SessionOwnership, removed_notice, session_title, still_active_notice,
 };

@@ -82,35 +82,3 @@ impl TaskSnapshot {
         TaskExit { code: self.exit_code, signal: self.signal }
     }
 }
-
-/// One pane of a task window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TaskPaneSnapshot {
-    pub pane_id: PaneId,
-    pub dead: bool,
-    pub exit: TaskExit,
-}
-
-impl TaskPaneSnapshot {
-    /// Returns the pane in which the task was launched, or the first pane if that one is gone. A user may split a task
-    /// window.
-    pub fn primary(panes: &[Self], launched: Option<PaneId>) -> Option<&Self> {
-        panes.iter().find(|pane| Some(pane.pane_id) == launched).or_else(|| panes.first())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn primary_is_the_launch_pane_or_the_first_pane() {
-        let pane = |id| TaskPaneSnapshot { pane_id: PaneId(id), dead: false, exit: TaskExit::UNKNOWN };
-        let panes = [pane(4), pane(2), pane(7)];
-        let primary = |launched| TaskPaneSnapshot::primary(&panes, launched).map(|pane| pane.pane_id.0);
-        assert_eq!(primary(Some(PaneId(2))), Some(2));
-        assert_eq!(primary(Some(PaneId(9))), Some(4));
-        assert_eq!(primary(None), Some(4));
-        assert_eq!(TaskPaneSnapshot::primary(&[], Some(PaneId(2))), None);
-    }
-}

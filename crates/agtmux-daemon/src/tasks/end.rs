@@ -153,15 +153,20 @@ impl Tasks {
         let key = self.session_key(&action.session, action.socket.as_ref())?;
         let _lock = self.lock_session(&key).await;
         let Some(session) = self.own_session_if_any(&key).await? else { return Ok(missing_session(&key)) };
-        self.record_ending(&key, &session, PlannedRemoval::KillAll).await?;
-        let server = (session.server_pid, session.server_start);
-        let killed = self.tmux(&key).kill_session(server, session.session).await;
-        killed.map_err(|error| tmux_failed(&error))?;
-        self.remove_logs(session.panes.iter());
-        self.check_soon(&key);
+        self.kill_session(&key, &session).await?;
         let mut panes: Vec<&TaskPane> = session.panes.iter().collect();
         panes.dedup_by_key(|pane| pane.window);
         Ok(ended(&key, panes.into_iter().map(ended_task).collect()))
+    }
+
+    pub(super) async fn kill_session(&self, key: &TaskSessionKey, session: &TmuxTaskSession) -> Result<(), ApiError> {
+        self.record_ending(key, session, PlannedRemoval::KillAll).await?;
+        let server = (session.server_pid, session.server_start);
+        let killed = self.tmux(key).kill_session(server, session.session).await;
+        killed.map_err(|error| tmux_failed(&error))?;
+        self.remove_logs(session.panes.iter());
+        self.check_soon(key);
+        Ok(())
     }
 
     /// Waits until tmux shows the panes of all ended tasks as dead: a supervisor ends a moment after its task.
@@ -223,7 +228,7 @@ impl Tasks {
         dead.any(|window| affects(window) && !is_recorded(window))
     }
 
-    pub(super) fn remove_logs<'a>(&self, panes: impl Iterator<Item = &'a TaskPane>) {
+    fn remove_logs<'a>(&self, panes: impl Iterator<Item = &'a TaskPane>) {
         for run in panes.filter_map(|pane| pane.run.as_ref()?.parse::<RunId>().ok()) {
             self.run_files(&run).remove_log();
         }

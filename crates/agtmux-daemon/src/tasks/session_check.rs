@@ -7,8 +7,7 @@ use std::time::Duration;
 use agtmux_api::task_files::RunFiles;
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
 use agtmux_core::task::{
-    CursorPosition, ExitSignal, RunId, TaskExit, TaskInput, TaskPaneSnapshot, TaskSessionSnapshot, TaskSnapshot,
-    cursor_line,
+    CursorPosition, ExitSignal, RunId, TaskExit, TaskInput, TaskSessionSnapshot, TaskSnapshot, cursor_line,
 };
 use agtmux_tmux::platform::{ProcessInfo, ProcessTable};
 use agtmux_tmux::{CursorScreen, TaskPane, TmuxError, TmuxServer, TmuxTaskSession, is_listening};
@@ -232,10 +231,34 @@ fn primary_pane<'a>(panes: &[&'a TaskPane], session: &TaskSession) -> Option<&'a
     let window = panes.first()?.window;
     let marked = || panes.iter().find(|pane| pane.is_task_pane).map(|pane| PaneId(pane.pane));
     let launched = session.runs_in(WindowId(window)).map(|run| run.pane).next().or_else(marked);
-    let snapshots: Vec<TaskPaneSnapshot> = panes
-        .iter()
-        .map(|pane| TaskPaneSnapshot { pane_id: PaneId(pane.pane), dead: pane.dead, exit: pane_exit(pane) })
-        .collect();
-    let chosen = TaskPaneSnapshot::primary(&snapshots, launched)?.pane_id;
-    panes.iter().find(|pane| PaneId(pane.pane) == chosen).copied()
+    panes.iter().find(|pane| Some(PaneId(pane.pane)) == launched).or(panes.first()).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn primary_is_the_launch_pane_or_the_first_pane() {
+        let pane = |pane, is_task_pane| TaskPane { window: 1, pane, is_task_pane, ..TaskPane::default() };
+        let (panes, unmarked) = ([&pane(4, false), &pane(2, true), &pane(7, false)], [&pane(4, false)]);
+        let mut session = TaskSession::new("pi-x-1".parse().expect("a name"));
+        let primary = |panes: &[&TaskPane], session: &TaskSession| primary_pane(panes, session).map(|pane| pane.pane);
+        assert_eq!(primary(&panes, &session), Some(2), "tmux marks the launch pane");
+        assert_eq!(primary(&unmarked, &session), Some(4));
+        assert_eq!(primary(&[], &session), None);
+        for (launched, expected) in [(7, 7), (9, 4)] {
+            let run = TaskRunRow {
+                run_id: "r1".parse().expect("an id"),
+                task: "t".into(),
+                generation: Generation { pid: 1, start_time: 1 },
+                window: WindowId(1),
+                pane: PaneId(launched),
+                process: ProcessRef { pid: 2, start: 3 },
+                launched_at: Timestamp::UNIX_EPOCH,
+            };
+            session.runs.insert(run.run_id.clone(), run);
+            assert_eq!(primary(&panes, &session), Some(expected));
+        }
+    }
 }

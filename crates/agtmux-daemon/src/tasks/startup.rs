@@ -6,10 +6,10 @@ use std::path::Path;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActiveLeftoverSession, TaskStartupReport, TaskStartupRequest};
 use agtmux_core::task::{
-    Delivery, LeftoverAction, LeftoverSession, PlannedRemoval, SessionOwnership, TaskSessionName as SessionName,
-    project_slug, removed_notice, still_active_notice,
+    Delivery, LeftoverAction, LeftoverSession, SessionOwnership, TaskSessionName as SessionName, project_slug,
+    removed_notice, still_active_notice,
 };
-use agtmux_tmux::{TmuxServer, TmuxTaskSession};
+use agtmux_tmux::TmuxServer;
 
 use super::titles::title_of;
 use super::{Tasks, tmux_failed};
@@ -96,25 +96,11 @@ impl Tasks {
         match found.action(asking, asking_session) {
             LeftoverAction::Keep => {}
             LeftoverAction::Remove => {
-                self.remove_session(tmux, &left_key, &session).await?;
+                self.kill_session(&left_key, &session).await?;
                 report.removed.push(left_key.session.to_string());
             }
             LeftoverAction::Report(tasks) => report.active.push(left_session(&left_key, &owner, tasks).await),
         }
-        Ok(())
-    }
-
-    async fn remove_session(
-        &self,
-        tmux: &TmuxServer,
-        left_key: &TaskSessionKey,
-        session: &TmuxTaskSession,
-    ) -> Result<(), ApiError> {
-        self.record_ending(left_key, session, PlannedRemoval::KillAll).await?;
-        let killed = tmux.kill_session((session.server_pid, session.server_start), session.session).await;
-        killed.map_err(|error| tmux_failed(&error))?;
-        self.remove_logs(session.panes.iter());
-        self.check_soon(left_key);
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ pub struct TmuxTaskSession {
 }
 
 /// One pane of a task session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskPane {
     pub window: u32,
     pub window_name: String,
