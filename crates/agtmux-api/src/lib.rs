@@ -3,6 +3,7 @@
 pub mod config;
 pub mod error;
 pub mod files;
+pub mod fleet_items;
 pub mod host_protocol;
 pub mod paths;
 pub mod task_files;

@@ -1,5 +1,8 @@
 //! Event streams that continue across restarts of the daemon.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use agtmux_api::wire::{ListQuery, WatchEvent, WatchEventKind};

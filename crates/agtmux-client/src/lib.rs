@@ -15,7 +15,28 @@
 //! # }
 //! ```
 //!
-//! [`DaemonClient::watch`] follows the event stream and continues it when the daemon restarts.
+//! [`DaemonClient::watch`] follows the event stream and continues it when the daemon restarts. A [`FleetReplica`] turns
+//! the stream into a local copy of the fleet, which answers every list without a request:
+//!
+//! ```no_run
+//! # async fn example(daemon: agtmux_client::DaemonClient) -> Result<(), agtmux_client::ClientError> {
+//! use agtmux_api::fleet_items::ItemFilter;
+//! use agtmux_api::wire::{ListQuery, ListScope};
+//! use agtmux_client::{ClientError, FleetReplica};
+//!
+//! let mut signals = daemon.watch(ListQuery { scope: Some(ListScope::All), ..ListQuery::default() });
+//! let waiting = ListQuery { needs_action: true, ..ListQuery::default() };
+//! let waiting = ItemFilter::new(&waiting, ListScope::Panes).map_err(ClientError::Refused)?;
+//! let mut fleet = FleetReplica::default();
+//! loop {
+//!     if fleet.receive(signals.next().await?) {
+//!         for pane in fleet.items().panes_by_attention(&waiting) {
+//!             println!("{}", pane.identity.pane_id);
+//!         }
+//!     }
+//! }
+//! # }
+//! ```
 
 mod api_client;
 mod daemon_client;
@@ -23,6 +44,7 @@ mod error;
 mod events;
 mod follow;
 mod lines;
+mod replica;
 mod start;
 
 pub use api_client::ApiClient;
@@ -31,4 +53,5 @@ pub use error::ClientError;
 pub use events::{EventStream, ServerEvent};
 pub use follow::{Follower, StreamSignal};
 pub use lines::LineStream;
+pub use replica::FleetReplica;
 pub use start::{ALREADY_RUNNING, READY};

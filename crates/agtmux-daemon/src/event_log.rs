@@ -4,13 +4,12 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use agtmux_api::SCHEMA_VERSION;
-use agtmux_api::wire::{ListScope, TaskWatchEvent, WatchEvent, WatchEventKind, WatchItem};
+use agtmux_api::wire::{ListScope, TaskWatchEvent, WatchEvent, WatchEventKind};
 use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::view::{FleetView, ItemChange};
+use crate::view::FleetView;
 
 /// Limits of the buffer for readers that lag: number of events and total bytes. A reader that lags further starts over.
 const MAX_EVENTS: usize = 8192;
@@ -71,7 +70,7 @@ impl EventLog {
         now: Timestamp,
         after: u64,
         task_events: Vec<TaskWatchEvent>,
-        change: impl FnOnce(&mut FleetView) -> Vec<ItemChange>,
+        change: impl FnOnce(&mut FleetView) -> Vec<WatchEvent>,
     ) -> u64 {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
         for task_event in task_events {
@@ -84,9 +83,9 @@ impl EventLog {
         if changes.len() > MAX_EVENTS_AT_ONCE {
             inner.discard_all(changes.len());
         } else {
-            for (kind, item) in changes {
+            for event in changes {
                 inner.seq += 1;
-                let event = event(inner.seq, now, kind, item);
+                let event = WatchEvent { seq: inner.seq, at: now, ..event };
                 let frame = frame(&event, true);
                 inner.push(PublishedEvent { event, frame });
             }
@@ -137,29 +136,10 @@ impl EventLogState {
     }
 }
 
-pub(crate) fn scope_of(item: &WatchItem) -> ListScope {
-    match item {
-        WatchItem::Pane(_) => ListScope::Panes,
-        WatchItem::Window(_) => ListScope::Windows,
-        WatchItem::Session(_) => ListScope::Sessions,
-    }
-}
-
-pub(crate) fn event(seq: u64, at: Timestamp, kind: WatchEventKind, item: WatchItem) -> WatchEvent {
-    WatchEvent { schema_version: SCHEMA_VERSION, seq, at, kind, scope: scope_of(&item), item: Some(item), task: None }
-}
-
 /// A task event keeps the sequence number under which it was stored.
 fn task_watch_event(task_event: TaskWatchEvent) -> WatchEvent {
-    WatchEvent {
-        schema_version: SCHEMA_VERSION,
-        seq: task_event.event.seq,
-        at: task_event.event.at,
-        kind: WatchEventKind::Task,
-        scope: ListScope::Panes,
-        item: None,
-        task: Some(Box::new(task_event)),
-    }
+    let event = WatchEvent::new(WatchEventKind::Task, ListScope::Panes, task_event.event.seq, task_event.event.at);
+    WatchEvent { task: Some(Box::new(task_event)), ..event }
 }
 
 /// Encodes one server-sent event. Only an event after which nothing is missing carries an id, so that readers can
@@ -178,17 +158,18 @@ pub(crate) fn frame(event: &WatchEvent, with_id: bool) -> Bytes {
 mod tests {
     use std::collections::BTreeMap;
 
-    use agtmux_api::wire::{SessionIdentity, SessionItem};
+    use agtmux_api::wire::{SessionIdentity, SessionItem, WatchItem};
 
     use super::*;
 
-    fn changes(count: usize) -> Vec<ItemChange> {
+    fn changes(count: usize) -> Vec<WatchEvent> {
         let item = |n: usize| {
             let identity = SessionIdentity { target: None, server: None, session_name: format!("s{n}") };
             let counts = Default::default();
             WatchItem::Session(SessionItem { identity, counts, by_target: BTreeMap::new(), windows: 1, panes: 1 })
         };
-        (0..count).map(|n| (WatchEventKind::Upsert, item(n))).collect()
+        let at = Timestamp::UNIX_EPOCH;
+        (0..count).map(|n| WatchEvent::of_item(WatchEventKind::Upsert, item(n), 0, at)).collect()
     }
 
     fn count_since(log: &EventLog, seq: u64) -> Option<usize> {
@@ -211,15 +192,7 @@ mod tests {
     }
 
     fn published(seq: u64, bytes: usize) -> PublishedEvent {
-        let event = WatchEvent {
-            schema_version: SCHEMA_VERSION,
-            seq,
-            at: Timestamp::UNIX_EPOCH,
-            kind: WatchEventKind::Upsert,
-            scope: ListScope::Panes,
-            item: None,
-            task: None,
-        };
+        let event = WatchEvent::new(WatchEventKind::Upsert, ListScope::Panes, seq, Timestamp::UNIX_EPOCH);
         PublishedEvent { event, frame: Bytes::from(vec![b' '; bytes]) }
     }
 

@@ -77,10 +77,6 @@ impl CliError {
             message.print_stderr();
         }
     }
-
-    pub(crate) fn headline(&self) -> String {
-        self.message.as_ref().map(CliMessage::headline).unwrap_or_default()
-    }
 }
 
 /// A closed pipe is a success: `agtmux list | head` exits with 0.

@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::items::{PaneItem, SessionItem, WindowItem};
-use super::listing::ListScope;
+use super::items::{PaneIdentity, PaneItem, SessionIdentity, SessionItem, WindowIdentity, WindowItem};
+use super::listing::{ListScope, TargetError};
+use crate::SCHEMA_VERSION;
 
 /// One event of the event stream; one line of `agtmux watch --format jsonl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
@@ -19,11 +20,27 @@ pub struct WatchEvent {
     #[serde(rename = "type")]
     pub kind: WatchEventKind,
     pub scope: ListScope,
-    /// The changed item; null for `reset` and `task`.
+    /// The changed item; null for `reset`, `target_errors` and `task`.
     pub item: Option<WatchItem>,
     /// The task event; only present for `task`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<TaskWatchEvent>>,
+    /// All current outages; only present for `target_errors`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_errors: Option<Vec<TargetError>>,
+}
+
+impl WatchEvent {
+    /// An event without content.
+    pub fn new(kind: WatchEventKind, scope: ListScope, seq: u64, at: Timestamp) -> Self {
+        let schema_version = SCHEMA_VERSION;
+        Self { schema_version, seq, at, kind, scope, item: None, task: None, target_errors: None }
+    }
+
+    pub fn of_item(kind: WatchEventKind, item: WatchItem, seq: u64, at: Timestamp) -> Self {
+        let event = Self::new(kind, item.scope(), seq, at);
+        Self { item: Some(item), ..event }
+    }
 }
 
 /// A task event and its server.
@@ -37,7 +54,7 @@ pub struct TaskWatchEvent {
 
 /// The kind of a stream event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum WatchEventKind {
     /// The current value of an item; sent for each item at the start of a stream.
     Snapshot,
@@ -47,12 +64,15 @@ pub enum WatchEventKind {
     Remove,
     /// Discard all items: a new snapshot follows.
     Reset,
+    /// The outages have changed: these are all that remain. Sent at the start of a stream if there are any.
+    TargetErrors,
     /// A task event, with the same sequence number as in `/v1/tasks/events`.
     Task,
 }
 
 impl WatchEventKind {
-    pub const ALL: [Self; 5] = [Self::Snapshot, Self::Upsert, Self::Remove, Self::Reset, Self::Task];
+    pub const ALL: [Self; 6] =
+        [Self::Snapshot, Self::Upsert, Self::Remove, Self::Reset, Self::TargetErrors, Self::Task];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -60,6 +80,7 @@ impl WatchEventKind {
             Self::Upsert => "upsert",
             Self::Remove => "remove",
             Self::Reset => "reset",
+            Self::TargetErrors => "target_errors",
             Self::Task => "task",
         }
     }
@@ -73,4 +94,48 @@ pub enum WatchItem {
     Pane(Box<PaneItem>),
     Window(WindowItem),
     Session(SessionItem),
+}
+
+/// Identifies an item of any scope.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ItemIdentity {
+    Pane(PaneIdentity),
+    Window(WindowIdentity),
+    Session(SessionIdentity),
+}
+
+impl WatchItem {
+    pub fn scope(&self) -> ListScope {
+        match self {
+            Self::Pane(_) => ListScope::Panes,
+            Self::Window(_) => ListScope::Windows,
+            Self::Session(_) => ListScope::Sessions,
+        }
+    }
+
+    pub fn identity(&self) -> ItemIdentity {
+        match self {
+            Self::Pane(pane) => ItemIdentity::Pane(pane.identity.clone()),
+            Self::Window(window) => ItemIdentity::Window(window.identity.clone()),
+            Self::Session(session) => ItemIdentity::Session(session.identity.clone()),
+        }
+    }
+}
+
+impl From<&PaneItem> for WatchItem {
+    fn from(pane: &PaneItem) -> Self {
+        Self::Pane(Box::new(pane.clone()))
+    }
+}
+
+impl From<&WindowItem> for WatchItem {
+    fn from(window: &WindowItem) -> Self {
+        Self::Window(window.clone())
+    }
+}
+
+impl From<&SessionItem> for WatchItem {
+    fn from(session: &SessionItem) -> Self {
+        Self::Session(session.clone())
+    }
 }

@@ -23,6 +23,25 @@ pub struct PaneIdentity {
     pub pane_id: PaneId,
 }
 
+impl PaneIdentity {
+    pub fn window(&self) -> WindowIdentity {
+        WindowIdentity {
+            target: self.target.clone(),
+            server: self.server.clone(),
+            session_name: self.session_name.clone(),
+            window_id: self.window_id,
+        }
+    }
+
+    pub fn session(&self) -> SessionIdentity {
+        SessionIdentity {
+            target: Some(self.target.clone()),
+            server: Some(self.server.clone()),
+            session_name: self.session_name.clone(),
+        }
+    }
+}
+
 /// A pane in one session. A pane of a linked window is listed once per session that shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct PaneItem {
@@ -55,6 +74,14 @@ pub struct PaneItem {
     pub command: Option<String>,
     /// For a dead pane that tmux kept open: how its process ended.
     pub dead: Option<DeadPane>,
+}
+
+impl PaneItem {
+    /// The order in which a person should look at panes: the most urgent state first, then the agent that has been in
+    /// it for longest. Panes without an agent come last.
+    pub fn attention_order(&self) -> impl Ord + '_ {
+        (self.state.is_none(), self.state, self.since, &self.identity)
+    }
 }
 
 /// How the process of a dead pane ended.

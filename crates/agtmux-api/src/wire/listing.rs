@@ -79,7 +79,7 @@ pub struct ListQuery {
     pub all: bool,
     /// Sessions only: how to group sessions; `session-name` merges sessions of the same name across targets.
     pub group_by: Option<SessionGrouping>,
-    /// Event stream only: the type of items to report.
+    /// Event stream only: the type of items to report. Panes by default.
     pub scope: Option<ListScope>,
     /// Event stream only: resume after this event. Same as the `Last-Event-ID` header.
     pub last_event_id: Option<u64>,
@@ -116,14 +116,22 @@ pub enum ListScope {
     Panes,
     Windows,
     Sessions,
+    /// Event stream only: items of every type.
+    All,
 }
 
 impl ListScope {
+    /// Whether the items of the other scope belong to this one.
+    pub fn includes(self, other: Self) -> bool {
+        self == other || self == Self::All
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Panes => "panes",
             Self::Windows => "windows",
             Self::Sessions => "sessions",
+            Self::All => "all",
         }
     }
 }

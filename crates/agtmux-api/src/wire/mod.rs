@@ -27,7 +27,7 @@ pub use bridge::{
     BridgeAnswers, BridgeAvailability, BridgeChoice, BridgeError, BridgeHookEvent, BridgeHookReply, BridgeMode,
     BridgeRespondReply, BridgeRespondRequest,
 };
-pub use event::{TaskWatchEvent, WatchEvent, WatchEventKind, WatchItem};
+pub use event::{ItemIdentity, TaskWatchEvent, WatchEvent, WatchEventKind, WatchItem};
 pub use explain::{ExplainCandidate, Explanation, RuntimeEvent, RuntimeEvents, StateHistory, StateHistoryItem};
 pub use health::{ComponentHealth, DaemonHealth, ServerHealth, StoreHealth};
 pub use ingest::{EventReceipt, EventReceiptStatus, EventSubmission};

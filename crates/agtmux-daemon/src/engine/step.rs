@@ -161,7 +161,7 @@ impl EngineStep {
     /// How many more sequence numbers publishing may use: each changed item makes a few events at most.
     pub(super) fn max_new_seqs(&self) -> u64 {
         let delta = &self.delta;
-        (delta.changed.len() + delta.removed.len() + delta.windows.len() + delta.sessions.len()) as u64 * 8
+        (delta.changed.len() + delta.removed.len() + delta.windows.len() + delta.sessions.len()) as u64 * 8 + 1
     }
 
     /// Replies only after the commit: an acknowledged event is stored.

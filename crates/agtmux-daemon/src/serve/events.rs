@@ -1,17 +1,20 @@
-//! The stream of changes: a snapshot first, then the changes that pass the client's filter.
+//! The stream of changes: a snapshot first, then the changes that pass the client's filter. The changes that were read
+//! together end with a position, so that a client never shows half of them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use agtmux_api::SCHEMA_VERSION;
-use agtmux_api::wire::{ListScope, WatchEvent, WatchEventKind, WatchItem};
+use agtmux_api::fleet_items::ItemFilter;
+use agtmux_api::wire::{ItemIdentity, ListScope, WatchEvent, WatchEventKind, WatchItem};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use jiff::Timestamp;
 
 use super::{ServeContext, sse};
-use crate::event_log::{EventLog, EventLogState, EventsSince, PublishedEvent, event, frame, scope_of};
-use crate::view::ItemFilter;
+use crate::event_log::{EventLog, EventLogState, EventsSince, PublishedEvent, frame};
+
+#[cfg(test)]
+mod tests;
 
 pub(super) fn stream(context: &ServeContext, scope: ListScope, filter: ItemFilter, last: Option<u64>) -> Response {
     let (event_log, resumed) = (context.event_log.clone(), last.is_some());
@@ -28,7 +31,7 @@ struct WatchReader {
     /// The client resumes an earlier stream and has got nothing yet in this one.
     resumed: bool,
     /// The identities of the items that the client has: an item that no longer passes the filter must be removed there.
-    shown: HashSet<String>,
+    shown: HashSet<ItemIdentity>,
 }
 
 impl sse::EventSource for WatchReader {
@@ -45,7 +48,11 @@ impl sse::EventSource for WatchReader {
                 }
                 self.position = Some(log.seq());
                 drop(log);
-                self.filter_events(&events)
+                let mut out = self.filter_events(&events);
+                if !out.is_empty() {
+                    out.extend_from_slice(&sse::comment(self.position));
+                }
+                out.freeze()
             }
             Some(EventsSince::TooOld) | None => self.snapshot(&log, too_old),
         }
@@ -61,21 +68,18 @@ impl WatchReader {
         let (seq, now) = (log.seq(), Timestamp::now());
         let mut out = BytesMut::new();
         if reset {
-            let event = WatchEvent {
-                schema_version: SCHEMA_VERSION,
-                seq,
-                at: now,
-                kind: WatchEventKind::Reset,
-                scope: self.scope,
-                item: None,
-                task: None,
-            };
+            let event = WatchEvent::new(WatchEventKind::Reset, self.scope, seq, now);
             out.extend_from_slice(&frame(&event, false));
         }
         self.shown.clear();
         for item in log.view.items(self.scope).filter(|item| self.filter.accepts(item)) {
-            self.shown.insert(identity_key(&item));
-            out.extend_from_slice(&frame(&event(seq, now, WatchEventKind::Snapshot, item), false));
+            self.shown.insert(item.identity());
+            out.extend_from_slice(&frame(&WatchEvent::of_item(WatchEventKind::Snapshot, item, seq, now), false));
+        }
+        let errors = self.filter.target_errors(log.view.errors());
+        if !errors.is_empty() {
+            let event = WatchEvent::new(WatchEventKind::TargetErrors, self.scope, seq, now);
+            out.extend_from_slice(&frame(&WatchEvent { target_errors: Some(errors), ..event }, false));
         }
         // The id goes last: only now is the snapshot complete and can be resumed from.
         out.extend_from_slice(format!("id: {seq}\n\n").as_bytes());
@@ -87,41 +91,32 @@ impl WatchReader {
     /// sent; a superfluous one is harmless.
     fn assume_shown(&mut self, log: &EventLogState, missed: &[Arc<PublishedEvent>]) {
         let removed = missed.iter().filter_map(|published| published.event.item.as_ref());
-        let removed = removed.filter(|item| scope_of(item) == self.scope).map(identity_key);
-        self.shown = log.view.items(self.scope).map(|item| identity_key(&item)).chain(removed).collect();
+        let removed = removed.filter(|item| self.scope.includes(item.scope())).map(WatchItem::identity);
+        self.shown = log.view.items(self.scope).map(|item| item.identity()).chain(removed).collect();
     }
 
-    fn filter_events(&mut self, events: &[Arc<PublishedEvent>]) -> Bytes {
+    fn filter_events(&mut self, events: &[Arc<PublishedEvent>]) -> BytesMut {
         let mut out = BytesMut::new();
-        for published in events {
-            if let Some(task_event) = &published.event.task {
+        for PublishedEvent { event, frame: published } in events.iter().map(Arc::as_ref) {
+            if let Some(task_event) = &event.task {
                 // A task event concerns the runtime in the task's pane.
-                if self.scope == ListScope::Panes && self.filter.accepts_task(task_event) {
-                    out.extend_from_slice(&published.frame);
+                if self.scope.includes(ListScope::Panes) && self.filter.accepts_task(task_event) {
+                    out.extend_from_slice(published);
                 }
-                continue;
-            }
-            let Some(item) = published.event.item.as_ref().filter(|item| scope_of(item) == self.scope) else {
-                continue;
-            };
-            let is_visible = published.event.kind != WatchEventKind::Remove && self.filter.accepts(item);
-            if is_visible {
-                self.shown.insert(identity_key(item));
-                out.extend_from_slice(&published.frame);
-            } else if self.shown.remove(&identity_key(item)) {
-                let removal = WatchEvent { kind: WatchEventKind::Remove, ..published.event.clone() };
-                out.extend_from_slice(&frame(&removal, true));
+            } else if let Some(errors) = &event.target_errors {
+                let target_errors = Some(self.filter.target_errors(errors));
+                let event = WatchEvent { scope: self.scope, target_errors, ..event.clone() };
+                out.extend_from_slice(&frame(&event, true));
+            } else if let Some(item) = event.item.as_ref().filter(|item| self.scope.includes(item.scope())) {
+                if event.kind != WatchEventKind::Remove && self.filter.accepts(item) {
+                    self.shown.insert(item.identity());
+                    out.extend_from_slice(published);
+                } else if self.shown.remove(&item.identity()) {
+                    let removal = WatchEvent { kind: WatchEventKind::Remove, ..event.clone() };
+                    out.extend_from_slice(&frame(&removal, true));
+                }
             }
         }
-        out.freeze()
+        out
     }
-}
-
-fn identity_key(item: &WatchItem) -> String {
-    let identity = match item {
-        WatchItem::Pane(pane) => serde_json::to_string(&pane.identity),
-        WatchItem::Window(window) => serde_json::to_string(&window.identity),
-        WatchItem::Session(session) => serde_json::to_string(&session.identity),
-    };
-    identity.unwrap_or_else(|error| unreachable!("an identity serializes: {error}"))
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::fleet_items::{FleetItems, ItemFilter};
 use agtmux_api::host_protocol::EVIDENCE_PATH;
 use agtmux_api::wire::{
     DaemonHealth, ListQuery, ListResponse, ListScope, PaneItem, SessionGrouping, SessionItem, WatchEvent, WindowItem,
@@ -23,7 +24,6 @@ use utoipa_axum::routes;
 use super::extract::{ErrorResponse, StrictQuery};
 use super::{ServeContext, events, health, sse};
 use crate::remote::no_such_target;
-use crate::view::{self, FleetView, ItemFilter};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -168,7 +168,7 @@ async fn get_panes(
     State(context): State<ServeContext>,
     StrictQuery(query): StrictQuery,
 ) -> Result<Response, ErrorResponse> {
-    list(&context, &query, ListScope::Panes, view::panes)
+    list(&context, &query, ListScope::Panes, FleetItems::list_panes)
 }
 
 /// List windows, with the number of agents in each state.
@@ -178,7 +178,7 @@ async fn get_windows(
     State(context): State<ServeContext>,
     StrictQuery(query): StrictQuery,
 ) -> Result<Response, ErrorResponse> {
-    list(&context, &query, ListScope::Windows, view::windows)
+    list(&context, &query, ListScope::Windows, FleetItems::list_windows)
 }
 
 /// List sessions, with the number of agents in each state.
@@ -188,7 +188,7 @@ async fn get_sessions(
     State(context): State<ServeContext>,
     StrictQuery(query): StrictQuery,
 ) -> Result<Response, ErrorResponse> {
-    list(&context, &query, ListScope::Sessions, view::sessions)
+    list(&context, &query, ListScope::Sessions, FleetItems::list_sessions)
 }
 
 /// Stream changes as server-sent events.
@@ -209,7 +209,7 @@ async fn get_events(
     Ok(events::stream(&context, scope, filter, last))
 }
 
-type Lister<T> = fn(&FleetView, &ListQuery, &ItemFilter, Timestamp) -> ListResponse<T>;
+type Lister<T> = fn(&FleetItems, &ItemFilter, Timestamp) -> ListResponse<T>;
 
 fn list<T: serde::Serialize>(
     context: &ServeContext,
@@ -220,7 +220,7 @@ fn list<T: serde::Serialize>(
     let filter = ItemFilter::new(query, scope)?;
     check_target(context, &filter)?;
     // Only references are cloned under the lock; the JSON is written after it is released.
-    let listing = lister(&context.event_log.read().view, query, &filter, Timestamp::now());
+    let listing = lister(&context.event_log.read().view.fleet, &filter, Timestamp::now());
     match serde_json::to_vec(&listing) {
         Ok(body) => Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response()),
         Err(error) => {

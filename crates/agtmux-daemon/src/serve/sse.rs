@@ -28,7 +28,7 @@ pub(super) trait EventSource: Send + 'static {
 }
 
 /// A comment with the current position: a client whose filter passes few events can resume from there.
-fn comment(position: Option<u64>) -> Bytes {
+pub(super) fn comment(position: Option<u64>) -> Bytes {
     match position {
         Some(id) => Bytes::from(format!(":\nid: {id}\n\n")),
         None => Bytes::from_static(b":\n\n"),

@@ -1,3 +1,4 @@
+use agtmux_api::fleet_items::ItemFilter;
 use agtmux_api::wire::{ListQuery, ListScope, SessionGrouping, TaskWatchEvent};
 use agtmux_core::fleet::{DetectedAgent, PaneProcess, PaneRow, RuntimeChange, TopologyUpdate};
 use agtmux_core::ids::*;
@@ -44,7 +45,7 @@ impl TestView {
         }
     }
 
-    fn apply(&mut self, observation: TopologyUpdate) -> Vec<ItemChange> {
+    fn apply(&mut self, observation: TopologyUpdate) -> Vec<WatchEvent> {
         let delta = self.fleet.apply(observation, Timestamp::UNIX_EPOCH);
         for life in &delta.runtime_changes {
             if let RuntimeChange::Started { pane, runtime } = life {
@@ -60,11 +61,11 @@ impl TestView {
         self.view.apply(&self.fleet, &self.states, &delta)
     }
 
-    fn list(&mut self, server: &str, rows: Vec<PaneRow>) -> Vec<ItemChange> {
+    fn list(&mut self, server: &str, rows: Vec<PaneRow>) -> Vec<WatchEvent> {
         self.apply(TopologyUpdate::Listed { server: key(server), generation: GENERATION, rows })
     }
 
-    fn agent(&mut self, server: &str, pane: u32) -> Vec<ItemChange> {
+    fn agent(&mut self, server: &str, pane: u32) -> Vec<WatchEvent> {
         let agent = DetectedAgent {
             agent_type: AgentType::new("claude"),
             process: ProcessRef { pid: 9, start: 9 },
@@ -79,8 +80,8 @@ impl TestView {
     }
 }
 
-fn kinds(changes: &[ItemChange], scope: ListScope) -> Vec<WatchEventKind> {
-    changes.iter().filter(|(_, item)| crate::event_log::scope_of(item) == scope).map(|(kind, _)| *kind).collect()
+fn kinds(changes: &[WatchEvent], scope: ListScope) -> Vec<WatchEventKind> {
+    changes.iter().filter(|event| event.scope == scope).map(|event| event.kind).collect()
 }
 
 #[test]
@@ -89,12 +90,12 @@ fn a_linked_window_is_listed_in_both_sessions_and_counted_once() {
     fleet_view.list("default", vec![row(0, 0, 0), row(1, 0, 0)]);
     fleet_view.agent("default", 0);
     let query = ListQuery::default();
-    let listing = panes(&fleet_view.view, &query, &fleet_view.query(&query, ListScope::Panes), Timestamp::UNIX_EPOCH);
+    let listing = fleet_view.view.fleet.list_panes(&fleet_view.query(&query, ListScope::Panes), Timestamp::UNIX_EPOCH);
     assert_eq!(listing.items.len(), 2);
     assert_eq!(listing.summary.by_state.of(State::Unknown), 1);
     assert_eq!(listing.summary.by_agent["claude"], 1);
     let listing =
-        windows(&fleet_view.view, &query, &fleet_view.query(&query, ListScope::Windows), Timestamp::UNIX_EPOCH);
+        fleet_view.view.fleet.list_windows(&fleet_view.query(&query, ListScope::Windows), Timestamp::UNIX_EPOCH);
     assert_eq!((listing.items.len(), listing.summary.by_state.of(State::Unknown)), (2, 1));
 }
 
@@ -136,11 +137,11 @@ fn sessions_with_the_same_name_merge_only_on_request() {
     fleet_view.list("b", vec![row(0, 0, 0)]);
     let mut query = ListQuery::default();
     let separate =
-        sessions(&fleet_view.view, &query, &fleet_view.query(&query, ListScope::Sessions), Timestamp::UNIX_EPOCH);
+        fleet_view.view.fleet.list_sessions(&fleet_view.query(&query, ListScope::Sessions), Timestamp::UNIX_EPOCH);
     assert_eq!(separate.items.len(), 2);
     query.group_by = Some(SessionGrouping::SessionName);
     let merged =
-        sessions(&fleet_view.view, &query, &fleet_view.query(&query, ListScope::Sessions), Timestamp::UNIX_EPOCH);
+        fleet_view.view.fleet.list_sessions(&fleet_view.query(&query, ListScope::Sessions), Timestamp::UNIX_EPOCH);
     let [item] = merged.items.as_slice() else { panic!("one item") };
     assert_eq!((item.panes, item.windows, item.by_target["host"].panes), (2, 2, 2));
     assert_eq!((item.identity.target.as_deref(), item.identity.server.as_deref()), (Some("host"), None));
@@ -152,7 +153,7 @@ fn filters_select_items_and_invalid_filters_are_rejected() {
     fleet_view.list("default", vec![row(0, 0, 0), row(1, 1, 1)]);
     fleet_view.agent("default", 1);
     let count = |query: ListQuery| {
-        panes(&fleet_view.view, &query, &fleet_view.query(&query, ListScope::Panes), Timestamp::UNIX_EPOCH).items.len()
+        fleet_view.view.fleet.list_panes(&fleet_view.query(&query, ListScope::Panes), Timestamp::UNIX_EPOCH).items.len()
     };
     assert_eq!(count(ListQuery::default()), 1);
     assert_eq!(count(ListQuery { all: true, ..ListQuery::default() }), 2);
@@ -178,7 +179,8 @@ fn a_name_that_moves_to_another_session_stays_listed() {
         items.filter_map(name).collect()
     };
     assert_eq!(names(&mut fleet_view.view.items(ListScope::Sessions)), ["b", "c"]);
-    let names_of = |kind| names(&mut changes.clone().into_iter().filter(|(k, _)| *k == kind).map(|(_, item)| item));
+    let of_kind = |kind| changes.iter().filter(move |event| event.kind == kind).filter_map(|event| event.item.clone());
+    let names_of = |kind| names(&mut of_kind(kind));
     assert_eq!(
         (names_of(WatchEventKind::Remove), names_of(WatchEventKind::Upsert)),
         (vec!["a".into()], vec!["c".into()])

@@ -1,3 +1,5 @@
+use std::borrow::Borrow;
+
 use agtmux_api::wire::{DeadPane, PaneItem};
 use agtmux_core::state::State;
 use jiff::Timestamp;
@@ -9,17 +11,17 @@ use super::locations::LocationFormat;
 use super::table::{TableColumn, TextTable};
 
 /// The table of panes, sorted by target, server and session.
-pub(crate) fn panes(items: &[PaneItem], now: Timestamp) -> TextTable {
+pub(crate) fn panes(items: &[impl Borrow<PaneItem>], now: Timestamp) -> TextTable {
     let home = std::env::var("HOME").ok().filter(|home| home.len() > 1);
     draw(items, now, home.as_deref())
 }
 
-fn draw(items: &[PaneItem], now: Timestamp, home: Option<&str>) -> TextTable {
+fn draw(items: &[impl Borrow<PaneItem>], now: Timestamp, home: Option<&str>) -> TextTable {
+    let mut items: Vec<&PaneItem> = items.iter().map(Borrow::borrow).collect();
     let format = LocationFormat::for_servers(items.iter().map(|item| (&*item.identity.target, &*item.identity.server)));
     // If every pane has an agent, the command column adds nothing.
     let with_command = items.iter().any(|item| item.agent_type.is_none());
     let mut table = TextTable::new(columns(with_command));
-    let mut items: Vec<&PaneItem> = items.iter().collect();
     items.sort_by(|a, b| a.identity.cmp(&b.identity));
     for item in items {
         let mut cells = vec![

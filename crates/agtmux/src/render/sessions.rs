@@ -1,3 +1,5 @@
+use std::borrow::Borrow;
+
 use agtmux_api::wire::SessionItem;
 
 use super::cell::TableCell;
@@ -5,12 +7,12 @@ use super::locations::LocationFormat;
 use super::summary::{counts, total};
 use super::table::{TableColumn, TextTable};
 
-pub(crate) fn sessions(items: &[SessionItem], agent_summary: bool) -> TextTable {
-    let format = LocationFormat::for_servers(items.iter().filter_map(server));
+pub(crate) fn sessions(items: &[impl Borrow<SessionItem>], agent_summary: bool) -> TextTable {
+    let mut items: Vec<&SessionItem> = items.iter().map(Borrow::borrow).collect();
+    let format = LocationFormat::for_servers(items.iter().filter_map(|item| server(item)));
     // For sessions merged over several targets, show the count per target.
     let by_target = items.iter().any(|item| item.by_target.len() > 1);
     let mut table = TextTable::new(columns(agent_summary, by_target));
-    let mut items: Vec<&SessionItem> = items.iter().collect();
     items.sort_by(|a, b| a.identity.cmp(&b.identity));
     for item in items {
         let mut cells = vec![

@@ -1,3 +1,5 @@
+use std::borrow::Borrow;
+
 use agtmux_api::wire::WindowItem;
 
 use super::cell::TableCell;
@@ -6,7 +8,8 @@ use super::locations::LocationFormat;
 use super::summary::total;
 use super::table::{TableColumn, TextTable};
 
-pub(crate) fn windows(items: &[WindowItem], with_agent_status: bool) -> TextTable {
+pub(crate) fn windows(items: &[impl Borrow<WindowItem>], with_agent_status: bool) -> TextTable {
+    let mut items: Vec<&WindowItem> = items.iter().map(Borrow::borrow).collect();
     let format = LocationFormat::for_servers(items.iter().map(|item| (&*item.identity.target, &*item.identity.server)));
     let mut columns =
         vec![TableColumn::required("WINDOW", 8), TableColumn::required("NAME", 6), TableColumn::required("AGENTS", 3)];
@@ -18,7 +21,6 @@ pub(crate) fn windows(items: &[WindowItem], with_agent_status: bool) -> TextTabl
         ]);
     }
     let mut table = TextTable::new(columns);
-    let mut items: Vec<&WindowItem> = items.iter().collect();
     items.sort_by(|a, b| a.identity.cmp(&b.identity));
     for item in items {
         let mut cells = vec![

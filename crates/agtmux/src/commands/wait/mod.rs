@@ -8,10 +8,8 @@ use std::time::Duration;
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::config::ConfigDuration;
 use agtmux_api::error::ErrorCode;
-use agtmux_api::wire::{
-    ActionGuards, ActionSnapshot, ListQuery, ListResponse, ListScope, PaneItem, SnapshotAction, WatchEventKind,
-};
-use agtmux_client::{ClientError, DaemonClient, StreamSignal, parse};
+use agtmux_api::wire::{ActionGuards, ActionSnapshot, ListQuery, ListScope, SnapshotAction};
+use agtmux_client::{ClientError, DaemonClient, FleetReplica, StreamSignal, parse};
 use agtmux_core::sanitize;
 use agtmux_core::state::State;
 use clap::Args;
@@ -104,30 +102,22 @@ async fn follow_changes(
     waited: &mut WaitedAgents,
 ) -> Result<WaitOutcome, CliError> {
     let query = ListQuery { scope: Some(ListScope::Panes), ..ListQuery::default() };
-    // Open the stream before the list is read, so that no change is missed.
-    let mut events = daemon.watch(query);
+    let mut signals = daemon.watch(query);
+    let mut replica = FleetReplica::default();
     let mut progress = WaitProgress::new();
-    waited.update_from_list(&fetch_panes(daemon).await?);
     loop {
+        let signal = signals.next().await?;
+        if let StreamSignal::Event(event) = &signal {
+            waited.apply_event(event);
+        }
+        if replica.receive(signal) {
+            waited.update_from_list(replica.items().panes.values());
+        }
         progress.print_changes(waited);
         if let Some(outcome) = waited.outcome(args.any) {
             return Ok(outcome);
         }
-        match events.next().await? {
-            // An agent may have ended or left a pane: read the list again.
-            StreamSignal::Event(event) if event.kind == WatchEventKind::Reset || waited.needs_reread_after(&event) => {
-                waited.update_from_list(&fetch_panes(daemon).await?);
-            }
-            StreamSignal::Event(event) => waited.apply_event(&event),
-            StreamSignal::CaughtUp | StreamSignal::Disconnected(_) => {}
-        }
     }
-}
-
-async fn fetch_panes(daemon: &DaemonClient) -> Result<Vec<PaneItem>, CliError> {
-    let listing: ListResponse<PaneItem> =
-        retry_when_cut_off(async || daemon.get("/v1/panes", &ListQuery::default()).await).await?;
-    Ok(listing.items)
 }
 
 /// Retries when the daemon ends in the middle of an answer, which happens during a restart.

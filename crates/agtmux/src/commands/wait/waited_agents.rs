@@ -1,8 +1,8 @@
 //! The agents that `agtmux wait` waits for, and their progress.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use agtmux_api::wire::{ActionSnapshot, PaneIdentity, PaneItem, WatchEvent, WatchEventKind, WatchItem};
+use agtmux_api::wire::{ActionSnapshot, PaneItem, WatchEvent, WatchEventKind, WatchItem};
 use agtmux_core::state::State;
 use serde_json::{Value, json};
 
@@ -25,8 +25,6 @@ pub(super) struct WaitedAgent {
     /// The wanted state that the agent has reached.
     pub(super) reached: Option<State>,
     pub(super) gone: bool,
-    /// The panes that show the agent. A linked window shows it in several sessions.
-    panes: BTreeSet<PaneIdentity>,
 }
 
 impl WaitedAgent {
@@ -86,37 +84,25 @@ impl WaitedAgents {
     }
 
     /// Updates the states from a full list. An agent that is not in the list is gone.
-    pub(super) fn update_from_list(&mut self, items: &[PaneItem]) {
+    pub(super) fn update_from_list<'a>(&mut self, panes: impl Iterator<Item = &'a Arc<PaneItem>> + Clone) {
         for agent in &mut self.agents {
-            let seen: Vec<&PaneItem> =
-                items.iter().filter(|item| item.runtime_id.as_deref() == Some(&agent.runtime_id)).collect();
-            agent.panes = seen.iter().map(|item| item.identity.clone()).collect();
-            match seen.first() {
-                Some(item) => set_state(agent, item.state, &self.wanted),
+            match panes.clone().find(|pane| pane.runtime_id.as_deref() == Some(&agent.runtime_id)) {
+                Some(pane) => set_state(agent, pane.state, &self.wanted),
                 None => (agent.gone, agent.state) = (true, None),
             }
         }
     }
 
+    /// Sees each state, also one that lasts only a moment.
     pub(super) fn apply_event(&mut self, event: &WatchEvent) {
-        let Some(WatchItem::Pane(item)) = &event.item else { return };
+        let Some(WatchItem::Pane(pane)) = event.item.as_ref().filter(|_| event.kind != WatchEventKind::Remove) else {
+            return;
+        };
         for agent in &mut self.agents {
-            if item.runtime_id.as_deref() == Some(&agent.runtime_id) {
-                agent.panes.insert(item.identity.clone());
-                set_state(agent, item.state, &self.wanted);
+            if pane.runtime_id.as_deref() == Some(&agent.runtime_id) {
+                set_state(agent, pane.state, &self.wanted);
             }
         }
-    }
-
-    /// Whether an agent may have ended, so that the list must be read again.
-    pub(super) fn needs_reread_after(&self, event: &WatchEvent) -> bool {
-        let Some(WatchItem::Pane(item)) = &event.item else { return false };
-        let concerns = |agent: &WaitedAgent| {
-            let its_own = item.runtime_id.as_deref() == Some(&agent.runtime_id);
-            let its_place = agent.panes.contains(&item.identity);
-            if its_own { event.kind == WatchEventKind::Remove } else { its_place }
-        };
-        self.agents.iter().any(|agent| !agent.gone && concerns(agent))
     }
 
     /// `None` while the wait continues.
@@ -170,7 +156,7 @@ mod tests {
     #[test]
     fn an_agent_that_reached_the_state_and_ended_counts_as_reached() {
         let mut one = waited(&[State::Idle]);
-        one.update_from_list(&[]);
+        one.update_from_list([].iter());
         assert!(one.agents[0].gone);
         assert_eq!(one.outcome(false), Some(WaitOutcome::Reached));
     }

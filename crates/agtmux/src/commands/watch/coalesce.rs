@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 
-use agtmux_api::wire::{PaneIdentity, SessionIdentity, WatchEvent, WatchItem, WindowIdentity};
+use agtmux_api::wire::{ItemIdentity, WatchEvent, WatchEventKind};
 
 #[derive(Debug, Default)]
 pub(super) struct PendingEvents(HashMap<EventKey, WatchEvent>);
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum EventKey {
-    Pane(PaneIdentity),
-    Window(WindowIdentity),
-    Session(SessionIdentity),
+    Item(ItemIdentity),
+    TargetErrors,
     /// A task event, by its seq. No later event replaces it.
     Task(u64),
 }
@@ -27,12 +26,11 @@ impl PendingEvents {
 
     /// Returns the event if it has no item, because no later event can replace it.
     pub(super) fn put(&mut self, event: WatchEvent) -> Option<WatchEvent> {
-        let key = match &event.item {
-            None if event.task.is_some() => EventKey::Task(event.seq),
-            None => return Some(event),
-            Some(WatchItem::Pane(pane)) => EventKey::Pane(pane.identity.clone()),
-            Some(WatchItem::Window(window)) => EventKey::Window(window.identity.clone()),
-            Some(WatchItem::Session(session)) => EventKey::Session(session.identity.clone()),
+        let key = match (event.kind, &event.item) {
+            (_, Some(item)) => EventKey::Item(item.identity()),
+            (WatchEventKind::TargetErrors, None) => EventKey::TargetErrors,
+            (WatchEventKind::Task, None) => EventKey::Task(event.seq),
+            (_, None) => return Some(event),
         };
         self.0.insert(key, event);
         None
@@ -48,7 +46,7 @@ impl PendingEvents {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agtmux_api::wire::{ListScope, SessionItem, StateTally, WatchEventKind};
+    use agtmux_api::wire::{SessionIdentity, SessionItem, StateTally, WatchItem};
 
     fn event(seq: u64, kind: WatchEventKind, session: &str) -> WatchEvent {
         let item = WatchItem::Session(SessionItem {
@@ -59,7 +57,7 @@ mod tests {
             panes: 1,
         });
         let at = jiff::Timestamp::UNIX_EPOCH;
-        WatchEvent { schema_version: 1, seq, at, kind, scope: ListScope::Sessions, item: Some(item), task: None }
+        WatchEvent::of_item(kind, item, seq, at)
     }
 
     #[test]

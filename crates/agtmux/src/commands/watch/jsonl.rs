@@ -1,13 +1,12 @@
 use std::time::Duration;
 
-use agtmux_api::wire::{DaemonHealth, ListQuery, WatchEvent, WatchEventKind};
+use agtmux_api::wire::{WatchEvent, WatchEventKind};
 use agtmux_client::StreamSignal;
 use tokio::time::{Instant, sleep_until};
 
 use super::WatchPlan;
 use super::coalesce::PendingEvents;
 use super::since::ChangedSince;
-use super::snapshot::ListSnapshot;
 use super::stdout_watcher::StdoutWatcher;
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
@@ -15,9 +14,18 @@ use crate::output;
 use crate::quit_signals::QuitSignals;
 
 pub(super) async fn once(plan: &WatchPlan) -> Result<CliExit, CliError> {
-    // Read the seq before the snapshot: a client that continues from it may see a change twice but misses none.
-    let health: DaemonHealth = plan.daemon.get("/v1/health", &ListQuery::default()).await?;
-    let events = ListSnapshot::fetch(plan).await?.into_events(health.seq);
+    let changed = ChangedSince::load(plan).await?;
+    let mut signals = plan.daemon.watch(plan.query.clone());
+    let mut events = Vec::new();
+    loop {
+        match signals.next().await? {
+            StreamSignal::Event(event) => events.push(event),
+            StreamSignal::CaughtUp => break,
+            // The snapshot was cut off and is sent again.
+            StreamSignal::Disconnected(_) => events.clear(),
+        }
+    }
+    events.retain(|event| event.item.as_ref().is_none_or(|item| changed.item(item)));
     print(&events)?;
     Ok(CliExit::Ok)
 }
@@ -68,7 +76,7 @@ impl<'a> JsonLines<'a> {
                 self.changed = ChangedSince::load(self.plan).await?;
                 print(&[event])
             }
-            WatchEventKind::Upsert | WatchEventKind::Remove | WatchEventKind::Task => self.print_change(event),
+            _ => self.print_change(event),
         }
     }
 

@@ -9,7 +9,6 @@ pub(crate) mod stdout_watcher;
 
 pub(crate) use since::parse_since;
 
-mod snapshot;
 mod table;
 
 use std::time::Duration;

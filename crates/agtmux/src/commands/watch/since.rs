@@ -2,8 +2,11 @@
 //! panes has.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use agtmux_api::wire::{ListQuery, ListResponse, ListScope, PaneItem, SessionIdentity, WatchItem, WindowIdentity};
+use agtmux_api::wire::{
+    ListQuery, ListResponse, ListScope, PaneIdentity, PaneItem, SessionIdentity, WatchItem, WindowIdentity,
+};
 use jiff::{SignedDuration, Timestamp};
 
 use super::WatchPlan;
@@ -30,27 +33,23 @@ pub(super) struct ChangedSince {
 impl ChangedSince {
     /// Requests the panes only for windows and sessions.
     pub(super) async fn load(plan: &WatchPlan) -> Result<Self, CliError> {
-        let mut changed = Self { since: plan.since, ..Self::default() };
-        let Some(since) = plan.since.filter(|_| plan.scope != ListScope::Panes) else { return Ok(changed) };
+        if plan.since.is_none() || plan.scope == ListScope::Panes {
+            return Ok(Self { since: plan.since, ..Self::default() });
+        }
         let every_pane = ListQuery { all: true, ..ListQuery::default() };
-        let listing: ListResponse<PaneItem> = plan.daemon.get("/v1/panes", &every_pane).await?;
-        listing.items.iter().filter(|pane| pane.updated_at >= since).for_each(|pane| changed.add(pane));
-        Ok(changed)
+        let list: ListResponse<Arc<PaneItem>> = plan.daemon.get("/v1/panes", &every_pane).await?;
+        Ok(Self::new(plan.since, list.items.iter()))
     }
 
-    fn add(&mut self, pane: &PaneItem) {
-        let id = &pane.identity;
-        self.windows.insert(WindowIdentity {
-            target: id.target.clone(),
-            server: id.server.clone(),
-            session_name: id.session_name.clone(),
-            window_id: id.window_id,
-        });
-        self.sessions.insert(SessionIdentity {
-            target: Some(id.target.clone()),
-            server: Some(id.server.clone()),
-            session_name: id.session_name.clone(),
-        });
+    pub(super) fn new<'a>(since: Option<Timestamp>, panes: impl Iterator<Item = &'a Arc<PaneItem>>) -> Self {
+        let Some(at) = since else { return Self::default() };
+        let changed: Vec<&PaneIdentity> =
+            panes.filter(|pane| pane.updated_at >= at).map(|pane| &pane.identity).collect();
+        Self {
+            since,
+            windows: changed.iter().map(|pane| pane.window()).collect(),
+            sessions: changed.iter().map(|pane| pane.session()).collect(),
+        }
     }
 
     pub(super) fn pane(&self, item: &PaneItem) -> bool {

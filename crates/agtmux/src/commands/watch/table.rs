@@ -1,76 +1,172 @@
 use std::time::Duration;
 
-use agtmux_client::StreamSignal;
+use agtmux_api::fleet_items::{FleetItems, ItemFilter};
+use agtmux_api::wire::{ListQuery, ListResponse, ListScope, ListSummary, TargetError, WatchEvent};
+use agtmux_client::{ClientError, FleetReplica, Follower, StreamSignal};
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::keys::QuitKey;
 use super::screen::AlternateScreen;
-use super::snapshot::ListSnapshot;
+use super::since::ChangedSince;
 use super::{DEFAULT_INTERVAL, WatchPlan};
 use crate::error::{CliError, CliExit};
 use crate::quit_signals::QuitSignals;
+use crate::render::TextTable;
 use crate::terminal::StdoutTerminal;
 use crate::{output, render};
 
 /// The ages in the table change without an event.
 const REDRAW_EVERY: Duration = Duration::from_secs(1);
-/// A tmux server that stops answering sends no event, so the list is read again after this time.
-const REFRESH_AFTER: Duration = Duration::from_secs(5);
 
 pub(super) async fn once(plan: &WatchPlan) -> Result<CliExit, CliError> {
-    let snapshot = ListSnapshot::fetch(plan).await?;
-    snapshot.target_errors.iter().for_each(|error| render::target_error(error).print_stderr());
-    let terminal = StdoutTerminal::detect();
-    output::lines(&snapshot.table(Timestamp::now()).lines(&terminal))?;
+    let mut live = LiveTable::open(plan)?;
+    while !live.next().await? {}
+    live.refresh();
+    let list = live.list(Timestamp::now());
+    list.target_errors.iter().for_each(|error| render::target_error(error).print_stderr());
+    output::lines(&list.table.lines(&StdoutTerminal::detect()))?;
     Ok(CliExit::Ok)
 }
 
-/// Reads the full list after each change, so that the table is always consistent.
 pub(super) async fn follow(plan: WatchPlan) -> Result<CliExit, CliError> {
     let mut quit = QuitSignals::new()?;
     let mut resized = signal(SignalKind::window_change()).map_err(|error| CliError::io("listen for signals", error))?;
     let mut ticks = interval(REDRAW_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut view = TableView::new(&plan, ListSnapshot::fetch(&plan).await?)?;
+    let mut live = LiveTable::open(&plan)?;
+    while !tokio::select! {
+        exit = quit.received() => return Ok(exit),
+        changed = live.next() => changed?,
+    } {}
+    let mut view = TableView::new(&plan, &mut live)?;
     let mut keys = view.keys();
-    let mut signals = plan.daemon.watch(plan.query.clone());
     loop {
         tokio::select! {
             exit = quit.received() => return Ok(exit),
             () = keys.pressed() => return Ok(CliExit::Ok),
-            _ = resized.recv() => view.draw()?,
-            signal = signals.next() => match signal? {
-                StreamSignal::Event(_) => view.is_stale = true,
-                StreamSignal::CaughtUp => {}
-                StreamSignal::Disconnected(reason) => view.show_disconnected(&reason)?,
-            },
-            () = sleep_until(view.due()), if view.is_stale => view.refresh().await?,
-            _ = ticks.tick() => view.tick()?,
+            _ = resized.recv() => view.draw(&live)?,
+            changed = live.next() => view.is_stale |= changed?,
+            () = sleep_until(view.due()), if view.is_stale => view.refresh(&mut live)?,
+            _ = ticks.tick() => if view.screen.is_some() { view.draw(&live)? },
         }
     }
 }
 
-struct TableView<'a> {
+/// The rows of one scope, kept up to date by the event stream.
+struct LiveTable<'a> {
     plan: &'a WatchPlan,
-    snapshot: ListSnapshot,
+    filter: ItemFilter,
+    signals: Follower<WatchEvent>,
+    replica: FleetReplica,
+    /// What the table shows until it is refreshed.
+    shown: FleetItems,
+    notice: Option<String>,
+}
+
+/// One state of the table.
+struct WatchedList {
+    table: TextTable,
+    summary: ListSummary,
+    target_errors: Vec<TargetError>,
+}
+
+impl<'a> LiveTable<'a> {
+    fn open(plan: &'a WatchPlan) -> Result<Self, CliError> {
+        let filter = ItemFilter::new(&plan.query, plan.scope).map_err(ClientError::Refused)?;
+        let query = ListQuery {
+            target: plan.query.target.clone(),
+            target_session: plan.query.target_session.clone(),
+            // A window or session has changed when any of its panes has.
+            all: plan.query.all || (plan.since.is_some() && plan.scope != ListScope::Panes),
+            // The summary of windows and sessions counts the agents in their panes.
+            scope: Some(ListScope::All),
+            ..ListQuery::default()
+        };
+        let signals = plan.daemon.watch(query);
+        Ok(Self { plan, filter, signals, replica: FleetReplica::default(), shown: FleetItems::default(), notice: None })
+    }
+
+    /// Waits for the next signal. Returns true if the table must be drawn again.
+    async fn next(&mut self) -> Result<bool, CliError> {
+        let signal = self.signals.next().await?;
+        let notice = match &signal {
+            StreamSignal::Event(_) => return Ok(self.replica.receive(signal)),
+            StreamSignal::CaughtUp => None,
+            StreamSignal::Disconnected(reason) => {
+                Some(format!("the daemon disconnected ({reason}); this table is out of date"))
+            }
+        };
+        let noticed = self.replica.is_complete() && self.notice != notice;
+        self.notice = notice;
+        Ok(self.replica.receive(signal) || noticed)
+    }
+
+    fn refresh(&mut self) {
+        self.shown = self.replica.items().clone();
+    }
+
+    fn list(&self, now: Timestamp) -> WatchedList {
+        let (fleet, filter) = (&self.shown, &self.filter);
+        let changed = ChangedSince::new(self.plan.since, fleet.panes.values());
+        match self.plan.scope {
+            ListScope::Windows => {
+                let mut list = fleet.list_windows(filter, now);
+                list.items.retain(|window| changed.window(&window.identity));
+                WatchedList::new(render::windows(&list.items, true), list)
+            }
+            ListScope::Sessions => {
+                let mut list = fleet.list_sessions(filter, now);
+                list.items.retain(|session| changed.session(&session.identity));
+                WatchedList::new(render::sessions(&list.items, true), list)
+            }
+            ListScope::Panes | ListScope::All => {
+                let mut list = fleet.list_panes(filter, now);
+                list.items.retain(|pane| changed.pane(pane));
+                WatchedList::new(render::panes(&list.items, now), list)
+            }
+        }
+    }
+
+    /// The rows of the table that fit, and the summary and notices below it.
+    fn compose(&self, terminal: &StdoutTerminal, now: Timestamp) -> Vec<String> {
+        let WatchedList { table, summary, target_errors } = self.list(now);
+        let mut lines = table.lines(terminal);
+        let mut below = vec![String::new(), render::summary_line(&summary, terminal.colour)];
+        below.extend(target_errors.iter().map(|error| render::target_error(error).headline()));
+        below.extend(self.notice.clone());
+        if terminal.is_tty {
+            shorten(&mut lines, table.len(), terminal.height.saturating_sub(below.len()));
+        }
+        lines.extend(below);
+        lines.truncate(if terminal.is_tty { terminal.height } else { usize::MAX });
+        lines
+    }
+}
+
+impl WatchedList {
+    fn new<T>(table: TextTable, list: ListResponse<T>) -> Self {
+        Self { table, summary: list.summary, target_errors: list.target_errors }
+    }
+}
+
+struct TableView {
+    interval: Duration,
     /// `None` in a pipe, where each table is printed below the previous one.
     screen: Option<AlternateScreen>,
     is_stale: bool,
     refreshed_at: Instant,
-    notice: Option<String>,
     /// The last table printed to a pipe, without ages.
     drawn: Vec<String>,
 }
 
-impl<'a> TableView<'a> {
-    fn new(plan: &'a WatchPlan, snapshot: ListSnapshot) -> Result<Self, CliError> {
+impl TableView {
+    fn new(plan: &WatchPlan, live: &mut LiveTable) -> Result<Self, CliError> {
         let screen = if StdoutTerminal::detect().is_tty { Some(AlternateScreen::enter()?) } else { None };
-        let looked_at = Instant::now();
-        let mut view =
-            Self { plan, snapshot, screen, is_stale: false, refreshed_at: looked_at, notice: None, drawn: Vec::new() };
-        view.draw()?;
+        let interval = plan.interval.unwrap_or(DEFAULT_INTERVAL);
+        let mut view = Self { interval, screen, is_stale: false, refreshed_at: Instant::now(), drawn: Vec::new() };
+        view.refresh(live)?;
         Ok(view)
     }
 
@@ -79,66 +175,30 @@ impl<'a> TableView<'a> {
     }
 
     fn due(&self) -> Instant {
-        self.refreshed_at + self.plan.interval.unwrap_or(DEFAULT_INTERVAL)
+        self.refreshed_at + self.interval
     }
 
-    async fn refresh(&mut self) -> Result<(), CliError> {
-        self.refreshed_at = Instant::now();
-        self.is_stale = false;
-        match ListSnapshot::refetch(self.plan).await {
-            Ok(snapshot) => {
-                self.snapshot = snapshot;
-                self.notice = None;
-            }
-            Err(error) if matches!(error.exit(), CliExit::NoDaemon | CliExit::DaemonFailed) => {
-                self.notice = Some(error.headline());
-            }
-            Err(error) => return Err(error),
-        }
-        self.draw()
+    fn refresh(&mut self, live: &mut LiveTable) -> Result<(), CliError> {
+        (self.is_stale, self.refreshed_at) = (false, Instant::now());
+        live.refresh();
+        self.draw(live)
     }
 
-    fn show_disconnected(&mut self, reason: &str) -> Result<(), CliError> {
-        self.notice = Some(format!("the daemon disconnected ({reason}); this table is out of date"));
-        self.draw()
-    }
-
-    fn tick(&mut self) -> Result<(), CliError> {
-        self.is_stale |= self.refreshed_at.elapsed() >= REFRESH_AFTER;
-        if self.screen.is_some() { self.draw() } else { Ok(()) }
-    }
-
-    fn draw(&mut self) -> Result<(), CliError> {
+    fn draw(&mut self, live: &LiveTable) -> Result<(), CliError> {
         let terminal = StdoutTerminal::detect();
-        let lines = |now| compose(&self.snapshot, self.notice.as_deref(), &terminal, now);
         if let Some(screen) = &self.screen {
-            return screen.draw(&lines(Timestamp::now()));
+            return screen.draw(&live.compose(&terminal, Timestamp::now()));
         }
         // In a pipe, print a new table only when more than the ages has changed.
-        let ageless = lines(Timestamp::UNIX_EPOCH);
+        let ageless = live.compose(&terminal, Timestamp::UNIX_EPOCH);
         if ageless == self.drawn {
             return Ok(());
         }
         let separator: &[String] = if self.drawn.is_empty() { &[] } else { &[String::new()] };
-        output::lines(&[separator, &lines(Timestamp::now())].concat())?;
+        output::lines(&[separator, &live.compose(&terminal, Timestamp::now())].concat())?;
         self.drawn = ageless;
         Ok(())
     }
-}
-
-/// The rows of the table that fit, and the summary and notices below it.
-fn compose(snapshot: &ListSnapshot, notice: Option<&str>, terminal: &StdoutTerminal, now: Timestamp) -> Vec<String> {
-    let table = snapshot.table(now);
-    let mut lines = table.lines(terminal);
-    let mut below = vec![String::new(), render::summary_line(&snapshot.summary, terminal.colour)];
-    below.extend(snapshot.target_errors.iter().map(|error| render::target_error(error).headline()));
-    below.extend(notice.map(str::to_owned));
-    if terminal.is_tty {
-        shorten(&mut lines, table.len(), terminal.height.saturating_sub(below.len()));
-    }
-    lines.extend(below);
-    lines.truncate(if terminal.is_tty { terminal.height } else { usize::MAX });
-    lines
 }
 
 fn shorten(lines: &mut Vec<String>, rows: usize, room: usize) {

@@ -4,6 +4,7 @@ mod broken_tmux;
 mod custom_socket_server;
 mod dead_servers;
 mod discovery;
+mod watch;
 
 use std::time::Duration;
 

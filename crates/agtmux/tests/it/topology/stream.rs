@@ -92,6 +92,11 @@ impl FollowedItems {
 
     fn apply(&mut self, event: WatchEvent) {
         self.events += 1;
+        if event.kind == WatchEventKind::TargetErrors {
+            // On a busy machine a server may not answer for a moment.
+            self.last_seq = event.seq;
+            return;
+        }
         self.check_order(&event);
         match (&event.kind, event.item.clone()) {
             (WatchEventKind::Snapshot | WatchEventKind::Upsert, Some(item)) => self.put(&event, item),

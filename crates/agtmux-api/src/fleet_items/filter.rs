@@ -1,33 +1,30 @@
-//! Filters items by a client's query.
-
-use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{
-    ListQuery, ListScope, PaneItem, SessionItem, StateTally, TaskWatchEvent, WatchItem, WindowItem,
-};
 use agtmux_core::ids::AgentType;
 use agtmux_core::state::State;
 
+use crate::error::{ApiError, ErrorCode};
+use crate::wire::{
+    ListFilters, ListQuery, ListScope, PaneItem, SessionGrouping, SessionItem, StateTally, TargetError, TaskWatchEvent,
+    WatchItem, WindowItem,
+};
+
+/// Selects items by a client's query.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ItemFilter {
+pub struct ItemFilter {
+    pub(super) given: ListFilters,
+    pub(super) group_by: SessionGrouping,
     target: Option<String>,
     session: Option<String>,
-    state: Option<State>,
-    agent: Option<String>,
-    needs_action: bool,
-    all: bool,
 }
 
 impl ItemFilter {
-    pub(crate) fn new(query: &ListQuery, scope: ListScope) -> Result<Self, ApiError> {
+    pub fn new(query: &ListQuery, scope: ListScope) -> Result<Self, ApiError> {
         let mut filter = Self {
+            given: query.filters(),
+            group_by: query.group_by.unwrap_or_default(),
             target: query.target.clone(),
             session: query.session.clone(),
-            state: query.state,
-            agent: query.agent.clone(),
-            needs_action: query.needs_action,
-            all: query.all,
         };
-        if filter.agent.is_some() && scope != ListScope::Panes {
+        if query.agent.is_some() && scope != ListScope::Panes {
             let message = format!("the filter 'agent' applies to panes, not to {scope}");
             return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("remove 'agent', or list panes"));
         }
@@ -49,11 +46,11 @@ impl ItemFilter {
         Ok(filter)
     }
 
-    pub(crate) fn target(&self) -> Option<&str> {
+    pub fn target(&self) -> Option<&str> {
         self.target.as_deref()
     }
 
-    pub(crate) fn accepts(&self, item: &WatchItem) -> bool {
+    pub fn accepts(&self, item: &WatchItem) -> bool {
         match item {
             WatchItem::Pane(pane) => self.accepts_pane(pane),
             WatchItem::Window(window) => self.accepts_window(window),
@@ -61,31 +58,36 @@ impl ItemFilter {
         }
     }
 
-    pub(crate) fn accepts_pane(&self, pane: &PaneItem) -> bool {
+    pub fn accepts_pane(&self, pane: &PaneItem) -> bool {
+        let agent = &self.given.agent;
         self.matches_session(Some(&pane.identity.target), &pane.identity.session_name)
-            && (self.all || pane.state.is_some())
-            && self.state.is_none_or(|state| pane.state == Some(state))
-            && self.agent.as_ref().is_none_or(|agent| pane.agent_type.as_ref().is_some_and(|a| a.as_str() == agent))
-            && (!self.needs_action || pane.needs_action)
+            && (self.given.all || pane.state.is_some())
+            && self.given.state.is_none_or(|state| pane.state == Some(state))
+            && agent.as_ref().is_none_or(|agent| pane.agent_type.as_ref().is_some_and(|a| a.as_str() == agent))
+            && (!self.given.needs_action || pane.needs_action)
     }
 
     /// Applies the filter as to the task's pane, in the state that results from this event.
-    pub(crate) fn accepts_task(&self, task_event: &TaskWatchEvent) -> bool {
+    pub fn accepts_task(&self, task_event: &TaskWatchEvent) -> bool {
         let state = task_event.event.state();
         self.matches_session(Some(&task_event.target), task_event.event.session.as_str())
-            && self.state.is_none_or(|wanted| state == Some(wanted))
-            && self.agent.as_ref().is_none_or(|agent| agent == AgentType::TASK)
-            && (!self.needs_action || state.is_some_and(State::needs_action))
+            && self.given.state.is_none_or(|wanted| state == Some(wanted))
+            && self.given.agent.as_ref().is_none_or(|agent| agent == AgentType::TASK)
+            && (!self.given.needs_action || state.is_some_and(State::needs_action))
     }
 
-    pub(crate) fn accepts_window(&self, window: &WindowItem) -> bool {
+    pub fn accepts_window(&self, window: &WindowItem) -> bool {
         self.matches_session(Some(&window.identity.target), &window.identity.session_name)
             && self.matches_counts(&window.counts)
     }
 
-    pub(crate) fn accepts_session(&self, session: &SessionItem) -> bool {
+    pub fn accepts_session(&self, session: &SessionItem) -> bool {
         self.matches_session(session.identity.target.as_ref(), &session.identity.session_name)
             && self.matches_counts(&session.counts)
+    }
+
+    pub fn target_errors(&self, errors: &[TargetError]) -> Vec<TargetError> {
+        errors.iter().filter(|error| self.target().is_none_or(|target| error.target == target)).cloned().collect()
     }
 
     fn matches_session(&self, target: Option<&String>, session: &str) -> bool {
@@ -95,6 +97,7 @@ impl ItemFilter {
 
     fn matches_counts(&self, counts: &StateTally) -> bool {
         let any = |wanted: fn(&State) -> bool| State::ALL.iter().any(|s| wanted(s) && counts.of(*s) > 0);
-        self.state.is_none_or(|state| counts.of(state) > 0) && (!self.needs_action || any(|s| s.needs_action()))
+        self.given.state.is_none_or(|state| counts.of(state) > 0)
+            && (!self.given.needs_action || any(|s| s.needs_action()))
     }
 }

@@ -1,0 +1,59 @@
+//! The items of the fleet. The daemon lists them, and a client keeps a copy of them by applying the events of the
+//! stream: both answer with the same filter, order and counts.
+
+mod filter;
+mod lists;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use filter::ItemFilter;
+
+use crate::wire::{
+    ListScope, PaneIdentity, PaneItem, SessionIdentity, SessionItem, TargetError, WatchEvent, WatchEventKind,
+    WatchItem, WindowIdentity, WindowItem,
+};
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct FleetItems {
+    pub panes: BTreeMap<PaneIdentity, Arc<PaneItem>>,
+    pub windows: BTreeMap<WindowIdentity, Arc<WindowItem>>,
+    pub sessions: BTreeMap<SessionIdentity, Arc<SessionItem>>,
+    pub target_errors: Vec<TargetError>,
+}
+
+impl FleetItems {
+    /// Applies an event of the stream.
+    pub fn apply(&mut self, event: WatchEvent) {
+        if event.kind == WatchEventKind::Reset {
+            *self = Self::default();
+        }
+        if let Some(errors) = event.target_errors {
+            self.target_errors = errors;
+        }
+        let is_gone = event.kind == WatchEventKind::Remove;
+        match event.item {
+            Some(WatchItem::Pane(pane)) => put(&mut self.panes, pane.identity.clone(), pane.into(), is_gone),
+            Some(WatchItem::Window(window)) => put(&mut self.windows, window.identity.clone(), window.into(), is_gone),
+            Some(WatchItem::Session(item)) => put(&mut self.sessions, item.identity.clone(), item.into(), is_gone),
+            None => {}
+        }
+    }
+
+    /// Every item of a scope, in order.
+    pub fn of_scope(&self, scope: ListScope) -> impl Iterator<Item = WatchItem> + '_ {
+        let panes = scope.includes(ListScope::Panes).then(|| self.panes.values()).into_iter().flatten();
+        let windows = scope.includes(ListScope::Windows).then(|| self.windows.values()).into_iter().flatten();
+        let sessions = scope.includes(ListScope::Sessions).then(|| self.sessions.values()).into_iter().flatten();
+        let (panes, windows) = (panes.map(|pane| (&**pane).into()), windows.map(|window| (&**window).into()));
+        panes.chain(windows).chain(sessions.map(|session| (&**session).into()))
+    }
+}
+
+fn put<I: Ord, T>(items: &mut BTreeMap<I, Arc<T>>, identity: I, item: Arc<T>, is_gone: bool) {
+    if is_gone {
+        items.remove(&identity);
+    } else {
+        items.insert(identity, item);
+    }
+}
