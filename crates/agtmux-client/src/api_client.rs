@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use agtmux_api::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION_HEADER};
@@ -8,15 +8,14 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
 use crate::error::broken;
-use crate::{ClientError, EventStream, LineStream, parse};
+use crate::{ClientError, EventStream, LineStream};
 
 /// A healthy daemon answers much sooner.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
-const ACTION_TIMEOUT: Duration = Duration::from_secs(120);
+pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const ACTION_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A client of the daemon on one unix socket. It never starts the daemon.
 #[derive(Debug, Clone)]
@@ -29,39 +28,24 @@ impl ApiClient {
         Self { socket: socket.into() }
     }
 
-    pub fn socket(&self) -> &Path {
-        &self.socket
-    }
-
-    pub async fn get<T: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<T, ClientError> {
-        parse(&self.get_bytes(path, query).await?)
-    }
-
     /// Returns the raw response body.
     pub async fn get_bytes(&self, path: &str, query: &impl Serialize) -> Result<Bytes, ClientError> {
-        self.bytes(Method::GET, &with_query(path, query)?, Bytes::new(), RESPONSE_TIMEOUT).await
-    }
-
-    pub async fn post_bytes(&self, path: &str, body: Bytes) -> Result<Bytes, ClientError> {
-        self.bytes(Method::POST, path, body, RESPONSE_TIMEOUT).await
+        self.send(Method::GET, &with_query(path, query)?, Bytes::new(), RESPONSE_TIMEOUT).await
     }
 
     /// Requests an action. Uses the long timeout, because the action may wait for other senders to the same pane and
     /// for its agent.
     pub async fn post_action(&self, path: &str, body: Bytes) -> Result<Bytes, ClientError> {
-        self.bytes(Method::POST, path, body, ACTION_TIMEOUT).await
+        self.send(Method::POST, path, body, ACTION_TIMEOUT).await
     }
 
-    pub async fn delete(&self, path: &str) -> Result<Bytes, ClientError> {
-        self.bytes(Method::DELETE, path, Bytes::new(), ACTION_TIMEOUT).await
-    }
-
-    /// Like `get_bytes`, with the long timeout.
-    pub async fn get_slow(&self, path: &str) -> Result<Bytes, ClientError> {
-        self.bytes(Method::GET, path, Bytes::new(), ACTION_TIMEOUT).await
-    }
-
-    async fn bytes(&self, method: Method, uri: &str, body: Bytes, within: Duration) -> Result<Bytes, ClientError> {
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        uri: &str,
+        body: Bytes,
+        within: Duration,
+    ) -> Result<Bytes, ClientError> {
         let answer = async {
             let response = self.request(method, uri, body, "application/json", None).await?;
             let status = response.status();
@@ -78,7 +62,7 @@ impl ApiClient {
         query: &impl Serialize,
         after: Option<u64>,
     ) -> Result<EventStream, ClientError> {
-        Ok(EventStream::new(self.open(&with_query(path, query)?, "text/event-stream", after).await?))
+        Ok(EventStream(LineStream::new(self.open(&with_query(path, query)?, "text/event-stream", after).await?)))
     }
 
     /// Opens a stream of lines.

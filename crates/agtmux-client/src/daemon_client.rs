@@ -2,9 +2,11 @@ use std::path::PathBuf;
 
 use agtmux_api::paths::Paths;
 use bytes::Bytes;
+use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::api_client::{ACTION_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::error::broken;
 use crate::{ApiClient, ClientError, LineStream};
 
@@ -40,11 +42,11 @@ impl DaemonClient {
 
     /// Like `get_bytes`, with a long timeout.
     pub async fn get_slow(&self, path: &str) -> Result<Bytes, ClientError> {
-        self.retry_started(|| self.api.get_slow(path)).await
+        self.retry_started(|| self.api.send(Method::GET, path, Bytes::new(), ACTION_TIMEOUT)).await
     }
 
     pub async fn post(&self, path: &str, body: Bytes) -> Result<Bytes, ClientError> {
-        self.retry_started(|| self.api.post_bytes(path, body.clone())).await
+        self.retry_started(|| self.api.send(Method::POST, path, body.clone(), RESPONSE_TIMEOUT)).await
     }
 
     /// Sends an action and returns the body of the answer.
@@ -54,7 +56,7 @@ impl DaemonClient {
     }
 
     pub async fn delete(&self, path: &str) -> Result<Bytes, ClientError> {
-        self.retry_started(|| self.api.delete(path)).await
+        self.retry_started(|| self.api.send(Method::DELETE, path, Bytes::new(), ACTION_TIMEOUT)).await
     }
 
     /// Opens a stream of lines.

@@ -36,8 +36,8 @@ impl WatchOutput {
 /// The outages of the last `target_errors` event.
 fn last_outages(lines: &str) -> Option<Value> {
     let events = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let outages = events.filter(|event| event["type"] == "target_errors").map(|event| event["target_errors"].clone());
-    outages.last()
+    let mut outages = events.filter(|event| event["type"] == "target_errors");
+    outages.next_back().map(|event| event["target_errors"].clone())
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn an_outage_appears_in_the_table_and_in_the_lines_and_ends_there() {
     let server = server_with_agent(&world, "default");
     wait_for_agent(&world, "default", "unsupported_signal");
     let (table, lines) = (WatchOutput::start(&world, "table"), WatchOutput::start(&world, "jsonl"));
-    let last_table = |text: &str| text.rsplit("\n\n\n").next().unwrap_or_default().to_owned();
+    let last_table = |text: &str| text.rsplit("STATE").next().unwrap_or_default().to_owned();
     table.wait_for("the first table", |text| text.contains("unsupported_signal"));
     lines.wait_for("the first line", |text| text.contains("unsupported_signal"));
 
