@@ -46,10 +46,9 @@ pub(crate) enum CliCommand {
     /// Follow the changes of panes, windows or sessions
     ///
     /// On a terminal, shows a table and keeps it up to date; press q or Ctrl-C to quit. In a pipe, prints one line of
-    /// JSON per change: {schema_version, seq, at, type, scope, item}. The type is snapshot, upsert, remove, reset
-    /// or task.
-    /// When the daemon restarts, watch continues with the next event; if the daemon does not come back, watch starts
-    /// it. Exits with 130 on Ctrl-C, and with 0 when the reader closes the pipe.
+    /// JSON per change (the events of the API, see docs/api.md): {schema_version, seq, at, type, scope, item}. When the
+    /// daemon restarts, watch continues with the next event; if the daemon does not come back, watch starts it. Exits
+    /// with 130 on Ctrl-C, and with 0 when the reader closes the pipe.
     Watch(watch::WatchArgs),
     /// Print one line for a status bar: how many agents are waiting, running or idle
     ///
