@@ -10,7 +10,7 @@ use agtmux_tmux::{PaneGuard, PaneInput, TmuxServer, TypeError, TypeRefusal};
 
 use super::pane_screen::PaneScreen;
 use super::resume::shell;
-use super::{ActionFailure, Actions, guards};
+use super::{Actions, guards, precondition, type_error};
 use crate::engine::{LocatedAgent, LocatedPane};
 use crate::observe;
 use crate::remote::{HostProcesses, ProcessesUnavailable, ServerAccess};
@@ -35,30 +35,34 @@ pub(super) struct ActionPane<'a> {
 
 impl ActionPane<'_> {
     /// The agent in the pane, or an error.
-    pub(super) fn agent(&self) -> Result<&LocatedAgent, ActionFailure> {
+    pub(super) fn agent(&self) -> Result<&LocatedAgent, ApiError> {
         self.located.agent.as_ref().ok_or_else(|| {
             let pane = self.located.key.pane;
-            ActionFailure::precondition(format!("no agent runs in {pane}"), "agtmux list panes")
+            precondition(format!("no agent runs in {pane}"), "agtmux list panes")
         })
     }
 
+    /// The processes in the pane; `None` if its first process is gone.
+    pub(super) async fn process_tree(&self) -> Result<Option<PaneProcesses>, ApiError> {
+        self.processes.try_tree(self.guard.pane_pid).await.map_err(|error| self.processes_unavailable(&error))
+    }
+
     /// The error if the processes of the host cannot be listed.
-    pub(super) fn processes_unavailable(&self, why: &ProcessesUnavailable) -> ActionFailure {
+    pub(super) fn processes_unavailable(&self, why: &ProcessesUnavailable) -> ApiError {
         let target = &self.located.key.server.target;
         let error = ApiError::new(ErrorCode::TargetUnreachable, format!("nothing was done on {target}: {why}"));
-        ActionFailure::refused(error.with_hint(format!("agtmux target doctor {target}")))
+        error.with_hint(format!("agtmux target doctor {target}"))
     }
 
     /// Checks that the located agent still holds the terminal.
     ///
     /// An agent that ends leaves its screen behind, and a prompt meant for it would be a command to its shell.
-    pub(super) async fn check_same_agent(&self) -> Result<(), ActionFailure> {
-        let tree =
-            self.processes.try_tree(self.guard.pane_pid).await.map_err(|error| self.processes_unavailable(&error))?;
+    pub(super) async fn check_same_agent(&self) -> Result<(), ApiError> {
+        let tree = self.process_tree().await?;
         if self.shell_only {
             let refused = |why: String| {
                 let message = format!("nothing was typed: the shell no longer waits for a command: {why}");
-                ActionFailure::refused(guards::state_changed(message))
+                guards::state_changed(message)
             };
             self.waiting_shell(tree.as_ref()).map_err(refused)?;
         }
@@ -68,16 +72,14 @@ impl ActionPane<'_> {
             // Text meant for a shell must not go to an agent that was started in it since.
             return match now.filter(|now| !now.suspended) {
                 None => Ok(()),
-                Some(_) => Err(ActionFailure::refused(guards::runtime_stale(
-                    "nothing was typed: an agent was started in the pane".into(),
-                ))),
+                Some(_) => Err(guards::runtime_stale("nothing was typed: an agent was started in the pane".into())),
             };
         };
         if now.is_some_and(|now| now.process == located_agent.runtime.process && !now.suspended) {
             return Ok(());
         }
         let message = "nothing was typed: the agent has ended, or another program holds its terminal";
-        Err(ActionFailure::refused(guards::runtime_stale(message.into())))
+        Err(guards::runtime_stale(message.into()))
     }
 
     /// The shell that waits for a command, or a text that says which program holds the terminal.
@@ -101,7 +103,7 @@ impl ActionPane<'_> {
     }
 
     /// Types after checking that the pane and its agent are unchanged.
-    pub(super) async fn type_checked(&self, typing: PaneInput<'_>) -> Result<(), ActionFailure> {
+    pub(super) async fn type_checked(&self, typing: PaneInput<'_>) -> Result<(), ApiError> {
         self.check_same_agent().await?;
         self.type_guarded(typing).await
     }
@@ -113,23 +115,24 @@ impl ActionPane<'_> {
     pub(super) async fn type_if(
         &self,
         typing: PaneInput<'_>,
-        allows: impl FnOnce(&PaneScreen) -> Result<(), ActionFailure>,
-    ) -> Result<(), ActionFailure> {
+        allows: impl FnOnce(&PaneScreen) -> Result<(), ApiError>,
+    ) -> Result<(), ApiError> {
         self.check_same_agent().await?;
         allows(&self.capture().await?)?;
         self.type_guarded(typing).await
     }
 
-    async fn type_guarded(&self, typing: PaneInput<'_>) -> Result<(), ActionFailure> {
+    async fn type_guarded(&self, typing: PaneInput<'_>) -> Result<(), ApiError> {
         match self.tmux.type_into(self.guard, typing).await {
             // Copy mode would receive the keys. Leave it first if the configuration allows that.
             Err(TypeError::Refused(TypeRefusal::InMode)) if self.actions.config().tmux_bridge.leave_copy_mode => {
                 let left = self.tmux.type_into(self.guard, PaneInput::LeaveMode).await;
-                left.map_err(|error| ActionFailure::refused(ActionFailure::from(error).error))?;
-                Ok(self.tmux.type_into(self.guard, typing).await?)
+                left.map_err(|error| ApiError { done_something: false, ..type_error(error) })?;
+                self.tmux.type_into(self.guard, typing).await
             }
-            done => Ok(done?),
+            done => done,
         }
+        .map_err(type_error)
     }
 
     /// Waits until the state and dialog known to the engine satisfy `wanted`, and returns the dialog's fingerprint.

@@ -17,7 +17,7 @@ const MAX_AUDIT_ROWS: u32 = 10_000;
 /// The most bytes of a typed text that the audit log stores.
 const MAX_TEXT_BYTES: usize = 16 << 10;
 /// The most bytes of an error message that the audit log stores.
-pub(super) const MAX_MESSAGE_BYTES: usize = 1000;
+const MAX_MESSAGE_BYTES: usize = 1000;
 
 impl Actions {
     pub(super) async fn write_record(
@@ -34,6 +34,22 @@ impl Actions {
         let snapshot = snapshot.map(|row| StoreChange::PutSnapshot(Box::new(row.clone())));
         let changes = snapshot.into_iter().chain([StoreChange::PutAction(Box::new(row))]).collect();
         Ok(self.0.store.commit(changes).await?)
+    }
+
+    /// Records the end of an action.
+    pub(super) async fn write_result(&self, mut record: ActionRecord, content: &str, error: Option<&ApiError>) {
+        record.finished_at = Some(self.0.clock.now());
+        record.status = match error {
+            None => ActionStatus::Done,
+            Some(error) if error.done_something => ActionStatus::Failed,
+            Some(_) => ActionStatus::Refused,
+        };
+        record.code = error.map(|error| error.code);
+        record.message = error.map(|error| redacted_prefix(&error.message, MAX_MESSAGE_BYTES));
+        if let Err(error) = self.write_record(&record, content, None).await {
+            // The action has run. Returning an error would make the caller repeat it.
+            tracing::error!(%error, action = record.action_id, "cannot record the result of an action");
+        }
     }
 
     pub(super) async fn stored_request(&self, name: &str) -> Result<Option<ActionRow>, ApiError> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use agtmux_agents::{AgentRegistry, ProcessFacts};
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{ActionKind, AuditCaller};
+use agtmux_api::wire::AuditCaller;
 use agtmux_core::ids::PaneId;
 use agtmux_core::text;
 use agtmux_tmux::platform::{ProcessInfo, ProcessTable};
@@ -70,23 +70,15 @@ impl Actions {
         self.agent_of_caller_pane(&*processes, &ancestry).await.map_or(CallerOrigin::NotAgent, CallerOrigin::Agent)
     }
 
-    pub(super) async fn refuse_agents(&self, caller: &RequestCaller, kind: ActionKind) -> Result<(), ApiError> {
-        self.refuse_agent_caller(caller, kind.as_str()).await
-    }
-
     /// Refuses callers that are agents, unless `actions.allow_from_agents` is set.
     pub(crate) async fn refuse_agents_unless_allowed(
         &self,
         caller: &RequestCaller,
         what: &str,
     ) -> Result<(), ApiError> {
-        match self.config().actions.allow_from_agents {
-            true => Ok(()),
-            false => self.refuse_agent_caller(caller, what).await,
+        if self.config().actions.allow_from_agents {
+            return Ok(());
         }
-    }
-
-    async fn refuse_agent_caller(&self, caller: &RequestCaller, what: &str) -> Result<(), ApiError> {
         let message = match self.caller_origin(caller).await {
             CallerOrigin::NotAgent => return Ok(()),
             CallerOrigin::Agent(agent) => format!("the caller is an agent ({agent}), and agents may not {what}"),

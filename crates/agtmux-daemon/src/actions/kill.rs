@@ -10,8 +10,8 @@ use agtmux_tmux::platform::ProcessInfo;
 use agtmux_tmux::{PaneInput, TmuxKey};
 use tokio::time::{Instant, sleep};
 
-use super::perform::{ActionRequest, PaneLocking};
-use super::{ActionFailure, ActionPane, Actions, RequestCaller, guards};
+use super::perform::ActionRequest;
+use super::{ActionPane, Actions, RequestCaller, guards};
 use crate::remote::SignalError;
 
 /// How long `kill` waits for the process to exit.
@@ -26,27 +26,27 @@ impl Actions {
     ) -> Result<ActionOutcome<KillReport>, ApiError> {
         let request = ActionRequest {
             summary: Some(format!("signal {}", action.signal.as_str())),
+            // TERM and KILL are signals, not typed text, so they need not wait for an action on a program that hangs.
+            locks_pane: action.signal == KillSignal::Int,
             ..ActionRequest::new(HubRequest::Kill(action.clone()), &action.guards, caller)
         };
-        // TERM and KILL are signals, not typed text, so they need not wait for an action on a program that hangs.
-        let order = if action.signal == KillSignal::Int { PaneLocking::Exclusive } else { PaneLocking::Unlocked };
-        self.perform_with_locking(order, request, async |action_pane| kill(action_pane, action.signal).await).await
+        self.perform(request, async |pane| kill(pane, action.signal).await).await
     }
 }
 
-async fn kill(action_pane: &ActionPane<'_>, signal: KillSignal) -> Result<KillReport, ActionFailure> {
-    let process = action_pane.agent()?.runtime.process;
+async fn kill(pane: &ActionPane<'_>, signal: KillSignal) -> Result<KillReport, ApiError> {
+    let process = pane.agent()?.runtime.process;
     let pids = match signal {
         KillSignal::Int => {
-            action_pane.type_checked(PaneInput::Keys(&[TmuxKey::Named("C-c".into())])).await?;
+            pane.type_checked(PaneInput::Keys(&[TmuxKey::Named("C-c".into())])).await?;
             Vec::new()
         }
-        KillSignal::Term | KillSignal::Kill => signal_processes(action_pane, signal).await?,
+        KillSignal::Term | KillSignal::Kill => signal_processes(pane, signal).await?,
     };
     let deadline = Instant::now() + if signal == KillSignal::Int { Duration::ZERO } else { EXIT_TIMEOUT };
     loop {
         // The process table is unavailable, so the exit cannot be confirmed.
-        let Ok(found) = action_pane.processes.try_process(process.pid).await else {
+        let Ok(found) = pane.processes.try_process(process.pid).await else {
             return Ok(KillReport { signal, pids, ended: false });
         };
         let alive = found.is_some_and(|found| found.start == process.start && !found.zombie);
@@ -59,31 +59,24 @@ async fn kill(action_pane: &ActionPane<'_>, signal: KillSignal) -> Result<KillRe
 
 /// Signals the agent and the processes of its group in the pane, or all processes of a task. Each process is
 /// identified by its pid and start time, so a reused pid is not signalled.
-async fn signal_processes(action_pane: &ActionPane<'_>, signal: KillSignal) -> Result<Vec<u32>, ActionFailure> {
-    let located_agent = action_pane.agent()?;
+async fn signal_processes(pane: &ActionPane<'_>, signal: KillSignal) -> Result<Vec<u32>, ApiError> {
+    let located_agent = pane.agent()?;
     let (agent, is_task) = (located_agent.runtime.process, located_agent.runtime.agent_type.is_task());
-    let tree = action_pane
-        .processes
-        .try_tree(action_pane.located.pane.pid)
-        .await
-        .map_err(|unavailable| action_pane.processes_unavailable(&unavailable))?;
-    let tree = tree.map(|tree| tree.processes).unwrap_or_default();
+    let tree = pane.process_tree().await?.map(|tree| tree.processes).unwrap_or_default();
     let Some(group) = (if is_task { task_processes(&tree, agent) } else { agent_process_group(&tree, agent) }) else {
-        return Err(ActionFailure::refused(guards::runtime_stale(
-            "the agent's process is no longer in the pane".into(),
-        )));
+        return Err(guards::runtime_stale("the agent's process is no longer in the pane".into()));
     };
     let mut signalled = Vec::new();
     for process in group {
-        match action_pane.processes.signal_process(process, signal == KillSignal::Kill).await {
+        match pane.processes.signal_process(process, signal == KillSignal::Kill).await {
             Ok(true) => signalled.push(process.pid),
             // The process has already ended.
             Ok(false) => {}
-            Err(SignalError::Unknown(why)) => return Err(outcome_unknown(action_pane, process.pid, &why)),
+            Err(SignalError::Unknown(why)) => return Err(outcome_unknown(pane, process.pid, &why)),
             Err(error) if signalled.is_empty() => {
                 let message = format!("cannot signal process {}: {error}", process.pid);
                 let error = ApiError::new(ErrorCode::SubprocessFailed, message);
-                return Err(ActionFailure::refused(error.with_hint("agtmux daemon logs")));
+                return Err(error.with_hint("agtmux daemon logs"));
             }
             Err(error) => tracing::warn!(pid = process.pid, %error, "cannot signal a process"),
         }
@@ -92,13 +85,12 @@ async fn signal_processes(action_pane: &ActionPane<'_>, signal: KillSignal) -> R
 }
 
 /// The signal may have been sent. This is not a refusal, so that the caller checks before it repeats the command.
-fn outcome_unknown(action_pane: &ActionPane<'_>, pid: u32, why: &str) -> ActionFailure {
-    let target = &action_pane.located.key.server.target;
+fn outcome_unknown(pane: &ActionPane<'_>, pid: u32, why: &str) -> ApiError {
+    let target = &pane.located.key.server.target;
     let message = format!("the outcome is unknown: process {pid} on {target} may have been signalled ({why})");
     let error = ApiError::new(ErrorCode::OutcomeUnknown, message);
-    let hint =
-        format!("check the pane before you repeat the command: agtmux view-output {}", action_pane.located.reference());
-    ActionFailure { error: error.with_hint(hint), done_something: true }
+    let hint = format!("check the pane before you repeat the command: agtmux view-output {}", pane.located.reference());
+    ApiError { done_something: true, ..error.with_hint(hint) }
 }
 
 /// The agent and the live processes of its process group in the pane. `None` if the agent is gone.

@@ -38,7 +38,8 @@ use crate::store::Store;
 
 use action_pane::ActionPane;
 pub(crate) use caller::RequestCaller;
-pub(crate) use failure::ActionFailure;
+pub(crate) use failure::precondition;
+use failure::{after_typing, after_typing_if, tmux_error, type_error};
 pub(crate) use locks::NamedLocks;
 use output_followers::OutputFollowers;
 use snapshots::ActionSnapshots;

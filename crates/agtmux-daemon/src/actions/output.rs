@@ -1,24 +1,24 @@
 //! `view-output`, `attach` and health checks. None of them changes the pane.
 
 use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{
-    ActionKind, ActionOutcome, AttachAction, AttachPlan, AttachSession, OutputAction, OutputReport, PaneHealth,
+    ActionOutcome, AttachAction, AttachPlan, AttachSession, OutputAction, OutputReport, PaneHealth,
 };
 use agtmux_api::{SCHEMA_VERSION, wire::ActionGuards};
 use agtmux_core::ids::TargetName;
-use agtmux_core::refs::PaneRef;
 use agtmux_core::{sanitize, text};
 use agtmux_tmux::TmuxError;
 use jiff::SignedDuration;
 use uuid::Uuid;
 
 use super::action_target::ActionTarget;
-use super::perform::ActionRequest;
-use super::{ActionFailure, ActionPane, Actions, RequestCaller, guards, snapshots};
-use crate::engine::{LocatedPane, ref_error};
+use super::perform::{ActionRequest, outcome};
+use super::{ActionPane, Actions, RequestCaller, guards, tmux_error};
+use crate::engine::LocatedPane;
 use crate::remote;
 
 /// The most lines that one request may read.
@@ -50,48 +50,27 @@ impl Actions {
                 .with_hint("leave out request_ref and run the command again");
             return Err(self.reject(request, error).await);
         }
-        let done = self
-            .perform(request, async |action_pane| capture_output(action_pane, action.lines, action.ansi).await)
-            .await?;
+        let done = self.perform(request, async |pane| capture_output(pane, action.lines, action.ansi).await).await?;
         self.0.followers.insert(&caller, &done.target, &done.server, &done.pane_id);
         Ok(sanitized_if_remote(done, &action))
     }
 
     /// Whether this caller already follows this pane, so that its first read is in the audit log.
     async fn is_follower(&self, action: &OutputAction, caller: &RequestCaller) -> bool {
-        let Ok(reference) = action.guards.r#ref.parse::<PaneRef>() else { return false };
-        let Ok(located) = self.0.engine.locate(reference).await else { return false };
+        let Ok(located) = self.locate(&action.guards.r#ref).await else { return false };
         let key = &located.key;
         self.0.followers.contains(caller, key.server.target.as_str(), key.server.server.as_str(), &key.pane.to_string())
     }
 
     /// Reads the pane again for a follower. This is not a new action and is not recorded.
     async fn view_again(&self, action: &OutputAction) -> Result<ActionOutcome<OutputReport>, ApiError> {
-        let reference: PaneRef = action.guards.r#ref.parse().map_err(|error| ref_error(&error))?;
-        let located = self.0.engine.locate(reference).await?;
-        let now = self.0.clock.now();
-        guards::check_deadline(&action.guards, now)?;
-        let seen = self.0.snapshots.find(&action.guards, now)?;
-        guards::check(&action.guards, seen.as_ref(), &located, ActionKind::ViewOutput, now)?;
-        let snapshot = snapshots::take_snapshot(&located, now, SignedDuration::ZERO);
+        let (located, snapshot) = self.look(&action.guards, SignedDuration::ZERO).await?;
         let report = match self.action_target(located, action.guards.force_stale)? {
-            ActionTarget::Local(action_pane) => capture_output(&action_pane, action.lines, action.ansi).await,
+            ActionTarget::Local(pane) => capture_output(&pane, action.lines, action.ansi).await,
             ActionTarget::Remote(remote) => remote.relay(HubRequest::ViewOutput(action.clone())).await,
         };
-        let report = report.map_err(|failure| failure.error)?;
-        let done = ActionOutcome {
-            schema_version: SCHEMA_VERSION,
-            action_id: Uuid::now_v7().simple().to_string(),
-            snapshot_id: snapshot.snapshot_id,
-            runtime_id: snapshot.runtime_id,
-            target: snapshot.server.target.to_string(),
-            server: snapshot.server.server.to_string(),
-            pane_id: snapshot.pane.to_string(),
-            latency_ms: 0,
-            repeated: false,
-            report,
-        };
-        Ok(sanitized_if_remote(done, action))
+        let action_id = Uuid::now_v7().simple().to_string();
+        Ok(sanitized_if_remote(outcome(action_id, &snapshot, Duration::ZERO, report?), action))
     }
 
     pub(crate) async fn attach(
@@ -100,15 +79,14 @@ impl Actions {
         caller: RequestCaller,
     ) -> Result<ActionOutcome<AttachPlan>, ApiError> {
         let request = ActionRequest::new(HubRequest::Attach(action.clone()), &action.guards, caller);
-        let mut done = self.perform(request, async |action_pane| attach_plan(action_pane)).await?;
+        let mut done = self.perform(request, async |pane| attach_plan(pane)).await?;
         done.report.ssh = self.0.targets.ssh_route(&TargetName::new(&done.target));
         Ok(done)
     }
 
     /// Whether the pane exists and the agent's process runs in it.
     pub(crate) async fn check_health(&self, guards: &ActionGuards) -> Result<PaneHealth, ApiError> {
-        let reference = guards.r#ref.parse().map_err(|error| crate::engine::ref_error(&error))?;
-        let located = self.0.engine.locate(reference).await?;
+        let located = self.locate(&guards.r#ref).await?;
         let runtime_id = located.agent.as_ref().map(|agent| agent.runtime.id.to_string());
         let process = located.agent.as_ref().map(|agent| agent.runtime.process);
         if let Some(link) = self.remote_link(&located)? {
@@ -116,15 +94,15 @@ impl Actions {
             return remote_health(&located, link.status().connected);
         }
         let (root, pane_id) = (located.pane.pid, located.key.pane.to_string());
-        let action_pane = self.action_pane(located, false)?;
-        let gone = match action_pane.capture().await {
+        let pane = self.action_pane(located, false)?;
+        let gone = match pane.capture().await {
             Ok(_) => None,
-            Err(failure) => Some(unavailable_reason(failure.error, &action_pane)?),
+            Err(failure) => Some(unavailable_reason(failure, &pane)?),
         };
         let available = gone.is_none();
-        let tree = match action_pane.processes.try_tree(root).await {
+        let tree = match pane.processes.try_tree(root).await {
             Ok(tree) => tree,
-            Err(unavailable) => return Err(no_answer(&action_pane, &unavailable.to_string())),
+            Err(unavailable) => return Err(no_answer(&pane, &unavailable.to_string())),
         };
         let lives = |pid: u32, start: u64| {
             tree.iter().flat_map(|tree| &tree.processes).any(|p| (p.pid, p.start) == (pid, start) && !p.zombie)
@@ -137,19 +115,19 @@ impl Actions {
 }
 
 /// Why a pane is unavailable. If its host does not answer, this is an error: the pane may still exist.
-fn unavailable_reason(error: ApiError, action_pane: &ActionPane<'_>) -> Result<String, ApiError> {
+fn unavailable_reason(error: ApiError, pane: &ActionPane<'_>) -> Result<String, ApiError> {
     match error.code {
         ErrorCode::RuntimeStale | ErrorCode::PaneNotFound => {
             Ok("the pane is gone, or another program was started in it".into())
         }
-        _ if action_pane.located.key.server.target.is_local() => Ok(error.message),
-        ErrorCode::Timeout | ErrorCode::TargetUnreachable => Err(no_answer(action_pane, &error.message)),
+        _ if pane.located.key.server.target.is_local() => Ok(error.message),
+        ErrorCode::Timeout | ErrorCode::TargetUnreachable => Err(no_answer(pane, &error.message)),
         _ => Err(error),
     }
 }
 
-fn no_answer(action_pane: &ActionPane<'_>, why: &str) -> ApiError {
-    let target = &action_pane.located.key.server.target;
+fn no_answer(pane: &ActionPane<'_>, why: &str) -> ApiError {
+    let target = &pane.located.key.server.target;
     let error = ApiError::new(ErrorCode::TargetUnreachable, format!("{target} did not answer: {why}"));
     error.with_hint(format!("agtmux target doctor {target}"))
 }
@@ -178,26 +156,20 @@ fn sanitized_if_remote(done: ActionOutcome<OutputReport>, action: &OutputAction)
     ActionOutcome { report: remote::sanitize_output(done.report, most, action.ansi), ..done }
 }
 
-async fn capture_output(
-    action_pane: &ActionPane<'_>,
-    lines: Option<u32>,
-    ansi: bool,
-) -> Result<OutputReport, ActionFailure> {
-    let (pane, most) = (action_pane.guard.pane, lines.unwrap_or(0));
-    let capture = match action_pane.tmux.output(pane, most, ansi).await {
+async fn capture_output(pane: &ActionPane<'_>, lines: Option<u32>, ansi: bool) -> Result<OutputReport, ApiError> {
+    let (guard, most) = (pane.guard, lines.unwrap_or(0));
+    let capture = match pane.tmux.output(guard.pane, most, ansi).await {
         // The connection broke. Reading is harmless, so try once more when the host is back.
-        Err(lost @ TmuxError::Unreachable(_)) => match action_pane.reconnected_tmux().await {
-            Some(tmux) => tmux.output(pane, most, ansi).await?,
-            None => return Err(lost.into()),
+        Err(lost @ TmuxError::Unreachable(_)) => match pane.reconnected_tmux().await {
+            Some(tmux) => tmux.output(guard.pane, most, ansi).await,
+            None => Err(lost),
         },
-        captured => captured?,
+        captured => captured,
     };
-    let same =
-        capture.filter(|c| (c.server_pid, c.pane_pid) == (action_pane.guard.server_pid, action_pane.guard.pane_pid));
+    let capture = capture.map_err(tmux_error)?;
+    let same = capture.filter(|c| (c.server_pid, c.pane_pid) == (guard.server_pid, guard.pane_pid));
     let Some(capture) = same else {
-        return Err(ActionFailure::refused(guards::runtime_stale(
-            "another program was started in the pane, or it is gone".into(),
-        )));
+        return Err(guards::runtime_stale("another program was started in the pane, or it is gone".into()));
     };
     let shown = text::from_bytes(&capture.screen);
     let clean = |line: &str| if ansi { sanitize::keeping_colours(line) } else { sanitize::for_terminal(line) };
@@ -213,7 +185,7 @@ async fn capture_output(
         lines: all,
         title: Some(sanitize::for_terminal(&title)).filter(|title| !title.is_empty()),
         full_screen: capture.full_screen,
-        tty: Some(action_pane.located.pane.tty.clone()).filter(|tty| !tty.is_empty()),
+        tty: Some(pane.located.pane.tty.clone()).filter(|tty| !tty.is_empty()),
     })
 }
 
@@ -225,20 +197,20 @@ fn active_colours(coloured: &str) -> String {
     since.split("\u{1b}[").skip(1).filter_map(attribute).collect()
 }
 
-fn attach_plan(action_pane: &ActionPane<'_>) -> Result<AttachPlan, ActionFailure> {
-    let pane = &action_pane.located.pane;
-    let Some(placement) = pane.placements.first() else {
-        return Err(ActionFailure::refused(guards::runtime_stale("the pane is not in any session".into())));
+fn attach_plan(pane: &ActionPane<'_>) -> Result<AttachPlan, ApiError> {
+    let located = &pane.located.pane;
+    let Some(placement) = located.placements.first() else {
+        return Err(guards::runtime_stale("the pane is not in any session".into()));
     };
     Ok(AttachPlan {
-        socket: text::from_bytes(action_pane.tmux.socket().as_os_str().as_bytes()),
-        server_pid: action_pane.guard.server_pid,
-        server_start: action_pane.guard.server_start,
+        socket: text::from_bytes(pane.tmux.socket().as_os_str().as_bytes()),
+        server_pid: pane.guard.server_pid,
+        server_start: pane.guard.server_start,
         session_id: placement.session.to_string(),
         session_name: placement.session_name.clone(),
-        sessions: pane.placements.iter().map(plan_session).collect(),
-        window_id: pane.window.to_string(),
-        pane_pid: pane.pid,
+        sessions: located.placements.iter().map(plan_session).collect(),
+        window_id: located.window.to_string(),
+        pane_pid: located.pid,
         ssh: None,
     })
 }

@@ -1,10 +1,9 @@
 //! Records task commands in the audit log: first that they began, then their result.
 
 use agtmux_api::error::ApiError;
-use agtmux_api::wire::{ActionGuards, ActionKind, ActionStatus};
+use agtmux_api::wire::{ActionGuards, ActionKind};
 
-use super::perform::ActionDescription;
-use super::{Actions, RequestCaller, audit};
+use super::{Actions, RequestCaller};
 
 /// The audit entry of a task command.
 pub(crate) struct TaskActionEntry<'a> {
@@ -38,28 +37,10 @@ impl Actions {
     ) -> Result<T, ApiError> {
         let reference = [Some(entry.session), entry.task].into_iter().flatten().collect::<Vec<_>>().join("/");
         let guards = ActionGuards { r#ref: reference, ..ActionGuards::default() };
-        let described = ActionDescription {
-            kind: ActionKind::Task,
-            guards: &guards,
-            caller: entry.caller,
-            summary: Some(entry.summary),
-            text: entry.text,
-        };
-        let mut record = self.new_record(&described);
+        let record = self.new_record(ActionKind::Task, &guards, entry.caller, Some(entry.summary), entry.text);
         self.write_record(&record, "", None).await?;
         let outcome = action.await;
-        record.finished_at = Some(self.0.clock.now());
-        match &outcome {
-            Ok(_) => record.status = ActionStatus::Done,
-            Err(error) => {
-                record.status = if error.done_something { ActionStatus::Failed } else { ActionStatus::Refused };
-                record.code = Some(error.code);
-                record.message = Some(audit::redacted_prefix(&error.message, audit::MAX_MESSAGE_BYTES));
-            }
-        }
-        if let Err(error) = self.write_record(&record, "", None).await {
-            tracing::error!(%error, action = record.action_id, "cannot record the result of an action");
-        }
+        self.write_result(record, "", outcome.as_ref().err()).await;
         outcome
     }
 }

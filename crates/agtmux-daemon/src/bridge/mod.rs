@@ -26,7 +26,7 @@ use crate::store::Store;
 
 pub(crate) use ring::{BridgeEvent, BridgeEventKind, EventRing};
 pub(crate) use state_names::bridge_state;
-pub(crate) use turns::{BridgeTurn, TurnActor, TurnIntent};
+pub(crate) use turns::{BridgeTurn, TurnIntent};
 
 #[derive(Clone)]
 pub(crate) struct Bridge(Arc<Inner>);

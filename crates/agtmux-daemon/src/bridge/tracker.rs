@@ -9,7 +9,7 @@ use tokio::sync::{broadcast, watch};
 
 use super::agent_panes::{AgentPanes, PaneChange};
 use super::state_names::{COMMANDED, bridge_state};
-use super::{Bridge, BridgeEventKind, BridgeTurn, TrackedAgent, TrackedAgents, TurnActor, TurnIntent};
+use super::{Bridge, BridgeEventKind, BridgeTurn, TrackedAgent, TrackedAgents, TurnIntent};
 use crate::engine::SubmittedPrompt;
 use crate::event_log::EventsSince;
 
@@ -140,9 +140,7 @@ async fn on_pane(bridge: &Bridge, agent_panes: &AgentPanes, pane: &PaneItem) {
     }
     if now.state == Some(State::Completed) && before.state != now.state {
         publish_skipped_running(bridge, agent_id);
-        bridge
-            .record_turn(BridgeTurn { agent_id, actor: TurnActor::Agent, intent: TurnIntent::Completion, text: "" })
-            .await;
+        bridge.record_turn(BridgeTurn { agent_id, intent: TurnIntent::Completion, text: "" }).await;
     }
     on_state_change(bridge, agent_id, pane, now);
 }
@@ -215,8 +213,7 @@ async fn on_prompt(bridge: &Bridge, prompt: &SubmittedPrompt) {
     let matches = |agent: &TrackedAgent| agent.runtime_id == prompt.runtime.as_str();
     let found = bridge.tracked().agents.iter().find(|(_, agent)| matches(agent)).map(|(id, _)| id.clone());
     let Some(agent_id) = found else { return };
-    let turn =
-        BridgeTurn { agent_id: &agent_id, actor: TurnActor::User, intent: TurnIntent::Command, text: &prompt.text };
+    let turn = BridgeTurn { agent_id: &agent_id, intent: TurnIntent::Command, text: &prompt.text };
     let turn_id = bridge.record_turn(turn).await;
     let mut tracked = bridge.tracked();
     let Some(agent) = tracked.agents.get_mut(&agent_id) else { return };

@@ -8,12 +8,6 @@ use super::{Bridge, BridgeEventKind};
 use crate::store::{StoreChange, TurnRow};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TurnActor {
-    User,
-    Agent,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnIntent {
     Command,
     Answer,
@@ -24,26 +18,23 @@ pub(crate) enum TurnIntent {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BridgeTurn<'a> {
     pub(crate) agent_id: &'a str,
-    pub(crate) actor: TurnActor,
     pub(crate) intent: TurnIntent,
     pub(crate) text: &'a str,
 }
 
-impl TurnActor {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "USER",
-            Self::Agent => "AGENT",
-        }
-    }
-}
-
 impl TurnIntent {
-    pub(crate) fn as_str(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Command => "COMMAND",
             Self::Answer => "ANSWER",
             Self::Completion => "COMPLETION",
+        }
+    }
+
+    fn actor(self) -> &'static str {
+        match self {
+            Self::Command | Self::Answer => "USER",
+            Self::Completion => "AGENT",
         }
     }
 }
@@ -79,7 +70,7 @@ impl Bridge {
         let row = TurnRow {
             turn_id: turn_id.to_owned(),
             agent_id: turn.agent_id.to_owned(),
-            actor: turn.actor.as_str(),
+            actor: turn.intent.actor(),
             intent: turn.intent.as_str(),
             text,
             at,
@@ -88,7 +79,7 @@ impl Bridge {
             // The turn happened, so it is published. The health endpoint reports the store error.
             tracing::warn!(%error, "could not store a turn");
         }
-        let data = json!({"turn_id": turn_id, "actor": turn.actor.as_str(), "intent": turn.intent.as_str()});
+        let data = json!({"turn_id": turn_id, "actor": turn.intent.actor(), "intent": turn.intent.as_str()});
         self.publish(BridgeEventKind::TurnCreated, turn.agent_id, data);
     }
 }

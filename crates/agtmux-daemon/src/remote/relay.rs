@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::link::{LinkError, TargetLink};
 use super::sanitize_reply;
-use crate::actions::{ActionFailure, guards};
+use crate::actions::{guards, precondition};
 use crate::engine::LocatedPane;
 
 /// A pane on a host that runs its own agtmux.
@@ -24,7 +24,7 @@ pub(crate) struct RemotePane {
 
 impl RemotePane {
     /// Relays an action with the caller's guards, and returns the report of the remote daemon.
-    pub(crate) async fn relay<T: DeserializeOwned>(&self, mut action: HubRequest) -> Result<T, ActionFailure> {
+    pub(crate) async fn relay<T: DeserializeOwned>(&self, mut action: HubRequest) -> Result<T, ApiError> {
         let (kind, guards) = (action.kind(), action.guards_mut());
         *guards = self.guards(kind, guards)?;
         let changes = kind.is_mutating();
@@ -39,7 +39,7 @@ impl RemotePane {
 
     /// The guards for the remote daemon: the agent's runtime id on that host, or the pane. The state and dialog known
     /// here become conditions, because the remote state may have changed since.
-    fn guards(&self, kind: ActionKind, given: &ActionGuards) -> Result<ActionGuards, ActionFailure> {
+    fn guards(&self, kind: ActionKind, given: &ActionGuards) -> Result<ActionGuards, ApiError> {
         let LocatedPane { key, generation, pane, agent, .. } = &self.located;
         let pane_path = || {
             let session = pane.placements.first()?.session_name.clone();
@@ -79,7 +79,7 @@ impl RemotePane {
     }
 
     /// The fingerprint of the dialog that a response answers.
-    fn expected_dialog(&self, kind: ActionKind, given: &ActionGuards) -> Result<Option<String>, ActionFailure> {
+    fn expected_dialog(&self, kind: ActionKind, given: &ActionGuards) -> Result<Option<String>, ApiError> {
         let agent = self.located.agent.as_ref().filter(|_| kind == ActionKind::Respond);
         let Some(agent) = agent else { return Ok(None) };
         let dialog = agent.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
@@ -88,32 +88,32 @@ impl RemotePane {
         }
         if !matches!(agent.record.state, State::WaitingApproval | State::WaitingInput) {
             let message = format!("the agent has no open dialog; its state is {}", agent.record.state);
-            return Err(ActionFailure::precondition(message, "agtmux list panes --needs-action"));
+            return Err(precondition(message, "agtmux list panes --needs-action"));
         }
         if given.snapshot_id.is_some() && dialog.is_none() {
             let message = "the snapshot contains no readable dialog; nothing was typed";
-            return Err(ActionFailure::refused(guards::state_changed(message.into())));
+            return Err(guards::state_changed(message.into()));
         }
         Ok(dialog)
     }
 
-    fn failure(&self, error: LinkError, changes: bool) -> ActionFailure {
+    fn failure(&self, error: LinkError, changes: bool) -> ApiError {
         let target = &self.located.key.server.target;
         match error {
             LinkError::NotConnected => {
                 let why = self.link.status().message.unwrap_or_else(|| "not connected".into());
                 let message = format!("nothing was done: {target} is unreachable ({why})");
                 let error = ApiError::new(ErrorCode::TargetUnreachable, message);
-                ActionFailure::refused(error.with_hint(format!("agtmux target connect {target}")))
+                error.with_hint(format!("agtmux target connect {target}"))
             }
             LinkError::Lost(why) if changes => {
                 let message = format!("the outcome is unknown: the request was sent to {target}, then {why}");
                 let error = ApiError::new(ErrorCode::OutcomeUnknown, message);
-                ActionFailure { error: error.with_hint(self.check_first_hint()), done_something: true }
+                ApiError { done_something: true, ..error.with_hint(self.check_first_hint()) }
             }
             LinkError::Lost(why) => {
                 let error = ApiError::new(ErrorCode::TargetUnreachable, format!("{target} did not answer: {why}"));
-                ActionFailure::refused(error.with_hint(format!("agtmux target doctor {target}")))
+                error.with_hint(format!("agtmux target doctor {target}"))
             }
             LinkError::Refused(error) => self.remote_refusal(&error, changes),
         }
@@ -125,7 +125,7 @@ impl RemotePane {
     }
 
     /// Converts an error of the remote daemon. Its hint is replaced: a hostile host could suggest any command.
-    fn remote_refusal(&self, error: &ApiError, changes: bool) -> ActionFailure {
+    fn remote_refusal(&self, error: &ApiError, changes: bool) -> ApiError {
         let target = &self.located.key.server.target;
         // After an internal error the remote daemon does not know how far the action got.
         let unknown = changes && error.code == ErrorCode::Internal;
@@ -138,6 +138,6 @@ impl RemotePane {
             _ => format!("agtmux list panes --target {target}   (shows the current state)"),
         };
         let message = format!("on {target}: {}", sanitize_reply::sanitize_message(&error.message));
-        ActionFailure { error: ApiError::new(code, message).with_hint(hint), done_something }
+        ApiError { done_something, ..ApiError::new(code, message).with_hint(hint) }
     }
 }

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
+use agtmux_api::error::ApiError;
 use agtmux_api::wire::{Verification, VerifiedBy};
 use agtmux_core::state::State;
 use tokio::time::{Instant, sleep};
 
-use super::super::pane_screen::PaneScreen;
-use super::super::{ActionFailure, ActionPane};
+use super::super::pane_screen::{POLL_INTERVAL, PaneScreen};
+use super::super::{ActionPane, after_typing};
 use super::open_dialog::OpenDialog;
 
 /// How long an agent may take to close an answered dialog.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(6);
-const POLL_INTERVAL: Duration = Duration::from_millis(40);
 
 /// How an answered dialog closed.
 #[derive(Debug)]
@@ -25,39 +25,36 @@ pub(super) struct DialogClosing {
 }
 
 /// Waits until two captures in a row do not show the dialog: a screen that is being drawn is blank for a moment.
-pub(super) async fn wait_until_closed(
-    action_pane: &ActionPane<'_>,
-    open: &OpenDialog,
-) -> Result<DialogClosing, ActionFailure> {
-    wait_until_closed_or(action_pane, open, |_| true).await
+pub(super) async fn wait_until_closed(pane: &ActionPane<'_>, open: &OpenDialog) -> Result<DialogClosing, ApiError> {
+    wait_until_closed_or(pane, open, |_| true).await
 }
 
 /// Like [`wait_until_closed`], for a dialog into which nothing was typed: any change of its text means that it closed.
 pub(super) async fn wait_until_closed_or_changed(
-    action_pane: &ActionPane<'_>,
+    pane: &ActionPane<'_>,
     open: &OpenDialog,
-) -> Result<DialogClosing, ActionFailure> {
+) -> Result<DialogClosing, ApiError> {
     let is_unchanged = |capture: &PaneScreen| {
-        let seen = OpenDialog::from_screen(action_pane, capture).ok().flatten();
+        let seen = OpenDialog::from_screen(pane, capture).ok().flatten();
         seen.is_some_and(|seen| seen.is_unchanged_since(open))
     };
-    wait_until_closed_or(action_pane, open, is_unchanged).await
+    wait_until_closed_or(pane, open, is_unchanged).await
 }
 
 /// Like [`wait_until_closed`], but the dialog counts as open only while `shows` accepts the screen.
 pub(super) async fn wait_until_closed_or(
-    action_pane: &ActionPane<'_>,
+    pane: &ActionPane<'_>,
     open: &OpenDialog,
     shows: impl Fn(&PaneScreen) -> bool,
-) -> Result<DialogClosing, ActionFailure> {
+) -> Result<DialogClosing, ApiError> {
     let deadline = Instant::now() + CLOSE_TIMEOUT;
     let mut gone = 0;
     loop {
         sleep(POLL_INTERVAL).await;
         let timed_out = Instant::now() >= deadline;
         // The keys were pressed, so a failure here is a failure after typing.
-        let capture = action_pane.capture().await.map_err(ActionFailure::after_typing)?;
-        let seen = OpenDialog::from_screen(action_pane, &capture)?;
+        let capture = pane.capture().await.map_err(after_typing)?;
+        let seen = OpenDialog::from_screen(pane, &capture)?;
         let is_open = seen.as_ref().is_some_and(|seen| seen.is_same_question(open)) && shows(&capture);
         gone = if is_open { 0 } else { gone + 1 };
         let verified = if gone > 1 { Verification::Confirmed } else { Verification::Failed };
@@ -70,21 +67,20 @@ pub(super) async fn wait_until_closed_or(
 
 /// Waits until the engine knows that the dialog closed, so that the caller can answer the next dialog or wait for the
 /// agent at once.
-pub(super) async fn wait_until_engine_knows(action_pane: &ActionPane<'_>, open: &OpenDialog, closing: &DialogClosing) {
+pub(super) async fn wait_until_engine_knows(pane: &ActionPane<'_>, open: &OpenDialog, closing: &DialogClosing) {
     if closing.verified != Verification::Confirmed {
         return;
     }
     let (before, next) = (&open.dialog.fingerprint, closing.next.as_ref().map(|next| &next.dialog.fingerprint));
-    action_pane
-        .wait_for_engine(|state, dialog| match (next, dialog) {
-            (Some(next), dialog) => dialog == Some(next),
-            (None, Some(dialog)) => dialog != before,
-            (None, None) => !matches!(state, State::WaitingApproval | State::WaitingInput),
-        })
-        .await;
+    pane.wait_for_engine(|state, dialog| match (next, dialog) {
+        (Some(next), dialog) => dialog == Some(next),
+        (None, Some(dialog)) => dialog != before,
+        (None, None) => !matches!(state, State::WaitingApproval | State::WaitingInput),
+    })
+    .await;
 }
 
 /// Waits until the engine knows a dialog of this agent, and returns its fingerprint.
-pub(super) async fn wait_for_known_dialog(action_pane: &ActionPane<'_>) -> Option<String> {
-    action_pane.wait_for_engine(|_, dialog| dialog.is_some()).await.flatten()
+pub(super) async fn wait_for_known_dialog(pane: &ActionPane<'_>) -> Option<String> {
+    pane.wait_for_engine(|_, dialog| dialog.is_some()).await.flatten()
 }

@@ -18,7 +18,7 @@ use agtmux_core::state::State;
 
 use super::perform::ActionRequest;
 use super::sender::checked_text;
-use super::{ActionFailure, ActionPane, Actions, RequestCaller, guards};
+use super::{ActionPane, Actions, RequestCaller, after_typing, guards, precondition};
 use closing::{DialogClosing, wait_until_closed};
 use open_dialog::OpenDialog;
 
@@ -40,130 +40,125 @@ impl Actions {
             _ => None,
         };
         let request = ActionRequest { text: text.as_deref(), ..request };
-        self.perform(request, async |action_pane| {
-            respond(action_pane, &action.answer, text.as_deref(), &action.guards).await
-        })
-        .await
+        self.perform(request, async |pane| respond(pane, &action.answer, text.as_deref(), &action.guards).await).await
     }
 }
 
 async fn respond(
-    action_pane: &ActionPane<'_>,
+    pane: &ActionPane<'_>,
     answer: &DialogAnswer,
     text: Option<&str>,
     guards: &ActionGuards,
-) -> Result<RespondReport, ActionFailure> {
-    let asks = matches!(action_pane.state(), Some(State::WaitingApproval | State::WaitingInput));
-    if !asks && !action_pane.forced {
-        let state = action_pane.state().map_or("no agent runs in the pane", State::as_str);
-        return Err(ActionFailure::precondition(
+) -> Result<RespondReport, ApiError> {
+    let asks = matches!(pane.state(), Some(State::WaitingApproval | State::WaitingInput));
+    if !asks && !pane.forced {
+        let state = pane.state().map_or("no agent runs in the pane", State::as_str);
+        return Err(precondition(
             format!("the agent has no open dialog (state: {state})"),
             "agtmux list panes --needs-action",
         ));
     }
-    let open = OpenDialog::wait_for(action_pane).await?;
-    if !action_pane.forced {
-        check_expected_dialog(action_pane, &open, guards).await?;
+    let open = OpenDialog::wait_for(pane).await?;
+    if !pane.forced {
+        check_expected_dialog(pane, &open, guards).await?;
     }
-    let (answered, closing) = give_answer(action_pane, &open, answer, text).await?;
-    let closing = answer_follow_ups(action_pane, &open, closing).await.map_err(ActionFailure::after_typing)?;
-    closing::wait_until_engine_knows(action_pane, &open, &closing).await;
+    let (answered, closing) = give_answer(pane, &open, answer, text).await?;
+    let closing = answer_follow_ups(pane, &open, closing).await.map_err(after_typing)?;
+    closing::wait_until_engine_knows(pane, &open, &closing).await;
     let DialogClosing { verified, by, next, event_ids } = closing;
     Ok(RespondReport { dialog: open.dialog, answered, verified, by, asks_now: next.map(|next| next.dialog), event_ids })
 }
 
 /// Checks that the dialog on the screen is the one that the caller means.
 async fn check_expected_dialog(
-    action_pane: &ActionPane<'_>,
+    pane: &ActionPane<'_>,
     open: &OpenDialog,
     guards: &ActionGuards,
-) -> Result<(), ActionFailure> {
-    let known = action_pane.agent()?.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
+) -> Result<(), ApiError> {
+    let known = pane.agent()?.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
     // The caller's snapshot has no dialog, so the caller cannot mean this one.
     let unseen = guards.snapshot_id.is_some() && known.is_none();
     let expected = match guards.if_dialog.clone().or(known) {
         Some(expected) => Some(expected),
         // The agent reported a dialog but not its content yet. Wait for the engine: the screen may show a different
         // one.
-        None if !unseen => closing::wait_for_known_dialog(action_pane).await,
+        None if !unseen => closing::wait_for_known_dialog(pane).await,
         None => None,
     };
     if expected.is_none_or(|expected| expected != open.dialog.fingerprint) {
-        return Err(ActionFailure::refused(guards::state_changed("the dialog has changed; nothing was typed".into())));
+        return Err(guards::state_changed("the dialog has changed; nothing was typed".into()));
     }
     Ok(())
 }
 
 /// Gives the answer. Returns the label of the answer and how the dialog closed.
 async fn give_answer(
-    action_pane: &ActionPane<'_>,
+    pane: &ActionPane<'_>,
     open: &OpenDialog,
     answer: &DialogAnswer,
     text: Option<&str>,
-) -> Result<(String, DialogClosing), ActionFailure> {
+) -> Result<(String, DialogClosing), ApiError> {
     match answer {
-        DialogAnswer::Approve => approve_or_deny(action_pane, open, SimpleAnswer::Approve).await,
-        DialogAnswer::Deny => approve_or_deny(action_pane, open, SimpleAnswer::Deny).await,
+        DialogAnswer::Approve => approve_or_deny(pane, open, SimpleAnswer::Approve).await,
+        DialogAnswer::Deny => approve_or_deny(pane, open, SimpleAnswer::Deny).await,
         DialogAnswer::Option(n) => {
             let label = open.label(*n)?;
             if open.is_text_option(*n) {
                 let message = format!("option {n} is a text field");
-                return Err(ActionFailure::precondition(message, "agtmux respond REF --text 'TEXT'"));
+                return Err(precondition(message, "agtmux respond REF --text 'TEXT'"));
             }
             if open.keys.many.is_some() && open.ticks.iter().any(|(ticked, _)| ticked == n) {
-                return multi_select::select_options(action_pane, open, &[*n]).await;
+                return multi_select::select_options(pane, open, &[*n]).await;
             }
-            single_select::select_option(action_pane, open, *n).await?;
-            Ok((label, wait_until_closed(action_pane, open).await?))
+            single_select::select_option(pane, open, *n).await?;
+            Ok((label, wait_until_closed(pane, open).await?))
         }
-        DialogAnswer::Options(numbers) => multi_select::select_options(action_pane, open, numbers).await,
+        DialogAnswer::Options(numbers) => multi_select::select_options(pane, open, numbers).await,
         DialogAnswer::Text(given) => {
-            let closing = free_text::answer_with_text(action_pane, open, text.unwrap_or(given)).await?;
+            let closing = free_text::answer_with_text(pane, open, text.unwrap_or(given)).await?;
             Ok((given.clone(), closing))
         }
     }
 }
 
 async fn approve_or_deny(
-    action_pane: &ActionPane<'_>,
+    pane: &ActionPane<'_>,
     open: &OpenDialog,
     answer: SimpleAnswer,
-) -> Result<(String, DialogClosing), ActionFailure> {
+) -> Result<(String, DialogClosing), ApiError> {
     let (method, word) = match answer {
         SimpleAnswer::Approve => (&open.keys.approve, "approve"),
         SimpleAnswer::Deny => (&open.keys.deny, "deny"),
     };
-    let unknown = || {
-        ActionFailure::precondition(format!("agtmux does not know how to {word} this dialog"), open.accepted_answers())
-    };
+    let unknown = || precondition(format!("agtmux does not know how to {word} this dialog"), open.accepted_answers());
     let label = match method {
         None => return Err(unknown()),
         Some(AnswerMethod::Keys(names)) => {
-            single_select::press_answer(action_pane, open, &single_select::parse_keys(names)?).await?;
+            single_select::press_answer(pane, open, &single_select::parse_keys(names)?).await?;
             // A dialog without options is known only by its text, and the same rule may match the next dialog.
             return match open.dialog.options.is_empty() {
-                true => Ok((word.to_owned(), closing::wait_until_closed_or_changed(action_pane, open).await?)),
-                false => Ok((word.to_owned(), wait_until_closed(action_pane, open).await?)),
+                true => Ok((word.to_owned(), closing::wait_until_closed_or_changed(pane, open).await?)),
+                false => Ok((word.to_owned(), wait_until_closed(pane, open).await?)),
             };
         }
         Some(AnswerMethod::Option(expected)) => {
             let n = open.option_for_answer(expected).ok_or_else(unknown)?;
-            single_select::select_option(action_pane, open, n).await?;
+            single_select::select_option(pane, open, n).await?;
             open.label(n)?
         }
     };
-    Ok((label, wait_until_closed(action_pane, open).await?))
+    Ok((label, wait_until_closed(pane, open).await?))
 }
 
 /// Answers the follow-up dialogs that the manifest lists for this one, each once.
 async fn answer_follow_ups(
-    action_pane: &ActionPane<'_>,
+    pane: &ActionPane<'_>,
     open: &OpenDialog,
     mut closing: DialogClosing,
-) -> Result<DialogClosing, ActionFailure> {
+) -> Result<DialogClosing, ApiError> {
     let mut left = open.keys.then.clone();
     while let Some((next, answer)) = closing.next.as_ref().and_then(|next| Some((next, left.remove(&next.rule)?))) {
-        (_, closing) = Box::pin(approve_or_deny(action_pane, next, answer)).await?;
+        (_, closing) = Box::pin(approve_or_deny(pane, next, answer)).await?;
     }
     Ok(closing)
 }

@@ -5,43 +5,38 @@ use std::time::Duration;
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_tmux::TmuxKey;
-use tokio::time::{Instant, sleep};
 
-use super::super::{ActionFailure, ActionPane, guards};
+use super::super::{ActionPane, after_typing, after_typing_if, guards};
 use super::closing::{DialogClosing, wait_until_closed};
 use super::open_dialog::OpenDialog;
-use super::single_select::{self, MAX_DIGIT_OPTION, POLL_INTERVAL, move_selection, press_while};
+use super::single_select::{self, MAX_DIGIT_OPTION, move_selection, press_while};
 
 /// How long an agent may take to draw a tick after its key.
 const TICK_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Ticks these options, unticks the others, and submits the dialog.
 pub(super) async fn select_options(
-    action_pane: &ActionPane<'_>,
+    pane: &ActionPane<'_>,
     open: &OpenDialog,
     numbers: &[u32],
-) -> Result<(String, DialogClosing), ActionFailure> {
+) -> Result<(String, DialogClosing), ApiError> {
     let labels = check_tickable(open, numbers)?;
     let submit = single_select::parse_keys(open.keys.many.as_deref().unwrap_or_default())?;
-    let (seen, pressed) = tick_exactly(action_pane, open, numbers).await?;
+    let (seen, pressed) = tick_exactly(pane, open, numbers).await?;
     // The submit keys work only while an ordinary option is selected.
-    let aside = leave_text_option(action_pane, &seen)
-        .await
-        .map_err(|failure| if pressed { failure.after_typing() } else { failure })?;
+    let aside = leave_text_option(pane, &seen).await.map_err(after_typing_if(pressed))?;
     for (n, key) in submit.iter().enumerate() {
         let is_first = n == 0 && !pressed && !aside;
         // A person may have changed the ticks meanwhile.
-        let done = press_while(action_pane, open, key, |seen| n > 0 || seen.has_ticked(numbers)).await;
-        done.map_err(|failure| if is_first { failure } else { failure.after_typing() })?;
+        let done = press_while(pane, open, key, |seen| n > 0 || seen.has_ticked(numbers)).await;
+        done.map_err(after_typing_if(!is_first))?;
     }
-    Ok((labels.join(", "), wait_until_closed(action_pane, open).await?))
+    Ok((labels.join(", "), wait_until_closed(pane, open).await?))
 }
 
 /// The labels of these options. Fails if one of them cannot be ticked.
-fn check_tickable(open: &OpenDialog, numbers: &[u32]) -> Result<Vec<String>, ActionFailure> {
-    let wrong = |message: String| {
-        ActionFailure::refused(ApiError::new(ErrorCode::BadRequest, message).with_hint(open.accepted_answers()))
-    };
+fn check_tickable(open: &OpenDialog, numbers: &[u32]) -> Result<Vec<String>, ApiError> {
+    let wrong = |message: String| ApiError::new(ErrorCode::BadRequest, message).with_hint(open.accepted_answers());
     if open.keys.many.is_none() || open.ticks.is_empty() {
         return Err(wrong("the dialog takes one answer, not several".into()));
     }
@@ -61,10 +56,10 @@ fn check_tickable(open: &OpenDialog, numbers: &[u32]) -> Result<Vec<String>, Act
 
 /// Ticks exactly these options. Returns the dialog as it then is, and whether a key was pressed.
 pub(super) async fn tick_exactly(
-    action_pane: &ActionPane<'_>,
+    pane: &ActionPane<'_>,
     open: &OpenDialog,
     wanted: &[u32],
-) -> Result<(OpenDialog, bool), ActionFailure> {
+) -> Result<(OpenDialog, bool), ApiError> {
     let (mut seen, mut pressed) = (open.clone(), false);
     // A person may change ticks at the same time, so give up after one round.
     for _ in 0..=open.ticks.len() {
@@ -72,56 +67,44 @@ pub(super) async fn tick_exactly(
         let Some(&(n, _)) = seen.ticks.iter().find(wrong) else { return Ok((seen, pressed)) };
         let done = async {
             // In the text field a digit would be typed as text.
-            leave_text_option(action_pane, &seen).await?;
+            leave_text_option(pane, &seen).await?;
             let digit = char::from_digit(n, 10).unwrap_or_default();
             // Ticks and text may change, but the number must still stand for the same option.
             let label = open.label(n)?;
             let is_same_option = |seen: &OpenDialog| seen.label(n).is_ok_and(|now| now == label);
-            press_while(action_pane, open, &TmuxKey::Character(digit), is_same_option).await
+            press_while(pane, open, &TmuxKey::Character(digit), is_same_option).await
         };
-        done.await.map_err(|failure| if pressed { failure.after_typing() } else { failure })?;
+        done.await.map_err(after_typing_if(pressed))?;
         pressed = true;
-        seen = wait_for_tick(action_pane, open, n, wanted.contains(&n)).await.map_err(ActionFailure::after_typing)?;
+        seen = wait_for_tick(pane, open, n, wanted.contains(&n)).await.map_err(after_typing)?;
     }
-    Err(not_submitted("the options could not be ticked").after_typing())
+    Err(after_typing(not_submitted("the options could not be ticked")))
 }
 
 /// Waits until this option is ticked or unticked, and returns the dialog.
-async fn wait_for_tick(
-    action_pane: &ActionPane<'_>,
-    open: &OpenDialog,
-    n: u32,
-    wanted: bool,
-) -> Result<OpenDialog, ActionFailure> {
-    let deadline = Instant::now() + TICK_TIMEOUT;
-    loop {
-        let timed_out = Instant::now() >= deadline;
-        let seen = OpenDialog::from_screen(action_pane, &action_pane.capture().await?)?
-            .filter(|seen| seen.is_same_question(open));
-        match seen {
-            Some(seen) if seen.ticks.contains(&(n, wanted)) => return Ok(seen),
-            _ if timed_out => return Err(not_submitted(&format!("option {n} could not be ticked"))),
-            _ => sleep(POLL_INTERVAL).await,
-        }
-    }
+async fn wait_for_tick(pane: &ActionPane<'_>, open: &OpenDialog, n: u32, wanted: bool) -> Result<OpenDialog, ApiError> {
+    let ticked = pane.poll_screen(TICK_TIMEOUT, |capture| {
+        Ok(open.still_on(pane, capture)?.filter(|seen| seen.ticks.contains(&(n, wanted))))
+    });
+    ticked.await?.ok_or_else(|| not_submitted(&format!("option {n} could not be ticked")))
 }
 
 /// Moves the selection to an ordinary option if it is not on one. Returns whether it was moved.
-async fn leave_text_option(action_pane: &ActionPane<'_>, open: &OpenDialog) -> Result<bool, ActionFailure> {
+async fn leave_text_option(pane: &ActionPane<'_>, open: &OpenDialog) -> Result<bool, ApiError> {
     let ordinary = open.ticks.iter().map(|(n, _)| *n).find(|n| !open.is_text_option(*n));
     let is_ordinary = |n: u32| open.ticks.iter().any(|(ticked, _)| *ticked == n) && !open.is_text_option(n);
     let Some(ordinary) = ordinary.filter(|_| !open.selected.is_some_and(is_ordinary)) else { return Ok(false) };
     let mut seen = open.clone();
     if seen.selected.is_none() {
         // Nothing is selected, so the submit button is. It is directly below the last option that can be ticked.
-        press_while(action_pane, open, &TmuxKey::Named("Up".into()), |_| true).await?;
+        press_while(pane, open, &TmuxKey::Named("Up".into()), |_| true).await?;
         let last = open.ticks.last().map(|(n, _)| *n);
-        seen = single_select::wait_for_selection(action_pane, open, last.unwrap_or(ordinary)).await?.unwrap_or(seen);
+        seen = single_select::wait_for_selection(pane, open, last.unwrap_or(ordinary)).await?.unwrap_or(seen);
     }
-    move_selection(action_pane, &seen, ordinary).await?;
+    move_selection(pane, &seen, ordinary).await?;
     Ok(true)
 }
 
-fn not_submitted(message: &str) -> ActionFailure {
-    ActionFailure::refused(guards::state_changed(format!("{message}; nothing was submitted")))
+fn not_submitted(message: &str) -> ApiError {
+    guards::state_changed(format!("{message}; nothing was submitted"))
 }

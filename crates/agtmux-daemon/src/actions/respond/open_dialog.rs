@@ -5,14 +5,12 @@ use std::time::Duration;
 use agtmux_agents::{AnswerKeys, AnswerMethod, OptionPattern, Pattern};
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_core::dialog::Dialog;
-use tokio::time::{Instant, sleep};
 
 use super::super::pane_screen::PaneScreen;
-use super::super::{ActionFailure, ActionPane, guards};
+use super::super::{ActionPane, guards};
 
 /// How long an agent may take to draw a dialog after it reported it.
 const DRAW_TIMEOUT: Duration = Duration::from_millis(800);
-const POLL_INTERVAL: Duration = Duration::from_millis(40);
 
 #[derive(Debug, Clone)]
 pub(super) struct OpenDialog {
@@ -28,34 +26,26 @@ pub(super) struct OpenDialog {
 
 impl OpenDialog {
     /// Waits for a dialog on the screen. Agents report a dialog before they draw it.
-    pub(super) async fn wait_for(action_pane: &ActionPane<'_>) -> Result<Self, ActionFailure> {
-        let deadline = Instant::now() + DRAW_TIMEOUT;
-        loop {
-            let timed_out = Instant::now() >= deadline;
-            match Self::from_screen(action_pane, &action_pane.capture().await?)? {
-                Some(open) => return Ok(open),
-                None if timed_out => {
-                    let error = guards::state_changed("the dialog is not on the screen; nothing was typed".into());
-                    return Err(ActionFailure::refused(error));
-                }
-                None => sleep(POLL_INTERVAL).await,
-            }
-        }
+    pub(super) async fn wait_for(pane: &ActionPane<'_>) -> Result<Self, ApiError> {
+        let open = pane.poll_screen(DRAW_TIMEOUT, |capture| Self::from_screen(pane, capture)).await?;
+        open.ok_or_else(|| guards::state_changed("the dialog is not on the screen; nothing was typed".into()))
     }
 
     /// The dialog on this screen, or `None` if there is none.
-    pub(super) fn from_screen(
-        action_pane: &ActionPane<'_>,
-        capture: &PaneScreen,
-    ) -> Result<Option<Self>, ActionFailure> {
-        let agent_type = &action_pane.agent()?.runtime.agent_type;
-        let registry = action_pane.actions.0.discovery.registry();
+    pub(super) fn from_screen(pane: &ActionPane<'_>, capture: &PaneScreen) -> Result<Option<Self>, ApiError> {
+        let agent_type = &pane.agent()?.runtime.agent_type;
+        let registry = pane.actions.0.discovery.registry();
         let Some(agent) = registry.agent(agent_type.as_str()) else { return Ok(None) };
         let reading = capture.reading(agent);
         let rule = reading.observations.first().map(|observation| observation.rule.name.clone()).unwrap_or_default();
         let keys = agent.answer_keys(&rule).clone();
         let (dialog, selected, ticks) = (reading.dialog().cloned(), reading.selected, reading.ticks);
         Ok(dialog.map(|dialog| Self { dialog, rule, keys, selected, ticks }))
+    }
+
+    /// The dialog as this screen shows it, or `None` if the screen does not show the same question.
+    pub(super) fn still_on(&self, pane: &ActionPane<'_>, capture: &PaneScreen) -> Result<Option<Self>, ApiError> {
+        Ok(Self::from_screen(pane, capture)?.filter(|seen| seen.is_same_question(self)))
     }
 
     /// Whether the dialog is exactly the same as before.
@@ -92,11 +82,11 @@ impl OpenDialog {
     }
 
     /// `1. Yes`
-    pub(super) fn label(&self, n: u32) -> Result<String, ActionFailure> {
+    pub(super) fn label(&self, n: u32) -> Result<String, ApiError> {
         let option = self.dialog.options.iter().find(|option| option.n == n);
         let missing = || {
             let error = ApiError::new(ErrorCode::BadRequest, format!("the dialog has no option {n}"));
-            ActionFailure::refused(error.with_hint(self.accepted_answers()))
+            error.with_hint(self.accepted_answers())
         };
         option.map(|option| format!("{n}. {}", option.label)).ok_or_else(missing)
     }

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use agtmux_agents::OptionKeys;
+use agtmux_api::error::ApiError;
 use agtmux_tmux::{PaneInput, TmuxKey};
 use jiff::SignedDuration;
 use tokio::time::{Instant, sleep};
 
-use super::super::pane_screen::PaneScreen;
-use super::super::{ActionFailure, ActionPane, guards};
+use super::super::pane_screen::{POLL_INTERVAL, PaneScreen};
+use super::super::{ActionPane, after_typing, after_typing_if, guards, precondition};
 use super::open_dialog::OpenDialog;
 
 /// How long an agent may take to draw the selection after the key that moved it.
@@ -17,99 +18,79 @@ const MAX_MOVES: u32 = 4;
 /// A dialog older than this accepts keys.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 const STABLE_FOR: Duration = Duration::from_millis(300);
-pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(30);
 const DIALOG_CHANGED: &str = "the dialog has changed; nothing was typed";
 /// The largest option number that is a single key.
 pub(super) const MAX_DIGIT_OPTION: u32 = 9;
 
-pub(super) async fn select_option(
-    action_pane: &ActionPane<'_>,
-    open: &OpenDialog,
-    n: u32,
-) -> Result<(), ActionFailure> {
+pub(super) async fn select_option(pane: &ActionPane<'_>, open: &OpenDialog, n: u32) -> Result<(), ApiError> {
     let Some(method) = open.keys.option else {
-        return Err(ActionFailure::precondition(
-            "the options of this dialog cannot be selected by number",
-            open.accepted_answers(),
-        ));
+        return Err(precondition("the options of this dialog cannot be selected by number", open.accepted_answers()));
     };
     // With ten or more options a digit may be the start of a number. In a text field it is text.
     let is_one_key =
         open.dialog.options.iter().all(|option| option.n <= MAX_DIGIT_OPTION) && !open.is_text_option_selected();
     let digit = char::from_digit(n, 10).filter(|_| method == OptionKeys::Digits && is_one_key);
     if let Some(digit) = digit {
-        return press_settled(action_pane, open, &TmuxKey::Character(digit)).await;
+        return press_settled(pane, open, &TmuxKey::Character(digit)).await;
     }
-    move_selection(action_pane, open, n).await?;
+    move_selection(pane, open, n).await?;
     // A person may have moved the selection, or the option may have changed. Enter would then take another option.
     let label = open.label(n)?;
     let is_same_option = |seen: &OpenDialog| seen.selected == Some(n) && seen.label(n).is_ok_and(|now| now == label);
-    let taken = press_while(action_pane, open, &TmuxKey::enter(), is_same_option).await;
-    taken.map_err(ActionFailure::after_typing)
+    let taken = press_while(pane, open, &TmuxKey::enter(), is_same_option).await;
+    taken.map_err(after_typing)
 }
 
 /// Presses the keys of one answer.
 ///
 /// The first key is pressed only while the dialog is unchanged. The dialog may then close, but if another one is open,
 /// the next key would answer that one, so it is not pressed.
-pub(super) async fn press_answer(
-    action_pane: &ActionPane<'_>,
-    open: &OpenDialog,
-    keys: &[TmuxKey],
-) -> Result<(), ActionFailure> {
+pub(super) async fn press_answer(pane: &ActionPane<'_>, open: &OpenDialog, keys: &[TmuxKey]) -> Result<(), ApiError> {
     let Some((first, rest)) = keys.split_first() else { return Ok(()) };
-    press_settled(action_pane, open, first).await?;
+    press_settled(pane, open, first).await?;
     for key in rest {
-        pause(action_pane).await;
-        let pressed = press_if(action_pane, key, |seen| seen.is_none_or(|seen| seen.is_unchanged_since(open))).await;
-        pressed.map_err(ActionFailure::after_typing)?;
+        pause(pane).await;
+        let pressed = press_if(pane, key, |seen| seen.is_none_or(|seen| seen.is_unchanged_since(open))).await;
+        pressed.map_err(after_typing)?;
     }
     Ok(())
 }
 
 /// Presses keys that do not answer the dialog, while the same question is open.
-pub(super) async fn press_keys(
-    action_pane: &ActionPane<'_>,
-    open: &OpenDialog,
-    keys: &[TmuxKey],
-) -> Result<(), ActionFailure> {
+pub(super) async fn press_keys(pane: &ActionPane<'_>, open: &OpenDialog, keys: &[TmuxKey]) -> Result<(), ApiError> {
     for (n, key) in keys.iter().enumerate() {
         let same = |seen: Option<OpenDialog>| seen.is_some_and(|seen| seen.is_same_question(open));
         let pressed = async {
             if n > 0 {
-                wait_until_drawn(action_pane).await?;
+                wait_until_drawn(pane).await?;
             }
-            press_if(action_pane, key, same).await
+            press_if(pane, key, same).await
         };
-        pressed.await.map_err(|failure| if n > 0 { failure.after_typing() } else { failure })?;
+        pressed.await.map_err(after_typing_if(n > 0))?;
     }
     Ok(())
 }
 
 /// Waits until a dialog is visible again after a key: the agent may be redrawing.
-async fn wait_until_drawn(action_pane: &ActionPane<'_>) -> Result<(), ActionFailure> {
-    pause(action_pane).await;
-    let deadline = Instant::now() + MOVE_TIMEOUT;
-    while Instant::now() < deadline && OpenDialog::from_screen(action_pane, &action_pane.capture().await?)?.is_none() {
-        sleep(POLL_INTERVAL).await;
-    }
-    Ok(())
+async fn wait_until_drawn(pane: &ActionPane<'_>) -> Result<(), ApiError> {
+    pause(pane).await;
+    pane.poll_screen(MOVE_TIMEOUT, |capture| OpenDialog::from_screen(pane, capture)).await.map(drop)
 }
 
-async fn pause(action_pane: &ActionPane<'_>) {
-    sleep(Duration::from_millis(action_pane.actions.config().tmux_bridge.sequential_send_delay_ms)).await;
+async fn pause(pane: &ActionPane<'_>) {
+    sleep(Duration::from_millis(pane.actions.config().tmux_bridge.sequential_send_delay_ms)).await;
 }
 
 async fn press_if(
-    action_pane: &ActionPane<'_>,
+    pane: &ActionPane<'_>,
     key: &TmuxKey,
     allows: impl Fn(Option<OpenDialog>) -> bool,
-) -> Result<(), ActionFailure> {
-    let check = |capture: &PaneScreen| match allows(OpenDialog::from_screen(action_pane, capture)?) {
+) -> Result<(), ApiError> {
+    let check = |capture: &PaneScreen| match allows(OpenDialog::from_screen(pane, capture)?) {
         true => Ok(()),
-        false => Err(ActionFailure::refused(guards::state_changed(DIALOG_CHANGED.into()))),
+        false => Err(guards::state_changed(DIALOG_CHANGED.into())),
     };
-    action_pane.type_if(PaneInput::Keys(std::slice::from_ref(key)), check).await
+    pane.type_if(PaneInput::Keys(std::slice::from_ref(key)), check).await
 }
 
 /// Presses a key into a dialog that has settled and is unchanged.
@@ -117,36 +98,30 @@ async fn press_if(
 /// Some agents ignore keys for a moment after they draw a dialog, to prevent accidental answers. The dialog must be
 /// exactly the same: in another one the key could select something else. The key is pressed once: the same question
 /// may come again.
-pub(super) async fn press_settled(
-    action_pane: &ActionPane<'_>,
-    open: &OpenDialog,
-    key: &TmuxKey,
-) -> Result<(), ActionFailure> {
-    wait_until_settled(action_pane).await?;
-    press_if(action_pane, key, |seen| seen.is_some_and(|seen| seen.is_unchanged_since(open))).await
+pub(super) async fn press_settled(pane: &ActionPane<'_>, open: &OpenDialog, key: &TmuxKey) -> Result<(), ApiError> {
+    wait_until_settled(pane).await?;
+    press_if(pane, key, |seen| seen.is_some_and(|seen| seen.is_unchanged_since(open))).await
 }
 
 /// Presses a key into a settled dialog that this action may have changed, if `holds` accepts it.
 pub(super) async fn press_while(
-    action_pane: &ActionPane<'_>,
+    pane: &ActionPane<'_>,
     open: &OpenDialog,
     key: &TmuxKey,
     holds: impl Fn(&OpenDialog) -> bool,
-) -> Result<(), ActionFailure> {
-    wait_until_settled(action_pane).await?;
-    action_pane
-        .type_if(PaneInput::Keys(std::slice::from_ref(key)), |capture| check_dialog(action_pane, open, capture, &holds))
-        .await
+) -> Result<(), ApiError> {
+    wait_until_settled(pane).await?;
+    pane.type_if(PaneInput::Keys(std::slice::from_ref(key)), |capture| check_dialog(pane, open, capture, &holds)).await
 }
 
-async fn wait_until_settled(action_pane: &ActionPane<'_>) -> Result<(), ActionFailure> {
-    let age = action_pane.actions.0.clock.now().duration_since(action_pane.agent()?.record.since);
+async fn wait_until_settled(pane: &ActionPane<'_>) -> Result<(), ApiError> {
+    let age = pane.actions.0.clock.now().duration_since(pane.agent()?.record.since);
     let is_new = age < SignedDuration::try_from(SETTLE_TIMEOUT).unwrap_or_default();
     let begun = Instant::now();
-    let (mut capture, mut since) = (action_pane.capture().await?, begun);
+    let (mut capture, mut since) = (pane.capture().await?, begun);
     while is_new && since.elapsed() < STABLE_FOR && begun.elapsed() < SETTLE_TIMEOUT {
         sleep(POLL_INTERVAL).await;
-        let now = action_pane.capture().await?;
+        let now = pane.capture().await?;
         if now.raw != capture.raw {
             (capture, since) = (now, Instant::now());
         }
@@ -155,85 +130,71 @@ async fn wait_until_settled(action_pane: &ActionPane<'_>) -> Result<(), ActionFa
 }
 
 fn check_dialog(
-    action_pane: &ActionPane<'_>,
+    pane: &ActionPane<'_>,
     open: &OpenDialog,
     capture: &PaneScreen,
     holds: impl Fn(&OpenDialog) -> bool,
-) -> Result<(), ActionFailure> {
-    let why = match OpenDialog::from_screen(action_pane, capture)?.filter(|seen| seen.is_same_question(open)) {
+) -> Result<(), ApiError> {
+    let why = match open.still_on(pane, capture)? {
         Some(seen) if holds(&seen) => return Ok(()),
         Some(_) => "the selection was changed by another person or program; no option was taken",
         None => DIALOG_CHANGED,
     };
-    Err(ActionFailure::refused(guards::state_changed(why.into())))
+    Err(guards::state_changed(why.into()))
 }
 
 /// Moves the selection to an option and waits until the same dialog shows it there. If a person moves it meanwhile,
 /// tries again.
-pub(super) async fn move_selection(
-    action_pane: &ActionPane<'_>,
-    open: &OpenDialog,
-    n: u32,
-) -> Result<(), ActionFailure> {
+pub(super) async fn move_selection(pane: &ActionPane<'_>, open: &OpenDialog, n: u32) -> Result<(), ApiError> {
     let mut seen = open.clone();
     for attempt in 0..MAX_MOVES {
-        let moved = press_arrows(action_pane, &seen, n).await;
-        moved.map_err(|failure| if attempt > 0 { failure.after_typing() } else { failure })?;
-        match wait_for_selection(action_pane, open, n).await.map_err(ActionFailure::after_typing)? {
+        let moved = press_arrows(pane, &seen, n).await;
+        moved.map_err(after_typing_if(attempt > 0))?;
+        match wait_for_selection(pane, open, n).await.map_err(after_typing)? {
             Some(now) if now.selected == Some(n) => return Ok(()),
             Some(now) => seen = now,
             None => break,
         }
     }
     let error = guards::state_changed(format!("option {n} could not be selected; no option was taken"));
-    Err(ActionFailure::refused(error).after_typing())
+    Err(after_typing(error))
 }
 
 /// Presses the arrow keys that move the selection to this option.
-async fn press_arrows(action_pane: &ActionPane<'_>, open: &OpenDialog, n: u32) -> Result<(), ActionFailure> {
+async fn press_arrows(pane: &ActionPane<'_>, open: &OpenDialog, n: u32) -> Result<(), ApiError> {
     let position = |n: u32| open.dialog.options.iter().position(|option| option.n == n);
     let Some((from, to)) = open.selected.and_then(position).zip(position(n)) else {
-        return Err(ActionFailure::precondition(
-            "the dialog does not show which option is selected",
-            open.accepted_answers(),
-        ));
+        return Err(precondition("the dialog does not show which option is selected", open.accepted_answers()));
     };
     let (back, forth) = match open.keys.option {
         Some(OptionKeys::Right) => ("Left", "Right"),
         _ => ("Up", "Down"),
     };
     let key = TmuxKey::Named(if to < from { back } else { forth }.into());
-    press_keys(action_pane, open, &vec![key; to.abs_diff(from)]).await
+    press_keys(pane, open, &vec![key; to.abs_diff(from)]).await
 }
 
 /// Waits until the option is selected. Returns the dialog as it is then or at the timeout, or `None` if the dialog
 /// changed.
 pub(super) async fn wait_for_selection(
-    action_pane: &ActionPane<'_>,
+    pane: &ActionPane<'_>,
     open: &OpenDialog,
     n: u32,
-) -> Result<Option<OpenDialog>, ActionFailure> {
-    let deadline = Instant::now() + MOVE_TIMEOUT;
-    loop {
-        let timed_out = Instant::now() >= deadline;
-        let seen = OpenDialog::from_screen(action_pane, &action_pane.capture().await?)?
-            .filter(|seen| seen.is_same_question(open));
-        let arrived = seen.as_ref().is_some_and(|seen| seen.selected == Some(n));
-        // The agent may be redrawing, so keep looking until the timeout.
-        if arrived || timed_out {
-            return Ok(seen);
-        }
-        sleep(POLL_INTERVAL).await;
-    }
+) -> Result<Option<OpenDialog>, ApiError> {
+    // The agent may be redrawing, so keep looking until the timeout.
+    let mut last = None;
+    let selected = pane.poll_screen(MOVE_TIMEOUT, |capture| {
+        last = open.still_on(pane, capture)?;
+        Ok(last.as_ref().is_some_and(|seen| seen.selected == Some(n)).then_some(()))
+    });
+    selected.await?;
+    Ok(last)
 }
 
-pub(super) fn parse_keys(names: &[String]) -> Result<Vec<TmuxKey>, ActionFailure> {
+pub(super) fn parse_keys(names: &[String]) -> Result<Vec<TmuxKey>, ApiError> {
     let key = |name: &String| {
         let bad = |error: agtmux_tmux::InvalidKey| {
-            ActionFailure::precondition(
-                format!("the agent's manifest contains an invalid key: {error}"),
-                "agtmux adapters check FILE",
-            )
+            precondition(format!("the agent's manifest contains an invalid key: {error}"), "agtmux adapters check FILE")
         };
         name.parse::<TmuxKey>().map_err(bad)
     };

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use super::perform::ActionRequest;
 use super::sender::{SendMessage, TextSender};
-use super::{ActionFailure, ActionPane, Actions, RequestCaller, guards};
+use super::{ActionPane, Actions, RequestCaller, after_typing, guards, precondition, type_error};
 use crate::engine::LocatedPane;
 use crate::store::past_runtimes::{self, PastRuntime};
 
@@ -42,7 +42,7 @@ impl Actions {
         if let Some(error) = self.remote_pane_changed(&guards.r#ref, guards.force_stale, wanted.as_ref()).await {
             return Err(self.reject(request, error).await);
         }
-        let mut done = self.perform(request, async |action_pane| resume(action_pane, wanted).await).await?;
+        let mut done = self.perform(request, async |pane| resume(pane, wanted).await).await?;
         let target = TargetName::new(&done.target);
         if let Some(id) = done.report.resumed_runtime_id.take_if(|_| !target.is_local()) {
             done.report.resumed_runtime_id = self.0.engine.local_id(target, id).await.map(|id| id.to_string());
@@ -57,11 +57,11 @@ impl Actions {
         forced: bool,
         wanted: Option<&PastRuntime>,
     ) -> Option<ApiError> {
-        let located = self.0.engine.locate(pane_ref.parse().ok()?).await.ok()?;
+        let located = self.locate(pane_ref).await.ok()?;
         if located.key.server.target.is_local() {
             return None;
         }
-        check_pane_epoch(&located, forced, wanted?).err().map(|failure| failure.error)
+        check_pane_epoch(&located, forced, wanted?).err()
     }
 
     /// The runtime that a reference names by id, live or ended.
@@ -71,67 +71,64 @@ impl Actions {
     }
 }
 
-async fn resume(action_pane: &ActionPane<'_>, wanted: Option<PastRuntime>) -> Result<ResumeReport, ActionFailure> {
-    if let Some(agent) = &action_pane.located.agent {
-        let message = format!("{} already runs in {}", agent.runtime.agent_type, action_pane.located.key.pane);
-        let hint = format!("agtmux send {}", action_pane.located.key.pane);
-        return Err(ActionFailure::precondition(message, hint));
+async fn resume(pane: &ActionPane<'_>, wanted: Option<PastRuntime>) -> Result<ResumeReport, ApiError> {
+    if let Some(agent) = &pane.located.agent {
+        let message = format!("{} already runs in {}", agent.runtime.agent_type, pane.located.key.pane);
+        let hint = format!("agtmux send {}", pane.located.key.pane);
+        return Err(precondition(message, hint));
     }
     let past = match wanted {
         Some(past) => past,
-        None => last_runtime_in_pane(action_pane).await?,
+        None => last_runtime_in_pane(pane).await?,
     };
-    check_pane_epoch(&action_pane.located, action_pane.forced, &past)?;
-    let (session, command) = command_line(action_pane, &past)?;
+    check_pane_epoch(&pane.located, pane.forced, &past)?;
+    let (session, command) = command_line(pane, &past)?;
     let cwd = past.cwd.as_deref().filter(|dir| dir.starts_with('/') && !dir.chars().any(char::is_control));
-    let command = match action_pane.located.pane.dead {
+    let command = match pane.located.pane.dead {
         Some(_) => {
-            action_pane.tmux.respawn(action_pane.guard, cwd, &command).await?;
+            pane.tmux.respawn(pane.guard, cwd, &command).await.map_err(type_error)?;
             command
         }
-        None => type_into_shell(action_pane, cwd, &command).await?,
+        None => type_into_shell(pane, cwd, &command).await?,
     };
-    let resumed_runtime_id = wait_for_runtime(action_pane, &past).await;
+    let resumed_runtime_id = wait_for_runtime(pane, &past).await;
     Ok(ResumeReport { command, session, resumed_runtime_id })
 }
 
-async fn last_runtime_in_pane(action_pane: &ActionPane<'_>) -> Result<PastRuntime, ActionFailure> {
-    let (key, generation) = (action_pane.located.key.clone(), action_pane.located.generation);
-    let pane = key.pane;
+async fn last_runtime_in_pane(pane: &ActionPane<'_>) -> Result<PastRuntime, ApiError> {
+    let (key, generation) = (pane.located.key.clone(), pane.located.generation);
+    let id = key.pane;
     let last = move |connection: &_| past_runtimes::last_in(connection, &key.server, generation, key.pane);
-    let past = action_pane.actions.0.store.read(last).await.map_err(ApiError::from)?;
+    let past = pane.actions.0.store.read(last).await?;
     past.ok_or_else(|| {
         let hint = "agtmux history runtime:ID   (shows an agent that has ended)";
-        ActionFailure::precondition(format!("no agent has run in {pane} since agtmux first saw the pane"), hint)
+        precondition(format!("no agent has run in {id} since agtmux first saw the pane"), hint)
     })
 }
 
 /// Fails if another agent or program has run in the pane since this runtime ended.
-fn check_pane_epoch(located: &LocatedPane, forced: bool, past: &PastRuntime) -> Result<(), ActionFailure> {
+fn check_pane_epoch(located: &LocatedPane, forced: bool, past: &PastRuntime) -> Result<(), ApiError> {
     let next = past.has_ended && past.generation == located.generation && past.epoch + 1 == located.pane.epoch;
     if next || (forced && past.generation == located.generation) {
         return Ok(());
     }
     let message = format!("{} was reused since runtime:{} ended", located.key.pane, past.runtime_id);
-    Err(ActionFailure::refused(guards::runtime_stale(message)))
+    Err(guards::runtime_stale(message))
 }
 
-fn command_line(action_pane: &ActionPane<'_>, past: &PastRuntime) -> Result<(String, String), ActionFailure> {
-    let registry = action_pane.actions.0.discovery.registry();
+fn command_line(pane: &ActionPane<'_>, past: &PastRuntime) -> Result<(String, String), ApiError> {
+    let registry = pane.actions.0.discovery.registry();
     let agent = &past.agent_type;
     let Some(resume) = registry.agent(agent).and_then(|agent| agent.resume()) else {
         let message = format!("agtmux does not know how to resume a session of {agent}");
-        return Err(ActionFailure::precondition(
-            message,
-            "add [resume] to the agent's manifest: docs/add-your-agent.md",
-        ));
+        return Err(precondition(message, "add [resume] to the agent's manifest: docs/add-your-agent.md"));
     };
     let Some(session) = past.session.clone() else {
         let message = format!("the session id of {agent} is not known");
-        return Err(ActionFailure::precondition(message, "agtmux setup   (installs hooks that report session ids)"));
+        return Err(precondition(message, "agtmux setup   (installs hooks that report session ids)"));
     };
     let Some(command) = resume.command_line(&session) else {
-        return Err(ActionFailure::precondition(
+        return Err(precondition(
             format!("the session id of {agent} is not usable on a command line"),
             "start the agent by hand",
         ));
@@ -140,41 +137,29 @@ fn command_line(action_pane: &ActionPane<'_>, past: &PastRuntime) -> Result<(Str
 }
 
 /// Types the command into the shell, which must wait for a command before each key.
-async fn type_into_shell(
-    action_pane: &ActionPane<'_>,
-    cwd: Option<&str>,
-    command: &str,
-) -> Result<String, ActionFailure> {
-    let tree = action_pane
-        .processes
-        .try_tree(action_pane.located.pane.pid)
-        .await
-        .map_err(|error| action_pane.processes_unavailable(&error))?;
-    let shell = action_pane.waiting_shell(tree.as_ref()).map_err(|why| {
-        let pane = action_pane.located.key.pane;
-        ActionFailure::precondition(
-            format!("no shell waits for a command in {pane}: {why}"),
-            format!("agtmux attach {}", action_pane.located.reference()),
-        )
+async fn type_into_shell(pane: &ActionPane<'_>, cwd: Option<&str>, command: &str) -> Result<String, ApiError> {
+    let tree = pane.process_tree().await?;
+    let shell = pane.waiting_shell(tree.as_ref()).map_err(|why| {
+        let message = format!("no shell waits for a command in {}: {why}", pane.located.key.pane);
+        precondition(message, format!("agtmux attach {}", pane.located.reference()))
     })?;
-    let there =
-        cwd.is_some_and(|dir| action_pane.processes.cwd(shell.pid).is_some_and(|is| is == std::path::Path::new(dir)));
+    let there = cwd.is_some_and(|dir| pane.processes.cwd(shell.pid).is_some_and(|is| is == std::path::Path::new(dir)));
     let line = match cwd.filter(|_| !there) {
         Some(dir) => format!("cd {} && {command}", quoted_for_shell(dir)),
         None => command.to_owned(),
     };
-    let at_shell = ActionPane { shell_only: true, ..action_pane.duplicate() };
+    let at_shell = ActionPane { shell_only: true, ..pane.duplicate() };
     let sender = TextSender::for_pane(&at_shell, Some(InputProfile::Shell))?;
     // Discard a command line that a person has begun.
     at_shell.type_checked(PaneInput::Keys(&[TmuxKey::Named("C-c".into())])).await?;
     let sent = sender.send(&SendMessage { text: Some(&line), keys: &[], enter: true }).await;
-    sent.map_err(ActionFailure::after_typing)?;
+    sent.map_err(after_typing)?;
     Ok(line)
 }
 
 /// Waits until the restarted agent is detected, and returns its runtime id.
-async fn wait_for_runtime(action_pane: &ActionPane<'_>, past: &PastRuntime) -> Option<String> {
-    let (engine, reference) = (&action_pane.actions.0.engine, pane_ref(action_pane)?);
+async fn wait_for_runtime(pane: &ActionPane<'_>, past: &PastRuntime) -> Option<String> {
+    let (engine, reference) = (&pane.actions.0.engine, pane_ref(pane)?);
     let started = Instant::now();
     while started.elapsed() < DETECT_TIMEOUT {
         sleep(POLL_INTERVAL).await;
@@ -186,8 +171,8 @@ async fn wait_for_runtime(action_pane: &ActionPane<'_>, past: &PastRuntime) -> O
             _ if started.elapsed() < START_TIMEOUT => {}
             _ if located.pane.dead.is_some() => return None,
             _ => {
-                let tree = action_pane.processes.tree(located.pane.pid).await;
-                if action_pane.waiting_shell(tree.as_ref()).is_ok() {
+                let tree = pane.processes.tree(located.pane.pid).await;
+                if pane.waiting_shell(tree.as_ref()).is_ok() {
                     return None;
                 }
             }
@@ -196,8 +181,8 @@ async fn wait_for_runtime(action_pane: &ActionPane<'_>, past: &PastRuntime) -> O
     None
 }
 
-fn pane_ref(action_pane: &ActionPane<'_>) -> Option<PaneRef> {
-    let (key, pane) = (&action_pane.located.key, &action_pane.located.pane);
+fn pane_ref(pane: &ActionPane<'_>) -> Option<PaneRef> {
+    let (key, pane) = (&pane.located.key, &pane.located.pane);
     Some(PaneRef::Path {
         target: key.server.target.to_string(),
         server: Some(key.server.server.to_string()),

@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep};
 
 use super::pane_screen::PaneScreen;
 use super::perform::ActionRequest;
-use super::{ActionFailure, ActionPane, Actions, RequestCaller, audit, guards};
+use super::{ActionPane, Actions, RequestCaller, after_typing, after_typing_if, audit, guards, precondition};
 use paste::PastedText;
 pub(super) use snippet::without_whitespace;
 pub(super) use text::checked_text;
@@ -50,10 +50,7 @@ impl Actions {
         let request =
             ActionRequest { summary: audit::keys_summary(self.config(), &keys), text: text.as_deref(), ..request };
         let message = SendMessage { text: text.as_deref(), keys: &keys, enter: text.is_some() && !action.no_enter };
-        self.perform(request, async |action_pane| {
-            TextSender::for_pane(action_pane, action.profile)?.send(&message).await
-        })
-        .await
+        self.perform(request, async |pane| TextSender::for_pane(pane, action.profile)?.send(&message).await).await
     }
 }
 
@@ -100,41 +97,33 @@ pub(super) struct TextSender<'a> {
 
 impl<'a> TextSender<'a> {
     /// Chooses the profile by what runs in the pane, unless the caller names one.
-    pub(super) fn for_pane(
-        action_pane: &'a ActionPane<'a>,
-        profile: Option<InputProfile>,
-    ) -> Result<Self, ActionFailure> {
-        let bridge = action_pane.actions.config().tmux_bridge;
-        if action_pane.located.pane.dead.is_some() {
+    pub(super) fn for_pane(pane: &'a ActionPane<'a>, profile: Option<InputProfile>) -> Result<Self, ApiError> {
+        let bridge = pane.actions.config().tmux_bridge;
+        if pane.located.pane.dead.is_some() {
             // Do not even ask tmux: a paste into a dead pane crashes some tmux versions.
             let error = ApiError::new(ErrorCode::RuntimeStale, "nothing was typed: the pane's program has ended");
-            return Err(ActionFailure::refused(error.with_hint("agtmux resume REF   (restarts the agent)")));
+            return Err(error.with_hint("agtmux resume REF   (restarts the agent)"));
         }
-        let agent = action_pane.located.agent.as_ref();
+        let agent = pane.located.agent.as_ref();
         let is_task = agent.is_some_and(|agent| agent.runtime.agent_type.is_task());
         let lives = agent.is_some() && !is_task;
         match profile {
-            None if is_task => Ok(Self { pane: action_pane, bridge, profile: InputProfile::Shell }),
-            Some(InputProfile::Tui) | None if lives => {
-                Ok(Self { pane: action_pane, bridge, profile: InputProfile::Tui })
-            }
-            Some(InputProfile::Shell) if lives && !action_pane.forced => Err(ActionFailure::precondition(
+            None if is_task => Ok(Self { pane, bridge, profile: InputProfile::Shell }),
+            Some(InputProfile::Tui) | None if lives => Ok(Self { pane, bridge, profile: InputProfile::Tui }),
+            Some(InputProfile::Shell) if lives && !pane.forced => Err(precondition(
                 "an agent runs in the pane, so profile 'shell' does not apply",
                 "leave out --profile shell",
             )),
-            Some(InputProfile::Shell) => Ok(Self { pane: action_pane, bridge, profile: InputProfile::Shell }),
+            Some(InputProfile::Shell) => Ok(Self { pane, bridge, profile: InputProfile::Shell }),
             _ => {
-                let pane = action_pane.located.key.pane;
+                let pane = pane.located.key.pane;
                 let message = format!("no agent runs in {pane}: the text would go to its shell");
-                Err(ActionFailure::precondition(
-                    message,
-                    "agtmux send REF --profile shell …   (sends the text to the shell)",
-                ))
+                Err(precondition(message, "agtmux send REF --profile shell …   (sends the text to the shell)"))
             }
         }
     }
 
-    pub(super) async fn send(&self, message: &SendMessage<'_>) -> Result<SendReport, ActionFailure> {
+    pub(super) async fn send(&self, message: &SendMessage<'_>) -> Result<SendReport, ApiError> {
         self.refuse_if_asking()?;
         let Some(text) = message.text else {
             self.press_keys(message.keys).await?;
@@ -146,7 +135,7 @@ impl<'a> TextSender<'a> {
         self.paste_text(text, |capture| box_agent.map_or(Ok(()), |agent| self.check_no_dialog(&agent, capture)))
             .await?;
         // The text was pasted: from here on every failure is a failure after typing.
-        self.deliver(&mut watcher, before.as_deref(), text, message).await.map_err(ActionFailure::after_typing)
+        self.deliver(&mut watcher, before.as_deref(), text, message).await.map_err(after_typing)
     }
 
     async fn deliver(
@@ -155,7 +144,7 @@ impl<'a> TextSender<'a> {
         before: Option<&str>,
         text: &str,
         message: &SendMessage<'_>,
-    ) -> Result<SendReport, ActionFailure> {
+    ) -> Result<SendReport, ApiError> {
         let pasted = self.wait_until_shown(before, text).await?;
         self.press_keys(message.keys).await?;
         if !message.enter {
@@ -176,7 +165,7 @@ impl<'a> TextSender<'a> {
         watcher: &mut SubmitWatcher<'_>,
         pasted: &PastedText,
         text: &str,
-    ) -> Result<SendReport, ActionFailure> {
+    ) -> Result<SendReport, ApiError> {
         self.move_cursor_home_if_continued(text).await?;
         // Events up to now are not about this text.
         watcher.discard_earlier_events();
@@ -205,7 +194,7 @@ impl<'a> TextSender<'a> {
         result: EnterResult,
         text: &str,
         attempts: u32,
-    ) -> Result<SendReport, ActionFailure> {
+    ) -> Result<SendReport, ApiError> {
         let event_ids = watcher.event_ids().to_vec();
         let report = |verified, by| SendReport { verified, by, attempts, bytes: text.len() as u64, event_ids };
         let why = match result {
@@ -231,11 +220,11 @@ impl<'a> TextSender<'a> {
             EnterResult::Unread => format!("agtmux view-output {pane}; do not send it again"),
             _ => format!("agtmux view-output {pane}; then agtmux send {pane} --key Enter"),
         };
-        Err(ActionFailure::refused(ApiError::new(ErrorCode::SendFailed, why).with_hint(hint)))
+        Err(ApiError::new(ErrorCode::SendFailed, why).with_hint(hint))
     }
 
     /// Presses keys. Captures the screen before each one, because a key would answer a dialog that has just opened.
-    async fn press_keys(&self, keys: &[TmuxKey]) -> Result<(), ActionFailure> {
+    async fn press_keys(&self, keys: &[TmuxKey]) -> Result<(), ApiError> {
         let box_agent = self.input_box_agent();
         for (n, key) in keys.iter().enumerate() {
             if n > 0 {
@@ -248,12 +237,12 @@ impl<'a> TextSender<'a> {
                     None => self.pane.type_checked(typing).await,
                 }
             };
-            pressed.await.map_err(|failure| if n > 0 { failure.after_typing() } else { failure })?;
+            pressed.await.map_err(after_typing_if(n > 0))?;
         }
         Ok(())
     }
 
-    fn refuse_if_asking(&self) -> Result<(), ActionFailure> {
+    fn refuse_if_asking(&self) -> Result<(), ApiError> {
         let asks = matches!(self.pane.state(), Some(State::WaitingApproval | State::WaitingInput));
         if asks && self.profile == InputProfile::Tui && !self.pane.forced {
             return Err(self.dialog_open());
@@ -261,16 +250,16 @@ impl<'a> TextSender<'a> {
         Ok(())
     }
 
-    fn dialog_open(&self) -> ActionFailure {
+    fn dialog_open(&self) -> ApiError {
         let pane = self.pane.located.reference();
-        ActionFailure::precondition(
+        precondition(
             "the agent has an open dialog, and typed text would answer it; nothing was typed",
             format!("agtmux respond {pane} approve|deny|N"),
         )
     }
 
     /// Waits for the input box and returns its text. `None` for programs without a known box.
-    async fn wait_for_input_box(&self) -> Result<Option<String>, ActionFailure> {
+    async fn wait_for_input_box(&self) -> Result<Option<String>, ApiError> {
         let Some(agent) = self.input_box_agent() else { return Ok(None) };
         let deadline = Instant::now() + READY_TIMEOUT;
         let pane = self.pane.located.reference();
@@ -281,7 +270,7 @@ impl<'a> TextSender<'a> {
                 Some(draft) if draft.is_empty() || self.pane.forced => return Ok(Some(draft)),
                 // Check twice: the first capture may show a half-drawn screen.
                 Some(_) if timed_out || self.still_has_draft(&agent).await? => {
-                    return Err(ActionFailure::precondition(
+                    return Err(precondition(
                         "the input box contains unsent text; nothing was typed",
                         format!(
                             "agtmux view-output {pane}   (shows the text); --force-stale submits both texts together"
@@ -290,7 +279,7 @@ impl<'a> TextSender<'a> {
                 }
                 None if self.pane.forced => return Ok(None),
                 None if timed_out => {
-                    return Err(ActionFailure::precondition(
+                    return Err(precondition(
                         "the input box is not on the screen; nothing was typed",
                         format!("agtmux view-output {pane}   (shows the screen); --force-stale types anyway"),
                     ));
@@ -300,7 +289,7 @@ impl<'a> TextSender<'a> {
         }
     }
 
-    async fn still_has_draft(&self, agent: &KnownAgent) -> Result<bool, ActionFailure> {
+    async fn still_has_draft(&self, agent: &KnownAgent) -> Result<bool, ApiError> {
         sleep(POLL_INTERVAL).await;
         Ok(self.input_box_text(agent).await?.is_some_and(|draft| !draft.is_empty()))
     }
@@ -312,18 +301,18 @@ impl<'a> TextSender<'a> {
         registry.agent(located.runtime.agent_type.as_str()).filter(|agent| agent.has_input_box_rules()).cloned()
     }
 
-    async fn input_box_text(&self, agent: &KnownAgent) -> Result<Option<String>, ActionFailure> {
+    async fn input_box_text(&self, agent: &KnownAgent) -> Result<Option<String>, ApiError> {
         self.capture_input_box(agent).await.map(|(typed, _)| typed)
     }
 
     /// The text in the input box and the capture it came from. Fails if a dialog is open.
-    async fn capture_input_box(&self, agent: &KnownAgent) -> Result<(Option<String>, PaneScreen), ActionFailure> {
+    async fn capture_input_box(&self, agent: &KnownAgent) -> Result<(Option<String>, PaneScreen), ApiError> {
         let capture = self.pane.capture().await?;
         self.check_no_dialog(agent, &capture)?;
         Ok((agent.typed_text(&capture.screen), capture))
     }
 
-    fn check_no_dialog(&self, agent: &KnownAgent, capture: &PaneScreen) -> Result<(), ActionFailure> {
+    fn check_no_dialog(&self, agent: &KnownAgent, capture: &PaneScreen) -> Result<(), ApiError> {
         match capture.reading(agent).dialog() {
             Some(_) if !self.pane.forced => Err(self.dialog_open()),
             _ => Ok(()),
@@ -332,26 +321,20 @@ impl<'a> TextSender<'a> {
 
     /// Checks that the agent still runs. After its end the text would be a command to its shell; a stopped agent reads
     /// nothing.
-    pub(super) async fn check_agent_alive(&self) -> Result<(), ActionFailure> {
+    pub(super) async fn check_agent_alive(&self) -> Result<(), ApiError> {
         let Some(located_agent) = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui) else {
             return Ok(());
         };
         let agent = located_agent.runtime.process;
-        let found = self
-            .pane
-            .processes
-            .try_process(agent.pid)
-            .await
-            .map_err(|error| self.pane.processes_unavailable(&error))?;
+        let found = self.pane.processes.try_process(agent.pid).await;
+        let found = found.map_err(|error| self.pane.processes_unavailable(&error))?;
         match found.filter(|process| process.start == agent.start && !process.zombie) {
-            None => {
-                Err(ActionFailure::refused(guards::runtime_stale("the agent ended before Enter was pressed".into())))
-            }
+            None => Err(guards::runtime_stale("the agent ended before Enter was pressed".into())),
             Some(process) if process.stopped => {
                 let pane = self.pane.located.reference();
                 let message = "the text was typed, but the agent is stopped; Enter was not pressed";
                 let hint = format!("continue it with fg or SIGCONT; then agtmux send {pane} --key Enter");
-                Err(ActionFailure::refused(ApiError::new(ErrorCode::SendFailed, message).with_hint(hint)))
+                Err(ApiError::new(ErrorCode::SendFailed, message).with_hint(hint))
             }
             Some(_) => Ok(()),
         }

@@ -10,8 +10,8 @@ use agtmux_tmux::{PaneInput, TmuxKey};
 use tokio::time::{Instant, sleep};
 
 use super::{POLL_INTERVAL, TextSender, without_whitespace};
-use crate::actions::ActionFailure;
 use crate::actions::pane_screen::PaneScreen;
+use crate::actions::precondition;
 
 /// How long a paste may take to show in the box. Some agents are busy for many seconds after a large text. Giving up
 /// earlier would leave the text to become part of the next one.
@@ -44,8 +44,8 @@ impl TextSender<'_> {
     pub(super) async fn paste_text(
         &self,
         text: &str,
-        allows: impl FnOnce(&PaneScreen) -> Result<(), ActionFailure>,
-    ) -> Result<(), ActionFailure> {
+        allows: impl FnOnce(&PaneScreen) -> Result<(), ApiError>,
+    ) -> Result<(), ApiError> {
         self.refuse_truncation(text)?;
         match self.supports_bracketed_paste() {
             // tmux brackets a paste only after the agent has asked for it. Without brackets each line would be a
@@ -66,8 +66,8 @@ impl TextSender<'_> {
     pub(in crate::actions) async fn paste_and_wait(
         &self,
         text: &str,
-        allows: impl FnOnce(&PaneScreen) -> Result<(), ActionFailure>,
-    ) -> Result<(), ActionFailure> {
+        allows: impl FnOnce(&PaneScreen) -> Result<(), ApiError>,
+    ) -> Result<(), ApiError> {
         self.paste_text(text, allows).await?;
         sleep(paste_delay(&self.bridge, text.chars().count()).min(MAX_PASTE_DELAY)).await;
         Ok(())
@@ -75,12 +75,12 @@ impl TextSender<'_> {
 
     /// Refuses a text with a line that the terminal would truncate: in line mode it keeps only the start of a long
     /// line.
-    fn refuse_truncation(&self, text: &str) -> Result<(), ActionFailure> {
+    fn refuse_truncation(&self, text: &str) -> Result<(), ApiError> {
         let Some(most) = self.pane.processes.max_line_bytes(&self.pane.located.pane.tty) else { return Ok(()) };
         if text.split('\n').all(|line| line.len() <= most) {
             return Ok(());
         }
-        Err(ActionFailure::precondition(
+        Err(precondition(
             format!("nothing was typed: the pane's terminal is in line mode and truncates lines after {most} bytes"),
             "write the text to a file, or wait until the program in the pane reads single keys",
         ))
@@ -88,7 +88,7 @@ impl TextSender<'_> {
 
     /// Waits until the box shows the text and stays unchanged. Without a visible box, waits as long as texts of this
     /// length need. Fails if a dialog opens: it must not receive the Enter.
-    pub(super) async fn wait_until_shown(&self, before: Option<&str>, text: &str) -> Result<PastedText, ActionFailure> {
+    pub(super) async fn wait_until_shown(&self, before: Option<&str>, text: &str) -> Result<PastedText, ApiError> {
         let begun = Instant::now();
         let waits = paste_delay(&self.bridge, text.chars().count()).min(MAX_PASTE_DELAY);
         let Some(agent) = self.input_box_agent() else {
@@ -127,16 +127,16 @@ impl TextSender<'_> {
     }
 
     /// The error if the text does not show. Enter is not pressed, because it could submit something else.
-    fn text_not_shown(&self) -> ActionFailure {
+    fn text_not_shown(&self) -> ApiError {
         let pane = self.pane.located.reference();
         let message = "the text was typed but does not show in the input box; Enter was not pressed";
         let hint = format!("agtmux view-output {pane}; if the text shows later, agtmux send {pane} --key Enter");
-        ActionFailure::refused(ApiError::new(ErrorCode::SendFailed, message).with_hint(hint))
+        ApiError::new(ErrorCode::SendFailed, message).with_hint(hint)
     }
 
     /// Moves the cursor home if the text ends with the agent's line continuation sign, where Enter would insert a new
     /// line.
-    pub(super) async fn move_cursor_home_if_continued(&self, text: &str) -> Result<(), ActionFailure> {
+    pub(super) async fn move_cursor_home_if_continued(&self, text: &str) -> Result<(), ApiError> {
         let Some(agent) = self.input_box_agent() else { return Ok(()) };
         if agent.typing_rules().continued_by.as_deref().is_some_and(|sign| text.ends_with(sign)) {
             self.press_keys(&[TmuxKey::home()]).await?;
@@ -149,7 +149,7 @@ impl TextSender<'_> {
     ///
     /// Escape also stops a turn, and pressed twice it clears some boxes. It is pressed once, only while the agent is
     /// at rest, and only for agents whose manifest says that Escape keeps the text.
-    pub(super) async fn dismiss_suggestion(&self) -> Result<(), ActionFailure> {
+    pub(super) async fn dismiss_suggestion(&self) -> Result<(), ApiError> {
         let at_rest = !matches!(self.pane.state(), Some(State::Running));
         let Some(agent) = self.input_box_agent().filter(|_| self.bridge.detect_ghost_text && at_rest) else {
             return Ok(());

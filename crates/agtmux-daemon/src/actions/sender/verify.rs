@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agtmux_agents::{KnownAgent, ScreenReading};
+use agtmux_api::error::ApiError;
 use agtmux_api::wire::VerifiedBy;
 use agtmux_core::redact;
 use agtmux_core::state::State;
@@ -11,7 +12,6 @@ use tokio::time::{Instant, timeout_at};
 
 use super::paste::PastedText;
 use super::{TextSender, snippet};
-use crate::actions::ActionFailure;
 use crate::actions::pane_screen::PaneScreen;
 use crate::engine::SubmittedPrompt;
 
@@ -88,24 +88,24 @@ impl<'a> SubmitWatcher<'a> {
     /// If the screen shows that the agent works, waits until the engine knows it. Otherwise a caller that waits for
     /// the agent to finish would see its idle state from before. After a prompt event there is nothing to wait for.
     pub(super) async fn wait_until_engine_knows(&self) {
-        let action_pane = self.sender.pane;
+        let pane = self.sender.pane;
         let Some(agent) = self.sender.input_box_agent().filter(|_| self.event_ids.is_empty()) else { return };
-        let Some(before) = action_pane.state() else { return };
-        let capture = action_pane.capture().await;
+        let Some(before) = pane.state() else { return };
+        let capture = pane.capture().await;
         if self.was_at_rest() && capture.is_ok_and(|capture| is_busy(&capture.reading(&agent))) {
-            action_pane.wait_for_engine(|state, _| state != before).await;
+            pane.wait_for_engine(|state, _| state != before).await;
         }
     }
 
     /// Watches the effect of an Enter.
-    pub(super) async fn watch_enter(&mut self, pasted: &PastedText) -> Result<EnterResult, ActionFailure> {
+    pub(super) async fn watch_enter(&mut self, pasted: &PastedText) -> Result<EnterResult, ApiError> {
         match self.sender.input_box_agent() {
             Some(agent) => self.watch_box(&agent, pasted).await,
             None => self.watch_change(pasted.screen()).await,
         }
     }
 
-    async fn watch_box(&mut self, agent: &KnownAgent, pasted: &PastedText) -> Result<EnterResult, ActionFailure> {
+    async fn watch_box(&mut self, agent: &KnownAgent, pasted: &PastedText) -> Result<EnterResult, ApiError> {
         let begun = Instant::now();
         let (mut pause, mut taken_since) = (MIN_POLL_INTERVAL, None);
         loop {
@@ -153,7 +153,7 @@ impl<'a> SubmitWatcher<'a> {
     }
 
     /// For programs without a known input box.
-    async fn watch_change(&mut self, before: &PaneScreen) -> Result<EnterResult, ActionFailure> {
+    async fn watch_change(&mut self, before: &PaneScreen) -> Result<EnterResult, ApiError> {
         let deadline = Instant::now() + ENTER_TIMEOUT;
         let mut pause = MIN_POLL_INTERVAL;
         loop {

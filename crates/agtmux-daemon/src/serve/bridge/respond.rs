@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::failure::BridgeFailure;
 use super::request;
 use crate::actions::RequestCaller;
-use crate::bridge::{BridgeTurn, TurnActor, TurnIntent, bridge_state};
+use crate::bridge::{BridgeTurn, TurnIntent, bridge_state};
 use crate::serve::ServeContext;
 use crate::serve::extract::{ErrorResponse, JsonBody, NameInPath};
 use crate::store::agents;
@@ -116,12 +116,7 @@ async fn store_turn(context: &ServeContext, agent_id: &str, turn_id: String, out
     }
     // The earlier answers of this request are stored already.
     let turn_id = if outcome.repeated == 0 { turn_id } else { self::turn_id(agent_id, None) };
-    let turn = BridgeTurn {
-        agent_id,
-        actor: TurnActor::User,
-        intent: TurnIntent::Answer,
-        text: &outcome.delivered.join("\n"),
-    };
+    let turn = BridgeTurn { agent_id, intent: TurnIntent::Answer, text: &outcome.delivered.join("\n") };
     context.bridge.store_turn(&turn_id, turn).await;
     turn_id
 }
