@@ -5,10 +5,19 @@ use jiff::Timestamp;
 use super::apply::{end_runtime, mark_changed};
 use super::delta::{FleetDelta, RuntimeChange};
 use super::model::{Fleet, PaneKey, PaneTask};
-use crate::ids::{AgentType, Generation};
+use crate::ids::{AgentType, Generation, ProcessRef};
 use crate::runtime::{Runtime, RuntimeIdentity};
 
 impl Fleet {
+    /// Whether the pane has a task of a later server than this task. Pane ids repeat when a server is replaced, and a
+    /// task of the new server may be reported before its panes are listed.
+    pub fn has_later_task(&self, key: &PaneKey, generation: Generation, process: ProcessRef) -> bool {
+        self.tasks.get(key).is_some_and(|(known, task)| {
+            // The start of a server is known only in seconds.
+            *known != generation && (known.start_time, task.process.start) > (generation.start_time, process.start)
+        })
+    }
+
     pub(super) fn update_task(
         &mut self,
         key: PaneKey,

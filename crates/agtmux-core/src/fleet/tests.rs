@@ -216,6 +216,21 @@ fn a_task_stays_in_a_dead_pane_until_the_next_run() {
 }
 
 #[test]
+fn a_task_of_an_earlier_server_is_recognized_before_the_later_server_is_listed() {
+    let mut fleet = Fleet::default();
+    fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(1));
+    fleet.apply(task(0, 10, PaneTaskStatus::Running), at(2));
+    let process = |start| ProcessRef { pid: 20, start };
+    let same_second = Generation { pid: 300, ..FIRST };
+    assert!(!fleet.has_later_task(&key(0), FIRST, process(1)), "the same server");
+    assert!(!fleet.has_later_task(&key(0), SECOND, process(1)), "a later server, perhaps after a reboot");
+    assert!(!fleet.has_later_task(&key(0), same_second, process(8)));
+    assert!(fleet.has_later_task(&key(0), same_second, process(6)));
+    assert!(fleet.has_later_task(&key(0), Generation { pid: 1, start_time: 0 }, process(8)));
+    assert!(!fleet.has_later_task(&key(1), Generation { pid: 1, start_time: 0 }, process(8)), "no task in this pane");
+}
+
+#[test]
 fn an_agent_inside_a_task_is_the_current_runtime() {
     let mut fleet = Fleet::default();
     fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(1));

@@ -58,14 +58,17 @@ impl Engine {
         let session = TaskSession { machine: session.machine, runs };
         for (run_id, run) in ended {
             let status = ended_status(&run_id, &events);
-            without_window.extend(status.is_none().then(|| run_id.clone()));
+            // The end of a run may be stored before its launch. Then its window may still show its log.
+            let ended_before_launch = !before.runs.contains_key(&run_id);
+            let keeps_log = ended_before_launch && session.machine.runs().any(|kept| *kept == run_id);
+            without_window.extend((status.is_none() && !keeps_log).then(|| run_id.clone()));
             self.set_pane_task((&key, &server), &run, status, step);
             finished.push(run_id);
         }
         without_window
             .extend(before.machine.runs().filter(|run| session.machine.runs().all(|kept| kept != *run)).cloned());
         step.changes.extend(finished.iter().cloned().map(StoreChange::DropTaskRun));
-        if is_committed && events.is_empty() && session == *before {
+        if is_committed && events.is_empty() && finished.is_empty() && session == *before {
             let _ = reply.send(Some(TaskUpdateOutcome::default()));
             return;
         }
@@ -95,6 +98,9 @@ impl Engine {
         step: &mut EngineStep,
     ) {
         let pane = PaneKey { server: server.clone(), pane: run.pane };
+        if self.fleet.has_later_task(&pane, run.generation, run.process) {
+            return;
+        }
         let task = status.map(|status| PaneTask { name: run.task.clone(), process: run.process, status });
         match task {
             Some(_) => self.task_panes.insert(pane.clone(), key.clone()),

@@ -27,6 +27,8 @@ pub(super) struct FollowedSession {
     pub(super) runs: BTreeMap<RunId, RunReader>,
     /// When to check the session in tmux, if a check is planned.
     check_at: Option<Instant>,
+    /// Set after a failed check. Until then only a command or a change in tmux causes another check.
+    retry_at: Option<Instant>,
     /// A check is in progress.
     checking: bool,
     /// Names of tasks whose windows are being made.
@@ -122,37 +124,30 @@ impl Tasks {
         let instant = |at| self.0.clock.instant(at);
         let (snapshot, tick) = (machine.next_snapshot_at().map(instant), machine.next_tick_at().map(instant));
         self.followed(key, |followed| {
-            // One check at a time. The next is planned when it ends.
-            let checks = snapshot.into_iter().chain(followed.check_at).filter(|_| !followed.checking);
+            let check = followed.next_check(snapshot);
             // A file change announces the end of the output, but not the death of its reader.
             let has_unread = followed.runs.values().any(RunReader::has_unread_output);
             let unread = has_unread.then(|| Instant::now() + READER_CHECK_INTERVAL);
             let rechecks = followed.runs.values().filter_map(|run| run.recheck_at);
-            checks.chain(tick).chain(unread).chain(rechecks).min().unwrap_or_else(|| Instant::now() + MAX_SLEEP)
+            check
+                .into_iter()
+                .chain(tick)
+                .chain(unread)
+                .chain(rechecks)
+                .min()
+                .unwrap_or_else(|| Instant::now() + MAX_SLEEP)
         })
     }
 
     fn take_due_check(&self, key: &TaskSessionKey) -> bool {
-        let is_requested = self.session(key).machine.next_snapshot_at().is_some_and(|at| at <= self.0.clock.now());
-        self.followed(key, |followed| {
-            let is_due = followed.check_at.is_some_and(|at| at <= Instant::now());
-            if followed.checking || !(is_requested || is_due) {
-                return false;
-            }
-            (followed.checking, followed.check_at) = (true, followed.check_at.filter(|_| !is_due));
-            true
-        })
+        let snapshot = self.session(key).machine.next_snapshot_at().map(|at| self.0.clock.instant(at));
+        self.followed(key, |followed| followed.begin_due_check(snapshot, Instant::now()))
     }
 
     /// Checks a session in the background. Plans another check if this one fails.
     async fn check_in_background(self, key: TaskSessionKey) {
         let done = self.check_session(&key).await;
-        self.followed(&key, |followed| {
-            followed.checking = false;
-            if !done {
-                followed.check_by(Instant::now() + RETRY_INTERVAL);
-            }
-        });
+        self.followed(&key, |followed| followed.end_check(done, Instant::now()));
         self.0.wake.notify_one();
     }
 
@@ -173,7 +168,9 @@ impl Tasks {
         if !inputs.is_empty() && !self.apply(key, inputs, None).await {
             return false;
         }
-        self.followed(key, |followed| followed.mark_stored(changes, now));
+        // The input may be a snapshot that opened or closed a prompt.
+        let session = self.session(key);
+        self.followed(key, |followed| followed.mark_stored(changes, &session, now));
         true
     }
 }
@@ -181,6 +178,32 @@ impl Tasks {
 impl FollowedSession {
     fn check_by(&mut self, at: Instant) {
         self.check_at = Some(self.check_at.map_or(at, |known| known.min(at)));
+    }
+
+    /// When the next check is due. `snapshot` is when the state machine needs one.
+    fn next_check(&self, snapshot: Option<Instant>) -> Option<Instant> {
+        let needed = snapshot.map(|at| self.after_retry(at));
+        // One check at a time. The next is planned when it ends.
+        needed.into_iter().chain(self.check_at).filter(|_| !self.checking).min()
+    }
+
+    fn begin_due_check(&mut self, snapshot: Option<Instant>, now: Instant) -> bool {
+        if self.next_check(snapshot).is_none_or(|at| at > now) {
+            return false;
+        }
+        (self.checking, self.check_at) = (true, self.check_at.filter(|at| *at > now));
+        true
+    }
+
+    fn end_check(&mut self, done: bool, now: Instant) {
+        (self.checking, self.retry_at) = (false, (!done).then_some(now + RETRY_INTERVAL));
+        if let Some(at) = self.retry_at {
+            self.check_by(at);
+        }
+    }
+
+    fn after_retry(&self, at: Instant) -> Instant {
+        self.retry_at.map_or(at, |retry_at| retry_at.max(at))
     }
 
     /// Whether there is something to do, even if the engine does not know the session.
@@ -201,18 +224,42 @@ impl FollowedSession {
             let reader = self.runs.entry(run_id.clone()).or_insert_with(|| RunReader::new(run_id, dir));
             let changes = reader.read_changes(now, at_once(run.window), session.waits_for_input(run));
             if changes.check_screen {
-                self.check_at = Some(now);
+                self.check_by(self.after_retry(now));
             }
             all.push((run_id.clone(), changes));
         }
         all
     }
 
-    fn mark_stored(&mut self, changes: Vec<(RunId, RunChanges)>, now: Instant) {
+    /// Marks the changes as stored in `session`.
+    fn mark_stored(&mut self, changes: Vec<(RunId, RunChanges)>, session: &TaskSession, now: Instant) {
         for (run_id, changes) in changes {
+            let waits_for_input = session.runs.get(&run_id).is_some_and(|run| session.waits_for_input(run));
             if let Some(run) = self.runs.get_mut(&run_id) {
-                run.mark_stored(changes, now);
+                run.mark_stored(changes, waits_for_input, now);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_check_is_repeated_after_an_interval() {
+        let (mut followed, now) = (FollowedSession::default(), Instant::now());
+        let later = now + RETRY_INTERVAL;
+        assert!(followed.begin_due_check(Some(now), now));
+        assert_eq!(followed.next_check(Some(now)), None, "one check at a time");
+        followed.end_check(false, now);
+        assert_eq!(followed.next_check(Some(now)), Some(later));
+        assert!(!followed.begin_due_check(Some(now), now));
+        assert!(followed.begin_due_check(Some(now), later));
+        followed.end_check(false, later);
+        followed.check_by(later);
+        assert!(followed.begin_due_check(None, later), "a command does not wait");
+        followed.end_check(true, later);
+        assert_eq!((followed.next_check(None), followed.next_check(Some(later))), (None, Some(later)));
     }
 }

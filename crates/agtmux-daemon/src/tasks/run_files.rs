@@ -55,7 +55,6 @@ pub(super) struct RunChanges {
     pub(super) check_screen: bool,
     bells: u64,
     quiet_at_bytes: Option<u64>,
-    waits_for_input: bool,
     is_over: bool,
 }
 
@@ -109,8 +108,7 @@ impl RunReader {
         let is_read = exit.is_some_and(|exit| at_once || self.is_output_complete(exit, now));
         let status = self.files.read_output();
         let bells = status.map_or(0, |status| status.bells).max(self.bells);
-        let mut changes =
-            RunChanges { bells, quiet_at_bytes: self.quiet_at_bytes, waits_for_input, ..RunChanges::default() };
+        let mut changes = RunChanges { bells, quiet_at_bytes: self.quiet_at_bytes, ..RunChanges::default() };
         let run = self.run.clone();
         match exit {
             Some(exit) if is_read => {
@@ -128,7 +126,7 @@ impl RunReader {
                 if bells > self.bells {
                     changes.inputs.push(TaskInput::BellRang { run, bells, output: log_tail(&self.files) });
                 }
-                self.note_silence(status, now, &mut changes);
+                self.note_silence(status, now, waits_for_input, &mut changes);
             }
         }
         changes
@@ -146,18 +144,23 @@ impl RunReader {
     }
 
     /// Notes that the task fell silent at a possible prompt, or writes again.
-    fn note_silence(&mut self, status: Option<OutputStatus>, now: Instant, changes: &mut RunChanges) {
+    fn note_silence(
+        &mut self,
+        status: Option<OutputStatus>,
+        now: Instant,
+        waits_for_input: bool,
+        changes: &mut RunChanges,
+    ) {
         if let Some(status) = status {
             changes.quiet_at_bytes = status.quiet.then_some(status.bytes);
-            changes.check_screen =
-                changes.quiet_at_bytes != self.quiet_at_bytes && (status.quiet || changes.waits_for_input);
+            changes.check_screen = changes.quiet_at_bytes != self.quiet_at_bytes && (status.quiet || waits_for_input);
         }
         changes.check_screen |= self.recheck_at.take_if(|at| *at <= now).is_some();
     }
 
-    /// Marks the changes as stored.
-    pub(super) fn mark_stored(&mut self, changes: RunChanges, now: Instant) {
-        if changes.quiet_at_bytes.is_none() && self.quiet_at_bytes.is_some() && changes.waits_for_input {
+    /// Marks the changes as stored. `waits_for_input` is whether a prompt is open afterwards.
+    pub(super) fn mark_stored(&mut self, changes: RunChanges, waits_for_input: bool, now: Instant) {
+        if changes.quiet_at_bytes.is_none() && self.quiet_at_bytes.is_some() && waits_for_input {
             self.recheck_at = Some(now + ANSWER_DELAY);
         }
         (self.bells, self.quiet_at_bytes) = (changes.bells, changes.quiet_at_bytes);
@@ -205,7 +208,7 @@ mod tests {
         assert!(rang(&run.read_changes(now, false, false)));
         let again = run.read_changes(now, false, false);
         assert!(rang(&again), "the first report was not stored");
-        run.mark_stored(again, now);
+        run.mark_stored(again, false, now);
         assert!(run.read_changes(now, false, false).inputs.is_empty());
         status.write(OutputStatus { bells: 3, ended: true, ..OutputStatus::default() }).expect("written");
         ended(&run, false);
@@ -258,7 +261,7 @@ mod tests {
             status.write(OutputStatus { quiet, bytes, ..OutputStatus::default() }).expect("written");
             let changes = run.read_changes(now, false, false);
             let check_screen = changes.check_screen;
-            run.mark_stored(changes, now);
+            run.mark_stored(changes, false, now);
             check_screen
         };
         assert!(!checks_screen(false, 5));
@@ -266,5 +269,21 @@ mod tests {
         assert!(!checks_screen(true, 5), "already checked");
         assert!(checks_screen(true, 9), "another prompt");
         assert!(!checks_screen(false, 12), "the task was never in the asking state");
+    }
+
+    #[test]
+    fn output_that_is_stored_with_a_new_prompt_causes_another_check() {
+        for is_open in [false, true] {
+            let dir = tempfile::tempdir().expect("a temporary directory");
+            let (mut run, now) = (run(dir.path()), Instant::now());
+            let status = OutputStatusFile::create(&run.files.output()).expect("created");
+            for (quiet, is_open) in [(true, false), (false, is_open)] {
+                status.write(OutputStatus { quiet, bytes: 5, ..OutputStatus::default() }).expect("written");
+                let changes = run.read_changes(now, false, false);
+                run.mark_stored(changes, is_open, now);
+            }
+            assert_eq!(run.recheck_at, is_open.then_some(now + ANSWER_DELAY), "the prompt may have been answered");
+            assert_eq!(run.read_changes(now + ANSWER_DELAY, false, is_open).check_screen, is_open);
+        }
     }
 }

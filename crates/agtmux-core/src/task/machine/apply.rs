@@ -138,9 +138,12 @@ impl TaskMachine {
         if snapshot.session_name != self.session {
             return;
         }
-        if !self.slots.values().any(|slot| slot.launched_after(snapshot.captured_at)) {
-            self.check_generation(snapshot.server, now, events);
+        let is_other_server = snapshot.server.is_some() && snapshot.server != self.server;
+        if is_other_server && self.slots.values().any(|slot| slot.launched_after(snapshot.captured_at)) {
+            // The snapshot shows the previous server.
+            return;
         }
+        self.check_generation(snapshot.server, now, events);
         let exists = |window: &WindowId| snapshot.tasks.iter().any(|task| task.window_id == *window);
         let is_gone =
             |(window, slot): &(&WindowId, &TaskSlot)| !exists(window) && !slot.launched_after(snapshot.captured_at);
@@ -157,6 +160,8 @@ impl TaskMachine {
                 // The start is reported when the launch is applied. In the baseline it would not be reported.
                 None if task.awaits_launch => {}
                 None if !self.has_baseline => self.baseline(task, now),
+                // The snapshot is outdated.
+                None if task.run.as_ref().is_some_and(|run| self.memory.has_ended(run)) => {}
                 None => self.window_appeared(task, now, events),
             }
         }

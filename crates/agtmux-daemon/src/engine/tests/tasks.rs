@@ -91,6 +91,51 @@ fn an_update_that_cannot_be_stored_changes_no_session() {
 }
 
 #[test]
+fn the_files_of_a_run_that_ended_before_its_launch_are_removed() {
+    run(async || {
+        let engine = TestEngine::new();
+        engine.handle().apply_task_update(launch()).await.expect("stored");
+        engine.handle().apply_task_update(exit(0)).await.expect("stored");
+        let again = engine.handle().apply_task_update(launch()).await.expect("stored");
+        assert!(!again.has_events, "{again:?}");
+        assert_eq!((again.finished, again.without_window), (vec![run_id()], vec![]), "the window keeps its log");
+        assert_eq!(engine.unfinished_runs(), 0);
+    });
+}
+
+#[test]
+fn a_session_of_an_earlier_server_does_not_change_the_task_of_a_later_one() {
+    run(async || {
+        let engine = TestEngine::new();
+        engine.set_pane("default", 10, None).await;
+        engine.handle().apply_task_update(launch()).await.expect("stored");
+        let next = Generation { pid: 2, start_time: 2 };
+        let later_run = TaskRunRow {
+            run_id: "r2".parse().expect("an id"),
+            generation: next,
+            process: ProcessRef { pid: 20, start: 8 },
+            ..launch().launched.expect("a launch")
+        };
+        let later_key = TaskSessionKey { session: "pi-x-2".parse().expect("a name"), ..key() };
+        let update = TaskUpdate { key: later_key.clone(), inputs: Vec::new(), launched: Some(later_run) };
+        // The later server is not listed yet.
+        engine.handle().apply_task_update(update).await.expect("stored");
+        let bell = TaskInput::BellRang { run: run_id(), bells: 1, output: String::new() };
+        let of_earlier = TaskUpdate { key: key(), inputs: vec![bell], launched: None };
+        engine.handle().apply_task_update(of_earlier).await.expect("stored");
+        engine.set_pane_with("default", next, 20, None).await;
+        let (later, state) = engine.only_agent();
+        assert_eq!(state, State::Running);
+        engine.handle().apply_task_update(exit(3)).await.expect("stored");
+        assert_eq!(engine.only_agent(), (later, State::Running));
+        let mut changed = engine.handle().subscribe_task_sessions();
+        engine.handle().apply_topology(TopologyUpdate::ServerGone { server: server("default") }).await;
+        assert_eq!(changed.recv().await.expect("a session"), later_key, "the pane belongs to the later session");
+        assert_replays(&engine.database());
+    });
+}
+
+#[test]
 fn a_restarted_engine_continues_its_task_sessions() {
     run(async || {
         let engine = TestEngine::new();

@@ -297,6 +297,32 @@ fn a_launch_on_a_new_server_ends_tasks_of_the_old_one() {
 }
 
 #[test]
+fn a_snapshot_of_the_previous_server_repeats_no_event() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "a", "r1");
+    session.windows.push(window(2, "b"));
+    assert_eq!(session.apply_snapshot(), ["@2 (b) started"]);
+    let before = session.snapshot();
+    session.wait(1);
+    session.server = Generation { pid: 78, start_time: 2000 };
+    session.windows.clear();
+    assert_eq!(session.launch(0, "c", "r2").len(), 3);
+    assert_eq!(session.apply(TaskInput::Snapshot(before)), NOTHING);
+    assert_eq!(session.settle(), NOTHING);
+}
+
+#[test]
+fn an_outdated_snapshot_does_not_start_an_ended_run_again() {
+    let mut session = SessionFixture::new();
+    session.launch(1, "t", "r1");
+    let before = session.snapshot();
+    session.close(1);
+    assert_eq!(session.apply_snapshot(), ["@1 (t) disappeared from session"]);
+    assert_eq!(session.apply(TaskInput::Snapshot(before)), NOTHING);
+    assert_eq!(session.settle(), NOTHING);
+}
+
+#[test]
 fn changes_during_a_restart_are_reported_afterwards() {
     let mut session = SessionFixture::new();
     session.launch(1, "a", "r1");
