@@ -74,8 +74,8 @@ struct ManifestToml {
     log: Option<AgentLogFile>,
     #[serde(default)]
     resume: Option<ResumeTemplate>,
-    #[serde(default)]
-    setup: Option<AgentSetup>,
+    /// Any value: only built-in manifests must contain a valid one.
+    setup: Option<toml::Value>,
 }
 
 impl ManifestToml {
@@ -161,10 +161,12 @@ pub(crate) struct DisplayRules {
 impl Manifest {
     /// Reads a built-in manifest. Its rules are compiled on first use.
     pub(crate) fn embedded(file: &str, text: &'static str) -> Result<Self, ManifestError> {
-        let (raw, warnings) = ManifestToml::read(file, text)?;
-        let (manifest, _) =
-            Self::without_rules(raw, warnings).map_err(|problem| ManifestError::invalid(file, text, problem))?;
-        Ok(Self { embedded: Some(text), ..manifest })
+        let invalid = |problem| ManifestError::invalid(file, text, problem);
+        let (mut raw, warnings) = ManifestToml::read(file, text)?;
+        let setup = raw.setup.take().map(AgentSetup::deserialize).transpose();
+        let setup = setup.map_err(|error| invalid(format!("'setup': {error}")))?;
+        let (manifest, _) = Self::without_rules(raw, warnings).map_err(invalid)?;
+        Ok(Self { setup, embedded: Some(text), ..manifest })
     }
 
     pub(crate) fn rules(&self) -> &DisplayRules {
@@ -175,8 +177,13 @@ impl Manifest {
         })
     }
 
+    /// Reads a manifest of the user.
     pub(crate) fn parse(file: &str, text: &str) -> Result<Self, ManifestError> {
-        let (raw, warnings) = ManifestToml::read(file, text)?;
+        let (raw, mut warnings) = ManifestToml::read(file, text)?;
+        if raw.setup.is_some() {
+            let what = "'setup' is read from built-in manifests only and has no effect here";
+            warnings.push(location::format_location(file, location::line_of_key(text, "setup"), what));
+        }
         Self::compile(raw, warnings).map_err(|problem| ManifestError::invalid(file, text, problem))
     }
 
@@ -222,7 +229,7 @@ impl Manifest {
             status_file: raw.status_file,
             log: raw.log,
             resume: raw.resume,
-            setup: raw.setup,
+            setup: None,
             warnings,
             rules: OnceLock::new(),
             embedded: None,

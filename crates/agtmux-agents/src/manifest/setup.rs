@@ -8,6 +8,7 @@ const EXTENSIONS: [(&str, &str); 2] = [
 
 /// How `agtmux setup` makes an agent send its events.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AgentSetup {
     /// The name of the agent in messages.
     pub title: String,
@@ -29,6 +30,7 @@ pub struct AgentSetup {
 
 /// One file that setup changes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SetupFile {
     /// The path in the settings directory.
     pub path: String,
