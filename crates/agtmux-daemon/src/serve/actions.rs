@@ -16,7 +16,7 @@ use utoipa::IntoParams;
 
 use super::ServeContext;
 use super::extract::{
-    ErrorResponse, JsonBody, MAX_BODY_MIB, NameInPath, StrictQuery, parse_object, read_body, run_detached,
+    ErrorResponse, JsonBody, MAX_BODY_BYTES, NameInPath, StrictQuery, parse_object, read_body, run_detached,
 };
 use crate::actions::RequestCaller;
 
@@ -29,7 +29,7 @@ async fn read_or_audit<T: DeserializeOwned>(
     kind: ActionKind,
     body: Body,
 ) -> Result<T, ApiError> {
-    let (partial, error) = match read_body::<MAX_BODY_MIB>(body).await {
+    let (partial, error) = match read_body(body, MAX_BODY_BYTES).await {
         Ok(bytes) => match parse_object(&bytes) {
             Ok(action) => return Ok(action),
             Err(error) => (serde_json::from_slice(&bytes).unwrap_or_default(), error),

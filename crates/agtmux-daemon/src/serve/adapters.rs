@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 
 use super::ServeContext;
-use super::extract::{ErrorResponse, JsonBody};
+use super::extract::{ErrorResponse, JsonBody, MAX_SMALL_BODY_BYTES};
 
 /// List the adapters with their capabilities, health and evidence sources.
 #[utoipa::path(get, path = "/v1/adapters", responses((status = 200, body = AdapterList)))]
@@ -21,7 +21,7 @@ pub(super) async fn get_adapters(State(context): State<ServeContext>) -> Result<
     (status = 200, body = AdapterList), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
 pub(super) async fn switch_adapter(
     State(context): State<ServeContext>,
-    JsonBody(switch): JsonBody<AdapterSwitch>,
+    JsonBody(switch): JsonBody<AdapterSwitch, MAX_SMALL_BODY_BYTES>,
 ) -> Result<Json<AdapterList>, ErrorResponse> {
     Ok(Json(context.engine.switch_adapter(switch).await?))
 }

@@ -15,13 +15,15 @@ use serde_json::Value;
 
 use crate::store::StoreError;
 
-/// The most MiB of a body. A text of 1 MiB may need 4 MiB in JSON.
-pub(super) const MAX_BODY_MIB: usize = 5;
+/// The most bytes of a body. A text of 1 MiB may need 4 MiB in JSON.
+pub(super) const MAX_BODY_BYTES: usize = 5 << 20;
+/// The most bytes of a body that contains only names and switches.
+pub(super) const MAX_SMALL_BODY_BYTES: usize = 4 << 10;
 
 const MAX_QUOTED_CHARS: usize = 500;
 
 /// A JSON object in the body. The type decides whether unknown fields are rejected.
-pub(super) struct JsonBody<T>(pub(super) T);
+pub(super) struct JsonBody<T, const MAX_BYTES: usize = MAX_BODY_BYTES>(pub(super) T);
 
 /// A strict query string: unknown parameters are rejected, because a misspelled filter would list everything.
 pub(super) struct StrictQuery<T = ListQuery>(pub(super) T);
@@ -87,20 +89,24 @@ fn status(code: ErrorCode) -> StatusCode {
     }
 }
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+impl<T: DeserializeOwned, S: Send + Sync, const MAX_BYTES: usize> FromRequest<S> for JsonBody<T, MAX_BYTES> {
     type Rejection = ErrorResponse;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ErrorResponse> {
-        let bytes = read_body::<MAX_BODY_MIB>(request.into_body()).await?;
+        let bytes = read_body(request.into_body(), MAX_BYTES).await?;
         Ok(Self(parse_object(&bytes)?))
     }
 }
 
 /// Reads all bytes of a body. The error is `TooLarge` if there are too many.
-pub(super) async fn read_body<const MAX_MIB: usize>(body: Body) -> Result<Bytes, ApiError> {
-    to_bytes(body, MAX_MIB << 20).await.map_err(|error| {
+pub(super) async fn read_body(body: Body, max_bytes: usize) -> Result<Bytes, ApiError> {
+    to_bytes(body, max_bytes).await.map_err(|error| {
         if std::error::Error::source(&error).is_some_and(|source| source.is::<LengthLimitError>()) {
-            return ApiError::new(ErrorCode::TooLarge, format!("the request is larger than {MAX_MIB} MiB"))
+            let limit = match max_bytes >> 20 {
+                0 => format!("{} KiB", max_bytes >> 10),
+                mib => format!("{mib} MiB"),
+            };
+            return ApiError::new(ErrorCode::TooLarge, format!("the request is larger than {limit}"))
                 .with_hint("leave out data that is not needed, or write it to a file and send the path");
         }
         bad_body(format!("the body is incomplete: {error}"))
@@ -114,9 +120,12 @@ pub(super) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiEr
     if !value.is_object() {
         return Err(bad_body("the body is not a JSON object".into()));
     }
-    // The error quotes the body, which may be long.
-    let shorten = |error: serde_json::Error| error.to_string().chars().take(MAX_QUOTED_CHARS).collect::<String>();
-    serde_json::from_value(value).map_err(|error| bad_body(format!("invalid request: {}", shorten(error))))
+    serde_json::from_value(value).map_err(|error| bad_body(format!("invalid request: {}", shorten(&error))))
+}
+
+/// The text of an error. The error quotes the body, which may be long.
+pub(super) fn shorten(error: &serde_json::Error) -> String {
+    error.to_string().chars().take(MAX_QUOTED_CHARS).collect()
 }
 
 fn bad_body(message: String) -> ApiError {
@@ -169,6 +178,21 @@ impl<S: Send + Sync> FromRequestParts<S> for NameInPath {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_body_has_the_limit_of_its_path() {
+        let request = || Request::new(Body::from(format!(r#"{{"a":"{}"}}"#, "x".repeat(5000))));
+        assert!(JsonBody::<Value>::from_request(request(), &()).await.is_ok());
+        let small = JsonBody::<Value, MAX_SMALL_BODY_BYTES>::from_request(request(), &()).await;
+        let error = small.err().map(|error| (error.0.code, error.0.message));
+        assert_eq!(error, Some((ErrorCode::TooLarge, "the request is larger than 4 KiB".into())));
+    }
+
+    #[test]
+    fn an_error_quotes_only_the_beginning_of_a_long_value() {
+        let error = serde_json::from_value::<u32>("é".repeat(9000).into()).expect_err("not a number");
+        assert_eq!(shorten(&error).chars().count(), MAX_QUOTED_CHARS);
+    }
 
     #[test]
     fn server_errors_are_retryable_and_request_errors_are_not() {

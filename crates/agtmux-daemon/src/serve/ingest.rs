@@ -26,8 +26,7 @@ use super::extract::{ErrorResponse, read_body};
 use crate::engine::{EventAddress, IncomingEvent};
 use crate::observe::{self, Discovery};
 
-/// The most MiB of an event.
-pub(super) const MAX_EVENT_MIB: usize = 1;
+pub(super) const MAX_EVENT_BYTES: usize = 1 << 20;
 const MAX_WORD_LEN: usize = 512;
 const MAX_PATH_LEN: usize = 4096;
 /// More than the ancestors of any real process.
@@ -49,7 +48,7 @@ pub(super) async fn post_event(
     State(context): State<ServeContext>,
     body: Body,
 ) -> Result<(StatusCode, Json<EventReceipt>), ErrorResponse> {
-    let bytes = read_body::<MAX_EVENT_MIB>(body).await?;
+    let bytes = read_body(body, MAX_EVENT_BYTES).await?;
     let incoming = read_event(bytes.len(), move || parse(&bytes), &context.discovery).await?;
     Ok((StatusCode::ACCEPTED, Json(context.engine.ingest_event(incoming).await?)))
 }

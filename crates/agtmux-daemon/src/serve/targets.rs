@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 
 use super::ServeContext;
-use super::extract::{ErrorResponse, JsonBody, NameInPath};
+use super::extract::{ErrorResponse, JsonBody, MAX_SMALL_BODY_BYTES, NameInPath};
 
 /// List the targets with their health.
 #[utoipa::path(get, path = "/v1/targets", responses((status = 200, body = TargetList)))]
@@ -21,7 +21,7 @@ pub(super) async fn get_targets(State(context): State<ServeContext>) -> Json<Tar
     (status = 200, body = TargetItem), (status = 400, body = ApiError), (status = 409, body = ApiError)))]
 pub(super) async fn add_target(
     State(context): State<ServeContext>,
-    JsonBody(new): JsonBody<NewTarget>,
+    JsonBody(new): JsonBody<NewTarget, MAX_SMALL_BODY_BYTES>,
 ) -> Result<Json<TargetItem>, ErrorResponse> {
     Ok(Json(context.targets.add(new).await?))
 }

@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use crate::engine::agent_id;
 use crate::serve::ServeContext;
-use crate::serve::extract::{ErrorResponse, NameInPath, parse_object, read_body};
-use crate::serve::ingest::{MAX_EVENT_MIB, read_event};
+use crate::serve::extract::{ErrorResponse, NameInPath, parse_object, read_body, shorten};
+use crate::serve::ingest::{MAX_EVENT_BYTES, read_event};
 use crate::store::{ReportedAgentRow, StoreChange};
 
 const MAX_ID_LEN: usize = 256;
@@ -37,7 +37,7 @@ pub(crate) async fn post_hook(
         let error = ApiError::new(ErrorCode::NotFound, "unknown hook event");
         return Err(error.with_hint(format!("use one of {names}")).into());
     };
-    let bytes = read_body::<MAX_EVENT_MIB>(body).await?;
+    let bytes = read_body(body, MAX_EVENT_BYTES).await?;
     let (hook, payload) = read(parse_object(&bytes)?, event_type)?;
     let agent_type = AgentType::new(hook.agent_type.clone().unwrap_or_else(|| BRIDGE_AGENT.into()));
     let agent_id = agent_id(&agent_type, &hook.session_id);
@@ -88,7 +88,8 @@ fn read(mut payload: Value, event_type: &str) -> Result<(BridgeHookEvent, Value)
         ApiError::new(ErrorCode::BadRequest, message)
             .with_hint("send JSON with session_id, working_directory, tmux_pane and tmux")
     };
-    let mut hook = BridgeHookEvent::deserialize(&payload).map_err(|error| bad(format!("invalid body: {error}")))?;
+    let mut hook =
+        BridgeHookEvent::deserialize(&payload).map_err(|error| bad(format!("invalid body: {}", shorten(&error))))?;
     let ids = [Some(&hook.session_id), hook.agent_type.as_ref(), hook.tmux_pane.as_ref(), hook.iterm_pane_id.as_ref()];
     if hook.session_id.is_empty() {
         return Err(bad("session_id is missing".into()));

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::failure::BridgeFailure;
+use crate::serve::extract::shorten;
 
 /// More than any dialog offers.
 const MAX_OPTIONS: u32 = 1000;
@@ -27,7 +28,7 @@ pub(super) fn read(value: &Value) -> Result<BridgeRespondRequest, BridgeFailure>
             false => "missing_text",
         };
         let hint = "send JSON such as {\"mode\": \"text\", \"text\": \"yes\"}";
-        BridgeFailure::bad_request(error_type, format!("invalid request: {error}"), hint)
+        BridgeFailure::bad_request(error_type, format!("invalid request: {}", shorten(&error)), hint)
     })
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{WebLink, WebLinkRequest};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -13,7 +14,7 @@ use axum::{Extension, Json};
 use super::{AccessLevel, WebAuth};
 use crate::actions::RequestCaller;
 use crate::serve::ServeContext;
-use crate::serve::extract::{ErrorResponse, JsonBody, NameInPath};
+use crate::serve::extract::{ErrorResponse, MAX_SMALL_BODY_BYTES, NameInPath, parse_object, read_body};
 
 /// Cookies are shared between ports, so the port is part of the name.
 pub(super) fn cookie_name(auth: &WebAuth) -> String {
@@ -28,13 +29,13 @@ pub(super) fn cookie_name(auth: &WebAuth) -> String {
 pub(crate) async fn post_link(
     State(context): State<ServeContext>,
     Extension(caller): Extension<RequestCaller>,
-    body: Result<JsonBody<WebLinkRequest>, ErrorResponse>,
+    body: Body,
 ) -> Result<Json<WebLink>, ErrorResponse> {
     if caller.via != "unix" {
         let error = ApiError::new(ErrorCode::Forbidden, "links can only be created over the unix socket");
         return Err(error.with_hint("agtmux web url").into());
     }
-    let JsonBody(request) = body?;
+    let request: WebLinkRequest = parse_object(&read_body(body, MAX_SMALL_BODY_BYTES).await?)?;
     let Some(auth) = &context.web_auth else {
         let error = ApiError::new(ErrorCode::Precondition, "the daemon has no web port");
         return Err(error.with_hint("set web.listen = \"127.0.0.1:7777\" and run agtmux daemon restart").into());
