@@ -22,7 +22,7 @@ use serde::Deserialize;
 use serde::de::value::{Error, StrDeserializer};
 
 use super::encode::ASSERTIONS;
-use super::limits::MAX_ROWS;
+use super::limits::{MAX_EXTRA_ROWS, MAX_PANES};
 
 /// Longer texts are truncated: they are shown in full nowhere.
 const MAX_TEXT_LEN: usize = 4096;
@@ -70,13 +70,14 @@ pub(super) struct EvidenceDecoder {
     now: Timestamp,
     /// Pieces of evidence that this version does not know.
     skipped: usize,
-    rows: usize,
+    panes: usize,
+    extra_rows: usize,
     truncated: bool,
 }
 
 impl EvidenceDecoder {
     pub(super) fn new(target: TargetName, clock_offset: SignedDuration, now: Timestamp) -> Self {
-        Self { target, clock_offset, now, skipped: 0, rows: 0, truncated: false }
+        Self { target, clock_offset, now, skipped: 0, panes: 0, extra_rows: 0, truncated: false }
     }
 
     pub(super) fn batch(mut self, batch: EvidenceBatch) -> RemoteBatch {
@@ -93,6 +94,7 @@ impl EvidenceDecoder {
     /// Skips evidence about a server with a name that is too long.
     fn decode(&mut self, evidence: HostEvidence, updates: &mut Vec<RemoteUpdate>) {
         let update = match evidence {
+            HostEvidence::Panes { complete: false, panes, .. } if panes.is_empty() => None,
             HostEvidence::Panes { server, complete, panes } => {
                 let Some((server, generation)) = self.server(server) else { return };
                 let (mut rows, mut processes) = (Vec::new(), Vec::new());
@@ -133,11 +135,14 @@ impl EvidenceDecoder {
     }
 
     /// Limits the rows of the batch. Each row copies the texts of its pane, so a short line could become many long rows.
+    /// Each pane keeps its first row, so that many extra rows of one pane do not hide another.
     fn limit_placements(&mut self, pane: &mut HostPane) {
-        let room = MAX_ROWS - self.rows;
+        let first = usize::from(self.panes < MAX_PANES);
+        let room = first + MAX_EXTRA_ROWS - self.extra_rows;
         self.truncated |= pane.placements.len() > room;
         pane.placements.truncate(room);
-        self.rows += pane.placements.len();
+        self.panes += first;
+        self.extra_rows += pane.placements.len().saturating_sub(first);
     }
 
     fn server(&self, server: HostServer) -> Option<(ServerKey, Generation)> {

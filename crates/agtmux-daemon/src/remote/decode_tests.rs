@@ -159,10 +159,40 @@ fn a_pane_arrives_unchanged_with_the_target_of_the_connection() {
 
 #[test]
 fn a_pane_with_many_placements_becomes_a_limited_number_of_rows() {
+    let pane = |id: u32, placements: u32| pane_with_placements(PaneId(id), placements);
+    let panes = HostEvidence::Panes { server: server(), complete: true, panes: vec![pane(0, 100_000), pane(1, 2)] };
+    let batch = receive(vec![panes.clone(), panes]);
+    let [RemoteUpdate::Topology(TopologyUpdate::Listed { rows, .. }), ..] = &batch.updates[..] else {
+        panic!("a listing")
+    };
+    assert_eq!((rows.len(), rows[0].title.len(), batch.truncated), (1 + 10_000 + 1, 1024, true));
+    assert_eq!(rows.last().map(|row| row.pane), Some(PaneId(1)), "each pane keeps a row");
+}
+
+#[test]
+fn all_panes_of_several_servers_with_grouped_sessions_arrive() {
+    let panes: Vec<HostPane> = (0..1500).map(|id| pane_with_placements(PaneId(id), 3)).collect();
+    let listing = HostEvidence::Panes { server: server(), complete: true, panes };
+    let batch = receive(vec![listing; 3]);
+    let rows = batch.updates.iter().map(|update| match update {
+        RemoteUpdate::Topology(TopologyUpdate::Listed { rows, .. }) => rows.len(),
+        _ => 0,
+    });
+    assert_eq!((rows.sum::<usize>(), batch.truncated), (3 * 1500 * 3, false));
+}
+
+#[test]
+fn an_update_without_panes_is_left_out() {
+    let empty = |complete| HostEvidence::Panes { server: server(), complete, panes: Vec::new() };
+    assert_eq!(receive(vec![empty(false)]).updates.len(), 0);
+    assert_eq!(receive(vec![empty(true)]).updates.len(), 2);
+}
+
+fn pane_with_placements(pane: PaneId, placements: u32) -> HostPane {
     let placements =
-        (0..100_000).map(|n| HostPlacement { session: SessionId(n), session_name: "s".into(), window_index: 0 });
-    let pane = HostPane {
-        pane: PaneId(0),
+        (0..placements).map(|n| HostPlacement { session: SessionId(n), session_name: "s".into(), window_index: 0 });
+    HostPane {
+        pane,
         pane_index: 0,
         window: WindowId(0),
         window_name: "w".into(),
@@ -176,11 +206,5 @@ fn a_pane_with_many_placements_becomes_a_limited_number_of_rows() {
         command: None,
         cwd: None,
         agent: None,
-    };
-    let panes = HostEvidence::Panes { server: server(), complete: true, panes: vec![pane.clone(), pane] };
-    let batch = receive(vec![panes.clone(), panes]);
-    let [RemoteUpdate::Topology(TopologyUpdate::Listed { rows, .. }), ..] = &batch.updates[..] else {
-        panic!("a listing")
-    };
-    assert_eq!((rows.len(), rows[0].title.len(), batch.truncated), (10_000, 1024, true));
+    }
 }

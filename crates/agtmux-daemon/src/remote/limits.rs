@@ -8,8 +8,9 @@ use agtmux_core::ids::{PaneId, ServerKey, TargetName};
 const MAX_SERVERS: usize = 64;
 /// Also the limit of an agentless host.
 pub(super) const MAX_PANES: usize = 5_000;
-/// A pane has one row per session that shows it.
-pub(super) const MAX_ROWS: usize = 2 * MAX_PANES;
+/// A pane has one row per session that shows it. These are the rows beyond the first of each pane.
+pub(super) const MAX_EXTRA_ROWS: usize = 2 * MAX_PANES;
+const MAX_ROWS: usize = MAX_PANES + MAX_EXTRA_ROWS;
 const MAX_AGENTS: usize = 512;
 
 /// Applies the limits, and remembers which targets exceeded them.
@@ -59,20 +60,21 @@ impl HostLimits {
     }
 
     fn limit_agents(&mut self, fleet: &Fleet, server: &ServerKey, panes: &mut Vec<PaneProcess>) {
-        let known = servers_of(fleet, &server.target).flat_map(|(_, server)| server.panes.values());
-        let mut agents = known.filter(|pane| pane.runtime.is_some()).count();
         panes.truncate(MAX_PANES);
-        for process in panes.iter_mut().filter(|process| process.agent.is_some()) {
+        let is_new = |process: &PaneProcess| {
             let pane = PaneKey { server: server.clone(), pane: process.pane };
-            if fleet.pane(&pane).is_some_and(|pane| pane.runtime.is_some()) {
-                continue;
-            }
-            if agents < MAX_AGENTS {
-                agents += 1;
-            } else {
-                process.agent = None;
-                self.truncated.insert(server.target.clone());
-            }
+            process.agent.is_some() && fleet.pane(&pane).is_some_and(|pane| pane.runtime.is_none())
+        };
+        let new: Vec<&mut PaneProcess> = panes.iter_mut().filter(|process| is_new(process)).collect();
+        // A line may contain very many updates, so the agents are counted only if there is a new one.
+        if new.is_empty() {
+            return;
+        }
+        let known = servers_of(fleet, &server.target).flat_map(|(_, server)| server.panes.values());
+        let agents = known.filter(|pane| pane.runtime.is_some()).count();
+        for process in new.into_iter().skip(MAX_AGENTS.saturating_sub(agents)) {
+            process.agent = None;
+            self.truncated.insert(server.target.clone());
         }
     }
 

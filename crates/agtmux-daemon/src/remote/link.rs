@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
+use super::sanitize_reply::sanitize_message;
 use super::timeouts::{ACTION_TIMEOUT, READ_TIMEOUT};
 
 #[derive(Debug, Clone)]
@@ -143,10 +144,30 @@ impl TargetLink {
         match timeout(within, answer).await {
             Ok(Ok(ReplyOutcome::Done(value))) => Ok(value),
             Ok(Ok(ReplyOutcome::Refused(error))) => Err(LinkError::Refused(error)),
-            Ok(Ok(ReplyOutcome::Lost(why))) => Err(LinkError::Lost(why)),
+            Ok(Ok(ReplyOutcome::Lost(why))) => Err(LinkError::Lost(sanitize_message(&why))),
             Ok(Err(_)) if !sent.load(Ordering::SeqCst) => Err(LinkError::NotConnected),
             Ok(Err(_)) => Err(LinkError::Lost("the connection was lost".into())),
             Err(_) => Err(LinkError::Lost(format!("no answer within {} s", within.as_secs()))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agtmux_api::wire::SendAction;
+
+    #[tokio::test]
+    async fn the_reason_for_a_lost_request_is_sanitized_and_bounded() {
+        let link = TargetLink::new(Timestamp::UNIX_EPOCH);
+        let (sender, mut requests) = mpsc::channel::<TargetRequest>(1);
+        link.set_request_sender(Some(sender));
+        let host = async {
+            let request = requests.recv().await.expect("a request");
+            let _ = request.reply.send(ReplyOutcome::Lost("\u{1b}]2;x\u{7}".repeat(9000)));
+        };
+        let (answer, ()) = tokio::join!(link.request(HubRequest::Send(SendAction::default())), host);
+        let Err(LinkError::Lost(why)) = answer else { panic!("{answer:?}") };
+        assert!(why.starts_with("\\x1b]2;x\\x07") && why.len() < 2000, "{why}");
     }
 }

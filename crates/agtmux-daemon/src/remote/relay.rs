@@ -31,7 +31,8 @@ impl RemotePane {
         let mut value = self.link.request(action).await.map_err(|error| self.failure(error, changes))?;
         sanitize_reply::sanitize_report(&mut value);
         let outcome: ActionOutcome<T> = serde_json::from_value(value).map_err(|error| {
-            let why = format!("its answer is invalid: {error}");
+            // The error may quote a value of the answer.
+            let why = format!("its answer is invalid: {}", sanitize_reply::sanitize_message(&error.to_string()));
             self.failure(LinkError::Lost(why), changes)
         })?;
         Ok(outcome.report)

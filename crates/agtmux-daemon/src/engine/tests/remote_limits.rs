@@ -56,3 +56,25 @@ async fn evidence_of_one_host_is_limited_and_the_truncation_is_reported() {
     let (panes, errors) = panes_and_errors(&engine);
     assert_eq!((panes, errors.len()), (5_000, 1), "{errors:?}");
 }
+
+#[tokio::test]
+async fn the_agents_of_one_host_are_limited() {
+    let engine = TestEngine::new();
+    let server = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("one") };
+    let process = |pane: u32| {
+        let process = ProcessRef { pid: pane, start: 1 };
+        let agent = DetectedAgent { agent_type: AgentType::new("claude"), process, suspended: false };
+        PaneProcess { pane: PaneId(pane), pane_pid: pane, foreground: None, agent: Some(agent) }
+    };
+    let processes = |panes: std::ops::RangeInclusive<u32>| TopologyUpdate::Processes {
+        server: server.clone(),
+        generation: GENERATION,
+        panes: panes.map(process).collect(),
+    };
+    send_updates(&engine, true, vec![listed("one".into(), 600), processes(1..=500)]).await;
+    assert_eq!(panes_and_errors(&engine).1, Vec::<String>::new());
+    // The known agents do not count again.
+    send_updates(&engine, false, vec![processes(1..=600)]).await;
+    assert_eq!(engine.event_log.read().view.count_panes("vm1"), (600, 512));
+    assert_eq!(panes_and_errors(&engine).1.len(), 1);
+}
