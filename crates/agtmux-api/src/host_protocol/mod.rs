@@ -1,9 +1,10 @@
 //! The protocol between a hub and the agtmux of another host: JSON lines over stdin and stdout of `agtmux collect`.
 //!
-//! Each side first sends a hello with the versions that it speaks; both use the highest common one. The host then sends
-//! evidence, the hub sends typed requests. A host cannot send requests to the hub or read its data. A receiver ignores
-//! fields and kinds of evidence that it does not know, so that a newer peer can add some. The schemas `host-line` and
-//! `hub-line` describe the lines.
+//! The hub sends a hello with the versions that it speaks, then the host does. Both use the highest common one; without
+//! one they disconnect. The host then sends evidence, the hub sends typed requests. A host cannot send requests to the
+//! hub or read its data. The hub ignores fields and kinds of evidence that it does not know, so that a newer host can
+//! add some. A host refuses requests with unknown fields, because such a field may be a guard. The schemas `host-line`
+//! and `hub-line` describe the lines.
 
 mod evidence;
 mod request;
@@ -17,7 +18,7 @@ pub use evidence::{
     AgentEvidence, EvidenceBatch, HostAgent, HostEvidence, HostObservation, HostOutage, HostPane, HostPlacement,
     HostProcess, HostServer,
 };
-pub use request::{HostReply, HubRequest, ReplyOutcome};
+pub use request::{HostReply, HubRequest, NumberedRequest, ReplyOutcome};
 pub use versions::{PROTOCOL_VERSIONS, ProtocolVersions, VersionGap};
 
 /// The maximum length of a line. A peer that sends a longer one is disconnected.
@@ -65,10 +66,7 @@ pub enum HubLine {
         /// The version of agtmux.
         version: String,
     },
-    Request {
-        id: u64,
-        action: Box<HubRequest>,
-    },
+    Request(NumberedRequest),
 }
 
 #[cfg(test)]
@@ -79,7 +77,8 @@ mod tests {
     #[test]
     fn lines_survive_a_json_round_trip() {
         let hello = HubLine::Hello { protocol: PROTOCOL_VERSIONS, version: "1".into() };
-        let request = HubLine::Request { id: 7, action: Box::new(HubRequest::Attach(AttachAction::default())) };
+        let action = Box::new(HubRequest::Attach(AttachAction::default()));
+        let request = HubLine::Request(NumberedRequest { id: 7, action });
         for line in [hello, request] {
             let json = serde_json::to_string(&line).expect("writes");
             assert_eq!(serde_json::from_str::<HubLine>(&json).expect("reads"), line);
@@ -94,6 +93,19 @@ mod tests {
     fn a_host_cannot_send_requests() {
         for line in [r#"{"type":"request","id":1,"action":{"kill":{"ref":"%0"}}}"#, r#"{"type":"list"}"#, "{}", "[]"] {
             assert!(serde_json::from_str::<HostLine>(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_request_with_an_unknown_field_is_invalid() {
+        let pane = r#"{"server_pid":1,"server_start":2,"pane_pid":3}"#;
+        let read = |line: &str| serde_json::from_str::<HubLine>(line);
+        let line = format!(r#"{{"type":"request","id":1,"action":{{"kill":{{"ref":"%0","if_pane":{pane}}}}}}}"#);
+        assert!(read(&line).is_ok());
+        for (known, with_unknown) in
+            [("\"id\":1", "\"id\":1,\"if_host\":1"), ("\"pane_pid\":3", "\"pane_pid\":3,\"new\":4")]
+        {
+            assert!(read(&line.replace(known, with_unknown)).is_err(), "{with_unknown}");
         }
     }
 

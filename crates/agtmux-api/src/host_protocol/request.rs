@@ -62,6 +62,15 @@ impl HubRequest {
     }
 }
 
+/// A request and the number that its reply repeats.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct NumberedRequest {
+    pub id: u64,
+    pub action: Box<HubRequest>,
+}
+
 /// The reply to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostReply {

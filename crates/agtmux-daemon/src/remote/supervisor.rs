@@ -190,7 +190,7 @@ impl Supervisor {
     /// Says where to install which version, and what to run `then` if that is on the host.
     pub(super) fn update_hint(&self, end: &ConnectionEnd, then: &str) -> String {
         match &end.newer_host {
-            Some(version) => format!("install agtmux {version} on this machine, then: agtmux daemon restart"),
+            Some(newer) => format!("install {newer} on this machine, then: agtmux daemon restart"),
             None => format!("install agtmux {VERSION} on {}, then: {then}", self.ssh.destination()),
         }
     }

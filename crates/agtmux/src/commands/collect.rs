@@ -7,8 +7,8 @@ use std::sync::Arc;
 use agtmux_api::VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::host_protocol::{
-    EVIDENCE_PATH, HostLine, HostReply, HubLine, HubRequest, MAX_LINE_BYTES, PROTOCOL_VERSIONS, ReplyOutcome,
-    VersionGap,
+    EVIDENCE_PATH, HostLine, HostReply, HubLine, HubRequest, MAX_LINE_BYTES, NumberedRequest, PROTOCOL_VERSIONS,
+    ReplyOutcome, VersionGap,
 };
 use agtmux_client::{ApiClient, ClientError, DaemonClient};
 use bytes::Bytes;
@@ -32,6 +32,10 @@ pub(crate) struct CollectArgs {
 }
 
 pub(crate) async fn run(_args: CollectArgs) -> Result<CliExit, CliError> {
+    let mut requests = read_lines();
+    // The hub sends its hello at once.
+    let Some(hello) = requests.recv().await else { return Ok(CliExit::Ok) };
+    check_hello(&hello)?;
     let daemon = DaemonClient::from_env()?;
     let mut evidence = daemon.lines(EVIDENCE_PATH).await?;
     let (lines, waiting) = mpsc::channel(MAX_QUEUED_LINES);
@@ -46,7 +50,7 @@ pub(crate) async fn run(_args: CollectArgs) -> Result<CliExit, CliError> {
     // The command ends when the hub or the daemon closes its side.
     tokio::select! {
         forwarded = forward_evidence => forwarded.map_err(CliError::from)?,
-        handled = handle_requests(daemon.api.clone(), lines.clone()) => handled?,
+        handled = handle_requests(requests, daemon.api.clone(), lines.clone()) => handled?,
         written = write_lines(waiting) => written.map_err(|error| CliError::io("write to the hub", error))?,
     }
     Ok(CliExit::Ok)
@@ -73,16 +77,17 @@ async fn write_lines(mut lines: mpsc::Receiver<Bytes>) -> io::Result<()> {
 }
 
 /// Runs the hub's requests until the hub closes stdin.
-async fn handle_requests(client: ApiClient, replies: mpsc::Sender<Bytes>) -> Result<(), CliError> {
-    let mut requests = read_lines();
+async fn handle_requests(
+    mut requests: mpsc::Receiver<Vec<u8>>,
+    client: ApiClient,
+    replies: mpsc::Sender<Bytes>,
+) -> Result<(), CliError> {
     let room = Arc::new(Semaphore::new(MAX_CONCURRENT));
     loop {
         let Some(line) = requests.recv().await else { return Ok(()) };
         match serde_json::from_slice(&line) {
-            Ok(HubLine::Hello { protocol, version }) => {
-                PROTOCOL_VERSIONS.negotiate(protocol).map_err(|gap| version_mismatch(gap, &version))?;
-            }
-            Ok(HubLine::Request { id, action }) => {
+            Ok(HubLine::Hello { .. }) => return Err(unexpected("the hub sent a second hello")),
+            Ok(HubLine::Request(NumberedRequest { id, action })) => {
                 let Ok(permit) = room.clone().acquire_owned().await else { return Ok(()) };
                 let (client, replies) = (client.clone(), replies.clone());
                 tokio::spawn(async move {
@@ -92,8 +97,7 @@ async fn handle_requests(client: ApiClient, replies: mpsc::Sender<Bytes>) -> Res
             }
             Err(error) => {
                 let Ok(UnsupportedRequest { id }) = serde_json::from_slice(&line) else {
-                    let message = CliMessage::new("cannot parse a message from the hub").because(error.to_string());
-                    return Err(CliError::failed(message.hint("agtmux target doctor   (on the hub)")));
+                    return Err(unexpected(error));
                 };
                 let message = format!("agtmux {VERSION} does not support this request: {error}");
                 let refused = ReplyOutcome::Refused(ApiError::new(ErrorCode::BadRequest, message));
@@ -101,6 +105,21 @@ async fn handle_requests(client: ApiClient, replies: mpsc::Sender<Bytes>) -> Res
             }
         }
     }
+}
+
+fn check_hello(line: &[u8]) -> Result<(), CliError> {
+    match serde_json::from_slice(line).map_err(unexpected)? {
+        HubLine::Hello { protocol, version } => match PROTOCOL_VERSIONS.negotiate(protocol) {
+            Ok(_) => Ok(()),
+            Err(gap) => Err(version_mismatch(gap, &version)),
+        },
+        HubLine::Request(_) => Err(unexpected("the hub sent a request before its hello")),
+    }
+}
+
+fn unexpected(why: impl ToString) -> CliError {
+    let message = CliMessage::new("cannot use a message from the hub").because(why.to_string());
+    CliError::failed(message.hint("agtmux target doctor   (on the hub)"))
 }
 
 /// A request of a newer hub. It is refused, because an unknown field may be a guard.

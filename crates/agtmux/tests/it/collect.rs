@@ -43,6 +43,16 @@ fn a_request_with_an_unknown_field_is_refused_and_the_next_one_is_answered() {
 }
 
 #[test]
+fn a_request_before_the_hello_ends_the_connection() {
+    let world = world();
+    let request = json!({"type": "request", "id": 1, "action": {"kill": {"ref": "%0"}}});
+    let (mut running, mut output) = collect(&world, &[request]);
+    let mut text = String::new();
+    output.read_to_string(&mut text).expect("text");
+    assert_eq!((running.wait().expect("it ends").code(), text.as_str()), (Some(1), ""));
+}
+
+#[test]
 fn a_hub_without_a_common_version_learns_which_side_to_update() {
     let world = world();
     for (versions, older) in

@@ -52,6 +52,7 @@ pub struct ActionGuards {
 
 /// The values that identify a pane across respawns and server restarts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct PaneIdentityGuard {
     /// The tmux server's process id.
     pub server_pid: u32,
@@ -283,7 +284,7 @@ mod tests {
         let mut misspelled = action;
         misspelled["if_sate"] = json!("idle");
         let error = serde_json::from_value::<T>(misspelled).expect_err("an unknown guard");
-        assert_eq!(error.to_string(), "unknown field `if_sate`");
+        assert!(error.to_string().starts_with("unknown field `if_sate`"), "{error}");
     }
 
     #[test]
@@ -302,5 +303,6 @@ mod tests {
         assert_rejects_unknown_fields::<AttachAction>(guards.clone());
         assert_rejects_unknown_fields::<ResumeAction>(guards.clone());
         assert_rejects_unknown_fields::<SnapshotAction>(guards.clone());
+        assert_rejects_unknown_fields::<PaneIdentityGuard>(guards["if_pane"].clone());
     }
 }
