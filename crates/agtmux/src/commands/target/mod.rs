@@ -2,7 +2,7 @@
 
 mod display;
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal;
 
 use agtmux_api::wire::{NewTarget, TargetCheckReport, TargetItem, TargetList};
 use agtmux_client::{DaemonClient, parse};
@@ -12,7 +12,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use crate::terminal::StdoutTerminal;
-use crate::{output, render};
+use crate::{input, output, render};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TargetCommand {
@@ -150,11 +150,7 @@ fn confirmed(name: &str) -> Result<bool, CliError> {
         let message = CliMessage::new(question).because("cannot ask for confirmation without a terminal");
         return Err(CliError::new(CliExit::Usage, message.hint(format!("agtmux target remove {name} --yes"))));
     }
-    eprint!("{} [y/N] ", agtmux_core::sanitize::for_terminal(&question));
-    let _ = std::io::stderr().flush();
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).map_err(|error| CliError::io("read your answer", error))?;
-    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+    input::confirm(&question)
 }
 
 async fn doctor(daemon: &DaemonClient, args: &TargetNameArgs) -> Result<CliExit, CliError> {

@@ -1,7 +1,7 @@
 //! `agtmux task stop`, `restart`, `prune-dead` and `kill-all`. They touch only sessions and windows that agtmux
 //! created.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal;
 
 use agtmux_api::wire::{
     TaskCleanupRequest, TaskEndReport, TaskRestartRequest, TaskSessionQuery, TaskStarted, TaskStopRequest,
@@ -14,7 +14,7 @@ use super::run::print_started;
 use super::session_args::{SessionOwnerArgs, TaskSessionArgs};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
-use crate::output;
+use crate::{input, output};
 
 #[derive(Debug, Args)]
 pub(crate) struct TaskStopArgs {
@@ -115,16 +115,12 @@ async fn run_cleanup(path: &str, action: &impl serde::Serialize, json: bool, wha
 }
 
 fn confirmed(session: &str) -> Result<bool, CliError> {
-    let question = format!("kill all tasks of '{}' and the session?", sanitize::for_terminal(session));
+    let question = format!("kill all tasks of '{session}' and the session?");
     if !std::io::stdin().is_terminal() {
         let message = CliMessage::new(question)
             .because("cannot ask for confirmation without a terminal")
             .hint("agtmux task kill-all --yes");
         return Err(CliError::new(CliExit::Usage, message));
     }
-    eprint!("{question} [y/N] ");
-    let _ = std::io::stderr().flush();
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).map_err(|error| CliError::io("read your answer", error))?;
-    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+    input::confirm(&question)
 }
