@@ -106,7 +106,7 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
     let store_error = Arc::default();
     let clock = Clock::start();
     let fleet = remembered.fleet.clone();
-    let event_log = Arc::new(EventLog::new(FleetView::from_fleet(&fleet), remembered.seq));
+    let event_log = Arc::new(EventLog::new(FleetView::from_fleet(&fleet, clock.now()), remembered.seq));
     let recheck_hints = Arc::new(RecheckHints::default());
     let (engine, handle) = Engine::new(
         clock,

@@ -3,8 +3,8 @@ use agtmux_core::state::State;
 
 use crate::error::{ApiError, ErrorCode};
 use crate::wire::{
-    ListFilters, ListQuery, ListScope, PaneItem, SessionGrouping, SessionItem, StateTally, TargetError, TaskWatchEvent,
-    WatchItem, WindowItem,
+    ListFilters, ListQuery, ListScope, PaneItem, SessionGrouping, SessionItem, StateTally, TargetError, TargetStatus,
+    TaskWatchEvent, WatchItem, WindowItem,
 };
 
 /// Selects items by a client's query.
@@ -55,6 +55,7 @@ impl ItemFilter {
             WatchItem::Pane(pane) => self.accepts_pane(pane),
             WatchItem::Window(window) => self.accepts_window(window),
             WatchItem::Session(session) => self.accepts_session(session),
+            WatchItem::Target(target) => self.accepts_target(target),
         }
     }
 
@@ -84,6 +85,11 @@ impl ItemFilter {
     pub fn accepts_session(&self, session: &SessionItem) -> bool {
         self.matches_session(session.identity.target.as_ref(), &session.identity.session_name)
             && self.matches_counts(&session.counts)
+    }
+
+    /// A target has no state and no session, so only the filter by target applies.
+    pub fn accepts_target(&self, target: &TargetStatus) -> bool {
+        self.target().is_none_or(|wanted| target.name == wanted)
     }
 
     pub fn target_errors(&self, errors: &[TargetError]) -> Vec<TargetError> {

@@ -3,13 +3,14 @@ use std::sync::Arc;
 
 use agtmux_core::ids::PaneId;
 use agtmux_core::rollup::StateCounts;
+use agtmux_core::target::TargetKind;
 use jiff::Timestamp;
 
 use super::{FleetItems, ItemFilter};
 use crate::SCHEMA_VERSION;
 use crate::wire::{
     ListResponse, ListSummary, PaneItem, SessionGrouping, SessionIdentity, SessionItem, StateTally, TargetCounts,
-    WindowItem,
+    TargetItem, TargetList, TargetStatus, WindowItem,
 };
 
 impl FleetItems {
@@ -49,6 +50,31 @@ impl FleetItems {
         let mut panes: Vec<_> = self.panes.values().filter(|pane| filter.accepts_pane(pane)).cloned().collect();
         panes.sort_by(|a, b| a.attention_order().cmp(&b.attention_order()));
         panes
+    }
+
+    /// The answer of `/v1/targets`: this machine first.
+    pub fn list_targets(&self, filter: &ItemFilter) -> TargetList {
+        let mut items: Vec<TargetItem> =
+            self.targets.values().filter(|t| filter.accepts_target(t)).map(|target| self.target_item(target)).collect();
+        items.sort_by_key(|item| item.status.kind != TargetKind::Local);
+        TargetList { schema_version: SCHEMA_VERSION, items }
+    }
+
+    pub fn target_item(&self, target: &TargetStatus) -> TargetItem {
+        let (panes, agents) = self.count_panes(&target.name);
+        TargetItem { status: target.clone(), panes, agents }
+    }
+
+    /// The number of panes and of agents of a target. A pane that several sessions show counts once.
+    pub fn count_panes(&self, target: &str) -> (u32, u32) {
+        let mut counted = BTreeSet::new();
+        let mut agents = 0;
+        for pane in self.panes.values().filter(|pane| pane.identity.target == target) {
+            if counted.insert((&pane.identity.server, pane.identity.pane_id)) {
+                agents += u32::from(pane.agent_type.is_some());
+            }
+        }
+        (u32::try_from(counted.len()).unwrap_or(u32::MAX), agents)
     }
 
     fn list<T>(

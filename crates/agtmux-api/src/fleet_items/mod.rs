@@ -10,8 +10,8 @@ use std::sync::Arc;
 pub use filter::ItemFilter;
 
 use crate::wire::{
-    ListScope, PaneIdentity, PaneItem, SessionIdentity, SessionItem, TargetError, WatchEvent, WatchEventKind,
-    WatchItem, WindowIdentity, WindowItem,
+    ListScope, PaneIdentity, PaneItem, SessionIdentity, SessionItem, TargetError, TargetStatus, WatchEvent,
+    WatchEventKind, WatchItem, WindowIdentity, WindowItem,
 };
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -19,6 +19,7 @@ pub struct FleetItems {
     pub panes: BTreeMap<PaneIdentity, Arc<PaneItem>>,
     pub windows: BTreeMap<WindowIdentity, Arc<WindowItem>>,
     pub sessions: BTreeMap<SessionIdentity, Arc<SessionItem>>,
+    pub targets: BTreeMap<String, Arc<TargetStatus>>,
     pub target_errors: Vec<TargetError>,
 }
 
@@ -36,6 +37,7 @@ impl FleetItems {
             Some(WatchItem::Pane(pane)) => put(&mut self.panes, pane.identity.clone(), pane.into(), is_gone),
             Some(WatchItem::Window(window)) => put(&mut self.windows, window.identity.clone(), window.into(), is_gone),
             Some(WatchItem::Session(item)) => put(&mut self.sessions, item.identity.clone(), item.into(), is_gone),
+            Some(WatchItem::Target(target)) => put(&mut self.targets, target.name.clone(), target.into(), is_gone),
             None => {}
         }
     }
@@ -45,8 +47,10 @@ impl FleetItems {
         let panes = scope.includes(ListScope::Panes).then(|| self.panes.values()).into_iter().flatten();
         let windows = scope.includes(ListScope::Windows).then(|| self.windows.values()).into_iter().flatten();
         let sessions = scope.includes(ListScope::Sessions).then(|| self.sessions.values()).into_iter().flatten();
+        let targets = scope.includes(ListScope::Targets).then(|| self.targets.values()).into_iter().flatten();
         let (panes, windows) = (panes.map(|pane| (&**pane).into()), windows.map(|window| (&**window).into()));
-        panes.chain(windows).chain(sessions.map(|session| (&**session).into()))
+        let (sessions, targets) = (sessions.map(|session| (&**session).into()), targets.map(|t| (&**t).into()));
+        panes.chain(windows).chain(sessions).chain(targets)
     }
 }
 

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use super::items::{PaneIdentity, PaneItem, SessionIdentity, SessionItem, WindowIdentity, WindowItem};
 use super::listing::{ListScope, TargetError};
+use super::targets::TargetStatus;
 use crate::SCHEMA_VERSION;
 
 /// One event of the event stream; one line of `agtmux watch --format jsonl`.
@@ -94,6 +95,7 @@ pub enum WatchItem {
     Pane(Box<PaneItem>),
     Window(WindowItem),
     Session(SessionItem),
+    Target(Box<TargetStatus>),
 }
 
 /// Identifies an item of any scope.
@@ -102,6 +104,8 @@ pub enum ItemIdentity {
     Pane(PaneIdentity),
     Window(WindowIdentity),
     Session(SessionIdentity),
+    /// The name of the target.
+    Target(String),
 }
 
 impl WatchItem {
@@ -110,6 +114,7 @@ impl WatchItem {
             Self::Pane(_) => ListScope::Panes,
             Self::Window(_) => ListScope::Windows,
             Self::Session(_) => ListScope::Sessions,
+            Self::Target(_) => ListScope::Targets,
         }
     }
 
@@ -118,6 +123,7 @@ impl WatchItem {
             Self::Pane(pane) => ItemIdentity::Pane(pane.identity.clone()),
             Self::Window(window) => ItemIdentity::Window(window.identity.clone()),
             Self::Session(session) => ItemIdentity::Session(session.identity.clone()),
+            Self::Target(target) => ItemIdentity::Target(target.name.clone()),
         }
     }
 }
@@ -137,5 +143,11 @@ impl From<&WindowItem> for WatchItem {
 impl From<&SessionItem> for WatchItem {
     fn from(session: &SessionItem) -> Self {
         Self::Session(session.clone())
+    }
+}
+
+impl From<&TargetStatus> for WatchItem {
+    fn from(target: &TargetStatus) -> Self {
+        Self::Target(Box::new(target.clone()))
     }
 }

@@ -116,6 +116,8 @@ pub enum ListScope {
     Panes,
     Windows,
     Sessions,
+    /// Event stream only: the health of the watched hosts.
+    Targets,
     /// Event stream only: items of every type.
     All,
 }
@@ -131,6 +133,7 @@ impl ListScope {
             Self::Panes => "panes",
             Self::Windows => "windows",
             Self::Sessions => "sessions",
+            Self::Targets => "targets",
             Self::All => "all",
         }
     }

@@ -36,7 +36,7 @@ pub use items::{
     WindowItem,
 };
 pub use listing::{ListFilters, ListQuery, ListResponse, ListScope, ListSummary, SessionGrouping, TargetError};
-pub use targets::{EvidenceKind, NewTarget, TargetCheck, TargetCheckReport, TargetItem, TargetList};
+pub use targets::{EvidenceKind, NewTarget, TargetCheck, TargetCheckReport, TargetItem, TargetList, TargetStatus};
 pub use task::{
     ActiveLeftoverSession, EndedTask, TaskCleanupRequest, TaskEndReport, TaskEvents, TaskEventsQuery, TaskInputAction,
     TaskList, TaskLogs, TaskLogsQuery, TaskRestartRequest, TaskRunRequest, TaskSessionQuery, TaskStarted,

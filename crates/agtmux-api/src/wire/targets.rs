@@ -11,9 +11,18 @@ pub struct TargetList {
     pub items: Vec<TargetItem>,
 }
 
-/// A watched host.
+/// A watched host, and how much is known of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TargetItem {
+    #[serde(flatten)]
+    pub status: TargetStatus,
+    pub panes: u32,
+    pub agents: u32,
+}
+
+/// The connection to a watched host and its health.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct TargetStatus {
     pub name: String,
     pub kind: TargetKind,
     /// The destination passed to `ssh`; null for this machine.
@@ -22,8 +31,6 @@ pub struct TargetItem {
     pub evidence: EvidenceKind,
     /// The agtmux version on the target; null if agtmux is not installed there.
     pub agtmux_version: Option<String>,
-    pub panes: u32,
-    pub agents: u32,
     /// Since when the target has been connected or disconnected.
     #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,

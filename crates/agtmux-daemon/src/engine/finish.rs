@@ -32,9 +32,14 @@ impl Engine {
         for session in std::mem::take(&mut step.task_sessions_to_check) {
             let _ = self.task_session_changed.send(session);
         }
-        if !step.delta.is_empty() || step.seq > self.event_log.read().seq() {
+        if !step.delta.is_empty() || !step.targets.is_empty() || step.seq > self.event_log.read().seq() {
             let task_events = step.take_task_events(stored.is_ok());
-            let update_view = |view: &mut FleetView| view.apply(&self.fleet, &self.states, &step.delta);
+            let targets = std::mem::take(&mut step.targets);
+            let update_view = |view: &mut FleetView| {
+                let mut events = view.apply(&self.fleet, &self.states, &step.delta);
+                events.extend(view.apply_targets(targets, step.now));
+                events
+            };
             self.event_log.publish(step.now, step.seq, task_events, update_view);
         }
         self.notify_subscribers(&step);

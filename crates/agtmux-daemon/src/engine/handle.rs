@@ -17,6 +17,7 @@ use super::{
 };
 use crate::observe::ScreenEvidence;
 use crate::store::TaskSessionKey;
+use crate::view::TargetChange;
 
 /// Sends inputs to the engine. Waits while the queue is full: no input is dropped.
 #[derive(Debug, Clone)]
@@ -32,6 +33,10 @@ impl EngineHandle {
     pub(crate) async fn apply_topology(&self, update: TopologyUpdate) {
         // Sending fails only while the daemon shuts down.
         let _ = self.inputs.send(EngineInput::Topology(update)).await;
+    }
+
+    pub(crate) async fn change_target(&self, change: TargetChange) {
+        let _ = self.inputs.send(EngineInput::Target(change)).await;
     }
 
     pub(crate) async fn apply_screen(&self, evidence: ScreenEvidence) {

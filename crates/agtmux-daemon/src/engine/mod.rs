@@ -41,6 +41,7 @@ use crate::fleet_diff::FleetDiff;
 use crate::observe::{RecheckHints, ScreenEvidence};
 use crate::remote::{EvidenceSubscribers, HostLimits, RemoteBatch};
 use crate::store::{Store, StoreChange, StoreContents, StoreError, TaskSessionKey};
+use crate::view::TargetChange;
 use adapter_switches::DisabledAdapters;
 use adapters::AdapterMemories;
 pub(crate) use adapters::{FileEntry, FileEvidence, agent_id};
@@ -75,6 +76,8 @@ const PURGE_EVERY: SignedDuration = SignedDuration::from_hours(1);
 #[derive(Debug)]
 pub(crate) enum EngineInput {
     Topology(TopologyUpdate),
+    /// The status of a remote target has changed.
+    Target(TargetChange),
     /// The result of a screen capture.
     Screen(Box<ScreenEvidence>),
     /// Entries of a file that an agent keeps about itself.
@@ -266,6 +269,7 @@ impl Engine {
     fn handle_input(&mut self, input: EngineInput, step: &mut EngineStep) {
         match input {
             EngineInput::Topology(update) => self.apply_topology(update, step),
+            EngineInput::Target(change) => step.targets.push(change),
             EngineInput::RemoteBatch(batch, done) => {
                 self.apply_remote_batch(*batch, step);
                 step.flush_replies.push(done);

@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 
 use super::tasks::{TaskReply, TaskUpdateOutcome};
 use crate::store::{LoggedInput, StoreChange, StoreError, TaskSession, TaskSessionKey};
+use crate::view::TargetChange;
 
 /// The reply to a posted event.
 type IngestResult = Result<EventReceipt, ApiError>;
@@ -25,6 +26,7 @@ pub(super) struct EngineStep {
     /// The last sequence number that was assigned.
     pub(super) seq: u64,
     pub(super) delta: FleetDelta,
+    pub(super) targets: Vec<TargetChange>,
     pub(super) changes: Vec<StoreChange>,
     /// Runtimes whose state has changed.
     pub(super) changed_states: BTreeSet<RuntimeId>,
@@ -49,6 +51,7 @@ impl EngineStep {
             now,
             seq,
             delta: FleetDelta::default(),
+            targets: Vec::new(),
             changes: Vec::new(),
             changed_states: BTreeSet::new(),
             changed_evidence: BTreeSet::new(),
@@ -161,7 +164,9 @@ impl EngineStep {
     /// How many more sequence numbers publishing may use: each changed item makes a few events at most.
     pub(super) fn max_new_seqs(&self) -> u64 {
         let delta = &self.delta;
-        (delta.changed.len() + delta.removed.len() + delta.windows.len() + delta.sessions.len()) as u64 * 8 + 1
+        let items = delta.changed.len() + delta.removed.len() + delta.windows.len() + delta.sessions.len();
+        // One more event each for the outages and the health of this machine.
+        items as u64 * 8 + self.targets.len() as u64 + 2
     }
 
     /// Replies only after the commit: an acknowledged event is stored.

@@ -47,17 +47,12 @@ impl TestEngine {
 
     fn start_with(dir: TempDir, settings: config::StateConfig) -> Self {
         let (store, contents) = Store::open(&dir.path().join("state.db")).expect("opened");
-        let event_log = Arc::new(EventLog::new(FleetView::from_fleet(&contents.fleet), contents.seq));
-        let (engine, handle) = Engine::new(
-            Clock::start(),
-            settings,
-            contents,
-            Arc::new(store),
-            Arc::default(),
-            event_log.clone(),
-            Arc::default(),
-        )
-        .expect("an engine");
+        let clock = Clock::start();
+        let view = FleetView::from_fleet(&contents.fleet, clock.now());
+        let event_log = Arc::new(EventLog::new(view, contents.seq));
+        let (engine, handle) =
+            Engine::new(clock, settings, contents, Arc::new(store), Arc::default(), event_log.clone(), Arc::default())
+                .expect("an engine");
         Self { dir, event_log, handle: Some(handle), task: tokio::spawn(engine.run()) }
     }
 

@@ -40,24 +40,23 @@ impl TargetManager {
         if name == TargetName::LOCAL {
             return Ok(TargetCheckReport {
                 schema_version: SCHEMA_VERSION,
-                target: self.local_item(),
+                target: self.item(name)?,
                 checks: Vec::new(),
             });
         }
-        let (key, ssh, link) = self.find(name)?;
+        let (key, ssh, _) = self.find(name)?;
         let (reached, found) = self.probe(&key, &ssh, &agents).await;
         let mut checks = vec![reached];
         if let Some(found) = found {
-            let target = self.item(&key, &ssh, &link);
             checks.extend([
                 check_tmux(&found),
                 check_agtmux(&found, &ssh),
                 check_agents(&found),
                 check_hooks(&found, &ssh),
             ]);
-            checks.extend(target.clock_ahead_ms.map(check_clock));
+            checks.extend(self.item(name)?.status.clock_ahead_ms.map(check_clock));
         }
-        Ok(TargetCheckReport { schema_version: SCHEMA_VERSION, target: self.item(&key, &ssh, &link), checks })
+        Ok(TargetCheckReport { schema_version: SCHEMA_VERSION, target: self.item(name)?, checks })
     }
 
     /// Probes the host over a dedicated connection, as a manual ssh would.

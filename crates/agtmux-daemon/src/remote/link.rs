@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use agtmux_api::error::ApiError;
 use agtmux_api::host_protocol::{HubRequest, ReplyOutcome};
-use agtmux_api::wire::EvidenceKind;
-use agtmux_core::target::{TargetFault, TargetHealth};
+use agtmux_api::wire::{EvidenceKind, TargetStatus};
+use agtmux_core::target::{Target, TargetHealth, TargetKind};
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
@@ -27,18 +27,12 @@ struct Inner {
     retry: Notify,
 }
 
-/// The state of a remote target.
+/// The state of the connection to a remote target.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkStatus {
-    pub(crate) health: TargetHealth,
+    /// As clients see it.
+    pub(crate) target: TargetStatus,
     pub(crate) connected: bool,
-    pub(crate) evidence: EvidenceKind,
-    pub(crate) version: Option<String>,
-    pub(crate) since: Timestamp,
-    pub(crate) fault: Option<TargetFault>,
-    pub(crate) message: Option<String>,
-    pub(crate) hint: Option<String>,
-    pub(crate) clock_ahead_ms: Option<i64>,
     /// How many connection attempts have finished, successfully or not.
     pub(crate) attempts: u64,
 }
@@ -63,21 +57,23 @@ pub(super) enum LinkError {
 }
 
 impl TargetLink {
-    pub(super) fn new(now: Timestamp) -> Self {
-        let status = LinkStatus {
+    /// A target that has not answered yet.
+    pub(super) fn new(target: &Target, now: Timestamp) -> Self {
+        let target = TargetStatus {
+            name: target.name.to_string(),
+            kind: TargetKind::Ssh,
+            ssh_target: Some(target.ssh.to_string()),
             health: TargetHealth::Degraded,
-            connected: false,
             evidence: EvidenceKind::Nothing,
-            version: None,
+            agtmux_version: None,
             since: now,
             fault: None,
             message: Some("no answer yet".into()),
             hint: None,
             clock_ahead_ms: None,
-            attempts: 0,
         };
-        let (status, requests, retry) = (watch::Sender::new(status), Mutex::new(None), Notify::new());
-        Self(Arc::new(Inner { status, requests, retry }))
+        let status = watch::Sender::new(LinkStatus { target, connected: false, attempts: 0 });
+        Self(Arc::new(Inner { status, requests: Mutex::new(None), retry: Notify::new() }))
     }
 
     pub(crate) fn status(&self) -> LinkStatus {
@@ -86,11 +82,12 @@ impl TargetLink {
 
     /// Whether agtmux runs on the host and accepts requests.
     pub(crate) fn is_native(&self) -> bool {
-        self.0.status.borrow().evidence == EvidenceKind::Native
+        self.0.status.borrow().target.evidence == EvidenceKind::Native
     }
 
-    pub(super) fn update_status(&self, change: impl FnOnce(&mut LinkStatus)) {
-        self.0.status.send_modify(change);
+    /// Wakes those who wait for a result, so the change must be published before.
+    pub(super) fn set_status(&self, status: LinkStatus) {
+        self.0.status.send_replace(status);
     }
 
     pub(super) async fn wait_for(&self, is_reached: impl FnMut(&LinkStatus) -> bool) {
@@ -101,7 +98,7 @@ impl TargetLink {
     /// connection.
     pub(super) fn request_retry(&self) -> bool {
         let status = self.0.status.borrow();
-        let idle = !status.connected || status.evidence == EvidenceKind::Screen;
+        let idle = !status.connected || status.target.evidence == EvidenceKind::Screen;
         drop(status);
         if idle {
             self.0.retry.notify_one();
@@ -156,10 +153,12 @@ impl TargetLink {
 mod tests {
     use super::*;
     use agtmux_api::wire::SendAction;
+    use agtmux_core::ids::TargetName;
 
     #[tokio::test]
     async fn the_reason_for_a_lost_request_is_sanitized_and_bounded() {
-        let link = TargetLink::new(Timestamp::UNIX_EPOCH);
+        let target = Target { name: TargetName::new("vm1"), ssh: "vm1".parse().expect("a destination") };
+        let link = TargetLink::new(&target, Timestamp::UNIX_EPOCH);
         let (sender, mut requests) = mpsc::channel::<TargetRequest>(1);
         link.set_request_sender(Some(sender));
         let host = async {

@@ -102,7 +102,7 @@ impl RemotePane {
         let target = &self.located.key.server.target;
         match error {
             LinkError::NotConnected => {
-                let why = self.link.status().message.unwrap_or_else(|| "not connected".into());
+                let why = self.link.status().target.message.unwrap_or_else(|| "not connected".into());
                 let message = format!("nothing was done: {target} is unreachable ({why})");
                 let error = ApiError::new(ErrorCode::TargetUnreachable, message);
                 error.with_hint(format!("agtmux target connect {target}"))

@@ -38,7 +38,7 @@ impl Supervisor {
     async fn on_shell_answer(&mut self, ahead: i64, native_end: &ConnectionEnd, is_first: bool) {
         let health = self.health.record_success();
         let status = self.link.status();
-        if status.connected && status.health == health && !is_first {
+        if status.connected && status.target.health == health && !is_first {
             return;
         }
         let (target, now) = (self.target.clone(), self.clock.now());
@@ -47,14 +47,16 @@ impl Supervisor {
             tracing::info!(%target, why = native_end.message, "connected through a shell");
             self.engine.apply_topology(TopologyUpdate::TargetOutage { target, outage: None }).await;
         }
-        self.link.update_status(|status| {
-            status.since = if status.connected { status.since } else { now };
-            (status.health, status.connected, status.evidence) = (health, true, EvidenceKind::Screen);
-            (status.version, status.fault, status.message) = (None, None, None);
-            status.clock_ahead_ms = Some(ahead);
-            status.hint = Some(format!("{}: only screens and processes are visible; {update}", native_end.message));
-            status.attempts += 1;
-        });
+        self.update_status(|link| {
+            let target = &mut link.target;
+            target.since = if link.connected { target.since } else { now };
+            (link.connected, link.attempts) = (true, link.attempts + 1);
+            (target.health, target.evidence) = (health, EvidenceKind::Screen);
+            (target.agtmux_version, target.fault, target.message) = (None, None, None);
+            target.clock_ahead_ms = Some(ahead);
+            target.hint = Some(format!("{}: only screens and processes are visible; {update}", native_end.message));
+        })
+        .await;
     }
 }
 

@@ -18,11 +18,12 @@ use uuid::Uuid;
 use super::connection::CollectConnection;
 use super::connection_end::ConnectionEnd;
 use super::decode::EvidenceDecoder;
-use super::link::TargetLink;
+use super::link::{LinkStatus, TargetLink};
 use super::timeouts::hello_timeout;
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
 use crate::observe::Discovery;
+use crate::view::TargetChange;
 
 /// The delay between attempts grows from the first value to the second.
 const MIN_BACKOFF: Duration = Duration::from_millis(500);
@@ -73,7 +74,7 @@ impl Supervisor {
         }
         // The native connection has ended.
         self.link.set_request_sender(None);
-        self.link.update_status(|status| status.connected &= status.evidence != EvidenceKind::Native);
+        self.update_status(|link| link.connected &= link.target.evidence != EvidenceKind::Native).await;
         // tmux is reachable through a shell even without a usable agtmux.
         match self.run_shell(&end).await? {
             // Report the version mismatch, which the user can fix.
@@ -113,7 +114,7 @@ impl Supervisor {
             // Requests are accepted after the first batch, when the state of the host is known.
             if let Some(request_sender) = request_sender.take() {
                 self.link.set_request_sender(Some(request_sender));
-                self.on_connected(&hello);
+                self.on_connected(&hello).await;
             }
         }
     }
@@ -128,28 +129,29 @@ impl Supervisor {
         self.health.record_success();
     }
 
-    fn on_connected(&mut self, hello: &HostHello) {
+    async fn on_connected(&mut self, hello: &HostHello) {
         let health = self.health.record_success();
         let version: String = hello.version.chars().take(32).collect();
         tracing::info!(target = %self.target, version, "connected");
         let (now, clock_ahead) = (self.clock.now(), self.local_clock_ahead);
-        self.link.update_status(|status| {
-            status.health = health;
-            status.connected = true;
-            status.evidence = EvidenceKind::Native;
-            status.version = Some(sanitize::for_terminal(&version));
-            status.since = now;
-            status.clock_ahead_ms = i64::try_from(-clock_ahead.as_millis()).ok();
-            (status.fault, status.message, status.hint) = (None, None, None);
-            status.attempts += 1;
-        });
+        self.update_status(|link| {
+            (link.connected, link.attempts) = (true, link.attempts + 1);
+            let target = &mut link.target;
+            target.health = health;
+            target.evidence = EvidenceKind::Native;
+            target.agtmux_version = Some(sanitize::for_terminal(&version));
+            target.since = now;
+            target.clock_ahead_ms = i64::try_from(-clock_ahead.as_millis()).ok();
+            (target.fault, target.message, target.hint) = (None, None, None);
+        })
+        .await;
     }
 
     async fn on_failed(&mut self, end: ConnectionEnd) {
         let now = self.clock.now();
         let before = self.link.status();
         let health = self.health.record_failure(now);
-        if before.connected || before.fault != Some(end.fault) {
+        if before.connected || before.target.fault != Some(end.fault) {
             tracing::warn!(target = %self.target, fault = %end.fault, message = end.message, "unreachable");
         }
         let (target, message) = (self.target.clone(), end.message.clone());
@@ -162,15 +164,22 @@ impl Supervisor {
         };
         self.engine.apply_topology(update).await;
         let hint = self.hint(&end);
-        self.link.update_status(|status| {
-            status.health = health;
-            status.since = if status.connected || status.attempts == 0 { now } else { status.since };
-            status.connected = false;
-            status.fault = Some(end.fault);
-            status.message = Some(end.message);
-            status.hint = Some(hint);
-            status.attempts += 1;
-        });
+        self.update_status(|link| {
+            let target = &mut link.target;
+            target.health = health;
+            target.since = if link.connected || link.attempts == 0 { now } else { target.since };
+            (target.fault, target.message, target.hint) = (Some(end.fault), Some(end.message), Some(hint));
+            (link.connected, link.attempts) = (false, link.attempts + 1);
+        })
+        .await;
+    }
+
+    /// Publishes the new status before those who wait for it are woken.
+    pub(super) async fn update_status(&self, change: impl FnOnce(&mut LinkStatus)) {
+        let mut status = self.link.status();
+        change(&mut status);
+        self.engine.change_target(TargetChange::Put(Box::new(status.target.clone()))).await;
+        self.link.set_status(status);
     }
 
     fn hint(&self, end: &ConnectionEnd) -> String {

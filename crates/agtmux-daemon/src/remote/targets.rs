@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{self, EvidenceKind, NewTarget, SshDestination, TargetItem};
+use agtmux_api::fleet_items::ItemFilter;
+use agtmux_api::wire::{NewTarget, SshDestination, TargetItem, TargetList};
 use agtmux_core::fleet::{Fleet, TopologyUpdate};
 use agtmux_core::ids::TargetName;
-use agtmux_core::target::{SshTarget, Target, TargetHealth, TargetHealthLog, TargetKind};
+use agtmux_core::target::{SshTarget, Target, TargetHealthLog, TargetKind};
 use agtmux_tmux::ssh::SshClient;
 use jiff::SignedDuration;
 use tokio::task::JoinHandle;
@@ -23,6 +23,7 @@ use crate::engine::EngineHandle;
 use crate::event_log::EventLog;
 use crate::observe::Discovery;
 use crate::store::{Store, StoreChange};
+use crate::view::TargetChange;
 
 /// How long `add` and `connect` wait for the first result.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -88,14 +89,15 @@ impl TargetManager {
                 .engine
                 .apply_topology(TopologyUpdate::TargetUnreachable { target: target.name.clone(), message })
                 .await;
-            targets.start_supervisor(target);
+            targets.start_supervisor(target).await;
         }
         targets.0.engine.flush().await;
         targets
     }
 
-    fn start_supervisor(&self, target: Target) {
-        let link = TargetLink::new(self.0.clock.now());
+    async fn start_supervisor(&self, target: Target) {
+        let link = TargetLink::new(&target, self.0.clock.now());
+        self.0.engine.change_target(TargetChange::Put(Box::new(link.status().target))).await;
         let ssh = self.ssh(&target.name, &target.ssh);
         let supervisor = Supervisor {
             target: target.name.clone(),
@@ -131,53 +133,15 @@ impl TargetManager {
         Some(SshDestination { program: self.0.program.display().to_string(), destination })
     }
 
-    pub(crate) fn list(&self) -> wire::TargetList {
-        let others: Vec<(TargetName, SshTarget, TargetLink)> =
-            self.entries().iter().map(|(name, entry)| (name.clone(), entry.ssh.clone(), entry.link.clone())).collect();
-        let mut items = vec![self.local_item()];
-        items.extend(others.iter().map(|(name, ssh, link)| self.item(name, ssh, link)));
-        wire::TargetList { schema_version: SCHEMA_VERSION, items }
+    pub(crate) fn list(&self) -> TargetList {
+        self.0.event_log.read().view.fleet.list_targets(&ItemFilter::default())
     }
 
-    pub(super) fn local_item(&self) -> TargetItem {
+    pub(super) fn item(&self, name: &str) -> Result<TargetItem, ApiError> {
         let event_log = self.0.event_log.read();
-        let (panes, agents) = event_log.view.count_panes(TargetName::LOCAL);
-        let error_item = event_log.view.errors().iter().find(|error| error.target == TargetName::LOCAL);
-        TargetItem {
-            name: TargetName::LOCAL.into(),
-            kind: TargetKind::Local,
-            ssh_target: None,
-            health: if error_item.is_some() { TargetHealth::Degraded } else { TargetHealth::Ok },
-            evidence: EvidenceKind::Native,
-            agtmux_version: Some(agtmux_api::VERSION.into()),
-            panes,
-            agents,
-            since: self.0.clock.now(),
-            fault: None,
-            message: error_item.map(|error| error.message.clone()),
-            hint: error_item.map(|error| error.hint.clone()),
-            clock_ahead_ms: None,
-        }
-    }
-
-    pub(super) fn item(&self, name: &TargetName, ssh: &SshTarget, link: &TargetLink) -> TargetItem {
-        let status = link.status();
-        let (panes, agents) = self.0.event_log.read().view.count_panes(name.as_str());
-        TargetItem {
-            name: name.to_string(),
-            kind: TargetKind::Ssh,
-            ssh_target: Some(ssh.to_string()),
-            health: status.health,
-            evidence: status.evidence,
-            agtmux_version: status.version,
-            panes,
-            agents,
-            since: status.since,
-            fault: status.fault,
-            hint: status.hint,
-            message: status.message,
-            clock_ahead_ms: status.clock_ahead_ms,
-        }
+        let items = &event_log.view.fleet;
+        let target = items.targets.get(name).ok_or_else(|| no_such_target(name))?;
+        Ok(items.target_item(target))
     }
 
     pub(super) fn find(&self, name: &str) -> Result<(TargetName, SshTarget, TargetLink), ApiError> {
@@ -208,7 +172,7 @@ impl TargetManager {
         }
         let target = Target { name: name.clone(), ssh };
         self.commit(StoreChange::PutSshTarget(target.clone())).await?;
-        self.start_supervisor(target);
+        self.start_supervisor(target).await;
         // Other changes need not wait until this target answers.
         drop(guard);
         let (_, _, link) = self.find(name.as_str())?;
@@ -218,7 +182,7 @@ impl TargetManager {
     /// Tries to connect now and returns the result.
     pub(crate) async fn connect(&self, name: &str) -> Result<TargetItem, ApiError> {
         if name == TargetName::LOCAL {
-            return Ok(self.local_item());
+            return self.item(name);
         }
         let (_, _, link) = self.find(name)?;
         let before = link.status().attempts;
@@ -231,9 +195,8 @@ impl TargetManager {
     /// Waits for the attempt, at most `CONNECT_TIMEOUT`, and returns the target.
     async fn item_after(&self, name: &str, tried: impl Future<Output = ()>) -> Result<TargetItem, ApiError> {
         let _ = tokio::time::timeout(CONNECT_TIMEOUT, tried).await;
-        let (name, ssh, link) = self.find(name)?;
         self.0.engine.flush().await;
-        Ok(self.item(&name, &ssh, &link))
+        self.item(name)
     }
 
     pub(crate) async fn remove(&self, name: &str) -> Result<(), ApiError> {
@@ -249,7 +212,8 @@ impl TargetManager {
         entry.task.abort();
         let _ = entry.task.await;
         self.ssh(&key, &ssh).remove_control_socket();
-        self.0.engine.apply_topology(TopologyUpdate::TargetRemoved { target: key }).await;
+        self.0.engine.apply_topology(TopologyUpdate::TargetRemoved { target: key.clone() }).await;
+        self.0.engine.change_target(TargetChange::Remove(key)).await;
         self.0.engine.flush().await;
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The fleet as clients see it: API items, and the changes to them.
 
 mod build;
+mod targets;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,8 @@ use agtmux_core::fleet::{Fleet, FleetDelta, PaneKey};
 use agtmux_core::ids::{ServerKey, SessionId, WindowId};
 use agtmux_core::resolver::StateResolver;
 use jiff::Timestamp;
+
+pub(crate) use targets::TargetChange;
 
 /// The items, and those of each object of the fleet. One object may have several items, and its identity may change.
 #[derive(Debug, Default)]
@@ -67,7 +70,7 @@ impl ItemChanges {
 
 impl FleetView {
     /// All items of the fleet, before its states are known.
-    pub(crate) fn from_fleet(fleet: &Fleet) -> Self {
+    pub(crate) fn from_fleet(fleet: &Fleet, now: Timestamp) -> Self {
         let states = StateResolver::new(jiff::SignedDuration::ZERO);
         let mut delta = FleetDelta { targets_changed: true, ..FleetDelta::default() };
         for (server, panes) in fleet.servers().map(|(key, server)| (key, &server.panes)) {
@@ -79,6 +82,7 @@ impl FleetView {
         }
         let mut view = Self::default();
         view.apply(fleet, &states, &delta);
+        view.apply_targets(Vec::new(), now);
         view
     }
 
@@ -116,18 +120,6 @@ impl FleetView {
     /// Every item of a scope, in order.
     pub(crate) fn items(&self, scope: ListScope) -> impl Iterator<Item = WatchItem> + '_ {
         self.fleet.of_scope(scope)
-    }
-
-    /// The number of panes and of agents of a target.
-    pub(crate) fn count_panes(&self, target: &str) -> (u32, u32) {
-        let mut panes = BTreeSet::new();
-        let mut agents = 0;
-        for pane in self.fleet.panes.values().filter(|pane| pane.identity.target == target) {
-            if panes.insert((&pane.identity.server, pane.identity.pane_id)) {
-                agents += u32::from(pane.agent_type.is_some());
-            }
-        }
-        (u32::try_from(panes.len()).unwrap_or(u32::MAX), agents)
     }
 
     pub(crate) fn errors(&self) -> &[TargetError] {

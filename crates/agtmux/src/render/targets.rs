@@ -17,23 +17,23 @@ pub(crate) fn targets(targets: &TargetList) -> TextTable {
         TableColumn::optional("AGTMUX", 6),
         TableColumn::optional("SSH", 6),
     ]);
-    for item in &targets.items {
+    for TargetItem { status, panes, agents } in &targets.items {
         table.row(vec![
-            TableCell::new(&item.name),
-            health(item),
-            TableCell::new(item.evidence.as_str()),
-            TableCell::number(item.agents),
-            TableCell::number(item.panes),
-            TableCell::new(item.agtmux_version.as_deref().unwrap_or_default()),
-            TableCell::new(item.ssh_target.as_deref().unwrap_or_default()),
+            TableCell::new(&status.name),
+            health(status.health),
+            TableCell::new(status.evidence.as_str()),
+            TableCell::number(*agents),
+            TableCell::number(*panes),
+            TableCell::new(status.agtmux_version.as_deref().unwrap_or_default()),
+            TableCell::new(status.ssh_target.as_deref().unwrap_or_default()),
         ]);
     }
     table
 }
 
-fn health(item: &TargetItem) -> TableCell {
-    let cell = TableCell::new(item.health.as_str());
-    match item.health {
+fn health(health: TargetHealth) -> TableCell {
+    let cell = TableCell::new(health.as_str());
+    match health {
         TargetHealth::Ok => cell,
         TargetHealth::Degraded => cell.coloured(Colour::Yellow),
         TargetHealth::Down => cell.coloured(Colour::Red),

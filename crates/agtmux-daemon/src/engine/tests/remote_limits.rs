@@ -34,7 +34,10 @@ fn listed(server: String, panes: u32) -> TopologyUpdate {
 
 fn panes_and_errors(engine: &TestEngine) -> (u32, Vec<String>) {
     let event_log = engine.event_log.read();
-    (event_log.view.count_panes("vm1").0, event_log.view.errors().iter().map(|error| error.message.clone()).collect())
+    (
+        event_log.view.fleet.count_panes("vm1").0,
+        event_log.view.errors().iter().map(|error| error.message.clone()).collect(),
+    )
 }
 
 #[tokio::test]
@@ -75,6 +78,6 @@ async fn the_agents_of_one_host_are_limited() {
     assert_eq!(panes_and_errors(&engine).1, Vec::<String>::new());
     // The known agents do not count again.
     send_updates(&engine, false, vec![processes(1..=600)]).await;
-    assert_eq!(engine.event_log.read().view.count_panes("vm1"), (600, 512));
+    assert_eq!(engine.event_log.read().view.fleet.count_panes("vm1"), (600, 512));
     assert_eq!(panes_and_errors(&engine).1.len(), 1);
 }

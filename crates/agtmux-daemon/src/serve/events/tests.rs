@@ -1,7 +1,7 @@
 //! A client that applies the events of the stream has what the lists answer.
 
 use agtmux_api::fleet_items::FleetItems;
-use agtmux_api::wire::{ListQuery, SessionGrouping};
+use agtmux_api::wire::{EvidenceKind, ListQuery, SessionGrouping, TargetStatus};
 use agtmux_core::evidence::{Assertion, DialogKind, Observation, RuleRef, Source};
 use agtmux_core::fleet::{
     DetectedAgent, Fleet, FleetDelta, OutageCode, PaneKey, PaneProcess, PaneRow, RuntimeChange, TopologyUpdate,
@@ -13,13 +13,14 @@ use agtmux_core::ordering::OrderKey;
 use agtmux_core::resolver::{ResolverInput, StateResolver};
 use agtmux_core::runtime::RuntimeId;
 use agtmux_core::state::State;
+use agtmux_core::target::{TargetHealth, TargetKind};
 use jiff::SignedDuration;
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::sse::EventSource;
 use super::*;
-use crate::view::FleetView;
+use crate::view::{FleetView, TargetChange};
 
 const GENERATION: Generation = Generation { pid: 1, start_time: 1 };
 /// More than the event log keeps of one change.
@@ -59,6 +60,10 @@ enum FleetStep {
         outage: Option<(OutageCode, String)>,
     },
     TargetRemoved,
+    TargetStatus {
+        name: &'static str,
+        health: TargetHealth,
+    },
     /// A reader reads, perhaps after it has reconnected.
     Read {
         reader: usize,
@@ -89,6 +94,8 @@ fn fleet_step() -> impl Strategy<Value = FleetStep> {
         2 => (select(vec![TargetName::LOCAL, "vm1"]), outage)
             .prop_map(|(target, outage)| FleetStep::TargetOutage { target, outage }),
         1 => Just(FleetStep::TargetRemoved),
+        3 => (select(vec!["vm1", "vm2"]), select(TargetHealth::ALL.to_vec()))
+            .prop_map(|(name, health)| FleetStep::TargetStatus { name, health }),
         8 => (0..queries().len(), any::<bool>())
             .prop_map(|(reader, reconnected)| FleetStep::Read { reader, reconnected }),
     ]
@@ -115,6 +122,22 @@ fn row(session: u32, rotation: u32, window: u32, pane: u32, title: &str) -> Pane
     }
 }
 
+fn target_status(name: &str, health: TargetHealth) -> TargetStatus {
+    TargetStatus {
+        name: name.to_owned(),
+        kind: TargetKind::Ssh,
+        ssh_target: Some(name.to_owned()),
+        health,
+        evidence: EvidenceKind::Nothing,
+        agtmux_version: None,
+        since: Timestamp::UNIX_EPOCH,
+        fault: None,
+        message: None,
+        hint: None,
+        clock_ahead_ms: None,
+    }
+}
+
 /// The queries of the readers. Each sees another part of the fleet.
 fn queries() -> Vec<ListQuery> {
     let scope = |scope| ListQuery { scope: Some(scope), ..ListQuery::default() };
@@ -129,6 +152,8 @@ fn queries() -> Vec<ListQuery> {
         ListQuery { agent: Some("codex".into()), needs_action: true, ..panes() },
         ListQuery { needs_action: true, ..scope(ListScope::Windows) },
         ListQuery { session: Some("s0".into()), ..scope(ListScope::Sessions) },
+        scope(ListScope::Targets),
+        ListQuery { target: Some("vm1".into()), ..scope(ListScope::Targets) },
     ]
 }
 
@@ -149,6 +174,7 @@ struct TestFleet {
     fleet: Fleet,
     states: StateResolver,
     event_log: Arc<EventLog>,
+    target_changes: Vec<TargetChange>,
     /// Grows with each update.
     second: i64,
 }
@@ -156,8 +182,9 @@ struct TestFleet {
 impl TestFleet {
     fn new() -> Self {
         let states = StateResolver::new(SignedDuration::from_secs(120));
-        let event_log = Arc::new(EventLog::new(FleetView::default(), 0));
-        Self { fleet: Fleet::default(), states, event_log, second: 0 }
+        let fleet = Fleet::default();
+        let event_log = Arc::new(EventLog::new(FleetView::from_fleet(&fleet, Timestamp::UNIX_EPOCH), 0));
+        Self { fleet, states, event_log, target_changes: Vec::new(), second: 0 }
     }
 
     fn now(&self) -> Timestamp {
@@ -200,7 +227,12 @@ impl TestFleet {
                 self.observe(TopologyUpdate::TargetOutage { target: TargetName::new(target), outage });
             }
             FleetStep::TargetRemoved => {
+                self.target_changes.push(TargetChange::Remove(TargetName::new("vm1")));
                 self.observe(TopologyUpdate::TargetRemoved { target: TargetName::new("vm1") });
+            }
+            FleetStep::TargetStatus { name, health } => {
+                self.target_changes.push(TargetChange::Put(Box::new(target_status(name, health))));
+                self.publish(FleetDelta::default(), Vec::new());
             }
             FleetStep::Read { .. } => {}
         }
@@ -261,8 +293,12 @@ impl TestFleet {
                 delta.changed.insert(key);
             }
         }
-        let (fleet, states) = (&self.fleet, &self.states);
-        self.event_log.publish(now, 0, Vec::new(), |view| view.apply(fleet, states, &delta));
+        let (fleet, states, targets) = (&self.fleet, &self.states, std::mem::take(&mut self.target_changes));
+        self.event_log.publish(now, 0, Vec::new(), |view| {
+            let mut events = view.apply(fleet, states, &delta);
+            events.extend(view.apply_targets(targets, now));
+            events
+        });
     }
 
     fn pane_of(&self, runtime: &RuntimeId) -> Option<PaneKey> {
@@ -320,6 +356,13 @@ impl TestClient {
                 assert_eq!(copy.list_panes(&filter, at), listed.list_panes(&filter, at), "{query:?}");
             }
         }
+        if scope.includes(ListScope::Targets) {
+            let filter = ItemFilter::new(&self.query, scope).expect("a valid query");
+            let statuses = |items: &FleetItems| {
+                items.list_targets(&filter).items.into_iter().map(|item| item.status).collect::<Vec<_>>()
+            };
+            assert_eq!(statuses(copy), statuses(listed), "{:?}", self.query);
+        }
         for query in local_queries(&self.query).iter().filter(|_| scope != ListScope::Panes) {
             let filter = ItemFilter::new(query, scope).expect("a valid query");
             let (mut windows, mut sessions) = (listed.list_windows(&filter, at), listed.list_sessions(&filter, at));
@@ -370,17 +413,20 @@ fn outages_are_events_of_every_stream_and_part_of_its_snapshot() {
     let mut fleet = TestFleet::new();
     fleet.run(FleetStep::List { server: 0, windows: vec![1], panes: vec![Some(0)], rotation: 0, title: "" });
     for scope in [ListScope::Panes, ListScope::Windows, ListScope::Sessions, ListScope::All] {
+        // The outage also changes the health of this machine.
+        let health = (scope == ListScope::All).then_some(WatchEventKind::Upsert);
+        let expected: Vec<_> = std::iter::once(WatchEventKind::TargetErrors).chain(health).collect();
         let query = ListQuery { scope: Some(scope), ..ListQuery::default() };
         let mut client = TestClient::new(&fleet, query.clone());
         client.read();
         fleet.run(FleetStep::Outage { server: 0 });
-        assert_eq!(client.read(), [WatchEventKind::TargetErrors], "{scope}");
+        assert_eq!(client.read(), expected, "{scope}");
         assert_eq!(client.copy.target_errors.len(), 1);
         let mut late = TestClient::new(&fleet, query);
         assert_eq!(late.read().last(), Some(&WatchEventKind::TargetErrors), "{scope}");
         let list = FleetStep::List { server: 0, windows: vec![1], panes: vec![Some(0)], rotation: 0, title: "" };
         fleet.run(list);
-        assert_eq!(client.read(), [WatchEventKind::TargetErrors], "{scope}");
+        assert_eq!(client.read(), expected, "{scope}");
         assert_eq!(client.copy.target_errors, []);
     }
 }
@@ -394,4 +440,37 @@ fn a_flood_of_changes_resets_the_copy() {
     assert_eq!(client.read().first(), Some(&WatchEventKind::Reset));
     assert_eq!(client.copy.panes.len(), FLOOD as usize);
     client.check(&fleet);
+}
+
+#[test]
+fn the_health_of_targets_is_an_item_of_the_stream() {
+    let mut fleet = TestFleet::new();
+    let mut client = TestClient::new(&fleet, ListQuery { scope: Some(ListScope::Targets), ..ListQuery::default() });
+    assert_eq!(client.read(), [WatchEventKind::Snapshot], "this machine is always watched");
+    fleet.run(FleetStep::TargetStatus { name: "vm1", health: TargetHealth::Ok });
+    fleet.run(FleetStep::TargetStatus { name: "vm1", health: TargetHealth::Ok });
+    assert_eq!(client.read(), [WatchEventKind::Upsert], "an unchanged status is not sent again");
+    fleet.run(FleetStep::TargetStatus { name: "vm1", health: TargetHealth::Down });
+    assert_eq!(client.read(), [WatchEventKind::Upsert]);
+    assert_eq!(client.copy.targets["vm1"].health, TargetHealth::Down);
+    fleet.run(FleetStep::TargetRemoved);
+    assert_eq!(client.read(), [WatchEventKind::Remove]);
+    assert_eq!(client.copy.targets.keys().collect::<Vec<_>>(), [TargetName::LOCAL]);
+}
+
+#[test]
+fn an_outage_of_this_machine_degrades_its_health() {
+    let list = FleetStep::List { server: 0, windows: vec![1], panes: vec![Some(0)], rotation: 0, title: "" };
+    let mut fleet = TestFleet::new();
+    fleet.run(list.clone());
+    let mut client = TestClient::new(&fleet, ListQuery { scope: Some(ListScope::Targets), ..ListQuery::default() });
+    client.read();
+    fleet.run(FleetStep::Outage { server: 0 });
+    assert_eq!(client.read(), [WatchEventKind::TargetErrors, WatchEventKind::Upsert]);
+    let local = client.copy.targets[TargetName::LOCAL].clone();
+    assert_eq!((local.health, local.message.as_deref()), (TargetHealth::Degraded, Some("no answer")));
+    assert_eq!(local.since, fleet.now());
+    fleet.run(list);
+    client.read();
+    assert_eq!(client.copy.targets[TargetName::LOCAL].health, TargetHealth::Ok);
 }

@@ -1,22 +1,19 @@
 //! Text output for targets.
 
-use agtmux_api::wire::{EvidenceKind, TargetCheckReport, TargetItem, TargetList};
+use agtmux_api::wire::{EvidenceKind, TargetCheckReport, TargetItem, TargetList, TargetStatus};
 use agtmux_core::sanitize::for_terminal;
 use agtmux_core::target::TargetKind;
 
 use crate::message::CliMessage;
 
-pub(super) fn target_lines(item: &TargetItem) -> Vec<String> {
-    let by = item.ssh_target.as_ref().map(|host| format!(" (ssh {host})")).unwrap_or_default();
-    let evidence = evidence(item);
-    vec![for_terminal(&format!(
-        "{}{by}: {}, {evidence}, {} panes, {} agents",
-        item.name, item.health, item.panes, item.agents
-    ))]
+pub(super) fn target_lines(TargetItem { status, panes, agents }: &TargetItem) -> Vec<String> {
+    let by = status.ssh_target.as_ref().map(|host| format!(" (ssh {host})")).unwrap_or_default();
+    let (name, health, evidence) = (&status.name, status.health, evidence(status));
+    vec![for_terminal(&format!("{name}{by}: {health}, {evidence}, {panes} panes, {agents} agents"))]
 }
 
-fn evidence(item: &TargetItem) -> String {
-    match (item.evidence, &item.agtmux_version) {
+fn evidence(target: &TargetStatus) -> String {
+    match (target.evidence, &target.agtmux_version) {
         (EvidenceKind::Native, Some(version)) => format!("native evidence (agtmux {version} is installed)"),
         (EvidenceKind::Native, None) => "native evidence".into(),
         (EvidenceKind::Screen, _) => "screens only (agtmux is not installed)".into(),
@@ -26,19 +23,21 @@ fn evidence(item: &TargetItem) -> String {
 
 /// Problems of targets and possible improvements.
 pub(super) fn advice(targets: &TargetList) -> Vec<CliMessage> {
-    let of = |item: &TargetItem| {
-        if let Some(why) = &item.message {
-            let message = CliMessage::new(format!("{} is {}", item.name, item.health)).because(why);
-            return Some(item.hint.iter().fold(message, CliMessage::hint));
-        }
-        let screens = item.kind == TargetKind::Ssh && item.evidence == EvidenceKind::Screen;
-        screens.then(|| {
-            CliMessage::new(format!("{}: agtmux sees only screens and processes", item.name))
-                .because("agtmux is not installed there, so events of the agents are missing")
-                .hint(format!("agtmux target doctor {}   (shows how to install it)", item.name))
-        })
-    };
-    targets.items.iter().filter_map(of).collect()
+    targets.items.iter().filter_map(|item| advice_for(&item.status)).collect()
+}
+
+fn advice_for(target: &TargetStatus) -> Option<CliMessage> {
+    let name = &target.name;
+    if let Some(why) = &target.message {
+        let message = CliMessage::new(format!("{name} is {}", target.health)).because(why);
+        return Some(target.hint.iter().fold(message, CliMessage::hint));
+    }
+    let screens = target.kind == TargetKind::Ssh && target.evidence == EvidenceKind::Screen;
+    screens.then(|| {
+        CliMessage::new(format!("{name}: agtmux sees only screens and processes"))
+            .because("agtmux is not installed there, so events of the agents are missing")
+            .hint(format!("agtmux target doctor {name}   (shows how to install it)"))
+    })
 }
 
 pub(super) fn checkup_lines(checkup: &TargetCheckReport) -> Vec<String> {

@@ -110,10 +110,11 @@ fn print_connect_result(answer: &[u8], json: bool) -> Result<CliExit, CliError> 
     } else {
         output::lines(&display::target_lines(&item))?;
     }
-    let Some(why) = item.message else { return Ok(CliExit::Ok) };
-    let message = CliMessage::new(format!("'{}' is not connected", item.name)).because(why);
+    let status = item.status;
+    let Some(why) = status.message else { return Ok(CliExit::Ok) };
+    let message = CliMessage::new(format!("'{}' is not connected", status.name)).because(why);
     let message = message.because("the daemon keeps trying to connect");
-    Err(CliError::failed(item.hint.into_iter().fold(message, CliMessage::hint)))
+    Err(CliError::failed(status.hint.into_iter().fold(message, CliMessage::hint)))
 }
 
 async fn list(daemon: &DaemonClient, args: &TargetListArgs) -> Result<CliExit, CliError> {

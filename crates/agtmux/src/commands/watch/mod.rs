@@ -30,7 +30,7 @@ const DEFAULT_INTERVAL: Duration = Duration::from_millis(200);
 pub(crate) struct WatchArgs {
     #[command(flatten)]
     filters: FilterArgs,
-    /// Follow panes, windows or sessions
+    /// Follow panes, windows, sessions or targets
     #[arg(long, default_value = "panes", value_parser = scopes())]
     scope: ListScope,
     /// The output format [default: table on a terminal, jsonl in a pipe]
@@ -83,7 +83,7 @@ pub(crate) async fn run(args: WatchArgs) -> Result<CliExit, CliError> {
 }
 
 fn scopes() -> impl TypedValueParser<Value = ListScope> {
-    let all = [ListScope::Panes, ListScope::Windows, ListScope::Sessions];
+    let all = [ListScope::Panes, ListScope::Windows, ListScope::Sessions, ListScope::Targets];
     PossibleValuesParser::new(all.map(ListScope::as_str))
         .map(move |word| all.into_iter().find(|scope| scope.as_str() == word).unwrap_or_default())
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use agtmux_api::wire::{
-    ListQuery, ListResponse, ListScope, PaneIdentity, PaneItem, SessionIdentity, WatchItem, WindowIdentity,
+    ListQuery, ListResponse, ListScope, PaneIdentity, PaneItem, SessionIdentity, TargetStatus, WatchItem,
+    WindowIdentity,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -33,7 +34,7 @@ pub(super) struct ChangedSince {
 impl ChangedSince {
     /// Requests the panes only for windows and sessions.
     pub(super) async fn load(plan: &WatchPlan) -> Result<Self, CliError> {
-        if plan.since.is_none() || plan.scope == ListScope::Panes {
+        if plan.since.is_none() || matches!(plan.scope, ListScope::Panes | ListScope::Targets) {
             return Ok(Self { since: plan.since, ..Self::default() });
         }
         let every_pane = ListQuery { all: true, ..ListQuery::default() };
@@ -64,11 +65,16 @@ impl ChangedSince {
         self.since.is_none() || self.sessions.contains(id)
     }
 
+    pub(super) fn target(&self, target: &TargetStatus) -> bool {
+        self.since.is_none_or(|since| target.since >= since)
+    }
+
     pub(super) fn item(&self, item: &WatchItem) -> bool {
         match item {
             WatchItem::Pane(pane) => self.pane(pane),
             WatchItem::Window(window) => self.window(&window.identity),
             WatchItem::Session(session) => self.session(&session.identity),
+            WatchItem::Target(target) => self.target(target),
         }
     }
 }

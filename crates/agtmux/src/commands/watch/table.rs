@@ -78,8 +78,7 @@ impl<'a> LiveTable<'a> {
         let query = ListQuery {
             target: plan.query.target.clone(),
             target_session: plan.query.target_session.clone(),
-            // A window or session has changed when any of its panes has.
-            all: plan.query.all || (plan.since.is_some() && plan.scope != ListScope::Panes),
+            all: plan.query.all || needs_all_panes(plan),
             // The summary of windows and sessions counts the agents in their panes.
             scope: Some(ListScope::All),
             ..ListQuery::default()
@@ -120,6 +119,11 @@ impl<'a> LiveTable<'a> {
                 let mut list = fleet.list_sessions(filter, now);
                 list.items.retain(|session| changed.session(&session.identity));
                 WatchedList::new(render::sessions(&list.items, true), list)
+            }
+            ListScope::Targets => {
+                let mut targets = fleet.list_targets(filter);
+                targets.items.retain(|target| changed.target(&target.status));
+                WatchedList::new(render::targets(&targets), fleet.list_panes(filter, now))
             }
             ListScope::Panes | ListScope::All => {
                 let mut list = fleet.list_panes(filter, now);
@@ -198,6 +202,15 @@ impl TableView {
         output::lines(&[separator, &live.compose(&terminal, Timestamp::now())].concat())?;
         self.drawn = ageless;
         Ok(())
+    }
+}
+
+/// A window or session has changed when any of its panes has. The table of targets counts all panes.
+fn needs_all_panes(plan: &WatchPlan) -> bool {
+    match plan.scope {
+        ListScope::Windows | ListScope::Sessions => plan.since.is_some(),
+        ListScope::Targets => true,
+        ListScope::Panes | ListScope::All => false,
     }
 }
 

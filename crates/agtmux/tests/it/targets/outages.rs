@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use agtmux_testkit::agtmux::{SOON, items, pid, start, stop, tmux_pane_ids};
 use agtmux_testkit::fake_agent::FakeAgent;
+use agtmux_testkit::http::SseClient;
 use agtmux_testkit::hub_fixture::{HubFixture, OUTAGE_TIMEOUT, RECOVERY_TIMEOUT, run_on_host, runtime_ref};
 use agtmux_testkit::{http, skip_without_hosts};
 use agtmux_testkit::{process, wait_for, wait_until};
@@ -56,6 +57,14 @@ fn assert_reports_changes(hub: &HubFixture, target: &str, agent: &FakeAgent) {
     hub.wait_for_state(target, agent, "idle");
 }
 
+/// Reads the stream until the target has had each of these healths, in this order.
+#[track_caller]
+fn assert_healths_in_order(stream: &SseClient, healths: &[&str]) {
+    for health in healths {
+        stream.until(&format!("the health {health}"), |event| event.data["item"]["health"] == *health);
+    }
+}
+
 #[test]
 fn a_killed_host_is_down_and_recovers() {
     if skip_without_hosts() {
@@ -67,6 +76,8 @@ fn a_killed_host_is_down_and_recovers() {
         (FakeAgent::start(failing_host.world(), "work"), FakeAgent::start(other_host.world(), "work"));
     let before = hub.wait_for_state("vm1", &affected, "idle");
     hub.wait_for_state("vm2", &healthy, "idle");
+    let health_stream = SseClient::open(&hub.world.socket(), "?scope=targets&target=vm1", None);
+    hub.wait_for_health("vm1", "ok", SOON);
     failing_host.kill_sshd();
     wait_for_target_error(&hub, "vm1");
     assert_eq!(hub.items("vm1").len(), 1, "the last known panes are kept");
@@ -85,6 +96,7 @@ fn a_killed_host_is_down_and_recovers() {
     affected.draw_scene("idle");
     wait_until_healed(&hub, "vm1", &affected, &before);
     assert_eq!(affected.typed_text(), "", "nothing is typed after the reconnect");
+    assert_healths_in_order(&health_stream, &["ok", "degraded", "down", "ok"]);
 }
 
 #[test]

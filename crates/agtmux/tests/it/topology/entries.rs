@@ -145,5 +145,6 @@ pub(crate) fn entry_of_item(item: &WatchItem) -> TopologyEntry {
             windows: item.windows,
             panes: item.panes,
         },
+        WatchItem::Target(target) => unreachable!("targets are not part of the topology: {}", target.name),
     }
 }

@@ -139,5 +139,6 @@ pub(crate) fn identity(item: &WatchItem) -> String {
         WatchItem::Pane(pane) => format!("{:?}", pane.identity),
         WatchItem::Window(window) => format!("{:?}", window.identity),
         WatchItem::Session(session) => format!("{:?}", session.identity),
+        WatchItem::Target(target) => target.name.clone(),
     }
 }
