@@ -1,7 +1,6 @@
 //! The TCP port: requests need a token, and pages of other origins are refused.
 
 use std::fs;
-use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 
@@ -109,29 +108,6 @@ fn every_path_rejects_unauthorized_requests() {
     }
     let audit = http::get(&world.socket(), "/v1/audit").json();
     assert_eq!(audit["items"], serde_json::json!([]), "no rejected request was audited");
-}
-
-/// Connections without a complete request would use up the connection limit.
-#[test]
-fn incomplete_requests_are_disconnected() {
-    let world = world();
-    let web = start_with_web(&world);
-    let partial_requests = ["", "GET / HTTP/1.1\r\nHost: ", "GET /v1/panes HTTP/1.1\r\n"];
-    let mut callers = partial_requests.map(|bytes| {
-        let mut caller = TcpStream::connect(web.address).expect("the port is open");
-        caller.write_all(bytes.as_bytes()).expect("written");
-        caller.set_read_timeout(Some(2 * SOON)).expect("a socket takes a timeout");
-        caller
-    });
-    for (caller, bytes) in callers.iter_mut().zip(partial_requests) {
-        let mut answer = Vec::new();
-        caller
-            .read_to_end(&mut answer)
-            .unwrap_or_else(|error| panic!("the connection with {bytes:?} stays open: {error}"));
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
-    }
-    assert_eq!(web.request("GET /v1/health", &[&web.bearer()], "").status, 200);
 }
 
 #[test]

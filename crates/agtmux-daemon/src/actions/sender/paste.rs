@@ -96,25 +96,17 @@ impl TextSender<'_> {
             return Ok(PastedText::NotVisible(self.pane.capture().await?));
         };
         let shortest = Duration::from_millis(self.bridge.text_enter_delay_ms).min(waits);
-        let holds_still = settle_time(&agent);
-        let (mut last, mut since) = (None, begun);
+        let delays = PasteDelays { stable_for: settle_time(&agent), with_box: shortest, without_box: waits };
+        let mut watch = PasteWatch::new(before, delays, begun);
         loop {
             let (typed, capture) = self.capture_input_box(&agent).await?;
-            let timed_out = begun.elapsed() >= PASTE_TIMEOUT;
-            if last.as_ref() != Some(&typed) {
-                (last, since) = (Some(typed.clone()), Instant::now());
-            }
-            let holds = since.elapsed() >= holds_still;
-            let holds_for = |least: Duration| timed_out || (holds && begun.elapsed() >= least);
-            let as_before = typed.as_deref().is_some_and(|shown| shown.is_empty() || Some(shown) == before);
-            match typed {
-                Some(_) if as_before && timed_out => return Err(self.text_not_shown()),
-                Some(shown) if !as_before && holds_for(shortest) => return Ok(PastedText::InBox(shown, capture)),
-                None if holds_for(waits) && (self.pane.forced || shows_text_end(&capture, text)) => {
+            match watch.judge(typed.as_deref(), Instant::now()) {
+                PasteProgress::Shown => return Ok(PastedText::InBox(typed.unwrap_or_default(), capture)),
+                PasteProgress::NoBox { .. } if self.pane.forced || shows_text_end(&capture, text) => {
                     return Ok(PastedText::NotVisible(capture));
                 }
-                None if timed_out => return Err(self.text_not_shown()),
-                _ => {}
+                PasteProgress::TimedOut | PasteProgress::NoBox { timed_out: true } => return Err(self.text_not_shown()),
+                PasteProgress::Pending | PasteProgress::NoBox { .. } => {}
             }
             self.check_agent_alive().await?;
             sleep(POLL_INTERVAL).await;
@@ -162,6 +154,67 @@ impl TextSender<'_> {
     }
 }
 
+/// What the captures since a paste show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PasteProgress {
+    Pending,
+    /// The box shows a new text and has settled.
+    Shown,
+    /// No box is visible, for as long as texts of this length need.
+    NoBox {
+        timed_out: bool,
+    },
+    /// The box still shows what it showed before the paste.
+    TimedOut,
+}
+
+/// The shortest times before Enter.
+struct PasteDelays {
+    /// How long the box must stay unchanged.
+    stable_for: Duration,
+    /// The time since the paste, if a box is visible.
+    with_box: Duration,
+    without_box: Duration,
+}
+
+/// Compares the captures since a paste.
+struct PasteWatch<'a> {
+    /// The text of the box before the paste.
+    before: Option<&'a str>,
+    delays: PasteDelays,
+    begun: Instant,
+    last: Option<Option<String>>,
+    unchanged_since: Instant,
+}
+
+impl<'a> PasteWatch<'a> {
+    fn new(before: Option<&'a str>, delays: PasteDelays, begun: Instant) -> Self {
+        Self { before, delays, begun, last: None, unchanged_since: begun }
+    }
+
+    /// Judges a capture whose box contains `typed`; `None` if no box is visible.
+    fn judge(&mut self, typed: Option<&str>, now: Instant) -> PasteProgress {
+        let timed_out = now - self.begun >= PASTE_TIMEOUT;
+        if self.last.as_ref().map(Option::as_deref) != Some(typed) {
+            (self.last, self.unchanged_since) = (Some(typed.map(str::to_owned)), now);
+        }
+        let is_stable = now - self.unchanged_since >= self.delays.stable_for;
+        let is_after = |shortest: Duration| timed_out || (is_stable && now - self.begun >= shortest);
+        match typed {
+            Some(shown) if shown.is_empty() || Some(shown) == self.before => {
+                if timed_out {
+                    PasteProgress::TimedOut
+                } else {
+                    PasteProgress::Pending
+                }
+            }
+            Some(_) if is_after(self.delays.with_box) => PasteProgress::Shown,
+            None if is_after(self.delays.without_box) => PasteProgress::NoBox { timed_out },
+            _ => PasteProgress::Pending,
+        }
+    }
+}
+
 fn settle_time(agent: &KnownAgent) -> Duration {
     let own = agent.typing_rules().settle_ms;
     own.map_or(STABLE_FOR, |own| Duration::from_millis(own).clamp(STABLE_FOR, MAX_PASTE_DELAY))
@@ -189,5 +242,47 @@ mod tests {
         let bridge = agtmux_api::config::Config::default().tmux_bridge;
         let millis = |characters| paste_delay(&bridge, characters).as_millis();
         assert_eq!([0, 200, 209, 210, 1200].map(millis), [120, 120, 120, 121, 220]);
+    }
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// Judges these captures, each with its milliseconds since the paste into a box that shows `before`.
+    fn judge_all<const N: usize>(before: &str, captures: [(u32, Option<&str>); N]) -> [PasteProgress; N] {
+        let begun = Instant::now();
+        let delays = PasteDelays { stable_for: 60 * MS, with_box: 120 * MS, without_box: 500 * MS };
+        let mut watch = PasteWatch::new(Some(before), delays, begun);
+        captures.map(|(at, typed)| watch.judge(typed, begun + at * MS))
+    }
+
+    #[test]
+    fn a_text_that_does_not_show_is_given_up_after_the_timeout() {
+        use PasteProgress::{Pending, TimedOut};
+        for (before, shown) in [("", ""), ("draft", "draft"), ("draft", "")] {
+            let captures = [0, 500, 19_999, 20_000].map(|at| (at, Some(shown)));
+            assert_eq!(judge_all(before, captures), [Pending, Pending, Pending, TimedOut], "{before} {shown}");
+        }
+    }
+
+    #[test]
+    fn a_box_must_show_the_text_unchanged_before_enter() {
+        use PasteProgress::{Pending, Shown};
+        let drawn = [(10, Some("")), (30, Some("some")), (100, Some("some text")), (159, Some("some text"))];
+        assert_eq!(judge_all("", drawn), [Pending; 4]);
+        let captures = [(100, Some("some text")), (159, Some("some text")), (160, Some("some text"))];
+        assert_eq!(judge_all("", captures), [Pending, Pending, Shown]);
+        // Not before the configured delay.
+        let captures = [(10, Some("some text")), (119, Some("some text")), (120, Some("some text"))];
+        assert_eq!(judge_all("", captures), [Pending, Pending, Shown]);
+        // A box that never holds still is taken as it is.
+        let captures = [(19_990, Some("spins /")), (20_000, Some("spins -"))];
+        assert_eq!(judge_all("", captures), [Pending, Shown]);
+    }
+
+    #[test]
+    fn a_hidden_box_needs_the_time_of_its_text() {
+        use PasteProgress::{NoBox, Pending};
+        let captures = [0, 499, 500, 20_000].map(|at| (at, None));
+        let expected = [Pending, Pending, NoBox { timed_out: false }, NoBox { timed_out: true }];
+        assert_eq!(judge_all("", captures), expected);
     }
 }

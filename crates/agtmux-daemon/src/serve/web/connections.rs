@@ -13,6 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -38,7 +39,8 @@ pub(super) async fn serve(
     loop {
         tokio::select! {
             (stream, from, permit) = accept(&listener, &slots) => {
-                connections.spawn(serve_connection(stream, from, router.clone(), connection_stopping.clone(), permit));
+                let client = TcpClient { from, to: stream.local_addr().ok() };
+                connections.spawn(serve_connection(stream, client, router.clone(), connection_stopping.clone(), permit));
             }
             Some(_) = connections.join_next() => {}
             _ = stopping.wait_for(|stop| *stop) => break,
@@ -63,13 +65,12 @@ async fn accept(
 }
 
 async fn serve_connection(
-    stream: TcpStream,
-    from: SocketAddr,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    client: TcpClient,
     router: Router,
     mut stopping: watch::Receiver<bool>,
     _permit: Option<OwnedSemaphorePermit>,
 ) {
-    let client = TcpClient { from, to: stream.local_addr().ok() };
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(client));
@@ -92,5 +93,46 @@ async fn serve_connection(
     };
     if let Err(error) = result {
         tracing::debug!(%error, "a connection failed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::time::{Instant, timeout};
+
+    /// Sends these bytes on a connection. Returns the answer, and after how long the server closed the connection.
+    async fn answer_to(bytes: &str) -> (String, Duration) {
+        // A stream in memory: the paused clock does not wait for the kernel to deliver bytes.
+        let (mut client, server) = duplex(MAX_HEAD_BYTES);
+        let router = Router::new().route("/", get(|| async { "served" }));
+        let (_stop, stopping) = watch::channel(false);
+        let from = SocketAddr::from(([127, 0, 0, 1], 1));
+        let connection = serve_connection(server, TcpClient { from, to: None }, router, stopping, None);
+        let (sent, mut answer) = (Instant::now(), String::new());
+        client.write_all(bytes.as_bytes()).await.expect("written");
+        let exchange = async { tokio::join!(connection, client.read_to_string(&mut answer)).1 };
+        let closed = timeout(2 * HEADER_TIMEOUT, exchange).await;
+        closed.unwrap_or_else(|_| panic!("the connection with {bytes:?} stays open")).expect("the answer is text");
+        (answer, sent.elapsed())
+    }
+
+    /// Connections without a complete request would use up the connection limit.
+    #[tokio::test(start_paused = true)]
+    async fn incomplete_requests_are_disconnected() {
+        for bytes in ["", "GET / HTTP/1.1\r\nHost: ", "GET /v1/panes HTTP/1.1\r\n"] {
+            let (answer, after) = answer_to(bytes).await;
+            assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
+            assert!(after >= HEADER_TIMEOUT && after < HEADER_TIMEOUT * 11 / 10, "{bytes:?} after {after:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kept_connection_without_a_next_request_is_disconnected() {
+        let (answer, after) = answer_to("GET / HTTP/1.1\r\nHost: here\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("served"), "{answer}");
+        assert!(after >= HEADER_TIMEOUT && after < HEADER_TIMEOUT * 11 / 10, "{after:?}");
     }
 }
