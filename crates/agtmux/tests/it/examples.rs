@@ -1,11 +1,11 @@
-//! Runs the programs in `examples/` unchanged.
+//! Runs the programs in `examples/`.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use agtmux_testkit::agtmux::{SOON, agtmux, items, list, run, world};
 use agtmux_testkit::web::start_with_web;
-use agtmux_testkit::{TestWorld, skip, wait_until};
+use agtmux_testkit::{TestWorld, runnable_typescript, skip, wait_until};
 
 fn example(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
@@ -59,13 +59,10 @@ fn the_python_client_lists_waiting_agents() {
 
 #[test]
 fn the_typescript_client_lists_waiting_agents() {
-    if !has_program("node", (22, 18)) {
-        return;
-    }
     let world = world();
+    let Some(script) = runnable_typescript(&world, &example("typescript/waiting.ts")) else { return };
     let web = start_with_web(&world);
     let pane = agent_waiting_for_input(&world);
-    let script = example("typescript/waiting.ts");
     assert_example_output(&world, world.command("node").arg(&script), &pane);
     let (host, port) = (web.address.ip().to_string(), web.address.port().to_string());
     assert_example_output(&world, world.command("node").arg(&script).args([&host, &port, &web.token]), &pane);

@@ -1,11 +1,11 @@
 //! Runs the opencode plugin and the Pi extension in node with the events of the agents, and checks which events they
-//! forward and in which order. Skipped without a suitable node.
+//! forward and in which order. Skipped without node.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use agtmux_testkit::agtmux::{run, script, world};
-use agtmux_testkit::{TestWorld, skip};
+use agtmux_testkit::{TestWorld, runnable_typescript, skip};
 use serde_json::{Value, json};
 
 /// Passes the events to the plugin one after the other, as opencode does.
@@ -34,18 +34,19 @@ fn install_extension(world: &TestWorld, driver: &str, file: &str, source: &str) 
     fs::write(world.home().join(file), text).expect("the world is writable");
     let driver_file = world.home().join("driver.mjs");
     fs::write(&driver_file, driver).expect("the world is writable");
-    if node_runs(world, file) {
+    if file.ends_with("ts") {
+        return runnable_typescript(world, &driver_file);
+    }
+    if node_runs_modules(world) {
         return Some(driver_file);
     }
     skip(&format!("no installed node can run {file}"));
     None
 }
 
-/// Whether an installed node runs files of this type.
-fn node_runs(world: &TestWorld, file: &str) -> bool {
-    let probe = world.home().join(format!("probe-{file}"));
-    let typed = if file.ends_with("ts") { ": number" } else { "" };
-    fs::write(&probe, format!("export const one{typed} = 1\n")).expect("the world is writable");
+fn node_runs_modules(world: &TestWorld) -> bool {
+    let probe = world.home().join("probe.mjs");
+    fs::write(&probe, "export const one = 1\n").expect("the world is writable");
     world.command("node").arg(&probe).output().is_ok_and(|output| output.status.success())
 }
 
