@@ -327,6 +327,8 @@ mod tests {
         let (request, _answer) = long_text();
         connection.send_request(request);
         assert!(connection.has_room() && !connection.unwritten.is_empty());
+        // The host stays silent, so only timers are left.
+        tokio::time::pause();
         let (fault, after) = wait_until_given_up(connection).await;
         assert_eq!(fault, TargetFault::NoResponse);
         assert!(after < SILENCE_TIMEOUT + Duration::from_secs(2), "{after:?}");
