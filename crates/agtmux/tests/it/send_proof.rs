@@ -23,12 +23,8 @@ struct FaultyAgentFixture {
 
 impl FaultyAgentFixture {
     fn with(fault: &str) -> Self {
-        Self::with_settings(fault, "")
-    }
-
-    fn with_settings(fault: &str, more: &str) -> Self {
         let world = world();
-        configure(&world, &format!("{SETTINGS}{more}"));
+        configure(&world, SETTINGS);
         let agent_dir = world.home().join("agent_dir");
         fs::create_dir(&agent_dir).expect("the world is writable");
         let server = world.tmux("default");
@@ -73,11 +69,11 @@ fn assert_failed(output: &Output, why: &str) {
 
 #[test]
 fn all_enter_retries_exhausted() {
-    let fixture = FaultyAgentFixture::with_settings("stuck", "tmux_bridge.max_enter_retries = 1\n");
-    assert_failed(&fixture.send(&["--text", "some text"]), "still in the input box after 2 Enter presses");
+    let fixture = FaultyAgentFixture::with("stuck");
+    assert_failed(&fixture.send(&["--text", "some text"]), "still in the input box after 4 Enter presses");
     assert!(fixture.screen().contains("❯ some text"), "{}", fixture.screen());
-    // The text is typed once, Enter twice.
-    assert_eq!(fixture.bytes_read(), "\u{1b}[200~some text\u{1b}[201~\r\r");
+    // The text is typed once, Enter four times.
+    assert_eq!(fixture.bytes_read(), format!("\u{1b}[200~some text\u{1b}[201~{}", "\r".repeat(4)));
     assert_failed(&fixture.send(&["--text", "some text"]), "the input box contains unsent text");
     assert_eq!(fixture.bytes_read().matches("some text").count(), 1);
     let log = read(&fixture.world.state_dir().join("agtmuxd.log"));
@@ -87,7 +83,7 @@ fn all_enter_retries_exhausted() {
     );
     // The hint of the error works.
     assert!(fixture.send(&["--key", "Enter"]).status.success());
-    wait_until("another Enter", SOON, || fixture.bytes_read().matches('\r').count() == 3);
+    wait_until("another Enter", SOON, || fixture.bytes_read().matches('\r').count() == 5);
 }
 
 #[test]
