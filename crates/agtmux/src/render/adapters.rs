@@ -10,26 +10,17 @@ use super::table::{TableColumn, TextTable};
 use crate::message::CliMessage;
 
 pub(crate) fn adapters(adapters: &AdapterList) -> TextTable {
+    let items = &adapters.items;
+    let version = |item: &AdapterItem| format!("{}.{}", item.contract, item.version);
     let mut table = TextTable::new(vec![
-        TableColumn::required("ADAPTER", 8),
-        TableColumn::required("HEALTH", 8),
-        TableColumn::required("AGENTS", 6),
-        TableColumn::optional("VERSION", 7),
-        TableColumn::optional("EVIDENCE", 12),
-        TableColumn::optional("STATES", 12),
-        TableColumn::optional("ORIGIN", 8),
+        TableColumn::required("ADAPTER", 8, items, |item| TableCell::new(&item.name)),
+        TableColumn::required("HEALTH", 8, items, health),
+        TableColumn::required("AGENTS", 6, items, |item| TableCell::number(item.agents)),
+        TableColumn::optional("VERSION", 7, items, |item| TableCell::new(&version(item))),
+        TableColumn::optional("EVIDENCE", 12, items, |item| TableCell::new(&evidence(item))),
+        TableColumn::optional("STATES", 12, items, |item| TableCell::new(&detectable_states(item))),
+        TableColumn::optional("ORIGIN", 8, items, |item| TableCell::new(&origin(item))),
     ]);
-    for item in &adapters.items {
-        table.row(vec![
-            TableCell::new(&item.name),
-            health(item),
-            TableCell::number(item.agents),
-            TableCell::new(&format!("{}.{}", item.contract, item.version)),
-            TableCell::new(&evidence(item)),
-            TableCell::new(&detectable_states(item)),
-            TableCell::new(&origin(item)),
-        ]);
-    }
     for broken in &adapters.broken {
         let stem = Path::new(&broken.file).file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
         let mut row =

@@ -9,23 +9,13 @@ use super::colour::Colour;
 use super::table::{TableColumn, TextTable};
 
 pub(crate) fn audit(items: &[ActionRecord], zone: &TimeZone) -> TextTable {
-    let mut table = TextTable::new(vec![
-        TableColumn::required("WHEN", 8),
-        TableColumn::optional("WHO", 8),
-        TableColumn::required("WHAT", 8),
-        TableColumn::required("ON", 6),
-        TableColumn::required("OUTCOME", 10),
-    ]);
-    for item in items {
-        table.row(vec![
-            TableCell::new(&when(item.at, zone)),
-            TableCell::new(&who(&item.caller)),
-            TableCell::new(&what(item)),
-            TableCell::new(&on(item)),
-            outcome(item),
-        ]);
-    }
-    table
+    TextTable::new(vec![
+        TableColumn::required("WHEN", 8, items, |item| TableCell::new(&when(item.at, zone))),
+        TableColumn::optional("WHO", 8, items, |item| TableCell::new(&who(&item.caller))),
+        TableColumn::required("WHAT", 8, items, |item| TableCell::new(&what(item))),
+        TableColumn::required("ON", 6, items, |item| TableCell::new(&on(item))),
+        TableColumn::required("OUTCOME", 10, items, outcome),
+    ])
 }
 
 fn when(at: Timestamp, zone: &TimeZone) -> String {

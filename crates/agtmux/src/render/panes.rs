@@ -19,39 +19,23 @@ pub(crate) fn panes(items: &[impl Borrow<PaneItem>], now: Timestamp) -> TextTabl
 fn draw(items: &[impl Borrow<PaneItem>], now: Timestamp, home: Option<&str>) -> TextTable {
     let mut items: Vec<&PaneItem> = items.iter().map(Borrow::borrow).collect();
     let format = LocationFormat::for_servers(items.iter().map(|item| (&*item.identity.target, &*item.identity.server)));
-    // If every pane has an agent, the command column adds nothing.
-    let with_command = items.iter().any(|item| item.agent_type.is_none());
-    let mut table = TextTable::new(columns(with_command));
     items.sort_by(|a, b| a.identity.cmp(&b.identity));
-    for item in items {
-        let mut cells = vec![
-            state(item),
-            TableCell::from_option(agent(item).as_deref()),
-            location(item, format),
-            item.since.map_or_else(TableCell::none, |since| TableCell::new(&age(since, now))),
-        ];
-        if with_command {
-            cells.push(TableCell::from_option(item.command.as_deref()));
-        }
-        cells.push(TableCell::from_option(item.title.as_deref()));
-        cells.push(TableCell::from_option(item.cwd.as_deref().map(|cwd| below_home(cwd, home)).as_deref()));
-        table.row(cells);
-    }
-    table
-}
-
-fn columns(with_command: bool) -> Vec<TableColumn> {
+    let since = |item: &PaneItem| item.since.map(|since| age(since, now));
+    let cwd = |item: &PaneItem| item.cwd.as_deref().map(|cwd| below_home(cwd, home));
     let mut columns = vec![
-        TableColumn::required("STATE", 7),
-        TableColumn::required("AGENT", 5),
-        TableColumn::required("WHERE", 8),
-        TableColumn::required("SINCE", 3),
+        TableColumn::required("STATE", 7, &items, |item| state(item)),
+        TableColumn::required("AGENT", 5, &items, |item| TableCell::from_option(agent(item).as_deref())),
+        TableColumn::required("WHERE", 8, &items, |item| location(item, format)),
+        TableColumn::required("SINCE", 3, &items, |item| TableCell::from_option(since(item).as_deref())),
     ];
-    if with_command {
-        columns.push(TableColumn::optional("COMMAND", 6));
+    // If every pane has an agent, the command column adds nothing.
+    if items.iter().any(|item| item.agent_type.is_none()) {
+        columns
+            .push(TableColumn::optional("COMMAND", 6, &items, |item| TableCell::from_option(item.command.as_deref())));
     }
-    columns.extend([TableColumn::optional("TITLE", 10), TableColumn::optional("CWD", 8)]);
-    columns
+    columns.push(TableColumn::optional("TITLE", 10, &items, |item| TableCell::from_option(item.title.as_deref())));
+    columns.push(TableColumn::optional("CWD", 8, &items, |item| TableCell::from_option(cwd(item).as_deref())));
+    TextTable::new(columns)
 }
 
 /// The type and the name of the agent. Both can be used as a reference.

@@ -10,42 +10,22 @@ use super::table::{TableColumn, TextTable};
 pub(crate) fn sessions(items: &[impl Borrow<SessionItem>], agent_summary: bool) -> TextTable {
     let mut items: Vec<&SessionItem> = items.iter().map(Borrow::borrow).collect();
     let format = LocationFormat::for_servers(items.iter().filter_map(|item| server(item)));
-    // For sessions merged over several targets, show the count per target.
-    let by_target = items.iter().any(|item| item.by_target.len() > 1);
-    let mut table = TextTable::new(columns(agent_summary, by_target));
     items.sort_by(|a, b| a.identity.cmp(&b.identity));
-    for item in items {
-        let mut cells = vec![
-            TableCell::new(&location(item, format)),
-            TableCell::number(item.windows),
-            TableCell::number(item.panes),
-            TableCell::number(total(&item.counts)),
-        ];
-        if agent_summary {
-            cells.push(TableCell::from_option(Some(&counts(&item.counts, false))));
-        }
-        if by_target {
-            cells.push(TableCell::from_option(Some(&targets(item))));
-        }
-        table.row(cells);
-    }
-    table
-}
-
-fn columns(agent_summary: bool, by_target: bool) -> Vec<TableColumn> {
     let mut columns = vec![
-        TableColumn::required("SESSION", 8),
-        TableColumn::required("WINDOWS", 3),
-        TableColumn::required("PANES", 3),
-        TableColumn::required("AGENTS", 3),
+        TableColumn::required("SESSION", 8, &items, |item| TableCell::new(&location(item, format))),
+        TableColumn::required("WINDOWS", 3, &items, |item| TableCell::number(item.windows)),
+        TableColumn::required("PANES", 3, &items, |item| TableCell::number(item.panes)),
+        TableColumn::required("AGENTS", 3, &items, |item| TableCell::number(total(&item.counts))),
     ];
+    let text = |text: String| TableCell::from_option(Some(&text));
     if agent_summary {
-        columns.push(TableColumn::required("STATES", 8));
+        columns.push(TableColumn::required("STATES", 8, &items, |item| text(counts(&item.counts, false))));
     }
-    if by_target {
-        columns.push(TableColumn::required("AGENTS BY TARGET", 8));
+    // For sessions merged over several targets, show the count per target.
+    if items.iter().any(|item| item.by_target.len() > 1) {
+        columns.push(TableColumn::required("AGENTS BY TARGET", 8, &items, |item| text(targets(item))));
     }
-    columns
+    TextTable::new(columns)
 }
 
 fn server(item: &SessionItem) -> Option<(&str, &str)> {

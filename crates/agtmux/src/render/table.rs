@@ -3,20 +3,28 @@ use super::colour::Colour;
 use super::fit::{ColumnWidth, GAP, fit_columns};
 use crate::terminal::StdoutTerminal;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct TableColumn {
-    pub(super) title: &'static str,
-    pub(super) min_width: usize,
-    pub(super) optional: bool,
+    title: &'static str,
+    min_width: usize,
+    optional: bool,
+    cells: Vec<TableCell>,
 }
 
 impl TableColumn {
-    pub(super) const fn required(title: &'static str, least: usize) -> Self {
-        Self { title, min_width: least, optional: false }
+    /// A column with one cell per item.
+    pub(super) fn required<T>(title: &'static str, least: usize, items: &[T], cell: impl Fn(&T) -> TableCell) -> Self {
+        Self { title, min_width: least, optional: false, cells: items.iter().map(cell).collect() }
     }
 
-    pub(super) const fn optional(title: &'static str, least: usize) -> Self {
-        Self { title, min_width: least, optional: true }
+    /// A column that is hidden if there is no room.
+    pub(super) fn optional<T>(title: &'static str, least: usize, items: &[T], cell: impl Fn(&T) -> TableCell) -> Self {
+        Self { optional: true, ..Self::required(title, least, items, cell) }
+    }
+
+    fn width(&self) -> ColumnWidth {
+        let natural = self.cells.iter().map(TableCell::width).max().unwrap_or(0).max(self.title.len());
+        ColumnWidth { natural, min: self.min_width.min(natural), optional: self.optional }
     }
 }
 
@@ -24,46 +32,36 @@ impl TableColumn {
 #[derive(Debug)]
 pub(crate) struct TextTable {
     columns: Vec<TableColumn>,
-    rows: Vec<Vec<TableCell>>,
 }
 
 impl TextTable {
     pub(super) fn new(columns: Vec<TableColumn>) -> Self {
-        Self { columns, rows: Vec::new() }
+        Self { columns }
     }
 
+    /// Adds a row with one cell per column.
     pub(super) fn row(&mut self, cells: Vec<TableCell>) {
         debug_assert_eq!(cells.len(), self.columns.len());
-        self.rows.push(cells);
+        self.columns.iter_mut().zip(cells).for_each(|(column, cell)| column.cells.push(cell));
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.rows.len()
+        self.columns.first().map_or(0, |column| column.cells.len())
     }
 
     /// The header and one line per row.
     pub(crate) fn lines(&self, terminal: &StdoutTerminal) -> Vec<String> {
-        let widths = fit_columns(&self.column_widths(), terminal.width);
+        let widths: Vec<ColumnWidth> = self.columns.iter().map(TableColumn::width).collect();
+        let widths = fit_columns(&widths, terminal.width);
         let heading: Vec<TableCell> =
-            self.columns.iter().map(|c| TableCell::new(c.title).coloured(Colour::Bold)).collect();
-        std::iter::once(&heading).chain(&self.rows).map(|cells| draw(cells, &widths, terminal.colour)).collect()
-    }
-
-    fn column_widths(&self) -> Vec<ColumnWidth> {
-        let natural = |i: usize, column: &TableColumn| {
-            self.rows.iter().map(|cells| cells[i].width()).max().unwrap_or(0).max(column.title.len())
-        };
-        let want = |(i, column): (usize, &TableColumn)| ColumnWidth {
-            natural: natural(i, column),
-            min: column.min_width.min(natural(i, column)),
-            optional: column.optional,
-        };
-        self.columns.iter().enumerate().map(want).collect()
+            self.columns.iter().map(|column| TableCell::new(column.title).coloured(Colour::Bold)).collect();
+        let row = |n: usize| draw(self.columns.iter().map(|column| &column.cells[n]), &widths, terminal.colour);
+        std::iter::once(draw(heading.iter(), &widths, terminal.colour)).chain((0..self.len()).map(row)).collect()
     }
 }
 
-fn draw(cells: &[TableCell], widths: &[usize], colour: bool) -> String {
-    let shown = cells.iter().zip(widths).filter(|(_, width)| **width > 0);
+fn draw<'a>(cells: impl Iterator<Item = &'a TableCell>, widths: &[usize], colour: bool) -> String {
+    let shown = cells.zip(widths).filter(|(_, width)| **width > 0);
     let fields: Vec<String> = shown.map(|(cell, width)| cell.draw(*width, colour)).collect();
     fields.join(&" ".repeat(GAP)).trim_end_matches(' ').to_owned()
 }

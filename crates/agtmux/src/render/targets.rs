@@ -1,6 +1,6 @@
 //! The table of targets.
 
-use agtmux_api::wire::{TargetItem, TargetList};
+use agtmux_api::wire::TargetList;
 use agtmux_core::target::TargetHealth;
 
 use super::cell::TableCell;
@@ -8,27 +8,17 @@ use super::colour::Colour;
 use super::table::{TableColumn, TextTable};
 
 pub(crate) fn targets(targets: &TargetList) -> TextTable {
-    let mut table = TextTable::new(vec![
-        TableColumn::required("TARGET", 6),
-        TableColumn::required("HEALTH", 8),
-        TableColumn::required("EVIDENCE", 8),
-        TableColumn::required("AGENTS", 6),
-        TableColumn::optional("PANES", 5),
-        TableColumn::optional("AGTMUX", 6),
-        TableColumn::optional("SSH", 6),
-    ]);
-    for TargetItem { status, panes, agents } in &targets.items {
-        table.row(vec![
-            TableCell::new(&status.name),
-            health(status.health),
-            TableCell::new(status.evidence.as_str()),
-            TableCell::number(*agents),
-            TableCell::number(*panes),
-            TableCell::new(status.agtmux_version.as_deref().unwrap_or_default()),
-            TableCell::new(status.ssh_target.as_deref().unwrap_or_default()),
-        ]);
-    }
-    table
+    let items = &targets.items;
+    let text = |text: &Option<String>| TableCell::new(text.as_deref().unwrap_or_default());
+    TextTable::new(vec![
+        TableColumn::required("TARGET", 6, items, |item| TableCell::new(&item.status.name)),
+        TableColumn::required("HEALTH", 8, items, |item| health(item.status.health)),
+        TableColumn::required("EVIDENCE", 8, items, |item| TableCell::new(item.status.evidence.as_str())),
+        TableColumn::required("AGENTS", 6, items, |item| TableCell::number(item.agents)),
+        TableColumn::optional("PANES", 5, items, |item| TableCell::number(item.panes)),
+        TableColumn::optional("AGTMUX", 6, items, |item| text(&item.status.agtmux_version)),
+        TableColumn::optional("SSH", 6, items, |item| text(&item.status.ssh_target)),
+    ])
 }
 
 fn health(health: TargetHealth) -> TableCell {

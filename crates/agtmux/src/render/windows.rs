@@ -11,29 +11,20 @@ use super::table::{TableColumn, TextTable};
 pub(crate) fn windows(items: &[impl Borrow<WindowItem>], with_agent_status: bool) -> TextTable {
     let mut items: Vec<&WindowItem> = items.iter().map(Borrow::borrow).collect();
     let format = LocationFormat::for_servers(items.iter().map(|item| (&*item.identity.target, &*item.identity.server)));
-    let mut columns =
-        vec![TableColumn::required("WINDOW", 8), TableColumn::required("NAME", 6), TableColumn::required("AGENTS", 3)];
+    items.sort_by(|a, b| a.identity.cmp(&b.identity));
+    let mut columns = vec![
+        TableColumn::required("WINDOW", 8, &items, |item| location(item, format)),
+        TableColumn::required("NAME", 6, &items, |item| TableCell::from_option(Some(&item.window_name))),
+        TableColumn::required("AGENTS", 3, &items, |item| TableCell::number(total(&item.counts))),
+    ];
     if with_agent_status {
         columns.extend([
-            TableColumn::required("STATE", 7),
-            TableColumn::required("WAITING", 3),
-            TableColumn::required("RUNNING", 3),
+            TableColumn::required("STATE", 7, &items, |item| top_state(item)),
+            TableColumn::required("WAITING", 3, &items, |item| TableCell::number(item.waiting)),
+            TableColumn::required("RUNNING", 3, &items, |item| TableCell::number(item.running)),
         ]);
     }
-    let mut table = TextTable::new(columns);
-    items.sort_by(|a, b| a.identity.cmp(&b.identity));
-    for item in items {
-        let mut cells = vec![
-            location(item, format),
-            TableCell::from_option(Some(&item.window_name)),
-            TableCell::number(total(&item.counts)),
-        ];
-        if with_agent_status {
-            cells.extend([top_state(item), TableCell::number(item.waiting), TableCell::number(item.running)]);
-        }
-        table.row(cells);
-    }
-    table
+    TextTable::new(columns)
 }
 
 fn location(item: &WindowItem, format: LocationFormat) -> TableCell {
