@@ -40,31 +40,23 @@ macro_rules! screen {
     };
 }
 
+impl DemoScene {
+    const fn new(state: State, seconds: u32, title: &'static str, screen: (&'static str, &'static str)) -> Self {
+        Self { state, title, screen, hook_event: None, seconds }
+    }
+
+    const fn with_hook(self, event: &'static str) -> Self {
+        Self { hook_event: Some(event), ..self }
+    }
+}
+
 const CLAUDE: DemoScript = DemoScript {
     name: "claude",
     agent: "claude",
     scenes: &[
-        DemoScene {
-            state: State::WaitingApproval,
-            title: "✳ Fix the login test",
-            screen: screen!("claude-approval.txt"),
-            hook_event: None,
-            seconds: 12,
-        },
-        DemoScene {
-            state: State::Running,
-            title: "✳ Fix the login test",
-            screen: screen!("claude-running.txt"),
-            hook_event: None,
-            seconds: 6,
-        },
-        DemoScene {
-            state: State::Completed,
-            title: "✳ Fix the login test",
-            screen: screen!("claude-idle.txt"),
-            hook_event: Some("completed"),
-            seconds: 10,
-        },
+        DemoScene::new(State::WaitingApproval, 12, "✳ Fix the login test", screen!("claude-approval.txt")),
+        DemoScene::new(State::Running, 6, "✳ Fix the login test", screen!("claude-running.txt")),
+        DemoScene::new(State::Completed, 10, "✳ Fix the login test", screen!("claude-idle.txt")).with_hook("completed"),
     ],
 };
 
@@ -72,27 +64,14 @@ const CODEX: DemoScript = DemoScript {
     name: "codex",
     agent: "codex",
     scenes: &[
-        DemoScene {
-            state: State::Running,
-            title: "⠋ Add rate limits | api",
-            screen: screen!("codex-running.txt"),
-            hook_event: None,
-            seconds: 8,
-        },
-        DemoScene {
-            state: State::WaitingInput,
-            title: "[ ! ] Action Required | Add rate limits | api",
-            screen: screen!("codex-question.txt"),
-            hook_event: None,
-            seconds: 10,
-        },
-        DemoScene {
-            state: State::Completed,
-            title: "Add rate limits | api",
-            screen: screen!("codex-idle.txt"),
-            hook_event: Some("completed"),
-            seconds: 9,
-        },
+        DemoScene::new(State::Running, 8, "⠋ Add rate limits | api", screen!("codex-running.txt")),
+        DemoScene::new(
+            State::WaitingInput,
+            10,
+            "[ ! ] Action Required | Add rate limits | api",
+            screen!("codex-question.txt"),
+        ),
+        DemoScene::new(State::Completed, 9, "Add rate limits | api", screen!("codex-idle.txt")).with_hook("completed"),
     ],
 };
 
@@ -100,40 +79,16 @@ const GEMINI: DemoScript = DemoScript {
     name: "gemini",
     agent: "gemini",
     scenes: &[
-        DemoScene {
-            state: State::Idle,
-            title: "◇  Ready (web)",
-            screen: screen!("gemini-idle.txt"),
-            hook_event: Some("idle"),
-            seconds: 9,
-        },
-        DemoScene {
-            state: State::Running,
-            title: "✦  Working… (web)",
-            screen: screen!("gemini-running.txt"),
-            hook_event: None,
-            seconds: 11,
-        },
-        DemoScene {
-            state: State::Error,
-            title: "◇  Ready (web)",
-            screen: screen!("gemini-idle.txt"),
-            hook_event: Some("error"),
-            seconds: 8,
-        },
+        DemoScene::new(State::Idle, 9, "◇  Ready (web)", screen!("gemini-idle.txt")).with_hook("idle"),
+        DemoScene::new(State::Running, 11, "✦  Working… (web)", screen!("gemini-running.txt")),
+        DemoScene::new(State::Error, 8, "◇  Ready (web)", screen!("gemini-idle.txt")).with_hook("error"),
     ],
 };
 
 const CURSOR: DemoScript = DemoScript {
     name: "cursor-agent",
     agent: "cursor",
-    scenes: &[DemoScene {
-        state: State::Unknown,
-        title: "",
-        screen: screen!("other.txt"),
-        hook_event: None,
-        seconds: 60,
-    }],
+    scenes: &[DemoScene::new(State::Unknown, 60, "", screen!("other.txt"))],
 };
 
 pub(super) const SCRIPTS: [&DemoScript; 4] = [&CLAUDE, &CODEX, &GEMINI, &CURSOR];
