@@ -11,7 +11,6 @@ use agtmux_api::TMUX_HEADER;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use super::event::variable;
-use super::response::HookResponse;
 
 /// The time limit for the whole request. A healthy daemon needs about 2 ms.
 const TIMEOUT: Duration = Duration::from_millis(200);
@@ -22,9 +21,11 @@ pub(super) fn post(socket: &Path, body: &[u8]) -> io::Result<()> {
     let mut stream = open(socket)?;
     write(&mut stream, head(body.len(), variable("TMUX").as_deref()).as_bytes(), deadline)?;
     write(&mut stream, body, deadline)?;
-    match read_answer(&mut stream, deadline)? {
-        HookResponse::Accepted => Ok(()),
-        HookResponse::NotStored => Err(io::Error::other("the daemon could not store the event")),
+    match read_status(&mut stream, deadline)? {
+        // A temporary error of the daemon. If the event was stored after all, its dedupe key prevents a duplicate.
+        500.. => Err(io::Error::other("the daemon could not store the event")),
+        // The daemon stored the event or rejected it permanently.
+        _ => Ok(()),
     }
 }
 
@@ -64,7 +65,8 @@ fn write(stream: &mut UnixStream, mut bytes: &[u8], deadline: Instant) -> io::Re
     Ok(())
 }
 
-fn read_answer(stream: &mut UnixStream, deadline: Instant) -> io::Result<HookResponse> {
+/// Reads the status line of the HTTP response. A hook needs no more of it.
+fn read_status(stream: &mut UnixStream, deadline: Instant) -> io::Result<u16> {
     let (mut answer, mut buffer) = (Vec::new(), [0; 512]);
     loop {
         stream.set_read_timeout(Some(time_left(deadline)?))?;
@@ -74,13 +76,41 @@ fn read_answer(stream: &mut UnixStream, deadline: Instant) -> io::Result<HookRes
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        if let Some(answer) = HookResponse::parse(&answer)? {
-            return Ok(answer);
+        if let Some(status) = parse_status(&answer)? {
+            return Ok(status);
         }
     }
+}
+
+/// `None` while the status line is incomplete.
+fn parse_status(bytes: &[u8]) -> io::Result<Option<u16>> {
+    const START: &[u8] = b"HTTP/1.";
+    let known = bytes.len().min(START.len());
+    if bytes[..known] != START[..known] {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "not HTTP"));
+    }
+    let Some(status) = bytes.get(9..12) else { return Ok(None) };
+    let status = std::str::from_utf8(status).ok().and_then(|status| status.parse().ok());
+    let missing = || io::Error::new(io::ErrorKind::InvalidData, "an HTTP response without a status");
+    status.map(Some).ok_or_else(missing)
 }
 
 fn time_left(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_status_code_is_used() {
+        assert_eq!(parse_status(b"HTTP/1.1 202 Accepted\r\n").ok(), Some(Some(202)));
+        assert_eq!(parse_status(b"HTTP/1.1 400").ok(), Some(Some(400)));
+        assert_eq!(parse_status(b"HTTP/1.1 503 ").ok(), Some(Some(503)));
+        assert_eq!(parse_status(b"HTTP/1.1 20").ok(), Some(None));
+        assert_eq!(parse_status(b"").ok(), Some(None));
+        assert!(parse_status(b"SSH-2.0").is_err() && parse_status(b"HTTP/1.1 abc").is_err());
+    }
 }

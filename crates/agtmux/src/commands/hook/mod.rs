@@ -6,9 +6,8 @@
 mod ancestors;
 mod background_spool;
 mod deliver;
-mod event;
+pub(crate) mod event;
 mod payload;
-mod response;
 mod spool;
 mod stdin;
 mod tap;
@@ -20,11 +19,10 @@ use std::process::{Command, ExitCode};
 
 use agtmux_agents::AgentRegistry;
 use agtmux_api::paths::Paths;
+use agtmux_api::wire::EventSubmission;
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
-
-pub(crate) use event::{HookEvent, HookOrigin};
 
 /// Codex also calls a notify program, with one JSON argument.
 const NOTIFY: &str = "notify";
@@ -91,14 +89,19 @@ fn run(words: &[OsString], began: Timestamp) {
     if let Some(payload) = &mut payload {
         transcript::complete(&agent, &event, payload);
     }
-    send_without_waiting(HookEvent::new("hook", &event, began).agent(&agent).payload(payload));
+    send_without_waiting(EventSubmission {
+        agent_type: Some(agent.into_owned()),
+        payload,
+        ..event::of_this_process("hook", &event, began)
+    });
 }
 
 fn handle_notify(agent: &str, rest: &[OsString], began: Timestamp) {
     let Some(text) = rest.last().filter(|word| *word != THEN) else { return };
     let payload = payload::read(text.as_encoded_bytes());
     let kind = payload.as_ref().and_then(|p| p.get("type")).and_then(Value::as_str).unwrap_or(NOTIFY).to_owned();
-    send_without_waiting(HookEvent::new("notify", &kind, began).agent(agent).payload(payload));
+    let agent_type = Some(agent.to_owned());
+    send_without_waiting(EventSubmission { agent_type, payload, ..event::of_this_process("notify", &kind, began) });
     if rest.first().is_some_and(|word| word == THEN) {
         exec_next(&rest[1..]);
     }
@@ -115,12 +118,12 @@ fn exec_next(words: &[OsString]) {
 }
 
 /// Sends the event to the daemon, or stores it in the spool.
-pub(crate) fn send(event: HookEvent) {
+pub(crate) fn send(event: EventSubmission) {
     deliver_or(event, spool::store);
 }
 
 /// Like `send`, but stores the event in another process, because the agent waits for this one.
-fn send_without_waiting(event: HookEvent) {
+fn send_without_waiting(event: EventSubmission) {
     deliver_or(event, |paths, body, time| {
         if background_spool::spawn_spooler(body, time).is_err() {
             spool::store(paths, body, time);
@@ -128,10 +131,9 @@ fn send_without_waiting(event: HookEvent) {
     });
 }
 
-fn deliver_or(event: HookEvent, keep: impl FnOnce(&Paths, &[u8], Timestamp)) {
+fn deliver_or(event: EventSubmission, keep: impl FnOnce(&Paths, &[u8], Timestamp)) {
     let Ok(paths) = Paths::from_env() else { return };
-    let time = event.time();
-    let event = event.into_wire(HookOrigin::of_this_process());
+    let time = event.event_time.unwrap_or_else(Timestamp::now);
     let body = payload::encode_to_fit(event);
     if deliver::post(&paths.socket, &body).is_err() {
         keep(&paths, &body, time);

@@ -1,8 +1,7 @@
 //! Stores events for a daemon that is not running: one file per event. Drops the oldest when the spool is full.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -33,17 +32,11 @@ fn redacted(body: &[u8]) -> Vec<u8> {
 
 fn put(dir: &Path, body: &[u8], at: Timestamp, most_files: usize, most_bytes: u64) -> io::Result<()> {
     make_room(dir, body.len() as u64, most_files, most_bytes)?;
-    let id = Uuid::new_v4().simple();
-    let draft = dir.join(format!(".{id}.tmp"));
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&draft)
-        .and_then(|mut file| file.write_all(body))
-        // The names sort by time.
-        .and_then(|()| fs::rename(&draft, dir.join(format!("{:020}-{id}.json", at.as_nanosecond()))));
-    written.inspect_err(|_| drop(fs::remove_file(&draft)))
+    let mut draft = tempfile::Builder::new().suffix(".tmp").tempfile_in(dir)?;
+    draft.write_all(body)?;
+    // The names sort by time.
+    draft.persist(dir.join(format!("{:020}-{}.json", at.as_nanosecond(), Uuid::new_v4().simple())))?;
+    Ok(())
 }
 
 fn make_room(dir: &Path, coming: u64, most_files: usize, most_bytes: u64) -> io::Result<()> {

@@ -11,13 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 use agtmux_agents::OscScanner;
+use agtmux_api::wire::EventSubmission;
 use jiff::Timestamp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::Value;
 
-use super::event::{HookEvent, HookOrigin};
-use super::{deliver, payload};
+use super::{deliver, event, payload};
 
 pub(super) const TAP_FLAG: &str = "--tap";
 
@@ -31,15 +31,21 @@ pub(super) fn run(words: &[OsString]) {
     let number = |word: &OsString| word.to_str()?.parse::<u32>().ok();
     let (Some(pane), Some(pid)) = (number(pane), number(pid)) else { return };
     let (Some(agent), Some(server)) = (agent.to_str(), server.to_str()) else { return };
-    let daemon = PathBuf::from(daemon);
-    let tap =
-        OscTap { agent: agent.into(), pane: format!("%{pane}"), pid, server: server.into(), daemon: daemon.clone() };
+    let (agent, server) = (agent.to_owned(), server.to_owned());
+    let event_of = move |(time, state, fields): FoundCode| EventSubmission {
+        agent_type: Some(agent.clone()),
+        pane: Some(format!("%{pane}")),
+        pid: Some(pid),
+        socket: Some(server.clone()),
+        payload: Some(fields),
+        ..event::new("osc", &state, time)
+    };
     let codes = Arc::new(CodeQueue::default());
-    let found = codes.clone();
+    let (found, socket) = (codes.clone(), PathBuf::from(daemon));
     // A separate thread delivers, so that the pane never waits for the daemon.
-    thread::spawn(move || tap.deliver_all(&found));
+    thread::spawn(move || deliver_all(&found, event_of, &socket));
     // An error ends the tap like the end of the output.
-    let _ = read_all(&codes, pid, &daemon);
+    let _ = read_all(&codes, pid, Path::new(daemon));
 }
 
 /// Codes that are not delivered yet. A program can write codes faster than they are delivered, so the oldest are
@@ -77,29 +83,14 @@ impl CodeQueue {
     }
 }
 
-struct OscTap {
-    agent: String,
-    pane: String,
-    pid: u32,
-    server: String,
-    daemon: PathBuf,
-}
-
-impl OscTap {
-    fn deliver_all(&self, found: &CodeQueue) -> ! {
-        let mut last = None;
-        loop {
-            let (time, state, fields) = found.pop();
-            if last.as_ref() == Some(&fields) {
-                continue;
-            }
-            let event =
-                HookEvent::new("osc", &state, time).agent(&self.agent).pid(self.pid).payload(Some(fields.clone()));
-            let origin = HookOrigin::in_pane(&self.pane, &self.server);
-            // A failed delivery is not repeated: the next code is newer.
-            if deliver::post(&self.daemon, &payload::encode_to_fit(event.into_wire(origin))).is_ok() {
-                last = Some(fields);
-            }
+fn deliver_all(found: &CodeQueue, event_of: impl Fn(FoundCode) -> EventSubmission, daemon: &Path) -> ! {
+    let mut last = None;
+    loop {
+        let code = found.pop();
+        let fields = Some(code.2.clone());
+        // A failed delivery is not repeated: the next code is newer.
+        if last != fields && deliver::post(daemon, &payload::encode_to_fit(event_of(code))).is_ok() {
+            last = fields;
         }
     }
 }

@@ -8,12 +8,13 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use agtmux_api::wire::EventSubmission;
 use agtmux_core::task::ExitSignal;
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::commands::hook::{HookEvent, send};
+use crate::commands::hook::{event, send};
 use crate::error::{CliError, CliExit};
 use crate::message::CliMessage;
 use job::{ChildEnd, ChildJob};
@@ -45,14 +46,13 @@ fn parse_name(given: &str) -> Result<String, String> {
 pub(crate) fn run(args: &AgentRunArgs) -> Result<CliExit, CliError> {
     let began = Timestamp::now();
     let job = ChildJob::start(&args.command).map_err(|error| start_error(&args.command, &error))?;
-    let about = |more: Value| event_payload(args, job.pid(), more);
-    send(HookEvent::new("wrapper", "agent-started", began).pid(job.pid()).payload(Some(about(json!({})))));
+    let report = |event_type: &str, time: Timestamp, more: Value| {
+        let payload = Some(event_payload(args, job.pid(), more));
+        send(EventSubmission { pid: Some(job.pid()), payload, ..event::of_this_process("wrapper", event_type, time) });
+    };
+    report("agent-started", began, json!({}));
     let end = job.wait();
-    send(
-        HookEvent::new("wrapper", "agent-exited", Timestamp::now())
-            .pid(job.pid())
-            .payload(Some(about(end_fields(end)))),
-    );
+    report("agent-exited", Timestamp::now(), end_fields(end));
     job.exit_like_child(end)
 }
 
