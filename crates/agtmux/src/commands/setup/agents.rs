@@ -4,14 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use agtmux_agents::{AgentRegistry, AgentSetup, SetupFile, SetupFormat};
+use agtmux_agents::{AgentRegistry, AgentSetup};
 
 use super::command::on_path;
-use super::edit::hooks::{HookFormat, HookShape};
 
 pub(super) static ALL: LazyLock<Vec<SetupAgent>> = LazyLock::new(|| {
     let agents = AgentRegistry::builtin().agents().iter();
-    agents.filter_map(|agent| Some(SetupAgent::new(agent.name().as_str(), agent.setup()?))).collect()
+    agents.filter_map(|agent| Some(SetupAgent { name: agent.name().as_str(), setup: agent.setup()? })).collect()
 });
 
 #[derive(Debug)]
@@ -19,32 +18,9 @@ pub(super) struct SetupAgent {
     /// The agent type, as in manifests.
     pub(super) name: &'static str,
     pub(super) setup: &'static AgentSetup,
-    pub(super) files: Vec<SettingsFile>,
-}
-
-#[derive(Debug)]
-pub(super) struct SettingsFile {
-    pub(super) name: &'static str,
-    pub(super) content: SettingsContent,
-}
-
-#[derive(Debug)]
-pub(super) enum SettingsContent {
-    /// A JSON object with a key `hooks`.
-    Hooks(HookFormat),
-    /// A TOML file with the root key `notify`.
-    Notify,
-    /// A file that setup owns completely, written from this template.
-    Whole(&'static str),
 }
 
 impl SetupAgent {
-    fn new(name: &'static str, setup: &'static AgentSetup) -> Self {
-        let file =
-            |file: &'static SetupFile| SettingsFile { name: &file.path, content: SettingsContent::from_manifest(file) };
-        Self { name, setup, files: setup.files.iter().map(file).collect() }
-    }
-
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         ALL.iter().find(|agent| agent.name == name)
     }
@@ -68,22 +44,6 @@ impl SetupAgent {
     /// Whether the settings directory or the program exists.
     pub(super) fn is_installed(&self, dir: &Path) -> bool {
         dir.is_dir() || on_path(&self.setup.program).is_some()
-    }
-}
-
-impl SettingsContent {
-    fn from_manifest(file: &'static SetupFile) -> Self {
-        let hooks = |shape| {
-            let events: Vec<&'static str> = file.events.iter().map(String::as_str).collect();
-            Self::Hooks(HookFormat { events: events.leak(), shape, timeout: file.timeout })
-        };
-        match file.format {
-            SetupFormat::Grouped => hooks(HookShape::Grouped { matcher: file.matcher.as_deref(), named: file.named }),
-            SetupFormat::Own => hooks(HookShape::Own { version: file.version }),
-            SetupFormat::Flat => hooks(HookShape::Flat { version: file.version }),
-            SetupFormat::Notify => Self::Notify,
-            SetupFormat::Extension => Self::Whole(file.extension_text().unwrap_or_default()),
-        }
     }
 }
 

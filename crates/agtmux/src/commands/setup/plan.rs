@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::agents::{SettingsContent, SettingsFile, SetupAgent};
+use agtmux_agents::{SetupFile, SetupFormat};
+
+use super::agents::SetupAgent;
 use super::command::HookCommand;
-use super::edit::hooks::{HookEditor, HookFormat, HookShape};
+use super::edit::hooks::HookEditor;
 use super::edit::notify::NotifyEditor;
 use super::edit::own_file::OwnFileEditor;
 use super::edit::{BYTE_ORDER_MARK, EditError, SettingsEditor};
@@ -89,14 +91,14 @@ pub(super) fn plan(
 ) -> Vec<FilePlan> {
     let job = FilePlanner { hook_command: HookCommand::new(program, agent.name), mode, record };
     if mode == SetupMode::Install {
-        return agent.files.iter().map(|file| job.plan(dir.join(file.name), file)).collect();
+        return agent.setup.files.iter().map(|file| job.plan(dir.join(&file.path), file)).collect();
     }
-    let here = agent.files.iter().filter(|_| dir.is_dir());
-    let mut plans: Vec<FilePlan> = here.map(|file| job.plan(dir.join(file.name), file)).collect();
+    let here = agent.setup.files.iter().filter(|_| dir.is_dir());
+    let mut plans: Vec<FilePlan> = here.map(|file| job.plan(dir.join(&file.path), file)).collect();
     // A variable that moved the settings at install time may be unset now.
     for (path, entry) in record.files_of(agent.name).filter(|(path, _)| path.exists()) {
         let is_planned = plans.iter().any(|plan| files::resolve_links(&plan.path).is_ok_and(|target| target == path));
-        let file = agent.files.iter().find(|file| file.name == entry.file && !is_planned);
+        let file = agent.setup.files.iter().find(|file| file.path == entry.file && !is_planned);
         plans.extend(file.map(|file| job.plan(path.to_owned(), file)));
     }
     plans
@@ -110,7 +112,7 @@ struct FilePlanner<'a> {
 }
 
 impl FilePlanner<'_> {
-    fn plan(&self, path: PathBuf, file: &'static SettingsFile) -> FilePlan {
+    fn plan(&self, path: PathBuf, file: &'static SetupFile) -> FilePlan {
         let outcome = match self.change(&path, file) {
             Ok(Some(change)) => FileOutcome::Change(Box::new(change)),
             Ok(None) => FileOutcome::Nothing,
@@ -119,8 +121,8 @@ impl FilePlanner<'_> {
         FilePlan { path, outcome }
     }
 
-    fn change(&self, path: &Path, file: &'static SettingsFile) -> Result<Option<FileChange>, String> {
-        let editor = file.content.editor(&self.hook_command);
+    fn change(&self, path: &Path, file: &'static SetupFile) -> Result<Option<FileChange>, String> {
+        let editor = editor_of(file, self.hook_command.clone());
         let target = files::resolve_links(path).map_err(|error| error.to_string())?;
         let before = files::read(&target).map_err(|error| error.to_string())?;
         let before = before.map(String::from_utf8).transpose().map_err(|error| not_utf8(&error))?;
@@ -134,8 +136,10 @@ impl FilePlanner<'_> {
             Some(_) => editor.remove(text, &hints).map_err(message)?,
             None => text.to_owned(),
         };
-        let is_whole = matches!(file.content, SettingsContent::Whole(_));
-        let created = if author.is_some() { created || file.content.is_own_file() } else { before.is_none() };
+        let is_whole = file.format == SetupFormat::Extension;
+        // Only agtmux creates such a file.
+        let is_own_file = is_whole || file.format == SetupFormat::Own;
+        let created = if author.is_some() { created || is_own_file } else { before.is_none() };
         let missing_dirs = target.ancestors().skip(1).take_while(|dir| !dir.exists()).count();
         // Count directories that a killed setup created, too.
         let made_dirs = self.record.made_dirs(&target).max(missing_dirs);
@@ -144,7 +148,7 @@ impl FilePlanner<'_> {
             (SetupMode::Uninstall, Some(author)) => {
                 let after = Some(clean).filter(|clean| !(created && clean.trim().is_empty()));
                 // Whether the text is exactly what setup writes into an empty file, with any path of agtmux.
-                let writer = file.content.editor(&self.hook_command.with_program(&author));
+                let writer = editor_of(file, self.hook_command.with_program(&author));
                 let is_as_written = || writer.install("").is_ok_and(|(written, _)| written == whole);
                 let is_all_own = is_whole || after.is_none() && is_as_written();
                 let after = after.map(|after| mark + &after);
@@ -157,7 +161,7 @@ impl FilePlanner<'_> {
                 if editor.remove(&after, &hints).as_deref() != Ok(clean.as_str()) {
                     return Err("agtmux could not restore this file exactly later, so it was not changed".into());
                 }
-                let (agent, file) = (self.hook_command.agent().to_owned(), file.name.to_owned());
+                let (agent, file) = (self.hook_command.agent().to_owned(), file.path.clone());
                 let entry = Some(SetupRecordEntry { agent, file, created, made_dirs, hints });
                 let after = Some(mark + &after);
                 Ok(Some(FileChange { target, before, after, entry, keeps_copy: !is_whole, made_dirs }))
@@ -172,18 +176,13 @@ fn not_utf8(error: &std::string::FromUtf8Error) -> String {
     format!("line {line}: not UTF-8")
 }
 
-impl SettingsContent {
-    /// Whether only agtmux creates such a file.
-    fn is_own_file(&self) -> bool {
-        matches!(self, Self::Whole(_) | Self::Hooks(HookFormat { shape: HookShape::Own { .. }, .. }))
-    }
-
-    fn editor(&'static self, hook_command: &HookCommand) -> Box<dyn SettingsEditor> {
-        let hook_command = hook_command.clone();
-        match self {
-            Self::Hooks(format) => Box::new(HookEditor { format, hook_command }),
-            Self::Notify => Box::new(NotifyEditor { hook_command }),
-            Self::Whole(template) => Box::new(OwnFileEditor { template, hook_command }),
+fn editor_of(file: &'static SetupFile, hook_command: HookCommand) -> Box<dyn SettingsEditor> {
+    match file.format {
+        SetupFormat::Grouped | SetupFormat::Own | SetupFormat::Flat => Box::new(HookEditor { file, hook_command }),
+        SetupFormat::Notify => Box::new(NotifyEditor { hook_command }),
+        SetupFormat::Extension => {
+            let template = file.extension_text().unwrap_or_default();
+            Box::new(OwnFileEditor { template, hook_command })
         }
     }
 }

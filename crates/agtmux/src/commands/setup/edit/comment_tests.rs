@@ -1,19 +1,22 @@
 //! Comments of the user around and inside agtmux's entries survive install and remove.
 
+use std::sync::LazyLock;
+
+use agtmux_agents::SetupFile;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use serde_json::json;
 
-use super::hooks::{HookFormat, HookShape};
 use super::tests::{
     COPILOT_FORMAT, FORMAT, USERS_HOOK, codex, editor, hook_command, json_value, repeats_an_event, settings,
-    without_empty_hooks,
+    setup_file, without_empty_hooks,
 };
 use super::{EditHints, SettingsEditor};
 
-static FLAT_FORMAT: HookFormat =
-    HookFormat { events: &["Stop", "PreToolUse"], shape: HookShape::Flat { version: 1 }, timeout: 0 };
+static FLAT_FORMAT: LazyLock<SetupFile> =
+    LazyLock::new(|| setup_file(json!({"path": "", "format": "flat", "events": ["Stop", "PreToolUse"], "version": 1})));
 
-fn remove(format: &'static HookFormat, text: &str, hints: &EditHints) -> String {
+fn remove(format: &'static SetupFile, text: &str, hints: &EditHints) -> String {
     editor(format).remove(text, hints).unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"))
 }
 

@@ -1,69 +1,47 @@
 //! The JSON formats of hooks: how setup writes and recognizes an entry.
 
+use agtmux_agents::SetupFormat;
 use jsonc_parser::ast::{Array, Value};
 use serde_json::Value as JsonValue;
 
+use super::hooks::HookEditor;
 use super::json::{member, text_of};
-use crate::commands::setup::command::HookCommand;
-
-/// The hook format of an agent.
-#[derive(Debug)]
-pub(in crate::commands::setup) struct HookFormat {
-    pub(in crate::commands::setup) events: &'static [&'static str],
-    pub(in crate::commands::setup) shape: HookShape,
-    /// In the unit of the agent. Not written in the flat format.
-    pub(in crate::commands::setup) timeout: u32,
-}
-
-#[derive(Debug)]
-pub(in crate::commands::setup) enum HookShape {
-    /// The format of Claude Code, which other agents use too:
-    /// `{"hooks": {"Event": [{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}]}}`
-    Grouped {
-        matcher: Option<&'static str>,
-        /// Whether a hook has a name that the agent shows.
-        named: bool,
-    },
-    /// The format of Copilot, without groups, in a file that only agtmux writes: `{"version": 1, "hooks": {"event":
-    /// [{"type": "command", "bash": "…"}]}}`
-    Own { version: u32 },
-    /// The format of Cursor, without groups: `{"version": 1, "hooks": {"event": [{"command": "…"}]}}`. Without a
-    /// timeout: the documentation is unclear about its unit, and the hook returns at once.
-    Flat { version: u32 },
-}
 
 pub(super) const HOOKS: &str = "hooks";
 const MATCHER: &str = "matcher";
 /// The name of an entry, if the format has names.
 const NAME: &str = "agtmux";
 
-impl HookFormat {
-    /// The version that the file must have.
-    pub(super) fn version(&self) -> Option<u32> {
-        match self.shape {
-            HookShape::Grouped { .. } => None,
-            HookShape::Own { version } | HookShape::Flat { version } => Some(version),
-        }
+impl HookEditor {
+    /// The matcher of each group, if the format has groups.
+    fn grouped(&self) -> Option<Option<&'static str>> {
+        (self.file.format == SetupFormat::Grouped).then(|| self.file.matcher.as_deref())
     }
 
     /// The fields of an entry.
+    ///
+    /// - Grouped, the format of Claude Code, which other agents use too:
+    ///   `{"hooks": {"Event": [{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}]}}`
+    /// - Own, the format of Copilot: `{"version": 1, "hooks": {"event": [{"type": "command", "bash": "…"}]}}`
+    /// - Flat, the format of Cursor: `{"version": 1, "hooks": {"event": [{"command": "…"}]}}`. Without a timeout: the
+    ///   documentation is unclear about its unit, and the hook returns at once.
     fn fields(&self, command: &str) -> Vec<(&'static str, JsonValue)> {
-        let (kind, command, timeout) = (JsonValue::from("command"), JsonValue::from(command), self.timeout.into());
-        match self.shape {
-            HookShape::Grouped { named, .. } => {
-                let name = named.then(|| ("name", NAME.into()));
+        let (kind, command, timeout) = (JsonValue::from("command"), JsonValue::from(command), self.file.timeout.into());
+        match self.file.format {
+            SetupFormat::Grouped => {
+                let name = self.file.named.then(|| ("name", NAME.into()));
                 name.into_iter().chain([("type", kind), ("command", command), ("timeout", timeout)]).collect()
             }
-            HookShape::Own { .. } => vec![("type", kind), ("bash", command), ("timeoutSec", timeout)],
-            HookShape::Flat { .. } => vec![("command", command)],
+            SetupFormat::Own => vec![("type", kind), ("bash", command), ("timeoutSec", timeout)],
+            _ => vec![("command", command)],
         }
     }
 
     /// The item of an event's list: an entry, or a group with one entry.
-    pub(super) fn item(&self, event: &str, hook_command: &HookCommand) -> String {
-        let fields = self.fields(&hook_command.line(event)).into_iter();
+    pub(super) fn item(&self, event: &str) -> String {
+        let fields = self.fields(&self.hook_command.line(event)).into_iter();
         let entry = object(fields.map(|(key, value)| written_member(key, &value.to_string())));
-        let HookShape::Grouped { matcher, .. } = self.shape else { return entry };
+        let Some(matcher) = self.grouped() else { return entry };
         let matcher = matcher.map(|matcher| written_member(MATCHER, &quoted(matcher)));
         object(matcher.into_iter().chain([written_member(HOOKS, &format!("[{entry}]"))]))
     }
@@ -74,10 +52,9 @@ impl HookFormat {
         &self,
         item: &'v Value<'t>,
         event: &str,
-        hook_command: &HookCommand,
     ) -> Vec<(&'v str, Option<(&'v Array<'t>, usize)>)> {
-        let HookShape::Grouped { matcher, .. } = self.shape else {
-            return self.command_of(item, event, hook_command).map(|command| (command, None)).into_iter().collect();
+        let Some(matcher) = self.grouped() else {
+            return self.command_of(item, event).map(|command| (command, None)).into_iter().collect();
         };
         let Some(group) = item.as_object() else { return Vec::new() };
         let has_matcher = text_of(group, MATCHER) == matcher && member(group, MATCHER).is_some() == matcher.is_some();
@@ -86,13 +63,13 @@ impl HookFormat {
         let commands = list.iter().flat_map(|list| list.elements.iter().enumerate().map(move |entry| (list, entry)));
         let commands = commands.filter_map(|(list, (index, entry))| {
             let in_group = (!is_own || list.elements.len() > 1).then_some((*list, index));
-            Some((self.command_of(entry, event, hook_command)?, in_group))
+            Some((self.command_of(entry, event)?, in_group))
         });
         commands.collect()
     }
 
     /// The command, if setup wrote this entry. An entry with any other form belongs to the user.
-    fn command_of<'v>(&self, entry: &'v Value<'_>, event: &str, hook_command: &HookCommand) -> Option<&'v str> {
+    fn command_of<'v>(&self, entry: &'v Value<'_>, event: &str) -> Option<&'v str> {
         let entry = entry.as_object()?;
         let command = text_of(entry, "command").or(text_of(entry, "bash"))?;
         let fields = self.fields(command);
@@ -102,7 +79,7 @@ impl HookFormat {
             _ => text_of(entry, key) == value.as_str(),
         };
         let is_entry = entry.properties.len() == fields.len() && fields.iter().all(has);
-        (is_entry && hook_command.matches_line(command, event)).then_some(command)
+        (is_entry && self.hook_command.matches_line(command, event)).then_some(command)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Installs hooks in JSON files and removes them, with the lists and objects that setup created for them.
 
+use agtmux_agents::{SetupFile, SetupFormat};
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 
 use super::hook_format::{HOOKS, written_member};
-pub(in crate::commands::setup) use super::hook_format::{HookFormat, HookShape};
 use super::json::{self, JsonBrackets, member};
 use super::{EditError, EditHints, SettingsEditor, apply, indent_at, newline_of};
 use crate::commands::setup::command::HookCommand;
@@ -16,8 +16,9 @@ fn path_of(event: &str) -> String {
     format!("{HOOKS}/{event}")
 }
 
+/// Edits the hooks of a file in one of the JSON formats.
 pub(in crate::commands::setup) struct HookEditor {
-    pub(in crate::commands::setup) format: &'static HookFormat,
+    pub(in crate::commands::setup) file: &'static SetupFile,
     pub(in crate::commands::setup) hook_command: HookCommand,
 }
 
@@ -33,10 +34,9 @@ impl SettingsEditor for HookEditor {
                 return Ok((after, EditHints { blank: Some(text.to_owned()), ..hints }));
             }
         }
-        let events = self.format.events.iter().map(|&event| event.to_owned()).collect();
-        let mut hints = EditHints { events, ..EditHints::default() };
+        let mut hints = EditHints { events: self.file.events.clone(), ..EditHints::default() };
         let mut text = self.add_version(text, &mut hints)?;
-        for event in self.format.events {
+        for event in &self.file.events {
             text = self.add_entry(&text, event, &mut hints)?;
         }
         Ok((text, hints))
@@ -49,7 +49,7 @@ impl SettingsEditor for HookEditor {
 
     fn is_current(&self, text: &str, hints: &EditHints) -> Result<bool, EditError> {
         let found = self.entries(text, hints)?.into_iter().map(|found| (found.event, found.command));
-        let wanted = self.format.events.iter().map(|&event| (event.to_owned(), self.hook_command.line(event)));
+        let wanted = self.file.events.iter().map(|event| (event.clone(), self.hook_command.line(event)));
         let [mut found, mut wanted] = [found.collect(), wanted.collect::<Vec<_>>()];
         found.sort();
         wanted.sort();
@@ -66,22 +66,27 @@ impl SettingsEditor for HookEditor {
         if left == text {
             return Ok(left);
         }
-        let is_own = matches!(self.format.shape, HookShape::Own { .. });
-        let hints = if is_own { &completed_for_own_file(hints) } else { hints };
+        let hints = if self.file.format == SetupFormat::Own { &completed_for_own_file(hints) } else { hints };
         restore_blank(without_version(left, hints)?, hints)
     }
 }
 
 impl HookEditor {
     fn add_version(&self, text: &str, hints: &mut EditHints) -> Result<String, EditError> {
-        let root = json::root_object(text)?.filter(|root| member(root, VERSION).is_none());
-        let Some((root, version)) = root.zip(self.format.version()) else { return Ok(text.to_owned()) };
+        let has_version = self.file.format != SetupFormat::Grouped;
+        let root = json::root_object(text)?.filter(|root| has_version && member(root, VERSION).is_none());
+        let Some(root) = root else { return Ok(text.to_owned()) };
         hints.version = true;
-        Ok(append("", &JsonBrackets::object(text, &root), &written_member(VERSION, &version.to_string()), hints))
+        Ok(append(
+            "",
+            &JsonBrackets::object(text, &root),
+            &written_member(VERSION, &self.file.version.to_string()),
+            hints,
+        ))
     }
 
     fn add_entry(&self, text: &str, event: &str, hints: &mut EditHints) -> Result<String, EditError> {
-        let item = self.format.item(event, &self.hook_command);
+        let item = self.item(event);
         let new_list = written_member(event, &format!("[{item}]"));
         let Some(root) = json::root_object(text)? else { return Ok(text.to_owned()) };
         let Some((_, hooks)) = member(&root, HOOKS) else {
@@ -105,10 +110,10 @@ impl HookEditor {
         let Some((root, (h, Value::Object(hooks)))) = hooks else { return Ok(found) };
         for (e, event) in hooks.properties.iter().enumerate() {
             let name = event.name.as_str();
-            let is_known = self.format.events.contains(&name) || hints.events.iter().any(|known| known == name);
+            let is_known = self.file.events.iter().chain(&hints.events).any(|known| known == name);
             let Some(list) = event.value.as_array().filter(|_| is_known) else { continue };
             for (n, item) in list.elements.iter().enumerate() {
-                for (command, in_group) in self.format.commands_in(item, name, &self.hook_command) {
+                for (command, in_group) in self.commands_in(item, name) {
                     let around = match in_group {
                         // The group of the user stays.
                         Some((group, index)) => {

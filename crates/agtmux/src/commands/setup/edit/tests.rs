@@ -1,26 +1,34 @@
+use std::sync::LazyLock;
+
+use agtmux_agents::SetupFile;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::hooks::{HookEditor, HookFormat, HookShape};
+use super::hooks::HookEditor;
 use super::notify::NotifyEditor;
 use super::{EditHints, SettingsEditor};
 use crate::commands::setup::command::HookCommand;
 
-pub(super) static FORMAT: HookFormat = HookFormat {
-    events: &["SessionStart", "Stop", "PreToolUse"],
-    shape: HookShape::Grouped { matcher: Some(""), named: false },
-    timeout: 5,
-};
+pub(super) static FORMAT: LazyLock<SetupFile> = LazyLock::new(|| {
+    let events = ["SessionStart", "Stop", "PreToolUse"];
+    setup_file(json!({"path": "", "format": "grouped", "events": events, "matcher": "", "timeout": 5}))
+});
 
-pub(super) static COPILOT_FORMAT: HookFormat =
-    HookFormat { events: &["agentStop", "notification"], shape: HookShape::Own { version: 1 }, timeout: 5 };
+pub(super) static COPILOT_FORMAT: LazyLock<SetupFile> = LazyLock::new(|| {
+    let events = ["agentStop", "notification"];
+    setup_file(json!({"path": "", "format": "own", "events": events, "version": 1, "timeout": 5}))
+});
+
+pub(super) fn setup_file(manifest: Value) -> SetupFile {
+    serde_json::from_value(manifest).expect("a valid file of a manifest")
+}
 
 pub(super) fn hook_command() -> HookCommand {
     HookCommand::new("/opt/my bin/agtmux", "claude")
 }
 
-pub(super) fn editor(format: &'static HookFormat) -> HookEditor {
-    HookEditor { format, hook_command: hook_command() }
+pub(super) fn editor(file: &'static SetupFile) -> HookEditor {
+    HookEditor { file, hook_command: hook_command() }
 }
 
 pub(super) fn codex() -> NotifyEditor {
@@ -224,7 +232,7 @@ fn a_record_of_an_older_version_restores_the_file() {
 
 #[test]
 fn hooks_with_another_path_are_not_current() {
-    let old = HookEditor { format: &FORMAT, hook_command: HookCommand::new("/old/agtmux", "claude") };
+    let old = HookEditor { file: &FORMAT, hook_command: HookCommand::new("/old/agtmux", "claude") };
     let (after, hints) = old.install("{}").expect("installed");
     assert_eq!(editor(&FORMAT).installed_program(&after, &hints), Ok(Some("/old/agtmux".to_owned())));
     assert!(!editor(&FORMAT).is_current(&after, &EditHints::default()).expect("read"));
