@@ -8,10 +8,10 @@ use agtmux_api::paths::Paths;
 use agtmux_core::text;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::error::CliError;
+use crate::error::{CliError, CliResult};
 
 /// Loads the same registry that a daemon started now would load.
-pub(crate) fn load() -> Result<AgentRegistry, CliError> {
+pub(crate) fn load() -> CliResult<AgentRegistry> {
     // Without a home directory there are no user manifests.
     let Ok(paths) = Paths::from_env() else { return Ok(UserManifests::default().registry()) };
     let dir = paths.agents_dir();

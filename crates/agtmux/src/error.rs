@@ -25,6 +25,17 @@ pub(crate) enum CliExit {
     Terminated = 143,
 }
 
+/// The result of a command, or of a step of it. A command that ends with another exit code than 0 returns an error, also
+/// if it prints no message.
+pub(crate) type CliResult<T = ()> = Result<T, CliError>;
+
+impl CliExit {
+    /// Ends a command with this exit code, without a message.
+    pub(crate) fn into_result(self) -> CliResult {
+        if self == Self::Ok { Ok(()) } else { Err(CliError::silent(self)) }
+    }
+}
+
 impl From<CliExit> for ExitCode {
     fn from(exit: CliExit) -> Self {
         Self::from(exit as u8)
@@ -41,8 +52,8 @@ pub(crate) struct CliError {
 }
 
 impl CliError {
-    pub(crate) fn new(exit: CliExit, message: CliMessage) -> Self {
-        Self { exit, message: Some(message), code: None }
+    pub(crate) fn new(exit: CliExit, message: impl Into<CliMessage>) -> Self {
+        Self { exit, message: Some(message.into()), code: None }
     }
 
     /// An error without a message, for example after Ctrl-C.
@@ -50,18 +61,25 @@ impl CliError {
         Self { exit, message: None, code: None }
     }
 
-    pub(crate) fn failed(message: CliMessage) -> Self {
+    pub(crate) fn failed(message: impl Into<CliMessage>) -> Self {
         Self::new(CliExit::Failed, message)
+    }
+
+    pub(crate) fn usage(message: impl Into<CliMessage>) -> Self {
+        Self::new(CliExit::Usage, message)
     }
 
     /// A failed system call: "cannot {doing}: {error}".
     pub(crate) fn io(doing: &str, error: impl std::fmt::Display) -> Self {
-        Self::failed(CliMessage::new(format!("cannot {doing}: {error}")))
+        Self::failed(format!("cannot {doing}: {error}"))
     }
 
-    /// Changes the message and keeps the rest.
-    pub(crate) fn map_message(self, more: impl FnOnce(CliMessage) -> CliMessage) -> Self {
-        Self { message: self.message.map(more), ..self }
+    pub(crate) fn because(self, why: impl Into<String>) -> Self {
+        Self { message: self.message.map(|message| message.because(why)), ..self }
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { message: self.message.map(|message| message.hint(hint)), ..self }
     }
 
     pub(crate) fn exit(&self) -> CliExit {
@@ -89,35 +107,34 @@ pub(crate) fn stdout_failed(error: std::io::Error) -> CliError {
 
 impl From<ClientError> for CliError {
     fn from(error: ClientError) -> Self {
-        let message = CliMessage::new(error.to_string());
+        let message = error.to_string();
         match error {
             ClientError::Paths(error) => error.into(),
-            ClientError::AutostartForbidden(_) => {
-                let message = message.because("AGTMUX_NO_AUTOSTART is set, so agtmux did not start it");
-                Self::new(CliExit::NoDaemon, message.hint("agtmux daemon start"))
-            }
+            ClientError::AutostartForbidden(_) => Self::new(CliExit::NoDaemon, message)
+                .because("AGTMUX_NO_AUTOSTART is set, so agtmux did not start it")
+                .hint("agtmux daemon start"),
             ClientError::NoProgram(_) | ClientError::Spawn { .. } => Self::failed(message),
             ClientError::StartFailed { stderr, exit_code } => {
                 let is_usage = exit_code == Some(i32::from(CliExit::Usage as u8));
-                let message = message.because(stderr.trim().trim_start_matches("agtmux: "));
-                let message = message.hint("agtmux daemon run   (in the foreground, with its log)");
                 Self::new(if is_usage { CliExit::Usage } else { CliExit::Failed }, message)
+                    .because(stderr.trim().trim_start_matches("agtmux: "))
+                    .hint("agtmux daemon run   (in the foreground, with its log)")
             }
             ClientError::StartTimeout(_) => {
-                Self::new(CliExit::NoDaemon, message.hint("agtmux daemon logs").hint("agtmux daemon status"))
+                Self::new(CliExit::NoDaemon, message).hint("agtmux daemon logs").hint("agtmux daemon status")
             }
-            ClientError::NotRunning(_) => Self::new(CliExit::NoDaemon, message.hint("agtmux daemon start")),
-            ClientError::Connect { .. } => Self::new(CliExit::NoDaemon, message.hint("agtmux daemon status")),
+            ClientError::NotRunning(_) => Self::new(CliExit::NoDaemon, message).hint("agtmux daemon start"),
+            ClientError::Connect { .. } => Self::new(CliExit::NoDaemon, message).hint("agtmux daemon status"),
             ClientError::OtherUser(_) => {
-                Self::new(CliExit::NoDaemon, message.hint("set AGTMUX_SOCKET to a path that only you can write to"))
+                Self::new(CliExit::NoDaemon, message).hint("set AGTMUX_SOCKET to a path that only you can write to")
             }
-            ClientError::Version { .. } => Self::new(CliExit::OtherVersion, message.hint("agtmux daemon restart")),
+            ClientError::Version { .. } => Self::new(CliExit::OtherVersion, message).hint("agtmux daemon restart"),
             ClientError::Timeout(_) | ClientError::Broken(_) => {
-                Self::new(CliExit::DaemonFailed, message.hint("agtmux daemon logs").hint("agtmux daemon restart"))
+                Self::new(CliExit::DaemonFailed, message).hint("agtmux daemon logs").hint("agtmux daemon restart")
             }
             ClientError::Refused(refusal) => {
-                let message = refusal.hint.into_iter().fold(message, CliMessage::hint);
-                Self { code: Some(refusal.code), ..Self::new(CliExit::DaemonFailed, message) }
+                let error = refusal.hint.into_iter().fold(Self::new(CliExit::DaemonFailed, message), Self::hint);
+                Self { code: Some(refusal.code), ..error }
             }
         }
     }
@@ -125,14 +142,13 @@ impl From<ClientError> for CliError {
 
 impl From<PathError> for CliError {
     fn from(error: PathError) -> Self {
-        Self::new(CliExit::Usage, CliMessage::new(error.to_string()))
+        Self::usage(error.to_string())
     }
 }
 
 impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> Self {
-        let message = CliMessage::new(error.to_string());
-        Self::new(CliExit::Usage, message.hint("agtmux config show --defaults   (every setting, explained)"))
+        Self::usage(error.to_string()).hint("agtmux config show --defaults   (every setting, explained)")
     }
 }
 

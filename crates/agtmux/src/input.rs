@@ -1,17 +1,17 @@
 //! Reading files, stdin and the user's answers.
 
-use std::io::{BufRead, Read, Write};
+use std::io::{BufRead, IsTerminal, Read, Write};
 use std::path::Path;
 
 use agtmux_core::sanitize;
 
-use crate::error::CliError;
+use crate::error::{CliError, CliExit, CliResult};
 
 /// The daemon accepts at most this many bytes of a text or a payload.
 pub(crate) const MAX_BYTES: usize = 1 << 20;
 
 /// Reads a file, or stdin for `-`. Stops one byte after the limit.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+pub(crate) fn read(path: &Path) -> CliResult<Vec<u8>> {
     let fault = |error| CliError::io(&format!("read '{}'", path.display()), error);
     let source: Box<dyn Read> = if path == Path::new("-") {
         Box::new(std::io::stdin().lock())
@@ -24,7 +24,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CliError> {
 }
 
 /// Asks on stderr and returns the answer without whitespace around it. `None` at the end of stdin.
-pub(crate) fn ask(question: &str) -> Result<Option<String>, CliError> {
+pub(crate) fn ask(question: &str) -> CliResult<Option<String>> {
     let mut stderr = std::io::stderr();
     let asked = write!(stderr, "{} ", sanitize::for_terminal(question)).and_then(|()| stderr.flush());
     asked.map_err(|error| CliError::io("ask on the terminal", error))?;
@@ -34,7 +34,16 @@ pub(crate) fn ask(question: &str) -> Result<Option<String>, CliError> {
     Ok((typed > 0).then(|| line.trim().to_owned()))
 }
 
-pub(crate) fn confirm(question: &str) -> Result<bool, CliError> {
+pub(crate) fn confirm(question: &str) -> CliResult<bool> {
     let answer = ask(&format!("{question} [y/N]"))?;
     Ok(answer.is_some_and(|answer| matches!(answer.to_lowercase().as_str(), "y" | "yes")))
+}
+
+/// Asks for confirmation. Fails if the user declines, or if there is no terminal to ask on.
+pub(crate) fn require_confirmation(question: &str, command_without_question: &str) -> CliResult {
+    if !std::io::stdin().is_terminal() {
+        let because = "cannot ask for confirmation without a terminal";
+        return Err(CliError::usage(question).because(because).hint(command_without_question));
+    }
+    if confirm(question)? { Ok(()) } else { Err(CliError::silent(CliExit::Failed)) }
 }

@@ -1,6 +1,7 @@
 //! The `agtmux` executable. Every command except `daemon run` is a client of the daemon.
 
 mod agent_registry;
+mod choices;
 mod cli;
 mod commands;
 mod error;
@@ -25,7 +26,7 @@ fn main() -> ExitCode {
     }
     let cli = cli::Cli::parse_from(program_name::arguments(std::env::args_os()));
     match commands::run(cli.command) {
-        Ok(exit) => exit.into(),
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             error.print();
             error.exit().into()

@@ -38,6 +38,12 @@ impl CliMessage {
     }
 }
 
+impl<T: Into<String>> From<T> for CliMessage {
+    fn from(what: T) -> Self {
+        Self::new(what)
+    }
+}
+
 impl fmt::Display for CliMessage {
     /// Sanitizes every line, because it may contain paths, names and text from other programs. Each ends with a
     /// newline.

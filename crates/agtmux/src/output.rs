@@ -3,20 +3,22 @@
 use std::io::Write;
 
 use agtmux_client::parse;
+use agtmux_core::sanitize;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::{CliError, CliExit, stdout_failed};
+use crate::error::{CliError, CliResult, stdout_failed};
 
-pub(crate) fn print(text: &str) -> Result<(), CliError> {
+pub(crate) fn print(text: &str) -> CliResult {
     write(&[text.as_bytes()])
 }
 
 /// Writes the bytes unchanged, and a newline.
-pub(crate) fn line(bytes: &[u8]) -> Result<(), CliError> {
+pub(crate) fn line(bytes: &[u8]) -> CliResult {
     write(&[bytes.strip_suffix(b"\n").unwrap_or(bytes), b"\n"])
 }
 
-pub(crate) fn lines(lines: &[String]) -> Result<(), CliError> {
+pub(crate) fn lines(lines: &[String]) -> CliResult {
     let mut text = lines.join("\n");
     if !lines.is_empty() {
         text.push('\n');
@@ -24,21 +26,41 @@ pub(crate) fn lines(lines: &[String]) -> Result<(), CliError> {
     print(&text)
 }
 
+/// Prints a value as one line of JSON.
+pub(crate) fn json(value: &impl Serialize) -> CliResult {
+    line(&serde_json::to_vec(value).map_err(|error| CliError::io("write JSON", error))?)
+}
+
+/// Prints lines that may contain text of other programs.
+pub(crate) fn foreign_lines<T: AsRef<str>>(foreign: impl IntoIterator<Item = T>) -> CliResult {
+    lines(&foreign.into_iter().map(|line| sanitize::for_terminal(line.as_ref())).collect::<Vec<_>>())
+}
+
 /// Prints the daemon's answer as JSON, or the lines that describe it.
 pub(crate) fn answer<T: DeserializeOwned>(
     answer: &[u8],
     json: bool,
     describe: impl FnOnce(&T) -> Vec<String>,
-) -> Result<CliExit, CliError> {
+) -> CliResult {
+    if json { line(answer) } else { lines(&describe(&parse(answer)?)) }
+}
+
+/// Like `answer`, for a command whose exit code depends on the answer, which it returns.
+pub(crate) fn parsed_answer<T: DeserializeOwned>(
+    answer: &[u8],
+    json: bool,
+    describe: impl FnOnce(&T) -> Vec<String>,
+) -> CliResult<T> {
+    let parsed = parse(answer)?;
     if json {
         line(answer)?
     } else {
-        lines(&describe(&parse(answer)?))?
+        lines(&describe(&parsed))?
     }
-    Ok(CliExit::Ok)
+    Ok(parsed)
 }
 
-fn write(parts: &[&[u8]]) -> Result<(), CliError> {
+fn write(parts: &[&[u8]]) -> CliResult {
     // Rust's stdout flushes at every line, which is slow for an output of a megabyte.
     let mut out = std::io::BufWriter::with_capacity(64 * 1024, std::io::stdout().lock());
     parts.iter().try_for_each(|part| out.write_all(part)).and_then(|()| out.flush()).map_err(stdout_failed)

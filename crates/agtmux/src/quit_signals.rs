@@ -2,7 +2,7 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliExit, CliResult};
 
 #[derive(Debug)]
 pub(crate) struct QuitSignals {
@@ -12,7 +12,7 @@ pub(crate) struct QuitSignals {
 }
 
 impl QuitSignals {
-    pub(crate) fn new() -> Result<Self, CliError> {
+    pub(crate) fn new() -> CliResult<Self> {
         let on = |kind| signal(kind).map_err(|error| CliError::io("listen for signals", error));
         Ok(Self {
             interrupt: on(SignalKind::interrupt())?,

@@ -6,7 +6,7 @@ use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::error::{CliError, CliExit};
+use crate::error::CliResult;
 use crate::message::CliMessage;
 use crate::terminal::StdoutTerminal;
 use crate::{output, render};
@@ -24,17 +24,16 @@ pub(crate) struct AuditArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: AuditArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: AuditArgs) -> CliResult {
     let query = AuditQuery { since: args.since, limit: args.limit };
     let answer = DaemonClient::from_env()?.get_bytes("/v1/audit", &query).await?;
     if args.json {
-        output::line(&answer)?;
-        return Ok(CliExit::Ok);
+        return output::line(&answer);
     }
     let audit: AuditLog = parse(&answer)?;
     if audit.items.is_empty() {
         CliMessage::new("no actions are recorded").hint("agtmux send --help").print_stderr();
-        return Ok(CliExit::Ok);
+        return Ok(());
     }
     output::lines(&render::audit(&audit.items, &TimeZone::system()).lines(&StdoutTerminal::detect()))?;
     let usually = usize::try_from(AuditQuery::DEFAULT_LIMIT).unwrap_or(usize::MAX);
@@ -42,5 +41,5 @@ pub(crate) async fn run(args: AuditArgs) -> Result<CliExit, CliError> {
         let message = CliMessage::new(format!("showing only the newest {usually} actions"));
         message.hint("agtmux audit --limit 10000").hint("agtmux audit --since 1h").print_stderr();
     }
-    Ok(CliExit::Ok)
+    Ok(())
 }

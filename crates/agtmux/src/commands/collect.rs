@@ -16,8 +16,7 @@ use clap::Args;
 use serde::Deserialize;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::error::{CliError, CliExit, CliResult};
 
 /// Capacity of the queue of lines. When it is full, no more evidence is read from the daemon.
 const MAX_QUEUED_LINES: usize = 16;
@@ -31,10 +30,10 @@ pub(crate) struct CollectArgs {
     stdio: bool,
 }
 
-pub(crate) async fn run(_args: CollectArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn run(_args: CollectArgs) -> CliResult {
     let mut requests = read_lines();
     // The hub sends its hello at once.
-    let Some(hello) = requests.recv().await else { return Ok(CliExit::Ok) };
+    let Some(hello) = requests.recv().await else { return Ok(()) };
     check_hello(&hello)?;
     let daemon = DaemonClient::from_env()?;
     let mut evidence = daemon.lines(EVIDENCE_PATH).await?;
@@ -53,7 +52,7 @@ pub(crate) async fn run(_args: CollectArgs) -> Result<CliExit, CliError> {
         handled = handle_requests(requests, daemon.api.clone(), lines.clone()) => handled?,
         written = write_lines(waiting) => written.map_err(|error| CliError::io("write to the hub", error))?,
     }
-    Ok(CliExit::Ok)
+    Ok(())
 }
 
 /// Writes from its own thread, so that a hub that does not read cannot block the requests.
@@ -81,7 +80,7 @@ async fn handle_requests(
     mut requests: mpsc::Receiver<Vec<u8>>,
     client: ApiClient,
     replies: mpsc::Sender<Bytes>,
-) -> Result<(), CliError> {
+) -> CliResult {
     let room = Arc::new(Semaphore::new(MAX_CONCURRENT));
     loop {
         let Some(line) = requests.recv().await else { return Ok(()) };
@@ -107,7 +106,7 @@ async fn handle_requests(
     }
 }
 
-fn check_hello(line: &[u8]) -> Result<(), CliError> {
+fn check_hello(line: &[u8]) -> CliResult {
     match serde_json::from_slice(line).map_err(unexpected)? {
         HubLine::Hello { protocol, version } => match PROTOCOL_VERSIONS.negotiate(protocol) {
             Ok(_) => Ok(()),
@@ -118,8 +117,9 @@ fn check_hello(line: &[u8]) -> Result<(), CliError> {
 }
 
 fn unexpected(why: impl ToString) -> CliError {
-    let message = CliMessage::new("cannot use a message from the hub").because(why.to_string());
-    CliError::failed(message.hint("agtmux target doctor   (on the hub)"))
+    CliError::failed("cannot use a message from the hub")
+        .because(why.to_string())
+        .hint("agtmux target doctor   (on the hub)")
 }
 
 /// A request of a newer hub. It is refused, because an unknown field may be a guard.
@@ -169,5 +169,5 @@ fn version_mismatch(gap: VersionGap, hub: &str) -> CliError {
     };
     let message = format!("the hub has agtmux {hub}, this host has {VERSION}: agtmux on {older} is too old");
     let hint = format!("install agtmux {newest} on {older}, then run there: agtmux daemon restart");
-    CliError::new(CliExit::OtherVersion, CliMessage::new(message).hint(hint))
+    CliError::new(CliExit::OtherVersion, message).hint(hint)
 }

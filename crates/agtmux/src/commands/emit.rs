@@ -8,8 +8,7 @@ use agtmux_core::evidence::Source;
 use clap::Args;
 use jiff::Timestamp;
 
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::error::{CliError, CliResult};
 use crate::{input, output};
 
 #[derive(Debug, Args)]
@@ -58,7 +57,7 @@ pub(crate) struct EmitArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: Box<EmitArgs>) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: Box<EmitArgs>) -> CliResult {
     let json = args.json;
     let event = event(*args)?;
     let body = serde_json::to_vec(&event).map_err(|error| CliError::io("write JSON", error))?;
@@ -66,7 +65,7 @@ pub(crate) async fn run(args: Box<EmitArgs>) -> Result<CliExit, CliError> {
     output::answer(&answer, json, |receipt| vec![receipt_line(receipt)])
 }
 
-fn event(args: EmitArgs) -> Result<EventSubmission, CliError> {
+fn event(args: EmitArgs) -> CliResult<EventSubmission> {
     let here = || std::env::var("TMUX_PANE").ok().filter(|_| args.runtime.is_none());
     Ok(EventSubmission {
         pane: args.pane.clone().or_else(here),
@@ -84,10 +83,10 @@ fn event(args: EmitArgs) -> Result<EventSubmission, CliError> {
     })
 }
 
-fn payload(path: &Path) -> Result<serde_json::Value, CliError> {
+fn payload(path: &Path) -> CliResult<serde_json::Value> {
     serde_json::from_slice(&input::read(path)?).map_err(|error| {
-        let message = CliMessage::new(format!("the payload in '{}' is not valid JSON: {error}", path.display()));
-        CliError::new(CliExit::Usage, message.hint("omit --payload, or name a file with a JSON document"))
+        CliError::usage(format!("the payload in '{}' is not valid JSON: {error}", path.display()))
+            .hint("omit --payload, or name a file with a JSON document")
     })
 }
 

@@ -3,7 +3,9 @@
 use agtmux_api::wire::ListQuery;
 use agtmux_core::state::State;
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
+
+use crate::choices::one_of;
 
 #[derive(Debug, Default, Clone, Args)]
 pub(crate) struct FilterArgs {
@@ -48,8 +50,8 @@ impl FilterArgs {
     }
 }
 
-fn states() -> impl TypedValueParser<Value = State> {
-    PossibleValuesParser::new(State::ALL.iter().map(|state| state.as_str())).try_map(|word| word.parse::<State>())
+pub(super) fn states() -> impl TypedValueParser<Value = State> {
+    one_of(State::ALL.iter().map(|state| (state.as_str(), *state)))
 }
 
 fn target_session(given: &str) -> Result<String, String> {

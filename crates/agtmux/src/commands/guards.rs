@@ -7,7 +7,7 @@ use agtmux_core::state::State;
 use clap::Args;
 
 use super::pick;
-use crate::error::CliError;
+use crate::error::CliResult;
 
 /// The name of this client in the audit log.
 pub(crate) const CLIENT_NAME: &str = "cli";
@@ -41,13 +41,13 @@ pub(crate) struct GuardArgs {
 
 impl GuardArgs {
     /// The guards for one agent. On a terminal, asks which agent is meant if the reference is missing or ambiguous.
-    pub(crate) async fn resolved(&self, daemon: &DaemonClient) -> Result<ActionGuards, CliError> {
+    pub(crate) async fn resolved(&self, daemon: &DaemonClient) -> CliResult<ActionGuards> {
         let reference = pick::resolve_reference(daemon, self.reference.as_deref()).await?;
         Ok(ActionGuards { r#ref: reference, ..self.conditions() })
     }
 
     /// The guards with the reference as typed, for an agent that may have ended.
-    pub(crate) fn unresolved(&self) -> Result<ActionGuards, CliError> {
+    pub(crate) fn unresolved(&self) -> CliResult<ActionGuards> {
         let reference = self.reference.clone().ok_or_else(pick::no_agent_named)?;
         Ok(ActionGuards { r#ref: reference, ..self.conditions() })
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::explain::AgentRefQuery;
 use super::pick;
-use crate::error::{CliError, CliExit};
+use crate::error::CliResult;
 use crate::output;
 use crate::render::age;
 
@@ -25,7 +25,7 @@ pub(crate) struct HistoryArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: HistoryArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: HistoryArgs) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let reference = pick::resolve_reference(&daemon, args.reference.as_deref()).await?;
     let answer = daemon.get_bytes("/v1/history", &AgentRefQuery { r#ref: &reference, since: args.since }).await?;

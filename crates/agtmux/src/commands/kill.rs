@@ -4,12 +4,15 @@ use std::io::IsTerminal;
 
 use agtmux_api::wire::{ActionOutcome, ActionSnapshot, KillAction, KillReport, KillSignal, SnapshotAction};
 use agtmux_client::{DaemonClient, parse};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::guards::GuardArgs;
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::choices::one_of;
+use crate::error::{CliError, CliResult};
 use crate::{input, output};
+
+const SIGNALS: [(&str, KillSignal); 3] =
+    [("INT", KillSignal::Int), ("TERM", KillSignal::Term), ("KILL", KillSignal::Kill)];
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -26,8 +29,8 @@ pub(crate) struct KillArgs {
     #[command(flatten)]
     guards: GuardArgs,
     /// INT types Ctrl-C into the pane; TERM and KILL signal the agent's process and its group
-    #[arg(long, default_value = "INT", ignore_case = true)]
-    signal: KillSignalArg,
+    #[arg(long, default_value = "INT", ignore_case = true, value_parser = one_of(SIGNALS))]
+    signal: KillSignal,
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
@@ -36,20 +39,8 @@ pub(crate) struct KillArgs {
     json: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "UPPER")]
-enum KillSignalArg {
-    Int,
-    Term,
-    Kill,
-}
-
-pub(crate) async fn run(args: Box<KillArgs>) -> Result<CliExit, CliError> {
-    let signal = match args.signal {
-        KillSignalArg::Int => KillSignal::Int,
-        KillSignalArg::Term => KillSignal::Term,
-        KillSignalArg::Kill => KillSignal::Kill,
-    };
+pub(crate) async fn run(args: Box<KillArgs>) -> CliResult {
+    let signal = args.signal;
     let daemon = DaemonClient::from_env()?;
     let mut guards = args.guards.resolved(&daemon).await?;
     if !args.yes {
@@ -57,8 +48,9 @@ pub(crate) async fn run(args: Box<KillArgs>) -> Result<CliExit, CliError> {
         let snapshot: ActionSnapshot = parse(&response)?;
         // Without an agent there is nothing to confirm, and the daemon rejects the action.
         if snapshot.runtime_id.is_some() && !confirmed(&snapshot, signal, &guards.r#ref)? {
-            let message = CliMessage::new(format!("nothing was sent to {}", snapshot.pane_id));
-            return Err(CliError::failed(message.because("you did not confirm")));
+            return Err(
+                CliError::failed(format!("nothing was sent to {}", snapshot.pane_id)).because("you did not confirm")
+            );
         }
         // The action applies only to the agent that was shown.
         (guards.snapshot_id, guards.nonce) = (Some(snapshot.snapshot_id), Some(snapshot.nonce));
@@ -67,15 +59,14 @@ pub(crate) async fn run(args: Box<KillArgs>) -> Result<CliExit, CliError> {
     output::answer(&answer, args.json, |done| vec![outcome_line(done)])
 }
 
-fn confirmed(snapshot: &ActionSnapshot, signal: KillSignal, reference: &str) -> Result<bool, CliError> {
+fn confirmed(snapshot: &ActionSnapshot, signal: KillSignal, reference: &str) -> CliResult<bool> {
     let question = question(snapshot, signal);
     // Without a terminal the user cannot see the question.
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         let hint = format!("agtmux kill {reference} --signal {} --yes", signal.as_str());
-        let message = CliMessage::new(question)
+        return Err(CliError::usage(question)
             .because("nothing was sent: cannot ask for confirmation without a terminal")
-            .hint(hint);
-        return Err(CliError::new(CliExit::Usage, message));
+            .hint(hint));
     }
     input::confirm(&question)
 }

@@ -34,13 +34,13 @@ mod welcome;
 use std::future::Future;
 
 use crate::cli::CliCommand;
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliResult};
 
-pub(crate) fn run(command: Option<CliCommand>) -> Result<CliExit, CliError> {
+pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
     match command {
         None => block_on(list::run(list::ListArgs::default())),
         Some(CliCommand::List(args)) => block_on(list::run(args)),
-        Some(CliCommand::Watch(args)) => block_on(watch::run(args)),
+        Some(CliCommand::Watch(args)) => block_on(async { watch::run(args).await?.into_result() }),
         Some(CliCommand::Status(args)) => block_on(status::run(args)),
         Some(CliCommand::Send(args)) => block_on(send::run(args)),
         Some(CliCommand::Respond(args)) => block_on(respond::run(args)),
@@ -64,14 +64,14 @@ pub(crate) fn run(command: Option<CliCommand>) -> Result<CliExit, CliError> {
         Some(CliCommand::Setup(args)) => setup::run(&args),
         Some(CliCommand::Run(args)) => run::run(&args),
         // `hook::intercept` has handled it; only `--help` gets here.
-        Some(CliCommand::Hook(_)) => Ok(CliExit::Ok),
+        Some(CliCommand::Hook(_)) => Ok(()),
         Some(CliCommand::Demo) => block_on(demo::run()),
         Some(CliCommand::Welcome) => block_on(welcome::run()),
     }
 }
 
 /// Runs on one thread: enough for a client, and the fastest to start.
-pub(crate) fn block_on(command: impl Future<Output = Result<CliExit, CliError>>) -> Result<CliExit, CliError> {
+pub(crate) fn block_on(command: impl Future<Output = CliResult>) -> CliResult {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| CliError::io("start the async runtime", error))?.block_on(command)
 }

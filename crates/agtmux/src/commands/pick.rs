@@ -10,15 +10,14 @@ use agtmux_client::DaemonClient;
 use agtmux_core::sanitize;
 use inquire::{InquireError, Select};
 
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::error::{CliError, CliExit, CliResult};
 
 /// How many agents the prompt shows at a time.
 const PAGE_SIZE: usize = 12;
 const MAX_LABEL_WIDTH: usize = 100;
 
 /// Returns a reference to one agent, or a reference that the daemon rejects with a reason.
-pub(crate) async fn resolve_reference(daemon: &DaemonClient, given: Option<&str>) -> Result<String, CliError> {
+pub(crate) async fn resolve_reference(daemon: &DaemonClient, given: Option<&str>) -> CliResult<String> {
     let can_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     match given {
         Some(given) if !can_ask || is_exact(given) => Ok(given.to_owned()),
@@ -37,7 +36,7 @@ fn is_exact(given: &str) -> bool {
     given.starts_with("runtime:") || given.starts_with("pane:")
 }
 
-async fn check_reference(daemon: &DaemonClient, given: &str) -> Result<(), CliError> {
+async fn check_reference(daemon: &DaemonClient, given: &str) -> CliResult {
     let guards = ActionGuards { r#ref: given.to_owned(), ..ActionGuards::default() };
     daemon.act("/v1/actions/snapshot", &SnapshotAction { guards }).await?;
     Ok(())
@@ -53,9 +52,7 @@ fn can_choose(given: &str, error: &CliError) -> bool {
 }
 
 pub(crate) fn no_agent_named() -> CliError {
-    let message =
-        CliMessage::new("no agent given").hint("agtmux list panes   (use a pane such as %12, or the name under AGENT)");
-    CliError::new(CliExit::Usage, message)
+    CliError::usage("no agent given").hint("agtmux list panes   (use a pane such as %12, or the name under AGENT)")
 }
 
 struct AgentChoice {
@@ -69,7 +66,7 @@ impl fmt::Display for AgentChoice {
     }
 }
 
-async fn choose(daemon: &DaemonClient, given: &str, error: CliError) -> Result<String, CliError> {
+async fn choose(daemon: &DaemonClient, given: &str, error: CliError) -> CliResult<String> {
     let listing: ListResponse<PaneItem> = daemon.get("/v1/panes", &ListQuery::default()).await?;
     let choices = choices(&listing.items);
     if choices.is_empty() {

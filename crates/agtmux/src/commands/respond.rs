@@ -13,7 +13,7 @@ use agtmux_core::state::State;
 use clap::{ArgGroup, Args};
 
 use super::guards::GuardArgs;
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliResult};
 use crate::message::CliMessage;
 use crate::{input, output};
 
@@ -60,7 +60,7 @@ fn parse_answer(word: &str) -> Result<DialogAnswer, String> {
     }
 }
 
-pub(crate) async fn run(args: Box<RespondArgs>) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: Box<RespondArgs>) -> CliResult {
     let RespondArgs { guards: wanted, answer, text, json } = *args;
     let daemon = DaemonClient::from_env()?;
     let mut guards = wanted.resolved(&daemon).await?;
@@ -71,33 +71,26 @@ pub(crate) async fn run(args: Box<RespondArgs>) -> Result<CliExit, CliError> {
     let reference = guards.r#ref.clone();
     let action = RespondAction { guards, answer };
     let reply = daemon.act("/v1/actions/respond", &action).await?;
-    let done: ActionOutcome<RespondReport> = parse(&reply)?;
-    if json {
-        output::line(&reply)?;
-    } else {
-        output::lines(&outcome_lines(&done))?;
-    }
+    let done = output::parsed_answer(&reply, json, outcome_lines)?;
     match done.report.verified {
-        Verification::Failed => {
-            let message = CliMessage::new("the dialog is still open")
-                .because("the keys were sent, but the dialog did not change");
-            Err(CliError::new(CliExit::Failed, message.hint(format!("agtmux attach {reference}"))))
-        }
-        _ => Ok(CliExit::Ok),
+        Verification::Failed => Err(CliError::failed("the dialog is still open")
+            .because("the keys were sent, but the dialog did not change")
+            .hint(format!("agtmux attach {reference}"))),
+        _ => Ok(()),
     }
 }
 
 /// Shows the dialog and asks for the answer. Guards by the dialog's fingerprint instead of the snapshot: the snapshot
 /// expires while the user reads a long plan.
-async fn ask_user(daemon: &DaemonClient, guards: &mut ActionGuards, json: bool) -> Result<DialogAnswer, CliError> {
+async fn ask_user(daemon: &DaemonClient, guards: &mut ActionGuards, json: bool) -> CliResult<DialogAnswer> {
     let response = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?;
     let snapshot: ActionSnapshot = parse(&response)?;
     let pane = &snapshot.pane_id;
     let Some(dialog) = &snapshot.dialog else {
         let state = snapshot.state.map_or("no agent is in the pane", State::as_str);
-        let message =
-            CliMessage::new(format!("no dialog is open in {pane}: {state}")).hint("agtmux list panes --needs-action");
-        return Err(CliError::new(CliExit::Usage, message));
+        return Err(
+            CliError::usage(format!("no dialog is open in {pane}: {state}")).hint("agtmux list panes --needs-action")
+        );
     };
     let lines: Vec<String> =
         dialog_lines("asks     ", dialog).iter().map(|line| sanitize::for_terminal(line)).collect();
@@ -111,15 +104,15 @@ async fn ask_user(daemon: &DaemonClient, guards: &mut ActionGuards, json: bool) 
         let message = CliMessage::new("no answer given").because("cannot ask for an answer without a terminal");
         let (reference, fingerprint) = (&guards.r#ref, &dialog.fingerprint);
         let hint = format!("agtmux respond {reference} approve|deny|N|--text T --if-dialog {fingerprint}");
-        return Err(CliError::new(CliExit::Usage, message.hint(hint)));
+        return Err(CliError::usage(message.hint(hint)));
     }
     guards.if_runtime = guards.if_runtime.take().or(snapshot.runtime_id);
     guards.if_dialog = guards.if_dialog.take().or(Some(dialog.fingerprint.clone()));
     read_answer()
 }
 
-fn read_answer() -> Result<DialogAnswer, CliError> {
-    let none = || CliError::new(CliExit::Failed, CliMessage::new("no answer given; the dialog is still open"));
+fn read_answer() -> CliResult<DialogAnswer> {
+    let none = || CliError::failed("no answer given; the dialog is still open");
     loop {
         let question = "approve, deny, a number, or 'text …' (Enter leaves the dialog open):";
         let line = input::ask(question)?.filter(|line| !line.is_empty()).ok_or_else(none)?;

@@ -1,13 +1,12 @@
 //! `agtmux resume`: restarts an agent that has ended.
 
 use agtmux_api::wire::{ActionOutcome, ResumeAction, ResumeReport};
-use agtmux_client::{DaemonClient, parse};
+use agtmux_client::DaemonClient;
 use agtmux_core::sanitize;
 use clap::Args;
 
 use super::guards::GuardArgs;
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::error::{CliError, CliResult};
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -22,32 +21,23 @@ pub(crate) struct ResumeArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: Box<ResumeArgs>) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: Box<ResumeArgs>) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let guards = args.guards.unresolved()?;
     let reference = guards.r#ref.clone();
     let answer = daemon.act("/v1/actions/resume", &ResumeAction { guards }).await?;
-    let done: ActionOutcome<ResumeReport> = parse(&answer)?;
-    if args.json {
-        output::line(&answer)?;
-    } else {
-        output::line(outcome_line(&done).as_bytes())?;
-    }
+    let done = output::parsed_answer(&answer, args.json, |done| vec![outcome_line(done)])?;
     if done.report.resumed_runtime_id.is_some() {
-        return Ok(CliExit::Ok);
+        return Ok(());
     }
-    let message =
-        CliMessage::new("the agent did not start").because(format!("the command was: {}", done.report.command));
-    Err(CliError::failed(message.hint(format!("agtmux view-output {reference}"))))
+    Err(CliError::failed("the agent did not start")
+        .because(format!("the command was: {}", done.report.command))
+        .hint(format!("agtmux view-output {reference}")))
 }
 
 fn outcome_line(done: &ActionOutcome<ResumeReport>) -> String {
     let ResumeReport { command, resumed_runtime_id, .. } = &done.report;
     let started = resumed_runtime_id.as_ref().map(|id| format!(": started as runtime:{id}")).unwrap_or_default();
-    sanitize::for_terminal(&format!(
-        "{} on {}: {command}{started} ({} ms)",
-        done.pane_id,
-        done.server_label(),
-        done.latency_ms
-    ))
+    let line = format!("{} on {}: {command}{started} ({} ms)", done.pane_id, done.server_label(), done.latency_ms);
+    sanitize::for_terminal(&line)
 }

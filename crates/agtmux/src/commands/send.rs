@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use agtmux_api::wire::{ActionOutcome, InputProfile, SendAction, SendReport, Verification, VerifiedBy};
 use agtmux_client::DaemonClient;
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::{ArgGroup, Args};
 
 use super::guards::GuardArgs;
-use crate::error::{CliError, CliExit};
+use crate::choices::one_of;
+use crate::error::{CliError, CliResult};
 use crate::input::{self, MAX_BYTES};
-use crate::message::CliMessage;
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -45,37 +45,28 @@ pub(crate) struct SendArgs {
     #[arg(long, requires = "what")]
     no_enter: bool,
     /// How the program reads its input: an agent's input box (tui) or a shell
-    #[arg(long)]
-    profile: Option<SendProfileArg>,
+    #[arg(long, value_parser = one_of([("tui", InputProfile::Tui), ("shell", InputProfile::Shell)]))]
+    profile: Option<InputProfile>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SendProfileArg {
-    Tui,
-    Shell,
-}
-
-pub(crate) async fn run(args: Box<SendArgs>) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: Box<SendArgs>) -> CliResult {
     let text = text(&args)?;
     if text.is_none() && args.keys.is_empty() {
-        let message = CliMessage::new("nothing to send: no text and no key given").hint("agtmux send REF --text TEXT");
-        return Err(CliError::new(CliExit::Usage, message.hint("agtmux send REF --key Escape")));
+        return Err(CliError::usage("nothing to send: no text and no key given")
+            .hint("agtmux send REF --text TEXT")
+            .hint("agtmux send REF --key Escape"));
     }
-    let profile = args.profile.map(|name| match name {
-        SendProfileArg::Tui => InputProfile::Tui,
-        SendProfileArg::Shell => InputProfile::Shell,
-    });
     let daemon = DaemonClient::from_env()?;
     let guards = args.guards.resolved(&daemon).await?;
-    let action = SendAction { guards, text, keys: args.keys.clone(), no_enter: args.no_enter, profile };
+    let action = SendAction { guards, text, keys: args.keys.clone(), no_enter: args.no_enter, profile: args.profile };
     let answer = daemon.act("/v1/actions/send", &action).await?;
     output::answer(&answer, args.json, |done| vec![outcome_line(done)])
 }
 
-fn text(args: &SendArgs) -> Result<Option<String>, CliError> {
+fn text(args: &SendArgs) -> CliResult<Option<String>> {
     match (&args.text, args.stdin, &args.file) {
         (Some(text), ..) => Ok(Some(text.clone())),
         (None, true, _) => read(Path::new("-")).map(Some),
@@ -84,16 +75,16 @@ fn text(args: &SendArgs) -> Result<Option<String>, CliError> {
     }
 }
 
-fn read(path: &Path) -> Result<String, CliError> {
+fn read(path: &Path) -> CliResult<String> {
     let bytes = input::read(path)?;
     if bytes.len() > MAX_BYTES {
         // Before the UTF-8 check: the cut text may end inside a character.
-        let message = CliMessage::new(format!("'{}' is too large: the limit is {MAX_BYTES} bytes", path.display()));
-        return Err(CliError::new(CliExit::Usage, message.hint("tell the agent to read the file")));
+        return Err(CliError::usage(format!("'{}' is too large: the limit is {MAX_BYTES} bytes", path.display()))
+            .hint("tell the agent to read the file"));
     }
     String::from_utf8(bytes).map_err(|_| {
-        let message = CliMessage::new(format!("'{}' is not UTF-8 text", path.display()));
-        CliError::new(CliExit::Usage, message.hint("convert the file to UTF-8, for example with iconv"))
+        CliError::usage(format!("'{}' is not UTF-8 text", path.display()))
+            .hint("convert the file to UTF-8, for example with iconv")
     })
 }
 

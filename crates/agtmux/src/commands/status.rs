@@ -6,7 +6,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{CliError, CliExit};
+use crate::error::CliResult;
 use crate::terminal::StdoutTerminal;
 use crate::{output, render};
 
@@ -27,17 +27,14 @@ struct StatusSummary {
     target_errors: Vec<TargetError>,
 }
 
-pub(crate) async fn run(args: StatusArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: StatusArgs) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let bytes = daemon.api.get_bytes("/v1/panes", &ListQuery::default()).await?;
     let overview: StatusSummary = parse(&bytes)?;
     if args.json {
-        let json = serde_json::to_vec(&overview).map_err(|error| CliError::io("write JSON", error))?;
-        output::line(&json)?;
-        return Ok(CliExit::Ok);
+        return output::json(&overview);
     }
-    output::line(one_line(&overview, StdoutTerminal::detect().colour).as_bytes())?;
-    Ok(CliExit::Ok)
+    output::line(one_line(&overview, StdoutTerminal::detect().colour).as_bytes())
 }
 
 fn one_line(overview: &StatusSummary, colour: bool) -> String {

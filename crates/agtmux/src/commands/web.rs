@@ -4,7 +4,7 @@ use agtmux_api::wire::{WebLink, WebLinkRequest};
 use agtmux_client::{DaemonClient, parse};
 use clap::{Args, Subcommand};
 
-use crate::error::{CliError, CliExit};
+use crate::error::CliResult;
 use crate::output;
 
 #[derive(Debug, Subcommand)]
@@ -22,10 +22,9 @@ pub(crate) struct WebUrlArgs {
     read_only: bool,
 }
 
-pub(crate) async fn run(command: WebCommand) -> Result<CliExit, CliError> {
+pub(crate) async fn run(command: WebCommand) -> CliResult {
     let WebCommand::Url(args) = command;
     let request = WebLinkRequest { read_only: args.read_only };
     let link: WebLink = parse(&DaemonClient::from_env()?.act("/v1/web/link", &request).await?)?;
-    output::line(link.url.as_bytes())?;
-    Ok(CliExit::Ok)
+    output::line(link.url.as_bytes())
 }

@@ -10,18 +10,22 @@ use clap::Parser;
 
 use super::{demo, list, watch};
 use crate::cli::{Cli, CliCommand};
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliResult};
 use crate::input;
 use crate::terminal::StdoutTerminal;
 
-pub(crate) async fn run() -> Result<CliExit, CliError> {
+pub(crate) async fn run() -> CliResult {
     let config = Config::load(&Paths::from_env()?.config)?;
     let on_terminal = StdoutTerminal::detect().is_tty;
     if tmux_server_runs(&config) {
-        return if on_terminal { watch::run(watch_args()?).await } else { list::run(list::ListArgs::default()).await };
+        return if on_terminal {
+            watch::run(watch_args()?).await?.into_result()
+        } else {
+            list::run(list::ListArgs::default()).await
+        };
     }
     if on_terminal && std::io::stdin().is_terminal() && !wants_demo()? {
-        return Ok(CliExit::Ok);
+        return Ok(());
     }
     demo::run().await
 }
@@ -38,13 +42,13 @@ fn tmux_dir() -> PathBuf {
     base.join(format!("tmux-{}", rustix::process::geteuid().as_raw()))
 }
 
-fn wants_demo() -> Result<bool, CliError> {
+fn wants_demo() -> CliResult<bool> {
     let answer = input::ask("No tmux server is running. Show a demo on a private one? [Y/n]")?;
     Ok(answer.is_some_and(|answer| !matches!(answer.to_lowercase().as_str(), "n" | "no")))
 }
 
 /// Parses `agtmux watch`, so that the defaults are defined in one place.
-fn watch_args() -> Result<watch::WatchArgs, CliError> {
+fn watch_args() -> CliResult<watch::WatchArgs> {
     match Cli::try_parse_from(["agtmux", "watch"]).map(|cli| cli.command) {
         Ok(Some(CliCommand::Watch(args))) => Ok(args),
         _ => Err(CliError::io("run `agtmux watch`", "its default arguments are invalid")),

@@ -5,12 +5,10 @@ use std::path::{Path, PathBuf};
 use agtmux_agents::{Adapter, KnownAgent, MAX_MANIFEST_BYTES, ManifestError, ManifestOrigin, check_manifest};
 use agtmux_api::paths::Paths;
 use agtmux_api::{SCHEMA_VERSION, files};
-use agtmux_core::sanitize;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::error::{CliError, CliExit, CliResult};
 use crate::{agent_registry, output};
 
 #[derive(Debug, Args)]
@@ -23,15 +21,13 @@ pub(crate) struct AdapterCheckArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &AdapterCheckArgs) -> Result<CliExit, CliError> {
+pub(super) fn run(args: &AdapterCheckArgs) -> CliResult {
     let checked = read(&args.file).and_then(|text| check_manifest(&agent_registry::display_path(&args.file), &text));
     if args.json {
-        let json = serde_json::to_vec(&document(&args.file, &checked));
-        output::line(&json.map_err(|error| CliError::io("write JSON", error))?)?;
-        return Ok(if checked.is_ok() { CliExit::Ok } else { CliExit::Usage });
+        output::json(&document(&args.file, &checked))?;
+        return if checked.is_ok() { Ok(()) } else { Err(CliError::silent(CliExit::Usage)) };
     }
-    output::lines(&check_lines(&args.file, &checked.map_err(|error| manifest_error(&error))?))?;
-    Ok(CliExit::Ok)
+    output::foreign_lines(check_lines(&args.file, &checked.map_err(|error| manifest_error(&error))?))
 }
 
 pub(crate) fn read(file: &Path) -> Result<String, ManifestError> {
@@ -49,7 +45,7 @@ pub(crate) fn read(file: &Path) -> Result<String, ManifestError> {
 /// The error for an invalid manifest. It has the exit code of an invalid configuration.
 pub(crate) fn manifest_error(error: &ManifestError) -> CliError {
     let hint = "agtmux adapters new NAME --stdout   (a template with every key explained)";
-    CliError::new(CliExit::Usage, CliMessage::new(error.to_string()).hint(hint))
+    CliError::usage(error.to_string()).hint(hint)
 }
 
 fn check_lines(file: &Path, checked: &KnownAgent) -> Vec<String> {
@@ -77,7 +73,7 @@ fn check_lines(file: &Path, checked: &KnownAgent) -> Vec<String> {
     if let Some(dir) = dir.filter(|dir| !here(dir)) {
         lines.push(format!("to use it, move it to {}", agent_registry::display_path(&dir)));
     }
-    lines.iter().map(|line| sanitize::for_terminal(line)).collect()
+    lines
 }
 
 fn replaces(checked: &KnownAgent) -> bool {

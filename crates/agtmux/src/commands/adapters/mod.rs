@@ -9,7 +9,7 @@ use agtmux_client::{DaemonClient, parse};
 use clap::{Args, Subcommand};
 
 use crate::commands::block_on;
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliResult};
 use crate::message::CliMessage;
 use crate::terminal::StdoutTerminal;
 use crate::{output, render};
@@ -53,7 +53,7 @@ struct AdapterNameArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: AdaptersArgs) -> Result<CliExit, CliError> {
+pub(crate) fn run(args: AdaptersArgs) -> CliResult {
     match args.command {
         None => block_on(list(args.json)),
         Some(AdaptersCommand::Enable(named)) => block_on(switch(named, true)),
@@ -64,19 +64,18 @@ pub(crate) fn run(args: AdaptersArgs) -> Result<CliExit, CliError> {
     }
 }
 
-async fn list(json: bool) -> Result<CliExit, CliError> {
+async fn list(json: bool) -> CliResult {
     let answer = DaemonClient::from_env()?.get_bytes("/v1/adapters", &()).await?;
     if json {
-        output::line(&answer)?;
-        return Ok(CliExit::Ok);
+        return output::line(&answer);
     }
     let adapters: AdapterList = parse(&answer)?;
     output::lines(&render::adapters(&adapters).lines(&StdoutTerminal::detect()))?;
     render::adapter_faults(&adapters).iter().for_each(CliMessage::print_stderr);
-    Ok(CliExit::Ok)
+    Ok(())
 }
 
-async fn switch(AdapterNameArgs { name, json }: AdapterNameArgs, enabled: bool) -> Result<CliExit, CliError> {
+async fn switch(AdapterNameArgs { name, json }: AdapterNameArgs, enabled: bool) -> CliResult {
     let body = serde_json::to_vec(&AdapterSwitch { name: name.clone(), enabled });
     let body = body.map_err(|error| CliError::io("write JSON", error))?;
     let answer = DaemonClient::from_env()?.post("/v1/adapters", body.into()).await?;
@@ -86,5 +85,5 @@ async fn switch(AdapterNameArgs { name, json }: AdapterNameArgs, enabled: bool) 
         let done = format!("the adapter '{name}' is {}", if enabled { "enabled" } else { "disabled" });
         CliMessage::new(done).hint("agtmux adapters").print_stderr();
     }
-    Ok(CliExit::Ok)
+    Ok(())
 }

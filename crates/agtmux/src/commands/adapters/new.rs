@@ -9,7 +9,7 @@ use agtmux_agents::{AgentRegistry, ManifestOrigin, check_manifest};
 use agtmux_api::paths::Paths;
 use clap::Args;
 
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliResult};
 use crate::message::CliMessage;
 use crate::{agent_registry, output};
 
@@ -24,16 +24,15 @@ pub(crate) struct AdapterNewArgs {
     stdout: bool,
 }
 
-pub(super) fn run(args: &AdapterNewArgs) -> Result<CliExit, CliError> {
+pub(super) fn run(args: &AdapterNewArgs) -> CliResult {
     let name = args.name.as_str();
     let text = TEMPLATE.replace("NAME", name);
     if let Err(error) = check_manifest(name, &text) {
-        let message = CliMessage::new(format!("'{name}' is not a valid agent name: {}", error.problem));
-        return Err(CliError::new(CliExit::Usage, message.hint("agtmux adapters new my-agent")));
+        return Err(CliError::usage(format!("'{name}' is not a valid agent name: {}", error.problem))
+            .hint("agtmux adapters new my-agent"));
     }
     if args.stdout {
-        output::print(AgentRegistry::builtin_manifest_text(name).unwrap_or(&text))?;
-        return Ok(CliExit::Ok);
+        return output::print(AgentRegistry::builtin_manifest_text(name).unwrap_or(&text));
     }
     if let Some(taken) = name_taken(name, &agent_registry::load()?) {
         return Err(CliError::failed(taken));
@@ -45,7 +44,7 @@ pub(super) fn run(args: &AdapterNewArgs) -> Result<CliExit, CliError> {
         .because("the daemon loads the manifest at once; the state is unknown until the manifest has rules")
         .hint(format!("agtmux adapters check {}", agent_registry::display_path(&path)))
         .print_stderr();
-    Ok(CliExit::Ok)
+    Ok(())
 }
 
 fn name_taken(name: &str, known: &AgentRegistry) -> Option<CliMessage> {
@@ -59,7 +58,7 @@ fn name_taken(name: &str, known: &AgentRegistry) -> Option<CliMessage> {
     })
 }
 
-fn write(path: &Path, text: &str) -> Result<(), CliError> {
+fn write(path: &Path, text: &str) -> CliResult {
     let doing = format!("write '{}'", agent_registry::display_path(path));
     if let Some(dir) = path.parent() {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
@@ -68,11 +67,11 @@ fn write(path: &Path, text: &str) -> Result<(), CliError> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     match file.and_then(|mut file| file.write_all(text.as_bytes())) {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let message =
-                CliMessage::new(format!("'{}' already exists and was not changed", agent_registry::display_path(path)));
-            Err(CliError::failed(message.hint(format!("agtmux adapters check {}", agent_registry::display_path(path)))))
-        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(CliError::failed(format!(
+            "'{}' already exists and was not changed",
+            agent_registry::display_path(path)
+        ))
+        .hint(format!("agtmux adapters check {}", agent_registry::display_path(path)))),
         Err(error) => Err(CliError::io(&doing, error)),
     }
 }

@@ -17,8 +17,7 @@ use agtmux_tmux::{AttachMethod, PaneGuard, TmuxServer, TypeError, is_listening, 
 use clap::Args;
 
 use super::guards::GuardArgs;
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::error::{CliError, CliResult};
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -39,14 +38,13 @@ pub(crate) struct AttachArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: Box<AttachArgs>) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: Box<AttachArgs>) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let guards = args.guards.resolved(&daemon).await?;
     let typed = guards.r#ref.clone();
     let answer = daemon.act("/v1/actions/attach", &AttachAction { guards }).await?;
     if args.json {
-        output::line(&answer)?;
-        return Ok(CliExit::Ok);
+        return output::line(&answer);
     }
     let done: ActionOutcome<AttachPlan> = parse(&answer)?;
     if let Some(ssh) = &done.report.ssh {
@@ -55,23 +53,22 @@ pub(crate) async fn run(args: Box<AttachArgs>) -> Result<CliExit, CliError> {
     let tmux = Config::load(&daemon.paths.config)?.tmux;
     let local = LocalAttach::new(tmux.program, tmux.command_timeout.0, &done, &typed)?;
     if args.print {
-        output::line(local.command_line(AttachMethod::Attach).as_bytes())?;
-        return Ok(CliExit::Ok);
+        return output::line(local.command_line(AttachMethod::Attach).as_bytes());
     }
     match tmux_context(&local) {
         TmuxContext::SameServer => local.switch().await,
         TmuxContext::OtherServer(socket) => Err(local.other_server_error(&socket)),
         TmuxContext::Outside if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) => {
             output::line(local.command_line(AttachMethod::Attach).as_bytes())?;
-            let message = CliMessage::new("cannot attach: stdin or stdout is not a terminal")
-                .because("run the printed command on a terminal");
-            Err(CliError::failed(message.hint(format!("agtmux attach {}", local.reference))))
+            Err(CliError::failed("cannot attach: stdin or stdout is not a terminal")
+                .because("run the printed command on a terminal")
+                .hint(format!("agtmux attach {}", local.reference)))
         }
         TmuxContext::Outside => local.attach().await,
     }
 }
 
-fn guard(done: &ActionOutcome<AttachPlan>) -> Result<PaneGuard, CliError> {
+fn guard(done: &ActionOutcome<AttachPlan>) -> CliResult<PaneGuard> {
     let AttachPlan { server_pid, server_start, pane_pid, .. } = done.report;
     let pane = done.pane_id.trim_start_matches('%').parse();
     let pane = pane.map_err(|_| CliError::io("read the daemon's answer", "the pane id is invalid"))?;
@@ -118,7 +115,7 @@ impl<'a> LocalAttach<'a> {
         timeout: std::time::Duration,
         done: &'a ActionOutcome<AttachPlan>,
         typed: &str,
-    ) -> Result<Self, CliError> {
+    ) -> CliResult<Self> {
         let plan = &done.report;
         let socket = PathBuf::from(OsString::from_vec(text::to_bytes(&plan.socket)));
         let guard = guard(done)?;
@@ -142,24 +139,24 @@ impl<'a> LocalAttach<'a> {
     }
 
     /// Checks the pane for a better error message, then replaces this process by tmux, which checks again.
-    async fn attach(&self) -> Result<CliExit, CliError> {
+    async fn attach(&self) -> CliResult {
         self.server.check_pane(self.guard).await.map_err(attach_error)?;
         let error = self.command(AttachMethod::Attach, &self.plan.session_id).env_remove("TMUX").exec();
         Err(CliError::io(&format!("start '{}'", self.program.display()), error))
     }
 
-    async fn switch(&self) -> Result<CliExit, CliError> {
+    async fn switch(&self) -> CliResult {
         self.server.check_pane(self.guard).await.map_err(attach_error)?;
         let session = self.current_session().unwrap_or_else(|| self.plan.session_id.clone());
         let done = self.command(AttachMethod::Switch, &session).output();
         let done = done.map_err(|error| CliError::io(&format!("start '{}'", self.program.display()), error))?;
         if done.status.success() {
-            return Ok(CliExit::Ok);
+            return Ok(());
         }
         let message_text = [done.stdout, done.stderr].concat();
-        let message =
-            CliMessage::new("tmux did not switch to the pane").because(String::from_utf8_lossy(&message_text).trim());
-        Err(CliError::failed(message.hint(format!("agtmux attach {}   (in another terminal)", self.reference))))
+        Err(CliError::failed("tmux did not switch to the pane")
+            .because(String::from_utf8_lossy(&message_text).trim())
+            .hint(format!("agtmux attach {}   (in another terminal)", self.reference)))
     }
 
     /// The current session of the client, if it contains the pane. A grouped session with the same window is not
@@ -172,14 +169,13 @@ impl<'a> LocalAttach<'a> {
     }
 
     fn other_server_error(&self, socket: &Path) -> CliError {
-        let message = CliMessage::new("cannot attach: you are inside another tmux server")
+        CliError::failed("cannot attach: you are inside another tmux server")
             .because(format!("you are on '{}', the agent is on '{}'", socket.display(), self.socket.display()))
             .hint(format!("agtmux attach {}   (in another terminal)", self.reference))
-            .hint(format!("TMUX= agtmux attach {}   (nested, in this terminal)", self.reference));
-        CliError::failed(message)
+            .hint(format!("TMUX= agtmux attach {}   (nested, in this terminal)", self.reference))
     }
 }
 
 fn attach_error(error: TypeError) -> CliError {
-    CliError::failed(CliMessage::new(format!("could not attach: {error}")).hint("agtmux list panes"))
+    CliError::failed(format!("could not attach: {error}")).hint("agtmux list panes")
 }

@@ -11,8 +11,7 @@ use agtmux_core::{sanitize, text};
 use agtmux_tmux::host::{EXTRA_PATH_DIRS, command_line, quoted};
 use agtmux_tmux::{AttachMethod, PaneGuard};
 
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::error::{CliError, CliResult};
 use crate::output;
 
 /// A shell command that finds tmux outside the default PATH. The arguments for tmux follow.
@@ -25,20 +24,19 @@ pub(super) fn attach(
     ssh: &SshDestination,
     pane: (PaneGuard, &str),
     print: bool,
-) -> Result<CliExit, CliError> {
+) -> CliResult {
     let remote = RemoteAttach::new(done, ssh, pane);
     if print {
-        output::line(remote.shell_command().as_bytes())?;
-        return Ok(CliExit::Ok);
+        return output::line(remote.shell_command().as_bytes());
     }
     if std::env::var_os("TMUX").is_some_and(|tmux| !tmux.is_empty()) {
         return remote.open_window();
     }
     if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
         output::line(remote.shell_command().as_bytes())?;
-        let message = CliMessage::new("cannot attach: stdin or stdout is not a terminal")
-            .because("run the printed command on a terminal");
-        return Err(CliError::failed(message.hint(format!("agtmux attach {}", remote.reference))));
+        return Err(CliError::failed("cannot attach: stdin or stdout is not a terminal")
+            .because("run the printed command on a terminal")
+            .hint(format!("agtmux attach {}", remote.reference)));
     }
     let error = remote.command().exec();
     Err(CliError::io(&format!("start '{}'", ssh.program), error))
@@ -84,19 +82,18 @@ impl<'a> RemoteAttach<'a> {
     }
 
     /// Opens a new window, because a tmux nested in the same window is hard to leave.
-    fn open_window(&self) -> Result<CliExit, CliError> {
+    fn open_window(&self) -> CliResult {
         let mut tmux = Command::new("tmux");
         tmux.args(["new-window", "-n", self.target, "--"]);
         let command = self.command();
         tmux.arg(command.get_program()).args(command.get_args());
         let done = tmux.output().map_err(|error| CliError::io("start 'tmux'", error))?;
         if done.status.success() {
-            return Ok(CliExit::Ok);
+            return Ok(());
         }
         let stderr = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-        let message = CliMessage::new("tmux did not open a window").because(stderr);
-        Err(CliError::failed(
-            message.hint(format!("TMUX= agtmux attach {}   (nested, in this terminal)", self.reference)),
-        ))
+        Err(CliError::failed("tmux did not open a window")
+            .because(stderr)
+            .hint(format!("TMUX= agtmux attach {}   (nested, in this terminal)", self.reference)))
     }
 }

@@ -1,15 +1,15 @@
 //! `agtmux config`: shows and checks the configuration.
 
-mod check;
 mod show;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agtmux_api::config::{Config, DEFAULTS};
 use agtmux_api::paths::Paths;
+use agtmux_core::sanitize;
 use clap::Subcommand;
 
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliResult};
 use crate::output;
 
 #[derive(Debug, Subcommand)]
@@ -31,16 +31,29 @@ pub(crate) enum ConfigCommand {
     },
 }
 
-pub(crate) fn run(command: ConfigCommand) -> Result<CliExit, CliError> {
+pub(crate) fn run(command: ConfigCommand) -> CliResult {
+    let own_file = || -> CliResult<PathBuf> { Ok(Config::resolve_file(&Paths::from_env()?.config)?) };
     match command {
-        ConfigCommand::Show { defaults: true } => print(DEFAULTS.as_bytes()),
-        ConfigCommand::Show { defaults: false } => show::run(&Config::resolve_file(&Paths::from_env()?.config)?),
-        ConfigCommand::Path => print(Config::resolve_file(&Paths::from_env()?.config)?.as_os_str().as_encoded_bytes()),
-        ConfigCommand::Check { file } => check::run(file),
+        ConfigCommand::Show { defaults: true } => output::line(DEFAULTS.as_bytes()),
+        ConfigCommand::Show { defaults: false } => show::run(&own_file()?),
+        ConfigCommand::Path => output::line(own_file()?.as_os_str().as_encoded_bytes()),
+        ConfigCommand::Check { file: Some(file) } if file.exists() => check(&file),
+        // A missing file is an error only if the user named it; the default file is optional.
+        ConfigCommand::Check { file: Some(file) } => {
+            Err(CliError::usage(format!("file not found: '{}'", file.display())).hint("agtmux config path"))
+        }
+        ConfigCommand::Check { file: None } => check(&own_file()?),
     }
 }
 
-fn print(text: &[u8]) -> Result<CliExit, CliError> {
-    output::line(text)?;
-    Ok(CliExit::Ok)
+fn check(file: &Path) -> CliResult {
+    let is_there = file.exists();
+    if is_there {
+        Config::load(file)?;
+    }
+    let shown = sanitize::for_terminal(&file.display().to_string());
+    output::print(&format!(
+        "{shown} {}\n",
+        if is_there { "is valid" } else { "does not exist; agtmux uses the defaults" }
+    ))
 }

@@ -4,10 +4,10 @@ use agtmux_api::config::{Config, ConfigError, DEFAULTS};
 use agtmux_core::sanitize;
 use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError};
 
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliResult};
 use crate::output;
 
-pub(super) fn run(path: &Path) -> Result<CliExit, CliError> {
+pub(super) fn run(path: &Path) -> CliResult {
     // Load the configuration first, so that an invalid file is reported.
     Config::load(path)?;
     let text = match std::fs::read_to_string(path) {
@@ -16,12 +16,11 @@ pub(super) fn run(path: &Path) -> Result<CliExit, CliError> {
         Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }.into()),
     };
     let effective = overlay(&as_toml(text, path)?, path).map_err(|error| CliError::io("merge the settings", error))?;
-    output::print(&effective)?;
-    Ok(CliExit::Ok)
+    output::print(&effective)
 }
 
 /// Converts a YAML file to TOML. The output is always TOML.
-fn as_toml(text: String, path: &Path) -> Result<String, CliError> {
+fn as_toml(text: String, path: &Path) -> CliResult<String> {
     if path.extension().is_none_or(|extension| extension != "yaml" && extension != "yml") {
         return Ok(text);
     }

@@ -3,9 +3,9 @@
 use agtmux_client::{ClientError, DaemonClient};
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 
-use crate::error::CliError;
+use crate::error::{CliError, CliResult};
 
-pub(super) async fn find(daemon: &DaemonClient) -> Result<Option<Pid>, CliError> {
+pub(super) async fn find(daemon: &DaemonClient) -> CliResult<Option<Pid>> {
     match daemon.api.connect().await {
         Ok(stream) => {
             let peer = stream.peer_cred().map_err(|error| CliError::io("find the process behind the socket", error))?;
@@ -17,7 +17,7 @@ pub(super) async fn find(daemon: &DaemonClient) -> Result<Option<Pid>, CliError>
     }
 }
 
-fn holder_of_lock(daemon: &DaemonClient) -> Result<Option<Pid>, CliError> {
+fn holder_of_lock(daemon: &DaemonClient) -> CliResult<Option<Pid>> {
     let path = daemon.paths.lock();
     let file = match std::fs::File::open(&path) {
         Ok(file) => file,

@@ -8,8 +8,7 @@ use agtmux_api::paths::Paths;
 use agtmux_core::{sanitize, text};
 use clap::Args;
 
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::error::{CliError, CliResult};
 use crate::output;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -28,11 +27,10 @@ pub(crate) struct DaemonLogsArgs {
     path: bool,
 }
 
-pub(super) fn run(args: DaemonLogsArgs) -> Result<CliExit, CliError> {
+pub(super) fn run(args: DaemonLogsArgs) -> CliResult {
     let path = Paths::from_env()?.log();
     if args.path {
-        output::line(path.as_os_str().as_encoded_bytes())?;
-        return Ok(CliExit::Ok);
+        return output::line(path.as_os_str().as_encoded_bytes());
     }
     let mut file = open(&path)?;
     let fault = |error| CliError::io(&format!("read '{}'", path.display()), error);
@@ -41,16 +39,14 @@ pub(super) fn run(args: DaemonLogsArgs) -> Result<CliExit, CliError> {
     if args.follow {
         follow(&path, file)?;
     }
-    Ok(CliExit::Ok)
+    Ok(())
 }
 
-fn open(path: &Path) -> Result<File, CliError> {
+fn open(path: &Path) -> CliResult<File> {
     File::open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => CliError::failed(
-            CliMessage::new(format!("no log file at '{}'", path.display()))
-                .because("only a daemon in the background writes it; a daemon in the foreground logs to stderr")
-                .hint("agtmux daemon start"),
-        ),
+        std::io::ErrorKind::NotFound => CliError::failed(format!("no log file at '{}'", path.display()))
+            .because("only a daemon in the background writes it; a daemon in the foreground logs to stderr")
+            .hint("agtmux daemon start"),
         _ => CliError::io(&format!("open '{}'", path.display()), error),
     })
 }
@@ -84,7 +80,7 @@ fn start_of_last(bytes: &[u8], lines: usize) -> Option<usize> {
     breaks.map(|(at, _)| at + 1).nth(lines - 1)
 }
 
-fn follow(path: &Path, mut file: File) -> Result<(), CliError> {
+fn follow(path: &Path, mut file: File) -> CliResult {
     let fault = |error| CliError::io(&format!("read '{}'", path.display()), error);
     loop {
         let mut bytes = Vec::new();
@@ -111,7 +107,7 @@ fn replaced(path: &Path, file: &mut File) -> std::io::Result<Option<File>> {
 }
 
 /// Sanitizes each line, because the log contains names and titles from other programs.
-fn print_log(bytes: &[u8]) -> Result<(), CliError> {
+fn print_log(bytes: &[u8]) -> CliResult {
     let mut safe = String::with_capacity(bytes.len());
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let (line, end) = line.strip_suffix(b"\n").map_or((line, ""), |line| (line, "\n"));

@@ -12,7 +12,7 @@ mod stop;
 use clap::Subcommand;
 
 use super::block_on;
-use crate::error::{CliError, CliExit};
+use crate::error::CliResult;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DaemonCommand {
@@ -32,7 +32,7 @@ pub(crate) enum DaemonCommand {
     Logs(logs::DaemonLogsArgs),
 }
 
-pub(crate) fn run(command: DaemonCommand) -> Result<CliExit, CliError> {
+pub(crate) fn run(command: DaemonCommand) -> CliResult {
     match command {
         DaemonCommand::Run(args) => run::run(args),
         DaemonCommand::Start => block_on(start::run()),

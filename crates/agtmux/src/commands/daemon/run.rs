@@ -6,8 +6,7 @@ use agtmux_client::{ALREADY_RUNNING, READY};
 use agtmux_daemon::{DaemonError, DaemonOptions, LogDestination};
 use clap::Args;
 
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::error::{CliError, CliResult};
 
 #[derive(Debug, Args)]
 pub(crate) struct DaemonRunArgs {
@@ -22,7 +21,7 @@ pub(crate) struct DaemonRunArgs {
     i_know: bool,
 }
 
-pub(super) fn run(args: DaemonRunArgs) -> Result<CliExit, CliError> {
+pub(super) fn run(args: DaemonRunArgs) -> CliResult {
     if args.detached {
         // Fails only if this process leads a process group; then no terminal can end it.
         let _ = rustix::process::setsid();
@@ -33,10 +32,7 @@ pub(super) fn run(args: DaemonRunArgs) -> Result<CliExit, CliError> {
         config.web.listen = listen;
         config.web.i_know |= args.i_know;
         if let Some(fault) = config.web.exposure_error() {
-            return Err(CliError::new(
-                CliExit::Usage,
-                CliMessage::new(fault).hint("agtmux daemon run --listen 127.0.0.1:7777"),
-            ));
+            return Err(CliError::usage(fault).hint("agtmux daemon run --listen 127.0.0.1:7777"));
         }
     }
     let log_to = if args.detached { LogDestination::File } else { LogDestination::Stderr };
@@ -47,16 +43,16 @@ pub(super) fn run(args: DaemonRunArgs) -> Result<CliExit, CliError> {
         }
     };
     match agtmux_daemon::run(DaemonOptions { paths, config, log_to }, on_ready) {
-        Ok(()) => Ok(CliExit::Ok),
+        Ok(()) => Ok(()),
         Err(DaemonError::AlreadyRunning { .. }) if args.detached => {
             notify_starter(ALREADY_RUNNING);
-            Ok(CliExit::Ok)
+            Ok(())
         }
-        Err(error @ DaemonError::AlreadyRunning { .. }) => Err(CliError::failed(
-            CliMessage::new(error.to_string()).hint("agtmux daemon status").hint("agtmux daemon restart"),
-        )),
+        Err(error @ DaemonError::AlreadyRunning { .. }) => {
+            Err(CliError::failed(error.to_string()).hint("agtmux daemon status").hint("agtmux daemon restart"))
+        }
         Err(DaemonError::Paths(error)) => Err(error.into()),
-        Err(error) => Err(CliError::failed(CliMessage::new(error.to_string()))),
+        Err(error) => Err(CliError::failed(error.to_string())),
     }
 }
 

@@ -4,21 +4,19 @@ use agtmux_client::{ClientError, DaemonClient};
 use tokio::time::{Instant, sleep};
 
 use super::find::find;
-use crate::error::{CliError, CliExit};
+use crate::error::CliResult;
 use crate::output;
 
 const BROKEN_RETRY_FOR: Duration = Duration::from_secs(1);
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
-pub(super) async fn run() -> Result<CliExit, CliError> {
+pub(super) async fn run() -> CliResult {
     let daemon = DaemonClient::from_env()?;
     if answers(&daemon).await {
-        output::print(&format!("the daemon is already running{}\n", pid(&daemon).await))?;
-        return Ok(CliExit::Ok);
+        return output::print(&format!("the daemon is already running{}\n", pid(&daemon).await));
     }
     daemon.start().await?;
-    output::print(&format!("the daemon is running{}\n", pid(&daemon).await))?;
-    Ok(CliExit::Ok)
+    output::print(&format!("the daemon is running{}\n", pid(&daemon).await))
 }
 
 /// Whether a daemon answers. After a kill, a child between fork and exec can still hold the socket: it accepts

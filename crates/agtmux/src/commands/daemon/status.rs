@@ -5,7 +5,7 @@ use clap::Args;
 use jiff::Timestamp;
 
 use super::find::find;
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliExit, CliResult};
 use crate::message::CliMessage;
 use crate::{output, render};
 
@@ -16,7 +16,7 @@ pub(crate) struct DaemonStatusArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: DaemonStatusArgs) -> Result<CliExit, CliError> {
+pub(super) async fn run(args: DaemonStatusArgs) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let bytes = match daemon.api.get_bytes("/v1/health", &ListQuery::default()).await {
         Ok(bytes) => bytes,
@@ -24,8 +24,7 @@ pub(super) async fn run(args: DaemonStatusArgs) -> Result<CliExit, CliError> {
         Err(error) => return Err(error.into()),
     };
     if args.json {
-        output::line(&bytes)?;
-        return Ok(CliExit::Ok);
+        return output::line(&bytes);
     }
     let health: DaemonHealth = parse(&bytes)?;
     output::lines(&describe(&health, &daemon.paths.socket.display().to_string(), Timestamp::now()))?;
@@ -33,10 +32,10 @@ pub(super) async fn run(args: DaemonStatusArgs) -> Result<CliExit, CliError> {
     if health.version != agtmux_api::VERSION {
         other_version(&health.version).print_stderr();
     }
-    Ok(CliExit::Ok)
+    Ok(())
 }
 
-async fn not_running(daemon: &DaemonClient) -> Result<CliError, CliError> {
+async fn not_running(daemon: &DaemonClient) -> CliResult<CliError> {
     let message = match find(daemon).await? {
         None => CliMessage::new("the daemon is not running").hint("agtmux daemon start"),
         Some(pid) => CliMessage::new(format!("the daemon (pid {}) is starting, ending or stuck", pid.as_raw_nonzero()))

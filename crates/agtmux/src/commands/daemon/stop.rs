@@ -6,27 +6,28 @@ use rustix::process::Pid;
 
 use super::find::find;
 use super::process::{DaemonProcess, ProcessWait};
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::error::{CliError, CliResult};
 use crate::output;
 
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) async fn run() -> Result<CliExit, CliError> {
+pub(super) async fn run() -> CliResult {
     match stop(&DaemonClient::from_env()?).await? {
         Some(pid) => output::print(&format!("the daemon (pid {}) has stopped\n", pid.as_raw_nonzero()))?,
         None => output::print("the daemon is not running\n")?,
     }
-    Ok(CliExit::Ok)
+    Ok(())
 }
 
 /// Stops the daemon and waits until it has exited. Returns its pid, or `None` if no daemon was running.
-pub(super) async fn stop(daemon: &DaemonClient) -> Result<Option<Pid>, CliError> {
+pub(super) async fn stop(daemon: &DaemonClient) -> CliResult<Option<Pid>> {
     let Some(pid) = find(daemon).await? else { return Ok(None) };
     if pid == Pid::INIT || pid == rustix::process::getpid() {
-        let message =
-            CliMessage::new(format!("pid {} holds the daemon's socket but is not a daemon", pid.as_raw_nonzero()));
-        return Err(CliError::failed(message.because("it was not stopped")));
+        return Err(CliError::failed(format!(
+            "pid {} holds the daemon's socket but is not a daemon",
+            pid.as_raw_nonzero()
+        ))
+        .because("it was not stopped"));
     }
     let process = match DaemonProcess::open(pid) {
         Ok(process) => process,
@@ -54,9 +55,8 @@ fn stop_error(pid: Pid, error: Errno) -> CliError {
 
 fn stop_timeout_error(pid: Pid) -> CliError {
     let pid = pid.as_raw_nonzero();
-    let message = CliMessage::new(format!("the daemon (pid {pid}) did not stop"))
+    CliError::failed(format!("the daemon (pid {pid}) did not stop"))
         .because(format!("it is still running {} s after SIGTERM", STOP_TIMEOUT.as_secs()))
         .hint("agtmux daemon logs")
-        .hint(format!("kill -9 {pid}   (the database stays intact)"));
-    CliError::failed(message)
+        .hint(format!("kill -9 {pid}   (the database stays intact)"))
 }

@@ -10,7 +10,7 @@ use agtmux_api::paths::Paths;
 use tempfile::TempDir;
 
 use super::scripts::{self, DemoPane, PANES};
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliResult};
 use crate::message::CliMessage;
 
 const SESSION: &str = "demo";
@@ -27,7 +27,7 @@ pub(super) struct DemoEnvironment {
 }
 
 impl DemoEnvironment {
-    pub(super) fn build() -> Result<Self, CliError> {
+    pub(super) fn build() -> CliResult<Self> {
         let fault = |error| CliError::io("set up the demo", error);
         let config = Config::load(&Paths::from_env()?.config)?;
         let environment = Self {
@@ -74,7 +74,7 @@ impl DemoEnvironment {
         }
     }
 
-    fn tmux(&self, args: &[&OsStr]) -> Result<Output, CliError> {
+    fn tmux(&self, args: &[&OsStr]) -> CliResult<Output> {
         let mut command = Command::new(&self.tmux);
         command.args(["-L", &self.server, "-f", "/dev/null"]).args(args).stdin(Stdio::null());
         self.set_environment(&mut command);
@@ -82,11 +82,10 @@ impl DemoEnvironment {
         if output.status.success() {
             return Ok(output);
         }
-        let message = CliMessage::new("tmux could not start the demo");
-        Err(CliError::failed(message.because(String::from_utf8_lossy(&output.stderr).trim())))
+        Err(CliError::failed("tmux could not start the demo").because(String::from_utf8_lossy(&output.stderr).trim()))
     }
 
-    fn start_panes(&self) -> Result<(), CliError> {
+    fn start_panes(&self) -> CliResult {
         // High enough for every pane to show its screen after the splits.
         let size = ["-x", "120", "-y", "160"];
         let mut last_window = None;
@@ -104,7 +103,7 @@ impl DemoEnvironment {
         self.tmux(&shell).map(|_| ())
     }
 
-    fn start_pane(&self, args: &[&str], pane: &DemoPane) -> Result<(), CliError> {
+    fn start_pane(&self, args: &[&str], pane: &DemoPane) -> CliResult {
         let program = self.dir.path().join("bin").join(pane.script.name);
         let first = pane.first.to_string();
         let mut args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
@@ -113,7 +112,7 @@ impl DemoEnvironment {
     }
 
     /// Waits until the daemon has detected all states, so that the first table is complete.
-    fn wait_for_states(&self) -> Result<(), CliError> {
+    fn wait_for_states(&self) -> CliResult {
         let mut wanted: Vec<&str> = PANES.iter().map(|pane| pane.script.scenes[pane.first].state.as_str()).collect();
         wanted.sort_unstable();
         let deadline = Instant::now() + READY_TIMEOUT;
@@ -131,13 +130,13 @@ impl DemoEnvironment {
         }
     }
 
-    fn start_daemon(&self) -> Result<(), CliError> {
+    fn start_daemon(&self) -> CliResult {
         let output = self.agtmux(&["daemon", "start"]).output().map_err(|error| CliError::io("start agtmux", error))?;
         if output.status.success() {
             return Ok(());
         }
         let stderr = String::from_utf8_lossy(&output.stderr);
-        Err(CliError::failed(CliMessage::new("the demo's daemon did not start").because(stderr.trim())))
+        Err(CliError::failed("the demo's daemon did not start").because(stderr.trim()))
     }
 }
 
@@ -152,7 +151,7 @@ impl Drop for DemoEnvironment {
 fn tmux_error(program: &std::path::Path, error: &std::io::Error) -> CliError {
     let message = CliMessage::new(format!("cannot run '{}': {error}", program.display()));
     if error.kind() == std::io::ErrorKind::NotFound {
-        return CliError::new(CliExit::Failed, message.hint("apt install tmux").hint("brew install tmux"));
+        return CliError::failed(message.hint("apt install tmux").hint("brew install tmux"));
     }
-    CliError::new(CliExit::Failed, message)
+    CliError::failed(message)
 }

@@ -6,13 +6,13 @@ mod scripts;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliExit, CliResult};
 use crate::message::CliMessage;
 use crate::quit_signals::QuitSignals;
 use crate::terminal::StdoutTerminal;
 use environment::DemoEnvironment;
 
-pub(crate) async fn run() -> Result<CliExit, CliError> {
+pub(crate) async fn run() -> CliResult {
     // From here on, a signal ends the demo with its cleanup.
     let mut quit = QuitSignals::new()?;
     let environment = DemoEnvironment::build()?;
@@ -34,10 +34,10 @@ pub(crate) async fn run() -> Result<CliExit, CliError> {
             .hint("tmux new")
             .print_stderr();
     }
-    Ok(exit)
+    exit.into_result()
 }
 
-fn viewer_exit(status: std::io::Result<std::process::ExitStatus>) -> Result<CliExit, CliError> {
+fn viewer_exit(status: std::io::Result<std::process::ExitStatus>) -> CliResult<CliExit> {
     let status = status.map_err(|error| CliError::io("show the demo", error))?;
     Ok(match status.code() {
         Some(0) => CliExit::Ok,

@@ -12,7 +12,7 @@ use clap::{ArgGroup, Args};
 use serde::Serialize;
 
 use crate::commands::{block_on, pick};
-use crate::error::{CliError, CliExit};
+use crate::error::CliResult;
 use crate::output;
 use crate::render::age;
 
@@ -53,14 +53,14 @@ pub(crate) struct AgentRefQuery<'a> {
     pub(crate) since: Option<jiff::Timestamp>,
 }
 
-pub(crate) fn run(args: ExplainArgs) -> Result<CliExit, CliError> {
+pub(crate) fn run(args: ExplainArgs) -> CliResult {
     match &args.screen {
         Some(file) => screen::run(file, &args),
         None => block_on(explain_agent(args)),
     }
 }
 
-async fn explain_agent(args: ExplainArgs) -> Result<CliExit, CliError> {
+async fn explain_agent(args: ExplainArgs) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let reference = pick::resolve_reference(&daemon, args.reference.as_deref()).await?;
     let answer = daemon.get_bytes("/v1/explain", &AgentRefQuery { r#ref: &reference, since: None }).await?;

@@ -5,41 +5,34 @@ use std::sync::Arc;
 
 use agtmux_agents::{Judgement, KnownAgent, ManifestFault, SavedScreen, check_manifest, judge};
 use agtmux_core::dialog::Dialog;
-use agtmux_core::sanitize;
 
 use super::ExplainArgs;
 use crate::commands::adapters::check;
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliResult};
 use crate::message::CliMessage;
 use crate::{agent_registry, output};
 
 const MAX_SCREEN_BYTES: u64 = 16 << 20;
 
-pub(super) fn run(file: &Path, args: &ExplainArgs) -> Result<CliExit, CliError> {
+pub(super) fn run(file: &Path, args: &ExplainArgs) -> CliResult {
     let agent = match &args.manifest {
         Some(manifest) => by_manifest(manifest, args.agent.as_deref())?,
         None => by_name(args.agent.as_deref().unwrap_or_default())?,
     };
     let fault = |error: std::io::Error| CliError::io(&format!("read '{}'", file.display()), error);
     if std::fs::metadata(file).map_err(fault)?.len() > MAX_SCREEN_BYTES {
-        let message = CliMessage::new(format!("'{}' is too large for a screen: the limit is 16 MiB", file.display()));
-        return Err(CliError::new(CliExit::Usage, message.hint("tmux capture-pane -p -e -t %12 > FILE")));
+        return Err(CliError::usage(format!("'{}' is too large for a screen: the limit is 16 MiB", file.display()))
+            .hint("tmux capture-pane -p -e -t %12 > FILE"));
     }
     let text = std::fs::read(file).map_err(fault)?;
     let screen = SavedScreen { text: &text, title: args.title.as_deref(), command: args.command.as_deref() };
     let judgement = judge(&agent, &screen);
-    if args.json {
-        let json = serde_json::to_vec(&judgement).map_err(|error| CliError::io("write JSON", error))?;
-        output::line(&json)?;
-    } else {
-        output::lines(&judgement_lines(&judgement))?;
-    }
-    Ok(CliExit::Ok)
+    if args.json { output::json(&judgement) } else { output::foreign_lines(judgement_lines(&judgement)) }
 }
 
 /// The agent of this name. Fails if the user's manifest for this agent is invalid, instead of
 /// using the built-in one.
-fn by_name(agent: &str) -> Result<Arc<KnownAgent>, CliError> {
+fn by_name(agent: &str) -> CliResult<Arc<KnownAgent>> {
     let registry = agent_registry::load()?;
     let own_file = |fault: &&ManifestFault| Path::new(&fault.error.file).file_stem().is_some_and(|stem| stem == agent);
     if let Some(fault) = registry.faults().iter().find(own_file) {
@@ -48,19 +41,21 @@ fn by_name(agent: &str) -> Result<Arc<KnownAgent>, CliError> {
     registry.agent(agent).cloned().ok_or_else(|| {
         let message = CliMessage::new(format!("unknown agent '{agent}'"));
         let message = registry.faults().iter().fold(message, |message, fault| message.because(fault.error.to_string()));
-        CliError::new(CliExit::Usage, message.hint(format!("use one of {}", registry.names().join(", "))))
+        CliError::usage(message.hint(format!("use one of {}", registry.names().join(", "))))
     })
 }
 
-fn by_manifest(manifest: &Path, agent: Option<&str>) -> Result<Arc<KnownAgent>, CliError> {
+fn by_manifest(manifest: &Path, agent: Option<&str>) -> CliResult<Arc<KnownAgent>> {
     let text = check::read(manifest).map_err(|error| check::manifest_error(&error))?;
     let path = agent_registry::display_path(manifest);
     let known = check_manifest(&path, &text).map_err(|error| check::manifest_error(&error))?;
     let name = known.name();
     if agent.is_some_and(|agent| agent != name.as_str()) {
-        let message =
-            CliMessage::new(format!("'{path}' describes the agent '{name}', not '{}'", agent.unwrap_or_default()));
-        return Err(CliError::new(CliExit::Usage, message.hint(format!("use --agent {name}, or omit --agent"))));
+        return Err(CliError::usage(format!(
+            "'{path}' describes the agent '{name}', not '{}'",
+            agent.unwrap_or_default()
+        ))
+        .hint(format!("use --agent {name}, or omit --agent")));
     }
     Ok(Arc::new(known))
 }
@@ -72,7 +67,7 @@ fn judgement_lines(judgement: &Judgement) -> Vec<String> {
     let mut lines = vec![format!("{} {} · {sure} · {rule}", judgement.agent_type, judgement.state)];
     lines.extend(judgement.evidence.as_ref().map(|evidence| format!("evidence: {evidence}")));
     lines.extend(judgement.dialog.iter().flat_map(dialog_lines));
-    lines.iter().map(|line| sanitize::for_terminal(line)).collect()
+    lines
 }
 
 fn dialog_lines(dialog: &Dialog) -> Vec<String> {

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use agtmux_daemon::{ReplayOutcome, replay_database, replay_lines};
 use clap::Args;
 
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::error::{CliError, CliResult};
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -20,12 +19,9 @@ pub(crate) struct ReplayArgs {
     jsonl: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &ReplayArgs) -> Result<CliExit, CliError> {
+pub(crate) fn run(args: &ReplayArgs) -> CliResult {
     let unreadable = |error: &dyn std::fmt::Display| {
-        CliError::new(
-            CliExit::Usage,
-            CliMessage::new(error.to_string()).hint("agtmux daemon status   (shows the database)"),
-        )
+        CliError::usage(error.to_string()).hint("agtmux daemon status   (shows the database)")
     };
     let outcome = match (&args.db, &args.jsonl) {
         (Some(db), _) => replay_database(db).map_err(|error| unreadable(&error))?,
@@ -38,15 +34,13 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<CliExit, CliError> {
     };
     match outcome {
         ReplayOutcome::Same { inputs, transitions } => {
-            output::line(format!("no difference in {inputs} inputs and {transitions} transitions").as_bytes())?;
-            Ok(CliExit::Ok)
+            output::line(format!("no difference in {inputs} inputs and {transitions} transitions").as_bytes())
         }
         ReplayOutcome::Differs { n, stored, replayed } => {
-            let message = CliMessage::new(format!("the replay of input {n} differs from the stored result"))
+            Err(CliError::failed(format!("the replay of input {n} differs from the stored result"))
                 .because(format!("stored:   {stored}"))
                 .because(format!("replayed: {replayed}"))
-                .hint("keep a copy of the file and report this as a bug in agtmux");
-            Err(CliError::failed(message))
+                .hint("keep a copy of the file and report this as a bug in agtmux"))
         }
     }
 }

@@ -15,7 +15,7 @@ use rustix::process::{Resource, Rlimit, WaitOptions, setrlimit, waitpid};
 
 use super::signals::{BlockedSignals, ReceivedSignal};
 use super::spawn::spawn;
-use crate::error::{CliError, CliExit};
+use crate::error::CliExit;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChildEnd {
@@ -123,7 +123,7 @@ impl ChildJob {
         let _ = only.thread_block();
     }
 
-    pub(crate) fn exit_like_child(&self, end: ChildEnd) -> Result<CliExit, CliError> {
+    pub(crate) fn exit_like_child(&self, end: ChildEnd) -> ! {
         match end {
             ChildEnd::Exited(code) => exit(code),
             ChildEnd::Killed(number) => {

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::commands::hook::{event, send};
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliExit, CliResult};
 use crate::message::CliMessage;
 use job::{ChildEnd, ChildJob};
 
@@ -43,7 +43,7 @@ fn parse_name(given: &str) -> Result<String, String> {
     }
 }
 
-pub(crate) fn run(args: &AgentRunArgs) -> Result<CliExit, CliError> {
+pub(crate) fn run(args: &AgentRunArgs) -> CliResult {
     let began = Timestamp::now();
     let job = ChildJob::start(&args.command).map_err(|error| start_error(&args.command, &error))?;
     let report = |event_type: &str, time: Timestamp, more: Value| {

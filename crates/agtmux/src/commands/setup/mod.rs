@@ -16,7 +16,7 @@ use agtmux_api::paths::Paths;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliExit, CliResult};
 use crate::message::CliMessage;
 use crate::{input, output};
 use agents::SetupAgent;
@@ -49,7 +49,7 @@ pub(crate) struct SetupArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: &SetupArgs) -> Result<CliExit, CliError> {
+pub(crate) fn run(args: &SetupArgs) -> CliResult {
     let mode = if args.uninstall { SetupMode::Uninstall } else { SetupMode::Install };
     let paths = Paths::from_env()?;
     let record = SetupRecord::load(&paths);
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &SetupArgs) -> Result<CliExit, CliError> {
     if changes > 0 && !args.dry_run && !args.yes {
         printed.as_ref().map_err(|_| plans_not_printed(mode))?;
         if !confirm(args, mode)? {
-            return Ok(CliExit::Failed);
+            return Err(CliError::silent(CliExit::Failed));
         }
     }
     let reports = if args.dry_run || changes == 0 {
@@ -87,18 +87,18 @@ pub(crate) fn run(args: &SetupArgs) -> Result<CliExit, CliError> {
     };
     // A closed stdout must not hide a failure: the exit code reports it.
     let failed = reports.iter().flat_map(|(_, files)| files).any(|(_, done)| done.error.is_some());
-    if failed { Ok(CliExit::Failed) } else { printed.and(ended).map(|()| CliExit::Ok) }
+    if failed { Err(CliError::silent(CliExit::Failed)) } else { printed.and(ended) }
 }
 
 /// The path of agtmux for the hooks. Fails if uninstall could not recognize hooks with this path.
-fn program(mode: SetupMode) -> Result<String, CliError> {
+fn program(mode: SetupMode) -> CliResult<String> {
     let path = command::own_path().map_err(|error| CliError::io("find the agtmux program", error))?;
     if let Some(message) = command::name_problem(&path).filter(|_| mode == SetupMode::Install) {
         return Err(CliError::failed(message));
     }
     path.into_os_string().into_string().map_err(|path| {
         let path = path.display().to_string();
-        CliError::failed(CliMessage::new(format!("the path of agtmux is not UTF-8: '{path}'")))
+        CliError::failed(format!("the path of agtmux is not UTF-8: '{path}'"))
     })
 }
 
@@ -110,7 +110,7 @@ fn select_agents(
     args: &SetupArgs,
     mode: SetupMode,
     record: &SetupRecord,
-) -> Result<(FoundAgents, Vec<&'static str>), CliError> {
+) -> CliResult<(FoundAgents, Vec<&'static str>)> {
     let (mut here, mut missing) = (Vec::new(), Vec::new());
     let selected: Vec<&SetupAgent> = args.agent.iter().filter_map(|name| SetupAgent::named(name)).collect();
     for agent in agents::ALL.iter() {
@@ -142,17 +142,16 @@ fn warn_ignored_variable(variable: &str, value: &Path, used: &Path) {
 }
 
 fn no_home() -> CliError {
-    CliError::new(CliExit::Usage, CliMessage::new("cannot find the settings of agents: HOME is not set"))
+    CliError::usage("cannot find the settings of agents: HOME is not set")
 }
 
 fn no_agents_found(missing: &[&str]) -> CliError {
-    let message = CliMessage::new("no agent found")
+    CliError::failed("no agent found")
         .because(format!("looked for the programs and settings of {}", missing.join(", ")))
-        .hint("agtmux setup --agent claude   (before it is installed)");
-    CliError::failed(message)
+        .hint("agtmux setup --agent claude   (before it is installed)")
 }
 
-fn print_plans(plans: &AgentPlans, mode: SetupMode) -> Result<(), CliError> {
+fn print_plans(plans: &AgentPlans, mode: SetupMode) -> CliResult {
     let nothing = if mode == SetupMode::Install { "up to date" } else { "no hooks of agtmux" };
     for (agent, files) in plans {
         output::lines(&report::lines(agent, files, nothing))?;
@@ -161,10 +160,9 @@ fn print_plans(plans: &AgentPlans, mode: SetupMode) -> Result<(), CliError> {
 }
 
 fn plans_not_printed(mode: SetupMode) -> CliError {
-    let message = CliMessage::new("nothing was changed: the changes could not be printed")
+    CliError::failed("nothing was changed: the changes could not be printed")
         .because("stdout is closed")
-        .hint(format!("{}   (without confirmation)", yes_command(mode)));
-    CliError::failed(message)
+        .hint(format!("{}   (without confirmation)", yes_command(mode)))
 }
 
 fn yes_command(mode: SetupMode) -> String {
@@ -172,13 +170,12 @@ fn yes_command(mode: SetupMode) -> String {
 }
 
 /// Asks for confirmation on the terminal. Fails without a terminal.
-fn confirm(args: &SetupArgs, mode: SetupMode) -> Result<bool, CliError> {
+fn confirm(args: &SetupArgs, mode: SetupMode) -> CliResult<bool> {
     if args.json || !std::io::stdin().is_terminal() {
-        let message = CliMessage::new("nothing was changed: cannot ask for confirmation")
+        return Err(CliError::usage("nothing was changed: cannot ask for confirmation")
             .because("stdin is not a terminal, or --json was given")
             .hint(yes_command(mode))
-            .hint("agtmux setup --dry-run   (prints the changes)");
-        return Err(CliError::new(CliExit::Usage, message));
+            .hint("agtmux setup --dry-run   (prints the changes)"));
     }
     let yes = input::confirm("Make these changes?")?;
     if !yes {
@@ -196,7 +193,7 @@ fn apply_plans(
     mode: SetupMode,
     paths: &Paths,
     work_out: impl Fn(&SetupRecord) -> AgentPlans,
-) -> Result<AgentReports, CliError> {
+) -> CliResult<AgentReports> {
     let _lock = SetupRecord::lock(paths).map_err(|error| CliError::io("lock the setup record", error))?;
     let mut record = SetupRecord::load(paths);
     let mut plans = work_out(&record);
@@ -263,7 +260,7 @@ fn apply(change: &FileChange, record: &mut SetupRecord, paths: &Paths) -> FileRe
     }
 }
 
-fn print_results(reports: &AgentReports, mode: SetupMode) -> Result<(), CliError> {
+fn print_results(reports: &AgentReports, mode: SetupMode) -> CliResult {
     let mut lines = Vec::new();
     for (agent, files) in reports {
         for (plan, done) in files {

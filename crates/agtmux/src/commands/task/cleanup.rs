@@ -1,8 +1,6 @@
 //! `agtmux task stop`, `restart`, `prune-dead` and `kill-all`. They touch only sessions and windows that agtmux
 //! created.
 
-use std::io::IsTerminal;
-
 use agtmux_api::wire::{
     TaskCleanupRequest, TaskEndReport, TaskRestartRequest, TaskSessionQuery, TaskStarted, TaskStopRequest,
 };
@@ -12,7 +10,7 @@ use clap::Args;
 
 use super::run::print_started;
 use super::session_args::{SessionOwnerArgs, TaskSessionArgs};
-use crate::error::{CliError, CliExit};
+use crate::error::CliResult;
 use crate::message::CliMessage;
 use crate::{input, output};
 
@@ -64,43 +62,42 @@ pub(crate) struct TaskKillAllArgs {
     json: bool,
 }
 
-pub(crate) async fn stop(args: TaskStopArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn stop(args: TaskStopArgs) -> CliResult {
     let TaskSessionQuery { session, socket } = args.session.resolve()?;
     let action = TaskStopRequest { session, socket, task: args.task, window: args.window };
     run_cleanup("/v1/tasks/stop", &action, args.json, "stopped").await
 }
 
-pub(crate) async fn restart(args: TaskRestartArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn restart(args: TaskRestartArgs) -> CliResult {
     let TaskSessionQuery { session, socket } = args.session.resolve()?;
     let action = TaskRestartRequest { session, socket, task: args.task, owner: args.owner.pid()? };
     let started: TaskStarted = parse(&DaemonClient::from_env()?.act("/v1/tasks/restart", &action).await?)?;
-    print_started(&started, args.json)?;
-    Ok(CliExit::Ok)
+    print_started(&started, args.json)
 }
 
-pub(crate) async fn prune_dead(args: TaskPruneArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn prune_dead(args: TaskPruneArgs) -> CliResult {
     let TaskSessionQuery { session, socket } = args.session.resolve()?;
     run_cleanup("/v1/tasks/prune-dead", &TaskCleanupRequest { session, socket }, args.json, "removed").await
 }
 
-pub(crate) async fn kill_all(args: TaskKillAllArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn kill_all(args: TaskKillAllArgs) -> CliResult {
     let TaskSessionQuery { session, socket } = args.session.resolve()?;
-    if !args.yes && !confirmed(&session)? {
-        return Ok(CliExit::Failed);
+    if !args.yes {
+        let question = format!("kill all tasks of '{session}' and the session?");
+        input::require_confirmation(&question, "agtmux task kill-all --yes")?;
     }
     run_cleanup("/v1/tasks/kill-all", &TaskCleanupRequest { session, socket }, args.json, "killed").await
 }
 
-async fn run_cleanup(path: &str, action: &impl serde::Serialize, json: bool, what: &str) -> Result<CliExit, CliError> {
+async fn run_cleanup(path: &str, action: &impl serde::Serialize, json: bool, what: &str) -> CliResult {
     let answer = DaemonClient::from_env()?.act(path, action).await?;
     if json {
-        output::line(&answer)?;
-        return Ok(CliExit::Ok);
+        return output::line(&answer);
     }
     let ended: TaskEndReport = parse(&answer)?;
     if !ended.exists {
         CliMessage::new(format!("nothing to do: there is no session '{}'", ended.session)).print_stderr();
-        return Ok(CliExit::Ok);
+        return Ok(());
     }
     let line = |task: &agtmux_api::wire::EndedTask| {
         let how = match (task.exit_code, &task.signal) {
@@ -110,17 +107,5 @@ async fn run_cleanup(path: &str, action: &impl serde::Serialize, json: bool, wha
         };
         format!("{what} {} {}{how}", task.window_id, sanitize::for_terminal(&task.task))
     };
-    output::lines(&ended.tasks.iter().map(line).collect::<Vec<_>>())?;
-    Ok(CliExit::Ok)
-}
-
-fn confirmed(session: &str) -> Result<bool, CliError> {
-    let question = format!("kill all tasks of '{session}' and the session?");
-    if !std::io::stdin().is_terminal() {
-        let message = CliMessage::new(question)
-            .because("cannot ask for confirmation without a terminal")
-            .hint("agtmux task kill-all --yes");
-        return Err(CliError::new(CliExit::Usage, message));
-    }
-    input::confirm(&question)
+    output::lines(&ended.tasks.iter().map(line).collect::<Vec<_>>())
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::session_args::{TaskSessionArgs, socket};
 use crate::commands::watch::stdout_watcher::StdoutWatcher;
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliResult};
 use crate::output;
 use crate::quit_signals::QuitSignals;
 
@@ -44,7 +44,7 @@ pub(crate) struct TaskEventsArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: TaskEventsArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: TaskEventsArgs) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let session = args.session.session_name().filter(|_| !args.all);
     let query = TaskEventsQuery {
@@ -60,20 +60,17 @@ pub(crate) async fn run(args: TaskEventsArgs) -> Result<CliExit, CliError> {
     }
     let events = fetch_all(&daemon, query).await?;
     if args.json {
-        let text = serde_json::to_vec(&events).map_err(|error| CliError::io("write JSON", error))?;
-        output::line(&text)?;
-        return Ok(CliExit::Ok);
+        return output::json(&events);
     }
     for event in &events.items {
         printer.print(event)?;
     }
-    printer.finish()?;
-    Ok(CliExit::Ok)
+    printer.finish()
 }
 
 /// Fetches all events after `query.after`. One answer holds a limited number, so this requests pages until none is
 /// left.
-async fn fetch_all(daemon: &DaemonClient, mut query: TaskEventsQuery) -> Result<TaskEvents, CliError> {
+async fn fetch_all(daemon: &DaemonClient, mut query: TaskEventsQuery) -> CliResult<TaskEvents> {
     let mut events: TaskEvents = daemon.get("/v1/tasks/events", &query).await?;
     while query.after.is_some() && query.after != Some(events.seq) {
         query.after = Some(events.seq);
@@ -85,20 +82,16 @@ async fn fetch_all(daemon: &DaemonClient, mut query: TaskEventsQuery) -> Result<
     Ok(events)
 }
 
-async fn forward(
-    daemon: DaemonClient,
-    query: TaskEventsQuery,
-    printer: &mut TaskEventPrinter,
-) -> Result<CliExit, CliError> {
+async fn forward(daemon: DaemonClient, query: TaskEventsQuery, printer: &mut TaskEventPrinter) -> CliResult {
     let (mut quit, mut reader) = (QuitSignals::new()?, StdoutWatcher::start());
     let mut events = follow(&daemon, query).await?;
     loop {
         tokio::select! {
-            exit = quit.received() => return Ok(exit),
-            () = reader.closed() => return Ok(CliExit::Ok),
+            exit = quit.received() => return Err(CliError::silent(exit)),
+            () = reader.closed() => return Ok(()),
             signal = events.next() => match signal? {
                 StreamSignal::Event(TaskStreamItem::Event(event)) => printer.print(&event)?,
-                StreamSignal::Event(TaskStreamItem::Over { .. }) => return Ok(CliExit::Ok),
+                StreamSignal::Event(TaskStreamItem::Over { .. }) => return Ok(()),
                 StreamSignal::CaughtUp | StreamSignal::Disconnected(_) => {}
             },
         }
@@ -118,9 +111,9 @@ impl TaskEventPrinter {
         Self { json: args.json, conversation: args.conversation, zone: TimeZone::system(), held: Vec::new() }
     }
 
-    fn print(&mut self, event: &TaskEvent) -> Result<(), CliError> {
+    fn print(&mut self, event: &TaskEvent) -> CliResult {
         if self.json {
-            return output::line(json!(event).to_string().as_bytes());
+            return output::json(&json!(event));
         }
         if self.conversation {
             self.held.push(event.clone());
@@ -138,21 +131,21 @@ impl TaskEventPrinter {
     }
 
     /// Prints the collapsed events for which no further event came.
-    fn finish(&mut self) -> Result<(), CliError> {
+    fn finish(&mut self) -> CliResult {
         let held = std::mem::take(&mut self.held);
         // A collapsed event alone makes no conversation message.
         held.iter().filter(|_| !self.conversation).try_for_each(|event| self.show(event))
     }
 
-    fn print_conversation(&mut self) -> Result<(), CliError> {
+    fn print_conversation(&mut self) -> CliResult {
         let held = std::mem::take(&mut self.held);
         match ConversationMessage::of(&held, session_id(&held).as_deref()) {
-            Some(message) => output::line(json!(message).to_string().as_bytes()),
+            Some(message) => output::json(&json!(message)),
             None => Ok(()),
         }
     }
 
-    fn show(&self, event: &TaskEvent) -> Result<(), CliError> {
+    fn show(&self, event: &TaskEvent) -> CliResult {
         let at = event.at.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string();
         let mut lines = vec![format!("{at}  {}", sanitize::for_terminal(&event.message))];
         lines.extend(event.recent_output.iter().map(|line| format!("            {}", sanitize::for_terminal(line))));
@@ -167,10 +160,7 @@ fn session_id(events: &[TaskEvent]) -> Option<String> {
 }
 
 /// Streams events, across restarts of the daemon.
-pub(super) async fn follow(
-    daemon: &DaemonClient,
-    mut query: TaskEventsQuery,
-) -> Result<Follower<TaskStreamItem>, CliError> {
+pub(super) async fn follow(daemon: &DaemonClient, mut query: TaskEventsQuery) -> CliResult<Follower<TaskStreamItem>> {
     query.limit = None;
     let after = match query.after.take() {
         Some(after) => after,

@@ -41,7 +41,7 @@ pub(super) fn run(spec: &Path) -> ExitCode {
             let unmarked = !has_terminal();
             let hung_up = job.was_hung_up() || end == ChildEnd::Killed(Signal::SIGHUP as i32) || unmarked;
             write_exit_record(&files, &spec, ExitRecord { unmarked, ..exit_record(end, hung_up) });
-            job.exit_like_child(end).unwrap_or(CliExit::Failed).into()
+            job.exit_like_child(end)
         }
         Err(error) => {
             eprintln!("agtmux: cannot start the task in '{}': {error}", spec.cwd);

@@ -1,12 +1,12 @@
 //! `agtmux task input`: types text into a task, with the same sender and guards as `agtmux send`.
 
 use agtmux_api::wire::{ActionOutcome, SendReport, TaskInputAction};
-use agtmux_client::{DaemonClient, parse};
+use agtmux_client::DaemonClient;
 use clap::Args;
 
 use super::session_args::TaskSessionArgs;
 use crate::commands::guards::CLIENT_NAME;
-use crate::error::{CliError, CliExit};
+use crate::error::CliResult;
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub(crate) struct TaskInputArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: TaskInputArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: TaskInputArgs) -> CliResult {
     let task_session = args.session.resolve()?;
     let action = TaskInputAction {
         session: task_session.session,
@@ -37,13 +37,8 @@ pub(crate) async fn run(args: TaskInputArgs) -> Result<CliExit, CliError> {
         client: Some(CLIENT_NAME.into()),
     };
     let answer = DaemonClient::from_env()?.act("/v1/tasks/input", &action).await?;
-    if args.json {
-        output::line(&answer)?;
-        return Ok(CliExit::Ok);
-    }
-    let done: ActionOutcome<SendReport> = parse(&answer)?;
-    let line =
-        format!("{} on {}: typed {} bytes ({} ms)", done.pane_id, done.server, done.report.bytes, done.latency_ms);
-    output::line(line.as_bytes())?;
-    Ok(CliExit::Ok)
+    output::answer(&answer, args.json, |done: &ActionOutcome<SendReport>| {
+        let ActionOutcome { pane_id, server, latency_ms, report, .. } = done;
+        vec![format!("{pane_id} on {server}: typed {} bytes ({latency_ms} ms)", report.bytes)]
+    })
 }

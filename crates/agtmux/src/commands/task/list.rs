@@ -5,7 +5,7 @@ use agtmux_client::{DaemonClient, parse};
 use clap::Args;
 
 use super::session_args::TaskSessionArgs;
-use crate::error::{CliError, CliExit};
+use crate::error::CliResult;
 use crate::message::CliMessage;
 use crate::terminal::StdoutTerminal;
 use crate::{output, render};
@@ -19,19 +19,17 @@ pub(crate) struct TaskListArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: TaskListArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: TaskListArgs) -> CliResult {
     let task_session = args.session.resolve()?;
     let answer = DaemonClient::from_env()?.get_bytes("/v1/tasks", &task_session).await?;
     if args.json {
-        output::line(&answer)?;
-        return Ok(CliExit::Ok);
+        return output::line(&answer);
     }
     let list: TaskList = parse(&answer)?;
     if list.tasks.is_empty() {
         let message = CliMessage::new(format!("session '{}' has no tasks", task_session.session));
         message.hint("agtmux task run NAME 'COMMAND'").print_stderr();
-        return Ok(CliExit::Ok);
+        return Ok(());
     }
-    output::lines(&render::tasks(&list.tasks).lines(&StdoutTerminal::detect()))?;
-    Ok(CliExit::Ok)
+    output::lines(&render::tasks(&list.tasks).lines(&StdoutTerminal::detect()))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use agtmux_api::task_files::older_log;
 use agtmux_api::wire::{TaskEventsQuery, TaskLogs, TaskLogsQuery, TaskStreamItem};
-use agtmux_client::{DaemonClient, StreamSignal, parse};
+use agtmux_client::{DaemonClient, StreamSignal};
 use agtmux_core::sanitize;
 use agtmux_core::task::TaskEventKind;
 use agtmux_tmux::platform::{self, Platform, WatchToken};
@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 use super::events::follow;
 use super::session_args::TaskSessionArgs;
 use crate::commands::watch::stdout_watcher::StdoutWatcher;
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliResult};
 use crate::message::CliMessage;
 use crate::output;
 use crate::quit_signals::QuitSignals;
@@ -48,7 +48,7 @@ pub(crate) struct TaskLogsArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: TaskLogsArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: TaskLogsArgs) -> CliResult {
     let (task_session, daemon) = (args.session.resolve()?, DaemonClient::from_env()?);
     let query = TaskLogsQuery {
         session: task_session.session,
@@ -60,35 +60,31 @@ pub(crate) async fn run(args: TaskLogsArgs) -> Result<CliExit, CliError> {
         return follow_log(daemon, query).await;
     }
     let answer = daemon.get_bytes("/v1/tasks/logs", &query).await?;
-    if args.json {
-        output::line(&answer)?;
-        return Ok(CliExit::Ok);
-    }
-    let logs: TaskLogs = parse(&answer)?;
-    print(&logs.lines)?;
-    Ok(CliExit::Ok)
+    output::answer(&answer, args.json, |logs: &TaskLogs| {
+        logs.lines.iter().map(|line| sanitize::for_terminal(line)).collect()
+    })
 }
 
 /// Reads everything from the log file, so that no line is printed twice or split.
-async fn follow_log(daemon: DaemonClient, query: TaskLogsQuery) -> Result<CliExit, CliError> {
+async fn follow_log(daemon: DaemonClient, query: TaskLogsQuery) -> CliResult {
     let kept = wait_for_log(&daemon, &query).await?;
     let Some(mut tail) = kept.log.map(PathBuf::from).and_then(LogFollower::open) else {
         let logs: TaskLogs = daemon.get("/v1/tasks/logs", &query).await?;
-        print(&logs.lines)?;
-        let message = CliMessage::new("cannot follow the output: the task has no log");
-        return Err(CliError::failed(message.hint("agtmux view-output --follow   (shows its pane)")));
+        output::foreign_lines(&logs.lines)?;
+        return Err(CliError::failed("cannot follow the output: the task has no log")
+            .hint("agtmux view-output --follow   (shows its pane)"));
     };
     let lines = tail.new_lines(kept.dead);
     let most = query.lines.map_or(usize::MAX, |lines| lines as usize);
-    print(&lines[lines.len().saturating_sub(most)..])?;
+    output::foreign_lines(&lines[lines.len().saturating_sub(most)..])?;
     match kept.run_id {
         Some(run_id) if !kept.dead => follow_until_end(daemon, tail, run_id).await,
-        _ => Ok(CliExit::Ok),
+        _ => Ok(()),
     }
 }
 
 /// Waits for the log of a task that has just started.
-async fn wait_for_log(daemon: &DaemonClient, query: &TaskLogsQuery) -> Result<TaskLogs, CliError> {
+async fn wait_for_log(daemon: &DaemonClient, query: &TaskLogsQuery) -> CliResult<TaskLogs> {
     let (query, until) = (TaskLogsQuery { lines: Some(0), ..query.clone() }, Instant::now() + LOG_APPEARS_WITHIN);
     loop {
         let kept: TaskLogs = daemon.get("/v1/tasks/logs", &query).await?;
@@ -99,31 +95,26 @@ async fn wait_for_log(daemon: &DaemonClient, query: &TaskLogsQuery) -> Result<Ta
     }
 }
 
-fn print(lines: &[String]) -> Result<(), CliError> {
-    output::lines(&lines.iter().map(|line| sanitize::for_terminal(line)).collect::<Vec<_>>())
-}
-
-async fn follow_until_end(daemon: DaemonClient, mut tail: LogFollower, run_id: String) -> Result<CliExit, CliError> {
+async fn follow_until_end(daemon: DaemonClient, mut tail: LogFollower, run_id: String) -> CliResult {
     let (mut quit, mut reader) = (QuitSignals::new()?, StdoutWatcher::start());
     let query = TaskEventsQuery { run_id: Some(run_id), after: Some(0), ..TaskEventsQuery::default() };
     let mut events = follow(&daemon, query).await?;
     loop {
-        print(&tail.new_lines(false))?;
+        output::foreign_lines(&tail.new_lines(false))?;
         tokio::select! {
-            exit = quit.received() => return Ok(exit),
-            () = reader.closed() => return Ok(CliExit::Ok),
+            exit = quit.received() => return Err(CliError::silent(exit)),
+            () = reader.closed() => return Ok(()),
             () = tail.wait_for_growth() => {}
             signal = events.next() => match signal? {
                 StreamSignal::Event(TaskStreamItem::Event(event)) => {
                     if matches!(event.kind, TaskEventKind::Exited | TaskEventKind::Disappeared) {
-                        print(&tail.new_lines(true))?;
+                        output::foreign_lines(&tail.new_lines(true))?;
                         CliMessage::new(event.message.clone()).print_stderr();
-                        return Ok(CliExit::Ok);
+                        return Ok(());
                     }
                 }
                 StreamSignal::Event(TaskStreamItem::Over { .. }) => {
-                    print(&tail.new_lines(true))?;
-                    return Ok(CliExit::Ok);
+                    return output::foreign_lines(&tail.new_lines(true));
                 }
                 StreamSignal::CaughtUp | StreamSignal::Disconnected(_) => {}
             },

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::error::{CliError, CliExit};
+use crate::error::{CliExit, CliResult};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskCommand {
@@ -54,7 +54,7 @@ pub(crate) enum TaskCommand {
     SessionName(session_name::TaskSessionNameArgs),
 }
 
-pub(crate) async fn run(command: TaskCommand) -> Result<CliExit, CliError> {
+pub(crate) async fn run(command: TaskCommand) -> CliResult {
     match command {
         TaskCommand::Run(args) => run::run(args).await,
         TaskCommand::List(args) => list::run(args).await,

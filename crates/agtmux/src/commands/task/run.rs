@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::session_args::{SessionOwnerArgs, TaskSessionArgs, project};
 use super::wait::{self, TaskWaitOutcome};
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliExit, CliResult};
 use crate::message::CliMessage;
 use crate::output;
 use crate::quit_signals::QuitSignals;
@@ -50,7 +50,7 @@ pub(crate) struct TaskRunArgs {
     command: Vec<String>,
 }
 
-pub(crate) async fn run(args: TaskRunArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: TaskRunArgs) -> CliResult {
     let task_session = args.session.resolve()?;
     let run = request(&args, &task_session)?;
     let daemon = DaemonClient::from_env()?;
@@ -58,17 +58,13 @@ pub(crate) async fn run(args: TaskRunArgs) -> Result<CliExit, CliError> {
     let answer = daemon.act("/v1/tasks/run", &run).await.map_err(|error| explain_unknown_start(error.into(), &run))?;
     let started: TaskStarted = parse(&answer)?;
     match args.wait {
-        None => {
-            print_started(&started, args.json)?;
-            Ok(CliExit::Ok)
-        }
+        None => print_started(&started, args.json),
         Some(patience) => wait_for_end(&daemon, &started, patience, args.json).await,
     }
 }
 
-fn request(args: &TaskRunArgs, task_session: &TaskSessionQuery) -> Result<TaskRunRequest, CliError> {
-    let usage =
-        |message: String| CliError::new(CliExit::Usage, CliMessage::new(message).hint("agtmux task run --help"));
+fn request(args: &TaskRunArgs, task_session: &TaskSessionQuery) -> CliResult<TaskRunRequest> {
+    let usage = |message: String| CliError::usage(message).hint("agtmux task run --help");
     args.task.parse::<TaskName>().map_err(|error| usage(error.to_string()))?;
     task_session.session.parse::<TaskSessionName>().map_err(|error| usage(error.to_string()))?;
     let cwd = std::env::current_dir().map_err(|error| CliError::io("find the current directory", error))?;
@@ -98,15 +94,14 @@ fn explain_unknown_start(error: CliError, run: &TaskRunRequest) -> CliError {
     if error.exit() != CliExit::DaemonFailed || error.code().is_some() {
         return error;
     }
-    error.map_message(|message| {
-        let message = message.because(format!("'{}' may have been started", run.task));
-        message.hint(format!("agtmux task list --session {}", run.session))
-    })
+    error
+        .because(format!("'{}' may have been started", run.task))
+        .hint(format!("agtmux task list --session {}", run.session))
 }
 
 /// Starts the tmux server if it is not running. A server started here has the user's environment, and it does not end
 /// when the daemon runs as a service and is stopped.
-async fn start_tmux_server(daemon: &DaemonClient, run: &TaskRunRequest) -> Result<(), CliError> {
+async fn start_tmux_server(daemon: &DaemonClient, run: &TaskRunRequest) -> CliResult {
     let Some(socket) = run.socket.as_deref().map(Path::new).filter(|socket| !is_listening(socket)) else {
         return Ok(());
     };
@@ -125,22 +120,16 @@ async fn start_tmux_server(daemon: &DaemonClient, run: &TaskRunRequest) -> Resul
 }
 
 /// Prints four lines for scripts. The directory is sanitized, so that it stays on one line.
-pub(super) fn print_started(started: &TaskStarted, json: bool) -> Result<(), CliError> {
+pub(super) fn print_started(started: &TaskStarted, json: bool) -> CliResult {
     if json {
-        let text = serde_json::to_vec(started).map_err(|error| CliError::io("write JSON", error))?;
-        return output::line(&text);
+        return output::json(started);
     }
     let TaskStarted { session, window_id, task, cwd, .. } = started;
     let cwd = agtmux_core::sanitize::for_terminal(cwd);
     output::print(&format!("session={session}\nwindow_id={window_id}\ntask={task}\ncwd={cwd}\n"))
 }
 
-async fn wait_for_end(
-    daemon: &DaemonClient,
-    started: &TaskStarted,
-    patience: ConfigDuration,
-    json: bool,
-) -> Result<CliExit, CliError> {
+async fn wait_for_end(daemon: &DaemonClient, started: &TaskStarted, patience: ConfigDuration, json: bool) -> CliResult {
     // Before any output, so that Ctrl-C from here on prints that the task keeps running.
     let mut quit = QuitSignals::new()?;
     let query = TaskEventsQuery { run_id: Some(started.run_id.clone()), after: Some(0), ..TaskEventsQuery::default() };
@@ -150,7 +139,7 @@ async fn wait_for_end(
     let outcome = wait::wait_until_end(daemon, query, Some(patience.0), &mut quit).await?;
     if let TaskWaitOutcome::Interrupted(exit) = outcome {
         still_running_message(started, format!("stopped waiting; '{}' keeps running", started.task)).print_stderr();
-        return Ok(exit);
+        return Err(CliError::silent(exit));
     }
     let logs_query = TaskLogsQuery {
         session: started.session.clone(),
@@ -167,10 +156,9 @@ async fn wait_for_end(
         _ => None,
     };
     if json {
-        let text = result_json(started, end.map(Box::as_ref), &lines);
-        output::line(text.to_string().as_bytes())?;
+        output::json(&result_json(started, end.map(Box::as_ref), &lines))?;
     } else {
-        output::lines(&lines.iter().map(|line| agtmux_core::sanitize::for_terminal(line)).collect::<Vec<_>>())?;
+        output::foreign_lines(&lines)?;
     }
     match outcome {
         TaskWaitOutcome::Ended(event) => exit_with_task(&event, json),
@@ -180,7 +168,7 @@ async fn wait_for_end(
                 let text = format!("'{}' is still running after {patience}", started.task);
                 still_running_message(started, text).print_stderr();
             }
-            Ok(CliExit::Ok)
+            Ok(())
         }
     }
 }
@@ -194,7 +182,7 @@ fn result_json(started: &TaskStarted, end: Option<&TaskEvent>, lines: &[String])
     text
 }
 
-fn exit_with_task(event: &TaskEvent, json: bool) -> Result<CliExit, CliError> {
+fn exit_with_task(event: &TaskEvent, json: bool) -> CliResult {
     let (line, code) = match (event.exit_code, event.signal) {
         (Some(code), _) => (format!("exit_code={code}"), code),
         (None, Some(signal)) => (format!("signal={signal}"), 128 + i32::from(signal.0)),

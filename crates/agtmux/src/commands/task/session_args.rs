@@ -6,8 +6,7 @@ use agtmux_api::wire::TaskSessionQuery;
 use agtmux_tmux::{default_socket, socket_of_tmux_variable};
 use clap::Args;
 
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::error::{CliError, CliResult};
 
 #[derive(Debug, Args)]
 pub(super) struct TaskSessionArgs {
@@ -17,12 +16,11 @@ pub(super) struct TaskSessionArgs {
 }
 
 impl TaskSessionArgs {
-    pub(super) fn resolve(&self) -> Result<TaskSessionQuery, CliError> {
+    pub(super) fn resolve(&self) -> CliResult<TaskSessionQuery> {
         let session = self.session_name().ok_or_else(|| {
-            let message = CliMessage::new("no session given")
+            CliError::usage("no session given")
                 .because("--session is missing, and neither PI_TMUX_SESSION nor AGTMUX_SESSION is set")
-                .hint("export AGTMUX_SESSION=$(agtmux task session-name \"$PWD\" main)");
-            CliError::new(CliExit::Usage, message)
+                .hint("export AGTMUX_SESSION=$(agtmux task session-name \"$PWD\" main)")
         })?;
         Ok(TaskSessionQuery { session, socket: Some(socket().display().to_string()) })
     }
@@ -45,7 +43,7 @@ pub(super) struct SessionOwnerArgs {
 const OWNER_VARIABLES: [&str; 2] = ["AGTMUX_OWNER", "AGTMUX_KEEPER"];
 
 impl SessionOwnerArgs {
-    pub(super) fn pid(&self) -> Result<Option<u32>, CliError> {
+    pub(super) fn pid(&self) -> CliResult<Option<u32>> {
         if self.owner.is_some() {
             return Ok(self.owner);
         }
@@ -53,8 +51,8 @@ impl SessionOwnerArgs {
         let Some(name) = OWNER_VARIABLES.into_iter().find(|name| set(name)) else { return Ok(None) };
         let value = std::env::var(name).unwrap_or_default();
         value.parse().ok().filter(|pid| *pid > 1).map(Some).ok_or_else(|| {
-            let message = CliMessage::new(format!("{name} is not a process id: '{}'", value.escape_debug()));
-            CliError::new(CliExit::Usage, message.hint(format!("export {name}=$$")))
+            CliError::usage(format!("{name} is not a process id: '{}'", value.escape_debug()))
+                .hint(format!("export {name}=$$"))
         })
     }
 }

@@ -6,8 +6,7 @@ use agtmux_core::task::TaskSessionName;
 use clap::Args;
 use serde_json::json;
 
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::error::{CliError, CliResult};
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -24,20 +23,19 @@ pub(crate) struct TaskSessionNameArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: &TaskSessionNameArgs) -> Result<CliExit, CliError> {
+pub(crate) fn run(args: &TaskSessionNameArgs) -> CliResult {
     let path = match &args.path {
         Some(path) => path.clone(),
         None => std::env::current_dir().map_err(|error| CliError::io("find the current directory", error))?,
     };
     let id = args.id.clone().or_else(|| std::env::var("PI_SESSION_ID").ok()).unwrap_or_default();
     let usage_error = |error: agtmux_core::task::SessionNameError| {
-        let message = CliMessage::new(error.to_string()).hint("agtmux task session-name \"$PWD\" ID");
-        CliError::new(CliExit::Usage, message)
+        CliError::usage(error.to_string()).hint("agtmux task session-name \"$PWD\" ID")
     };
     let name = TaskSessionName::of(&path, &id).map_err(usage_error)?;
     match args.json {
         true => output::line(json!({"session_name": name}).to_string().as_bytes())?,
         false => output::line(name.as_str().as_bytes())?,
     }
-    Ok(CliExit::Ok)
+    Ok(())
 }

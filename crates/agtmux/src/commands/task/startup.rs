@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use agtmux_api::wire::{TaskSessionQuery, TaskStartupReport, TaskStartupRequest};
-use agtmux_client::{DaemonClient, parse};
+use agtmux_client::DaemonClient;
 use agtmux_core::sanitize;
 use clap::Args;
 
 use super::session_args::{SessionOwnerArgs, TaskSessionArgs, project};
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::error::{CliError, CliResult};
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -31,25 +30,18 @@ pub(crate) struct TaskStartupArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: TaskStartupArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: TaskStartupArgs) -> CliResult {
     let TaskSessionQuery { session, socket } = args.session.resolve()?;
     let project = match project(args.project.as_ref()) {
         Some(project) => project,
         None => std::env::current_dir().map_err(|error| CliError::io("find the current directory", error))?,
     };
-    let project = project.to_str().ok_or_else(|| {
-        CliError::new(
-            CliExit::Usage,
-            CliMessage::new("the path of the project is not UTF-8").hint("agtmux task startup --help"),
-        )
-    })?;
+    let project = project
+        .to_str()
+        .ok_or_else(|| CliError::usage("the path of the project is not UTF-8").hint("agtmux task startup --help"))?;
     let request = TaskStartupRequest { session, socket, project: project.to_owned(), owner: args.owner.pid()? };
     let answer = DaemonClient::from_env()?.act("/v1/tasks/startup", &request).await?;
-    if args.json {
-        output::line(&answer)?;
-        return Ok(CliExit::Ok);
-    }
-    let report: TaskStartupReport = parse(&answer)?;
-    output::lines(&report.notices.iter().map(|notice| sanitize::for_terminal(notice)).collect::<Vec<_>>())?;
-    Ok(CliExit::Ok)
+    output::answer(&answer, args.json, |report: &TaskStartupReport| {
+        report.notices.iter().map(|notice| sanitize::for_terminal(notice)).collect()
+    })
 }

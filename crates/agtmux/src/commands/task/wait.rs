@@ -12,8 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::events::follow;
 use super::session_args::TaskSessionArgs;
-use crate::error::{CliError, CliExit};
-use crate::message::CliMessage;
+use crate::error::{CliError, CliExit, CliResult};
 use crate::output;
 use crate::quit_signals::QuitSignals;
 
@@ -43,7 +42,7 @@ pub(super) enum TaskWaitOutcome {
     Interrupted(CliExit),
 }
 
-pub(crate) async fn run(args: TaskWaitArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: TaskWaitArgs) -> CliResult {
     let (task_session, daemon) = (args.session.resolve()?, DaemonClient::from_env()?);
     // Read the event position before the list, so that an end between the two is not missed.
     let seen: TaskEvents =
@@ -51,9 +50,11 @@ pub(crate) async fn run(args: TaskWaitArgs) -> Result<CliExit, CliError> {
     let list: TaskList = daemon.get("/v1/tasks", &task_session).await?;
     let named = |task: &&TaskSnapshot| task.window_name == args.task || task.window_id.to_string() == args.task;
     let Some(task) = list.tasks.iter().find(named) else {
-        let message =
-            CliMessage::new(format!("there is no task '{}' in session '{}'", args.task, task_session.session));
-        return Err(CliError::failed(message.hint("agtmux task list")));
+        return Err(CliError::failed(format!(
+            "there is no task '{}' in session '{}'",
+            args.task, task_session.session
+        ))
+        .hint("agtmux task list"));
     };
     // tmux can show a dead pane before it knows the exit status. The event has the status.
     if task.dead && (task.exit() != TaskExit::UNKNOWN || task.run.is_none()) {
@@ -70,33 +71,36 @@ pub(crate) async fn run(args: TaskWaitArgs) -> Result<CliExit, CliError> {
         limit: None,
     };
     match wait_until_end(&daemon, query, args.timeout.map(|span| span.0), &mut QuitSignals::new()?).await? {
-        TaskWaitOutcome::Interrupted(exit) => Ok(exit),
+        TaskWaitOutcome::Interrupted(exit) => Err(CliError::silent(exit)),
         TaskWaitOutcome::Ended(event) => {
             let line = if args.json { json!(event).to_string() } else { event.message.clone() };
             output::line(line.as_bytes())?;
-            Ok(if event.exit_code == Some(0) { CliExit::Ok } else { CliExit::Failed })
+            fail_unless(event.exit_code == Some(0))
         }
         // The task ended before its events were recorded.
         TaskWaitOutcome::Removed if task.dead => print_ended(task, args.json),
         TaskWaitOutcome::Removed => Err(removed_error(&args.task)),
-        TaskWaitOutcome::TimedOut => {
-            let message = CliMessage::new(format!("'{}' is still running", args.task)).because("the time is up");
-            Err(CliError::failed(message.hint(format!("agtmux task logs {} -f", args.task))))
-        }
+        TaskWaitOutcome::TimedOut => Err(CliError::failed(format!("'{}' is still running", args.task))
+            .because("the time is up")
+            .hint(format!("agtmux task logs {} -f", args.task))),
     }
 }
 
-fn print_ended(task: &TaskSnapshot, json: bool) -> Result<CliExit, CliError> {
+fn print_ended(task: &TaskSnapshot, json: bool) -> CliResult {
     let end = json!({"type": "exited", "task": task.window_name, "window_id": task.window_id,
         "exit_code": task.exit_code, "signal": task.signal});
     let line = if json { end.to_string() } else { format!("{} exited with {}", task.window_name, task.exit()) };
     output::line(line.as_bytes())?;
-    Ok(if task.exit().is_success() { CliExit::Ok } else { CliExit::Failed })
+    fail_unless(task.exit().is_success())
+}
+
+/// The exit code reports the failure of the task. The output names it.
+fn fail_unless(success: bool) -> CliResult {
+    if success { Ok(()) } else { Err(CliError::silent(CliExit::Failed)) }
 }
 
 pub(super) fn removed_error(task: &str) -> CliError {
-    let message = CliMessage::new(format!("'{task}' was removed or restarted before it ended"));
-    CliError::failed(message.hint("agtmux task list"))
+    CliError::failed(format!("'{task}' was removed or restarted before it ended")).hint("agtmux task list")
 }
 
 pub(super) async fn wait_until_end(
@@ -104,7 +108,7 @@ pub(super) async fn wait_until_end(
     query: TaskEventsQuery,
     patience: Option<Duration>,
     quit: &mut QuitSignals,
-) -> Result<TaskWaitOutcome, CliError> {
+) -> CliResult<TaskWaitOutcome> {
     let until = Instant::now() + patience.unwrap_or(NO_TIMEOUT);
     let mut events = follow(daemon, query).await?;
     loop {

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use super::new_lines::new_lines;
 use super::{output, with_colour_reset};
 use crate::commands::watch::stdout_watcher::StdoutWatcher;
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliResult};
 use crate::message::CliMessage;
 use crate::quit_signals::QuitSignals;
 use crate::terminal::StdoutTerminal;
@@ -33,7 +33,7 @@ pub(super) async fn run(
     request: OutputAction,
     first: ActionOutcome<OutputReport>,
     json: bool,
-) -> Result<CliExit, CliError> {
+) -> CliResult {
     let mut quit = QuitSignals::new()?;
     let mut reader = StdoutWatcher::start();
     let mut writes = TerminalWrites::watch(first.report.tty.as_deref())?;
@@ -42,8 +42,8 @@ pub(super) async fn run(
     let mut events = daemon.watch(query);
     loop {
         tokio::select! {
-            exit = quit.received() => return Ok(exit),
-            () = reader.closed() => return Ok(CliExit::Ok),
+            exit = quit.received() => return Err(CliError::silent(exit)),
+            () = reader.closed() => return Ok(()),
             () = writes.next() => follower.schedule_read(),
             signal = events.next() => if let StreamSignal::Event(event) = signal? {
                 follower.handle_event(&event);
@@ -59,7 +59,7 @@ pub(super) async fn run(
 struct TerminalWrites(Option<Platform>);
 
 impl TerminalWrites {
-    fn watch(tty: Option<&str>) -> Result<Self, CliError> {
+    fn watch(tty: Option<&str>) -> CliResult<Self> {
         let Some(tty) = tty else { return Ok(Self(None)) };
         let platform = platform::open(platform::PlatformOptions::default());
         let platform = platform.map_err(|error| CliError::io("watch the pane's terminal", error))?;
@@ -134,7 +134,7 @@ impl OutputFollower {
     }
 
     /// Reads the pane. Returns true if the agent is gone.
-    async fn read_output(&mut self) -> Result<bool, CliError> {
+    async fn read_output(&mut self) -> CliResult<bool> {
         self.due = Instant::now() + NO_DEADLINE;
         match self.daemon.act("/v1/actions/view-output", &self.request).await {
             Ok(answer) => {
@@ -152,7 +152,7 @@ impl OutputFollower {
     }
 
     /// Prints the new lines. A full-screen program has no history: lines above its screen are older than the program.
-    fn handle_answer(&mut self, answer: &[u8]) -> Result<(), CliError> {
+    fn handle_answer(&mut self, answer: &[u8]) -> CliResult {
         let now: ActionOutcome<OutputReport> = parse(answer)?;
         let lines = (!now.report.full_screen).then_some(self.window);
         if lines != self.request.lines {
@@ -163,7 +163,7 @@ impl OutputFollower {
     }
 
     /// Reads the pane a last time, because it may still show the agent's last output.
-    async fn finish(&mut self) -> Result<CliExit, CliError> {
+    async fn finish(&mut self) -> CliResult {
         if let Some(location) = self.last_location.take() {
             self.request.guards.r#ref = location;
             self.request.guards.if_runtime = None;
@@ -172,10 +172,10 @@ impl OutputFollower {
             }
         }
         CliMessage::new(format!("the program in {} has ended", self.pane_id)).print_stderr();
-        Ok(CliExit::Ok)
+        Ok(())
     }
 
-    fn show(&mut self, answer: &[u8], now: OutputReport) -> Result<(), CliError> {
+    fn show(&mut self, answer: &[u8], now: OutputReport) -> CliResult {
         let before = std::mem::replace(&mut self.before, now);
         let now = &self.before;
         let fresh = new_lines(&before.lines, &now.lines);

@@ -4,11 +4,11 @@ mod follow;
 mod new_lines;
 
 use agtmux_api::wire::{ActionOutcome, OutputAction, OutputReport};
-use agtmux_client::{DaemonClient, parse};
+use agtmux_client::DaemonClient;
 use clap::Args;
 
 use super::guards::GuardArgs;
-use crate::error::{CliError, CliExit};
+use crate::error::CliResult;
 use crate::output;
 
 /// Resets the colours.
@@ -37,18 +37,14 @@ pub(crate) struct ViewOutputArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: Box<ViewOutputArgs>) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: Box<ViewOutputArgs>) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let guards = args.guards.resolved(&daemon).await?;
     let action = OutputAction { guards, lines: args.lines, ansi: args.ansi, again: false };
     let answer = daemon.act("/v1/actions/view-output", &action).await?;
-    let shown: ActionOutcome<OutputReport> = parse(&answer)?;
-    if args.json {
-        output::line(&answer)?;
-    } else {
-        output::lines(&with_colour_reset(&shown.report.lines, args.ansi))?;
-    }
-    if args.follow { follow::run(daemon, action, shown, args.json).await } else { Ok(CliExit::Ok) }
+    let lines = |shown: &ActionOutcome<OutputReport>| with_colour_reset(&shown.report.lines, args.ansi);
+    let shown = output::parsed_answer(&answer, args.json, lines)?;
+    if args.follow { follow::run(daemon, action, shown, args.json).await } else { Ok(()) }
 }
 
 /// Adds a colour reset to the last line, so that the colours do not continue in the terminal.

@@ -13,12 +13,12 @@ use agtmux_client::{ClientError, DaemonClient, FleetReplica, StreamSignal, parse
 use agtmux_core::sanitize;
 use agtmux_core::state::State;
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::filters::states;
 use super::pick;
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliResult};
 use crate::message::CliMessage;
 use crate::output;
 use crate::quit_signals::QuitSignals;
@@ -68,22 +68,18 @@ pub(crate) struct WaitArgs {
     json: bool,
 }
 
-fn states() -> impl TypedValueParser<Value = State> {
-    PossibleValuesParser::new(State::ALL.iter().map(|state| state.as_str())).try_map(|word| word.parse::<State>())
-}
-
-pub(crate) async fn run(args: WaitArgs) -> Result<CliExit, CliError> {
+pub(crate) async fn run(args: WaitArgs) -> CliResult {
     let deadline = Instant::now() + args.timeout.map_or(NO_TIMEOUT, |span| span.0.min(NO_TIMEOUT));
     let mut quit = QuitSignals::new()?;
     let (outcome, waited) = tokio::select! {
         done = wait_until(&args, deadline) => done?,
-        exit = quit.received() => return Ok(exit),
+        exit = quit.received() => return Err(CliError::silent(exit)),
     };
     report(&args, outcome, &waited)
 }
 
 /// Checks the current states first, so that a state already reached counts even with --timeout 0s.
-async fn wait_until(args: &WaitArgs, deadline: Instant) -> Result<(WaitOutcome, WaitedAgents), CliError> {
+async fn wait_until(args: &WaitArgs, deadline: Instant) -> CliResult<(WaitOutcome, WaitedAgents)> {
     let daemon = DaemonClient::from_env()?;
     let mut waited = WaitedAgents::resolve(&daemon, args).await?;
     if let Some(outcome) = waited.outcome(args.any) {
@@ -96,11 +92,7 @@ async fn wait_until(args: &WaitArgs, deadline: Instant) -> Result<(WaitOutcome, 
     Ok((outcome, waited))
 }
 
-async fn follow_changes(
-    daemon: &DaemonClient,
-    args: &WaitArgs,
-    waited: &mut WaitedAgents,
-) -> Result<WaitOutcome, CliError> {
+async fn follow_changes(daemon: &DaemonClient, args: &WaitArgs, waited: &mut WaitedAgents) -> CliResult<WaitOutcome> {
     let query = ListQuery { scope: Some(ListScope::Panes), ..ListQuery::default() };
     let mut signals = daemon.watch(query);
     let mut replica = FleetReplica::default();
@@ -132,7 +124,7 @@ async fn retry_when_cut_off<T>(ask: impl AsyncFn() -> Result<T, ClientError>) ->
 }
 
 impl WaitedAgents {
-    async fn resolve(daemon: &DaemonClient, args: &WaitArgs) -> Result<Self, CliError> {
+    async fn resolve(daemon: &DaemonClient, args: &WaitArgs) -> CliResult<Self> {
         let mut given: Vec<Option<&str>> = args.references.iter().map(|reference| Some(reference.as_str())).collect();
         if given.is_empty() {
             given.push(None);
@@ -159,7 +151,7 @@ impl WaitedAgents {
     }
 }
 
-fn report(args: &WaitArgs, outcome: WaitOutcome, waited: &WaitedAgents) -> Result<CliExit, CliError> {
+fn report(args: &WaitArgs, outcome: WaitOutcome, waited: &WaitedAgents) -> CliResult {
     if args.json {
         let agents: Vec<_> = waited.agents.iter().map(WaitedAgent::json).collect();
         let word = match outcome {
@@ -174,13 +166,13 @@ fn report(args: &WaitArgs, outcome: WaitOutcome, waited: &WaitedAgents) -> Resul
         output::lines(&waited.agents.iter().filter(|agent| agent.has_reached()).map(reached_line).collect::<Vec<_>>())?;
     }
     match outcome {
-        WaitOutcome::Reached => Ok(CliExit::Ok),
+        WaitOutcome::Reached => Ok(()),
         WaitOutcome::TimedOut => Err(timeout_error(args, waited)),
         WaitOutcome::Gone => {
             let gone: Vec<String> = waited.agents.iter().filter(|agent| agent.gone).map(current_line).collect();
             let message = CliMessage::new("an agent ended before it reached the state");
             let message = gone.into_iter().fold(message, CliMessage::because);
-            Err(CliError::new(CliExit::Usage, message.hint("agtmux list panes")))
+            Err(CliError::usage(message.hint("agtmux list panes")))
         }
     }
 }

@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::commands::explain::AgentRefQuery;
-use crate::error::{CliError, CliExit};
+use crate::error::{CliError, CliResult};
 use crate::message::CliMessage;
 use crate::{agent_registry, output};
 
@@ -34,7 +34,7 @@ pub(crate) struct AdapterRecordArgs {
     out: Option<PathBuf>,
 }
 
-pub(super) async fn run(args: AdapterRecordArgs) -> Result<CliExit, CliError> {
+pub(super) async fn run(args: AdapterRecordArgs) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let explained: Value = daemon.get("/v1/explain", &AgentRefQuery { r#ref: &args.reference, since: None }).await?;
     let explanation: Explanation =
@@ -67,18 +67,15 @@ pub(super) async fn run(args: AdapterRecordArgs) -> Result<CliExit, CliError> {
     .because("secrets of known kinds are redacted; review the files before you share them")
     .hint(format!("agtmux explain --screen {screen} --agent {}", explanation.agent_type))
     .print_stderr();
-    Ok(CliExit::Ok)
+    Ok(())
 }
 
-async fn capture(daemon: &DaemonClient, explanation: &Explanation) -> Result<Capture, CliError> {
+async fn capture(daemon: &DaemonClient, explanation: &Explanation) -> CliResult<Capture> {
     let health: DaemonHealth = daemon.get("/v1/health", &()).await?;
     let server =
         health.servers.iter().find(|server| server.target == explanation.target && server.server == explanation.server);
     let pane = explanation.pane_id.trim_start_matches('%').parse::<u32>().ok();
-    let gone = || {
-        let message = CliMessage::new(format!("cannot read the pane {}", explanation.pane_id));
-        CliError::failed(message.hint("agtmux list panes"))
-    };
+    let gone = || CliError::failed(format!("cannot read the pane {}", explanation.pane_id)).hint("agtmux list panes");
     let (server, pane) = server.zip(pane).ok_or_else(gone)?;
     let tmux = Config::load(&daemon.paths.config)?.tmux;
     let socket = agtmux_core::text::to_bytes(&server.socket);
@@ -89,14 +86,14 @@ async fn capture(daemon: &DaemonClient, explanation: &Explanation) -> Result<Cap
 }
 
 /// Redacts secrets in the answer and formats it.
-fn redacted_json(mut answer: Value) -> Result<Vec<u8>, CliError> {
+fn redacted_json(mut answer: Value) -> CliResult<Vec<u8>> {
     redact::json(&mut answer);
     let mut bytes = serde_json::to_vec_pretty(&answer).map_err(|error| CliError::io("write JSON", error))?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
-fn default_dir(daemon: &DaemonClient, explanation: &Explanation) -> Result<PathBuf, CliError> {
+fn default_dir(daemon: &DaemonClient, explanation: &Explanation) -> CliResult<PathBuf> {
     let records = daemon.paths.records_dir();
     daemon.paths.prepare_state_dir()?;
     private_dir(&records, "AGTMUX_STATE_DIR")?;
@@ -107,18 +104,17 @@ fn default_dir(daemon: &DaemonClient, explanation: &Explanation) -> Result<PathB
 }
 
 /// Creates the directory. Fails if it is not empty, so that no file is overwritten.
-fn create_empty_dir(dir: PathBuf) -> Result<PathBuf, CliError> {
+fn create_empty_dir(dir: PathBuf) -> CliResult<PathBuf> {
     let shown = agent_registry::display_path(&dir);
     let cannot = |error: std::io::Error| CliError::io(&format!("use '{shown}'"), error);
     DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(cannot)?;
     if std::fs::read_dir(&dir).map_err(cannot)?.next().is_some() {
-        let message = CliMessage::new(format!("'{shown}' is not empty"));
-        return Err(CliError::new(CliExit::Usage, message.hint("choose an empty or new directory")));
+        return Err(CliError::usage(format!("'{shown}' is not empty")).hint("choose an empty or new directory"));
     }
     std::path::absolute(&dir).map_err(cannot)
 }
 
-fn write(path: &Path, content: &[u8]) -> Result<(), CliError> {
+fn write(path: &Path, content: &[u8]) -> CliResult {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let written = file.and_then(|mut file| file.write_all(content));
     written.map_err(|error| CliError::io(&format!("write '{}'", agent_registry::display_path(path)), error))
