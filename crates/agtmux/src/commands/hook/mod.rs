@@ -25,9 +25,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 /// Codex also calls a notify program, with one JSON argument.
-const NOTIFY: &str = "notify";
+pub(crate) const NOTIFY: &str = "notify";
 /// The words after this flag are another program for the same notification.
-const THEN: &str = "--then";
+pub(crate) const THEN: &str = "--then";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -58,20 +58,16 @@ pub(crate) fn intercept(mut args: impl Iterator<Item = OsString>) -> Option<Exit
         return None;
     }
     let words: Vec<OsString> = args.collect();
-    if words.first().is_some_and(|word| word == background_spool::KEEP_FLAG) {
-        background_spool::run(&words[1..]);
-        return Some(ExitCode::SUCCESS);
+    match words.first().and_then(|word| word.to_str()) {
+        Some(background_spool::KEEP_FLAG) => background_spool::run(&words[1..]),
+        Some(tap::TAP_FLAG) => tap::run(&words[1..]),
+        Some("--help" | "-h") => return None,
+        _ => {
+            // A panic here must never fail the agent's hook.
+            std::panic::set_hook(Box::new(|_| {}));
+            let _ = std::panic::catch_unwind(|| run(&words, began));
+        }
     }
-    if words.first().is_some_and(|word| word == tap::TAP_FLAG) {
-        tap::run(&words[1..]);
-        return Some(ExitCode::SUCCESS);
-    }
-    if words.first().is_some_and(|word| word == "--help" || word == "-h") {
-        return None;
-    }
-    // A panic here must never fail the agent's hook.
-    std::panic::set_hook(Box::new(|_| {}));
-    let _ = std::panic::catch_unwind(|| run(&words, began));
     Some(ExitCode::SUCCESS)
 }
 

@@ -10,8 +10,8 @@ const NAME: &str = "agtmux";
 /// `'/path/of/agtmux' hook claude Stop`
 #[derive(Debug, Clone)]
 pub(super) struct HookCommand {
-    program: String,
-    agent: &'static str,
+    pub(super) program: String,
+    pub(super) agent: &'static str,
 }
 
 impl HookCommand {
@@ -22,14 +22,6 @@ impl HookCommand {
     /// The same command with another path of agtmux.
     pub(super) fn with_program(&self, program: &str) -> Self {
         Self::new(program, self.agent)
-    }
-
-    pub(super) fn agent(&self) -> &'static str {
-        self.agent
-    }
-
-    pub(super) fn program(&self) -> &str {
-        &self.program
     }
 
     pub(super) fn line(&self, event: &str) -> String {

@@ -20,9 +20,8 @@ use crate::error::{CliError, CliExit, CliResult};
 use crate::message::CliMessage;
 use crate::{input, output};
 use agents::SetupAgent;
-use plan::{FileChange, FileOutcome, FilePlan, SetupMode};
+use plan::{AgentPlans, FileChange, FileOutcome, FileResult, SetupMode};
 use record::SetupRecord;
-use report::FileResult;
 
 #[derive(Debug, Args)]
 #[command(
@@ -74,19 +73,19 @@ pub(crate) fn run(args: &SetupArgs) -> CliResult {
         if !args.dry_run {
             remove_leftovers_locked(&plans, mode, &paths);
         }
-        reports(plans, |_| FileResult::default())
+        with_results(plans, |_| FileResult::default())
     } else {
         apply_plans(args, &plans, mode, &paths, work_out)?
     };
     let ended = if args.json {
-        output::line(report::document(&reports, &missing).to_string().as_bytes())
+        output::json(&report::document(&reports, &missing))
     } else if !args.dry_run && changes > 0 {
         print_results(&reports, mode)
     } else {
         Ok(())
     };
     // A closed stdout must not hide a failure: the exit code reports it.
-    let failed = reports.iter().flat_map(|(_, files)| files).any(|(_, done)| done.error.is_some());
+    let failed = reports.iter().flat_map(|(_, files)| files).any(|file| file.result.error.is_some());
     if failed { Err(CliError::silent(CliExit::Failed)) } else { printed.and(ended) }
 }
 
@@ -102,7 +101,6 @@ fn program(mode: SetupMode) -> CliResult<String> {
     })
 }
 
-type AgentPlans = Vec<(&'static SetupAgent, Vec<FilePlan>)>;
 type FoundAgents = Vec<(&'static SetupAgent, PathBuf)>;
 
 /// Returns the agents to set up with their settings directories, and the names of the agents that are not installed.
@@ -184,8 +182,6 @@ fn confirm(args: &SetupArgs, mode: SetupMode) -> CliResult<bool> {
     Ok(yes)
 }
 
-type AgentReports = Vec<(&'static SetupAgent, Vec<(FilePlan, FileResult)>)>;
-
 /// Applies the plans under the lock. Plans again first, because the files may have changed since the plans were shown.
 fn apply_plans(
     args: &SetupArgs,
@@ -193,7 +189,7 @@ fn apply_plans(
     mode: SetupMode,
     paths: &Paths,
     work_out: impl Fn(&SetupRecord) -> AgentPlans,
-) -> CliResult<AgentReports> {
+) -> CliResult<AgentPlans> {
     let _lock = SetupRecord::lock(paths).map_err(|error| CliError::io("lock the setup record", error))?;
     let mut record = SetupRecord::load(paths);
     let mut plans = work_out(&record);
@@ -202,21 +198,19 @@ fn apply_plans(
         plans = both.map(|((agent, now), (_, shown))| (agent, plan::keep_agreed(shown, now))).collect();
     }
     remove_leftovers(&plans, mode, &mut record, paths);
-    Ok(reports(plans, |change| apply(change, &mut record, paths)))
+    Ok(with_results(plans, |change| apply(change, &mut record, paths)))
 }
 
-/// The results of the plans. `apply` makes a change and returns its result.
-fn reports(plans: AgentPlans, mut apply: impl FnMut(&FileChange) -> FileResult) -> AgentReports {
-    let mut result_of = |file: &FilePlan| match &file.outcome {
-        FileOutcome::Change(change) => apply(change),
-        FileOutcome::Refused(why) => FileResult { error: Some(why.clone()), ..FileResult::default() },
-        FileOutcome::Nothing => FileResult::default(),
-    };
-    let mut with_result = |file: FilePlan| {
-        let result = result_of(&file);
-        (file, result)
-    };
-    plans.into_iter().map(|(agent, files)| (agent, files.into_iter().map(&mut with_result).collect())).collect()
+/// The plans with their results. `apply` makes a change and returns its result.
+fn with_results(mut plans: AgentPlans, mut apply: impl FnMut(&FileChange) -> FileResult) -> AgentPlans {
+    for file in plans.iter_mut().flat_map(|(_, files)| files) {
+        file.result = match &file.outcome {
+            FileOutcome::Change(change) => apply(change),
+            FileOutcome::Refused(why) => FileResult { error: Some(why.clone()), ..FileResult::default() },
+            FileOutcome::Nothing => FileResult::default(),
+        };
+    }
+    plans
 }
 
 /// Removes the temporary files of setups that were killed. Needs the lock, because another setup may be running.
@@ -260,25 +254,25 @@ fn apply(change: &FileChange, record: &mut SetupRecord, paths: &Paths) -> FileRe
     }
 }
 
-fn print_results(reports: &AgentReports, mode: SetupMode) -> CliResult {
+fn print_results(reports: &AgentPlans, mode: SetupMode) -> CliResult {
     let mut lines = Vec::new();
     for (agent, files) in reports {
-        for (plan, done) in files {
-            let path = plan.path.display();
+        for file in files {
+            let (path, done) = (file.path.display(), &file.result);
             if let Some(error) = &done.error {
                 CliMessage::new(format!("'{path}' was not changed")).because(error.clone()).print_stderr();
             } else if done.applied {
                 let copy = done.backup.as_ref().map(|backup| format!(" (backup: {})", backup.display()));
-                let verb = if plan.is_removal() { "removed" } else { "wrote" };
+                let verb = if file.is_removal() { "removed" } else { "wrote" };
                 lines.push(format!("{verb} {path}{}", copy.unwrap_or_default()));
             }
         }
-        if mode == SetupMode::Install && files.iter().any(|(_, done)| done.applied) {
+        if mode == SetupMode::Install && files.iter().any(|file| file.result.applied) {
             lines.push(format!("{}: {}", agent.setup.title, agent.setup.next));
         }
     }
     if mode == SetupMode::Install {
         lines.push("Start an agent in tmux, then check its events: agtmux explain %0".into());
     }
-    output::lines(&lines.iter().map(|line| agtmux_core::sanitize::for_terminal(line)).collect::<Vec<_>>())
+    output::foreign_lines(lines)
 }

@@ -19,11 +19,22 @@ pub(super) enum SetupMode {
     Uninstall,
 }
 
-/// One settings file and its planned change.
+/// The settings files of each agent.
+pub(super) type AgentPlans = Vec<(&'static SetupAgent, Vec<FilePlan>)>;
+
+/// One settings file, its planned change and the result.
 #[derive(Debug)]
 pub(super) struct FilePlan {
     pub(super) path: PathBuf,
     pub(super) outcome: FileOutcome,
+    pub(super) result: FileResult,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct FileResult {
+    pub(super) applied: bool,
+    pub(super) backup: Option<PathBuf>,
+    pub(super) error: Option<String>,
 }
 
 #[derive(Debug)]
@@ -75,9 +86,8 @@ pub(super) fn keep_agreed(shown: &[FilePlan], now: Vec<FilePlan>) -> Vec<FilePla
     let agreed = |plan: FilePlan| {
         let then = shown.iter().find(|shown| shown.path == plan.path)?;
         let why = "the file was changed after the changes were shown; run agtmux setup again";
-        let outcome =
-            if plan.outcome.matches_shown(&then.outcome) { plan.outcome } else { FileOutcome::Refused(why.into()) };
-        Some(FilePlan { path: plan.path, outcome })
+        let is_agreed = plan.outcome.matches_shown(&then.outcome);
+        Some(if is_agreed { plan } else { FilePlan { outcome: FileOutcome::Refused(why.into()), ..plan } })
     };
     now.into_iter().filter_map(agreed).collect()
 }
@@ -118,7 +128,7 @@ impl FilePlanner<'_> {
             Ok(None) => FileOutcome::Nothing,
             Err(why) => FileOutcome::Refused(why),
         };
-        FilePlan { path, outcome }
+        FilePlan { path, outcome, result: FileResult::default() }
     }
 
     fn change(&self, path: &Path, file: &'static SetupFile) -> Result<Option<FileChange>, String> {
@@ -161,7 +171,7 @@ impl FilePlanner<'_> {
                 if editor.remove(&after, &hints).as_deref() != Ok(clean.as_str()) {
                     return Err("agtmux could not restore this file exactly later, so it was not changed".into());
                 }
-                let (agent, file) = (self.hook_command.agent().to_owned(), file.path.clone());
+                let (agent, file) = (self.hook_command.agent.to_owned(), file.path.clone());
                 let entry = Some(SetupRecordEntry { agent, file, created, made_dirs, hints });
                 let after = Some(mark + &after);
                 Ok(Some(FileChange { target, before, after, entry, keeps_copy: !is_whole, made_dirs }))

@@ -1,6 +1,6 @@
 //! The output of setup: a diff of each file, or JSON.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_core::sanitize;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 
 use super::agents::SetupAgent;
-use super::plan::{FileChange, FileOutcome, FilePlan};
+use super::plan::{AgentPlans, FileChange, FileOutcome, FilePlan};
 
 const CONTEXT: usize = 3;
 
@@ -40,17 +40,9 @@ pub(super) fn lines(agent: &SetupAgent, files: &[FilePlan], nothing: &str) -> Ve
     lines
 }
 
-/// The result for one file.
-#[derive(Debug, Default)]
-pub(super) struct FileResult {
-    pub(super) applied: bool,
-    pub(super) backup: Option<PathBuf>,
-    pub(super) error: Option<String>,
-}
-
-pub(super) fn document(reports: &[(&'static SetupAgent, Vec<(FilePlan, FileResult)>)], missing: &[&str]) -> Value {
-    let file = |(plan, done): &(FilePlan, FileResult)| {
-        let (action, diff, refusal) = match &plan.outcome {
+pub(super) fn document(reports: &AgentPlans, missing: &[&str]) -> Value {
+    let file = |FilePlan { path, outcome, result }: &FilePlan| {
+        let (action, diff, refusal) = match outcome {
             FileOutcome::Nothing => ("none", None, None),
             FileOutcome::Refused(why) => ("refused", None, Some(why.clone())),
             FileOutcome::Change(change) => {
@@ -59,15 +51,15 @@ pub(super) fn document(reports: &[(&'static SetupAgent, Vec<(FilePlan, FileResul
                     (_, None) => "remove",
                     _ => "change",
                 };
-                (action, Some(diff(&plan.path, change)), None)
+                (action, Some(diff(path, change)), None)
             }
         };
         json!({
-            "path": plan.path, "action": action, "diff": diff, "applied": done.applied, "backup": done.backup,
-            "error": done.error.clone().or(refusal),
+            "path": path, "action": action, "diff": diff, "applied": result.applied, "backup": result.backup,
+            "error": result.error.clone().or(refusal),
         })
     };
-    let agent = |(agent, files): &(&'static SetupAgent, Vec<(FilePlan, FileResult)>)| {
+    let agent = |(agent, files): &(&SetupAgent, Vec<FilePlan>)| {
         let files: Vec<Value> = files.iter().map(file).collect();
         json!({"agent": agent.name, "files": files, "next": agent.setup.next})
     };

@@ -8,10 +8,8 @@ use toml_edit::{Document, RawString};
 
 use super::hook_format::quoted;
 use super::{EditError, EditHints, SettingsEditor, TextSplice, apply, newline_of};
+use crate::commands::hook::{NOTIFY, THEN};
 use crate::commands::setup::command::HookCommand;
-
-const NOTIFY: &str = "notify";
-const THEN: &str = "--then";
 
 pub(in crate::commands::setup) struct NotifyEditor {
     pub(in crate::commands::setup) hook_command: HookCommand,
@@ -39,7 +37,7 @@ impl SettingsEditor for NotifyEditor {
     }
 
     fn is_current(&self, text: &str, hints: &EditHints) -> Result<bool, EditError> {
-        Ok(self.installed_program(text, hints)?.is_some_and(|program| program == self.hook_command.program()))
+        Ok(self.installed_program(text, hints)?.is_some_and(|program| program == self.hook_command.program))
     }
 
     fn remove(&self, text: &str, hints: &EditHints) -> Result<String, EditError> {

@@ -28,7 +28,7 @@ impl SettingsEditor for OwnFileEditor {
         let why = "the file was changed after agtmux wrote it; move or delete it and run agtmux setup again";
         match rest {
             Some((digest, body)) if digest != digest_of(body) => Err(EditError::at(text, 0, why)),
-            rest => Ok(rest.map(|_| self.hook_command.program().to_owned())),
+            rest => Ok(rest.map(|_| self.hook_command.program.clone())),
         }
     }
 
@@ -43,7 +43,7 @@ impl SettingsEditor for OwnFileEditor {
 
 impl OwnFileEditor {
     fn written(&self) -> String {
-        let program = format!("const PROGRAM = {}", quoted(self.hook_command.program()));
+        let program = format!("const PROGRAM = {}", quoted(&self.hook_command.program));
         let body = self.template.replacen(PROGRAM, &program, 1);
         format!("{MARK}{}\n{body}", digest_of(&body))
     }
