@@ -1,7 +1,6 @@
 //! Resolves an agent reference. If it is missing or ambiguous, asks the user on a terminal.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::io::IsTerminal;
 
 use agtmux_api::error::ErrorCode;
@@ -55,21 +54,10 @@ pub(crate) fn no_agent_named() -> CliError {
     CliError::usage("no agent given").hint("agtmux list panes   (use a pane such as %12, or the name under AGENT)")
 }
 
-struct AgentChoice {
-    label: String,
-    runtime_id: String,
-}
-
-impl fmt::Display for AgentChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.label)
-    }
-}
-
 async fn choose(daemon: &DaemonClient, given: &str, error: CliError) -> CliResult<String> {
     let listing: ListResponse<PaneItem> = daemon.get("/v1/panes", &ListQuery::default()).await?;
-    let choices = choices(&listing.items);
-    if choices.is_empty() {
+    let (labels, runtime_ids): (Vec<String>, Vec<String>) = choices(&listing.items).into_iter().unzip();
+    if labels.is_empty() {
         return Err(error);
     }
     let question = match error.code() {
@@ -78,13 +66,13 @@ async fn choose(daemon: &DaemonClient, given: &str, error: CliError) -> CliResul
         None => "Which agent?".to_owned(),
     };
     let question = sanitize::for_terminal(&question);
-    let answer = Select::new(&question, choices)
+    let answer = Select::new(&question, labels)
         .with_page_size(PAGE_SIZE)
         .with_starting_filter_input(given)
         .with_help_message("type to filter, Enter to select, Esc to cancel")
-        .prompt();
+        .raw_prompt();
     match answer {
-        Ok(choice) => Ok(format!("runtime:{}", choice.runtime_id)),
+        Ok(choice) => Ok(format!("runtime:{}", runtime_ids[choice.index])),
         Err(InquireError::OperationCanceled | InquireError::OperationInterrupted) => {
             Err(CliError::silent(CliExit::Interrupted))
         }
@@ -92,8 +80,8 @@ async fn choose(daemon: &DaemonClient, given: &str, error: CliError) -> CliResul
     }
 }
 
-/// Lists each agent once, even if several sessions show its pane.
-fn choices(items: &[PaneItem]) -> Vec<AgentChoice> {
+/// A label and the runtime id of each agent. Lists an agent once, even if several sessions show its pane.
+fn choices(items: &[PaneItem]) -> Vec<(String, String)> {
     let mut seen = BTreeSet::new();
     let choice = |item: &PaneItem| {
         let runtime_id = item.runtime_id.clone().filter(|id| seen.insert(id.clone()))?;
@@ -102,7 +90,7 @@ fn choices(items: &[PaneItem]) -> Vec<AgentChoice> {
         let about = [item.title.as_deref(), item.cwd.as_deref()].into_iter().flatten().collect::<Vec<_>>().join("  ");
         let name = item.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
         let label = format!("{} {agent}{name}  {state}  {}@{} {}", id.pane_id, id.target, id.server, id.session_name);
-        Some(AgentChoice { label: sanitize::for_column(&format!("{label}  {about}"), MAX_LABEL_WIDTH), runtime_id })
+        Some((sanitize::for_column(&format!("{label}  {about}"), MAX_LABEL_WIDTH), runtime_id))
     };
     items.iter().filter_map(choice).collect()
 }

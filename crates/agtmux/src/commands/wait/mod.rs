@@ -19,7 +19,6 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::filters::states;
 use super::pick;
 use crate::error::{CliError, CliResult};
-use crate::message::CliMessage;
 use crate::output;
 use crate::quit_signals::QuitSignals;
 use waited_agents::{WaitOutcome, WaitedAgent, WaitedAgents};
@@ -96,7 +95,7 @@ async fn follow_changes(daemon: &DaemonClient, args: &WaitArgs, waited: &mut Wai
     let query = ListQuery { scope: Some(ListScope::Panes), ..ListQuery::default() };
     let mut signals = daemon.watch(query);
     let mut replica = FleetReplica::default();
-    let mut progress = WaitProgress::new();
+    let mut printed = Vec::new();
     loop {
         let signal = signals.next().await?;
         if let StreamSignal::Event(event) = &signal {
@@ -105,7 +104,7 @@ async fn follow_changes(daemon: &DaemonClient, args: &WaitArgs, waited: &mut Wai
         if replica.receive(signal) {
             waited.update_from_list(replica.items().panes.values());
         }
-        progress.print_changes(waited);
+        print_changes(waited, &mut printed);
         if let Some(outcome) = waited.outcome(args.any) {
             return Ok(outcome);
         }
@@ -153,15 +152,7 @@ impl WaitedAgents {
 
 fn report(args: &WaitArgs, outcome: WaitOutcome, waited: &WaitedAgents) -> CliResult {
     if args.json {
-        let agents: Vec<_> = waited.agents.iter().map(WaitedAgent::json).collect();
-        let word = match outcome {
-            WaitOutcome::Reached => "reached",
-            WaitOutcome::Gone => "gone",
-            WaitOutcome::TimedOut => "timeout",
-        };
-        output::line(
-            json!({"schema_version": SCHEMA_VERSION, "outcome": word, "agents": agents}).to_string().as_bytes(),
-        )?;
+        output::json(&json!({"schema_version": SCHEMA_VERSION, "outcome": outcome, "agents": waited.agents}))?;
     } else {
         output::lines(&waited.agents.iter().filter(|agent| agent.has_reached()).map(reached_line).collect::<Vec<_>>())?;
     }
@@ -170,9 +161,8 @@ fn report(args: &WaitArgs, outcome: WaitOutcome, waited: &WaitedAgents) -> CliRe
         WaitOutcome::TimedOut => Err(timeout_error(args, waited)),
         WaitOutcome::Gone => {
             let gone: Vec<String> = waited.agents.iter().filter(|agent| agent.gone).map(current_line).collect();
-            let message = CliMessage::new("an agent ended before it reached the state");
-            let message = gone.into_iter().fold(message, CliMessage::because);
-            Err(CliError::usage(message.hint("agtmux list panes")))
+            let error = CliError::usage("an agent ended before it reached the state");
+            Err(gone.into_iter().fold(error, CliError::because).hint("agtmux list panes"))
         }
     }
 }
@@ -195,31 +185,20 @@ fn agent_line(agent: &WaitedAgent, state: Option<State>) -> String {
 fn timeout_error(args: &WaitArgs, waited: &WaitedAgents) -> CliError {
     let states: Vec<&str> = args.states.iter().map(|state| state.as_str()).collect();
     let missing: Vec<&WaitedAgent> = waited.agents.iter().filter(|agent| !agent.has_reached()).collect();
-    let message = CliMessage::new(format!("timed out while waiting for {}", states.join(" or ")));
-    let message = missing.iter().fold(message, |message, agent| message.because(current_line(agent)));
+    let error = CliError::failed(format!("timed out while waiting for {}", states.join(" or ")));
+    let error = missing.iter().fold(error, |error, agent| error.because(current_line(agent)));
     let reference = missing.first().map_or("REF", |agent| agent.reference.as_str());
-    CliError::failed(message.hint(format!("agtmux explain {reference}")))
+    error.hint(format!("agtmux explain {reference}"))
 }
 
 /// Prints state changes on stderr while waiting, if stderr is a terminal.
-struct WaitProgress {
-    is_terminal: bool,
-    printed: Vec<String>,
-}
-
-impl WaitProgress {
-    fn new() -> Self {
-        Self { is_terminal: std::io::stderr().is_terminal(), printed: Vec::new() }
+fn print_changes(waited: &WaitedAgents, printed: &mut Vec<String>) {
+    if !std::io::stderr().is_terminal() {
+        return;
     }
-
-    fn print_changes(&mut self, waited: &WaitedAgents) {
-        if !self.is_terminal {
-            return;
-        }
-        let lines: Vec<String> = waited.agents.iter().map(current_line).collect();
-        for line in lines.iter().filter(|line| !self.printed.contains(line)) {
-            eprintln!("{line}");
-        }
-        self.printed = lines;
+    let lines: Vec<String> = waited.agents.iter().map(current_line).collect();
+    for line in lines.iter().filter(|line| !printed.contains(line)) {
+        eprintln!("{line}");
     }
+    *printed = lines;
 }

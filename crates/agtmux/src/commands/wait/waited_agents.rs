@@ -4,18 +4,21 @@ use std::sync::Arc;
 
 use agtmux_api::wire::{ActionSnapshot, PaneItem, WatchEvent, WatchEventKind, WatchItem};
 use agtmux_core::state::State;
-use serde_json::{Value, json};
+use serde::Serialize;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum WaitOutcome {
     Reached,
     Gone,
     /// The timeout passed first.
+    #[serde(rename = "timeout")]
     TimedOut,
 }
 
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct WaitedAgent {
+    #[serde(rename = "ref")]
     pub(super) reference: String,
     pub(super) runtime_id: String,
     pub(super) agent_type: String,
@@ -48,18 +51,6 @@ impl WaitedAgent {
 
     pub(super) fn has_reached(&self) -> bool {
         self.reached.is_some()
-    }
-
-    pub(super) fn json(&self) -> Value {
-        json!({
-            "ref": self.reference,
-            "runtime_id": self.runtime_id,
-            "agent_type": self.agent_type,
-            "pane_id": self.pane_id,
-            "state": self.state,
-            "reached": self.reached,
-            "gone": self.gone,
-        })
     }
 }
 
