@@ -47,25 +47,38 @@ pub(crate) async fn run(args: Box<AttachArgs>) -> CliResult {
         return output::line(&answer);
     }
     let done: ActionOutcome<AttachPlan> = parse(&answer)?;
+    let guard = guard(&done)?;
+    let reference = done.runtime_id.as_ref().map_or(typed, |id| format!("runtime:{id}"));
     if let Some(ssh) = &done.report.ssh {
-        return remote::attach(&done, ssh, (guard(&done)?, &typed), args.print);
+        return remote::attach(&done, ssh, guard, &reference, args.print);
     }
     let tmux = Config::load(&daemon.paths.config)?.tmux;
-    let local = LocalAttach::new(tmux.program, tmux.command_timeout.0, &done, &typed)?;
+    let socket = PathBuf::from(OsString::from_vec(text::to_bytes(&done.report.socket)));
+    let server = TmuxServer::new(&tmux.program, &socket, tmux.command_timeout.0);
+    let local = LocalAttach { program: tmux.program, socket, server, guard, plan: &done.report, reference };
     if args.print {
         return output::line(local.command_line(AttachMethod::Attach).as_bytes());
     }
     match tmux_context(&local) {
         TmuxContext::SameServer => local.switch().await,
         TmuxContext::OtherServer(socket) => Err(local.other_server_error(&socket)),
-        TmuxContext::Outside if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) => {
-            output::line(local.command_line(AttachMethod::Attach).as_bytes())?;
-            Err(CliError::failed("cannot attach: stdin or stdout is not a terminal")
-                .because("run the printed command on a terminal")
-                .hint(format!("agtmux attach {}", local.reference)))
+        TmuxContext::Outside if !on_terminal() => {
+            print_for_terminal(&local.command_line(AttachMethod::Attach), &local.reference)
         }
         TmuxContext::Outside => local.attach().await,
     }
+}
+
+fn on_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+/// Prints the command to run on a terminal.
+fn print_for_terminal(command_line: &str, reference: &str) -> CliResult {
+    output::line(command_line.as_bytes())?;
+    Err(CliError::failed("cannot attach: stdin or stdout is not a terminal")
+        .because("run the printed command on a terminal")
+        .hint(format!("agtmux attach {reference}")))
 }
 
 fn guard(done: &ActionOutcome<AttachPlan>) -> CliResult<PaneGuard> {
@@ -109,21 +122,7 @@ struct LocalAttach<'a> {
     reference: String,
 }
 
-impl<'a> LocalAttach<'a> {
-    fn new(
-        program: PathBuf,
-        timeout: std::time::Duration,
-        done: &'a ActionOutcome<AttachPlan>,
-        typed: &str,
-    ) -> CliResult<Self> {
-        let plan = &done.report;
-        let socket = PathBuf::from(OsString::from_vec(text::to_bytes(&plan.socket)));
-        let guard = guard(done)?;
-        let reference = done.runtime_id.as_ref().map_or_else(|| typed.to_owned(), |id| format!("runtime:{id}"));
-        let server = TmuxServer::new(&program, &socket, timeout);
-        Ok(Self { program, socket, server, guard, plan, reference })
-    }
-
+impl LocalAttach<'_> {
     fn command(&self, way: AttachMethod, session_id: &str) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("-S").arg(&self.socket).args(way.tmux_arguments(self.guard, session_id, &self.plan.window_id));
