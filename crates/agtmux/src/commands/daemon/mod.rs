@@ -1,13 +1,11 @@
 //! `agtmux daemon`: starts, stops and inspects the daemon.
 
 mod find;
+mod lifecycle;
 mod logs;
 mod process;
-mod restart;
 mod run;
-mod start;
 mod status;
-mod stop;
 
 use clap::Subcommand;
 
@@ -27,7 +25,11 @@ pub(crate) enum DaemonCommand {
     /// Show whether the daemon is running and what it watches
     ///
     /// Exits with 0 if the daemon is running, and with 3 if not.
-    Status(status::DaemonStatusArgs),
+    Status {
+        /// Print the daemon's answer as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Print the last lines of the daemon's log
     Logs(logs::DaemonLogsArgs),
 }
@@ -35,10 +37,10 @@ pub(crate) enum DaemonCommand {
 pub(crate) fn run(command: DaemonCommand) -> CliResult {
     match command {
         DaemonCommand::Run(args) => run::run(args),
-        DaemonCommand::Start => block_on(start::run()),
-        DaemonCommand::Stop => block_on(stop::run()),
-        DaemonCommand::Restart => block_on(restart::run()),
-        DaemonCommand::Status(args) => block_on(status::run(args)),
+        DaemonCommand::Start => block_on(lifecycle::start()),
+        DaemonCommand::Stop => block_on(lifecycle::stop()),
+        DaemonCommand::Restart => block_on(lifecycle::restart()),
+        DaemonCommand::Status { json } => block_on(status::run(json)),
         DaemonCommand::Logs(args) => logs::run(args),
     }
 }

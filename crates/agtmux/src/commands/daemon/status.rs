@@ -1,7 +1,6 @@
 use agtmux_api::wire::{DaemonHealth, ListQuery, ServerHealth};
 use agtmux_client::{ClientError, DaemonClient, parse};
 use agtmux_core::sanitize::for_terminal;
-use clap::Args;
 use jiff::Timestamp;
 
 use super::find::find;
@@ -9,21 +8,14 @@ use crate::error::{CliError, CliExit, CliResult};
 use crate::message::CliMessage;
 use crate::{output, render};
 
-#[derive(Debug, Args)]
-pub(crate) struct DaemonStatusArgs {
-    /// Print the daemon's answer as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub(super) async fn run(args: DaemonStatusArgs) -> CliResult {
+pub(super) async fn run(json: bool) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let bytes = match daemon.api.get_bytes("/v1/health", &ListQuery::default()).await {
         Ok(bytes) => bytes,
         Err(ClientError::NotRunning(_)) => return Err(not_running(&daemon).await?),
         Err(error) => return Err(error.into()),
     };
-    if args.json {
+    if json {
         return output::line(&bytes);
     }
     let health: DaemonHealth = parse(&bytes)?;

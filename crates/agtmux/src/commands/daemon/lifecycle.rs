@@ -1,0 +1,102 @@
+//! Starts, stops and restarts the daemon.
+
+use std::time::Duration;
+
+use agtmux_client::{ClientError, DaemonClient};
+use rustix::io::Errno;
+use rustix::process::Pid;
+use tokio::time::{Instant, sleep};
+
+use super::find::find;
+use super::process::{DaemonProcess, ProcessWait};
+use crate::error::{CliError, CliResult};
+use crate::output;
+
+const BROKEN_RETRY_FOR: Duration = Duration::from_secs(1);
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(super) async fn start() -> CliResult {
+    let daemon = DaemonClient::from_env()?;
+    let already = if answers(&daemon).await { "already " } else { "" };
+    if already.is_empty() {
+        daemon.start().await?;
+    }
+    output::print(&format!("the daemon is {already}running{}\n", pid(&daemon).await))
+}
+
+pub(super) async fn stop() -> CliResult {
+    match stop_daemon(&DaemonClient::from_env()?).await? {
+        Some(pid) => output::print(&format!("the daemon (pid {}) has stopped\n", pid.as_raw_nonzero())),
+        None => output::print("the daemon is not running\n"),
+    }
+}
+
+pub(super) async fn restart() -> CliResult {
+    let daemon = DaemonClient::from_env()?;
+    let before = stop_daemon(&daemon).await?;
+    daemon.start().await?;
+    let what = if before.is_some() { "restarted" } else { "started; it was not running before" };
+    output::print(&format!("the daemon was {what}\n"))
+}
+
+/// Whether a daemon answers. After a kill, a child between fork and exec can still hold the socket: it accepts
+/// connections but never answers.
+async fn answers(daemon: &DaemonClient) -> bool {
+    let patience = Instant::now() + BROKEN_RETRY_FOR;
+    loop {
+        match daemon.api.get_bytes("/v1/health", &()).await {
+            Err(ClientError::NotRunning(_)) => return false,
+            Err(ClientError::Broken(_)) if Instant::now() < patience => sleep(RETRY_PAUSE).await,
+            Err(ClientError::Broken(_)) => return false,
+            // A daemon with another version, or one that hangs, is running too.
+            _ => return true,
+        }
+    }
+}
+
+async fn pid(daemon: &DaemonClient) -> String {
+    find(daemon).await.ok().flatten().map(|pid| format!(" (pid {})", pid.as_raw_nonzero())).unwrap_or_default()
+}
+
+/// Stops the daemon and waits until it has exited. Returns its pid, or `None` if no daemon was running.
+async fn stop_daemon(daemon: &DaemonClient) -> CliResult<Option<Pid>> {
+    let Some(pid) = find(daemon).await? else { return Ok(None) };
+    if pid == Pid::INIT || pid == rustix::process::getpid() {
+        return Err(CliError::failed(format!(
+            "pid {} holds the daemon's socket but is not a daemon",
+            pid.as_raw_nonzero()
+        ))
+        .because("it was not stopped"));
+    }
+    let process = match DaemonProcess::open(pid) {
+        Ok(process) => process,
+        Err(Errno::SRCH) => return Ok(Some(pid)),
+        Err(error) => return Err(stop_error(pid, error)),
+    };
+    // The pid may have been reused before the process was opened.
+    if find(daemon).await? != Some(pid) {
+        return Ok(Some(pid));
+    }
+    match process.terminate() {
+        Ok(()) | Err(Errno::SRCH) => {}
+        Err(error) => return Err(stop_error(pid, error)),
+    }
+    match process.wait(STOP_TIMEOUT) {
+        Ok(ProcessWait::Ended) => Ok(Some(pid)),
+        Ok(ProcessWait::StillRunning) => Err(stop_timeout_error(pid)),
+        Err(error) => Err(stop_error(pid, error)),
+    }
+}
+
+fn stop_error(pid: Pid, error: Errno) -> CliError {
+    CliError::io(&format!("stop the daemon (pid {})", pid.as_raw_nonzero()), error)
+}
+
+fn stop_timeout_error(pid: Pid) -> CliError {
+    let pid = pid.as_raw_nonzero();
+    CliError::failed(format!("the daemon (pid {pid}) did not stop"))
+        .because(format!("it is still running {} s after SIGTERM", STOP_TIMEOUT.as_secs()))
+        .hint("agtmux daemon logs")
+        .hint(format!("kill -9 {pid}   (the database stays intact)"))
+}
