@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    adapters, attach, audit, collect, config, daemon, emit, explain, history, hook, kill, list, replay, respond,
-    resume, run, send, setup, status, target, task, view_output, wait, watch, web,
+    adapters, attach, audit, config, daemon, emit, explain, history, hook, kill, list, replay, respond, resume, run,
+    send, setup, target, task, view_output, wait, watch, web,
 };
 
 const EXIT_CODES: &str = "\
@@ -53,7 +53,11 @@ pub(crate) enum CliCommand {
     /// Print one line for a status bar: how many agents are waiting, running or idle
     ///
     /// Never starts the daemon. Exits with 3 if the daemon is not running.
-    Status(status::StatusArgs),
+    Status {
+        /// Print the summary as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Send text or keys to an agent and verify that the text was submitted
     ///
     /// Types the text into the agent's input box, presses Enter and checks that the agent accepted it. The text goes
@@ -119,7 +123,11 @@ pub(crate) enum CliCommand {
     #[command(subcommand)]
     Target(target::TargetCommand),
     /// Internal: stream this host's state to a hub over stdin and stdout
-    Collect(collect::CollectArgs),
+    Collect {
+        /// Use stdin and stdout; this is the only transport
+        #[arg(long, required = true)]
+        stdio: bool,
+    },
     /// Give a browser access to the web dashboard
     #[command(subcommand)]
     Web(web::WebCommand),

@@ -12,7 +12,6 @@ use agtmux_api::host_protocol::{
 };
 use agtmux_client::{ApiClient, ClientError, DaemonClient};
 use bytes::Bytes;
-use clap::Args;
 use serde::Deserialize;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
@@ -23,14 +22,7 @@ const MAX_QUEUED_LINES: usize = 16;
 /// How many requests run at the same time.
 const MAX_CONCURRENT: usize = 16;
 
-#[derive(Debug, Args)]
-pub(crate) struct CollectArgs {
-    /// Use stdin and stdout; this is the only transport
-    #[arg(long, required = true)]
-    stdio: bool,
-}
-
-pub(crate) async fn run(_args: CollectArgs) -> CliResult {
+pub(crate) async fn run() -> CliResult {
     let mut requests = read_lines();
     // The hub sends its hello at once.
     let Some(hello) = requests.recv().await else { return Ok(()) };

@@ -1,8 +1,8 @@
 //! The agent reference and the guard options of every action.
 
 use agtmux_api::config::ConfigDuration;
-use agtmux_api::wire::ActionGuards;
-use agtmux_client::DaemonClient;
+use agtmux_api::wire::{ActionGuards, ActionSnapshot, SnapshotAction};
+use agtmux_client::{DaemonClient, parse};
 use agtmux_core::state::State;
 use clap::Args;
 
@@ -66,4 +66,9 @@ impl GuardArgs {
             ..ActionGuards::default()
         }
     }
+}
+
+/// The agent that the guards name, as it is now.
+pub(super) async fn snapshot(daemon: &DaemonClient, guards: &ActionGuards) -> CliResult<ActionSnapshot> {
+    Ok(parse(&daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?)?)
 }

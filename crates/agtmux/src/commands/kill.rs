@@ -2,11 +2,11 @@
 
 use std::io::IsTerminal;
 
-use agtmux_api::wire::{ActionOutcome, ActionSnapshot, KillAction, KillReport, KillSignal, SnapshotAction};
-use agtmux_client::{DaemonClient, parse};
+use agtmux_api::wire::{ActionOutcome, ActionSnapshot, KillAction, KillReport, KillSignal};
+use agtmux_client::DaemonClient;
 use clap::Args;
 
-use super::guards::GuardArgs;
+use super::guards::{GuardArgs, snapshot};
 use crate::choices::one_of;
 use crate::error::{CliError, CliResult};
 use crate::{input, output};
@@ -44,8 +44,7 @@ pub(crate) async fn run(args: Box<KillArgs>) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let mut guards = args.guards.resolved(&daemon).await?;
     if !args.yes {
-        let response = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?;
-        let snapshot: ActionSnapshot = parse(&response)?;
+        let snapshot = snapshot(&daemon, &guards).await?;
         // Without an agent there is nothing to confirm, and the daemon rejects the action.
         if snapshot.runtime_id.is_some() && !confirmed(&snapshot, signal, &guards.r#ref)? {
             return Err(

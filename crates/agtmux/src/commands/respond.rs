@@ -2,19 +2,15 @@
 
 use std::io::IsTerminal;
 
-use agtmux_api::wire::{
-    ActionGuards, ActionOutcome, ActionSnapshot, DialogAnswer, RespondAction, RespondReport, SnapshotAction,
-    Verification,
-};
-use agtmux_client::{DaemonClient, parse};
+use agtmux_api::wire::{ActionGuards, ActionOutcome, DialogAnswer, RespondAction, RespondReport, Verification};
+use agtmux_client::DaemonClient;
 use agtmux_core::dialog::Dialog;
 use agtmux_core::sanitize;
 use agtmux_core::state::State;
 use clap::{ArgGroup, Args};
 
-use super::guards::GuardArgs;
+use super::guards::{GuardArgs, snapshot};
 use crate::error::{CliError, CliResult};
-use crate::message::CliMessage;
 use crate::{input, output};
 
 #[derive(Debug, Args)]
@@ -83,8 +79,7 @@ pub(crate) async fn run(args: Box<RespondArgs>) -> CliResult {
 /// Shows the dialog and asks for the answer. Guards by the dialog's fingerprint instead of the snapshot: the snapshot
 /// expires while the user reads a long plan.
 async fn ask_user(daemon: &DaemonClient, guards: &mut ActionGuards, json: bool) -> CliResult<DialogAnswer> {
-    let response = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?;
-    let snapshot: ActionSnapshot = parse(&response)?;
+    let snapshot = snapshot(daemon, guards).await?;
     let pane = &snapshot.pane_id;
     let Some(dialog) = &snapshot.dialog else {
         let state = snapshot.state.map_or("no agent is in the pane", State::as_str);
@@ -101,10 +96,10 @@ async fn ask_user(daemon: &DaemonClient, guards: &mut ActionGuards, json: bool) 
     }
     let sees = std::io::stderr().is_terminal() && (json || std::io::stdout().is_terminal());
     if !std::io::stdin().is_terminal() || !sees {
-        let message = CliMessage::new("no answer given").because("cannot ask for an answer without a terminal");
         let (reference, fingerprint) = (&guards.r#ref, &dialog.fingerprint);
         let hint = format!("agtmux respond {reference} approve|deny|N|--text T --if-dialog {fingerprint}");
-        return Err(CliError::usage(message.hint(hint)));
+        let because = "cannot ask for an answer without a terminal";
+        return Err(CliError::usage("no answer given").because(because).hint(hint));
     }
     guards.if_runtime = guards.if_runtime.take().or(snapshot.runtime_id);
     guards.if_dialog = guards.if_dialog.take().or(Some(dialog.fingerprint.clone()));

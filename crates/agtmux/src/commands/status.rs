@@ -2,20 +2,12 @@
 
 use agtmux_api::wire::{ListQuery, ListSummary, TargetError};
 use agtmux_client::{DaemonClient, parse};
-use clap::Args;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::error::CliResult;
 use crate::terminal::StdoutTerminal;
 use crate::{output, render};
-
-#[derive(Debug, Args)]
-pub(crate) struct StatusArgs {
-    /// Print the summary as JSON
-    #[arg(long)]
-    json: bool,
-}
 
 /// The answer of `/v1/panes` without its items.
 #[derive(Debug, Serialize, Deserialize)]
@@ -27,11 +19,11 @@ struct StatusSummary {
     target_errors: Vec<TargetError>,
 }
 
-pub(crate) async fn run(args: StatusArgs) -> CliResult {
+pub(crate) async fn run(json: bool) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let bytes = daemon.api.get_bytes("/v1/panes", &ListQuery::default()).await?;
     let overview: StatusSummary = parse(&bytes)?;
-    if args.json {
+    if json {
         return output::json(&overview);
     }
     output::line(one_line(&overview, StdoutTerminal::detect().colour).as_bytes())

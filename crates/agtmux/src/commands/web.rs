@@ -2,7 +2,7 @@
 
 use agtmux_api::wire::{WebLink, WebLinkRequest};
 use agtmux_client::{DaemonClient, parse};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
 use crate::error::CliResult;
 use crate::output;
@@ -12,19 +12,15 @@ pub(crate) enum WebCommand {
     /// Print a one-time login link for a browser
     ///
     /// The link works once and expires after two minutes.
-    Url(WebUrlArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct WebUrlArgs {
-    /// Give read-only access
-    #[arg(long)]
-    read_only: bool,
+    Url {
+        /// Give read-only access
+        #[arg(long)]
+        read_only: bool,
+    },
 }
 
 pub(crate) async fn run(command: WebCommand) -> CliResult {
-    let WebCommand::Url(args) = command;
-    let request = WebLinkRequest { read_only: args.read_only };
-    let link: WebLink = parse(&DaemonClient::from_env()?.act("/v1/web/link", &request).await?)?;
-    output::line(link.url.as_bytes())
+    let WebCommand::Url { read_only } = command;
+    let answer = DaemonClient::from_env()?.act("/v1/web/link", &WebLinkRequest { read_only }).await?;
+    output::line(parse::<WebLink>(&answer)?.url.as_bytes())
 }

@@ -1,11 +1,10 @@
 //! `agtmux welcome`: run by `make run` after the build.
 
 use std::io::IsTerminal;
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 
 use agtmux_api::config::Config;
 use agtmux_api::paths::Paths;
+use agtmux_tmux::{SocketDir, is_listening, socket_of_tmux_variable};
 use clap::Parser;
 
 use super::{demo, list, watch};
@@ -32,14 +31,9 @@ pub(crate) async fn run() -> CliResult {
 
 /// Checks the sockets without the daemon, so that no daemon is left running on a machine without tmux servers.
 fn tmux_server_runs(config: &Config) -> bool {
-    let listed = std::fs::read_dir(tmux_dir()).into_iter().flatten().flatten().map(|entry| entry.path());
-    let inherited = std::env::var("TMUX").ok().and_then(|tmux| tmux.split(',').next().map(PathBuf::from));
-    listed.chain(inherited).chain(config.tmux.sockets.iter().cloned()).any(|socket| UnixStream::connect(socket).is_ok())
-}
-
-fn tmux_dir() -> PathBuf {
-    let base = std::env::var_os("TMUX_TMPDIR").filter(|dir| !dir.is_empty()).map_or("/tmp".into(), PathBuf::from);
-    base.join(format!("tmux-{}", rustix::process::geteuid().as_raw()))
+    let listed = SocketDir::below(std::env::var_os("TMUX_TMPDIR").as_deref()).sockets();
+    let inherited = std::env::var("TMUX").ok().and_then(|tmux| socket_of_tmux_variable(&tmux));
+    listed.iter().chain(&inherited).chain(&config.tmux.sockets).any(|socket| is_listening(socket))
 }
 
 fn wants_demo() -> CliResult<bool> {

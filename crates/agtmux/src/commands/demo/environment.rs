@@ -1,17 +1,15 @@
 //! The private tmux server and daemon of the demo, in a temporary directory.
 
-use std::ffi::OsStr;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use agtmux_api::config::Config;
 use agtmux_api::paths::Paths;
 use tempfile::TempDir;
 
-use super::scripts::{self, DemoPane, PANES};
+use super::scripts::{self, PANES};
 use crate::error::{CliError, CliResult};
-use crate::message::CliMessage;
 
 const SESSION: &str = "demo";
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -74,13 +72,14 @@ impl DemoEnvironment {
         }
     }
 
-    fn tmux(&self, args: &[&OsStr]) -> CliResult<Output> {
+    /// Runs tmux with these arguments.
+    fn tmux(&self, add_arguments: impl FnOnce(&mut Command) -> &mut Command) -> CliResult {
         let mut command = Command::new(&self.tmux);
-        command.args(["-L", &self.server, "-f", "/dev/null"]).args(args).stdin(Stdio::null());
+        add_arguments(command.args(["-L", &self.server, "-f", "/dev/null"])).stdin(Stdio::null());
         self.set_environment(&mut command);
         let output = command.output().map_err(|error| tmux_error(&self.tmux, &error))?;
         if output.status.success() {
-            return Ok(output);
+            return Ok(());
         }
         Err(CliError::failed("tmux could not start the demo").because(String::from_utf8_lossy(&output.stderr).trim()))
     }
@@ -90,25 +89,16 @@ impl DemoEnvironment {
         let size = ["-x", "120", "-y", "160"];
         let mut last_window = None;
         for pane in PANES {
-            let mut args: Vec<&str> = match last_window.replace(pane.window) {
+            let args: Vec<&str> = match last_window.replace(pane.window) {
                 None => [&["new-session", "-d", "-s", SESSION, "-n", pane.window], &size[..]].concat(),
                 Some(window) if window == pane.window => vec!["split-window", "-d", "-t", "=demo:"],
                 Some(_) => vec!["new-window", "-t", "=demo:", "-n", pane.window],
             };
-            args.push("--");
-            self.start_pane(&args, pane)?;
+            let program = self.dir.path().join("bin").join(pane.script.name);
+            self.tmux(|tmux| tmux.args(args).arg("--").arg(program).arg(pane.first.to_string()))?;
         }
         // One pane without an agent, for `--all`.
-        let shell = ["split-window", "-d", "-t", "=demo:", "--", "/bin/sh"].map(OsStr::new);
-        self.tmux(&shell).map(|_| ())
-    }
-
-    fn start_pane(&self, args: &[&str], pane: &DemoPane) -> CliResult {
-        let program = self.dir.path().join("bin").join(pane.script.name);
-        let first = pane.first.to_string();
-        let mut args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-        args.extend([program.as_os_str(), OsStr::new(&first)]);
-        self.tmux(&args).map(|_| ())
+        self.tmux(|tmux| tmux.args(["split-window", "-d", "-t", "=demo:", "--", "/bin/sh"]))
     }
 
     /// Waits until the daemon has detected all states, so that the first table is complete.
@@ -144,14 +134,12 @@ impl Drop for DemoEnvironment {
     /// Runs every step, even if one fails.
     fn drop(&mut self) {
         let _ = self.agtmux(&["daemon", "stop"]).output();
-        let _ = self.tmux(&[OsStr::new("kill-server")]);
+        let _ = self.tmux(|tmux| tmux.arg("kill-server"));
     }
 }
 
 fn tmux_error(program: &std::path::Path, error: &std::io::Error) -> CliError {
-    let message = CliMessage::new(format!("cannot run '{}': {error}", program.display()));
-    if error.kind() == std::io::ErrorKind::NotFound {
-        return CliError::failed(message.hint("apt install tmux").hint("brew install tmux"));
-    }
-    CliError::failed(message)
+    let message = CliError::failed(format!("cannot run '{}': {error}", program.display()));
+    let is_missing = error.kind() == std::io::ErrorKind::NotFound;
+    if is_missing { message.hint("apt install tmux").hint("brew install tmux") } else { message }
 }

@@ -14,12 +14,8 @@ pub(super) struct Ancestor {
     pub(super) start: Option<u64>,
 }
 
-/// The parent and the start time of a process.
-#[derive(Clone, Copy)]
-struct ParentRow {
-    parent: u32,
-    start: Option<u64>,
-}
+/// The parent of a process, and the start time of the process.
+type ParentRow = (u32, Option<u64>);
 
 /// The ancestors without init, the nearest first.
 pub(super) fn of_this_process() -> Vec<Ancestor> {
@@ -33,8 +29,8 @@ fn collect_ancestors(first: u32, look: impl Fn(u32) -> Option<ParentRow>) -> Vec
     let mut next = Some(first);
     while let Some(pid) = next.filter(|pid| *pid > INIT && chain.len() < MAX_DEPTH) {
         let row = look(pid);
-        chain.push(Ancestor { pid, start: row.and_then(|row| row.start) });
-        next = row.map(|row| row.parent);
+        chain.push(Ancestor { pid, start: row.and_then(|(_, start)| start) });
+        next = row.map(|(parent, _)| parent);
     }
     chain
 }
@@ -44,7 +40,7 @@ fn read_proc(pid: u32) -> Option<ParentRow> {
     // The name in parentheses may contain parentheses and spaces.
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let mut words = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
-    Some(ParentRow { parent: words.nth(1)?.parse().ok()?, start: words.nth(17)?.parse().ok() })
+    Some((words.nth(1)?.parse().ok()?, words.nth(17)?.parse().ok()))
 }
 
 /// For systems without /proc: one call of ps for the whole table.
@@ -53,7 +49,7 @@ fn from_ps(first: u32) -> Vec<Ancestor> {
     let table = ps.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     let row = |line: &str| {
         let mut words = line.split_ascii_whitespace().map(str::parse::<u32>);
-        Some((words.next()?.ok()?, ParentRow { parent: words.next()?.ok()?, start: None }))
+        Some((words.next()?.ok()?, (words.next()?.ok()?, None)))
     };
     let rows: std::collections::HashMap<u32, ParentRow> = table.lines().filter_map(row).collect();
     collect_ancestors(first, |pid| rows.get(&pid).copied())
@@ -77,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_cycle_ends_at_the_maximum_depth() {
-        assert_eq!(collect_ancestors(5, |pid| Some(ParentRow { parent: pid, start: None })).len(), MAX_DEPTH);
+        assert_eq!(collect_ancestors(5, |pid| Some((pid, None))).len(), MAX_DEPTH);
     }
 
     #[cfg(target_os = "linux")]

@@ -1,12 +1,10 @@
 //! Reads the end of the transcript that completes a hook's payload.
 
-use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use agtmux_agents::{add_last_record, transcript_path};
-use rustix::fs::OFlags;
+use agtmux_api::files;
 use serde_json::Value;
 
 const TAIL_BYTES: u64 = 64 * 1024;
@@ -20,24 +18,14 @@ pub(super) fn complete(agent: &str, event: &str, payload: &mut Value) {
 
 /// The last part of the file. Ignores links, pipes and files of other users.
 fn tail(path: &Path) -> Option<Vec<u8>> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let mut file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path).ok()?;
-    let meta = file.metadata().ok().filter(|meta| meta.is_file())?;
-    if meta.uid() != rustix::process::geteuid().as_raw() {
-        return None;
-    }
-    let start = meta.len().saturating_sub(TAIL_BYTES);
-    let tail = read_from(&mut file, start)?;
+    let mut file = files::open_no_follow(path).ok()?;
+    let start = file.metadata().ok()?.len().saturating_sub(TAIL_BYTES);
+    file.seek(SeekFrom::Start(start)).ok()?;
+    let mut tail = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut tail).ok()?;
     // Unless the whole file was read, the first line is incomplete.
     let whole = if start == 0 { 0 } else { tail.iter().position(|byte| *byte == b'\n')? + 1 };
-    Some(tail[whole..].to_vec())
-}
-
-fn read_from(file: &mut File, start: u64) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(start)).ok()?;
-    file.take(TAIL_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    Some(tail.split_off(whole))
 }
 
 #[cfg(test)]

@@ -20,7 +20,11 @@ pub(crate) enum TargetCommand {
     /// Connect to a host now and print the result
     Connect(TargetNameArgs),
     /// List the watched hosts and their health
-    List(TargetListArgs),
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Stop watching a host; nothing changes on the host itself
     Remove(TargetRemoveArgs),
     /// Check a host and print what to fix
@@ -54,13 +58,6 @@ pub(crate) struct TargetNameArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct TargetListArgs {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct TargetRemoveArgs {
     /// The name of the target
     name: String,
@@ -80,7 +77,7 @@ pub(crate) async fn run(command: TargetCommand) -> CliResult {
             let path = format!("/v1/targets/{}/connect", checked_name(&args.name)?);
             print_connect_result(&daemon.act(&path, &()).await?, args.json)
         }
-        TargetCommand::List(args) => list(&daemon, &args).await,
+        TargetCommand::List { json } => list(&daemon, json).await,
         TargetCommand::Remove(args) => remove(&daemon, args).await,
         TargetCommand::Doctor(args) => doctor(&daemon, &args).await,
     }
@@ -101,9 +98,9 @@ fn print_connect_result(answer: &[u8], json: bool) -> CliResult {
     Err(status.hint.into_iter().fold(error, CliError::hint))
 }
 
-async fn list(daemon: &DaemonClient, args: &TargetListArgs) -> CliResult {
+async fn list(daemon: &DaemonClient, json: bool) -> CliResult {
     let answer = daemon.get_bytes("/v1/targets", &()).await?;
-    if args.json {
+    if json {
         return output::line(&answer);
     }
     let targets: TargetList = parse(&answer)?;

@@ -54,7 +54,12 @@ pub(crate) async fn run(args: TaskEventsArgs) -> CliResult {
         limit: Some(args.limit).filter(|_| args.after.is_none()),
         ..TaskEventsQuery::default()
     };
-    let mut printer = TaskEventPrinter::new(&args);
+    let mut printer = TaskEventPrinter {
+        json: args.json,
+        conversation: args.conversation,
+        zone: TimeZone::system(),
+        held: Vec::new(),
+    };
     if args.follow {
         return forward(daemon, query, &mut printer).await;
     }
@@ -107,10 +112,6 @@ struct TaskEventPrinter {
 }
 
 impl TaskEventPrinter {
-    fn new(args: &TaskEventsArgs) -> Self {
-        Self { json: args.json, conversation: args.conversation, zone: TimeZone::system(), held: Vec::new() }
-    }
-
     fn print(&mut self, event: &TaskEvent) -> CliResult {
         if self.json {
             return output::json(&json!(event));

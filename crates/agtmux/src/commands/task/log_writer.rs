@@ -64,6 +64,7 @@ fn wait_readable(stdin: &io::Stdin, patience: Option<Duration>) -> io::Result<bo
     }
 }
 
+#[derive(Default)]
 struct OutputMonitor {
     log: Option<BoundedLog>,
     bells: BellCounter,
@@ -83,9 +84,7 @@ struct OutputMonitor {
 
 impl OutputMonitor {
     fn new(log: Option<BoundedLog>, run_id: &str) -> Self {
-        let (mark, bells) = (end_marker(run_id), BellCounter::default());
-        let (held, tail, status) = (Vec::new(), Vec::new(), OutputStatus::default());
-        Self { log, bells, mark, held, status, tail, silence_checked: false, prompt_line: None, typed_answer: None }
+        Self { log, mark: end_marker(run_id), ..Self::default() }
     }
 
     /// How long to wait before the silence is checked. `None` if it was checked already or there is no output yet.

@@ -4,7 +4,7 @@ use agtmux_api::wire::Explanation;
 use agtmux_api::{SCHEMA_VERSION, VERSION};
 use agtmux_core::text;
 use agtmux_tmux::Capture;
-use agtmux_tmux::platform::{PaneProcesses, ProcessInfo, process_table};
+use agtmux_tmux::platform::{ProcessInfo, process_table};
 use serde_json::{Value, json};
 use std::os::unix::ffi::OsStrExt;
 
@@ -19,12 +19,8 @@ pub(super) fn pane_facts(explanation: &Explanation, capture: &Capture) -> Value 
         "title": text::from_bytes(&capture.title),
         "pane_pid": capture.pane_pid,
         "foreground_group": tree.as_ref().and_then(|tree| tree.foreground_pgrp),
-        "processes": tree.as_ref().map(processes),
+        "processes": tree.as_ref().map(|tree| tree.processes.iter().map(process).collect::<Vec<_>>()),
     })
-}
-
-fn processes(tree: &PaneProcesses) -> Vec<Value> {
-    tree.processes.iter().map(process).collect()
 }
 
 /// A process with its arguments, which identify the agent. The environment is not saved.
