@@ -19,11 +19,7 @@ pub(crate) fn line(bytes: &[u8]) -> CliResult {
 }
 
 pub(crate) fn lines(lines: &[String]) -> CliResult {
-    let mut text = lines.join("\n");
-    if !lines.is_empty() {
-        text.push('\n');
-    }
-    print(&text)
+    print(&lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect::<String>())
 }
 
 /// Prints a value as one line of JSON.

@@ -67,8 +67,9 @@ impl TableCell {
 
 fn cut(foreign: &str, columns: usize) -> String {
     let most = MAX_WIDTH * MAX_CHARS_PER_COLUMN;
+    let ellipsis = if columns > 0 { "…" } else { "" };
     let shortened = match foreign.char_indices().nth(most) {
-        Some((end, _)) => sanitize::for_column(&foreign[..end], columns.saturating_sub(1)) + ellipsis(columns),
+        Some((end, _)) => sanitize::for_column(&foreign[..end], columns.saturating_sub(1)) + ellipsis,
         None => sanitize::for_column(foreign, columns),
     };
     if shortened.width() <= columns {
@@ -76,10 +77,6 @@ fn cut(foreign: &str, columns: usize) -> String {
     }
     // A variation selector makes the character before it wider.
     sanitize::for_column(&shortened.replace('\u{fe0f}', ""), columns)
-}
-
-fn ellipsis(columns: usize) -> &'static str {
-    if columns > 0 { "…" } else { "" }
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub(super) fn run(args: &AdapterNewArgs) -> CliResult {
         return output::print(AgentRegistry::builtin_manifest_text(name).unwrap_or(&text));
     }
     if let Some(taken) = name_taken(name, &agent_registry::load()?) {
-        return Err(CliError::failed(taken));
+        return Err(taken);
     }
     let path = Paths::from_env()?.agents_dir().join(format!("{name}.toml"));
     write(&path, &text)?;
@@ -47,33 +47,31 @@ pub(super) fn run(args: &AdapterNewArgs) -> CliResult {
     Ok(())
 }
 
-fn name_taken(name: &str, known: &AgentRegistry) -> Option<CliMessage> {
+fn name_taken(name: &str, known: &AgentRegistry) -> Option<CliError> {
     Some(match known.agent(name)?.origin() {
-        ManifestOrigin::BuiltIn => CliMessage::new(format!("'{name}' is a built-in agent"))
+        ManifestOrigin::BuiltIn => CliError::failed(format!("'{name}' is a built-in agent"))
             .because("a manifest with that name would replace the built-in one")
             .hint(format!("agtmux adapters new {name} --stdout   (prints the built-in manifest, to edit)"))
             .hint(format!("agtmux adapters new my-{name}")),
-        ManifestOrigin::File { path, .. } => CliMessage::new(format!("the agent '{name}' already exists, in '{path}'"))
-            .hint(format!("agtmux adapters check {path}")),
+        ManifestOrigin::File { path, .. } => {
+            CliError::failed(format!("the agent '{name}' already exists, in '{path}'"))
+                .hint(format!("agtmux adapters check {path}"))
+        }
     })
 }
 
 fn write(path: &Path, text: &str) -> CliResult {
-    let doing = format!("write '{}'", agent_registry::display_path(path));
+    let shown = agent_registry::display_path(path);
     if let Some(dir) = path.parent() {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
         made.map_err(|error| CliError::io(&format!("create '{}'", agent_registry::display_path(dir)), error))?;
     }
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    match file.and_then(|mut file| file.write_all(text.as_bytes())) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(CliError::failed(format!(
-            "'{}' already exists and was not changed",
-            agent_registry::display_path(path)
-        ))
-        .hint(format!("agtmux adapters check {}", agent_registry::display_path(path)))),
-        Err(error) => Err(CliError::io(&doing, error)),
-    }
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => CliError::failed(format!("'{shown}' already exists and was not changed"))
+            .hint(format!("agtmux adapters check {shown}")),
+        _ => CliError::io(&format!("write '{shown}'"), error),
+    })
 }
 
 #[cfg(test)]

@@ -59,13 +59,12 @@ pub(crate) async fn run(args: Box<AttachArgs>) -> CliResult {
     if args.print {
         return output::line(local.command_line(AttachMethod::Attach).as_bytes());
     }
-    match tmux_context(&local) {
-        TmuxContext::SameServer => local.switch().await,
-        TmuxContext::OtherServer(socket) => Err(local.other_server_error(&socket)),
-        TmuxContext::Outside if !on_terminal() => {
-            print_for_terminal(&local.command_line(AttachMethod::Attach), &local.reference)
-        }
-        TmuxContext::Outside => local.attach().await,
+    match socket_of_tmux_variable(&std::env::var("TMUX").unwrap_or_default()) {
+        Some(socket) if same_file(&socket, &local.socket) => local.switch().await,
+        // A server that has ended does not count.
+        Some(socket) if is_listening(&socket) => Err(local.other_server_error(&socket)),
+        _ if !on_terminal() => print_for_terminal(&local.command_line(AttachMethod::Attach), &local.reference),
+        _ => local.attach().await,
     }
 }
 
@@ -86,25 +85,6 @@ fn guard(done: &ActionOutcome<AttachPlan>) -> CliResult<PaneGuard> {
     let pane = done.pane_id.trim_start_matches('%').parse();
     let pane = pane.map_err(|_| CliError::io("read the daemon's answer", "the pane id is invalid"))?;
     Ok(PaneGuard { server_pid, server_start, pane, pane_pid })
-}
-
-/// The tmux server in which this command runs, compared with the server of the agent.
-enum TmuxContext {
-    Outside,
-    /// In a pane of the agent's server.
-    SameServer,
-    /// In a pane of another server.
-    OtherServer(PathBuf),
-}
-
-fn tmux_context(local: &LocalAttach) -> TmuxContext {
-    let variable = std::env::var("TMUX").unwrap_or_default();
-    match socket_of_tmux_variable(&variable) {
-        Some(socket) if same_file(&socket, &local.socket) => TmuxContext::SameServer,
-        // A server that has ended does not count.
-        Some(socket) if is_listening(&socket) => TmuxContext::OtherServer(socket),
-        _ => TmuxContext::Outside,
-    }
 }
 
 fn same_file(one: &Path, other: &Path) -> bool {

@@ -22,7 +22,8 @@ pub(super) async fn run(json: bool) -> CliResult {
     output::lines(&describe(&health, &daemon.paths.socket.display().to_string(), Timestamp::now()))?;
     health.target_errors.iter().for_each(|error| render::target_error(error).print_stderr());
     if health.version != agtmux_api::VERSION {
-        other_version(&health.version).print_stderr();
+        let versions = format!("the daemon is version {}; this is agtmux {}", health.version, agtmux_api::VERSION);
+        CliMessage::new(versions).hint("agtmux daemon restart").print_stderr();
     }
     Ok(())
 }
@@ -36,11 +37,6 @@ async fn not_running(daemon: &DaemonClient) -> CliResult<CliError> {
             .hint("agtmux daemon restart"),
     };
     Ok(CliError::new(CliExit::NoDaemon, message))
-}
-
-fn other_version(daemon: &str) -> CliMessage {
-    CliMessage::new(format!("the daemon is version {daemon}; this is agtmux {}", agtmux_api::VERSION))
-        .hint("agtmux daemon restart")
 }
 
 fn describe(health: &DaemonHealth, socket: &str, now: Timestamp) -> Vec<String> {

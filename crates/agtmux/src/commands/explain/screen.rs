@@ -9,7 +9,6 @@ use agtmux_core::dialog::Dialog;
 use super::ExplainArgs;
 use crate::commands::adapters::check;
 use crate::error::{CliError, CliResult};
-use crate::message::CliMessage;
 use crate::{agent_registry, output};
 
 const MAX_SCREEN_BYTES: u64 = 16 << 20;
@@ -39,9 +38,9 @@ fn by_name(agent: &str) -> CliResult<Arc<KnownAgent>> {
         return Err(check::manifest_error(&fault.error));
     }
     registry.agent(agent).cloned().ok_or_else(|| {
-        let message = CliMessage::new(format!("unknown agent '{agent}'"));
-        let message = registry.faults().iter().fold(message, |message, fault| message.because(fault.error.to_string()));
-        CliError::usage(message.hint(format!("use one of {}", registry.names().join(", "))))
+        let error = CliError::usage(format!("unknown agent '{agent}'"));
+        let error = registry.faults().iter().fold(error, |error, fault| error.because(fault.error.to_string()));
+        error.hint(format!("use one of {}", registry.names().join(", ")))
     })
 }
 

@@ -35,7 +35,8 @@ pub(crate) fn of_this_process(source: &str, event_type: &str, time: Timestamp) -
     }
 }
 
-pub(super) fn variable(name: &str) -> Option<String> {
+/// The value of an environment variable, unless it is empty.
+pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 

@@ -16,7 +16,10 @@ pub(crate) fn explain(scope: ListScope, filters: &ListFilters, health: &DaemonHe
         return CliMessage::new(format!("no {scope} match {}", chosen.join(", "))).hint(format!("agtmux list {scope}"));
     }
     let panes: u32 = health.servers.iter().map(|server| server.panes).sum();
-    let servers = count(health.servers.len() as u32, "tmux server");
+    let servers = match health.servers.len() {
+        1 => "1 tmux server".to_owned(),
+        n => format!("{n} tmux servers"),
+    };
     if scope == ListScope::Panes && !filters.all {
         let panes = if panes == 1 { "the only pane".to_owned() } else { format!("any of the {panes} panes") };
         let message = CliMessage::new(format!("no agent runs in {panes} on {servers}"));
@@ -39,10 +42,6 @@ fn describe(filters: &ListFilters) -> Vec<String> {
         words.push("--needs-action".to_owned());
     }
     words
-}
-
-fn count(n: u32, thing: &str) -> String {
-    if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
 }
 
 #[cfg(test)]

@@ -46,38 +46,32 @@ fn parse_name(given: &str) -> Result<String, String> {
 pub(crate) fn run(args: &AgentRunArgs) -> CliResult {
     let began = Timestamp::now();
     let job = ChildJob::start(&args.command).map_err(|error| start_error(&args.command, &error))?;
-    let report = |event_type: &str, time: Timestamp, more: Value| {
-        let payload = Some(event_payload(args, job.pid(), more));
+    let report = |event_type: &str, time: Timestamp, end: Option<ChildEnd>| {
+        let payload = Some(event_payload(args, job.pid(), end));
         send(EventSubmission { pid: Some(job.pid()), payload, ..event::of_this_process("wrapper", event_type, time) });
     };
-    report("agent-started", began, json!({}));
+    report("agent-started", began, None);
     let end = job.wait();
-    report("agent-exited", Timestamp::now(), end_fields(end));
+    report("agent-exited", Timestamp::now(), Some(end));
     job.exit_like_child(end)
 }
 
 /// The payload of an event. Contains only the program's name, because its arguments may hold a prompt or a secret.
-fn event_payload(args: &AgentRunArgs, pid: u32, more: Value) -> Value {
+fn event_payload(args: &AgentRunArgs, pid: u32, end: Option<ChildEnd>) -> Value {
     let program = args.command.first().map(Path::new).and_then(Path::file_name).map(|name| name.to_string_lossy());
     let mut about = json!({"program": program, "pid": pid});
     if let Some(name) = &args.name {
         about["name"] = json!(name);
     }
-    if let (Value::Object(about), Value::Object(more)) = (&mut about, more) {
-        about.extend(more);
+    match end {
+        Some(ChildEnd::Exited(code)) => about["exit_code"] = json!(code),
+        Some(ChildEnd::Killed(signal)) => {
+            let name = u8::try_from(signal).map_or_else(|_| signal.to_string(), |n| ExitSignal(n).to_string());
+            (about["signal"], about["signal_name"]) = (json!(signal), json!(name));
+        }
+        None => {}
     }
     about
-}
-
-fn end_fields(end: ChildEnd) -> Value {
-    match end {
-        ChildEnd::Exited(code) => json!({"exit_code": code}),
-        ChildEnd::Killed(signal) => {
-            let name =
-                u8::try_from(signal).map_or_else(|_| signal.to_string(), |signal| ExitSignal(signal).to_string());
-            json!({"signal": signal, "signal_name": name})
-        }
-    }
 }
 
 fn start_error(command: &[OsString], error: &std::io::Error) -> CliError {
@@ -96,11 +90,11 @@ mod tests {
     fn arguments_are_not_reported() {
         let args =
             AgentRunArgs { name: Some("reviewer".into()), command: vec!["/opt/bin/claude".into(), "secret".into()] };
-        let payload = event_payload(&args, 7, end_fields(ChildEnd::Killed(9)));
+        let payload = event_payload(&args, 7, Some(ChildEnd::Killed(9)));
         assert_eq!(
             payload,
             json!({"program": "claude", "pid": 7, "name": "reviewer", "signal": 9, "signal_name": "SIGKILL"})
         );
-        assert_eq!(end_fields(ChildEnd::Exited(3)), json!({"exit_code": 3}));
+        assert_eq!(event_payload(&args, 7, Some(ChildEnd::Exited(3)))["exit_code"], json!(3));
     }
 }

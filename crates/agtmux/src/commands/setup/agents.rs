@@ -21,10 +21,6 @@ pub(super) struct SetupAgent {
 }
 
 impl SetupAgent {
-    pub(super) fn named(name: &str) -> Option<&'static Self> {
-        ALL.iter().find(|agent| agent.name == name)
-    }
-
     pub(super) fn dir(&self, var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
         let set = |name: &str| var(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let below = &self.setup.below_variable;
@@ -51,11 +47,15 @@ impl SetupAgent {
 mod tests {
     use super::*;
 
+    fn named(name: &str) -> &'static SetupAgent {
+        ALL.iter().find(|agent| agent.name == name).expect("known")
+    }
+
     #[test]
     fn environment_variables_move_the_settings_directory() {
         let dir = |name: &str, vars: &[(&str, &str)]| {
             let var = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| OsString::from(*value));
-            SetupAgent::named(name).expect("known").dir(var)
+            named(name).dir(var)
         };
         assert_eq!(dir("claude", &[("HOME", "/h")]), Some("/h/.claude".into()));
         assert_eq!(dir("claude", &[("HOME", "/h"), ("CLAUDE_CONFIG_DIR", "/c")]), Some("/c".into()));
@@ -67,11 +67,8 @@ mod tests {
         assert_eq!(dir("opencode", &[("HOME", "/h"), ("XDG_CONFIG_HOME", "/x")]), Some("/x/opencode".into()));
         assert_eq!(dir("pi", &[("HOME", "/h"), ("PI_CODING_AGENT_DIR", "/p")]), Some("/p".into()));
         assert_eq!(dir("codex", &[]), None);
-        let ignored = |value: &'static str| {
-            SetupAgent::named("claude")
-                .and_then(|agent| agent.ignored_variable(|_| Some(value.into())))
-                .map(|(name, _)| name)
-        };
+        let ignored =
+            |value: &'static str| named("claude").ignored_variable(|_| Some(value.into())).map(|(name, _)| name);
         assert_eq!((ignored("rel"), ignored("/c"), ignored("")), (Some("CLAUDE_CONFIG_DIR"), None, None));
     }
 }

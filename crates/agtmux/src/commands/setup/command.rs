@@ -19,11 +19,6 @@ impl HookCommand {
         Self { program: program.to_owned(), agent }
     }
 
-    /// The same command with another path of agtmux.
-    pub(super) fn with_program(&self, program: &str) -> Self {
-        Self::new(program, self.agent)
-    }
-
     pub(super) fn line(&self, event: &str) -> String {
         format!("{} hook {} {event}", quoted(&self.program), self.agent)
     }

@@ -54,10 +54,10 @@ pub(super) fn replace(change: &FileChange) -> io::Result<Option<PathBuf>> {
     let backup = copied.map(|text| back_up(path, text)).transpose()?;
     match after {
         Some(text) => write(path, text)?,
-        None => fs::remove_file(path)?,
-    }
-    if after.is_none() {
-        remove_dirs(path, change.made_dirs);
+        None => {
+            fs::remove_file(path)?;
+            remove_dirs(path, change.made_dirs);
+        }
     }
     Ok(backup)
 }

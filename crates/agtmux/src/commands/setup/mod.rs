@@ -65,9 +65,7 @@ pub(crate) fn run(args: &SetupArgs) -> CliResult {
     let printed = if args.json { Ok(()) } else { print_plans(&plans, mode) };
     if changes > 0 && !args.dry_run && !args.yes {
         printed.as_ref().map_err(|_| plans_not_printed(mode))?;
-        if !confirm(args, mode)? {
-            return Err(CliError::silent(CliExit::Failed));
-        }
+        confirm(args, mode)?;
     }
     let reports = if args.dry_run || changes == 0 {
         if !args.dry_run {
@@ -110,9 +108,9 @@ fn select_agents(
     record: &SetupRecord,
 ) -> CliResult<(FoundAgents, Vec<&'static str>)> {
     let (mut here, mut missing) = (Vec::new(), Vec::new());
-    let selected: Vec<&SetupAgent> = args.agent.iter().filter_map(|name| SetupAgent::named(name)).collect();
+    let selected = &args.agent;
     for agent in agents::ALL.iter() {
-        if !selected.is_empty() && !selected.iter().any(|selected| selected.name == agent.name) {
+        if !selected.is_empty() && !selected.iter().any(|name| name == agent.name) {
             continue;
         }
         let dir = agent.dir(|name| std::env::var_os(name)).ok_or_else(no_home)?;
@@ -167,19 +165,15 @@ fn yes_command(mode: SetupMode) -> String {
     format!("agtmux setup{} --yes", if mode == SetupMode::Uninstall { " --uninstall" } else { "" })
 }
 
-/// Asks for confirmation on the terminal. Fails without a terminal.
-fn confirm(args: &SetupArgs, mode: SetupMode) -> CliResult<bool> {
+/// Asks for confirmation on the terminal. Fails if the user declines, or without a terminal.
+fn confirm(args: &SetupArgs, mode: SetupMode) -> CliResult {
     if args.json || !std::io::stdin().is_terminal() {
         return Err(CliError::usage("nothing was changed: cannot ask for confirmation")
             .because("stdin is not a terminal, or --json was given")
             .hint(yes_command(mode))
             .hint("agtmux setup --dry-run   (prints the changes)"));
     }
-    let yes = input::confirm("Make these changes?")?;
-    if !yes {
-        CliMessage::new("nothing was changed").print_stderr();
-    }
-    Ok(yes)
+    if input::confirm("Make these changes?")? { Ok(()) } else { Err(CliError::failed("nothing was changed")) }
 }
 
 /// Applies the plans under the lock. Plans again first, because the files may have changed since the plans were shown.

@@ -70,23 +70,18 @@ impl FilePlan {
     }
 }
 
-impl FileOutcome {
-    /// Whether this outcome makes the shown change or no change.
-    fn matches_shown(&self, shown: &Self) -> bool {
-        match (self, shown) {
-            (Self::Change(now), Self::Change(then)) => (&now.before, &now.after) == (&then.before, &then.after),
-            (Self::Change(_), _) => false,
-            _ => true,
-        }
-    }
-}
-
 /// Keeps the changes that the user has seen. A file that differs from the shown plan is refused.
 pub(super) fn keep_agreed(shown: &[FilePlan], now: Vec<FilePlan>) -> Vec<FilePlan> {
     let agreed = |plan: FilePlan| {
         let then = shown.iter().find(|shown| shown.path == plan.path)?;
         let why = "the file was changed after the changes were shown; run agtmux setup again";
-        let is_agreed = plan.outcome.matches_shown(&then.outcome);
+        let is_agreed = match (&plan.outcome, &then.outcome) {
+            (FileOutcome::Change(now), FileOutcome::Change(then)) => {
+                (&now.before, &now.after) == (&then.before, &then.after)
+            }
+            (FileOutcome::Change(_), _) => false,
+            _ => true,
+        };
         Some(if is_agreed { plan } else { FilePlan { outcome: FileOutcome::Refused(why.into()), ..plan } })
     };
     now.into_iter().filter_map(agreed).collect()
@@ -158,7 +153,7 @@ impl FilePlanner<'_> {
             (SetupMode::Uninstall, Some(author)) => {
                 let after = Some(clean).filter(|clean| !(created && clean.trim().is_empty()));
                 // Whether the text is exactly what setup writes into an empty file, with any path of agtmux.
-                let writer = editor_of(file, self.hook_command.with_program(&author));
+                let writer = editor_of(file, HookCommand::new(&author, self.hook_command.agent));
                 let is_as_written = || writer.install("").is_ok_and(|(written, _)| written == whole);
                 let is_all_own = is_whole || after.is_none() && is_as_written();
                 let after = after.map(|after| mark + &after);

@@ -116,19 +116,14 @@ impl TaskEventPrinter {
         if self.json {
             return output::json(&json!(event));
         }
-        if self.conversation {
-            self.held.push(event.clone());
-            if event.collapsed {
-                return Ok(());
-            }
-            return self.print_conversation();
+        if !self.conversation {
+            self.held.clear();
         }
-        self.held.clear();
         if event.collapsed {
             self.held.push(event.clone());
             return Ok(());
         }
-        self.show(event)
+        if self.conversation { self.print_conversation(event) } else { self.show(event) }
     }
 
     /// Prints the collapsed events for which no further event came.
@@ -138,8 +133,9 @@ impl TaskEventPrinter {
         held.iter().filter(|_| !self.conversation).try_for_each(|event| self.show(event))
     }
 
-    fn print_conversation(&mut self) -> CliResult {
-        let held = std::mem::take(&mut self.held);
+    fn print_conversation(&mut self, event: &TaskEvent) -> CliResult {
+        let mut held = std::mem::take(&mut self.held);
+        held.push(event.clone());
         match ConversationMessage::of(&held, session_id(&held).as_deref()) {
             Some(message) => output::json(&json!(message)),
             None => Ok(()),

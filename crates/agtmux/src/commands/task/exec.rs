@@ -46,11 +46,7 @@ pub(super) fn run(spec: &Path) -> ExitCode {
         Err(error) => {
             eprintln!("agtmux: cannot start the task in '{}': {error}", spec.cwd);
             let code = CliExit::NotExecutable;
-            write_exit_record(
-                &files,
-                &spec,
-                ExitRecord { code: Some(code as i32), signal: None, hung_up: false, unmarked: false },
-            );
+            write_exit_record(&files, &spec, exit_record(ChildEnd::Exited(code as i32), false));
             code.into()
         }
     }

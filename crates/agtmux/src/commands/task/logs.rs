@@ -100,7 +100,7 @@ async fn follow_until_end(daemon: DaemonClient, mut tail: LogFollower, run_id: S
     let query = TaskEventsQuery { run_id: Some(run_id), after: Some(0), ..TaskEventsQuery::default() };
     let mut events = follow(&daemon, query).await?;
     loop {
-        output::foreign_lines(&tail.new_lines(false))?;
+        output::foreign_lines(tail.new_lines(false))?;
         tokio::select! {
             exit = quit.received() => return Err(CliError::silent(exit)),
             () = reader.closed() => return Ok(()),
@@ -108,13 +108,13 @@ async fn follow_until_end(daemon: DaemonClient, mut tail: LogFollower, run_id: S
             signal = events.next() => match signal? {
                 StreamSignal::Event(TaskStreamItem::Event(event)) => {
                     if matches!(event.kind, TaskEventKind::Exited | TaskEventKind::Disappeared) {
-                        output::foreign_lines(&tail.new_lines(true))?;
+                        output::foreign_lines(tail.new_lines(true))?;
                         CliMessage::new(event.message.clone()).print_stderr();
                         return Ok(());
                     }
                 }
                 StreamSignal::Event(TaskStreamItem::Over { .. }) => {
-                    return output::foreign_lines(&tail.new_lines(true));
+                    return output::foreign_lines(tail.new_lines(true));
                 }
                 StreamSignal::CaughtUp | StreamSignal::Disconnected(_) => {}
             },

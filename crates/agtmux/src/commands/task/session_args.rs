@@ -6,6 +6,7 @@ use agtmux_api::wire::TaskSessionQuery;
 use agtmux_tmux::{default_socket, socket_of_tmux_variable};
 use clap::Args;
 
+use crate::commands::hook::event::variable;
 use crate::error::{CliError, CliResult};
 
 #[derive(Debug, Args)]
@@ -26,7 +27,6 @@ impl TaskSessionArgs {
     }
 
     pub(super) fn session_name(&self) -> Option<String> {
-        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         self.session.clone().or_else(|| variable("PI_TMUX_SESSION")).or_else(|| variable("AGTMUX_SESSION"))
     }
 }
@@ -47,9 +47,8 @@ impl SessionOwnerArgs {
         if self.owner.is_some() {
             return Ok(self.owner);
         }
-        let set = |name: &&str| std::env::var(name).is_ok_and(|value| !value.is_empty());
-        let Some(name) = OWNER_VARIABLES.into_iter().find(|name| set(name)) else { return Ok(None) };
-        let value = std::env::var(name).unwrap_or_default();
+        let set = |name| Some((name, variable(name)?));
+        let Some((name, value)) = OWNER_VARIABLES.into_iter().find_map(set) else { return Ok(None) };
         value.parse().ok().filter(|pid| *pid > 1).map(Some).ok_or_else(|| {
             CliError::usage(format!("{name} is not a process id: '{}'", value.escape_debug()))
                 .hint(format!("export {name}=$$"))

@@ -79,11 +79,8 @@ impl TerminalWrites {
 struct OutputFollower {
     daemon: DaemonClient,
     request: OutputAction,
-    runtime_id: Option<String>,
-    pane_id: String,
-    target: String,
-    server: String,
-    before: OutputReport,
+    /// The first answer, with the last output.
+    seen: ActionOutcome<OutputReport>,
     window: u32,
     /// The last known location of the pane, for a last read after the agent has ended.
     last_location: Option<String>,
@@ -101,10 +98,8 @@ impl OutputFollower {
         }
         // The guards hold only for the first read.
         (request.guards.if_state, request.guards.if_updated_within_ms, request.guards.if_dialog) = (None, None, None);
-        let ActionOutcome { runtime_id, pane_id, target, server, report: before, .. } = first;
         // Output since the first read is already there.
-        let due = Instant::now();
-        Self { daemon, request, runtime_id, pane_id, target, server, before, window, last_location: None, json, due }
+        Self { daemon, request, seen: first, window, last_location: None, json, due: Instant::now() }
     }
 
     fn schedule_read(&mut self) {
@@ -115,7 +110,9 @@ impl OutputFollower {
     fn handle_event(&mut self, event: &WatchEvent) {
         let Some(WatchItem::Pane(item)) = &event.item else { return self.schedule_read() };
         let id = &item.identity;
-        if id.pane_id.to_string() != self.pane_id || (&id.target, &id.server) != (&self.target, &self.server) {
+        if id.pane_id.to_string() != self.seen.pane_id
+            || (&id.target, &id.server) != (&self.seen.target, &self.seen.server)
+        {
             return;
         }
         if event.kind != WatchEventKind::Remove {
@@ -128,7 +125,7 @@ impl OutputFollower {
             };
             self.last_location = Some(location.to_string());
         }
-        if event.kind == WatchEventKind::Remove || item.runtime_id != self.runtime_id {
+        if event.kind == WatchEventKind::Remove || item.runtime_id != self.seen.runtime_id {
             self.schedule_read();
         }
     }
@@ -171,13 +168,13 @@ impl OutputFollower {
                 self.handle_answer(&answer)?;
             }
         }
-        CliMessage::new(format!("the program in {} has ended", self.pane_id)).print_stderr();
+        CliMessage::new(format!("the program in {} has ended", self.seen.pane_id)).print_stderr();
         Ok(())
     }
 
     fn show(&mut self, answer: &[u8], now: OutputReport) -> CliResult {
-        let before = std::mem::replace(&mut self.before, now);
-        let now = &self.before;
+        let before = std::mem::replace(&mut self.seen.report, now);
+        let now = &self.seen.report;
         let fresh = new_lines(&before.lines, &now.lines);
         if fresh.is_empty() && before.full_screen == now.full_screen {
             return Ok(());

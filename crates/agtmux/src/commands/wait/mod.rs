@@ -154,7 +154,9 @@ fn report(args: &WaitArgs, outcome: WaitOutcome, waited: &WaitedAgents) -> CliRe
     if args.json {
         output::json(&json!({"schema_version": SCHEMA_VERSION, "outcome": outcome, "agents": waited.agents}))?;
     } else {
-        output::lines(&waited.agents.iter().filter(|agent| agent.has_reached()).map(reached_line).collect::<Vec<_>>())?;
+        // The state that an agent reached may differ from its current state.
+        let reached = waited.agents.iter().filter(|agent| agent.has_reached());
+        output::lines(&reached.map(|agent| agent_line(agent, agent.reached)).collect::<Vec<_>>())?;
     }
     match outcome {
         WaitOutcome::Reached => Ok(()),
@@ -169,11 +171,6 @@ fn report(args: &WaitArgs, outcome: WaitOutcome, waited: &WaitedAgents) -> CliRe
 
 fn current_line(agent: &WaitedAgent) -> String {
     agent_line(agent, agent.state)
-}
-
-/// A line with the state that the agent reached, which may differ from its current state.
-fn reached_line(agent: &WaitedAgent) -> String {
-    agent_line(agent, agent.reached)
 }
 
 fn agent_line(agent: &WaitedAgent, state: Option<State>) -> String {

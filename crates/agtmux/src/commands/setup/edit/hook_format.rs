@@ -15,7 +15,7 @@ const NAME: &str = "agtmux";
 impl HookEditor {
     /// The matcher of each group, if the format has groups.
     fn grouped(&self) -> Option<Option<&'static str>> {
-        (self.file.format == SetupFormat::Grouped).then(|| self.file.matcher.as_deref())
+        (self.file.format == SetupFormat::Grouped).then_some(self.file.matcher.as_deref())
     }
 
     /// The fields of an entry.
