@@ -1,4 +1,4 @@
-//! Reading files, stdin and the user's answers.
+//! Reading files, stdin, environment variables and the user's answers.
 
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::path::Path;
@@ -9,6 +9,11 @@ use crate::error::{CliError, CliExit, CliResult};
 
 /// The daemon accepts at most this many bytes of a text or a payload.
 pub(crate) const MAX_BYTES: usize = 1 << 20;
+
+/// The value of an environment variable, unless it is empty.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
 
 /// Reads a file, or stdin for `-`. Stops one byte after the limit.
 pub(crate) fn read(path: &Path) -> CliResult<Vec<u8>> {

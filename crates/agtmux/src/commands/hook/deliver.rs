@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use agtmux_api::TMUX_HEADER;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use super::event::variable;
+use crate::input::variable;
 
 /// The time limit for the whole request. A healthy daemon needs about 2 ms.
 const TIMEOUT: Duration = Duration::from_millis(200);
@@ -21,11 +21,9 @@ pub(super) fn post(socket: &Path, body: &[u8]) -> io::Result<()> {
     let mut stream = open(socket)?;
     write(&mut stream, head(body.len(), variable("TMUX").as_deref()).as_bytes(), deadline)?;
     write(&mut stream, body, deadline)?;
-    match read_status(&mut stream, deadline)? {
-        // A temporary error of the daemon. If the event was stored after all, its dedupe key prevents a duplicate.
-        500.. => Err(io::Error::other("the daemon could not store the event")),
-        // The daemon stored the event or rejected it permanently.
-        _ => Ok(()),
+    match read_answer(&mut stream, deadline)? {
+        true => Ok(()),
+        false => Err(io::Error::other("the daemon could not store the event")),
     }
 }
 
@@ -66,7 +64,7 @@ fn write(stream: &mut UnixStream, mut bytes: &[u8], deadline: Instant) -> io::Re
 }
 
 /// Reads the status line of the HTTP response. A hook needs no more of it.
-fn read_status(stream: &mut UnixStream, deadline: Instant) -> io::Result<u16> {
+fn read_answer(stream: &mut UnixStream, deadline: Instant) -> io::Result<bool> {
     let (mut answer, mut buffer) = (Vec::new(), [0; 512]);
     loop {
         stream.set_read_timeout(Some(time_left(deadline)?))?;
@@ -76,23 +74,26 @@ fn read_status(stream: &mut UnixStream, deadline: Instant) -> io::Result<u16> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        if let Some(status) = parse_status(&answer)? {
-            return Ok(status);
+        if let Some(is_accepted) = is_accepted(&answer)? {
+            return Ok(is_accepted);
         }
     }
 }
 
-/// `None` while the status line is incomplete.
-fn parse_status(bytes: &[u8]) -> io::Result<Option<u16>> {
+/// Whether the daemon stored the event or rejected it permanently. `None` while the status line is incomplete.
+fn is_accepted(bytes: &[u8]) -> io::Result<Option<bool>> {
     const START: &[u8] = b"HTTP/1.";
     let known = bytes.len().min(START.len());
     if bytes[..known] != START[..known] {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "not HTTP"));
     }
     let Some(status) = bytes.get(9..12) else { return Ok(None) };
-    let status = std::str::from_utf8(status).ok().and_then(|status| status.parse().ok());
-    let missing = || io::Error::new(io::ErrorKind::InvalidData, "an HTTP response without a status");
-    status.map(Some).ok_or_else(missing)
+    match std::str::from_utf8(status).ok().and_then(|status| status.parse::<u16>().ok()) {
+        // A temporary error of the daemon. If the event was stored after all, its dedupe key prevents a duplicate.
+        Some(500..) => Ok(Some(false)),
+        Some(_) => Ok(Some(true)),
+        None => Err(io::Error::new(io::ErrorKind::InvalidData, "an HTTP response without a status")),
+    }
 }
 
 fn time_left(deadline: Instant) -> io::Result<Duration> {
@@ -106,11 +107,14 @@ mod tests {
 
     #[test]
     fn only_the_status_code_is_used() {
-        assert_eq!(parse_status(b"HTTP/1.1 202 Accepted\r\n").ok(), Some(Some(202)));
-        assert_eq!(parse_status(b"HTTP/1.1 400").ok(), Some(Some(400)));
-        assert_eq!(parse_status(b"HTTP/1.1 503 ").ok(), Some(Some(503)));
-        assert_eq!(parse_status(b"HTTP/1.1 20").ok(), Some(None));
-        assert_eq!(parse_status(b"").ok(), Some(None));
-        assert!(parse_status(b"SSH-2.0").is_err() && parse_status(b"HTTP/1.1 abc").is_err());
+        assert_eq!(is_accepted(b"HTTP/1.1 202 Accepted\r\n").ok(), Some(Some(true)));
+        assert_eq!(is_accepted(b"HTTP/1.1 400").ok(), Some(Some(true)));
+        for fault in ["500", "502", "503", "504", "599"] {
+            let line = format!("HTTP/1.1 {fault} ");
+            assert_eq!(is_accepted(line.as_bytes()).ok(), Some(Some(false)), "{line}");
+        }
+        assert_eq!(is_accepted(b"HTTP/1.1 20").ok(), Some(None));
+        assert_eq!(is_accepted(b"").ok(), Some(None));
+        assert!(is_accepted(b"SSH-2.0").is_err() && is_accepted(b"HTTP/1.1 abc").is_err());
     }
 }

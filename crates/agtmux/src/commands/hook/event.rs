@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::ancestors;
+use crate::input::variable;
 
 /// An event without an origin.
 pub(super) fn new(source: &str, event_type: &str, time: Timestamp) -> EventSubmission {
@@ -33,11 +34,6 @@ pub(crate) fn of_this_process(source: &str, event_type: &str, time: Timestamp) -
         pids: ancestors.iter().map(|ancestor| ancestor.pid).collect(),
         ..new(source, event_type, time)
     }
-}
-
-/// The value of an environment variable, unless it is empty.
-pub(crate) fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 fn path_text(path: PathBuf) -> Option<String> {

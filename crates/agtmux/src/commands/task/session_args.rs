@@ -6,8 +6,8 @@ use agtmux_api::wire::TaskSessionQuery;
 use agtmux_tmux::{default_socket, socket_of_tmux_variable};
 use clap::Args;
 
-use crate::commands::hook::event::variable;
 use crate::error::{CliError, CliResult};
+use crate::input::variable;
 
 #[derive(Debug, Args)]
 pub(super) struct TaskSessionArgs {
