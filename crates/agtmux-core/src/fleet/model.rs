@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{Generation, PaneId, ProcessRef, ServerKey, SessionId, TargetName, WindowId};
+use crate::ids::{Generation, PaneId, ProcessRef, ServerKey, ServerName, SessionId, TargetName, WindowId};
 use crate::runtime::{Runtime, RuntimeId};
 
 /// All watched servers, panes and tasks.
@@ -119,6 +119,12 @@ pub enum OutageCode {
 impl Fleet {
     pub fn servers(&self) -> impl Iterator<Item = (&ServerKey, &Server)> {
         self.servers.iter()
+    }
+
+    /// The servers of one target, without a walk over the servers of the others.
+    pub fn servers_on<'a>(&'a self, target: &'a TargetName) -> impl Iterator<Item = (&'a ServerKey, &'a Server)> {
+        let first = ServerKey { target: target.clone(), server: ServerName::new("") };
+        self.servers.range(first..).take_while(move |(key, _)| key.target == *target)
     }
 
     pub fn server(&self, key: &ServerKey) -> Option<&Server> {

@@ -1,6 +1,5 @@
 //! The list of adapters with their health, and switching them on and off.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use agtmux_agents::{AgentRegistry, ManifestFault, ManifestOrigin};
@@ -125,9 +124,6 @@ impl Engine {
                 .is_some_and(|agent_type| !self.disabled_adapters.contains(agent_type.as_str()))
     }
 }
-
-/// The names of the adapters that are switched off.
-pub(super) type DisabledAdapters = BTreeSet<String>;
 
 fn wire_capabilities(capabilities: agtmux_agents::AgentCapabilities) -> AdapterCapabilities {
     let agtmux_agents::AgentCapabilities {

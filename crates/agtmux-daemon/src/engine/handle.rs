@@ -5,15 +5,17 @@ use std::sync::Arc;
 use agtmux_agents::AgentRegistry;
 use agtmux_api::error::ApiError;
 use agtmux_api::wire::{AdapterList, AdapterSwitch, EventReceipt, Explanation};
-use agtmux_core::fleet::TopologyUpdate;
+use agtmux_core::fleet::{PaneKey, TopologyUpdate};
 use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, TargetName};
 use agtmux_core::refs::PaneRef;
 use agtmux_core::runtime::Runtime;
+use jiff::Timestamp;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::ingest::stopping_error;
 use super::{
-    EngineInput, FileEvidence, IncomingEvent, LocatedPane, SubmittedPrompt, TaskSessions, TaskUpdate, TaskUpdateOutcome,
+    Engine, EngineInput, FileEvidence, IncomingEvent, LocatedPane, SubmittedPrompt, TaskSessions, TaskUpdate,
+    TaskUpdateOutcome,
 };
 use crate::observe::ScreenEvidence;
 use crate::store::TaskSessionKey;
@@ -53,21 +55,25 @@ impl EngineHandle {
     }
 
     pub(crate) async fn explain(&self, reference: PaneRef) -> Result<Explanation, ApiError> {
-        self.request(|reply| EngineInput::Explain(reference, reply)).await.unwrap_or_else(|| Err(stopping_error()))
+        self.query(move |engine, now| engine.explain(&reference, now)).await.unwrap_or_else(|| Err(stopping_error()))
     }
 
     pub(crate) async fn locate(&self, reference: PaneRef) -> Result<LocatedPane, ApiError> {
-        self.request(|reply| EngineInput::Locate(reference, reply)).await.unwrap_or_else(|| Err(stopping_error()))
+        self.query(move |engine, _| engine.locate(&reference)).await.unwrap_or_else(|| Err(stopping_error()))
     }
 
     /// The runtime in a local pane.
     pub(crate) async fn runtime_in_pane(&self, server: ServerName, pane: PaneId) -> Option<Runtime> {
-        self.request(|reply| EngineInput::RuntimeInPane(server, pane, reply)).await.flatten()
+        let key = PaneKey { server: ServerKey { target: TargetName::local(), server }, pane };
+        self.query(move |engine, _| engine.fleet.pane(&key)?.runtime.clone()).await.flatten()
     }
 
     /// The known servers of a target.
     pub(crate) async fn servers_of(&self, target: TargetName) -> Vec<(ServerKey, Generation)> {
-        self.request(|reply| EngineInput::ListServers(target, reply)).await.unwrap_or_default()
+        let servers = move |engine: &Engine, _| {
+            engine.fleet.servers_on(&target).map(|(key, server)| (key.clone(), server.generation)).collect()
+        };
+        self.query(servers).await.unwrap_or_default()
     }
 
     /// Prompts that agents report as submitted, from now on.
@@ -76,7 +82,7 @@ impl EngineHandle {
     }
 
     pub(crate) async fn adapters(&self) -> Result<AdapterList, ApiError> {
-        self.request(EngineInput::Adapters).await.ok_or_else(stopping_error)
+        self.query(Engine::adapters).await.ok_or_else(stopping_error)
     }
 
     pub(crate) async fn switch_adapter(&self, switch: AdapterSwitch) -> Result<AdapterList, ApiError> {
@@ -104,6 +110,19 @@ impl EngineHandle {
 
     pub(crate) async fn flush(&self) {
         self.request(EngineInput::Flush).await;
+    }
+
+    /// Reads the engine between two inputs. `None` while the daemon shuts down.
+    pub(super) async fn query<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Engine, Timestamp) -> T + Send + 'static,
+    ) -> Option<T> {
+        let query = |reply: oneshot::Sender<T>| {
+            EngineInput::Query(Box::new(move |engine, now| {
+                let _ = reply.send(read(engine, now));
+            }))
+        };
+        self.request(query).await
     }
 
     pub(super) async fn request<T>(&self, input: impl FnOnce(oneshot::Sender<T>) -> EngineInput) -> Option<T> {

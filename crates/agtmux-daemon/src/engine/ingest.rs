@@ -168,13 +168,10 @@ impl Engine {
 
     /// The payload of a pending event, which is not kept in memory: it is in this step or in the store.
     fn stored_payload(&self, event_id: &str, step: &EngineStep) -> Value {
-        let body = match step.body_of(event_id) {
-            Some(body) => serde_json::from_str(body).ok(),
-            None => {
-                events::body_of(&self.reader, event_id).ok().flatten().and_then(|body| serde_json::from_str(&body).ok())
-            }
-        };
-        body.and_then(|mut body: Value| Some(body.get_mut("payload")?.take())).unwrap_or_default()
+        let stored = || events::body_of(&self.reader, event_id).ok().flatten();
+        let body = step.body_of(event_id).map(str::to_owned).or_else(stored);
+        let payload = |body: String| Some(serde_json::from_str::<Value>(&body).ok()?.get_mut("payload")?.take());
+        body.and_then(payload).unwrap_or_default()
     }
 
     pub(super) fn expires_at(&self, event: &EventRow) -> Timestamp {

@@ -18,18 +18,16 @@ mod tasks;
 mod tests;
 mod unbound_events;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, Weak};
 
 use agtmux_agents::{AgentRegistry, UserManifests};
 use agtmux_api::config;
 use agtmux_api::error::ApiError;
 use agtmux_api::host_protocol::EvidenceBatch;
-use agtmux_api::wire::{AdapterList, AdapterSwitch, EventReceipt, Explanation};
+use agtmux_api::wire::{AdapterList, AdapterSwitch, EventReceipt};
 use agtmux_core::binding::RecentlyEnded;
-use agtmux_core::fleet::{Fleet, PaneKey, RuntimeChange, TopologyUpdate};
-use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, TargetName};
-use agtmux_core::refs::PaneRef;
+use agtmux_core::fleet::{Fleet, FleetDelta, PaneKey, RuntimeChange, TopologyUpdate};
 use agtmux_core::resolver::{ResolverInput, StateResolver};
 use agtmux_core::runtime::{Runtime, RuntimeId};
 use jiff::{SignedDuration, Timestamp};
@@ -42,7 +40,6 @@ use crate::observe::{RecheckHints, ScreenEvidence};
 use crate::remote::{EvidenceSubscribers, HostLimits, RemoteBatch};
 use crate::store::{Store, StoreChange, StoreContents, StoreError, TaskSessionKey};
 use crate::view::TargetChange;
-use adapter_switches::DisabledAdapters;
 use adapters::AdapterMemories;
 pub(crate) use adapters::{FileEntry, FileEvidence, agent_id};
 use cursors::SourceCursors;
@@ -73,7 +70,9 @@ const TASK_SESSION_CAPACITY: usize = 1024;
 
 const PURGE_EVERY: SignedDuration = SignedDuration::from_hours(1);
 
-#[derive(Debug)]
+/// Reads the engine at this time and sends the reply.
+type EngineQuery = Box<dyn FnOnce(&Engine, Timestamp) + Send>;
+
 pub(crate) enum EngineInput {
     Topology(TopologyUpdate),
     /// The status of a remote target has changed.
@@ -83,11 +82,8 @@ pub(crate) enum EngineInput {
     /// Entries of a file that an agent keeps about itself.
     FileEvidence(Box<FileEvidence>),
     Event(Box<IncomingEvent>, oneshot::Sender<Result<EventReceipt, ApiError>>),
-    Explain(PaneRef, oneshot::Sender<Result<Explanation, ApiError>>),
-    Locate(PaneRef, oneshot::Sender<Result<LocatedPane, ApiError>>),
-    RuntimeInPane(ServerName, PaneId, oneshot::Sender<Option<Runtime>>),
-    ListServers(TargetName, oneshot::Sender<Vec<(ServerKey, Generation)>>),
-    Adapters(oneshot::Sender<AdapterList>),
+    /// A question that changes nothing.
+    Query(EngineQuery),
     SwitchAdapter(AdapterSwitch, oneshot::Sender<Result<AdapterList, ApiError>>),
     /// A hub subscribes to this host's evidence, as long as the reference is valid.
     Subscribe(Weak<()>, oneshot::Sender<u64>),
@@ -95,7 +91,6 @@ pub(crate) enum EngineInput {
     NextBatch(u64, oneshot::Sender<EvidenceBatch>),
     /// A batch of evidence from a remote host.
     RemoteBatch(Box<RemoteBatch>, oneshot::Sender<()>),
-    LocalId(TargetName, String, oneshot::Sender<Option<RuntimeId>>),
     /// The set of manifests has changed.
     SetRegistry(Arc<AgentRegistry>),
     /// Inputs for a task session. The reply is sent when their effects are stored and published.
@@ -121,7 +116,7 @@ pub(crate) struct Engine {
     cursors: SourceCursors,
     memories: AdapterMemories,
     turn_starts: TurnStarts,
-    disabled_adapters: DisabledAdapters,
+    disabled_adapters: BTreeSet<String>,
     recheck_hints: Arc<RecheckHints>,
     /// Events that wait for their runtime.
     unbound_events: UnboundEvents,
@@ -274,9 +269,6 @@ impl Engine {
                 self.apply_remote_batch(*batch, step);
                 step.flush_replies.push(done);
             }
-            EngineInput::LocalId(target, runtime_id, reply) => {
-                let _ = reply.send(self.local_id(&target, &runtime_id));
-            }
             EngineInput::Subscribe(alive, reply) => {
                 let _ = reply.send(self.subscribers.add(alive));
             }
@@ -288,23 +280,7 @@ impl Engine {
             }
             EngineInput::Screen(evidence) => self.observe_screen(*evidence, step),
             EngineInput::FileEvidence(evidence) => self.reduce_file(*evidence, step),
-            EngineInput::Explain(reference, reply) => {
-                let _ = reply.send(self.explain(&reference, step.now));
-            }
-            EngineInput::Locate(reference, reply) => {
-                let _ = reply.send(self.locate(&reference));
-            }
-            EngineInput::RuntimeInPane(server, pane, reply) => {
-                let key = PaneKey { server: ServerKey { target: TargetName::local(), server }, pane };
-                let _ = reply.send(self.fleet.pane(&key).and_then(|pane| pane.runtime.clone()));
-            }
-            EngineInput::ListServers(target, reply) => {
-                let servers = self.fleet.servers().filter(|(key, _)| key.target == target);
-                let _ = reply.send(servers.map(|(key, server)| (key.clone(), server.generation)).collect());
-            }
-            EngineInput::Adapters(reply) => {
-                let _ = reply.send(self.adapters(step.now));
-            }
+            EngineInput::Query(query) => query(self, step.now),
             EngineInput::SwitchAdapter(switch, reply) => {
                 let _ = reply.send(self.switch_adapter(&switch.name, switch.enabled, step));
             }
@@ -314,17 +290,21 @@ impl Engine {
     }
 
     fn apply_topology(&mut self, update: TopologyUpdate, step: &mut EngineStep) {
-        let delta = self.fleet.apply(update, step.now);
-        for change in &delta.runtime_changes {
-            self.apply_runtime_change(change, step);
-        }
-        // After the loop: several runtimes may have begun at once, and all of them must be known before events are
-        // bound.
-        if delta.runtime_changes.iter().any(|change| matches!(change, RuntimeChange::Started { .. })) {
+        let delta = self.apply_to_fleet(update, step);
+        // Several runtimes may have begun at once, and all of them must be known before events are bound.
+        if has_started_runtime(&delta) {
             self.bind_unbound(step);
         }
         self.apply_task_changes(&delta, step);
         step.merge(delta);
+    }
+
+    fn apply_to_fleet(&mut self, update: TopologyUpdate, step: &mut EngineStep) -> FleetDelta {
+        let delta = self.fleet.apply(update, step.now);
+        for change in &delta.runtime_changes {
+            self.apply_runtime_change(change, step);
+        }
+        delta
     }
 
     fn apply_runtime_change(&mut self, change: &RuntimeChange, step: &mut EngineStep) {
@@ -408,6 +388,10 @@ impl Engine {
 fn started_input(pane: &PaneKey, runtime: &Runtime) -> ResolverInput {
     ResolverInput::Started {
         runtime: runtime.id.clone(),
+fn has_started_runtime(delta: &FleetDelta) -> bool {
+    delta.runtime_changes.iter().any(|change| matches!(change, RuntimeChange::Started { .. }))
+}
+
         server: pane.server.clone(),
         agent_type: runtime.agent_type.clone(),
         suspended: runtime.suspended,

@@ -62,7 +62,7 @@ impl EngineHandle {
 
     /// The local runtime id of an agent on another host.
     pub(crate) async fn local_id(&self, target: TargetName, runtime_id: String) -> Option<RuntimeId> {
-        self.request(|reply| EngineInput::LocalId(target, runtime_id, reply)).await.flatten()
+        self.query(move |engine, _| engine.local_id(&target, &runtime_id)).await.flatten()
     }
 }
 

@@ -21,6 +21,7 @@ use crate::view::TargetChange;
 /// The reply to a posted event.
 type IngestResult = Result<EventReceipt, ApiError>;
 
+#[derive(Default)]
 pub(super) struct EngineStep {
     pub(super) now: Timestamp,
     /// The last sequence number that was assigned.
@@ -47,22 +48,7 @@ pub(super) struct EngineStep {
 
 impl EngineStep {
     pub(super) fn new(now: Timestamp, seq: u64) -> Self {
-        Self {
-            now,
-            seq,
-            delta: FleetDelta::default(),
-            targets: Vec::new(),
-            changes: Vec::new(),
-            changed_states: BTreeSet::new(),
-            changed_evidence: BTreeSet::new(),
-            dedupe_keys: BTreeMap::new(),
-            receipts: Vec::new(),
-            flush_replies: Vec::new(),
-            task_sessions: BTreeMap::new(),
-            task_sessions_to_check: BTreeSet::new(),
-            task_events: Vec::new(),
-            task_replies: Vec::new(),
-        }
+        Self { now, seq, ..Self::default() }
     }
 
     /// A pane may end up in two sets. That is harmless: readers look up the pane in the fleet.

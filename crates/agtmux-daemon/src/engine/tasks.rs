@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use agtmux_core::evidence::{Assertion, DialogKind, Observation, RuleRef, Source};
 use agtmux_core::fleet::{FleetDelta, PaneKey, PaneTask, PaneTaskStatus, TopologyUpdate};
-use agtmux_core::ids::ServerKey;
 use agtmux_core::runtime::RuntimeId;
 use agtmux_core::task::{LaunchedRun, RunId, TaskEvent, TaskEventKind, TaskInput};
 use tokio::sync::oneshot;
@@ -52,7 +51,7 @@ impl Engine {
             step.changes.push(StoreChange::PutTaskRun(key.clone(), Box::new(row.clone())));
             session.runs.insert(row.run_id.clone(), row);
         }
-        let (server, mut without_window) = (key.server(), finished.clone());
+        let mut without_window = finished.clone();
         // Includes runs that agtmux ended itself, for which there is no event.
         let (runs, ended) = session.runs.into_iter().partition(|(run, _)| session.machine.awaits_exit(run));
         let session = TaskSession { machine: session.machine, runs };
@@ -62,7 +61,7 @@ impl Engine {
             let ended_before_launch = !before.runs.contains_key(&run_id);
             let keeps_log = ended_before_launch && session.machine.runs().any(|kept| *kept == run_id);
             without_window.extend((status.is_none() && !keeps_log).then(|| run_id.clone()));
-            self.set_pane_task((&key, &server), &run, status, step);
+            self.set_pane_task(&key, &run, status, step);
             finished.push(run_id);
         }
         without_window
@@ -84,20 +83,19 @@ impl Engine {
 
     /// Observes the status of the unfinished runs of a session.
     pub(super) fn set_task_statuses(&mut self, key: &TaskSessionKey, session: &TaskSession, step: &mut EngineStep) {
-        let server = key.server();
         for run in session.runs.values() {
-            self.set_pane_task((key, &server), run, Some(session.status(run)), step);
+            self.set_pane_task(key, run, Some(session.status(run)), step);
         }
     }
 
     fn set_pane_task(
         &mut self,
-        (key, server): (&TaskSessionKey, &ServerKey),
+        key: &TaskSessionKey,
         run: &TaskRunRow,
         status: Option<PaneTaskStatus>,
         step: &mut EngineStep,
     ) {
-        let pane = PaneKey { server: server.clone(), pane: run.pane };
+        let pane = PaneKey { server: key.server(), pane: run.pane };
         if self.fleet.has_later_task(&pane, run.generation, run.process) {
             return;
         }
