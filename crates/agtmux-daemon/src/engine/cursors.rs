@@ -10,11 +10,15 @@ use crate::store::SourceCursor;
 
 /// Sources are apart from each other: a busy source cannot hold back the events of another.
 #[derive(Debug, Default)]
-pub(super) struct SourceCursors(BTreeMap<(RuntimeId, Source), OrderKey>);
+pub(super) struct SourceCursors(BTreeMap<RuntimeId, BTreeMap<Source, OrderKey>>);
 
 impl SourceCursors {
     pub(super) fn new(stored: impl IntoIterator<Item = SourceCursor>) -> Self {
-        Self(stored.into_iter().collect())
+        let mut cursors = Self::default();
+        for ((runtime, source), newest) in stored {
+            cursors.0.entry(runtime).or_default().insert(source, newest);
+        }
+        cursors
     }
 
     /// Moves the cursor to this event. Returns false for a stale event: its source has numbered a newer one.
@@ -22,8 +26,9 @@ impl SourceCursors {
     /// Events without a number are never stale here. Hooks of one agent run side by side and may arrive in either
     /// order; the ledger orders what they assert.
     pub(super) fn advance(&mut self, runtime: &RuntimeId, source: Source, order: &OrderKey) -> bool {
-        let Some(newest) = self.0.get_mut(&(runtime.clone(), source)) else {
-            self.0.insert((runtime.clone(), source), order.clone());
+        let cursors = self.0.entry(runtime.clone()).or_default();
+        let Some(newest) = cursors.get_mut(&source) else {
+            cursors.insert(source, order.clone());
             return true;
         };
         if order.is_newer_than(newest) {
@@ -36,6 +41,6 @@ impl SourceCursors {
     }
 
     pub(super) fn forget(&mut self, runtime: &RuntimeId) {
-        self.0.retain(|(of, _), _| of != runtime);
+        self.0.remove(runtime);
     }
 }

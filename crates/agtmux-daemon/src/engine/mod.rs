@@ -320,7 +320,10 @@ impl Engine {
                 self.turn_starts.forget(runtime);
                 self.remote_agents.remove(runtime);
                 self.runtime_panes.remove(runtime);
-                self.ended_processes.record(pane.clone(), *process, step.now);
+                // Events are about local agents only, so a process of another host does not matter to them.
+                if pane.server.target.is_local() {
+                    self.ended_processes.record(pane.clone(), *process, step.now);
+                }
             }
             RuntimeChange::Suspended { runtime, suspended } => {
                 let input = ResolverInput::Suspended { runtime: runtime.clone(), suspended: *suspended };
@@ -385,13 +388,13 @@ impl Engine {
     }
 }
 
-fn started_input(pane: &PaneKey, runtime: &Runtime) -> ResolverInput {
-    ResolverInput::Started {
-        runtime: runtime.id.clone(),
 fn has_started_runtime(delta: &FleetDelta) -> bool {
     delta.runtime_changes.iter().any(|change| matches!(change, RuntimeChange::Started { .. }))
 }
 
+fn started_input(pane: &PaneKey, runtime: &Runtime) -> ResolverInput {
+    ResolverInput::Started {
+        runtime: runtime.id.clone(),
         server: pane.server.clone(),
         agent_type: runtime.agent_type.clone(),
         suspended: runtime.suspended,

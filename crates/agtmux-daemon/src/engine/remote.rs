@@ -12,7 +12,7 @@ use agtmux_core::resolver::ResolverInput;
 use agtmux_core::runtime::RuntimeId;
 use tokio::sync::oneshot;
 
-use super::{Engine, EngineHandle, EngineInput, EngineStep};
+use super::{Engine, EngineHandle, EngineInput, EngineStep, has_started_runtime};
 use crate::remote::{LocalEvidence, RemoteAgentUpdate, RemoteBatch, RemoteUpdate, reported_server};
 
 /// An agent on another host: its runtime id there, and the ledger that the host sent.
@@ -80,6 +80,9 @@ impl Engine {
     pub(super) fn apply_remote_batch(&mut self, batch: RemoteBatch, step: &mut EngineStep) {
         let RemoteBatch { target, full, truncated, updates } = batch;
         let mut reported: BTreeSet<ServerKey> = BTreeSet::new();
+        // A host may send very many updates in one batch, so what takes time per agent or event is done once per batch.
+        let agents_elsewhere = self.runtime_panes.values().filter(|pane| pane.server.target != target).count();
+        let mut has_started = false;
         if full {
             self.host_limits.reset(&target);
         }
@@ -91,15 +94,21 @@ impl Engine {
                 RemoteUpdate::Agent(agent) => self.apply_remote_agent(*agent, step),
                 RemoteUpdate::Topology(update) => {
                     reported.extend(reported_server(&update).cloned());
-                    if let Some(update) = self.host_limits.limit(&self.fleet, update) {
-                        self.apply_topology(update, step);
+                    let agents = self.runtime_panes.len() - agents_elsewhere;
+                    if let Some(update) = self.host_limits.limit(&self.fleet, agents, update) {
+                        let delta = self.apply_to_fleet(update, step);
+                        has_started |= has_started_runtime(&delta);
+                        step.merge(delta);
                     }
                 }
             }
         }
+        if has_started {
+            self.bind_unbound(step);
+        }
         if full {
-            let gone = |key: &&ServerKey| key.target == target && !reported.contains(key);
-            let gone: Vec<ServerKey> = self.fleet.servers().map(|(key, _)| key).filter(gone).cloned().collect();
+            let known = self.fleet.servers_on(&target).map(|(key, _)| key);
+            let gone: Vec<ServerKey> = known.filter(|key| !reported.contains(key)).cloned().collect();
             for server in gone {
                 self.apply_topology(TopologyUpdate::ServerGone { server }, step);
             }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use agtmux_core::fleet::{Fleet, OutageCode, PaneKey, PaneProcess, PaneRow, Server, TopologyUpdate};
+use agtmux_core::fleet::{Fleet, OutageCode, PaneProcess, PaneRow, TopologyUpdate};
 use agtmux_core::ids::{PaneId, ServerKey, TargetName};
 
 const MAX_SERVERS: usize = 64;
 /// Also the limit of an agentless host.
 pub(super) const MAX_PANES: usize = 5_000;
-/// A pane has one row per session that shows it. These are the rows beyond the first of each pane.
+/// A pane has one row per session that shows it. These are the rows beyond the first of each pane. The decoder drops
+/// more than these.
 pub(super) const MAX_EXTRA_ROWS: usize = 2 * MAX_PANES;
-const MAX_ROWS: usize = MAX_PANES + MAX_EXTRA_ROWS;
 const MAX_AGENTS: usize = 512;
 
 /// Applies the limits, and remembers which targets exceeded them.
@@ -29,50 +29,42 @@ impl HostLimits {
         self.truncated.insert(target.clone());
     }
 
-    /// Returns the part of the update that fits within the limits.
-    pub(crate) fn limit(&mut self, fleet: &Fleet, mut update: TopologyUpdate) -> Option<TopologyUpdate> {
-        let known = reported_server(&update);
-        if let Some(key) = known
+    /// Returns the part of the update that fits within the limits. `agents` is how many agents the host has: a batch may
+    /// contain very many updates, so they are not counted here.
+    pub(crate) fn limit(&mut self, fleet: &Fleet, agents: usize, mut update: TopologyUpdate) -> Option<TopologyUpdate> {
+        if let Some(key) = reported_server(&update)
             && fleet.server(key).is_none()
-            && servers_of(fleet, &key.target).count() >= MAX_SERVERS
+            && fleet.servers_on(&key.target).count() >= MAX_SERVERS
         {
             self.truncated.insert(key.target.clone());
             return None;
         }
         match &mut update {
             TopologyUpdate::Listed { server, rows, .. } => self.limit_rows(fleet, server, rows),
-            TopologyUpdate::Reread { rows, .. } => rows.truncate(MAX_ROWS),
-            TopologyUpdate::Processes { server, panes, .. } => self.limit_agents(fleet, server, panes),
+            TopologyUpdate::Processes { server, panes, .. } => self.limit_agents(fleet, agents, server, panes),
             _ => {}
         }
         Some(update)
     }
 
     fn limit_rows(&mut self, fleet: &Fleet, server: &ServerKey, rows: &mut Vec<PaneRow>) {
-        let others = servers_of(fleet, &server.target).filter(|(key, _)| *key != server);
+        let others = fleet.servers_on(&server.target).filter(|(key, _)| *key != server);
         let free = MAX_PANES.saturating_sub(others.map(|(_, other)| other.panes.len()).sum());
         let (reported, mut panes) = (rows.len(), BTreeSet::<PaneId>::new());
-        rows.truncate(MAX_ROWS);
         rows.retain(|row| panes.contains(&row.pane) || (panes.len() < free && panes.insert(row.pane)));
         if rows.len() < reported {
             self.truncated.insert(server.target.clone());
         }
     }
 
-    fn limit_agents(&mut self, fleet: &Fleet, server: &ServerKey, panes: &mut Vec<PaneProcess>) {
+    fn limit_agents(&mut self, fleet: &Fleet, agents: usize, server: &ServerKey, panes: &mut Vec<PaneProcess>) {
         panes.truncate(MAX_PANES);
-        let is_new = |process: &PaneProcess| {
-            let pane = PaneKey { server: server.clone(), pane: process.pane };
-            process.agent.is_some() && fleet.pane(&pane).is_some_and(|pane| pane.runtime.is_none())
+        let Some(known) = fleet.server(server) else { return };
+        let is_new = |process: &&mut PaneProcess| {
+            let pane = known.panes.get(&process.pane);
+            process.agent.is_some() && pane.is_some_and(|pane| pane.runtime.is_none())
         };
-        let new: Vec<&mut PaneProcess> = panes.iter_mut().filter(|process| is_new(process)).collect();
-        // A line may contain very many updates, so the agents are counted only if there is a new one.
-        if new.is_empty() {
-            return;
-        }
-        let known = servers_of(fleet, &server.target).flat_map(|(_, server)| server.panes.values());
-        let agents = known.filter(|pane| pane.runtime.is_some()).count();
-        for process in new.into_iter().skip(MAX_AGENTS.saturating_sub(agents)) {
+        for process in panes.iter_mut().filter(is_new).skip(MAX_AGENTS.saturating_sub(agents)) {
             process.agent = None;
             self.truncated.insert(server.target.clone());
         }
@@ -102,8 +94,4 @@ pub(crate) fn reported_server(update: &TopologyUpdate) -> Option<&ServerKey> {
         | TopologyUpdate::ServerOutage { server, .. } => Some(server),
         _ => None,
     }
-}
-
-fn servers_of<'a>(fleet: &'a Fleet, target: &TargetName) -> impl Iterator<Item = (&'a ServerKey, &'a Server)> {
-    fleet.servers().filter(move |(key, _)| key.target == *target)
 }

@@ -60,24 +60,41 @@ async fn evidence_of_one_host_is_limited_and_the_truncation_is_reported() {
     assert_eq!((panes, errors.len()), (5_000, 1), "{errors:?}");
 }
 
+fn process(pane: u32) -> PaneProcess {
+    let process = ProcessRef { pid: pane, start: 1 };
+    let agent = DetectedAgent { agent_type: AgentType::new("claude"), process, suspended: false };
+    PaneProcess { pane: PaneId(pane), pane_pid: pane, foreground: None, agent: Some(agent) }
+}
+
+fn processes(panes: impl IntoIterator<Item = PaneProcess>) -> TopologyUpdate {
+    let server = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("one") };
+    TopologyUpdate::Processes { server, generation: GENERATION, panes: panes.into_iter().collect() }
+}
+
 #[tokio::test]
 async fn the_agents_of_one_host_are_limited() {
     let engine = TestEngine::new();
-    let server = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("one") };
-    let process = |pane: u32| {
-        let process = ProcessRef { pid: pane, start: 1 };
-        let agent = DetectedAgent { agent_type: AgentType::new("claude"), process, suspended: false };
-        PaneProcess { pane: PaneId(pane), pane_pid: pane, foreground: None, agent: Some(agent) }
-    };
-    let processes = |panes: std::ops::RangeInclusive<u32>| TopologyUpdate::Processes {
-        server: server.clone(),
-        generation: GENERATION,
-        panes: panes.map(process).collect(),
-    };
-    send_updates(&engine, true, vec![listed("one".into(), 600), processes(1..=500)]).await;
+    send_updates(&engine, true, vec![listed("one".into(), 600), processes((1..=500).map(process))]).await;
     assert_eq!(panes_and_errors(&engine).1, Vec::<String>::new());
     // The known agents do not count again.
-    send_updates(&engine, false, vec![processes(1..=600)]).await;
+    send_updates(&engine, false, vec![processes((1..=600).map(process))]).await;
     assert_eq!(engine.event_log.read().view.fleet.count_panes("vm1"), (600, 512));
     assert_eq!(panes_and_errors(&engine).1.len(), 1);
+}
+
+/// Each update ends one agent and begins another. The number of agents stays right without a count per update.
+#[tokio::test]
+async fn swapped_agents_count_once_within_a_batch() {
+    let engine = TestEngine::new();
+    // A local agent does not count.
+    engine.set_pane("local", 1, Some(9)).await;
+    send_updates(&engine, true, vec![listed("one".into(), 1_100), processes((1..=512).map(process))]).await;
+    let no_agent = |pane| PaneProcess { agent: None, ..process(pane) };
+    let swap = |pane| [processes([no_agent(pane)]), processes([process(pane + 512)])];
+    send_updates(&engine, false, (1..=512).flat_map(swap).collect()).await;
+    assert_eq!(engine.event_log.read().view.fleet.count_panes("vm1"), (1_100, 512));
+    assert_eq!(panes_and_errors(&engine).1, Vec::<String>::new(), "no agent is left out");
+    send_updates(&engine, false, vec![processes([no_agent(1_024)]), processes([process(1), process(2)])]).await;
+    assert_eq!(engine.event_log.read().view.fleet.count_panes("vm1"), (1_100, 512));
+    assert_eq!(panes_and_errors(&engine).1.len(), 1, "one agent is left out");
 }
