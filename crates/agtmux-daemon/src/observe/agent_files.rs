@@ -1,45 +1,52 @@
 //! The status files, logs and terminal output of the agents of one local server.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
+use agtmux_core::evidence::Source;
 use agtmux_core::fleet::PaneKey;
-use agtmux_core::ids::PaneId;
-use agtmux_tmux::TmuxServer;
+use agtmux_core::ids::{AgentType, PaneId};
 
 use super::ObserverContext;
-use super::logs::{AgentLogs, LogUpdate};
+use super::agent_map::AgentMap;
+use super::logs::{AgentLog, LogUpdate};
 use super::screen_judge::ScreenEvidence;
 use super::server_observer::ServerObserver;
-use super::signal_router::{HintSender, ObserverHint};
-use super::status_files::{AgentStatusFiles, StatusFileChange};
+use super::signal_router::{HintWatcher, ObserverHint};
+use super::status_files::{StatusFileChange, StatusFileReader};
 use super::taps::OutputTaps;
 use super::watched_panes::WatchedPanes;
 use crate::engine::{FileEntry, FileEvidence};
 
 pub(super) struct AgentFiles {
-    status_files: AgentStatusFiles,
-    logs: AgentLogs,
-    taps: OutputTaps,
+    context: Arc<ObserverContext>,
+    watcher: HintWatcher,
+    status_files: AgentMap<StatusFileReader>,
+    logs: AgentMap<AgentLog>,
+    pub(super) taps: OutputTaps,
     /// Panes whose agents may have changed their files.
     changed: BTreeSet<u32>,
 }
 
 impl AgentFiles {
-    pub(super) fn new(osc_tap: bool) -> Self {
-        Self {
-            status_files: AgentStatusFiles::default(),
-            logs: AgentLogs::default(),
-            taps: OutputTaps::new(osc_tap),
-            changed: BTreeSet::new(),
-        }
+    pub(super) fn new(context: Arc<ObserverContext>, watcher: HintWatcher) -> Self {
+        let taps = OutputTaps::new(context.config.observe.osc_tap);
+        let (status_files, logs) = (AgentMap::default(), AgentMap::default());
+        Self { context, watcher, status_files, logs, taps, changed: BTreeSet::new() }
     }
 
-    pub(super) fn follow(&mut self, panes: &WatchedPanes, context: &ObserverContext, now: Instant) {
-        let (registry, table) = (context.registry.get(), context.processes.as_ref());
-        self.changed.extend(self.status_files.follow(panes.agents(), &registry, table));
-        self.changed.extend(self.logs.follow(panes.agents(), &registry, table));
-        self.taps.follow(panes.agents(), &registry, now);
+    pub(super) fn follow(&mut self, panes: &WatchedPanes, now: Instant) {
+        let (registry, table) = (self.context.registry.get(), self.context.processes.as_ref());
+        let status_file = |agent_type: &AgentType, process| {
+            StatusFileReader::new(registry.agent(agent_type.as_str())?.status_file()?, process, table)
+        };
+        let log = |agent_type: &AgentType, process| {
+            AgentLog::new(registry.agent(agent_type.as_str())?.log_file()?, agent_type, process, table)
+        };
+        self.changed.extend(self.status_files.follow(panes.agents(), status_file));
+        self.changed.extend(self.logs.follow(panes.agents(), log));
+        self.taps.follow(panes, &registry, now);
     }
 
     pub(super) fn file_changed(&mut self, pane: u32) {
@@ -47,56 +54,47 @@ impl AgentFiles {
     }
 
     /// Forgets everything read with the old manifests, and reads all files again.
-    pub(super) fn apply_new_manifests(&mut self, panes: &WatchedPanes, context: &ObserverContext, now: Instant) {
-        (self.status_files, self.logs) = (AgentStatusFiles::default(), AgentLogs::default());
-        self.follow(panes, context, now);
-    }
-
-    pub(super) fn wake_at(&self) -> Option<Instant> {
-        self.taps.wake_at()
-    }
-
-    pub(super) async fn open_taps(&mut self, tmux: &TmuxServer, now: Instant) {
-        self.taps.open(tmux, now).await;
+    pub(super) fn apply_new_manifests(&mut self, panes: &WatchedPanes, now: Instant) {
+        (self.status_files, self.logs) = (AgentMap::default(), AgentMap::default());
+        self.follow(panes, now);
     }
 
     /// Reads the changed status files and logs and reports them to the engine.
-    pub(super) async fn read(&mut self, context: &ObserverContext, observer: &mut ServerObserver, to: &HintSender) {
+    pub(super) async fn read(&mut self, observer: &mut ServerObserver) {
         let Some(generation) = observer.generation else { return };
         for number in std::mem::take(&mut self.changed) {
-            self.read_log(context, observer, number, to).await;
-            let (at, pane) = (context.clock.now(), PaneId(number));
-            match self.status_files.read(number, &context.router, to) {
+            self.read_log(observer, number).await;
+            let (at, pane) = (self.context.clock.now(), PaneId(number));
+            match self.status_files.get_mut(number).and_then(|file| file.read(number, &self.watcher)) {
                 None => continue,
                 Some(StatusFileChange::Updated { process, event_type, payload }) => {
                     let pane = PaneKey { server: observer.key.clone(), pane };
                     let entries = vec![FileEntry { event_type, payload, at }];
-                    context.engine.apply_file(FileEvidence { pane, process, entries, from_log: false }).await;
+                    self.context.engine.apply_file(FileEvidence { pane, process, entries, from_log: false }).await;
                 }
                 Some(StatusFileChange::Gone(process)) => {
                     let server = (observer.key.clone(), generation);
-                    let evidence = ScreenEvidence::status_file_gone(server, pane, process, at);
-                    context.engine.apply_screen(evidence).await;
+                    let no_evidence = ScreenEvidence::new(server, pane, process, at);
+                    let evidence = ScreenEvidence { silent_sources: vec![Source::File], ..no_evidence };
+                    self.context.engine.apply_screen(evidence).await;
                 }
             }
             observer.screens.agent_sent_event(number, Instant::now());
         }
     }
 
-    async fn read_log(&mut self, context: &ObserverContext, observer: &mut ServerObserver, pane: u32, to: &HintSender) {
-        let (registry, table) = (context.registry.get(), context.processes.as_ref());
-        let Some(LogUpdate { process, entries, more }) = self.logs.read(pane, &registry, table, (&context.router, to))
-        else {
-            return;
-        };
+    async fn read_log(&mut self, observer: &mut ServerObserver, pane: u32) {
+        let Some(log) = self.logs.get_mut(pane) else { return };
+        let update = log.read(pane, &self.context, &self.watcher);
+        let Some(LogUpdate { process, entries, more }) = update else { return };
         if more {
             // Read the rest of a long log later, so that other work is not delayed.
-            let _ = to.send(ObserverHint::AgentFileChanged(pane));
+            self.watcher.send(ObserverHint::AgentFileChanged(pane));
         }
         if !entries.is_empty() {
             observer.screens.agent_sent_event(pane, Instant::now());
             let pane = PaneKey { server: observer.key.clone(), pane: PaneId(pane) };
-            context.engine.apply_file(FileEvidence { pane, process, entries, from_log: true }).await;
+            self.context.engine.apply_file(FileEvidence { pane, process, entries, from_log: true }).await;
         }
     }
 }

@@ -4,6 +4,10 @@ use std::collections::HashMap;
 
 use agtmux_core::ids::{AgentType, ProcessRef};
 
+/// A pane, and the type and process of the agent that was found in it.
+pub(crate) type FoundAgent<'a> = (u32, &'a AgentType, ProcessRef);
+
+#[derive(Debug)]
 pub(super) struct AgentMap<T> {
     by_pane: HashMap<u32, (AgentType, ProcessRef, T)>,
 }
@@ -19,7 +23,7 @@ impl<T> AgentMap<T> {
     /// agents.
     pub(super) fn follow<'a>(
         &mut self,
-        found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>,
+        found: impl Iterator<Item = FoundAgent<'a>>,
         make: impl Fn(&AgentType, ProcessRef) -> Option<T>,
     ) -> Vec<u32> {
         let mut before = std::mem::take(&mut self.by_pane);
@@ -38,6 +42,19 @@ impl<T> AgentMap<T> {
 
     pub(super) fn get_mut(&mut self, pane: u32) -> Option<&mut T> {
         self.by_pane.get_mut(&pane).map(|(_, _, value)| value)
+    }
+
+    pub(super) fn contains(&self, pane: u32) -> bool {
+        self.by_pane.contains_key(&pane)
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
+        self.by_pane.values().map(|(_, _, value)| value)
+    }
+
+    /// The panes with their agents and values.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &AgentType, ProcessRef, &mut T)> {
+        self.by_pane.iter_mut().map(|(pane, (agent_type, process, value))| (*pane, &*agent_type, *process, value))
     }
 }
 

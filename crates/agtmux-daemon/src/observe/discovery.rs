@@ -18,14 +18,14 @@ use agtmux_tmux::{
     MIN_VERSION, SocketDir, TmuxError, TmuxServer, is_listening, is_own_socket, socket_of_tmux_variable,
 };
 use tokio::sync::{Notify, mpsc, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 
 use super::ObserverContext;
 use super::convert;
 use super::local_server::LocalServer;
 use super::manifests::UserManifestWatch;
 use super::recheck_hints::RecheckHints;
-use super::signal_router::{HintSender, ObserverHint, SignalRouter, WatchGuard};
+use super::signal_router::{HintSender, ObserverHint, SignalRouter, WatchGuard, WatchSubject};
 use crate::clock::Clock;
 use crate::current_registry::CurrentRegistry;
 use crate::engine::EngineHandle;
@@ -118,14 +118,7 @@ impl Discovery {
         for key in known.into_keys().filter(|key| !found.contains(key)) {
             self.0.context.engine.apply_topology(TopologyUpdate::ServerGone { server: key }).await;
         }
-        let mut answers: JoinSet<()> = JoinSet::new();
-        for observed in self.known().observed.values() {
-            let mut report = observed.report.clone();
-            answers.spawn(async move { drop(report.wait_for(Option::is_some).await) });
-        }
-        let all = async { while answers.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(FIRST_LISTING_TIMEOUT, all).await;
-        self.0.context.engine.flush().await;
+        self.wait_for_first_listings().await;
     }
 
     /// Reports a tmux that is missing or too old, even if no server runs.
@@ -146,8 +139,8 @@ impl Discovery {
 
     async fn watch_sockets(self) {
         let (to, mut hints) = mpsc::unbounded_channel();
-        let context = self.0.context.clone();
-        let terminals = context.router.watch_dir(Path::new("/dev/pts"), &to, ObserverHint::TerminalsChanged);
+        let watcher = self.0.context.router.watcher(to);
+        let terminals = watcher.watch(WatchSubject::Dir(Path::new("/dev/pts")), ObserverHint::TerminalsChanged);
         let _terminals = terminals.inspect_err(|error| tracing::debug!(%error, "cannot watch /dev/pts"));
         let mut watches: HashMap<SocketDir, WatchGuard> = HashMap::new();
         let mut sockets_changed_at = None;
@@ -156,7 +149,7 @@ impl Discovery {
             watches.retain(|dir, _| dir.path().is_dir());
             for dir in &dirs {
                 if !watches.contains_key(dir)
-                    && let Ok(watch) = context.router.watch_dir(dir.path(), &to, ObserverHint::SocketsChanged)
+                    && let Ok(watch) = watcher.watch(WatchSubject::Dir(dir.path()), ObserverHint::SocketsChanged)
                 {
                     watches.insert(dir.clone(), watch);
                 }
@@ -258,15 +251,14 @@ impl Discovery {
         };
         if is_new {
             // The caller expects to see its own server, so wait for its first listing.
-            self.scan_and_wait().await;
+            self.scan(&HashMap::new());
+            self.wait_for_first_listings().await;
             self.0.rescan.notify_one();
         }
     }
 
-    async fn scan_and_wait(&self) {
-        self.scan(&HashMap::new());
-        let mut reports: Vec<_> = self.known().observed.values().map(|o| o.report.clone()).collect();
-        reports.retain(|report| report.borrow().is_none());
+    async fn wait_for_first_listings(&self) {
+        let reports: Vec<_> = self.known().observed.values().map(|o| o.report.clone()).collect();
         let all = async {
             for mut report in reports {
                 let _ = report.wait_for(Option::is_some).await;
@@ -278,22 +270,19 @@ impl Discovery {
 
     /// Access to an observed server, with the timeout for actions.
     pub(crate) fn server_access(&self, key: &ServerKey) -> Option<ServerAccess> {
+        let timeout = self.config().tmux_bridge.subprocess_timeout.0;
         if !key.target.is_local() {
-            return self.0.context.agentless.server_access(key, self.0.context.config.tmux_bridge.subprocess_timeout.0);
+            return self.0.context.agentless.server_access(key, timeout);
         }
-        Some(ServerAccess { tmux: self.tmux(key)?, processes: HostProcesses::Local(self.processes()) })
+        let known = self.known();
+        let socket = known.observed.keys().find(|socket| convert::server_key(socket, &self.0.default_dir) == *key)?;
+        let tmux = TmuxServer::new(&self.config().tmux.program, socket, timeout);
+        Some(ServerAccess { tmux, processes: HostProcesses::Local(self.processes()) })
     }
 
     /// Notes an action on this target. An agentless host is polled at once, because it sends no hints.
     pub(crate) fn note_action(&self, target: &TargetName) {
         self.0.context.agentless.wake(target);
-    }
-
-    fn tmux(&self, key: &ServerKey) -> Option<TmuxServer> {
-        let known = self.known();
-        let socket = known.observed.keys().find(|socket| convert::server_key(socket, &self.0.default_dir) == *key)?;
-        let config = &self.0.context.config;
-        Some(TmuxServer::new(&config.tmux.program, socket, config.tmux_bridge.subprocess_timeout.0))
     }
 
     pub(crate) fn context(&self) -> &Arc<ObserverContext> {
@@ -311,10 +300,6 @@ impl Discovery {
 
     pub(crate) fn config(&self) -> &Config {
         &self.0.context.config
-    }
-
-    pub(super) fn router(&self) -> &Arc<SignalRouter> {
-        &self.0.context.router
     }
 
     /// Replaces the registry of agents. The engine gets it before the observers read again, so that it never mixes old

@@ -14,7 +14,7 @@ use super::agent_files::AgentFiles;
 use super::server_hooks::ServerHooks;
 use super::server_observer::ServerObserver;
 use super::server_schedule::{ServerSchedule, ServerWork};
-use super::signal_router::{HintSender, ObserverHint, WatchGuard};
+use super::signal_router::{HintSender, HintWatcher, ObserverHint, WatchGuard, WatchSubject};
 use super::watched_panes::WatchedPanes;
 use super::{ObserverContext, convert};
 
@@ -32,7 +32,7 @@ pub(super) struct LocalServer {
     observer: ServerObserver,
     tmux: TmuxServer,
     hints: mpsc::UnboundedReceiver<ObserverHint>,
-    own_hints: HintSender,
+    watcher: HintWatcher,
     schedule: ServerSchedule,
     panes: WatchedPanes,
     files: AgentFiles,
@@ -80,21 +80,22 @@ impl LocalServer {
         known: Option<Generation>,
     ) -> (Self, HintSender, watch::Receiver<Option<ServerHealth>>) {
         let (own_hints, hints) = mpsc::unbounded_channel();
+        let watcher = context.router.watcher(own_hints.clone());
         let (report, reports) = watch::channel(None);
         let observe = &context.config.observe;
         let schedule = ServerSchedule::new(observe.reconcile_active.0, observe.reconcile_idle.0, Instant::now());
-        let hooks = ServerHooks::prepare(&context, &key, &own_hints);
-        let files = AgentFiles::new(observe.osc_tap);
-        let handle = own_hints.clone();
+        let panes = WatchedPanes::new(context.clone(), watcher.clone(), Instant::now());
+        let files = AgentFiles::new(context.clone(), watcher.clone());
+        let hooks = ServerHooks::prepare(&context, &key, &watcher);
         let socket = tmux.socket().to_owned();
         let server = Self {
             observer: ServerObserver::new(context.clone(), key, socket, known, own_hints.clone()),
             context,
             tmux,
             hints,
-            own_hints,
+            watcher,
             schedule,
-            panes: WatchedPanes::new(Instant::now()),
+            panes,
             files,
             hooks,
             process: ServerProcess::default(),
@@ -106,7 +107,7 @@ impl LocalServer {
             terminal_check_at: None,
             report,
         };
-        (server, handle, reports)
+        (server, own_hints, reports)
     }
 
     /// Runs until the server is gone or the daemon stops.
@@ -134,7 +135,7 @@ impl LocalServer {
     }
 
     fn wake_at(&self) -> Instant {
-        let taps = self.files.wake_at().filter(|_| self.observer.reachable_generation().is_some());
+        let taps = self.files.taps.wake_at().filter(|_| self.observer.reachable_generation().is_some());
         let (count, look) = (self.process.count_wakeups_at, self.panes.urgent_at());
         let all = [count, look, taps, self.observer.wake_at(), self.terminal_check_at];
         all.into_iter().flatten().fold(self.schedule.wake_at(), Instant::min)
@@ -186,7 +187,7 @@ impl LocalServer {
             }
             ObserverHint::RegistryChanged => {
                 self.panes.recheck_all(now);
-                self.files.apply_new_manifests(&self.panes, &self.context, now);
+                self.files.apply_new_manifests(&self.panes, now);
                 self.observer.apply_new_manifests(now);
                 self.registry_changed = true;
             }
@@ -224,7 +225,7 @@ impl LocalServer {
         }
         // Check processes before the server is queried, because a query may take long.
         self.check_processes(ticked).await;
-        self.files.read(&self.context, &mut self.observer, &self.own_hints).await;
+        self.files.read(&mut self.observer).await;
         self.capture_screens(now).await;
         if self.observer.was_listed() && !std::mem::replace(&mut self.captured, true) {
             // Publish the first report only after the screens were captured, so that it has current states.
@@ -232,7 +233,10 @@ impl LocalServer {
         }
         match self.schedule.take_due(now) {
             Some(ServerWork::List) => self.list().await,
-            Some(ServerWork::Read(panes)) => self.reread_panes(&panes).await,
+            Some(ServerWork::Read(panes)) => {
+                self.reread_panes(&panes).await;
+                ServerPresence::Alive
+            }
             None => ServerPresence::Alive,
         }
     }
@@ -311,8 +315,8 @@ impl LocalServer {
         sessions.sort_unstable();
         sessions.dedup();
         self.has_dead_panes = listed.rows.iter().any(|row| row.dead.is_some());
-        let (context, now) = (self.context.clone(), Instant::now());
-        self.panes.apply_listing(&listed.rows, &context.router, context.processes.as_ref(), &self.own_hints, now);
+        let now = Instant::now();
+        self.panes.apply_listing(&listed.rows, now);
         self.follow_agents(now);
         self.observer.report_rows(listed.rows).await;
         self.observer.apply(TopologyUpdate::TargetOutage { target: TargetName::local(), outage: None }).await;
@@ -333,8 +337,7 @@ impl LocalServer {
             return false;
         }
         let start = self.context.processes.start_time(generation.pid);
-        let watch =
-            self.context.router.watch_process(generation.pid, start, &self.own_hints, ObserverHint::ServerEnded);
+        let watch = self.watcher.watch(WatchSubject::Process(generation.pid, start), ObserverHint::ServerEnded);
         let watch = watch.inspect_err(
             |error| tracing::warn!(%error, "cannot watch the process of a tmux server; its end will be noticed late"),
         );
@@ -345,46 +348,35 @@ impl LocalServer {
 
     fn follow_agents(&mut self, now: Instant) {
         self.observer.follow_agents(self.panes.agents(), now);
-        self.files.follow(&self.panes, &self.context, now);
+        self.files.follow(&self.panes, now);
     }
 
-    async fn reread_panes(&mut self, panes: &[u32]) -> ServerPresence {
+    async fn reread_panes(&mut self, panes: &[u32]) {
         // The read covers only some panes, so other changes may remain.
         self.may_have_run |= self.has_run();
-        match self.tmux.read(panes).await {
-            Ok(listing) => {
-                let generation = convert::generation(&listing.server);
-                let rows: Vec<_> = listing.rows.into_iter().map(convert::pane_row).collect();
-                // A missing pane needs a listing.
-                if rows.len() < panes.len() {
-                    self.schedule.want_list();
-                }
-                self.observer.report_reread(generation, rows).await;
-                self.note_query();
-                ServerPresence::Alive
-            }
-            Err(_) => {
-                self.schedule.want_list();
-                ServerPresence::Alive
-            }
+        let Ok(listing) = self.tmux.read(panes).await else { return self.schedule.want_list() };
+        let generation = convert::generation(&listing.server);
+        let rows: Vec<_> = listing.rows.into_iter().map(convert::pane_row).collect();
+        // A missing pane needs a listing.
+        if rows.len() < panes.len() {
+            self.schedule.want_list();
         }
+        self.observer.report_reread(generation, rows).await;
+        self.note_query();
     }
 
     /// Checks the processes of due panes. Settled panes are checked only once a second (`all`).
     async fn check_processes(&mut self, all: bool) {
         let now = Instant::now();
-        if !all && self.panes.urgent_at().is_none_or(|at| now < at) {
+        let is_due = all || self.panes.urgent_at().is_some_and(|at| at <= now);
+        if !is_due || self.observer.generation.is_none() {
             return;
         }
-        let context = self.context.clone();
-        if self.observer.generation.is_none() {
-            return;
-        }
-        let panes = self.panes.check_due(context.processes.as_ref(), &context.registry.get(), now);
+        let panes = self.panes.check_due(now);
         if !std::mem::take(&mut self.registry_changed) && panes.is_empty() {
             return;
         }
-        self.panes.follow_agents(&context.router, &self.own_hints);
+        self.panes.follow_agents();
         self.observer.report_processes(panes).await;
         self.follow_agents(now);
         self.observer.report_headless(self.panes.headless().collect()).await;
@@ -396,7 +388,7 @@ impl LocalServer {
             return;
         }
         let ran = self.has_run();
-        self.files.open_taps(&self.tmux, now).await;
+        self.files.taps.open(&self.tmux, now).await;
         let due = self.observer.take_due(now);
         if due.is_empty() {
             return;

@@ -4,17 +4,16 @@ mod find;
 mod tail;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agtmux_agents::{AgentLogFile, AgentRegistry, KnownAgent};
+use agtmux_agents::{AgentLogFile, KnownAgent};
 use agtmux_core::ids::{AgentType, ProcessRef};
 use agtmux_tmux::platform::ProcessTable;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::agent_map::AgentMap;
-use super::signal_router::{HintSender, ObserverHint, SignalRouter, WatchGuard};
+use super::ObserverContext;
+use super::signal_router::{HintWatcher, ObserverHint, WatchGuard, WatchSubject};
 use super::status_files::{self, agent_file_root};
 use crate::engine::FileEntry;
 use tail::LogTail;
@@ -23,13 +22,8 @@ use tail::LogTail;
 const SEARCH_INTERVAL: Duration = Duration::from_secs(2);
 const FIRST_SEARCH_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The logs of one server's agents.
-#[derive(Default)]
-pub(super) struct AgentLogs {
-    logs: AgentMap<AgentLog>,
-}
-
-struct AgentLog {
+/// The log of one agent.
+pub(super) struct AgentLog {
     process: ProcessRef,
     agent_type: AgentType,
     spec: AgentLogFile,
@@ -54,47 +48,33 @@ pub(super) struct LogUpdate {
     pub(super) more: bool,
 }
 
-impl AgentLogs {
-    /// Updates the set of agents. Returns the panes of new agents, whose logs should be read.
-    pub(super) fn follow<'a>(
-        &mut self,
-        found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>,
-        registry: &AgentRegistry,
-        table: &dyn ProcessTable,
-    ) -> Vec<u32> {
-        self.logs.follow(found, |agent_type, process| {
-            AgentLog::new(registry.agent(agent_type.as_str())?.log_file()?, agent_type, process, table)
-        })
-    }
-
-    pub(super) fn read(
-        &mut self,
-        pane: u32,
-        registry: &AgentRegistry,
-        table: &dyn ProcessTable,
-        (router, to): (&Arc<SignalRouter>, &HintSender),
-    ) -> Option<LogUpdate> {
-        let log = self.logs.get_mut(pane)?;
-        let agent = registry.agent(log.agent_type.as_str())?;
-        log.find(pane, table, router, to);
-        let open = log.open.as_mut()?;
-        let (file, length) = status_files::open_own_file(&open.path)?;
-        let (lines, more) = open.tail.read(file, length);
-        let documents = lines.iter().filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-        let entries = documents.filter_map(|document| log.entry(document, agent)).collect();
-        Some(LogUpdate { process: log.process, entries, more })
-    }
-}
-
 impl AgentLog {
-    fn new(spec: &AgentLogFile, agent_type: &AgentType, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
+    pub(super) fn new(
+        spec: &AgentLogFile,
+        agent_type: &AgentType,
+        process: ProcessRef,
+        table: &dyn ProcessTable,
+    ) -> Option<Self> {
         let root = agent_file_root(spec.root_variable.as_deref(), &spec.root, process, table)?;
         let process_started_at = status_files::process_started_at(process, table);
         let (agent_type, spec) = (agent_type.clone(), spec.clone());
         Some(Self { process, agent_type, spec, root, process_started_at, searched_at: None, open: None })
     }
 
-    fn find(&mut self, pane: u32, table: &dyn ProcessTable, router: &Arc<SignalRouter>, to: &HintSender) {
+    /// Reads the new entries of this pane's agent.
+    pub(super) fn read(&mut self, pane: u32, context: &ObserverContext, watcher: &HintWatcher) -> Option<LogUpdate> {
+        let registry = context.registry.get();
+        let agent = registry.agent(self.agent_type.as_str())?;
+        self.find(pane, context.processes.as_ref(), watcher);
+        let open = self.open.as_mut()?;
+        let (file, length) = status_files::open_own_file(&open.path)?;
+        let (lines, more) = open.tail.read(file, length);
+        let documents = lines.iter().filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+        let entries = documents.filter_map(|document| self.entry(document, agent)).collect();
+        Some(LogUpdate { process: self.process, entries, more })
+    }
+
+    fn find(&mut self, pane: u32, table: &dyn ProcessTable, watcher: &HintWatcher) {
         let now = Instant::now();
         let pause = if self.open.is_some() { SEARCH_INTERVAL } else { FIRST_SEARCH_INTERVAL };
         if self.searched_at.is_some_and(|at| now < at + pause) {
@@ -108,8 +88,8 @@ impl AgentLog {
         }
         // With several logs, the one of the current conversation is not known.
         let Ok([path]) = <[PathBuf; 1]>::try_from(found) else { return };
-        let watch =
-            path.parent().and_then(|dir| router.watch_contents(dir, to, ObserverHint::AgentFileChanged(pane)).ok());
+        let watch = |dir| watcher.watch(WatchSubject::DirContents(dir), ObserverHint::AgentFileChanged(pane)).ok();
+        let watch = path.parent().and_then(watch);
         // Without the start time of the agent, existing entries cannot be attributed to it.
         let tail = if self.process_started_at.is_some() { LogTail::near_the_end() } else { LogTail::at_the_end() };
         self.open = Some(OpenLog { path, tail, _watch: watch });

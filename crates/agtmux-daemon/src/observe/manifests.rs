@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::convert;
 use super::discovery::Discovery;
-use super::signal_router::{HintSender, ObserverHint, WatchGuard};
+use super::signal_router::{HintWatcher, ObserverHint, WatchGuard, WatchSubject};
 
 /// Files are written in several steps. Wait this long, so that an incomplete file is not reported as faulty.
 const WRITE_SETTLE_TIME: Duration = Duration::from_millis(100);
@@ -43,9 +43,10 @@ impl UserManifestWatch {
     /// Reloads changed manifests until the daemon stops.
     pub(super) async fn follow(mut self, discovery: Discovery) {
         let (to, mut hints) = mpsc::unbounded_channel();
+        let watcher = discovery.context().router.watcher(to);
         loop {
             let dir = self.nearest_existing_dir();
-            let watch = dir.as_deref().and_then(|dir| self.watch(dir, &discovery, &to));
+            let watch = dir.as_deref().and_then(|dir| self.watch(dir, &watcher));
             if self.nearest_existing_dir() != dir {
                 continue;
             }
@@ -67,12 +68,9 @@ impl UserManifestWatch {
         self.dir.ancestors().find(|dir| dir.is_dir()).map(Path::to_owned)
     }
 
-    fn watch(&self, dir: &Path, discovery: &Discovery, to: &HintSender) -> Option<WatchGuard> {
-        let router = discovery.router();
-        let watch = match dir == self.dir {
-            true => router.watch_contents(dir, to, ObserverHint::ManifestsChanged),
-            false => router.watch_dir(dir, to, ObserverHint::ManifestsChanged),
-        };
+    fn watch(&self, dir: &Path, watcher: &HintWatcher) -> Option<WatchGuard> {
+        let subject = if dir == self.dir { WatchSubject::DirContents(dir) } else { WatchSubject::Dir(dir) };
+        let watch = watcher.watch(subject, ObserverHint::ManifestsChanged);
         watch.inspect_err(|error| tracing::debug!(%error, "cannot watch the manifest directory")).ok()
     }
 

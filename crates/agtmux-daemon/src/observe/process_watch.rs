@@ -31,7 +31,6 @@ pub(super) struct PaneProcessWatch {
     pane: u32,
     pane_pid: u32,
     foreground_group: Option<u32>,
-    cwd: Option<String>,
     sighting: Option<PaneProcess>,
     /// The agent is headless: it runs one turn without a user.
     headless: bool,
@@ -50,7 +49,6 @@ impl PaneProcessWatch {
             pane,
             pane_pid,
             foreground_group: None,
-            cwd: None,
             sighting: None,
             headless: false,
             check_at: now,
@@ -131,7 +129,8 @@ impl PaneProcessWatch {
     fn foreground_changed(&self, table: &dyn ProcessTable) -> bool {
         let group = table.foreground_pgrp(self.pane_pid);
         let cwd = group.and_then(|g| table.cwd(g)).map(|p| convert::path_text(&p));
-        group != self.foreground_group || cwd != self.cwd
+        let known = self.sighting.as_ref().and_then(|sighting| sighting.foreground.as_ref()?.cwd.as_ref());
+        group != self.foreground_group || cwd.as_ref() != known
     }
 
     fn apply_sighting(&mut self, sighting: &PaneProcess, group: Option<u32>, now: Instant) -> bool {
@@ -144,7 +143,6 @@ impl PaneProcessWatch {
         };
         self.check_at = now + self.check_interval;
         self.foreground_group = group;
-        self.cwd = sighting.foreground.as_ref().and_then(|f| f.cwd.clone());
         self.sighting = Some(sighting.clone());
         changed
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use agtmux_agents::{AgentRegistry, CapturedScreen};
 use agtmux_core::dialog::{Dialog, DialogOption};
-use agtmux_core::evidence::{Assertion, Observation, RuleRef, Source};
+use agtmux_core::evidence::{Assertion, Observation, Source};
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, ServerKey};
 use agtmux_core::{redact, text};
 use agtmux_tmux::Capture;
@@ -35,31 +35,7 @@ pub(crate) struct ScreenEvidence {
 }
 
 impl ScreenEvidence {
-    /// Evidence that an agent's status file was removed.
-    pub(super) fn status_file_gone(
-        server: (ServerKey, Generation),
-        pane: PaneId,
-        process: ProcessRef,
-        began: Timestamp,
-    ) -> Self {
-        Self { silent_sources: vec![Source::File], ..Self::new(server, pane, process, began) }
-    }
-
-    /// Evidence that a headless agent runs. It was started for one turn, without a user.
-    pub(super) fn headless(
-        server: (ServerKey, Generation),
-        pane: PaneId,
-        process: ProcessRef,
-        began: Timestamp,
-    ) -> Self {
-        let observations = [Assertion::Running, Assertion::NoDialog].map(|assertion| Observation {
-            excerpt: "headless: started for one turn".into(),
-            ..Observation::new(Source::Process, assertion, began, RuleRef::new("headless", 1))
-        });
-        Self { observations: observations.into(), ..Self::new(server, pane, process, began) }
-    }
-
-    fn new(
+    pub(super) fn new(
         (server, generation): (ServerKey, Generation),
         pane: PaneId,
         process: ProcessRef,

@@ -1,9 +1,10 @@
 //! When to capture the screens of agents: when their output settles, and at intervals while it does not.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use agtmux_core::ids::{AgentType, ProcessRef};
+
+use super::agent_map::{AgentMap, FoundAgent};
 
 /// Output has settled after this much silence.
 const SETTLE_TIME: Duration = Duration::from_millis(150);
@@ -22,8 +23,6 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 struct ScheduledAgent {
-    agent_type: AgentType,
-    process: ProcessRef,
     wrote_at: Option<Instant>,
     /// The time of the first output that was not captured.
     uncaptured_since: Option<Instant>,
@@ -48,24 +47,17 @@ pub(crate) struct DueCapture {
 
 #[derive(Debug, Default)]
 pub(crate) struct ScreenSchedule {
-    agents: HashMap<u32, ScheduledAgent>,
+    agents: AgentMap<ScheduledAgent>,
 }
 
 impl ScreenSchedule {
     /// Updates the set of agents. The screen of a new agent is captured soon.
-    pub(crate) fn follow<'a>(&mut self, found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>, now: Instant) {
-        let mut before = std::mem::take(&mut self.agents);
-        for (pane, agent_type, process) in found {
-            let agent = match before.remove(&pane) {
-                Some(agent) if agent.process == process && agent.agent_type == *agent_type => agent,
-                _ => ScheduledAgent::new(agent_type.clone(), process, now),
-            };
-            self.agents.insert(pane, agent);
-        }
+    pub(crate) fn follow<'a>(&mut self, found: impl Iterator<Item = FoundAgent<'a>>, now: Instant) {
+        self.agents.follow(found, |_, _| Some(ScheduledAgent::new(now)));
     }
 
     pub(crate) fn pane_wrote(&mut self, pane: u32, now: Instant) {
-        if let Some(agent) = self.agents.get_mut(&pane) {
+        if let Some(agent) = self.agents.get_mut(pane) {
             agent.wrote_at = Some(now);
             agent.uncaptured_since.get_or_insert(now);
         }
@@ -73,24 +65,24 @@ impl ScreenSchedule {
 
     /// Plans a capture, because the agent in this pane sent an event.
     pub(crate) fn agent_sent_event(&mut self, pane: u32, now: Instant) {
-        if let Some(agent) = self.agents.get_mut(&pane) {
+        if let Some(agent) = self.agents.get_mut(pane) {
             agent.wanted_at = Some(now + DRAW_DELAY);
         }
     }
 
     /// Plans a capture at this time, independent of output.
     pub(crate) fn request_at(&mut self, pane: u32, at: Instant) {
-        if let Some(agent) = self.agents.get_mut(&pane) {
+        if let Some(agent) = self.agents.get_mut(pane) {
             agent.wanted_at = Some(agent.wanted_at.map_or(at, |wanted| wanted.min(at)));
         }
     }
 
     pub(crate) fn request_all(&mut self, now: Instant) {
-        self.agents.values_mut().for_each(|agent| agent.wanted_at = Some(now));
+        self.agents.iter_mut().for_each(|(_, _, _, agent)| agent.wanted_at = Some(now));
     }
 
     pub(crate) fn contains(&self, pane: u32) -> bool {
-        self.agents.contains_key(&pane)
+        self.agents.contains(pane)
     }
 
     pub(crate) fn wake_at(&self) -> Option<Instant> {
@@ -102,25 +94,29 @@ impl ScreenSchedule {
         if self.wake_at().is_none_or(|at| now < at) {
             return Vec::new();
         }
-        let due = self.agents.iter_mut().filter(|(_, agent)| agent.due().is_some_and(|at| at <= now + BATCH_WINDOW));
-        let mut looks: Vec<DueCapture> = due.map(|(pane, agent)| agent.take(*pane, now)).collect();
+        let is_due = |agent: &ScheduledAgent| agent.due().is_some_and(|at| at <= now + BATCH_WINDOW);
+        let due = self.agents.iter_mut().filter(|(_, _, _, agent)| is_due(agent));
+        let mut looks: Vec<DueCapture> = due
+            .map(|(pane, agent_type, process, agent)| {
+                let agent_type = agent_type.clone();
+                DueCapture { pane, agent_type, process, settled: agent.take(now) }
+            })
+            .collect();
         looks.sort_by_key(|look| look.pane);
         looks
     }
 
     /// Plans a retry after a failed capture.
     pub(crate) fn capture_failed(&mut self, pane: u32, now: Instant) {
-        if let Some(agent) = self.agents.get_mut(&pane) {
+        if let Some(agent) = self.agents.get_mut(pane) {
             agent.wanted_at = Some(now + RETRY_DELAY);
         }
     }
 }
 
 impl ScheduledAgent {
-    fn new(agent_type: AgentType, process: ProcessRef, now: Instant) -> Self {
+    fn new(now: Instant) -> Self {
         Self {
-            agent_type,
-            process,
             wrote_at: None,
             uncaptured_since: None,
             captured_at: None,
@@ -144,14 +140,15 @@ impl ScheduledAgent {
         written.into_iter().chain(end).chain(self.wanted_at).min()
     }
 
-    fn take(&mut self, pane: u32, now: Instant) -> DueCapture {
+    /// Notes a capture. Returns whether output had settled before it.
+    fn take(&mut self, now: Instant) -> bool {
         let settled = self.wrote_at.is_none_or(|at| at + SETTLE_TIME <= now);
         let gained = now.saturating_duration_since(self.credit_at).as_secs_f64() / WRITING_INTERVAL.as_secs_f64();
         self.credit = ((self.credit + gained).min(MAX_BURST) - 1.0).max(0.0);
         self.credit_at = now;
         (self.uncaptured_since, self.captured_at, self.unsettled) = (None, Some(now), !settled);
         self.wanted_at = self.wanted_at.filter(|at| *at > now + BATCH_WINDOW);
-        DueCapture { pane, agent_type: self.agent_type.clone(), process: self.process, settled }
+        settled
     }
 }
 

@@ -4,7 +4,6 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agtmux_api::paths::private_dir;
@@ -13,14 +12,13 @@ use agtmux_tmux::TmuxServer;
 use agtmux_tmux::hooks::{FILE_SUFFIX, HintHooks};
 
 use super::ObserverContext;
-use super::signal_router::{HintSender, ObserverHint, SignalRouter, WatchGuard};
+use super::signal_router::{HintWatcher, ObserverHint, WatchGuard, WatchSubject};
 
 pub(super) struct ServerHooks {
     hooks: HintHooks,
     hint_file: PathBuf,
     _watch: WatchGuard,
-    router: Arc<SignalRouter>,
-    to: HintSender,
+    watcher: HintWatcher,
     /// The sessions at the last check of the hooks.
     sessions: Vec<u32>,
     checked_at: Option<Instant>,
@@ -32,7 +30,7 @@ const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 impl ServerHooks {
     /// Prepares the hooks. `None` if hooks are disabled or unusable; changes are then found by polling.
-    pub(super) fn prepare(context: &Arc<ObserverContext>, key: &ServerKey, to: &HintSender) -> Option<Self> {
+    pub(super) fn prepare(context: &ObserverContext, key: &ServerKey, watcher: &HintWatcher) -> Option<Self> {
         if !context.config.tmux.hooks {
             return None;
         }
@@ -41,15 +39,14 @@ impl ServerHooks {
             tracing::warn!(path = %hint_file.display(), "hooks disabled: this path cannot be quoted in a tmux command");
             return None;
         };
-        let watch = watch_file(&hint_file, &context.router, to);
+        let watch = watch_file(&hint_file, watcher);
         let watch =
             watch.inspect_err(|error| tracing::warn!(%error, "hooks disabled: cannot watch the hint file")).ok()?;
         Some(Self {
             hooks,
             hint_file,
             _watch: watch,
-            router: context.router.clone(),
-            to: to.clone(),
+            watcher: watcher.clone(),
             sessions: Vec::new(),
             checked_at: None,
             installed: false,
@@ -95,7 +92,7 @@ impl ServerHooks {
         if self.hint_file.exists() {
             return Ok(true);
         }
-        self._watch = watch_file(&self.hint_file, &self.router, &self.to)?;
+        self._watch = watch_file(&self.hint_file, &self.watcher)?;
         Ok(false)
     }
 
@@ -115,12 +112,12 @@ impl ServerHooks {
 }
 
 /// Creates the hint file and watches for programs that open it.
-fn watch_file(hint_file: &Path, router: &Arc<SignalRouter>, to: &HintSender) -> io::Result<WatchGuard> {
+fn watch_file(hint_file: &Path, watcher: &HintWatcher) -> io::Result<WatchGuard> {
     if let Some(dir) = hint_file.parent() {
         private_dir(dir, "AGTMUX_STATE_DIR").map_err(io::Error::other)?;
     }
     drop(OpenOptions::new().append(true).create(true).mode(0o600).open(hint_file)?);
-    router.watch_file(hint_file, to, ObserverHint::HookFired)
+    watcher.watch(WatchSubject::File(hint_file), ObserverHint::HookFired)
 }
 
 /// A file name that is stable across restarts and has only plain characters.

@@ -11,11 +11,13 @@ use std::time::Instant;
 
 use agtmux_agents::AgentRegistry;
 use agtmux_api::wire::ServerHealth;
+use agtmux_core::evidence::{Assertion, Observation, RuleRef, Source};
 use agtmux_core::fleet::{OutageCode, PaneProcess, PaneRow, TopologyUpdate};
-use agtmux_core::ids::{AgentType, Generation, PaneId, ProcessRef, ServerKey};
+use agtmux_core::ids::{Generation, PaneId, ProcessRef, ServerKey};
 use agtmux_tmux::{Capture, MIN_VERSION, ServerListing, TmuxError, TmuxVersion, listener_pid};
 use jiff::Timestamp;
 
+use super::agent_map::FoundAgent;
 use super::recheck_hints::RecheckSubscription;
 use super::screen_judge::{ScreenEvidence, ScreenJudge};
 use super::screen_schedule::{DueCapture, ScreenSchedule};
@@ -184,21 +186,22 @@ impl ServerObserver {
     }
 
     /// Updates the set of agents whose screens are captured.
-    pub(crate) fn follow_agents<'a>(
-        &mut self,
-        found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>,
-        now: Instant,
-    ) {
+    pub(crate) fn follow_agents<'a>(&mut self, found: impl Iterator<Item = FoundAgent<'a>>, now: Instant) {
         self.screens.follow(found, now);
         self.judge.retain(|pane| self.screens.contains(pane));
     }
 
-    /// Reports headless agents as running: an agent started for one turn runs until it ends.
+    /// Reports headless agents as running: an agent started for one turn, without a user, runs until it ends.
     pub(crate) async fn report_headless(&mut self, headless: BTreeSet<(u32, ProcessRef)>) {
         let Some(generation) = self.generation else { return };
         let began = self.context.clock.now();
         for (pane, process) in headless.difference(&self.reported_headless) {
-            let evidence = ScreenEvidence::headless((self.key.clone(), generation), PaneId(*pane), *process, began);
+            let observations = [Assertion::Running, Assertion::NoDialog].map(|assertion| Observation {
+                excerpt: "headless: started for one turn".into(),
+                ..Observation::new(Source::Process, assertion, began, RuleRef::new("headless", 1))
+            });
+            let no_evidence = ScreenEvidence::new((self.key.clone(), generation), PaneId(*pane), *process, began);
+            let evidence = ScreenEvidence { observations: observations.into(), ..no_evidence };
             self.context.engine.apply_screen(evidence).await;
         }
         self.reported_headless = headless;

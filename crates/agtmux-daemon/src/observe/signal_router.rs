@@ -47,6 +47,49 @@ pub(crate) struct SignalRouter {
     next: AtomicU64,
 }
 
+/// What to watch on this machine.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum WatchSubject<'a> {
+    Terminal(&'a Path),
+    /// A pid and the start time of its process.
+    Process(u32, Option<u64>),
+    File(&'a Path),
+    Dir(&'a Path),
+    /// A directory and the writes to its files.
+    DirContents(&'a Path),
+}
+
+/// Starts watches whose hints go to one observer.
+#[derive(Clone)]
+pub(super) struct HintWatcher {
+    router: Arc<SignalRouter>,
+    to: HintSender,
+}
+
+impl HintWatcher {
+    pub(super) fn watch(&self, subject: WatchSubject<'_>, hint: ObserverHint) -> io::Result<WatchGuard> {
+        let watcher = &self.router.watcher;
+        let token = WatchToken(self.router.next.fetch_add(1, Ordering::Relaxed));
+        // The route comes first, because a signal may arrive at once.
+        self.router.routes().insert(token, (self.to.clone(), hint));
+        let guard = WatchGuard { token, router: self.router.clone() };
+        match subject {
+            WatchSubject::Terminal(tty) => watcher.watch_terminal(token, tty)?,
+            WatchSubject::Process(pid, start) => watcher.watch_process(token, pid, start)?,
+            WatchSubject::File(path) => watcher.watch_file(token, path)?,
+            WatchSubject::Dir(path) => watcher.watch_dir(token, path)?,
+            WatchSubject::DirContents(path) => watcher.watch_dir_contents(token, path)?,
+        }
+        Ok(guard)
+    }
+
+    /// Sends a hint to the observer itself.
+    pub(super) fn send(&self, hint: ObserverHint) {
+        // The observer may have ended.
+        let _ = self.to.send(hint);
+    }
+}
+
 /// A watch that ends when it is dropped.
 pub(super) struct WatchGuard {
     token: WatchToken,
@@ -69,64 +112,9 @@ impl SignalRouter {
         self.watcher.reports_output()
     }
 
-    pub(super) fn watch_terminal(
-        self: &Arc<Self>,
-        tty: &Path,
-        to: &HintSender,
-        hint: ObserverHint,
-    ) -> io::Result<WatchGuard> {
-        self.watch(to, hint, |token| self.watcher.watch_terminal(token, tty))
-    }
-
-    pub(super) fn watch_process(
-        self: &Arc<Self>,
-        pid: u32,
-        start: Option<u64>,
-        to: &HintSender,
-        hint: ObserverHint,
-    ) -> io::Result<WatchGuard> {
-        self.watch(to, hint, |token| self.watcher.watch_process(token, pid, start))
-    }
-
-    pub(super) fn watch_file(
-        self: &Arc<Self>,
-        path: &Path,
-        to: &HintSender,
-        hint: ObserverHint,
-    ) -> io::Result<WatchGuard> {
-        self.watch(to, hint, |token| self.watcher.watch_file(token, path))
-    }
-
-    pub(super) fn watch_dir(
-        self: &Arc<Self>,
-        path: &Path,
-        to: &HintSender,
-        hint: ObserverHint,
-    ) -> io::Result<WatchGuard> {
-        self.watch(to, hint, |token| self.watcher.watch_dir(token, path))
-    }
-
-    pub(super) fn watch_contents(
-        self: &Arc<Self>,
-        path: &Path,
-        to: &HintSender,
-        hint: ObserverHint,
-    ) -> io::Result<WatchGuard> {
-        self.watch(to, hint, |token| self.watcher.watch_dir_contents(token, path))
-    }
-
-    /// Adds a route and starts the watch. The route comes first, because a signal may arrive at once.
-    fn watch(
-        self: &Arc<Self>,
-        to: &HintSender,
-        hint: ObserverHint,
-        begin: impl Fn(WatchToken) -> io::Result<()>,
-    ) -> io::Result<WatchGuard> {
-        let token = WatchToken(self.next.fetch_add(1, Ordering::Relaxed));
-        self.routes().insert(token, (to.clone(), hint));
-        let watch = WatchGuard { token, router: self.clone() };
-        begin(token)?;
-        Ok(watch)
+    /// Starts watches whose hints go to this observer.
+    pub(super) fn watcher(self: &Arc<Self>, to: HintSender) -> HintWatcher {
+        HintWatcher { router: self.clone(), to }
     }
 
     /// Runs until the platform stops.

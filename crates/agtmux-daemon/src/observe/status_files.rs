@@ -4,21 +4,20 @@ use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use agtmux_agents::{AgentRegistry, AgentStatusFile};
-use agtmux_core::ids::{AgentType, ProcessRef};
+use agtmux_agents::AgentStatusFile;
+use agtmux_core::ids::ProcessRef;
 use agtmux_tmux::platform::ProcessTable;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::agent_map::AgentMap;
-use super::signal_router::{HintSender, ObserverHint, SignalRouter, WatchGuard};
+use super::signal_router::{HintWatcher, ObserverHint, WatchGuard, WatchSubject};
 
 /// The largest status file that is read.
 const MAX_STATUS_BYTES: u64 = 64 << 10;
 
-struct AgentFile {
+/// The status file of one agent.
+pub(super) struct StatusFileReader {
     process: ProcessRef,
     /// Content from before this time is about an earlier process.
     process_started_at: Option<Timestamp>,
@@ -26,12 +25,6 @@ struct AgentFile {
     spec: AgentStatusFile,
     watch: Option<WatchGuard>,
     content: Option<Vec<u8>>,
-}
-
-/// The status files of one server's agents.
-#[derive(Default)]
-pub(super) struct AgentStatusFiles {
-    files: AgentMap<AgentFile>,
 }
 
 /// What changed in a status file.
@@ -45,54 +38,35 @@ pub(super) enum StatusFileChange {
     Gone(ProcessRef),
 }
 
-impl AgentStatusFiles {
-    /// Updates the set of agents. Returns the panes of new agents, whose files should be read.
-    pub(super) fn follow<'a>(
-        &mut self,
-        found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>,
-        registry: &AgentRegistry,
-        table: &dyn ProcessTable,
-    ) -> Vec<u32> {
-        self.files.follow(found, |agent_type, process| {
-            AgentFile::new(registry.agent(agent_type.as_str())?.status_file()?, process, table)
-        })
-    }
-
-    /// Reads the status file of this pane's agent. Returns `None` if the file never existed, is incomplete, is
-    /// unchanged, or belongs to an earlier process.
-    pub(super) fn read(&mut self, pane: u32, router: &Arc<SignalRouter>, to: &HintSender) -> Option<StatusFileChange> {
-        let file = self.files.get_mut(pane)?;
-        file.watch(pane, router, to);
-        let Some((content, modified)) = read(&file.path) else {
-            return file.content.take().map(|_| StatusFileChange::Gone(file.process));
-        };
-        if file.content.as_ref() == Some(&content) {
-            return None;
-        }
-        let payload = serde_json::from_slice(&content).ok()?;
-        if !file.spec.is_about(&payload, (file.process.start, file.process_started_at), modified) {
-            return None;
-        }
-        file.content = Some(content);
-        Some(StatusFileChange::Updated { process: file.process, event_type: file.spec.event.clone(), payload })
-    }
-}
-
-impl AgentFile {
-    fn new(spec: &AgentStatusFile, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
+impl StatusFileReader {
+    pub(super) fn new(spec: &AgentStatusFile, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
         let root = agent_file_root(spec.root_variable.as_deref(), &spec.root, process, table)?;
         let path = root.join(spec.path.replace("{pid}", &process.pid.to_string()));
         let started_at = process_started_at(process, table);
         Some(Self { process, process_started_at: started_at, path, spec: spec.clone(), watch: None, content: None })
     }
 
-    /// Watches the directory of the file. The directory may not exist before the first agent runs.
-    fn watch(&mut self, pane: u32, router: &Arc<SignalRouter>, to: &HintSender) {
+    /// Reads the status file of this pane's agent. Returns `None` if the file never existed, is incomplete, is
+    /// unchanged, or belongs to an earlier process.
+    pub(super) fn read(&mut self, pane: u32, watcher: &HintWatcher) -> Option<StatusFileChange> {
+        // The directory of the file may not exist before the first agent runs.
         if self.watch.is_none()
             && let Some(dir) = self.path.parent()
         {
-            self.watch = router.watch_contents(dir, to, ObserverHint::AgentFileChanged(pane)).ok();
+            self.watch = watcher.watch(WatchSubject::DirContents(dir), ObserverHint::AgentFileChanged(pane)).ok();
         }
+        let Some((content, modified)) = read(&self.path) else {
+            return self.content.take().map(|_| StatusFileChange::Gone(self.process));
+        };
+        if self.content.as_ref() == Some(&content) {
+            return None;
+        }
+        let payload = serde_json::from_slice(&content).ok()?;
+        if !self.spec.is_about(&payload, (self.process.start, self.process_started_at), modified) {
+            return None;
+        }
+        self.content = Some(content);
+        Some(StatusFileChange::Updated { process: self.process, event_type: self.spec.event.clone(), payload })
     }
 }
 

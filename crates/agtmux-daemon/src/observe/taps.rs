@@ -1,7 +1,6 @@
 //! Pipes the output of agents to a reader of escape codes that tmux does not store. Only with `observe.osc_tap`,
 //! because it uses the pane's only pipe.
 
-use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -10,6 +9,9 @@ use agtmux_agents::AgentRegistry;
 use agtmux_api::paths::Paths;
 use agtmux_core::ids::{AgentType, ProcessRef};
 use agtmux_tmux::TmuxServer;
+
+use super::agent_map::AgentMap;
+use super::watched_panes::WatchedPanes;
 
 /// When to try again if the pane is already piped. The pipe of an earlier daemon closes a moment after that daemon has
 /// ended.
@@ -20,22 +22,19 @@ const MAX_TRIES: u8 = 5;
 pub(super) struct OutputTaps {
     /// `None` if taps are disabled or the `agtmux` program was not found.
     reader: Option<TapReader>,
-    pending: HashMap<TapKey, PendingTap>,
-    done: HashSet<TapKey>,
+    taps: AgentMap<OutputTap>,
 }
 
 /// The program that reads the output, and the daemon's socket. Both are passed as arguments, because the reader has
 /// the environment of the tmux server.
-#[derive(Clone)]
 struct TapReader {
     program: PathBuf,
     daemon: PathBuf,
 }
 
-type TapKey = (u32, AgentType, ProcessRef);
-
-struct PendingTap {
-    at: Instant,
+struct OutputTap {
+    /// When to open the pipe. `None` once it is open or was given up.
+    open_at: Option<Instant>,
     tries: u8,
 }
 
@@ -45,57 +44,35 @@ impl OutputTaps {
         if wanted && reader.is_none() {
             tracing::warn!("osc_tap is on, but the path of this program is unknown; osc_tap reads nothing");
         }
-        Self { reader, pending: HashMap::new(), done: HashSet::new() }
+        Self { reader, taps: AgentMap::default() }
     }
 
-    pub(super) fn follow<'a>(
-        &mut self,
-        found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>,
-        registry: &AgentRegistry,
-        now: Instant,
-    ) {
+    pub(super) fn follow(&mut self, panes: &WatchedPanes, registry: &AgentRegistry, now: Instant) {
         if self.reader.is_none() {
             return;
         }
-        let mut before = std::mem::take(&mut self.pending);
-        let mut here = HashSet::new();
         let emits_osc = |agent_type: &AgentType| registry.agent(agent_type.as_str()).is_some_and(|a| a.emits_osc());
-        for (pane, agent_type, process) in found.filter(|(_, agent_type, _)| emits_osc(agent_type)) {
-            let key = (pane, agent_type.clone(), process);
-            if !self.done.contains(&key) {
-                let wanted = before.remove(&key).unwrap_or(PendingTap { at: now, tries: 0 });
-                self.pending.insert(key.clone(), wanted);
-            }
-            here.insert(key);
-        }
-        self.done.retain(|key| here.contains(key));
+        let found = panes.agents().filter(|(_, agent_type, _)| emits_osc(agent_type));
+        self.taps.follow(found, |_, _| Some(OutputTap { open_at: Some(now), tries: 0 }));
     }
 
     pub(super) fn wake_at(&self) -> Option<Instant> {
-        self.pending.values().map(|wanted| wanted.at).min()
+        self.taps.values().filter_map(|tap| tap.open_at).min()
     }
 
     /// Opens the pipes that are due.
     pub(super) async fn open(&mut self, tmux: &TmuxServer, now: Instant) {
-        let Some(reader) = self.reader.clone() else { return };
-        let due: Vec<_> =
-            self.pending.iter().filter(|(_, wanted)| wanted.at <= now).map(|(key, _)| key.clone()).collect();
-        for key in due {
-            let Some(mut wanted) = self.pending.remove(&key) else { continue };
-            let command = reader.command(&key, tmux.socket().as_os_str());
-            let opened = tmux.tap(key.0, &command).await.unwrap_or(false);
-            wanted.tries += 1;
-            if opened || wanted.tries == MAX_TRIES {
-                if !opened {
-                    tracing::info!(
-                        pane = key.0,
-                        "the pane is already piped to another program; osc_tap does not read it"
-                    );
-                }
-                self.done.insert(key);
-            } else {
-                wanted.at = now + RETRY_DELAY;
-                self.pending.insert(key, wanted);
+        let Some(reader) = &self.reader else { return };
+        for (pane, agent_type, process, tap) in self.taps.iter_mut() {
+            if tap.open_at.is_none_or(|at| at > now) {
+                continue;
+            }
+            let command = reader.command(pane, agent_type, process, tmux.socket().as_os_str());
+            let opened = tmux.tap(pane, &command).await.unwrap_or(false);
+            tap.tries += 1;
+            tap.open_at = (!opened && tap.tries < MAX_TRIES).then_some(now + RETRY_DELAY);
+            if !opened && tap.open_at.is_none() {
+                tracing::info!(pane, "the pane is already piped to another program; osc_tap does not read it");
             }
         }
     }
@@ -109,8 +86,8 @@ impl TapReader {
     }
 
     /// The reader's command line. The reader ends with the agent or with the daemon.
-    fn command(&self, (pane, agent_type, process): &TapKey, server: &OsStr) -> Vec<OsString> {
-        let numbers = [*pane, process.pid].map(|number| OsString::from(number.to_string()));
+    fn command(&self, pane: u32, agent_type: &AgentType, process: ProcessRef, server: &OsStr) -> Vec<OsString> {
+        let numbers = [pane, process.pid].map(|number| OsString::from(number.to_string()));
         let mut words = vec![self.program.clone().into_os_string()];
         words.extend(["hook", "--tap", agent_type.as_str()].map(OsString::from));
         words.extend(numbers);

@@ -5,14 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use agtmux_agents::AgentRegistry;
 use agtmux_core::fleet::{PaneProcess, PaneRow};
-use agtmux_core::ids::{AgentType, ProcessRef};
+use agtmux_core::ids::ProcessRef;
 use agtmux_core::text;
 use agtmux_tmux::platform::ProcessTable;
 
+use super::ObserverContext;
+use super::agent_map::FoundAgent;
 use super::process_watch::{self, ACTIVITY_INTERVAL, PaneProcessWatch};
-use super::signal_router::{HintSender, ObserverHint, SignalRouter, WatchGuard};
+use super::signal_router::{HintWatcher, ObserverHint, WatchGuard, WatchSubject};
 
 struct WatchedPane {
     pid: u32,
@@ -25,6 +26,8 @@ struct WatchedPane {
 
 /// The watched panes. A watch starts when a pane is first listed and ends with the pane or its process.
 pub(super) struct WatchedPanes {
+    context: Arc<ObserverContext>,
+    watcher: HintWatcher,
     panes: HashMap<u32, WatchedPane>,
     /// When to wake up for a pane. Cached, because there may be a thousand panes and a hundred wake-ups per second.
     urgent_at: Option<Instant>,
@@ -32,24 +35,18 @@ pub(super) struct WatchedPanes {
 }
 
 impl WatchedPanes {
-    pub(super) fn new(now: Instant) -> Self {
-        Self { panes: HashMap::new(), urgent_at: None, epoch: now }
+    pub(super) fn new(context: Arc<ObserverContext>, watcher: HintWatcher, now: Instant) -> Self {
+        Self { context, watcher, panes: HashMap::new(), urgent_at: None, epoch: now }
     }
 
     /// Updates the watches from a listing.
-    pub(super) fn apply_listing(
-        &mut self,
-        rows: &[PaneRow],
-        router: &Arc<SignalRouter>,
-        table: &dyn ProcessTable,
-        to: &HintSender,
-        now: Instant,
-    ) {
+    pub(super) fn apply_listing(&mut self, rows: &[PaneRow], now: Instant) {
+        let table = self.context.processes.as_ref();
         let alive: HashMap<u32, &PaneRow> =
             rows.iter().filter(|r| r.dead.is_none() && r.pid != 0).map(|r| (r.pane.0, r)).collect();
         self.panes.retain(|pane, w| alive.get(pane).is_some_and(|r| r.pid == w.pid && r.tty == w.tty));
         for (pane, row) in alive {
-            self.panes.entry(pane).or_insert_with(|| watch(pane, row, router, table, to, now));
+            self.panes.entry(pane).or_insert_with(|| watch(pane, row, &self.watcher, table, now));
         }
         self.find_urgent();
     }
@@ -95,16 +92,11 @@ impl WatchedPanes {
     }
 
     /// Checks the panes that are due and returns those that changed.
-    pub(super) fn check_due(
-        &mut self,
-        table: &dyn ProcessTable,
-        registry: &AgentRegistry,
-        now: Instant,
-    ) -> Vec<PaneProcess> {
-        let again = self.next_round(now);
+    pub(super) fn check_due(&mut self, now: Instant) -> Vec<PaneProcess> {
+        let (table, again) = (self.context.processes.as_ref(), self.next_round(now));
         let mut due: Vec<&mut PaneProcessWatch> = self.panes.values_mut().map(|w| &mut w.processes).collect();
         due.retain_mut(|watch| watch.is_due(table, now, again));
-        let changed = process_watch::check_panes(table, registry, due, now);
+        let changed = process_watch::check_panes(table, &self.context.registry.get(), due, now);
         self.find_urgent();
         changed
     }
@@ -122,7 +114,7 @@ impl WatchedPanes {
     }
 
     /// The agents with their panes.
-    pub(super) fn agents(&self) -> impl Iterator<Item = (u32, &AgentType, ProcessRef)> {
+    pub(super) fn agents(&self) -> impl Iterator<Item = FoundAgent<'_>> {
         self.panes.iter().filter_map(|(pane, watched)| {
             let agent = watched.processes.agent()?;
             Some((*pane, &agent.agent_type, agent.process))
@@ -130,34 +122,29 @@ impl WatchedPanes {
     }
 
     /// Watches the processes of new agents and stops watching those that are gone.
-    pub(super) fn follow_agents(&mut self, router: &Arc<SignalRouter>, to: &HintSender) {
+    pub(super) fn follow_agents(&mut self) {
         for (pane, watched) in &mut self.panes {
             let agent = watched.processes.agent().map(|agent| agent.process);
             if agent == watched.agent.as_ref().map(|(process, _)| *process) {
                 continue;
             }
             watched.agent = agent.map(|process| {
-                let watch = router.watch_process(process.pid, Some(process.start), to, ObserverHint::AgentEnded(*pane));
+                let subject = WatchSubject::Process(process.pid, Some(process.start));
+                let watch = self.watcher.watch(subject, ObserverHint::AgentEnded(*pane));
                 (process, watch.inspect_err(|e| tracing::debug!(%e, "cannot watch an agent's process")).ok())
             });
         }
     }
 }
 
-fn watch(
-    pane: u32,
-    row: &PaneRow,
-    router: &Arc<SignalRouter>,
-    table: &dyn ProcessTable,
-    to: &HintSender,
-    now: Instant,
-) -> WatchedPane {
+fn watch(pane: u32, row: &PaneRow, watcher: &HintWatcher, table: &dyn ProcessTable, now: Instant) -> WatchedPane {
     let tty = text::to_bytes(&row.tty);
     let tty = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(&tty);
     // Without a watch, changes of the pane are still found by periodic checks, only later.
-    let terminal = router.watch_terminal(Path::new(tty), to, ObserverHint::Output(pane));
+    let terminal = watcher.watch(WatchSubject::Terminal(Path::new(tty)), ObserverHint::Output(pane));
     let terminal = terminal.inspect_err(|error| tracing::debug!(%error, pane, "cannot watch a terminal"));
-    let process = router.watch_process(row.pid, table.start_time(row.pid), to, ObserverHint::PaneEnded(pane));
+    let process = WatchSubject::Process(row.pid, table.start_time(row.pid));
+    let process = watcher.watch(process, ObserverHint::PaneEnded(pane));
     let process = process.inspect_err(|error| tracing::debug!(%error, pane, "cannot watch a pane's process"));
     WatchedPane {
         pid: row.pid,
