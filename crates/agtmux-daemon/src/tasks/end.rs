@@ -7,7 +7,7 @@ use agtmux_api::wire::{EndedTask, TaskCleanupRequest, TaskEndReport, TaskStopReq
 use agtmux_core::ids::WindowId;
 use agtmux_core::task::{PlannedRemoval, RunId, TaskExit, TaskInput};
 use agtmux_tmux::platform::signal_process;
-use agtmux_tmux::{TaskPane, TmuxServer, TmuxTaskSession};
+use agtmux_tmux::{TaskPane, TmuxTaskSession};
 
 use super::session_check::pane_exit;
 use super::{Tasks, not_stored, tmux_failed};
@@ -43,51 +43,40 @@ impl Tasks {
     async fn stop_one(&self, action: &TaskStopRequest) -> Result<TaskEndReport, ApiError> {
         let key = self.session_key(&action.session, action.socket.as_ref())?;
         let _lock = self.lock_session(&key).await;
-        let tmux = self.tmux(&key);
         let (session, slot) = self.find_own_task(&key, &action.task).await?;
         let window = WindowId(slot.window);
         if action.window {
             self.record_ending(&key, &session, PlannedRemoval::Stopped { window, by_user: true }).await?;
-            let server = (session.server_pid, session.server_start);
-            tmux.kill_windows(server, &[slot.window]).await.map_err(|error| tmux_failed(&error))?;
-            self.check_soon(&key);
+            self.close_windows(&key, &session, &[slot.window]).await?;
             return Ok(ended(&key, vec![ended_task(&slot)]));
         }
         if slot.dead {
             return Ok(ended(&key, vec![self.end_of_task(&slot).await]));
         }
         self.signal_processes(&slot).await;
-        self.wait_until_dead(&tmux, &key, slot).await
+        Ok(ended(&key, vec![self.wait_until_dead(&key, &slot).await?]))
     }
 
     /// Waits until the pane is dead: the supervisor ends a moment after the task. Returns the exit status, or an error
     /// on timeout.
-    async fn wait_until_dead(
-        &self,
-        tmux: &TmuxServer,
-        key: &TaskSessionKey,
-        slot: TaskPane,
-    ) -> Result<TaskEndReport, ApiError> {
+    async fn wait_until_dead(&self, key: &TaskSessionKey, slot: &TaskPane) -> Result<EndedTask, ApiError> {
         let until = Instant::now() + EXIT_TIMEOUT;
         loop {
-            let session = tmux.task_session(key.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
+            let session = self.listed_session(key).await?;
             let pane = session.and_then(|session| session.panes.into_iter().find(|pane| pane.pane == slot.pane));
-            match pane {
-                // The window closed together with the task.
-                None => return Ok(ended(key, vec![ended_task(&slot)])),
-                Some(pane) if has_exit_status(&pane) || pane.pane_pid != slot.pane_pid => {
-                    return Ok(ended(key, vec![ended_task(&pane)]));
-                }
-                Some(pane) if Instant::now() >= until => {
-                    return if pane.dead { Ok(ended(key, vec![ended_task(&pane)])) } else { Err(still_runs(&slot)) };
-                }
-                // tmux marks a pane dead when its terminal closes. It learns the exit status a moment later, or never.
-                Some(pane) if pane.dead => {
-                    if let Some(end) = self.recorded_end(&pane).await {
-                        return Ok(ended(key, vec![end]));
-                    }
-                }
-                Some(_) => {}
+            // Without the pane, the window closed together with the task.
+            let Some(pane) = pane else { return Ok(ended_task(slot)) };
+            if has_exit_status(&pane) || pane.pane_pid != slot.pane_pid {
+                return Ok(ended_task(&pane));
+            }
+            if Instant::now() >= until {
+                return if pane.dead { Ok(ended_task(&pane)) } else { Err(still_runs(slot)) };
+            }
+            // tmux marks a pane dead when its terminal closes. It learns the exit status a moment later, or never.
+            if pane.dead
+                && let Some(end) = self.recorded_end(&pane).await
+            {
+                return Ok(end);
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
@@ -117,7 +106,6 @@ impl Tasks {
     async fn prune(&self, action: &TaskCleanupRequest) -> Result<TaskEndReport, ApiError> {
         let key = self.session_key(&action.session, action.socket.as_ref())?;
         let _lock = self.lock_session(&key).await;
-        let tmux = self.tmux(&key);
         let session = match self.own_session_if_any(&key).await? {
             Some(session) => self.wait_for_dead_panes(&key, session).await?,
             None => None,
@@ -131,11 +119,21 @@ impl Tasks {
             pruned.push(self.end_of_task(pane).await);
         }
         let numbers: Vec<u32> = dead.iter().map(|pane| pane.window).collect();
-        let server = (session.server_pid, session.server_start);
-        tmux.kill_windows(server, &numbers).await.map_err(|error| tmux_failed(&error))?;
+        self.close_windows(&key, &session, &numbers).await?;
         self.remove_logs(dead.iter().copied());
-        self.check_soon(&key);
         Ok(ended(&key, pruned))
+    }
+
+    async fn close_windows(
+        &self,
+        key: &TaskSessionKey,
+        session: &TmuxTaskSession,
+        windows: &[u32],
+    ) -> Result<(), ApiError> {
+        let server = (session.server_pid, session.server_start);
+        self.tmux(key).kill_windows(server, windows).await.map_err(tmux_failed)?;
+        self.check_soon(key);
+        Ok(())
     }
 
     /// Ends all tasks of the session and closes the session.
@@ -162,8 +160,7 @@ impl Tasks {
     pub(super) async fn kill_session(&self, key: &TaskSessionKey, session: &TmuxTaskSession) -> Result<(), ApiError> {
         self.record_ending(key, session, PlannedRemoval::KillAll).await?;
         let server = (session.server_pid, session.server_start);
-        let killed = self.tmux(key).kill_session(server, session.session).await;
-        killed.map_err(|error| tmux_failed(&error))?;
+        self.tmux(key).kill_session(server, session.session).await.map_err(tmux_failed)?;
         self.remove_logs(session.panes.iter());
         self.check_soon(key);
         Ok(())
@@ -200,15 +197,20 @@ impl Tasks {
         session: &TmuxTaskSession,
         ending: PlannedRemoval,
     ) -> Result<(), ApiError> {
-        let affected = affected_windows(&ending);
-        let affects = |window: WindowId| affected.as_ref().is_none_or(|windows| windows.contains(&window));
+        let removal = Some(TaskInput::RemovalPlanned(ending.clone()));
+        let affects = |window: WindowId| match &ending {
+            PlannedRemoval::PruneDead(windows) => windows.contains(&window),
+            PlannedRemoval::KillAll => true,
+            PlannedRemoval::Replaced(affected) | PlannedRemoval::Stopped { window: affected, .. } => {
+                *affected == window
+            }
+        };
         self.wait_for_readers(key, affects).await;
         if self.has_unrecorded_end(key, session, affects) {
             // The supervisor was killed and recorded nothing. Only tmux knows the exit status, while the window
             // exists.
             self.check_session(key).await;
         }
-        let removal = Some(TaskInput::RemovalPlanned(ending));
         if self.apply_run_files(key, affects, removal).await { Ok(()) } else { Err(not_stored()) }
     }
 
@@ -263,15 +265,6 @@ impl Tasks {
         let tree = self.0.discovery.processes().trees(&[pane_pid]).pop().flatten();
         let children = tree.into_iter().flat_map(|tree| tree.processes).filter(|p| p.pid != pane_pid && !p.zombie);
         children.map(|process| (process.pid, process.start)).collect()
-    }
-}
-
-/// The windows that an ending closes. `None` means all of them.
-fn affected_windows(ending: &PlannedRemoval) -> Option<Vec<WindowId>> {
-    match ending {
-        PlannedRemoval::PruneDead(windows) => Some(windows.clone()),
-        PlannedRemoval::KillAll => None,
-        PlannedRemoval::Replaced(window) | PlannedRemoval::Stopped { window, .. } => Some(vec![*window]),
     }
 }
 

@@ -8,8 +8,7 @@ use agtmux_api::wire::{TaskRestartRequest, TaskRunRequest, TaskStarted};
 use agtmux_core::ids::WindowId;
 use agtmux_core::task::{PlannedRemoval, RunId, TaskName};
 use agtmux_tmux::{
-    LaunchError, TRUNCATION_MARK, TaskLaunch as TmuxLaunch, TaskPane, TaskSessionOwner, TmuxError, TmuxServer,
-    TmuxTaskSession,
+    LaunchError, TRUNCATION_MARK, TaskLaunch as TmuxLaunch, TaskPane, TaskSessionOwner, TmuxError, TmuxTaskSession,
 };
 use uuid::Uuid;
 
@@ -41,7 +40,6 @@ impl Tasks {
         let key = self.session_key(&run.session, run.socket.as_ref())?;
         let task = checked_task_name(run)?;
         let _lock = self.lock_session(&key).await;
-        let tmux = self.tmux(&key);
         let project = run.project.clone().unwrap_or_else(|| run.cwd.clone());
         let owner = TaskSessionOwner { owner_id: self.0.owner.clone(), project, process: self.owner_process(caller) };
         let (command, cwd) = (run.command.as_str(), run.cwd.as_str());
@@ -49,8 +47,8 @@ impl Tasks {
         // Checks ignore the window of this name until the task has started.
         self.followed(&key, |followed| followed.pending_windows.push(task.to_string()));
         let started = async {
-            let (session, slot) = self.ensure_task_pane(&tmux, &key, &task, &owner).await?;
-            self.launch(&tmux, &key, &session, &slot, &launch).await
+            let (session, slot) = self.ensure_task_pane(&key, &task, &owner).await?;
+            self.launch(&key, &session, &slot, &launch).await
         };
         let started = started.await;
         self.followed(&key, |followed| followed.pending_windows.retain(|name| name != task.as_str()));
@@ -76,13 +74,12 @@ impl Tasks {
     async fn restart_task(&self, action: &TaskRestartRequest, caller: &RequestCaller) -> Result<TaskStarted, ApiError> {
         let key = self.session_key(&action.session, action.socket.as_ref())?;
         let _lock = self.lock_session(&key).await;
-        let tmux = self.tmux(&key);
         let (session, slot) = self.find_own_task(&key, &action.task).await?;
         let task: TaskName = slot.window_name.parse().map_err(|error| bad(format!("{error}")))?;
         let (command, cwd) = self.started_command(&slot).ok_or_else(|| unknown_command(&task))?;
         let owner = self.owner_process(caller);
         let launch = LaunchRequest { task: &task, command: &command, cwd: &cwd, owner_process: &owner, caller };
-        self.launch(&tmux, &key, &session, &slot, &launch).await
+        self.launch(&key, &session, &slot, &launch).await
     }
 
     /// The command and directory of the task in this window. Prefers the spec file: the tmux options may be truncated
@@ -132,10 +129,14 @@ impl Tasks {
         self.own_session_if_any(key).await?.ok_or_else(|| no_session(key))
     }
 
+    /// The session as tmux lists it now, if it exists.
+    pub(super) async fn listed_session(&self, key: &TaskSessionKey) -> Result<Option<TmuxTaskSession>, ApiError> {
+        self.tmux(key).task_session(key.session.as_str()).await.map_err(tmux_failed)
+    }
+
     /// The session, if it exists. Fails if another program owns it.
     pub(super) async fn own_session_if_any(&self, key: &TaskSessionKey) -> Result<Option<TmuxTaskSession>, ApiError> {
-        let session = self.tmux(key).task_session(key.session.as_str()).await;
-        match session.map_err(|error| tmux_failed(&error))? {
+        match self.listed_session(key).await? {
             Some(session) if !self.is_ours(&session.owner) => Err(not_ours(key)),
             session => Ok(session),
         }
@@ -144,26 +145,24 @@ impl Tasks {
     /// The pane for a task: its earlier one, or that of a new window.
     async fn ensure_task_pane(
         &self,
-        tmux: &TmuxServer,
         key: &TaskSessionKey,
         task: &TaskName,
         owner: &TaskSessionOwner,
     ) -> Result<(TmuxTaskSession, TaskPane), ApiError> {
-        let name = key.session.as_str();
-        let failed = |error| tmux_failed(&error);
+        let (tmux, name) = (self.tmux(key), key.session.as_str());
         let session = match self.own_session_if_any(key).await? {
             Some(session) => session,
             None => match tmux.create_task_session(name, task.as_str(), owner).await {
                 Ok(()) => return self.find_own_task(key, task.as_str()).await,
                 // The server did not answer the first question, or another program made the session meanwhile.
                 Err(error) if is_duplicate_session(&error) => self.own_session(key).await?,
-                Err(error) => return Err(failed(error)),
+                Err(error) => return Err(tmux_failed(error)),
             },
         };
         if let Some(slot) = task_pane(&session, task.as_str()).cloned() {
             return Ok((session, slot));
         }
-        let made = tmux.create_task_window(name, task.as_str()).await.map_err(failed)?;
+        let made = tmux.create_task_window(name, task.as_str()).await.map_err(tmux_failed)?;
         let session = self.own_session(key).await?;
         let slot = session.panes.iter().find(|pane| pane.window == made).cloned();
         let slot = slot.ok_or_else(|| no_task(key, task.as_str()))?;
@@ -172,7 +171,6 @@ impl Tasks {
 
     async fn launch(
         &self,
-        tmux: &TmuxServer,
         key: &TaskSessionKey,
         session: &TmuxTaskSession,
         slot: &TaskPane,
@@ -213,8 +211,7 @@ impl Tasks {
         // Record what has ended by itself. From here on an end in this window is caused by agtmux.
         let replaced = PlannedRemoval::Replaced(WindowId(slot.window));
         self.record_ending(key, session, replaced).await.inspect_err(|_| self.discard_run(&run_id))?;
-        let launched = tmux.launch_task(&launch).await;
-        let launched = launched.map_err(|error| self.launch_failed(&run_id, &error))?;
+        let launched = self.tmux(key).launch_task(&launch).await.map_err(|error| self.launch_failed(&run_id, error))?;
         let row = self.run_row(session, task.to_string(), run_id.clone(), launched);
         if !self.register_run(key, row.clone()).await {
             self.adopt_later(run_id);
@@ -240,13 +237,12 @@ impl Tasks {
         self.set_unregistered(run_id, false);
     }
 
-    fn launch_failed(&self, run_id: &RunId, error: &LaunchError) -> ApiError {
-        if let LaunchError::Tmux(error @ TmuxError::Timeout(_)) = error {
+    fn launch_failed(&self, run_id: &RunId, error: LaunchError) -> ApiError {
+        match error {
             // tmux may still have started it. The window will show that.
-            self.adopt_later(run_id.clone());
-            return tmux_failed(error);
+            LaunchError::Tmux(TmuxError::Timeout(_)) => self.adopt_later(run_id.clone()),
+            _ => self.discard_run(run_id),
         }
-        self.discard_run(run_id);
         match error {
             LaunchError::Tmux(error) => tmux_failed(error),
             LaunchError::Gone => ApiError::new(ErrorCode::RuntimeStale, LaunchError::Gone.to_string())

@@ -166,7 +166,7 @@ impl Tasks {
     }
 }
 
-fn tmux_failed(error: &TmuxError) -> ApiError {
+fn tmux_failed(error: TmuxError) -> ApiError {
     let code = match error {
         TmuxError::NotInstalled(_) => ErrorCode::TmuxNotInstalled,
         TmuxError::Timeout(_) => ErrorCode::Timeout,

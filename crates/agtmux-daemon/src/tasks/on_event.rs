@@ -10,7 +10,7 @@ use std::time::Duration;
 use agtmux_api::config;
 use agtmux_api::wire::TaskEventsQuery;
 use agtmux_core::task::TaskEvent;
-use rustix::process::{Pid, Signal, kill_process_group};
+use agtmux_tmux::ssh::ProcessGroup;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 use tokio::sync::Notify;
@@ -138,16 +138,12 @@ async fn run_program(
         .spawn();
     // The program runs at most once per event, so advance the position now.
     let saved = cursor.save(event.seq);
-    let mut child = started.map_err(|error| error.to_string())?;
-    let group = ProcessGroupGuard::new(&child);
-    let ended = timeout(*time_limit, write_and_wait(&mut child, &line)).await;
-    match ended {
-        // Processes that the program left in the background keep running.
-        Ok(_) => group.release(),
-        Err(_) => {
-            drop(group);
-            let _ = child.wait().await;
-        }
+    // Dropping the group when the daemon stops kills it. Processes that an ended program left in the background keep
+    // running.
+    let mut group = ProcessGroup::new(started.map_err(|error| error.to_string())?);
+    let ended = timeout(*time_limit, write_and_wait(group.child(), &line)).await;
+    if ended.is_err() {
+        group.kill().await;
     }
     saved.map_err(|error| format!("cannot save the event position, so the event may be repeated: {error}"))?;
     match ended {
@@ -164,27 +160,6 @@ async fn write_and_wait(child: &mut Child, line: &[u8]) -> io::Result<std::proce
         let _ = input.write_all(line).await;
     }
     child.wait().await
-}
-
-/// Kills the process group of the program when dropped: on timeout, or when the daemon stops.
-struct ProcessGroupGuard(Option<Pid>);
-
-impl ProcessGroupGuard {
-    fn new(child: &Child) -> Self {
-        Self(child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())))
-    }
-
-    fn release(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for ProcessGroupGuard {
-    fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
 }
 
 #[cfg(test)]

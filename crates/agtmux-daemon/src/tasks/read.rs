@@ -26,8 +26,7 @@ const MAX_LOG_BYTES: u64 = 16 << 20;
 impl Tasks {
     pub(crate) async fn list(&self, request: &TaskSessionQuery) -> Result<TaskList, ApiError> {
         let key = self.session_key(&request.session, request.socket.as_ref())?;
-        let session = self.tmux(&key).task_session(key.session.as_str()).await;
-        let session = session.map_err(|error| tmux_failed(&error))?;
+        let session = self.listed_session(&key).await?;
         let mut list = self.listed_snapshot(&key, session.as_ref()).await;
         for task in list.tasks.iter_mut().filter(|task| task.dead && task.exit() == TaskExit::UNKNOWN) {
             // tmux learns the exit status a moment after the pane is dead, or never.
@@ -50,7 +49,6 @@ impl Tasks {
 
     pub(crate) async fn logs(&self, request: &TaskLogsQuery) -> Result<TaskLogs, ApiError> {
         let key = self.session_key(&request.session, request.socket.as_ref())?;
-        let tmux = self.tmux(&key);
         let (_, slot) = self.find_task(&key, &request.task).await?;
         let run: Option<RunId> = slot.run.as_ref().and_then(|run| run.parse().ok());
         let log = run.as_ref().map(|run| self.run_files(run).log()).filter(|log| log.exists());
@@ -65,8 +63,8 @@ impl Tasks {
                 })?
             }
             None => {
-                let shown = tmux.output(slot.pane, request.lines.unwrap_or(DEFAULT_PANE_LINES), false).await;
-                let shown = shown.map_err(|error| tmux_failed(&error))?;
+                let count = request.lines.unwrap_or(DEFAULT_PANE_LINES);
+                let shown = self.tmux(&key).output(slot.pane, count, false).await.map_err(tmux_failed)?;
                 plain_lines(&shown.map(|shown| shown.screen).unwrap_or_default())
             }
         };

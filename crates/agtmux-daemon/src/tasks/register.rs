@@ -65,9 +65,8 @@ impl Tasks {
             // The end is stored; only the files are left to remove.
             return removed();
         }
-        let tmux = self.tmux(&key);
-        let Ok(session) = tmux.task_session(key.session.as_str()).await else { return false };
-        if session.is_none() && self.is_unreachable(&tmux, &key).await {
+        let Ok(session) = self.listed_session(&key).await else { return false };
+        if session.is_none() && self.is_unreachable(&key).await {
             return false;
         }
         let own_session = session.filter(|session| self.is_ours(&session.owner));

@@ -33,12 +33,11 @@ impl Tasks {
         let (tmux, began) = (self.tmux(key), self.0.clock.now());
         let pending_windows = self.pending_windows(key);
         let Ok(listed) = session_with_exit_statuses(&tmux, key).await else { return false };
-        if listed.is_none() && self.is_unreachable(&tmux, key).await {
+        if listed.is_none() && self.is_unreachable(key).await {
             return false;
         }
         self.keep_windows(&tmux, listed.as_ref()).await;
-        let may_ask = self.panes_that_may_ask(key, listed.as_ref());
-        let cursors = self.cursors(&tmux, &may_ask).await;
+        let cursors = self.cursors(key, listed.as_ref()).await;
         let snapshot = self.session_snapshot(key, listed.as_ref(), &cursors, &pending_windows);
         let snapshot = TaskSessionSnapshot { captured_at: began, ..snapshot };
         self.apply_run_files(key, |_| false, Some(TaskInput::Snapshot(snapshot))).await
@@ -46,9 +45,9 @@ impl Tasks {
 
     /// Whether the session's state is unknown: its server does not answer, or its socket is gone while the server or a
     /// task lives.
-    pub(super) async fn is_unreachable(&self, tmux: &TmuxServer, key: &TaskSessionKey) -> bool {
+    pub(super) async fn is_unreachable(&self, key: &TaskSessionKey) -> bool {
         if is_listening(Path::new(&key.socket)) {
-            return tmux.list().await.is_err();
+            return self.tmux(key).list().await.is_err();
         }
         let (processes, session) = (self.0.discovery.processes(), self.session(key));
         let lives =
@@ -74,11 +73,13 @@ impl Tasks {
         }
     }
 
-    async fn cursors(&self, tmux: &TmuxServer, panes: &[u32]) -> HashMap<u32, CursorScreen> {
+    /// The cursors in the panes of tasks that may show a prompt.
+    async fn cursors(&self, key: &TaskSessionKey, listed: Option<&TmuxTaskSession>) -> HashMap<u32, CursorScreen> {
+        let panes = self.panes_that_may_ask(key, listed);
         if panes.is_empty() {
             return HashMap::new();
         }
-        let screens = tmux.cursor_screens(panes).await.unwrap_or_default();
+        let screens = self.tmux(key).cursor_screens(&panes).await.unwrap_or_default();
         screens.into_iter().map(|screen| (screen.pane, screen)).collect()
     }
 

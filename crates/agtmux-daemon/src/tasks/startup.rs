@@ -32,7 +32,7 @@ impl Tasks {
         let tmux = self.tmux(&key);
         self.take_ownership(&tmux, &key, caller).await;
         let asking = SessionOwnership { owner: self.0.owner.clone(), project: request.project.clone() };
-        let found = tmux.task_sessions().await.map_err(|error| tmux_failed(&error))?;
+        let found = tmux.task_sessions().await.map_err(tmux_failed)?;
         let mut report = TaskStartupReport {
             removed: Vec::new(),
             active: Vec::new(),
@@ -42,7 +42,7 @@ impl Tasks {
         for other in found.into_iter().filter(|other| other.name != key.session.as_str()) {
             let Ok(session) = other.name.parse() else { continue };
             let left_key = TaskSessionKey { socket: key.socket.clone(), session };
-            self.review_session(&tmux, left_key, &asking, &key.session, &mut report).await?;
+            self.review_session(left_key, &asking, &key.session, &mut report).await?;
         }
         report.notices.extend(removed_notice(&report.removed));
         report.notices.extend(report.active.iter().map(|active| active.notice.clone()));
@@ -66,7 +66,6 @@ impl Tasks {
 
     async fn review_session(
         &self,
-        tmux: &TmuxServer,
         left_key: TaskSessionKey,
         asking: &SessionOwnership,
         asking_session: &SessionName,
@@ -74,8 +73,7 @@ impl Tasks {
     ) -> Result<(), ApiError> {
         // Hold the lock so that no task starts between the check and the removal.
         let _lock = self.lock_session(&left_key).await;
-        let session = tmux.task_session(left_key.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
-        let session = match session {
+        let session = match self.listed_session(&left_key).await? {
             Some(session) if self.is_ours(&session.owner) => self.wait_for_dead_panes(&left_key, session).await?,
             session => session,
         };

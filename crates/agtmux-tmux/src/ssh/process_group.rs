@@ -29,6 +29,14 @@ impl ProcessGroup {
         let _ = timeout(grace, self.0.wait()).await;
     }
 
+    /// Sends KILL to the group and waits for its leader.
+    pub async fn kill(&mut self) {
+        if let Some(group) = self.group_id() {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.0.wait().await;
+    }
+
     /// `None` after the leader was reaped, because its pid may be reused.
     fn group_id(&self) -> Option<Pid> {
         Pid::from_raw(i32::try_from(self.0.id()?).ok()?)
