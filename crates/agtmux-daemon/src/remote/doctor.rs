@@ -69,18 +69,16 @@ impl TargetManager {
         let agents: Vec<&str> = agents.iter().map(String::as_str).filter(|name| is_agent_name(name)).collect();
         let command = self.ssh(target, destination).command(ConnectionSharing::Dedicated, probe_command(&agents));
         let answer = tokio::time::timeout(SSH_TIMEOUT, run_bounded(command)).await;
-        let manual_check = Some(format!("ssh {destination} true   (must work without a prompt)"));
         let fails = |found: String| {
-            let means = "agtmux cannot reach this host".into();
-            (TargetCheck { name: "ssh".into(), ok: false, found, means, run: manual_check.clone() }, None)
+            let manual_check = format!("ssh {destination} true   (must work without a prompt)");
+            (check("ssh", false, found, "agtmux cannot reach this host", Some(manual_check)), None)
         };
         match answer {
             Err(_) => fails(format!("no answer within {} s", SSH_TIMEOUT.as_secs())),
             Ok(Err(error)) => fails(format!("could not start ssh: {error}")),
             Ok(Ok(output)) if output.status.success() => {
-                let means = "agtmux can reach this host".into();
-                let check = TargetCheck { name: "ssh".into(), ok: true, found: "connects".into(), means, run: None };
-                (check, Some(parse_report(&String::from_utf8_lossy(&output.stdout))))
+                let reached = check("ssh", true, "connects", "agtmux can reach this host", None);
+                (reached, Some(parse_report(&String::from_utf8_lossy(&output.stdout))))
             }
             Ok(Ok(output)) => {
                 let last = last_line(&String::from_utf8_lossy(&output.stderr));

@@ -12,6 +12,7 @@ use agtmux_tmux::platform::{self, PaneProcesses, ProcessInfo, ProcessSnapshot, P
 use agtmux_tmux::{TmuxServer, platform::signal_process};
 use tokio::sync::Notify;
 
+use super::server::AgentlessServer;
 use crate::remote::timeouts::PROGRAM_TIMEOUT;
 
 /// The tmux server and the process table of a pane.
@@ -127,7 +128,7 @@ pub(super) struct AgentlessHost {
     pub(super) shell: HostShell,
     /// Wakes the watcher after an action on this host.
     pub(super) wake: Notify,
-    servers: Mutex<BTreeMap<ServerName, (PathBuf, Option<ServerHealth>)>>,
+    servers: Mutex<BTreeMap<ServerName, (PathBuf, ServerHealth)>>,
 }
 
 /// Registers a host in the map until dropped.
@@ -171,15 +172,18 @@ impl AgentlessHostMap {
 
     pub(crate) fn reports(&self) -> Vec<ServerHealth> {
         let hosts: Vec<Arc<AgentlessHost>> = lock(&self.hosts).values().cloned().collect();
-        let of =
-            |host: Arc<AgentlessHost>| lock(&host.servers).values().filter_map(|(_, report)| report.clone()).collect();
-        hosts.into_iter().flat_map(|host| -> Vec<ServerHealth> { of(host) }).collect()
+        let reports = |host: &Arc<AgentlessHost>| -> Vec<ServerHealth> {
+            lock(&host.servers).values().map(|(_, report)| report.clone()).collect()
+        };
+        hosts.iter().flat_map(reports).collect()
     }
 }
 
 impl AgentlessHost {
-    pub(super) fn put_server(&self, name: ServerName, socket: PathBuf, report: Option<ServerHealth>) {
-        lock(&self.servers).insert(name, (socket, report));
+    pub(super) fn publish_health(&self, server: &AgentlessServer) {
+        let observer = &server.observer;
+        let health = observer.health(server.count(), "polling", false);
+        lock(&self.servers).insert(observer.key.server.clone(), (observer.socket.clone(), health));
     }
 
     pub(super) fn drop_server(&self, name: &ServerName) {

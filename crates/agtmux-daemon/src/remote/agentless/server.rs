@@ -30,6 +30,7 @@ pub(super) struct AgentlessServer {
     hints: mpsc::UnboundedReceiver<ObserverHint>,
 }
 
+#[derive(Default)]
 struct AgentlessPane {
     pid: u32,
     dead: bool,
@@ -92,7 +93,7 @@ impl AgentlessServer {
         let (pane, dead) = (row.pane.0, row.dead.is_some());
         let known = self.panes.entry(pane).or_insert_with(|| {
             changes.processes = true;
-            AgentlessPane::new(row.pid)
+            AgentlessPane { pid: row.pid, ..AgentlessPane::default() }
         });
         changes.processes |= known.dead != dead;
         known.dead = dead;
@@ -193,10 +194,6 @@ impl AgentlessServer {
 }
 
 impl AgentlessPane {
-    fn new(pid: u32) -> Self {
-        Self { pid, dead: false, activity: None, sighting: None, headless: false, last_screen: None, rechecked: false }
-    }
-
     fn is_stable(&mut self, capture: &Capture, now: Instant) -> bool {
         let mut hasher = DefaultHasher::new();
         (&capture.screen, &capture.title).hash(&mut hasher);

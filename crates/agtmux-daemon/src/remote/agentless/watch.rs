@@ -10,7 +10,7 @@ use agtmux_agents::AgentRegistry;
 use agtmux_core::fleet::{OutageCode, TopologyUpdate};
 use agtmux_core::ids::{Generation, ServerKey, ServerName, TargetName};
 use agtmux_core::text;
-use agtmux_tmux::host::{HostScan, HostScanRequest, HostShell, MAX_SOCKETS, ShellError};
+use agtmux_tmux::host::{HostScanRequest, HostShell, MAX_SOCKETS, ShellError};
 use agtmux_tmux::platform::ProcessSnapshot;
 use agtmux_tmux::{ActivityListing, TmuxError};
 
@@ -100,10 +100,7 @@ impl<'a> HostWatch<'a> {
             if !request.sockets && request.servers.is_empty() && request.panes.is_empty() && !request.processes {
                 break;
             }
-            let began = self.context.clock.now();
-            let scan = self.watched.host.shell.scan(&request, PROGRAM_TIMEOUT).await?;
-            self.schedule.note_answer(Instant::now());
-            self.apply_scan(scan, due, began).await?;
+            self.scan(&request, due, PROGRAM_TIMEOUT).await?;
             if lists {
                 self.schedule.asked(now, Instant::now());
             }
@@ -129,10 +126,7 @@ impl<'a> HostWatch<'a> {
             return Ok(());
         };
         let request = HostScanRequest { servers: vec![socket], ..HostScanRequest::default() };
-        let began = self.context.clock.now();
-        let scan = self.watched.host.shell.scan(&request, PROBE_TIMEOUT).await?;
-        self.schedule.note_answer(Instant::now());
-        self.apply_scan(scan, Vec::new(), began).await
+        self.scan(&request, Vec::new(), PROBE_TIMEOUT).await
     }
 
     fn take_due(&mut self, now: Instant) -> Vec<(PathBuf, Vec<DueCapture>)> {
@@ -150,12 +144,16 @@ impl<'a> HostWatch<'a> {
         }
     }
 
-    async fn apply_scan(
+    /// Asks the host and applies its answers. `due` are the captures that the request asks for.
+    async fn scan(
         &mut self,
-        scan: HostScan,
+        request: &HostScanRequest,
         due: Vec<(PathBuf, Vec<DueCapture>)>,
-        began: jiff::Timestamp,
+        timeout: Duration,
     ) -> Result<(), ShellError> {
+        let began = self.context.clock.now();
+        let scan = self.watched.host.shell.scan(request, timeout).await?;
+        self.schedule.note_answer(Instant::now());
         let all_asked = !scan.servers.is_empty() || scan.sockets.as_ref().is_some_and(Vec::is_empty);
         if let Some(mut sockets) = scan.sockets {
             self.limit_sockets(&mut sockets).await;
@@ -216,9 +214,11 @@ impl<'a> HostWatch<'a> {
             let message = format!("the host has more than {MAX_PANES} panes; the panes of this server are not watched");
             let (generation, version) = (convert::generation(&listing.listing.server), listing.listing.server.version);
             server.observer.reject_listing(generation, version, OutageCode::ListingCut, message).await;
-            return self.publish_health(&socket);
+            return self.watched.host.publish_health(server);
         }
-        let Some(changes) = server.apply_listing(listing, now).await else { return self.publish_health(&socket) };
+        let Some(changes) = server.apply_listing(listing, now).await else {
+            return self.watched.host.publish_health(server);
+        };
         if changes.processes {
             self.process_schedule.request(now);
         }
@@ -229,10 +229,8 @@ impl<'a> HostWatch<'a> {
             self.schedule.note_change(now);
         }
         if let Some(rows) = changes.rows {
-            self.publish_health(&socket);
-            if let Some(server) = self.servers.get(&socket) {
-                server.observer.report_rows(rows).await;
-            }
+            self.watched.host.publish_health(server);
+            server.observer.report_rows(rows).await;
         }
     }
 
@@ -284,26 +282,21 @@ impl<'a> HostWatch<'a> {
             self.ensure_server(socket);
         }
         let Some(server) = self.servers.get_mut(socket) else { return Ok(()) };
-        let (outage, generation) = (server.observer.listing_failed(&error), server.observer.generation);
-        if error == TmuxError::NoServer {
-            let lives = match generation {
-                Some(generation) => self.is_server_alive(generation).await?,
-                None => false,
-            };
-            if !lives {
-                self.drop_server(socket).await;
-                return Ok(());
-            }
+        let outage = server.observer.listing_failed(&error);
+        if error == TmuxError::NoServer
+            && !is_server_alive(&self.watched.host.shell, server.observer.generation).await?
+        {
+            self.drop_server(socket).await;
+            return Ok(());
         }
         if let Some((code, message)) = outage {
-            self.report_outage(socket, code, message).await;
+            if code == OutageCode::ServerNotResponding {
+                server.retry_at = Some(Instant::now() + HUNG_RETRY_DELAY);
+            }
+            server.observer.report_outage(code, message).await;
+            self.watched.host.publish_health(server);
         }
         Ok(())
-    }
-
-    async fn is_server_alive(&self, generation: Generation) -> Result<bool, ShellError> {
-        let snapshot = self.watched.host.shell.processes(PROGRAM_TIMEOUT).await?;
-        Ok(has_server_process(&snapshot, generation))
     }
 
     async fn drop_server(&mut self, socket: &Path) {
@@ -311,15 +304,6 @@ impl<'a> HostWatch<'a> {
         self.schedule.note_change(Instant::now());
         self.watched.host.drop_server(&server.observer.key.server);
         server.observer.report_gone().await;
-    }
-
-    async fn report_outage(&mut self, socket: &Path, code: OutageCode, message: String) {
-        let Some(server) = self.servers.get_mut(socket) else { return };
-        if code == OutageCode::ServerNotResponding {
-            server.retry_at = Some(Instant::now() + HUNG_RETRY_DELAY);
-        }
-        server.observer.report_outage(code, message).await;
-        self.publish_health(socket);
     }
 
     /// Handles the stored servers of this host that were not found: drops the ended ones and reports an outage for the
@@ -350,22 +334,18 @@ impl<'a> HostWatch<'a> {
 
     /// Drops the servers without a socket whose process has ended.
     async fn drop_ended(&mut self, snapshot: &ProcessSnapshot) {
-        let (alive, gone) = std::mem::take(&mut self.without_socket)
-            .into_iter()
-            .partition(|(_, one)| has_server_process(snapshot, *one));
-        self.without_socket = alive;
-        let gone: Vec<(ServerKey, Generation)> = gone;
+        let has_ended = |(_, generation): &mut (ServerKey, Generation)| !has_server_process(snapshot, *generation);
+        let gone: Vec<(ServerKey, Generation)> = self.without_socket.extract_if(.., has_ended).collect();
         for (server, _) in gone {
             self.context.engine.apply_topology(TopologyUpdate::ServerGone { server }).await;
         }
     }
+}
 
-    fn publish_health(&self, socket: &Path) {
-        let Some(server) = self.servers.get(socket) else { return };
-        let health = server.observer.health(server.count(), "polling", false);
-        let (name, socket) = (server.observer.key.server.clone(), server.observer.socket.clone());
-        self.watched.host.put_server(name, socket, Some(health));
-    }
+async fn is_server_alive(shell: &HostShell, generation: Option<Generation>) -> Result<bool, ShellError> {
+    let Some(generation) = generation else { return Ok(false) };
+    let snapshot = shell.processes(PROGRAM_TIMEOUT).await?;
+    Ok(has_server_process(&snapshot, generation))
 }
 
 /// Whether the process list contains this server.
