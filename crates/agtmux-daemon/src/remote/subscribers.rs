@@ -107,12 +107,10 @@ impl EvidenceSubscriber {
         let full = !std::mem::replace(&mut self.has_full_snapshot, true);
         let changed = std::mem::take(&mut self.pending);
         let pending = if full { local.everything() } else { changed };
-        let mut evidence = Vec::new();
         let servers: BTreeSet<&ServerKey> =
             pending.servers.iter().chain(pending.panes.iter().map(|pane| &pane.server)).collect();
-        for key in servers {
-            self.push_server(key, &pending, local.fleet, &mut evidence);
-        }
+        let panes = servers.into_iter().filter_map(|key| self.changed_panes(key, &pending, local.fleet));
+        let mut evidence: Vec<HostEvidence> = panes.collect();
         evidence.extend(pending.runtimes.iter().filter_map(|runtime| local.agent(runtime)));
         // Outages go last: evidence about a server's panes implies that the server responds.
         evidence.extend(pending.servers.iter().filter_map(|key| local.server_outage(key)));
@@ -123,17 +121,11 @@ impl EvidenceSubscriber {
         let _ = reply.send(EvidenceBatch { full, evidence });
     }
 
-    /// Adds all panes if some appeared, vanished or moved, else only the changed panes.
-    fn push_server(
-        &mut self,
-        key: &ServerKey,
-        pending: &PendingEvidence,
-        fleet: &Fleet,
-        evidence: &mut Vec<HostEvidence>,
-    ) {
+    /// All panes of a server if some appeared, vanished or moved, else only the changed panes.
+    fn changed_panes(&mut self, key: &ServerKey, pending: &PendingEvidence, fleet: &Fleet) -> Option<HostEvidence> {
         let Some(server) = fleet.server(key) else {
             self.reported.remove(key);
-            return evidence.push(HostEvidence::ServerGone { server: key.server.to_string() });
+            return Some(HostEvidence::ServerGone { server: key.server.to_string() });
         };
         let generation = server.generation;
         let panes = server.panes.iter().map(|(id, pane)| (*id, pane.placements.clone())).collect();
@@ -146,10 +138,8 @@ impl EvidenceSubscriber {
         let panes = server.panes.iter().filter(|(id, _)| !same || has_changed(id));
         let panes: Vec<HostPane> = panes.map(|(id, pane)| encode::pane(*id, pane)).collect();
         self.reported.insert(key.clone(), current);
-        if !same || !panes.is_empty() {
-            let server = encode::server(&key.server, generation);
-            evidence.push(HostEvidence::Panes { server, complete: !same, panes });
-        }
+        let server = encode::server(&key.server, generation);
+        (!same || !panes.is_empty()).then_some(HostEvidence::Panes { server, complete: !same, panes })
     }
 }
 
