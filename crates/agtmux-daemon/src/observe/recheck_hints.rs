@@ -1,7 +1,7 @@
 //! Hints from the engine to the observers: which panes to check again.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use agtmux_core::fleet::PaneKey;
 use agtmux_core::ids::ServerKey;
@@ -10,12 +10,6 @@ use super::signal_router::{HintSender, ObserverHint};
 
 #[derive(Debug, Default)]
 pub(crate) struct RecheckHints(Mutex<HashMap<ServerKey, HintSender>>);
-
-/// The subscription of one observer. Ends when dropped.
-pub(super) struct RecheckSubscription {
-    hints: Arc<RecheckHints>,
-    server: ServerKey,
-}
 
 impl RecheckHints {
     /// Tells the observer of this pane that its agent sent an event.
@@ -26,18 +20,14 @@ impl RecheckHints {
         }
     }
 
-    pub(super) fn subscribe(self: &Arc<Self>, server: ServerKey, observer: HintSender) -> RecheckSubscription {
-        self.observers().insert(server.clone(), observer);
-        RecheckSubscription { hints: self.clone(), server }
+    /// Sends the hints about a server to this observer, and forgets the observers that have ended.
+    pub(super) fn subscribe(&self, server: ServerKey, observer: HintSender) {
+        let mut observers = self.observers();
+        observers.retain(|_, observer| !observer.is_closed());
+        observers.insert(server, observer);
     }
 
     fn observers(&self) -> MutexGuard<'_, HashMap<ServerKey, HintSender>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for RecheckSubscription {
-    fn drop(&mut self) {
-        self.hints.observers().remove(&self.server);
     }
 }

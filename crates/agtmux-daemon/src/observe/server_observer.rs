@@ -18,7 +18,6 @@ use agtmux_tmux::{Capture, MIN_VERSION, ServerListing, TmuxError, TmuxVersion, l
 use jiff::Timestamp;
 
 use super::agent_map::FoundAgent;
-use super::recheck_hints::RecheckSubscription;
 use super::screen_judge::{ScreenEvidence, ScreenJudge};
 use super::screen_schedule::{DueCapture, ScreenSchedule};
 use super::signal_router::HintSender;
@@ -42,7 +41,6 @@ pub(crate) struct ServerObserver {
     pub(crate) screens: ScreenSchedule,
     judge: ScreenJudge,
     reported_headless: BTreeSet<(u32, ProcessRef)>,
-    _subscription: RecheckSubscription,
 }
 
 /// A listing of a supported server.
@@ -64,7 +62,7 @@ impl ServerObserver {
         known: Option<Generation>,
         hints: HintSender,
     ) -> Self {
-        let subscription = context.recheck_hints.subscribe(key.clone(), hints);
+        context.recheck_hints.subscribe(key.clone(), hints);
         Self {
             context,
             key,
@@ -77,7 +75,6 @@ impl ServerObserver {
             screens: ScreenSchedule::default(),
             judge: ScreenJudge::default(),
             reported_headless: BTreeSet::new(),
-            _subscription: subscription,
         }
     }
 

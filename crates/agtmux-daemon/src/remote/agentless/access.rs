@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use agtmux_api::wire::ServerHealth;
@@ -121,7 +121,8 @@ impl HostProcesses {
 /// The agentless hosts that are currently watched.
 #[derive(Default)]
 pub(crate) struct AgentlessHostMap {
-    hosts: Mutex<HashMap<TargetName, Arc<AgentlessHost>>>,
+    /// The watcher of a host owns it.
+    hosts: Mutex<HashMap<TargetName, Weak<AgentlessHost>>>,
 }
 
 pub(super) struct AgentlessHost {
@@ -131,32 +132,23 @@ pub(super) struct AgentlessHost {
     servers: Mutex<BTreeMap<ServerName, (PathBuf, ServerHealth)>>,
 }
 
-/// Registers a host in the map until dropped.
-pub(super) struct WatchedHost<'a> {
-    hosts: &'a AgentlessHostMap,
-    target: TargetName,
-    pub(super) host: Arc<AgentlessHost>,
-}
-
-impl Drop for WatchedHost<'_> {
-    fn drop(&mut self) {
-        let mut hosts = lock(&self.hosts.hosts);
-        if hosts.get(&self.target).is_some_and(|host| Arc::ptr_eq(host, &self.host)) {
-            hosts.remove(&self.target);
-        }
-    }
-}
-
 impl AgentlessHostMap {
-    pub(super) fn watch(&self, target: TargetName, shell: HostShell) -> WatchedHost<'_> {
+    /// Registers a host until the returned value is dropped.
+    pub(super) fn watch(&self, target: TargetName, shell: HostShell) -> Arc<AgentlessHost> {
         let host = Arc::new(AgentlessHost { shell, wake: Notify::new(), servers: Mutex::default() });
-        lock(&self.hosts).insert(target.clone(), host.clone());
-        WatchedHost { hosts: self, target, host }
+        let mut hosts = lock(&self.hosts);
+        hosts.retain(|_, known| known.strong_count() > 0);
+        hosts.insert(target, Arc::downgrade(&host));
+        host
+    }
+
+    fn host(&self, target: &TargetName) -> Option<Arc<AgentlessHost>> {
+        lock(&self.hosts).get(target)?.upgrade()
     }
 
     /// Access to a server of a watched host.
     pub(crate) fn server_access(&self, key: &ServerKey, timeout: Duration) -> Option<ServerAccess> {
-        let host = lock(&self.hosts).get(&key.target).filter(|host| !host.shell.has_ended()).cloned()?;
+        let host = self.host(&key.target).filter(|host| !host.shell.has_ended())?;
         let socket = lock(&host.servers).get(&key.server).map(|(socket, _)| socket.clone())?;
         // Limit the configured timeout: an unanswered request is how a lost host is detected.
         let timeout = timeout.min(PROGRAM_TIMEOUT);
@@ -165,13 +157,13 @@ impl AgentlessHostMap {
     }
 
     pub(crate) fn wake(&self, target: &TargetName) {
-        if let Some(host) = lock(&self.hosts).get(target) {
+        if let Some(host) = self.host(target) {
             host.wake.notify_one();
         }
     }
 
     pub(crate) fn reports(&self) -> Vec<ServerHealth> {
-        let hosts: Vec<Arc<AgentlessHost>> = lock(&self.hosts).values().cloned().collect();
+        let hosts: Vec<Arc<AgentlessHost>> = lock(&self.hosts).values().filter_map(Weak::upgrade).collect();
         let reports = |host: &Arc<AgentlessHost>| -> Vec<ServerHealth> {
             lock(&host.servers).values().map(|(_, report)| report.clone()).collect()
         };

@@ -14,7 +14,7 @@ use agtmux_tmux::host::{HostScanRequest, HostShell, MAX_SOCKETS, ShellError};
 use agtmux_tmux::platform::ProcessSnapshot;
 use agtmux_tmux::{ActivityListing, TmuxError};
 
-use super::access::WatchedHost;
+use super::access::AgentlessHost;
 use super::host_schedule::{HostSchedule, ProcessSchedule};
 use super::server::AgentlessServer;
 use crate::observe::{DueCapture, ObserverContext, convert};
@@ -31,7 +31,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 pub(in crate::remote) struct HostWatch<'a> {
     context: &'a Arc<ObserverContext>,
     target: TargetName,
-    watched: WatchedHost<'a>,
+    host: Arc<AgentlessHost>,
     servers: BTreeMap<PathBuf, AgentlessServer>,
     /// The sockets on the host, with or without a server, and those that were not asked yet.
     sockets: Vec<PathBuf>,
@@ -49,11 +49,11 @@ pub(in crate::remote) struct HostWatch<'a> {
 
 impl<'a> HostWatch<'a> {
     pub(in crate::remote) fn new(context: &'a Arc<ObserverContext>, target: TargetName, shell: HostShell) -> Self {
-        let watched = context.agentless.watch(target.clone(), shell);
+        let host = context.agentless.watch(target.clone(), shell);
         Self {
             context,
             target,
-            watched,
+            host,
             servers: BTreeMap::new(),
             sockets: Vec::new(),
             unasked: Vec::new(),
@@ -70,8 +70,8 @@ impl<'a> HostWatch<'a> {
     pub(in crate::remote) async fn next_answer(&mut self) -> Result<(), ShellError> {
         let wake_at = self.wake_at().into();
         tokio::select! {
-            why = self.watched.host.shell.ended() => return Err(why),
-            () = self.watched.host.wake.notified() => self.schedule.ask_soon(Instant::now()),
+            why = self.host.shell.ended() => return Err(why),
+            () = self.host.wake.notified() => self.schedule.ask_soon(Instant::now()),
             () = tokio::time::sleep_until(wake_at) => {}
         }
         self.round().await
@@ -106,7 +106,7 @@ impl<'a> HostWatch<'a> {
             }
         }
         if self.schedule.needs_ping(Instant::now()) {
-            self.watched.host.shell.ping(PROGRAM_TIMEOUT).await?;
+            self.host.shell.ping(PROGRAM_TIMEOUT).await?;
             self.schedule.note_answer(Instant::now());
         }
         Ok(())
@@ -152,7 +152,7 @@ impl<'a> HostWatch<'a> {
         timeout: Duration,
     ) -> Result<(), ShellError> {
         let began = self.context.clock.now();
-        let scan = self.watched.host.shell.scan(request, timeout).await?;
+        let scan = self.host.shell.scan(request, timeout).await?;
         self.schedule.note_answer(Instant::now());
         let all_asked = !scan.servers.is_empty() || scan.sockets.as_ref().is_some_and(Vec::is_empty);
         if let Some(mut sockets) = scan.sockets {
@@ -214,10 +214,10 @@ impl<'a> HostWatch<'a> {
             let message = format!("the host has more than {MAX_PANES} panes; the panes of this server are not watched");
             let (generation, version) = (convert::generation(&listing.listing.server), listing.listing.server.version);
             server.observer.reject_listing(generation, version, OutageCode::ListingCut, message).await;
-            return self.watched.host.publish_health(server);
+            return self.host.publish_health(server);
         }
         let Some(changes) = server.apply_listing(listing, now).await else {
-            return self.watched.host.publish_health(server);
+            return self.host.publish_health(server);
         };
         if changes.processes {
             self.process_schedule.request(now);
@@ -229,7 +229,7 @@ impl<'a> HostWatch<'a> {
             self.schedule.note_change(now);
         }
         if let Some(rows) = changes.rows {
-            self.watched.host.publish_health(server);
+            self.host.publish_health(server);
             server.observer.report_rows(rows).await;
         }
     }
@@ -283,9 +283,7 @@ impl<'a> HostWatch<'a> {
         }
         let Some(server) = self.servers.get_mut(socket) else { return Ok(()) };
         let outage = server.observer.listing_failed(&error);
-        if error == TmuxError::NoServer
-            && !is_server_alive(&self.watched.host.shell, server.observer.generation).await?
-        {
+        if error == TmuxError::NoServer && !is_server_alive(&self.host.shell, server.observer.generation).await? {
             self.drop_server(socket).await;
             return Ok(());
         }
@@ -294,7 +292,7 @@ impl<'a> HostWatch<'a> {
                 server.retry_at = Some(Instant::now() + HUNG_RETRY_DELAY);
             }
             server.observer.report_outage(code, message).await;
-            self.watched.host.publish_health(server);
+            self.host.publish_health(server);
         }
         Ok(())
     }
@@ -302,7 +300,7 @@ impl<'a> HostWatch<'a> {
     async fn drop_server(&mut self, socket: &Path) {
         let Some(server) = self.servers.remove(socket) else { return };
         self.schedule.note_change(Instant::now());
-        self.watched.host.drop_server(&server.observer.key.server);
+        self.host.drop_server(&server.observer.key.server);
         server.observer.report_gone().await;
     }
 
@@ -318,9 +316,9 @@ impl<'a> HostWatch<'a> {
         if self.without_socket.is_empty() {
             return Ok(());
         }
-        let snapshot = self.watched.host.shell.processes(PROGRAM_TIMEOUT).await?;
+        let snapshot = self.host.shell.processes(PROGRAM_TIMEOUT).await?;
         self.drop_ended(&snapshot).await;
-        let dir = text::from_bytes(self.watched.host.shell.facts().socket_dir.as_os_str().as_bytes());
+        let dir = text::from_bytes(self.host.shell.facts().socket_dir.as_os_str().as_bytes());
         for (server, generation) in self.without_socket.clone() {
             let message = format!(
                 "the server's process runs, but it has no socket in {dir}; install agtmux on the host to watch it"
