@@ -2,13 +2,13 @@
 
 /// Defines an enum whose variants serialize, print and parse by a fixed name. The name is matched as `tt`, because
 /// derives see a `literal` fragment as a token group.
-macro_rules! wire_enum {
+#[macro_export]
+macro_rules! named_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident => $word:tt,)+ }) => {
         $(#[$doc])*
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
         )]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
         pub enum $name {
             $($(#[$vdoc])* #[serde(rename = $word)] $variant,)+
         }
@@ -36,6 +36,17 @@ macro_rules! wire_enum {
                     known: &[$($word,)+],
                 })
             }
+        }
+    };
+}
+
+/// Defines an enum of this crate like [`named_enum`], with its schemas.
+macro_rules! wire_enum {
+    ($(#[$doc:meta])* $name:ident { $($variants:tt)+ }) => {
+        $crate::named_enum! {
+            $(#[$doc])*
+            #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
+            $name { $($variants)+ }
         }
     };
 }

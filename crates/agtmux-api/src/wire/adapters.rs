@@ -44,7 +44,6 @@ pub struct AdapterItem {
     /// The number of those agents whose state is unknown.
     pub unknown: u32,
     /// When one of these agents last produced evidence.
-    #[schema(value_type = Option<String>, format = DateTime)]
     pub last_heard: Option<Timestamp>,
 }
 

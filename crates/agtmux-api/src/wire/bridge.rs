@@ -107,7 +107,6 @@ pub struct BridgeHookEvent {
     pub pid: Option<u32>,
     /// Idempotency key: events with the same id count once.
     pub event_id: Option<String>,
-    #[schema(value_type = Option<String>, format = DateTime)]
     pub timestamp: Option<Timestamp>,
 }
 

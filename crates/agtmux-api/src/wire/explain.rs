@@ -18,7 +18,6 @@ pub struct Explanation {
     pub reason_code: Option<ReasonCode>,
     pub confidence: Confidence,
     pub state_version: u64,
-    #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,
     /// All recorded observations.
     pub candidates: Vec<ExplainCandidate>,
@@ -41,7 +40,6 @@ pub struct ExplainCandidate {
     pub fresh: bool,
     /// Why the observation does not count; null if it does.
     pub why_not: Option<String>,
-    #[schema(value_type = String, format = DateTime)]
     pub as_of: Timestamp,
     pub age_ms: i64,
     /// The adapter rule that produced the observation.
@@ -73,9 +71,7 @@ pub struct RuntimeEvent {
     pub event_id: String,
     pub source: Source,
     pub event_type: String,
-    #[schema(value_type = String, format = DateTime)]
     pub event_time: Timestamp,
-    #[schema(value_type = String, format = DateTime)]
     pub ingested_at: Timestamp,
     /// The payload; null once its retention time has passed.
     #[schemars(with = "serde_json::Value")]
@@ -87,7 +83,6 @@ pub struct RuntimeEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct StateHistoryItem {
     pub seq: u64,
-    #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     pub from: Option<State>,
     pub state: State,

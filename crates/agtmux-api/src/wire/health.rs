@@ -18,7 +18,6 @@ pub struct DaemonHealth {
     pub pid: u32,
     /// The path of the daemon's socket.
     pub socket: String,
-    #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,
     /// The sequence number of the last published event.
     pub seq: u64,

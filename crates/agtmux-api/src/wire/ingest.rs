@@ -38,7 +38,6 @@ pub struct EventSubmission {
     pub dedupe_key: Option<String>,
     /// The source's own sequence number; a higher number is newer.
     pub source_seq: Option<u64>,
-    #[schema(value_type = Option<String>, format = DateTime)]
     pub event_time: Option<Timestamp>,
     #[schema(value_type = Option<Object>)]
     pub payload: Option<serde_json::Value>,

@@ -59,10 +59,8 @@ pub struct PaneItem {
     pub confidence: Option<Confidence>,
     pub state_version: Option<u64>,
     /// When the agent entered this state.
-    #[schema(value_type = Option<String>, format = DateTime)]
     pub since: Option<Timestamp>,
     /// When this pane last changed.
-    #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
     /// Whether the agent needs a person to act.
     pub needs_action: bool,

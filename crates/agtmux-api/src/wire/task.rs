@@ -187,7 +187,6 @@ pub struct TaskEvents {
     pub schema_version: u32,
     /// The sequence number of the newest event so far.
     pub seq: u64,
-    #[schema(value_type = String, format = DateTime)]
     pub generated_at: Timestamp,
     pub items: Vec<TaskEvent>,
 }

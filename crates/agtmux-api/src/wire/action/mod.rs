@@ -14,28 +14,19 @@ pub use request::{
     OutputAction, PaneIdentityGuard, RespondAction, ResumeAction, SendAction, SnapshotAction,
 };
 
+use agtmux_core::named_enum;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Whether the agent accepted the typed text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Verification {
-    /// The agent reported it, or its input box was emptied.
-    Confirmed,
-    /// The text was typed; whether the agent accepted it is unknown.
-    Inconclusive,
-    /// The text is still in the input box.
-    Failed,
-}
-
-impl Verification {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Confirmed => "confirmed",
-            Self::Inconclusive => "inconclusive",
-            Self::Failed => "failed",
-        }
+named_enum!(
+    /// Whether the agent accepted the typed text.
+    #[derive(JsonSchema, ToSchema)]
+    Verification {
+        /// The agent reported it, or its input box was emptied.
+        Confirmed => "confirmed",
+        /// The text was typed; whether the agent accepted it is unknown.
+        Inconclusive => "inconclusive",
+        /// The text is still in the input box.
+        Failed => "failed",
     }
-}
+);

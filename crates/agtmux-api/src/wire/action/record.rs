@@ -1,3 +1,4 @@
+use agtmux_core::named_enum;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,10 +12,8 @@ use crate::error::ErrorCode;
 pub struct ActionRecord {
     pub action_id: String,
     pub kind: ActionKind,
-    #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     /// When the action finished; null while it runs, or if the daemon stopped before its end.
-    #[schema(value_type = Option<String>, format = DateTime)]
     pub finished_at: Option<Timestamp>,
     pub caller: AuditCaller,
     /// The reference as given by the caller.
@@ -54,31 +53,19 @@ pub struct AuditCaller {
     pub client: Option<String>,
 }
 
-/// The status of an action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ActionStatus {
-    /// The action has begun. If this status persists, the daemon stopped before the end and the outcome is unknown.
-    Begun,
-    Done,
-    /// The action was refused. Nothing was done.
-    Refused,
-    /// The action was started and failed.
-    Failed,
-}
-
-impl ActionStatus {
-    pub const ALL: [Self; 4] = [Self::Begun, Self::Done, Self::Refused, Self::Failed];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Begun => "begun",
-            Self::Done => "done",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-        }
+named_enum!(
+    /// The status of an action.
+    #[derive(JsonSchema, ToSchema)]
+    ActionStatus {
+        /// The action has begun. If this status persists, the daemon stopped before the end and the outcome is unknown.
+        Begun => "begun",
+        Done => "done",
+        /// The action was refused. Nothing was done.
+        Refused => "refused",
+        /// The action was started and failed.
+        Failed => "failed",
     }
-}
+);
 
 /// The audit log, newest action last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
@@ -93,7 +80,6 @@ pub struct AuditLog {
 pub struct AuditQuery {
     /// Only actions that began at or after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(value_type = Option<String>, format = DateTime)]
     pub since: Option<Timestamp>,
     /// The maximum number of actions, 1000 by default; the newest ones are returned.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,7 @@
 use std::fmt;
 
 use agtmux_core::dialog::Dialog;
+use agtmux_core::named_enum;
 use agtmux_core::state::State;
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -36,7 +37,6 @@ pub struct ActionGuards {
     pub if_pane: Option<PaneIdentityGuard>,
     /// Run only if the request arrives before this time, by the receiving daemon's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, format = DateTime)]
     pub not_after: Option<Timestamp>,
     /// Run even if the state is unknown or has changed. This is noted in the audit log. A changed pane is still
     /// refused.
@@ -142,28 +142,19 @@ pub struct KillAction {
     pub signal: KillSignal,
 }
 
-/// The signal of a kill.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum KillSignal {
-    /// Types Ctrl-C into the pane.
-    #[default]
-    Int,
-    /// Sends SIGTERM to the agent's process and its group.
-    Term,
-    /// Sends SIGKILL to the agent's process and its group.
-    Kill,
-}
-
-impl KillSignal {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Int => "INT",
-            Self::Term => "TERM",
-            Self::Kill => "KILL",
-        }
+named_enum!(
+    /// The signal of a kill.
+    #[derive(Default, JsonSchema, ToSchema)]
+    KillSignal {
+        /// Types Ctrl-C into the pane.
+        #[default]
+        Int => "INT",
+        /// Sends SIGTERM to the agent's process and its group.
+        Term => "TERM",
+        /// Sends SIGKILL to the agent's process and its group.
+        Kill => "KILL",
     }
-}
+);
 
 /// Returns how to attach to the pane.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
@@ -221,9 +212,7 @@ pub struct ActionSnapshot {
     pub state: Option<State>,
     pub state_version: Option<u64>,
     pub dialog: Option<Dialog>,
-    #[schema(value_type = String, format = DateTime)]
     pub observed_at: Timestamp,
-    #[schema(value_type = String, format = DateTime)]
     pub expires_at: Timestamp,
 }
 
@@ -234,35 +223,22 @@ impl ActionSnapshot {
     }
 }
 
-/// The kind of an action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ActionKind {
-    Send,
-    Respond,
-    Attach,
-    ViewOutput,
-    Kill,
-    Resume,
-    /// An action on a managed task.
-    Task,
-}
+named_enum!(
+    /// The kind of an action.
+    #[derive(JsonSchema, ToSchema)]
+    ActionKind {
+        Send => "send",
+        Respond => "respond",
+        Attach => "attach",
+        ViewOutput => "view-output",
+        Kill => "kill",
+        Resume => "resume",
+        /// An action on a managed task.
+        Task => "task",
+    }
+);
 
 impl ActionKind {
-    pub const ALL: [Self; 6] = [Self::Send, Self::Respond, Self::Attach, Self::ViewOutput, Self::Kill, Self::Resume];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Send => "send",
-            Self::Respond => "respond",
-            Self::Attach => "attach",
-            Self::ViewOutput => "view-output",
-            Self::Kill => "kill",
-            Self::Resume => "resume",
-            Self::Task => "task",
-        }
-    }
-
     /// Whether the action changes anything.
     pub fn is_mutating(self) -> bool {
         !matches!(self, Self::Attach | Self::ViewOutput)
