@@ -44,22 +44,17 @@ impl Paths {
         };
         // The XDG specification requires relative paths to be ignored.
         let xdg = |name: &'static str| var(name).map(PathBuf::from).filter(|p| p.is_absolute());
-        let below_home =
-            |name: &'static str, rest: &str| xdg("HOME").map(|home| home.join(rest)).ok_or(PathError::NoHome(name));
+        let base_dir = |name: &'static str, below_home: &str| {
+            xdg(name).or_else(|| Some(xdg("HOME")?.join(below_home))).ok_or(PathError::NoHome(name))
+        };
         let config = match absolute("AGTMUX_CONFIG")? {
             Some(path) => path,
-            None => match xdg("XDG_CONFIG_HOME") {
-                Some(dir) => dir.join("agtmux/config.toml"),
-                None => below_home("XDG_CONFIG_HOME", ".config/agtmux/config.toml")?,
-            },
+            None => base_dir("XDG_CONFIG_HOME", ".config")?.join("agtmux/config.toml"),
         };
         let state_override = absolute("AGTMUX_STATE_DIR")?;
         let state_dir = match &state_override {
             Some(path) => path.clone(),
-            None => match xdg("XDG_STATE_HOME") {
-                Some(dir) => dir.join("agtmux"),
-                None => below_home("XDG_STATE_HOME", ".local/state/agtmux")?,
-            },
+            None => base_dir("XDG_STATE_HOME", ".local/state")?.join("agtmux"),
         };
         let socket = match absolute("AGTMUX_SOCKET")? {
             Some(path) => path,
@@ -77,38 +72,9 @@ impl Paths {
         self.config.with_file_name("agents")
     }
 
-    pub fn database(&self) -> PathBuf {
-        self.state_dir.join("state.db")
-    }
-
-    pub fn log(&self) -> PathBuf {
-        self.state_dir.join("agtmuxd.log")
-    }
-
-    /// The lock held by the running daemon.
-    pub fn lock(&self) -> PathBuf {
-        self.state_dir.join("agtmuxd.lock")
-    }
-
-    /// The files that tmux hooks write to. Not in the runtime directory, which is removed at logout while the tmux
-    /// server and its hooks live on.
-    pub fn hook_dir(&self) -> PathBuf {
-        self.state_dir.join("hooks")
-    }
-
     /// The control sockets of ssh connections. Next to the daemon's socket, because that path is short enough.
     pub fn control_dir(&self) -> PathBuf {
         self.socket.with_file_name("ssh")
-    }
-
-    /// Events that could not be delivered, one file each. The daemon ingests them as soon as it sees them.
-    pub fn spool_dir(&self) -> PathBuf {
-        self.state_dir.join("spool")
-    }
-
-    /// Files of running tasks, from which the daemon reads their status, also after it was stopped.
-    pub fn tasks_dir(&self) -> PathBuf {
-        self.state_dir.join("tasks")
     }
 
     /// The owner id stored in tmux sessions made by this installation of this user.
@@ -119,21 +85,6 @@ impl Paths {
             .iter()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
         format!("{}:{dir_hash:016x}", rustix::process::geteuid().as_raw())
-    }
-
-    /// The changes that `agtmux setup` made to agent settings, so that it can remove them.
-    pub fn setup_record(&self) -> PathBuf {
-        self.state_dir.join("setup.json")
-    }
-
-    /// The lock held by a running `agtmux setup`.
-    pub fn setup_lock(&self) -> PathBuf {
-        self.state_dir.join("setup.lock")
-    }
-
-    /// Recordings saved by `agtmux adapters record`.
-    pub fn records_dir(&self) -> PathBuf {
-        self.state_dir.join("records")
     }
 
     /// Creates the daemon's directories, accessible only to the current user.
@@ -158,6 +109,35 @@ impl Paths {
         self.prepare_state_dir()?;
         private_dir(&self.spool_dir(), "AGTMUX_STATE_DIR")
     }
+}
+
+/// Defines a method for each file in the state directory.
+macro_rules! state_files {
+    ($($(#[$doc:meta])* $method:ident => $name:literal,)+) => {
+        impl Paths {
+            $($(#[$doc])* pub fn $method(&self) -> PathBuf { self.state_dir.join($name) })+
+        }
+    };
+}
+
+state_files! {
+    database => "state.db",
+    log => "agtmuxd.log",
+    /// The lock held by the running daemon.
+    lock => "agtmuxd.lock",
+    /// The files that tmux hooks write to. Not in the runtime directory, which is removed at logout while the tmux
+    /// server and its hooks live on.
+    hook_dir => "hooks",
+    /// Events that could not be delivered, one file each. The daemon ingests them as soon as it sees them.
+    spool_dir => "spool",
+    /// Files of running tasks, from which the daemon reads their status, also after it was stopped.
+    tasks_dir => "tasks",
+    /// The changes that `agtmux setup` made to agent settings, so that it can remove them.
+    setup_record => "setup.json",
+    /// The lock held by a running `agtmux setup`.
+    setup_lock => "setup.lock",
+    /// Recordings saved by `agtmux adapters record`.
+    records_dir => "records",
 }
 
 /// Creates a directory that only the current user can access. Fails if it is a symbolic link or belongs to another
