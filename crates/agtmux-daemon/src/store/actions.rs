@@ -5,6 +5,7 @@ use agtmux_core::ids::{Generation, PaneId, ServerKey};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
+use super::insert::insert;
 use super::rows::{json_column, to_json};
 
 /// One action. The whole record is stored as JSON, because it is never searched by its other fields.
@@ -33,48 +34,37 @@ pub(crate) struct SnapshotRow {
 
 pub(super) fn put(tx: &Transaction<'_>, action: &ActionRow) -> rusqlite::Result<()> {
     let ActionRow { record, content_hash } = action;
-    tx.prepare_cached(
-        "INSERT INTO actions (action_id, kind, at, status, request_ref, content_hash, runtime_id, snapshot_id, record)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-         ON CONFLICT (action_id) DO UPDATE SET status = ?4, request_ref = ?5, runtime_id = ?7, snapshot_id = ?8, record = ?9",
-    )?
-    .execute(params![
-        record.action_id,
-        record.kind.as_str(),
-        record.at.as_microsecond(),
-        record.status.as_str(),
-        record.request_ref,
-        content_hash,
-        record.runtime_id,
-        record.snapshot_id,
-        to_json(record)
-    ])
-    .map(drop)
+    insert!(tx, "INSERT INTO actions", {
+        action_id: record.action_id,
+        kind: record.kind.as_str(),
+        at: record.at.as_microsecond(),
+        status: record.status.as_str(),
+        request_ref: record.request_ref,
+        content_hash: content_hash,
+        runtime_id: record.runtime_id,
+        snapshot_id: record.snapshot_id,
+        record: to_json(record),
+    } "ON CONFLICT (action_id) DO UPDATE SET status = excluded.status, request_ref = excluded.request_ref,
+           runtime_id = excluded.runtime_id, snapshot_id = excluded.snapshot_id, record = excluded.record")
 }
 
 pub(super) fn put_snapshot(tx: &Transaction<'_>, row: &SnapshotRow) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        "INSERT INTO action_snapshots (snapshot_id, target_id, server, server_pid, server_start, pane_id, pane_epoch,
-                                       pane_pid, runtime_id, state_version, fingerprint, observed_at, expires_at, nonce)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-    )?
-    .execute(params![
-        row.snapshot_id,
-        row.server.target.as_str(),
-        row.server.server.as_str(),
-        row.generation.pid,
-        row.generation.start_time,
-        row.pane.to_string(),
-        row.epoch,
-        row.pane_pid,
-        row.runtime_id,
-        row.state_version.map(u64::cast_signed),
-        row.fingerprint,
-        row.observed_at.as_microsecond(),
-        row.expires_at.as_microsecond(),
-        row.nonce
-    ])
-    .map(drop)
+    insert!(tx, "INSERT INTO action_snapshots", {
+        snapshot_id: row.snapshot_id,
+        target_id: row.server.target.as_str(),
+        server: row.server.server.as_str(),
+        server_pid: row.generation.pid,
+        server_start: row.generation.start_time,
+        pane_id: row.pane.to_string(),
+        pane_epoch: row.epoch,
+        pane_pid: row.pane_pid,
+        runtime_id: row.runtime_id,
+        state_version: row.state_version.map(u64::cast_signed),
+        fingerprint: row.fingerprint,
+        observed_at: row.observed_at.as_microsecond(),
+        expires_at: row.expires_at.as_microsecond(),
+        nonce: row.nonce,
+    })
 }
 
 pub(crate) fn by_id(connection: &Connection, id: &str) -> rusqlite::Result<Option<ActionRecord>> {

@@ -2,7 +2,9 @@
 
 use agtmux_core::ids::AgentType;
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction};
+
+use super::insert::insert;
 
 /// What a hook reported about an agent. A field that is None keeps its stored value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,29 +28,26 @@ pub(crate) struct TurnRow {
 }
 
 pub(super) fn put_reported(tx: &Transaction<'_>, agent: &ReportedAgentRow) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        "INSERT INTO agents (agent_id, agent_type, native_session_id, tmux_pane_id, iterm_pane_id, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-         ON CONFLICT (agent_id) DO UPDATE SET tmux_pane_id = coalesce(?4, tmux_pane_id),
-                                              iterm_pane_id = coalesce(?5, iterm_pane_id), updated_at = ?6",
-    )?
-    .execute(params![
-        agent.agent_id,
-        agent.agent_type.as_str(),
-        agent.session,
-        agent.tmux_pane_id,
-        agent.iterm_pane_id,
-        agent.at.as_microsecond()
-    ])
-    .map(drop)
+    insert!(tx, "INSERT INTO agents", {
+        agent_id: agent.agent_id,
+        agent_type: agent.agent_type.as_str(),
+        native_session_id: agent.session,
+        tmux_pane_id: agent.tmux_pane_id,
+        iterm_pane_id: agent.iterm_pane_id,
+        updated_at: agent.at.as_microsecond(),
+    } "ON CONFLICT (agent_id) DO UPDATE SET tmux_pane_id = coalesce(excluded.tmux_pane_id, tmux_pane_id),
+           iterm_pane_id = coalesce(excluded.iterm_pane_id, iterm_pane_id), updated_at = excluded.updated_at")
 }
 
 pub(super) fn put_turn(tx: &Transaction<'_>, turn: &TurnRow) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        "INSERT OR IGNORE INTO turns (turn_id, agent_id, actor, intent, text, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?
-    .execute(params![turn.turn_id, turn.agent_id, turn.actor, turn.intent, turn.text, turn.at.as_microsecond()])
-    .map(drop)
+    insert!(tx, "INSERT OR IGNORE INTO turns", {
+        turn_id: turn.turn_id,
+        agent_id: turn.agent_id,
+        actor: turn.actor,
+        intent: turn.intent,
+        text: turn.text,
+        at: turn.at.as_microsecond(),
+    })
 }
 
 /// Whether this agent is known, and the pane that it was last seen in, if any.

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::cursors;
+use super::insert::insert;
 use super::rows::{parse_column, timestamp_column};
 
 /// One event, bound to a runtime or pending.
@@ -29,27 +30,22 @@ pub(crate) struct EventRow {
 
 pub(super) fn put(tx: &Transaction<'_>, event: &EventRow, body: Option<&str>) -> rusqlite::Result<()> {
     let origin = event.origin.as_ref().and_then(|w| serde_json::to_string(w).ok());
-    tx.prepare_cached(
-        "INSERT INTO events (event_id, runtime_id, status, event_type, source, source_event_id, source_seq, event_time,
-                             ingested_at, dedupe_key, content_hash, origin, raw_payload, drop_reason)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-    )?
-    .execute(params![
-        event.order.event_id,
-        event.runtime.as_ref().map(RuntimeId::as_str),
-        if event.runtime.is_some() { "bound" } else { "pending_bind" },
-        event.event_type,
-        event.source.as_str(),
-        event.source_event_id,
-        event.order.source_seq.map(u64::cast_signed),
-        event.order.event_time.as_microsecond(),
-        event.order.ingested_at.as_microsecond(),
-        event.dedupe_key,
-        event.content_hash,
-        origin,
-        body,
-        event.bind_failure.map(BindFailure::as_str)
-    ])?;
+    insert!(tx, "INSERT INTO events", {
+        event_id: event.order.event_id,
+        runtime_id: event.runtime.as_ref().map(RuntimeId::as_str),
+        status: if event.runtime.is_some() { "bound" } else { "pending_bind" },
+        event_type: event.event_type,
+        source: event.source.as_str(),
+        source_event_id: event.source_event_id,
+        source_seq: event.order.source_seq.map(u64::cast_signed),
+        event_time: event.order.event_time.as_microsecond(),
+        ingested_at: event.order.ingested_at.as_microsecond(),
+        dedupe_key: event.dedupe_key,
+        content_hash: event.content_hash,
+        origin: origin,
+        raw_payload: body,
+        drop_reason: event.bind_failure.map(BindFailure::as_str),
+    })?;
     match &event.runtime {
         Some(runtime) => cursors::put(tx, runtime, event),
         None => Ok(()),

@@ -3,8 +3,9 @@
 use agtmux_core::resolver::{ResolverInput, StateResolver, StateTransition};
 use agtmux_core::state::{Confidence, ReasonCode, State};
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 
+use super::insert::insert;
 use super::rows::{json_column, parse_column, timestamp_column, to_json};
 
 /// One input and its transitions.
@@ -54,27 +55,25 @@ impl StoredTransition {
 }
 
 pub(super) fn write(tx: &Transaction<'_>, entry: &LoggedInput) -> rusqlite::Result<()> {
-    tx.prepare_cached("INSERT INTO engine_inputs (input_seq, at, event_id, input) VALUES (?1, ?2, ?3, ?4)")?.execute(
-        params![entry.input_seq.cast_signed(), entry.at.as_microsecond(), entry.event_id, to_json(&entry.input)],
-    )?;
+    insert!(tx, "INSERT INTO engine_inputs", {
+        input_seq: entry.input_seq.cast_signed(),
+        at: entry.at.as_microsecond(),
+        event_id: entry.event_id,
+        input: to_json(&entry.input),
+    })?;
     for (seq, transition) in &entry.transitions {
         let row = StoredTransition::of(*seq, entry.input_seq, entry.at, transition);
-        tx.prepare_cached(
-            "INSERT INTO transitions (seq, input_seq, at, runtime_id, from_state, state, reason_code, confidence,
-                                      state_version)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?
-        .execute(params![
-            row.seq.cast_signed(),
-            row.input_seq.cast_signed(),
-            row.at.as_microsecond(),
-            row.runtime_id,
-            row.from.map(State::as_str),
-            row.state.as_str(),
-            row.reason.map(ReasonCode::as_str),
-            row.confidence.as_str(),
-            row.version.cast_signed()
-        ])?;
+        insert!(tx, "INSERT INTO transitions", {
+            seq: row.seq.cast_signed(),
+            input_seq: row.input_seq.cast_signed(),
+            at: row.at.as_microsecond(),
+            runtime_id: row.runtime_id,
+            from_state: row.from.map(State::as_str),
+            state: row.state.as_str(),
+            reason_code: row.reason.map(ReasonCode::as_str),
+            confidence: row.confidence.as_str(),
+            state_version: row.version.cast_signed(),
+        })?;
     }
     Ok(())
 }
@@ -88,10 +87,11 @@ pub(super) fn write_checkpoint(
     resolver: &StateResolver,
     after_loss: bool,
 ) -> rusqlite::Result<()> {
-    tx.execute(
-        "INSERT OR REPLACE INTO checkpoints (input_seq, at, resolver) VALUES (?1, ?2, ?3)",
-        params![input_seq.cast_signed(), at.as_microsecond(), to_json(resolver)],
-    )?;
+    insert!(tx, "INSERT OR REPLACE INTO checkpoints", {
+        input_seq: input_seq.cast_signed(),
+        at: at.as_microsecond(),
+        resolver: to_json(resolver),
+    })?;
     tx.execute(
         "DELETE FROM checkpoints
          WHERE input_seq NOT IN (SELECT input_seq FROM checkpoints ORDER BY input_seq DESC LIMIT ?1)",

@@ -8,6 +8,7 @@ use agtmux_core::runtime::RuntimeId;
 use jiff::Timestamp;
 use rusqlite::{Connection, Transaction, params};
 
+use super::insert::insert;
 use super::rows::to_json;
 
 pub(super) fn put_agent(
@@ -33,29 +34,29 @@ pub(super) fn put_agent(
 
 pub(super) fn put(tx: &Transaction<'_>, runtime: &RuntimeId, memory: &AdapterMemory) -> rusqlite::Result<()> {
     tx.prepare_cached("UPDATE runtimes SET adapter_state = ?2 WHERE runtime_id = ?1")?
-        .execute(params![runtime.as_str(), to_json(memory)])?;
-    Ok(())
+        .execute(params![runtime.as_str(), to_json(memory)])
+        .map(drop)
 }
 
 /// The memory of the runtimes that lived when the daemon stopped. Unreadable memory is skipped: it is only an aid.
 pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<(RuntimeId, AdapterMemory)>> {
     let sql = "SELECT runtime_id, adapter_state FROM runtimes WHERE ended_at IS NULL AND adapter_state IS NOT NULL";
     let mut statement = connection.prepare(sql)?;
-    let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
-    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<Vec<_>>>()?;
     let read = |(id, text): (String, String)| Some((RuntimeId::from_stored(id), serde_json::from_str(&text).ok()?));
     Ok(rows.into_iter().filter_map(read).collect())
 }
 
 /// Only the switch is stored. The manifest defines the rest.
 pub(super) fn put_adapter(tx: &Transaction<'_>, name: &str, enabled: bool, at: Timestamp) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        "INSERT INTO adapters (adapter_name, agent_type, version, capabilities, enabled, updated_at)
-         VALUES (?1, ?1, '', '', ?2, ?3)
-         ON CONFLICT (adapter_name) DO UPDATE SET enabled = ?2, updated_at = ?3",
-    )?
-    .execute(params![name, enabled, at.as_microsecond()])?;
-    Ok(())
+    insert!(tx, "INSERT INTO adapters", {
+        adapter_name: name,
+        agent_type: name,
+        version: "",
+        capabilities: "",
+        enabled: enabled,
+        updated_at: at.as_microsecond(),
+    } "ON CONFLICT (adapter_name) DO UPDATE SET enabled = excluded.enabled, updated_at = excluded.updated_at")
 }
 
 pub(super) fn disabled(connection: &Connection) -> rusqlite::Result<BTreeSet<String>> {

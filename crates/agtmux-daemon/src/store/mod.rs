@@ -4,6 +4,7 @@ pub(crate) mod actions;
 pub(crate) mod agents;
 mod cursors;
 pub(crate) mod events;
+mod insert;
 pub(crate) mod log;
 mod memories;
 #[cfg(test)]

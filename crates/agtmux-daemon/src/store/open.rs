@@ -51,7 +51,7 @@ pub(super) fn open(path: &Path) -> Result<OpenedStore, StoreError> {
     match open_checked(path) {
         Ok((connection, contents)) => Ok(OpenedStore { connection, contents, quarantined: None }),
         Err(OpenFailure::Damaged(why)) => {
-            let moved_path = quarantine(path).map_err(|e| open_error(path, &e))?;
+            let moved_path = quarantine(path).map_err(|error| OpenFailure::from(error).into_error(path))?;
             tracing::error!(moved_to = %moved_path.display(), why, "the database was damaged; created a new one");
             let (connection, contents) = open_checked(path).map_err(|failure| failure.into_error(path))?;
             Ok(OpenedStore { connection, contents, quarantined: Some(moved_path) })
@@ -138,8 +138,4 @@ fn quarantine(path: &Path) -> std::io::Result<PathBuf> {
         }
     }
     Ok(name(unused, ""))
-}
-
-fn open_error(path: &Path, error: &std::io::Error) -> StoreError {
-    StoreError::Open { path: path.to_owned(), message: error.to_string() }
 }

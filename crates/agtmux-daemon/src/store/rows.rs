@@ -23,6 +23,7 @@ use super::StoreContents;
 use super::actions::{self, ActionRow, SnapshotRow};
 use super::agents::{self, ReportedAgentRow, TurnRow};
 use super::events::{self, EventRow};
+use super::insert::insert;
 use super::log::{self, LoggedInput};
 use super::tasks::{self, TaskRunRow, TaskSession, TaskSessionKey};
 use super::{cursors, memories, targets};
@@ -148,32 +149,29 @@ impl PaneRecord {
 pub(super) fn write(tx: &Transaction<'_>, change: &StoreChange, now: Timestamp) -> rusqlite::Result<()> {
     match change {
         StoreChange::PutTarget { target, healthy, at } => {
-            tx.prepare_cached(
-                "INSERT INTO targets (target_id, target_name, kind, is_default, last_seen_at, health, updated_at)
-                 VALUES (?1, ?1, 'local', 1, ?2, ?3, ?2)
-                 ON CONFLICT (target_id) DO UPDATE SET last_seen_at = ?2, health = ?3, updated_at = ?2",
-            )?
-            .execute(params![
-                target.as_str(),
-                at.as_microsecond(),
-                if *healthy { "ok" } else { "down" }
-            ])?;
+            let at = at.as_microsecond();
+            insert!(tx, "INSERT INTO targets", {
+                target_id: target.as_str(),
+                target_name: target.as_str(),
+                kind: "local",
+                is_default: 1,
+                last_seen_at: at,
+                health: if *healthy { "ok" } else { "down" },
+                updated_at: at,
+            } "ON CONFLICT (target_id) DO UPDATE SET last_seen_at = excluded.last_seen_at, health = excluded.health,
+                   updated_at = excluded.updated_at")?;
         }
         StoreChange::PutSshTarget(target) => targets::put(tx, target, now)?,
         StoreChange::DropTarget(name) => targets::remove(tx, name)?,
         StoreChange::PutServer { key, generation, healthy, at } => {
-            tx.prepare_cached(
-                "INSERT OR REPLACE INTO servers (target_id, server, pid, start_time, health, updated_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )?
-            .execute(params![
-                key.target.as_str(),
-                key.server.as_str(),
-                generation.pid,
-                generation.start_time,
-                if *healthy { "ok" } else { "down" },
-                at.as_microsecond()
-            ])?;
+            insert!(tx, "INSERT OR REPLACE INTO servers", {
+                target_id: key.target.as_str(),
+                server: key.server.as_str(),
+                pid: generation.pid,
+                start_time: generation.start_time,
+                health: if *healthy { "ok" } else { "down" },
+                updated_at: at.as_microsecond(),
+            })?;
         }
         StoreChange::DropServer(key) => {
             let server_params = params![key.target.as_str(), key.server.as_str()];
@@ -230,47 +228,35 @@ fn pane_params(key: &PaneKey) -> [String; 3] {
 
 fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqlite::Result<()> {
     let [target, server, pane] = pane_params(&record.key);
-    tx.prepare_cached(
-        "INSERT OR REPLACE INTO panes
-         (target_id, server, pane_id, session_id, session_name, window_id, window_name, pane_epoch, pid, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-    )?
-    .execute(params![
-        target,
-        server,
-        pane,
-        record.session.to_string(),
-        record.session_name,
-        record.window.to_string(),
-        record.window_name,
-        record.epoch,
-        record.pid,
-        now.as_microsecond()
-    ])?;
+    insert!(tx, "INSERT OR REPLACE INTO panes", {
+        target_id: target,
+        server: server,
+        pane_id: pane,
+        session_id: record.session.to_string(),
+        session_name: record.session_name,
+        window_id: record.window.to_string(),
+        window_name: record.window_name,
+        pane_epoch: record.epoch,
+        pid: record.pid,
+        updated_at: now.as_microsecond(),
+    })?;
     end_other_runtimes(tx, [&target, &server, &pane], record.runtime.as_ref(), now)?;
     let Some(runtime) = &record.runtime else { return Ok(()) };
     free_pane_epoch(tx, record, runtime)?;
-    tx.prepare_cached(
-        "INSERT INTO runtimes (runtime_id, target_id, server, server_pid, server_start, pane_id, pane_epoch, agent_type,
-                               pid, pid_start, started_at, name)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-         ON CONFLICT (runtime_id) DO UPDATE SET ended_at = NULL, name = ?12",
-    )?
-    .execute(params![
-        runtime.id.as_str(),
-        target,
-        server,
-        record.generation.pid,
-        record.generation.start_time,
-        pane,
-        record.epoch,
-        runtime.agent_type.as_str(),
-        runtime.process.pid,
-        runtime.process.start.cast_signed(),
-        runtime.started_at.as_microsecond(),
-        runtime.name
-    ])?;
-    Ok(())
+    insert!(tx, "INSERT INTO runtimes", {
+        runtime_id: runtime.id.as_str(),
+        target_id: target,
+        server: server,
+        server_pid: record.generation.pid,
+        server_start: record.generation.start_time,
+        pane_id: pane,
+        pane_epoch: record.epoch,
+        agent_type: runtime.agent_type.as_str(),
+        pid: runtime.process.pid,
+        pid_start: runtime.process.start.cast_signed(),
+        started_at: runtime.started_at.as_microsecond(),
+        name: runtime.name,
+    } "ON CONFLICT (runtime_id) DO UPDATE SET ended_at = NULL, name = excluded.name")
 }
 
 /// A server that was lost and found again counts its pane epochs from the start. Moves the epoch of an earlier, ended
@@ -297,24 +283,19 @@ fn free_pane_epoch(tx: &Transaction<'_>, record: &PaneRecord, runtime: &Runtime)
 
 fn put_state(tx: &Transaction<'_>, pane: &PaneKey, runtime: &RuntimeId, record: &StateRecord) -> rusqlite::Result<()> {
     let [target, server, pane] = pane_params(pane);
-    tx.prepare_cached(
-        "INSERT OR REPLACE INTO states (target_id, server, pane_id, runtime_id, state, reason_code, confidence,
-                                        state_version, since, last_seen_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)",
-    )?
-    .execute(params![
-        target,
-        server,
-        pane,
-        runtime.as_str(),
-        record.state.as_str(),
-        record.reason.map(ReasonCode::as_str),
-        record.confidence.as_str(),
-        record.version.cast_signed(),
-        record.since.as_microsecond(),
-        record.updated_at.as_microsecond()
-    ])?;
-    Ok(())
+    insert!(tx, "INSERT OR REPLACE INTO states", {
+        target_id: target,
+        server: server,
+        pane_id: pane,
+        runtime_id: runtime.as_str(),
+        state: record.state.as_str(),
+        reason_code: record.reason.map(ReasonCode::as_str),
+        confidence: record.confidence.as_str(),
+        state_version: record.version.cast_signed(),
+        since: record.since.as_microsecond(),
+        last_seen_at: record.updated_at.as_microsecond(),
+        updated_at: record.updated_at.as_microsecond(),
+    })
 }
 
 /// Runtimes are ended by a change of their own. If that write was lost, it must not block the next runtime.

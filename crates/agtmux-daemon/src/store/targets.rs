@@ -3,16 +3,19 @@
 use agtmux_core::ids::TargetName;
 use agtmux_core::target::Target;
 use jiff::Timestamp;
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, Transaction};
+
+use super::insert::insert;
 
 pub(super) fn put(tx: &Transaction<'_>, target: &Target, now: Timestamp) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        "INSERT INTO targets (target_id, target_name, kind, connection_ref, health, updated_at)
-         VALUES (?1, ?1, 'ssh', ?2, 'degraded', ?3)
-         ON CONFLICT (target_id) DO UPDATE SET connection_ref = ?2, updated_at = ?3",
-    )?
-    .execute(params![target.name.as_str(), target.ssh.as_str(), now.as_microsecond()])
-    .map(drop)
+    insert!(tx, "INSERT INTO targets", {
+        target_id: target.name.as_str(),
+        target_name: target.name.as_str(),
+        kind: "ssh",
+        connection_ref: target.ssh.as_str(),
+        health: "degraded",
+        updated_at: now.as_microsecond(),
+    } "ON CONFLICT (target_id) DO UPDATE SET connection_ref = excluded.connection_ref, updated_at = excluded.updated_at")
 }
 
 pub(super) fn remove(tx: &Transaction<'_>, name: &TargetName) -> rusqlite::Result<()> {

@@ -8,9 +8,11 @@ use agtmux_api::wire::TaskEventsQuery;
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
 use agtmux_core::task::{RunId, TaskEvent, TaskMachine, TaskSessionName};
 use jiff::Timestamp;
-use rusqlite::{Connection, OpenFlags, Row, Transaction, params};
+use rusqlite::{Connection, Row, Transaction, params};
 
-use super::rows::parse_column;
+use super::insert::insert;
+use super::open_reader;
+use super::rows::{json_column, parse_column, timestamp_column, to_json};
 
 /// Identifies a task session: the tmux server's socket and the session name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -45,26 +47,20 @@ impl TaskSession {
 }
 
 pub(super) fn put_run(tx: &Transaction<'_>, key: &TaskSessionKey, run: &TaskRunRow) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        "INSERT INTO task_runs (run_id, socket, session, task, server_pid, server_start, window_id, pane_id, pid, pid_start,
-                                launched_at, ended)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)
-         ON CONFLICT (run_id) DO NOTHING",
-    )?
-    .execute(params![
-        run.run_id.as_str(),
-        key.socket,
-        key.session.as_str(),
-        run.task,
-        run.generation.pid,
-        run.generation.start_time,
-        run.window.to_string(),
-        run.pane.to_string(),
-        run.process.pid,
-        run.process.start.cast_signed(),
-        run.launched_at.as_microsecond(),
-    ])
-    .map(drop)
+    insert!(tx, "INSERT INTO task_runs", {
+        run_id: run.run_id.as_str(),
+        socket: key.socket,
+        session: key.session.as_str(),
+        task: run.task,
+        server_pid: run.generation.pid,
+        server_start: run.generation.start_time,
+        window_id: run.window.to_string(),
+        pane_id: run.pane.to_string(),
+        pid: run.process.pid,
+        pid_start: run.process.start.cast_signed(),
+        launched_at: run.launched_at.as_microsecond(),
+        ended: 0,
+    } "ON CONFLICT (run_id) DO NOTHING")
 }
 
 pub(super) fn drop_run(tx: &Transaction<'_>, run_id: &RunId) -> rusqlite::Result<()> {
@@ -77,27 +73,23 @@ pub(super) fn put_machine(tx: &Transaction<'_>, key: &TaskSessionKey, machine: &
         let mut delete = tx.prepare_cached("DELETE FROM task_machines WHERE socket = ?1 AND session = ?2")?;
         return delete.execute(params![key.socket, key.session.as_str()]).map(drop);
     }
-    let text = serde_json::to_string(machine).unwrap_or_else(|error| unreachable!("a machine serializes: {error}"));
-    tx.prepare_cached("INSERT OR REPLACE INTO task_machines (socket, session, machine) VALUES (?1, ?2, ?3)")?
-        .execute(params![key.socket, key.session.as_str(), text])
-        .map(drop)
+    insert!(tx, "INSERT OR REPLACE INTO task_machines", {
+        socket: key.socket,
+        session: key.session.as_str(),
+        machine: to_json(machine),
+    })
 }
 
 pub(super) fn put_event(tx: &Transaction<'_>, socket: &str, event: &TaskEvent) -> rusqlite::Result<()> {
-    let document = serde_json::to_string(event).unwrap_or_else(|error| unreachable!("a wire type serializes: {error}"));
-    tx.prepare_cached(
-        "INSERT INTO task_events (seq, at, socket, session, task, run_id, document) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?
-    .execute(params![
-        event.seq.cast_signed(),
-        event.at.as_microsecond(),
-        socket,
-        event.session.as_str(),
-        event.task,
-        event.run_id.as_ref().map(RunId::as_str),
-        document
-    ])
-    .map(drop)
+    insert!(tx, "INSERT INTO task_events", {
+        seq: event.seq.cast_signed(),
+        at: event.at.as_microsecond(),
+        socket: socket,
+        session: event.session.as_str(),
+        task: event.task,
+        run_id: event.run_id.as_ref().map(RunId::as_str),
+        document: to_json(event),
+    })
 }
 
 pub(super) fn purge(tx: &Transaction<'_>, before: Timestamp) -> rusqlite::Result<()> {
@@ -137,7 +129,7 @@ fn run(row: &Row<'_>) -> rusqlite::Result<TaskRunRow> {
         window: parse_column(row, 4)?,
         pane: parse_column(row, 5)?,
         process: ProcessRef { pid: row.get(6)?, start: row.get::<_, i64>(7)?.cast_unsigned() },
-        launched_at: super::rows::timestamp_column(row, 8)?,
+        launched_at: timestamp_column(row, 8)?,
     })
 }
 
@@ -174,7 +166,7 @@ impl TaskArchive {
         let mut cached = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let connection = match cached.take() {
             Some(connection) => connection,
-            None => Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
+            None => open_reader(&self.path)?,
         };
         let answer = query_fn(&connection)?;
         *cached = Some(connection);
@@ -194,12 +186,8 @@ fn events(connection: &Connection, query: &TaskEventsQuery) -> rusqlite::Result<
     let limit = query.limit.unwrap_or(MAX_EVENTS).min(MAX_EVENTS);
     let after = query.after.unwrap_or(0).min(i64::MAX.unsigned_abs()).cast_signed();
     let params = params![after, query.session, query.socket, query.task, query.run_id, limit];
-    let rows = statement.query_map(params, |row| row.get::<_, String>(0))?;
-    let read = |text: rusqlite::Result<String>| {
-        serde_json::from_str(&text?)
-            .map_err(|e| rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(e)))
-    };
-    let mut events = rows.map(read).collect::<rusqlite::Result<Vec<TaskEvent>>>()?;
+    let rows = statement.query_map(params, |row| json_column(row, 0))?;
+    let mut events = rows.collect::<rusqlite::Result<Vec<TaskEvent>>>()?;
     if query.after.is_none() {
         events.reverse();
     }
