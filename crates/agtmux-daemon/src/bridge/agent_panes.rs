@@ -1,6 +1,6 @@
 //! The panes in which agents were last seen.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use agtmux_api::wire::{PaneIdentity, PaneItem};
 
@@ -10,7 +10,7 @@ pub(super) type PaneChange = (PaneIdentity, Option<PaneItem>);
 /// The panes of agents that have a session. A session can be open in several panes, and a pane can be listed in several
 /// sessions.
 #[derive(Debug, Default)]
-pub(super) struct AgentPanes(HashMap<PaneIdentity, PaneItem>);
+pub(super) struct AgentPanes(BTreeMap<PaneIdentity, PaneItem>);
 
 impl AgentPanes {
     /// Stores the pane. Returns the agent that was in it before and is not in it now.
@@ -26,9 +26,7 @@ impl AgentPanes {
 
     /// The first pane of the agent by identity.
     pub(super) fn pane_of(&self, agent_id: &str) -> Option<&PaneItem> {
-        let mut panes: Vec<_> = self.0.values().filter(|pane| pane.agent_id.as_deref() == Some(agent_id)).collect();
-        panes.sort_by(|one, other| one.identity.cmp(&other.identity));
-        panes.first().copied()
+        self.0.values().find(|pane| pane.agent_id.as_deref() == Some(agent_id))
     }
 
     /// Whether the agent still runs in this runtime.

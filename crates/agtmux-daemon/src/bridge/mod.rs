@@ -21,7 +21,7 @@ use tokio::sync::{Notify, OwnedMutexGuard, watch};
 use crate::actions::Actions;
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
-use crate::event_log::EventLog;
+use crate::event_log::{EventLog, EventLogState};
 use crate::store::Store;
 
 pub(crate) use ring::{BridgeEvent, BridgeEventKind, EventRing};
@@ -114,11 +114,7 @@ impl Bridge {
 
     fn panes_of(&self, agent_id: &str) -> Vec<PaneItem> {
         let log = self.0.event_log.read();
-        let panes = log.view.items(ListScope::Panes).filter_map(|item| match item {
-            WatchItem::Pane(pane) if pane.agent_id.as_deref() == Some(agent_id) => Some(*pane),
-            _ => None,
-        });
-        panes.collect()
+        panes(&log).filter(|pane| pane.agent_id.as_deref() == Some(agent_id)).collect()
     }
 
     /// Waits until no other caller answers the agent, so that the next state change belongs to one answer.
@@ -177,6 +173,13 @@ impl Bridge {
         }
         self.0.ring.publish(kind, agent_id, &data);
     }
+}
+
+fn panes(log: &EventLogState) -> impl Iterator<Item = PaneItem> {
+    log.view.items(ListScope::Panes).filter_map(|item| match item {
+        WatchItem::Pane(pane) => Some(*pane),
+        _ => None,
+    })
 }
 
 fn to_u32(of: usize) -> u32 {

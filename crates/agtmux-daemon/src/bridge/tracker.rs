@@ -2,14 +2,14 @@
 
 use std::collections::hash_map::Entry;
 
-use agtmux_api::wire::{ListScope, PaneItem, WatchEvent, WatchEventKind, WatchItem};
+use agtmux_api::wire::{PaneItem, WatchEvent, WatchEventKind, WatchItem};
 use agtmux_core::state::State;
 use serde_json::json;
 use tokio::sync::{broadcast, watch};
 
 use super::agent_panes::{AgentPanes, PaneChange};
 use super::state_names::{COMMANDED, bridge_state};
-use super::{Bridge, BridgeEventKind, BridgeTurn, TrackedAgent, TrackedAgents, TurnIntent};
+use super::{Bridge, BridgeEventKind, BridgeTurn, TrackedAgent, TrackedAgents, TurnIntent, panes};
 use crate::engine::SubmittedPrompt;
 use crate::event_log::EventsSince;
 
@@ -46,10 +46,8 @@ pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
 
 fn track_existing(bridge: &Bridge, agent_panes: &mut AgentPanes) -> u64 {
     let log = bridge.0.event_log.read();
-    for item in log.view.items(ListScope::Panes) {
-        if let WatchItem::Pane(pane) = item
-            && let (Some(agent_id), Some(tracked)) = (pane.agent_id.clone(), tracked_agent(&pane))
-        {
+    for pane in panes(&log) {
+        if let (Some(agent_id), Some(tracked)) = (pane.agent_id.clone(), tracked_agent(&pane)) {
             agent_panes.update(pane.identity.clone(), Some(&pane));
             bridge.tracked().agents.entry(agent_id).or_insert(TrackedAgent { existed_at_start: true, ..tracked });
         }
@@ -86,13 +84,7 @@ fn changes_since(bridge: &Bridge, seq: u64, agent_panes: &AgentPanes) -> (u64, V
             };
             events.iter().filter_map(|published| shift(&published.event)).collect()
         }
-        EventsSince::TooOld => {
-            let panes = log.view.items(ListScope::Panes).filter_map(|item| match item {
-                WatchItem::Pane(pane) => Some(*pane),
-                _ => None,
-            });
-            agent_panes.changes_to(panes.collect())
-        }
+        EventsSince::TooOld => agent_panes.changes_to(panes(&log).collect()),
     };
     (log.seq(), changes)
 }
