@@ -20,96 +20,86 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// A stable error code for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub enum ErrorCode {
+pub type ApiResult<T> = Result<T, ApiError>;
+
+/// Defines the codes. Each has a name in JSON and the HTTP status of its response. The name is matched as `tt`, because
+/// derives see a `literal` fragment as a token group.
+macro_rules! error_codes {
+    ($($(#[$doc:meta])* $variant:ident => $name:tt, $status:literal;)+) => {
+        /// A stable error code for programs.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
+        pub enum ErrorCode {
+            $($(#[$doc])* #[serde(rename = $name)] $variant,)+
+        }
+
+        impl ErrorCode {
+            /// The HTTP status of a response with this code.
+            pub fn http_status(self) -> u16 {
+                match self { $(Self::$variant => $status,)+ }
+            }
+        }
+    };
+}
+
+error_codes! {
     /// A parameter or the body is invalid.
-    #[serde(rename = "E_BAD_REQUEST")]
-    BadRequest,
+    BadRequest => "E_BAD_REQUEST", 400;
     /// The path does not exist.
-    #[serde(rename = "E_NOT_FOUND")]
-    NotFound,
+    NotFound => "E_NOT_FOUND", 404;
     /// The target does not exist.
-    #[serde(rename = "E_TARGET_NOT_FOUND")]
-    TargetNotFound,
+    TargetNotFound => "E_TARGET_NOT_FOUND", 404;
     /// A target with this name already exists.
-    #[serde(rename = "E_TARGET_EXISTS")]
-    TargetExists,
+    TargetExists => "E_TARGET_EXISTS", 409;
     /// The target is unreachable. Nothing was done.
-    #[serde(rename = "E_TARGET_UNREACHABLE")]
-    TargetUnreachable,
+    TargetUnreachable => "E_TARGET_UNREACHABLE", 502;
     /// The connection to the target broke after the request was sent. Whether the action was carried out is unknown.
-    #[serde(rename = "E_OUTCOME_UNKNOWN")]
-    OutcomeUnknown,
+    OutcomeUnknown => "E_OUTCOME_UNKNOWN", 502;
     /// The runtime does not exist or has ended.
-    #[serde(rename = "E_RUNTIME_NOT_FOUND")]
-    RuntimeNotFound,
+    RuntimeNotFound => "E_RUNTIME_NOT_FOUND", 404;
     /// The reference matches nothing.
-    #[serde(rename = "E_REF_NOT_FOUND")]
-    RefNotFound,
+    RefNotFound => "E_REF_NOT_FOUND", 404;
     /// The reference matches several panes or agents.
-    #[serde(rename = "E_REF_AMBIGUOUS")]
-    RefAmbiguous,
+    RefAmbiguous => "E_REF_AMBIGUOUS", 409;
     /// The reference is not valid.
-    #[serde(rename = "E_REF_INVALID")]
-    RefInvalid,
+    RefInvalid => "E_REF_INVALID", 400;
     /// The idempotency key was already used with different content.
-    #[serde(rename = "E_IDEMPOTENCY_CONFLICT")]
-    IdempotencyConflict,
+    IdempotencyConflict => "E_IDEMPOTENCY_CONFLICT", 409;
     /// The request is larger than 1 MiB.
-    #[serde(rename = "E_TOO_LARGE")]
-    TooLarge,
+    TooLarge => "E_TOO_LARGE", 413;
     /// The daemon could not store the event and did not accept it.
-    #[serde(rename = "E_NOT_STORED")]
-    NotStored,
+    NotStored => "E_NOT_STORED", 503;
     /// The pane now has another runtime than the one named, or its host does not answer.
-    #[serde(rename = "E_RUNTIME_STALE")]
-    RuntimeStale,
+    RuntimeStale => "E_RUNTIME_STALE", 409;
     /// The state or the dialog has changed since it was observed.
-    #[serde(rename = "E_STATE_CHANGED")]
-    StateChanged,
+    StateChanged => "E_STATE_CHANGED", 409;
     /// The snapshot has expired or is unknown.
-    #[serde(rename = "E_SNAPSHOT_EXPIRED")]
-    SnapshotExpired,
+    SnapshotExpired => "E_SNAPSHOT_EXPIRED", 409;
     /// A precondition of the action is not met.
-    #[serde(rename = "E_PRECONDITION")]
-    Precondition,
+    Precondition => "E_PRECONDITION", 409;
     /// The caller is an agent and may not do this: agents must not approve themselves.
-    #[serde(rename = "E_CALLER_IS_AGENT")]
-    CallerIsAgent,
+    CallerIsAgent => "E_CALLER_IS_AGENT", 403;
     /// tmux: the pane does not exist.
-    #[serde(rename = "PANE_NOT_FOUND")]
-    PaneNotFound,
+    PaneNotFound => "PANE_NOT_FOUND", 404;
     /// tmux: the program is not installed.
-    #[serde(rename = "TMUX_NOT_INSTALLED")]
-    TmuxNotInstalled,
+    TmuxNotInstalled => "TMUX_NOT_INSTALLED", 502;
     /// tmux: the command failed.
-    #[serde(rename = "SUBPROCESS_FAILED")]
-    SubprocessFailed,
+    SubprocessFailed => "SUBPROCESS_FAILED", 502;
     /// The agent has no pane.
-    #[serde(rename = "NO_PANE_ID")]
-    NoPaneId,
+    NoPaneId => "NO_PANE_ID", 400;
     /// tmux: the command timed out.
-    #[serde(rename = "TIMEOUT")]
-    Timeout,
+    Timeout => "TIMEOUT", 504;
     /// The text was typed but not submitted: it is still in the input box.
-    #[serde(rename = "SEND_FAILED")]
-    SendFailed,
+    SendFailed => "SEND_FAILED", 502;
     /// tmux: any other error.
-    #[serde(rename = "UNKNOWN")]
-    Unknown,
+    Unknown => "UNKNOWN", 502;
     /// The token is missing or wrong.
-    #[serde(rename = "E_UNAUTHORIZED")]
-    Unauthorized,
+    Unauthorized => "E_UNAUTHORIZED", 401;
     /// The origin or the token does not allow this request.
-    #[serde(rename = "E_FORBIDDEN")]
-    Forbidden,
+    Forbidden => "E_FORBIDDEN", 403;
     /// The path does not support this method.
-    #[serde(rename = "E_METHOD")]
-    Method,
+    Method => "E_METHOD", 405;
     /// An internal error of the daemon.
-    #[serde(rename = "E_INTERNAL")]
-    Internal,
+    Internal => "E_INTERNAL", 500;
 }
 
 impl ApiError {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_core::refs::PaneRef;
 use agtmux_core::state::State;
 use agtmux_tmux::platform::{PaneProcesses, ProcessInfo};
@@ -22,6 +22,7 @@ const ENGINE_TIMEOUT: Duration = Duration::from_millis(1500);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A pane that this daemon types into: on this host, or on an agentless host. Everything typed goes through the guard.
+#[derive(Clone)]
 pub(super) struct ActionPane<'a> {
     pub(super) actions: &'a Actions,
     pub(super) located: LocatedPane,
@@ -35,7 +36,7 @@ pub(super) struct ActionPane<'a> {
 
 impl ActionPane<'_> {
     /// The agent in the pane, or an error.
-    pub(super) fn agent(&self) -> Result<&LocatedAgent, ApiError> {
+    pub(super) fn agent(&self) -> ApiResult<&LocatedAgent> {
         self.located.agent.as_ref().ok_or_else(|| {
             let pane = self.located.key.pane;
             precondition(format!("no agent runs in {pane}"), "agtmux list panes")
@@ -43,7 +44,7 @@ impl ActionPane<'_> {
     }
 
     /// The processes in the pane; `None` if its first process is gone.
-    pub(super) async fn process_tree(&self) -> Result<Option<PaneProcesses>, ApiError> {
+    pub(super) async fn process_tree(&self) -> ApiResult<Option<PaneProcesses>> {
         self.processes.try_tree(self.guard.pane_pid).await.map_err(|error| self.processes_unavailable(&error))
     }
 
@@ -57,7 +58,7 @@ impl ActionPane<'_> {
     /// Checks that the located agent still holds the terminal.
     ///
     /// An agent that ends leaves its screen behind, and a prompt meant for it would be a command to its shell.
-    pub(super) async fn check_same_agent(&self) -> Result<(), ApiError> {
+    pub(super) async fn check_same_agent(&self) -> ApiResult<()> {
         let tree = self.process_tree().await?;
         if self.shell_only {
             let refused = |why: String| {
@@ -88,22 +89,8 @@ impl ActionPane<'_> {
         shell::shell_at_prompt(tree, self.processes.max_line_bytes(&self.located.pane.tty).is_some())
     }
 
-    /// A copy of this pane.
-    pub(super) fn duplicate(&self) -> Self {
-        let Self { actions, located, tmux, processes, guard, forced, shell_only } = self;
-        Self {
-            actions,
-            located: located.clone(),
-            tmux: tmux.clone(),
-            processes: processes.clone(),
-            guard: *guard,
-            forced: *forced,
-            shell_only: *shell_only,
-        }
-    }
-
     /// Types after checking that the pane and its agent are unchanged.
-    pub(super) async fn type_checked(&self, typing: PaneInput<'_>) -> Result<(), ApiError> {
+    pub(super) async fn type_checked(&self, typing: PaneInput<'_>) -> ApiResult<()> {
         self.check_same_agent().await?;
         self.type_guarded(typing).await
     }
@@ -115,14 +102,14 @@ impl ActionPane<'_> {
     pub(super) async fn type_if(
         &self,
         typing: PaneInput<'_>,
-        allows: impl FnOnce(&PaneScreen) -> Result<(), ApiError>,
-    ) -> Result<(), ApiError> {
+        allows: impl FnOnce(&PaneScreen) -> ApiResult<()>,
+    ) -> ApiResult<()> {
         self.check_same_agent().await?;
         allows(&self.capture().await?)?;
         self.type_guarded(typing).await
     }
 
-    async fn type_guarded(&self, typing: PaneInput<'_>) -> Result<(), ApiError> {
+    async fn type_guarded(&self, typing: PaneInput<'_>) -> ApiResult<()> {
         match self.tmux.type_into(self.guard, typing).await {
             // Copy mode would receive the keys. Leave it first if the configuration allows that.
             Err(TypeError::Refused(TypeRefusal::InMode)) if self.actions.config().tmux_bridge.leave_copy_mode => {
@@ -173,7 +160,7 @@ impl ActionPane<'_> {
 }
 
 impl Actions {
-    pub(super) fn action_pane(&self, located: LocatedPane, forced: bool) -> Result<ActionPane<'_>, ApiError> {
+    pub(super) fn action_pane(&self, located: LocatedPane, forced: bool) -> ApiResult<ActionPane<'_>> {
         let Some(ServerAccess { tmux, processes }) = self.0.discovery.server_access(&located.key.server) else {
             return Err(match located.key.server.target.is_local() {
                 true => guards::runtime_stale("the tmux server is gone".into()),

@@ -1,6 +1,6 @@
 //! Where an action runs: in this daemon, or in the daemon of another host.
 
-use agtmux_api::error::ApiError;
+use agtmux_api::error::ApiResult;
 
 use super::Actions;
 use super::action_pane::ActionPane;
@@ -14,7 +14,7 @@ pub(super) enum ActionTarget<'a> {
 }
 
 impl Actions {
-    pub(super) fn action_target(&self, located: LocatedPane, forced: bool) -> Result<ActionTarget<'_>, ApiError> {
+    pub(super) fn action_target(&self, located: LocatedPane, forced: bool) -> ApiResult<ActionTarget<'_>> {
         match self.remote_link(&located)? {
             Some(link) => Ok(ActionTarget::Remote(Box::new(RemotePane { located, link }))),
             None => Ok(ActionTarget::Local(Box::new(self.action_pane(located, forced)?))),
@@ -22,7 +22,7 @@ impl Actions {
     }
 
     /// The connection to the agtmux on the pane's host. `None` for local panes and for hosts without agtmux.
-    pub(super) fn remote_link(&self, located: &LocatedPane) -> Result<Option<TargetLink>, ApiError> {
+    pub(super) fn remote_link(&self, located: &LocatedPane) -> ApiResult<Option<TargetLink>> {
         let target = &located.key.server.target;
         if target.is_local() {
             return Ok(None);

@@ -2,7 +2,7 @@
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::config::Config;
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, ActionRecord, ActionStatus, AuditLog, AuditQuery};
 use agtmux_core::redact;
 use agtmux_tmux::TmuxKey;
@@ -25,7 +25,7 @@ impl Actions {
         record: &ActionRecord,
         content: &str,
         snapshot: Option<&SnapshotRow>,
-    ) -> Result<(), ApiError> {
+    ) -> ApiResult<()> {
         // The hash of a short text reveals the text. Store it only if repeated requests must be recognized.
         let content_hash = record.request_ref.as_ref().map(|_| hash(content)).unwrap_or_default();
         let mut row = ActionRow { record: record.clone(), content_hash };
@@ -52,16 +52,16 @@ impl Actions {
         }
     }
 
-    pub(super) async fn stored_request(&self, name: &str) -> Result<Option<ActionRow>, ApiError> {
+    pub(super) async fn stored_request(&self, name: &str) -> ApiResult<Option<ActionRow>> {
         let name = name.to_owned();
         Ok(self.0.store.read(move |connection| actions::by_request(connection, &name)).await?)
     }
 
-    pub(crate) async fn action(&self, id: String) -> Result<Option<ActionRecord>, ApiError> {
+    pub(crate) async fn action(&self, id: String) -> ApiResult<Option<ActionRecord>> {
         Ok(self.0.store.read(move |connection| actions::by_id(connection, &id)).await?)
     }
 
-    pub(crate) async fn audit(&self, query: &AuditQuery) -> Result<AuditLog, ApiError> {
+    pub(crate) async fn audit(&self, query: &AuditQuery) -> ApiResult<AuditLog> {
         let since = query.since.unwrap_or(Timestamp::MIN);
         let most = query.limit.unwrap_or(AuditQuery::DEFAULT_LIMIT);
         if most > MAX_AUDIT_ROWS {

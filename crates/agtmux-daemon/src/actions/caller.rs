@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use agtmux_agents::{AgentRegistry, ProcessFacts};
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::wire::AuditCaller;
 use agtmux_core::ids::PaneId;
 use agtmux_core::text;
@@ -71,11 +71,7 @@ impl Actions {
     }
 
     /// Refuses callers that are agents, unless `actions.allow_from_agents` is set.
-    pub(crate) async fn refuse_agents_unless_allowed(
-        &self,
-        caller: &RequestCaller,
-        what: &str,
-    ) -> Result<(), ApiError> {
+    pub(crate) async fn refuse_agents_unless_allowed(&self, caller: &RequestCaller, what: &str) -> ApiResult<()> {
         if self.config().actions.allow_from_agents {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! Checks that the pane is still in the state that the caller expects.
 
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::wire::{ActionGuards, ActionKind};
 use agtmux_core::ids::TargetName;
 use agtmux_core::state::State;
@@ -18,7 +18,7 @@ pub(super) fn check(
     located: &LocatedPane,
     kind: ActionKind,
     now: Timestamp,
-) -> Result<(), ApiError> {
+) -> ApiResult<()> {
     if let Some(seen) = seen {
         check_same_pane(seen, located)?;
     }
@@ -68,7 +68,7 @@ pub(super) fn check(
 }
 
 /// Refuses a request after its deadline. The caller has given up by then and has reported an unknown outcome.
-pub(super) fn check_deadline(guards: &ActionGuards, now: Timestamp) -> Result<(), ApiError> {
+pub(super) fn check_deadline(guards: &ActionGuards, now: Timestamp) -> ApiResult<()> {
     if guards.not_after.is_none_or(|until| now <= until) {
         return Ok(());
     }
@@ -76,7 +76,7 @@ pub(super) fn check_deadline(guards: &ActionGuards, now: Timestamp) -> Result<()
     Err(error.with_hint("agtmux list panes   (then repeat the command)"))
 }
 
-fn check_same_pane(seen: &SnapshotRow, located: &LocatedPane) -> Result<(), ApiError> {
+fn check_same_pane(seen: &SnapshotRow, located: &LocatedPane) -> ApiResult<()> {
     let was = (&seen.server, seen.generation, seen.pane, seen.epoch, seen.pane_pid);
     let (key, pane) = (&located.key, &located.pane);
     if was == (&key.server, located.generation, key.pane, pane.epoch, pane.pid) {
@@ -85,7 +85,7 @@ fn check_same_pane(seen: &SnapshotRow, located: &LocatedPane) -> Result<(), ApiE
     Err(runtime_stale("the pane was replaced or respawned since the snapshot".into()))
 }
 
-fn check_unchanged(seen: &SnapshotRow, located: &LocatedPane) -> Result<(), ApiError> {
+fn check_unchanged(seen: &SnapshotRow, located: &LocatedPane) -> ApiResult<()> {
     let now = super::snapshots::take_snapshot(located, seen.observed_at, SignedDuration::ZERO);
     if seen.runtime_id != now.runtime_id {
         return Err(runtime_stale("the agent in the snapshot no longer runs in the pane".into()));
@@ -99,7 +99,7 @@ fn check_unchanged(seen: &SnapshotRow, located: &LocatedPane) -> Result<(), ApiE
     Ok(())
 }
 
-fn check_updated_within(located: &LocatedPane, within_ms: u64, now: Timestamp) -> Result<(), ApiError> {
+fn check_updated_within(located: &LocatedPane, within_ms: u64, now: Timestamp) -> ApiResult<()> {
     let state = located.agent.as_ref().map(|agent| agent.record.updated_at);
     let updated = state.map_or(located.pane.updated_at, |at| at.max(located.pane.updated_at));
     let age = now.duration_since(updated);
@@ -111,7 +111,7 @@ fn check_updated_within(located: &LocatedPane, within_ms: u64, now: Timestamp) -
 }
 
 /// Refuses actions on a pane whose server does not answer, or whose state is unknown.
-fn check_state_known(located: &LocatedPane, kind: ActionKind) -> Result<(), ApiError> {
+fn check_state_known(located: &LocatedPane, kind: ActionKind) -> ApiResult<()> {
     let target = &located.key.server.target;
     if !located.reachable && !target.is_local() {
         return Err(target_unreachable(target));

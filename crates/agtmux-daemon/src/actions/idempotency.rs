@@ -1,6 +1,6 @@
 //! Idempotency: repeated requests with the same `request_ref` run once.
 
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionOutcome, ActionStatus};
 use serde::de::DeserializeOwned;
@@ -16,7 +16,7 @@ impl Actions {
     pub(super) async fn earlier_outcome<T: DeserializeOwned>(
         &self,
         request: &ActionRequest<'_>,
-    ) -> Result<Option<Result<ActionOutcome<T>, ApiError>>, ApiError> {
+    ) -> ApiResult<Option<ApiResult<ActionOutcome<T>>>> {
         let Some(name) = &request.guards.request_ref else { return Ok(None) };
         if !is_valid_request_ref(name) {
             let message = format!("a request_ref must have 1 to {MAX_REQUEST_REF_CHARS} printable characters");

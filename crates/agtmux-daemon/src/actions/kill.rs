@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionOutcome, KillAction, KillReport, KillSignal};
 use agtmux_core::ids::ProcessRef;
@@ -19,11 +19,7 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Actions {
-    pub(crate) async fn kill(
-        &self,
-        action: KillAction,
-        caller: RequestCaller,
-    ) -> Result<ActionOutcome<KillReport>, ApiError> {
+    pub(crate) async fn kill(&self, action: KillAction, caller: RequestCaller) -> ApiResult<ActionOutcome<KillReport>> {
         let request = ActionRequest {
             summary: Some(format!("signal {}", action.signal.as_str())),
             // TERM and KILL are signals, not typed text, so they need not wait for an action on a program that hangs.
@@ -34,7 +30,7 @@ impl Actions {
     }
 }
 
-async fn kill(pane: &ActionPane<'_>, signal: KillSignal) -> Result<KillReport, ApiError> {
+async fn kill(pane: &ActionPane<'_>, signal: KillSignal) -> ApiResult<KillReport> {
     let process = pane.agent()?.runtime.process;
     let pids = match signal {
         KillSignal::Int => {
@@ -59,7 +55,7 @@ async fn kill(pane: &ActionPane<'_>, signal: KillSignal) -> Result<KillReport, A
 
 /// Signals the agent and the processes of its group in the pane, or all processes of a task. Each process is
 /// identified by its pid and start time, so a reused pid is not signalled.
-async fn signal_processes(pane: &ActionPane<'_>, signal: KillSignal) -> Result<Vec<u32>, ApiError> {
+async fn signal_processes(pane: &ActionPane<'_>, signal: KillSignal) -> ApiResult<Vec<u32>> {
     let located_agent = pane.agent()?;
     let (agent, is_task) = (located_agent.runtime.process, located_agent.runtime.agent_type.is_task());
     let tree = pane.process_tree().await?.map(|tree| tree.processes).unwrap_or_default();

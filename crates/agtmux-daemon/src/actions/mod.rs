@@ -77,18 +77,16 @@ impl Actions {
         clock: Clock,
         tasks_dir: PathBuf,
     ) -> Self {
-        let (panes, requests) = (NamedLocks::default(), NamedLocks::default());
-        let (snapshots, followers) = (ActionSnapshots::default(), OutputFollowers::default());
         Self(Arc::new(ActionsInner {
             engine,
             discovery,
             targets,
             store,
             clock,
-            pane_locks: panes,
-            request_locks: requests,
-            snapshots,
-            followers,
+            pane_locks: NamedLocks::default(),
+            request_locks: NamedLocks::default(),
+            snapshots: ActionSnapshots::default(),
+            followers: OutputFollowers::default(),
             tasks_dir,
         }))
     }

@@ -3,13 +3,13 @@
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{
     ActionOutcome, AttachAction, AttachPlan, AttachSession, OutputAction, OutputReport, PaneHealth,
 };
 use agtmux_api::{SCHEMA_VERSION, wire::ActionGuards};
-use agtmux_core::ids::TargetName;
+use agtmux_core::ids::{ProcessRef, TargetName};
 use agtmux_core::{sanitize, text};
 use agtmux_tmux::TmuxError;
 use jiff::SignedDuration;
@@ -29,7 +29,7 @@ impl Actions {
         &self,
         action: OutputAction,
         caller: RequestCaller,
-    ) -> Result<ActionOutcome<OutputReport>, ApiError> {
+    ) -> ApiResult<ActionOutcome<OutputReport>> {
         let lines = action.lines.unwrap_or(0);
         if action.again && lines <= MAX_LINES && self.is_follower(&action, &caller).await {
             return self.view_again(&action).await;
@@ -63,7 +63,7 @@ impl Actions {
     }
 
     /// Reads the pane again for a follower. This is not a new action and is not recorded.
-    async fn view_again(&self, action: &OutputAction) -> Result<ActionOutcome<OutputReport>, ApiError> {
+    async fn view_again(&self, action: &OutputAction) -> ApiResult<ActionOutcome<OutputReport>> {
         let (located, snapshot) = self.look(&action.guards, SignedDuration::ZERO).await?;
         let report = match self.action_target(located, action.guards.force_stale)? {
             ActionTarget::Local(pane) => capture_output(&pane, action.lines, action.ansi).await,
@@ -77,7 +77,7 @@ impl Actions {
         &self,
         action: AttachAction,
         caller: RequestCaller,
-    ) -> Result<ActionOutcome<AttachPlan>, ApiError> {
+    ) -> ApiResult<ActionOutcome<AttachPlan>> {
         let request = ActionRequest::new(HubRequest::Attach(action.clone()), &action.guards, caller);
         let mut done = self.perform(request, async |pane| attach_plan(pane)).await?;
         done.report.ssh = self.0.targets.ssh_route(&TargetName::new(&done.target));
@@ -85,37 +85,46 @@ impl Actions {
     }
 
     /// Whether the pane exists and the agent's process runs in it.
-    pub(crate) async fn check_health(&self, guards: &ActionGuards) -> Result<PaneHealth, ApiError> {
+    pub(crate) async fn check_health(&self, guards: &ActionGuards) -> ApiResult<PaneHealth> {
         let located = self.locate(&guards.r#ref).await?;
-        let runtime_id = located.agent.as_ref().map(|agent| agent.runtime.id.to_string());
-        let process = located.agent.as_ref().map(|agent| agent.runtime.process);
         if let Some(link) = self.remote_link(&located)? {
             // The remote daemon reports its panes by itself.
-            return remote_health(&located, link.status().connected);
+            return match link.status().connected && located.reachable {
+                true => Ok(pane_health(&located, None, located.agent.is_some())),
+                false => Err(guards::target_unreachable(&located.key.server.target)),
+            };
         }
-        let (root, pane_id) = (located.pane.pid, located.key.pane.to_string());
         let pane = self.action_pane(located, false)?;
         let gone = match pane.capture().await {
             Ok(_) => None,
             Err(failure) => Some(unavailable_reason(failure, &pane)?),
         };
-        let available = gone.is_none();
-        let tree = match pane.processes.try_tree(root).await {
-            Ok(tree) => tree,
-            Err(unavailable) => return Err(no_answer(&pane, &unavailable.to_string())),
+        let tree = pane.processes.try_tree(pane.guard.pane_pid).await;
+        let tree = tree.map_err(|unavailable| no_answer(&pane, &unavailable.to_string()))?;
+        let lives = |agent: ProcessRef| {
+            let mut processes = tree.iter().flat_map(|tree| &tree.processes);
+            processes.any(|process| (process.pid, process.start) == (agent.pid, agent.start) && !process.zombie)
         };
-        let lives = |pid: u32, start: u64| {
-            tree.iter().flat_map(|tree| &tree.processes).any(|p| (p.pid, p.start) == (pid, start) && !p.zombie)
-        };
-        let running = available && process.is_some_and(|process| lives(process.pid, process.start));
-        let reason = gone.or_else(|| (!running).then(|| "no agent runs in the pane".into()));
-        let pane_id = Some(pane_id);
-        Ok(PaneHealth { schema_version: SCHEMA_VERSION, available, running, runtime_id, pane_id, reason })
+        let agent = pane.located.agent.as_ref();
+        let running = gone.is_none() && agent.is_some_and(|agent| lives(agent.runtime.process));
+        Ok(pane_health(&pane.located, gone, running))
+    }
+}
+
+/// The health of a pane; `gone` says why it is unavailable.
+fn pane_health(located: &LocatedPane, gone: Option<String>, running: bool) -> PaneHealth {
+    PaneHealth {
+        schema_version: SCHEMA_VERSION,
+        available: gone.is_none(),
+        running,
+        runtime_id: located.agent.as_ref().map(|agent| agent.runtime.id.to_string()),
+        pane_id: Some(located.key.pane.to_string()),
+        reason: gone.or_else(|| (!running).then(|| "no agent runs in the pane".into())),
     }
 }
 
 /// Why a pane is unavailable. If its host does not answer, this is an error: the pane may still exist.
-fn unavailable_reason(error: ApiError, pane: &ActionPane<'_>) -> Result<String, ApiError> {
+fn unavailable_reason(error: ApiError, pane: &ActionPane<'_>) -> ApiResult<String> {
     match error.code {
         ErrorCode::RuntimeStale | ErrorCode::PaneNotFound => {
             Ok("the pane is gone, or another program was started in it".into())
@@ -132,21 +141,6 @@ fn no_answer(pane: &ActionPane<'_>, why: &str) -> ApiError {
     error.with_hint(format!("agtmux target doctor {target}"))
 }
 
-fn remote_health(located: &LocatedPane, connected: bool) -> Result<PaneHealth, ApiError> {
-    if !connected || !located.reachable {
-        return Err(guards::target_unreachable(&located.key.server.target));
-    }
-    let running = located.agent.is_some();
-    Ok(PaneHealth {
-        schema_version: SCHEMA_VERSION,
-        available: true,
-        running,
-        runtime_id: located.agent.as_ref().map(|agent| agent.runtime.id.to_string()),
-        pane_id: Some(located.key.pane.to_string()),
-        reason: (!running).then(|| "no agent runs in the pane".into()),
-    })
-}
-
 /// Sanitizes output that comes from another host.
 fn sanitized_if_remote(done: ActionOutcome<OutputReport>, action: &OutputAction) -> ActionOutcome<OutputReport> {
     if done.target == TargetName::LOCAL {
@@ -156,7 +150,7 @@ fn sanitized_if_remote(done: ActionOutcome<OutputReport>, action: &OutputAction)
     ActionOutcome { report: remote::sanitize_output(done.report, most, action.ansi), ..done }
 }
 
-async fn capture_output(pane: &ActionPane<'_>, lines: Option<u32>, ansi: bool) -> Result<OutputReport, ApiError> {
+async fn capture_output(pane: &ActionPane<'_>, lines: Option<u32>, ansi: bool) -> ApiResult<OutputReport> {
     let (guard, most) = (pane.guard, lines.unwrap_or(0));
     let capture = match pane.tmux.output(guard.pane, most, ansi).await {
         // The connection broke. Reading is harmless, so try once more when the host is back.
@@ -197,7 +191,7 @@ fn active_colours(coloured: &str) -> String {
     since.split("\u{1b}[").skip(1).filter_map(attribute).collect()
 }
 
-fn attach_plan(pane: &ActionPane<'_>) -> Result<AttachPlan, ApiError> {
+fn attach_plan(pane: &ActionPane<'_>) -> ApiResult<AttachPlan> {
     let located = &pane.located.pane;
     let Some(placement) = located.placements.first() else {
         return Err(guards::runtime_stale("the pane is not in any session".into()));

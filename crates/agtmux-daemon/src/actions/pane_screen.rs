@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agtmux_agents::{CapturedScreen, KnownAgent, ScreenReading};
-use agtmux_api::error::ApiError;
+use agtmux_api::error::ApiResult;
 use agtmux_core::text;
 use tokio::time::{Instant, sleep};
 
@@ -26,7 +26,7 @@ impl PaneScreen {
 
 impl ActionPane<'_> {
     /// Captures the pane. Fails if the pane is gone or runs another program.
-    pub(super) async fn capture(&self) -> Result<PaneScreen, ApiError> {
+    pub(super) async fn capture(&self) -> ApiResult<PaneScreen> {
         let captures = self.tmux.capture(&[self.guard.pane]).await.map_err(tmux_error)?;
         let Some(capture) = captures.into_iter().find(|capture| capture.pane == self.guard.pane) else {
             return Err(guards::runtime_stale("the pane is gone".into()));
@@ -42,8 +42,8 @@ impl ActionPane<'_> {
     pub(super) async fn poll_screen<T>(
         &self,
         timeout: Duration,
-        mut shows: impl FnMut(&PaneScreen) -> Result<Option<T>, ApiError>,
-    ) -> Result<Option<T>, ApiError> {
+        mut shows: impl FnMut(&PaneScreen) -> ApiResult<Option<T>>,
+    ) -> ApiResult<Option<T>> {
         let deadline = Instant::now() + timeout;
         loop {
             let timed_out = Instant::now() >= deadline;

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use agtmux_api::SCHEMA_VERSION;
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionGuards, ActionKind, ActionOutcome, ActionRecord, ActionSnapshot, ActionStatus};
 use jiff::SignedDuration;
@@ -76,8 +76,8 @@ impl Actions {
     pub(super) async fn perform<T: Serialize + DeserializeOwned>(
         &self,
         request: ActionRequest<'_>,
-        act: impl AsyncFnOnce(&ActionPane<'_>) -> Result<T, ApiError>,
-    ) -> Result<ActionOutcome<T>, ApiError> {
+        act: impl AsyncFnOnce(&ActionPane<'_>) -> ApiResult<T>,
+    ) -> ApiResult<ActionOutcome<T>> {
         let (started, turn_by) = (Instant::now(), tokio::time::Instant::now() + LOCK_TIMEOUT);
         let mut record = self.record_of(&request);
         // Held until the result is recorded.
@@ -101,7 +101,7 @@ impl Actions {
         &self,
         guards: &ActionGuards,
         turn_by: tokio::time::Instant,
-    ) -> Result<Option<OwnedMutexGuard<()>>, ApiError> {
+    ) -> ApiResult<Option<OwnedMutexGuard<()>>> {
         let Some(name) = &guards.request_ref else { return Ok(None) };
         let lock = timeout_at(turn_by, self.0.request_locks.take(name.clone())).await;
         lock.map(Some).map_err(|_| request_still_running(name))
@@ -113,8 +113,8 @@ impl Actions {
         request: &ActionRequest<'_>,
         record: &mut ActionRecord,
         turn_by: tokio::time::Instant,
-        act: impl AsyncFnOnce(&ActionPane<'_>) -> Result<T, ApiError>,
-    ) -> Result<(SnapshotRow, T), ApiError> {
+        act: impl AsyncFnOnce(&ActionPane<'_>) -> ApiResult<T>,
+    ) -> ApiResult<(SnapshotRow, T)> {
         let (action_target, snapshot, _lock) = self.prepare(turn_by, request, record).await?;
         let done = match action_target {
             ActionTarget::Local(pane) => {
@@ -132,7 +132,7 @@ impl Actions {
 
     /// Rejects an invalid request and records the rejection.
     pub(super) async fn reject(&self, request: ActionRequest<'_>, error: ApiError) -> ApiError {
-        let refused: Result<ActionOutcome<()>, ApiError> = Err(error.clone());
+        let refused: ApiResult<ActionOutcome<()>> = Err(error.clone());
         self.finish(self.record_of(&request), &request, refused).await.err().unwrap_or(error)
     }
 
@@ -191,7 +191,7 @@ impl Actions {
         turn_by: tokio::time::Instant,
         request: &ActionRequest<'_>,
         record: &mut ActionRecord,
-    ) -> Result<(ActionTarget<'_>, SnapshotRow, Option<OwnedMutexGuard<()>>), ApiError> {
+    ) -> ApiResult<(ActionTarget<'_>, SnapshotRow, Option<OwnedMutexGuard<()>>)> {
         let ActionRequest { kind, guards, .. } = request;
         guards::check_deadline(guards, self.0.clock.now())?;
         if kind.is_mutating() {
@@ -232,8 +232,8 @@ impl Actions {
         &self,
         mut record: ActionRecord,
         request: &ActionRequest<'_>,
-        outcome: Result<ActionOutcome<T>, ApiError>,
-    ) -> Result<ActionOutcome<T>, ApiError> {
+        outcome: ApiResult<ActionOutcome<T>>,
+    ) -> ApiResult<ActionOutcome<T>> {
         if let Ok(outcome) = &outcome {
             record.result = audit::stored_result(self.config(), request.kind, outcome);
             record.event_ids = audit::event_ids(record.result.as_ref());
@@ -242,7 +242,7 @@ impl Actions {
         outcome.map_err(|error| name_reference(error, &request.guards.r#ref))
     }
 
-    pub(super) async fn locate(&self, reference: &str) -> Result<LocatedPane, ApiError> {
+    pub(super) async fn locate(&self, reference: &str) -> ApiResult<LocatedPane> {
         self.0.engine.locate(reference.parse().map_err(|error| ref_error(&error))?).await
     }
 
@@ -252,7 +252,7 @@ impl Actions {
     }
 
     /// Takes a snapshot that a later action can use as a guard.
-    pub(crate) async fn snapshot(&self, guards: &ActionGuards) -> Result<ActionSnapshot, ApiError> {
+    pub(crate) async fn snapshot(&self, guards: &ActionGuards) -> ApiResult<ActionSnapshot> {
         let (located, row) = self.look(guards, self.snapshot_lifetime()).await?;
         let shown = snapshots::to_wire(&row, &located);
         self.0.snapshots.insert(row);
@@ -264,7 +264,7 @@ impl Actions {
         &self,
         guards: &ActionGuards,
         lifetime: SignedDuration,
-    ) -> Result<(LocatedPane, SnapshotRow), ApiError> {
+    ) -> ApiResult<(LocatedPane, SnapshotRow)> {
         let located = self.locate(&guards.r#ref).await?;
         let now = self.0.clock.now();
         guards::check_deadline(guards, now)?;

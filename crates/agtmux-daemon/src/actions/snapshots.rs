@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use agtmux_api::SCHEMA_VERSION;
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::wire::{ActionGuards, ActionSnapshot};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -47,7 +47,7 @@ impl ActionSnapshots {
     }
 
     /// The snapshot that the guards name, if it is known, unused and not expired.
-    pub(super) fn find(&self, guards: &ActionGuards, now: Timestamp) -> Result<Option<SnapshotRow>, ApiError> {
+    pub(super) fn find(&self, guards: &ActionGuards, now: Timestamp) -> ApiResult<Option<SnapshotRow>> {
         let Some(id) = &guards.snapshot_id else {
             return match &guards.nonce {
                 None => Ok(None),

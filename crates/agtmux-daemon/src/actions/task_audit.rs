@@ -1,6 +1,6 @@
 //! Records task commands in the audit log: first that they began, then their result.
 
-use agtmux_api::error::ApiError;
+use agtmux_api::error::ApiResult;
 use agtmux_api::wire::{ActionGuards, ActionKind};
 
 use super::{Actions, RequestCaller};
@@ -20,8 +20,8 @@ impl Actions {
     pub(crate) async fn audited_unless_agent<T>(
         &self,
         entry: TaskActionEntry<'_>,
-        action: impl Future<Output = Result<T, ApiError>>,
-    ) -> Result<T, ApiError> {
+        action: impl Future<Output = ApiResult<T>>,
+    ) -> ApiResult<T> {
         let (caller, what) = (entry.caller.clone(), entry.summary);
         let allowed = async move {
             self.refuse_agents_unless_allowed(&caller, what).await?;
@@ -33,8 +33,8 @@ impl Actions {
     pub(crate) async fn audited<T>(
         &self,
         entry: TaskActionEntry<'_>,
-        action: impl Future<Output = Result<T, ApiError>>,
-    ) -> Result<T, ApiError> {
+        action: impl Future<Output = ApiResult<T>>,
+    ) -> ApiResult<T> {
         let reference = [Some(entry.session), entry.task].into_iter().flatten().collect::<Vec<_>>().join("/");
         let guards = ActionGuards { r#ref: reference, ..ActionGuards::default() };
         let record = self.new_record(ActionKind::Task, &guards, entry.caller, Some(entry.summary), entry.text);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agtmux_api::error::ApiError;
+use agtmux_api::error::ApiResult;
 use agtmux_api::wire::{Verification, VerifiedBy};
 use agtmux_core::state::State;
 use tokio::time::{Instant, sleep};
@@ -15,46 +15,41 @@ use super::open_dialog::OpenDialog;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// How an answered dialog closed.
-#[derive(Debug)]
-pub(super) struct DialogClosing {
+pub(super) struct DialogClosing<'a> {
     pub(super) verified: Verification,
     pub(super) by: VerifiedBy,
     /// The dialog that is open now.
-    pub(super) next: Option<OpenDialog>,
+    pub(super) next: Option<OpenDialog<'a>>,
     pub(super) event_ids: Vec<String>,
 }
 
 /// Waits until two captures in a row do not show the dialog: a screen that is being drawn is blank for a moment.
-pub(super) async fn wait_until_closed(pane: &ActionPane<'_>, open: &OpenDialog) -> Result<DialogClosing, ApiError> {
-    wait_until_closed_or(pane, open, |_| true).await
+pub(super) async fn wait_until_closed<'a>(open: &OpenDialog<'a>) -> ApiResult<DialogClosing<'a>> {
+    wait_until_closed_or(open, |_| true).await
 }
 
 /// Like [`wait_until_closed`], for a dialog into which nothing was typed: any change of its text means that it closed.
-pub(super) async fn wait_until_closed_or_changed(
-    pane: &ActionPane<'_>,
-    open: &OpenDialog,
-) -> Result<DialogClosing, ApiError> {
+pub(super) async fn wait_until_closed_or_changed<'a>(open: &OpenDialog<'a>) -> ApiResult<DialogClosing<'a>> {
     let is_unchanged = |capture: &PaneScreen| {
-        let seen = OpenDialog::from_screen(pane, capture).ok().flatten();
+        let seen = OpenDialog::from_screen(open.pane, capture).ok().flatten();
         seen.is_some_and(|seen| seen.is_unchanged_since(open))
     };
-    wait_until_closed_or(pane, open, is_unchanged).await
+    wait_until_closed_or(open, is_unchanged).await
 }
 
 /// Like [`wait_until_closed`], but the dialog counts as open only while `shows` accepts the screen.
-pub(super) async fn wait_until_closed_or(
-    pane: &ActionPane<'_>,
-    open: &OpenDialog,
+pub(super) async fn wait_until_closed_or<'a>(
+    open: &OpenDialog<'a>,
     shows: impl Fn(&PaneScreen) -> bool,
-) -> Result<DialogClosing, ApiError> {
+) -> ApiResult<DialogClosing<'a>> {
     let deadline = Instant::now() + CLOSE_TIMEOUT;
     let mut gone = 0;
     loop {
         sleep(POLL_INTERVAL).await;
         let timed_out = Instant::now() >= deadline;
         // The keys were pressed, so a failure here is a failure after typing.
-        let capture = pane.capture().await.map_err(after_typing)?;
-        let seen = OpenDialog::from_screen(pane, &capture)?;
+        let capture = open.pane.capture().await.map_err(after_typing)?;
+        let seen = OpenDialog::from_screen(open.pane, &capture)?;
         let is_open = seen.as_ref().is_some_and(|seen| seen.is_same_question(open)) && shows(&capture);
         gone = if is_open { 0 } else { gone + 1 };
         let verified = if gone > 1 { Verification::Confirmed } else { Verification::Failed };
@@ -67,17 +62,18 @@ pub(super) async fn wait_until_closed_or(
 
 /// Waits until the engine knows that the dialog closed, so that the caller can answer the next dialog or wait for the
 /// agent at once.
-pub(super) async fn wait_until_engine_knows(pane: &ActionPane<'_>, open: &OpenDialog, closing: &DialogClosing) {
+pub(super) async fn wait_until_engine_knows(open: &OpenDialog<'_>, closing: &DialogClosing<'_>) {
     if closing.verified != Verification::Confirmed {
         return;
     }
     let (before, next) = (&open.dialog.fingerprint, closing.next.as_ref().map(|next| &next.dialog.fingerprint));
-    pane.wait_for_engine(|state, dialog| match (next, dialog) {
-        (Some(next), dialog) => dialog == Some(next),
-        (None, Some(dialog)) => dialog != before,
-        (None, None) => !matches!(state, State::WaitingApproval | State::WaitingInput),
-    })
-    .await;
+    open.pane
+        .wait_for_engine(|state, dialog| match (next, dialog) {
+            (Some(next), dialog) => dialog == Some(next),
+            (None, Some(dialog)) => dialog != before,
+            (None, None) => !matches!(state, State::WaitingApproval | State::WaitingInput),
+        })
+        .await;
 }
 
 /// Waits until the engine knows a dialog of this agent, and returns its fingerprint.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agtmux_agents::{Pattern, TextAnswerMethod};
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_core::refs::PaneRef;
 use agtmux_core::state::State;
 use agtmux_tmux::{PaneInput, TmuxKey};
@@ -21,11 +21,7 @@ const READY_TIMEOUT: Duration = Duration::from_secs(4);
 /// How many characters at the end of the text are searched for on the screen.
 const END_CHARS: usize = 24;
 
-pub(super) async fn answer_with_text(
-    pane: &ActionPane<'_>,
-    open: &OpenDialog,
-    text: &str,
-) -> Result<DialogClosing, ApiError> {
+pub(super) async fn answer_with_text<'a>(open: &OpenDialog<'a>, text: &str) -> ApiResult<DialogClosing<'a>> {
     let Some(method) = &open.keys.text else {
         return Err(precondition("this dialog accepts no text", open.accepted_answers()));
     };
@@ -40,39 +36,39 @@ pub(super) async fn answer_with_text(
     let field = method.at.as_ref().or(method.take.as_ref()).map(option).transpose()?;
     // Ticked options would be submitted together with the text, so untick them.
     let (open, ticked) = match open.keys.many.is_some() {
-        true => multi_select::tick_exactly(pane, open, &[]).await?,
+        true => multi_select::tick_exactly(open, &[]).await?,
         false => (open.clone(), false),
     };
     let open = &open;
     let placed = match field {
-        Some(field) if method.at.is_some() => single_select::move_selection(pane, open, field).await,
-        Some(field) => single_select::select_option(pane, open, field).await,
+        Some(field) if method.at.is_some() => single_select::move_selection(open, field).await,
+        Some(field) => single_select::select_option(open, field).await,
         None => Ok(()),
     };
     placed.map_err(after_typing_if(ticked))?;
     let moved = ticked || field.is_some();
     let pressed = match moved {
-        true => single_select::press_keys(pane, open, &keys).await,
-        false => single_select::press_answer(pane, open, &keys).await,
+        true => single_select::press_keys(open, &keys).await,
+        false => single_select::press_answer(open, &keys).await,
     };
     pressed.map_err(after_typing_if(moved))?;
     match method.opens {
-        true => type_into_next(pane, open, text).await,
-        false => type_into_dialog(pane, open, method, text, !moved && keys.is_empty()).await,
+        true => type_into_next(open, text).await,
+        false => type_into_dialog(open, method, text, !moved && keys.is_empty()).await,
     }
     // Only the first key can be refused before anything was typed.
     .map_err(after_typing_if(moved || !keys.is_empty()))
 }
 
 /// Types the text into the dialog itself. With `untouched` the dialog must be exactly as it was read.
-async fn type_into_dialog(
-    pane: &ActionPane<'_>,
-    open: &OpenDialog,
+async fn type_into_dialog<'a>(
+    open: &OpenDialog<'a>,
     method: &TextAnswerMethod,
     text: &str,
     untouched: bool,
-) -> Result<DialogClosing, ApiError> {
-    let asked = |capture: &PaneScreen| open.still_on(pane, capture).map(|seen| seen.is_some());
+) -> ApiResult<DialogClosing<'a>> {
+    let pane = open.pane;
+    let asked = |capture: &PaneScreen| open.still_on(capture).map(|seen| seen.is_some());
     let same = |capture: &PaneScreen| match untouched {
         true => Ok(OpenDialog::from_screen(pane, capture)?.is_some_and(|seen| seen.is_unchanged_since(open))),
         false => asked(capture),
@@ -99,12 +95,12 @@ async fn type_into_dialog(
     let missing = || state_lost("the text was typed but does not show in the dialog; Enter was not pressed");
     text_shown.await.map_err(after_typing)?.ok_or_else(|| after_typing(missing()))?;
     if !method.leave.is_empty() {
-        leave_text_field(pane, open, method).await.map_err(after_typing)?;
+        leave_text_field(open, method).await.map_err(after_typing)?;
     }
     // A person may have moved the selection. Enter would then take another option.
     let field = method.at.as_ref().or(method.take.as_ref()).and_then(|label| open.option_with_label(label));
-    let is_there = |seen: OpenDialog| seen.selected.is_none_or(|at| Some(at) == field);
-    let still = |capture: &PaneScreen| match open.still_on(pane, capture)?.is_some_and(is_there) {
+    let is_there = |seen: OpenDialog<'_>| seen.selected.is_none_or(|at| Some(at) == field);
+    let still = |capture: &PaneScreen| match open.still_on(capture)?.is_some_and(is_there) {
         true => Ok(()),
         false => Err(state_lost("the dialog has changed; Enter was not pressed")),
     };
@@ -113,18 +109,18 @@ async fn type_into_dialog(
     // A dialog without options looks like the next one, except for the typed text.
     let all_text = open.dialog.options.is_empty();
     match all_text {
-        true => wait_until_closed_or(pane, open, shows).await,
-        false => wait_until_closed(pane, open).await,
+        true => wait_until_closed_or(open, shows).await,
+        false => wait_until_closed(open).await,
     }
 }
 
 /// Moves from the text field to the submit button. In the text field Enter would not submit.
-async fn leave_text_field(pane: &ActionPane<'_>, open: &OpenDialog, method: &TextAnswerMethod) -> Result<(), ApiError> {
-    single_select::press_keys(pane, open, &single_select::parse_keys(&method.leave)?).await?;
-    let left = pane.poll_screen(READY_TIMEOUT, |capture| {
-        let seen = open.still_on(pane, capture)?;
+async fn leave_text_field(open: &OpenDialog<'_>, method: &TextAnswerMethod) -> ApiResult<()> {
+    single_select::press_keys(open, &single_select::parse_keys(&method.leave)?).await?;
+    let left = open.pane.poll_screen(READY_TIMEOUT, |capture| {
+        let seen = open.still_on(capture)?;
         // Options that a person ticked meanwhile would be submitted with the text.
-        let words_only = |seen: &OpenDialog| seen.ticks.iter().filter(|(_, ticked)| *ticked).count() == 1;
+        let words_only = |seen: &OpenDialog<'_>| seen.ticks.iter().filter(|(_, ticked)| *ticked).count() == 1;
         Ok(seen.filter(|seen| seen.selected.is_none() && words_only(seen)).map(|_| ()))
     });
     left.await?.ok_or_else(|| {
@@ -133,13 +129,14 @@ async fn leave_text_field(pane: &ActionPane<'_>, open: &OpenDialog, method: &Tex
 }
 
 /// What accepts the text after the dialog closed.
-enum TextTarget {
-    Dialog(Box<OpenDialog>),
+enum TextTarget<'a> {
+    Dialog(Box<OpenDialog<'a>>),
     InputBox,
 }
 
 /// Types the text into the dialog or input box that replaced the dialog.
-async fn type_into_next(pane: &ActionPane<'_>, open: &OpenDialog, text: &str) -> Result<DialogClosing, ApiError> {
+async fn type_into_next<'a>(open: &OpenDialog<'a>, text: &str) -> ApiResult<DialogClosing<'a>> {
+    let pane = open.pane;
     let agent_type = &pane.agent()?.runtime.agent_type;
     let registry = pane.actions.0.discovery.registry();
     let agent = registry.agent(agent_type.as_str());
@@ -158,7 +155,7 @@ async fn type_into_next(pane: &ActionPane<'_>, open: &OpenDialog, text: &str) ->
         TextTarget::InputBox => submit_as_prompt(pane, text).await,
         TextTarget::Dialog(next) => match &next.keys.text {
             Some(method) if method.at.is_none() && method.take.is_none() && !method.opens => {
-                type_into_dialog(pane, &next, method, text, false).await
+                type_into_dialog(&next, method, text, false).await
             }
             _ => {
                 Err(state_lost("the dialog was answered, but the next dialog accepts no text; the text was not typed"))
@@ -168,7 +165,7 @@ async fn type_into_next(pane: &ActionPane<'_>, open: &OpenDialog, text: &str) ->
 }
 
 /// Sends the text as a prompt once the engine knows that no dialog is open.
-async fn submit_as_prompt(pane: &ActionPane<'_>, text: &str) -> Result<DialogClosing, ApiError> {
+async fn submit_as_prompt<'a>(pane: &ActionPane<'_>, text: &str) -> ApiResult<DialogClosing<'a>> {
     let runtime = pane.agent()?.runtime.id.clone();
     let deadline = Instant::now() + READY_TIMEOUT;
     let located = loop {

@@ -11,7 +11,7 @@ mod open_dialog;
 mod single_select;
 
 use agtmux_agents::{AnswerMethod, SimpleAnswer};
-use agtmux_api::error::ApiError;
+use agtmux_api::error::ApiResult;
 use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionGuards, ActionOutcome, DialogAnswer, RespondAction, RespondReport};
 use agtmux_core::state::State;
@@ -27,7 +27,7 @@ impl Actions {
         &self,
         action: RespondAction,
         caller: RequestCaller,
-    ) -> Result<ActionOutcome<RespondReport>, ApiError> {
+    ) -> ApiResult<ActionOutcome<RespondReport>> {
         let request = ActionRequest {
             summary: Some(action.answer.to_string()),
             ..ActionRequest::new(HubRequest::Respond(action.clone()), &action.guards, caller)
@@ -49,7 +49,7 @@ async fn respond(
     answer: &DialogAnswer,
     text: Option<&str>,
     guards: &ActionGuards,
-) -> Result<RespondReport, ApiError> {
+) -> ApiResult<RespondReport> {
     let asks = matches!(pane.state(), Some(State::WaitingApproval | State::WaitingInput));
     if !asks && !pane.forced {
         let state = pane.state().map_or("no agent runs in the pane", State::as_str);
@@ -60,29 +60,25 @@ async fn respond(
     }
     let open = OpenDialog::wait_for(pane).await?;
     if !pane.forced {
-        check_expected_dialog(pane, &open, guards).await?;
+        check_expected_dialog(&open, guards).await?;
     }
-    let (answered, closing) = give_answer(pane, &open, answer, text).await?;
-    let closing = answer_follow_ups(pane, &open, closing).await.map_err(after_typing)?;
-    closing::wait_until_engine_knows(pane, &open, &closing).await;
+    let (answered, closing) = give_answer(&open, answer, text).await?;
+    let closing = answer_follow_ups(&open, closing).await.map_err(after_typing)?;
+    closing::wait_until_engine_knows(&open, &closing).await;
     let DialogClosing { verified, by, next, event_ids } = closing;
     Ok(RespondReport { dialog: open.dialog, answered, verified, by, asks_now: next.map(|next| next.dialog), event_ids })
 }
 
 /// Checks that the dialog on the screen is the one that the caller means.
-async fn check_expected_dialog(
-    pane: &ActionPane<'_>,
-    open: &OpenDialog,
-    guards: &ActionGuards,
-) -> Result<(), ApiError> {
-    let known = pane.agent()?.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
+async fn check_expected_dialog(open: &OpenDialog<'_>, guards: &ActionGuards) -> ApiResult<()> {
+    let known = open.pane.agent()?.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
     // The caller's snapshot has no dialog, so the caller cannot mean this one.
     let unseen = guards.snapshot_id.is_some() && known.is_none();
     let expected = match guards.if_dialog.clone().or(known) {
         Some(expected) => Some(expected),
         // The agent reported a dialog but not its content yet. Wait for the engine: the screen may show a different
         // one.
-        None if !unseen => closing::wait_for_known_dialog(pane).await,
+        None if !unseen => closing::wait_for_known_dialog(open.pane).await,
         None => None,
     };
     if expected.is_none_or(|expected| expected != open.dialog.fingerprint) {
@@ -92,15 +88,14 @@ async fn check_expected_dialog(
 }
 
 /// Gives the answer. Returns the label of the answer and how the dialog closed.
-async fn give_answer(
-    pane: &ActionPane<'_>,
-    open: &OpenDialog,
+async fn give_answer<'a>(
+    open: &OpenDialog<'a>,
     answer: &DialogAnswer,
     text: Option<&str>,
-) -> Result<(String, DialogClosing), ApiError> {
+) -> ApiResult<(String, DialogClosing<'a>)> {
     match answer {
-        DialogAnswer::Approve => approve_or_deny(pane, open, SimpleAnswer::Approve).await,
-        DialogAnswer::Deny => approve_or_deny(pane, open, SimpleAnswer::Deny).await,
+        DialogAnswer::Approve => approve_or_deny(open, SimpleAnswer::Approve).await,
+        DialogAnswer::Deny => approve_or_deny(open, SimpleAnswer::Deny).await,
         DialogAnswer::Option(n) => {
             let label = open.label(*n)?;
             if open.is_text_option(*n) {
@@ -108,24 +103,20 @@ async fn give_answer(
                 return Err(precondition(message, "agtmux respond REF --text 'TEXT'"));
             }
             if open.keys.many.is_some() && open.ticks.iter().any(|(ticked, _)| ticked == n) {
-                return multi_select::select_options(pane, open, &[*n]).await;
+                return multi_select::select_options(open, &[*n]).await;
             }
-            single_select::select_option(pane, open, *n).await?;
-            Ok((label, wait_until_closed(pane, open).await?))
+            single_select::select_option(open, *n).await?;
+            Ok((label, wait_until_closed(open).await?))
         }
-        DialogAnswer::Options(numbers) => multi_select::select_options(pane, open, numbers).await,
+        DialogAnswer::Options(numbers) => multi_select::select_options(open, numbers).await,
         DialogAnswer::Text(given) => {
-            let closing = free_text::answer_with_text(pane, open, text.unwrap_or(given)).await?;
+            let closing = free_text::answer_with_text(open, text.unwrap_or(given)).await?;
             Ok((given.clone(), closing))
         }
     }
 }
 
-async fn approve_or_deny(
-    pane: &ActionPane<'_>,
-    open: &OpenDialog,
-    answer: SimpleAnswer,
-) -> Result<(String, DialogClosing), ApiError> {
+async fn approve_or_deny<'a>(open: &OpenDialog<'a>, answer: SimpleAnswer) -> ApiResult<(String, DialogClosing<'a>)> {
     let (method, word) = match answer {
         SimpleAnswer::Approve => (&open.keys.approve, "approve"),
         SimpleAnswer::Deny => (&open.keys.deny, "deny"),
@@ -134,31 +125,27 @@ async fn approve_or_deny(
     let label = match method {
         None => return Err(unknown()),
         Some(AnswerMethod::Keys(names)) => {
-            single_select::press_answer(pane, open, &single_select::parse_keys(names)?).await?;
+            single_select::press_answer(open, &single_select::parse_keys(names)?).await?;
             // A dialog without options is known only by its text, and the same rule may match the next dialog.
             return match open.dialog.options.is_empty() {
-                true => Ok((word.to_owned(), closing::wait_until_closed_or_changed(pane, open).await?)),
-                false => Ok((word.to_owned(), wait_until_closed(pane, open).await?)),
+                true => Ok((word.to_owned(), closing::wait_until_closed_or_changed(open).await?)),
+                false => Ok((word.to_owned(), wait_until_closed(open).await?)),
             };
         }
         Some(AnswerMethod::Option(expected)) => {
             let n = open.option_for_answer(expected).ok_or_else(unknown)?;
-            single_select::select_option(pane, open, n).await?;
+            single_select::select_option(open, n).await?;
             open.label(n)?
         }
     };
-    Ok((label, wait_until_closed(pane, open).await?))
+    Ok((label, wait_until_closed(open).await?))
 }
 
 /// Answers the follow-up dialogs that the manifest lists for this one, each once.
-async fn answer_follow_ups(
-    pane: &ActionPane<'_>,
-    open: &OpenDialog,
-    mut closing: DialogClosing,
-) -> Result<DialogClosing, ApiError> {
+async fn answer_follow_ups<'a>(open: &OpenDialog<'a>, mut closing: DialogClosing<'a>) -> ApiResult<DialogClosing<'a>> {
     let mut left = open.keys.then.clone();
     while let Some((next, answer)) = closing.next.as_ref().and_then(|next| Some((next, left.remove(&next.rule)?))) {
-        (_, closing) = Box::pin(approve_or_deny(pane, next, answer)).await?;
+        (_, closing) = Box::pin(approve_or_deny(next, answer)).await?;
     }
     Ok(closing)
 }

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_tmux::TmuxKey;
 
-use super::super::{ActionPane, after_typing, after_typing_if, guards};
+use super::super::{after_typing, after_typing_if, guards};
 use super::closing::{DialogClosing, wait_until_closed};
 use super::open_dialog::OpenDialog;
 use super::single_select::{self, MAX_DIGIT_OPTION, move_selection, press_while};
@@ -15,27 +15,26 @@ use super::single_select::{self, MAX_DIGIT_OPTION, move_selection, press_while};
 const TICK_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Ticks these options, unticks the others, and submits the dialog.
-pub(super) async fn select_options(
-    pane: &ActionPane<'_>,
-    open: &OpenDialog,
+pub(super) async fn select_options<'a>(
+    open: &OpenDialog<'a>,
     numbers: &[u32],
-) -> Result<(String, DialogClosing), ApiError> {
+) -> ApiResult<(String, DialogClosing<'a>)> {
     let labels = check_tickable(open, numbers)?;
     let submit = single_select::parse_keys(open.keys.many.as_deref().unwrap_or_default())?;
-    let (seen, pressed) = tick_exactly(pane, open, numbers).await?;
+    let (seen, pressed) = tick_exactly(open, numbers).await?;
     // The submit keys work only while an ordinary option is selected.
-    let aside = leave_text_option(pane, &seen).await.map_err(after_typing_if(pressed))?;
+    let aside = leave_text_option(&seen).await.map_err(after_typing_if(pressed))?;
     for (n, key) in submit.iter().enumerate() {
         let is_first = n == 0 && !pressed && !aside;
         // A person may have changed the ticks meanwhile.
-        let done = press_while(pane, open, key, |seen| n > 0 || seen.has_ticked(numbers)).await;
+        let done = press_while(open, key, |seen| n > 0 || seen.has_ticked(numbers)).await;
         done.map_err(after_typing_if(!is_first))?;
     }
-    Ok((labels.join(", "), wait_until_closed(pane, open).await?))
+    Ok((labels.join(", "), wait_until_closed(open).await?))
 }
 
 /// The labels of these options. Fails if one of them cannot be ticked.
-fn check_tickable(open: &OpenDialog, numbers: &[u32]) -> Result<Vec<String>, ApiError> {
+fn check_tickable(open: &OpenDialog<'_>, numbers: &[u32]) -> ApiResult<Vec<String>> {
     let wrong = |message: String| ApiError::new(ErrorCode::BadRequest, message).with_hint(open.accepted_answers());
     if open.keys.many.is_none() || open.ticks.is_empty() {
         return Err(wrong("the dialog takes one answer, not several".into()));
@@ -55,11 +54,7 @@ fn check_tickable(open: &OpenDialog, numbers: &[u32]) -> Result<Vec<String>, Api
 }
 
 /// Ticks exactly these options. Returns the dialog as it then is, and whether a key was pressed.
-pub(super) async fn tick_exactly(
-    pane: &ActionPane<'_>,
-    open: &OpenDialog,
-    wanted: &[u32],
-) -> Result<(OpenDialog, bool), ApiError> {
+pub(super) async fn tick_exactly<'a>(open: &OpenDialog<'a>, wanted: &[u32]) -> ApiResult<(OpenDialog<'a>, bool)> {
     let (mut seen, mut pressed) = (open.clone(), false);
     // A person may change ticks at the same time, so give up after one round.
     for _ in 0..=open.ticks.len() {
@@ -67,41 +62,41 @@ pub(super) async fn tick_exactly(
         let Some(&(n, _)) = seen.ticks.iter().find(wrong) else { return Ok((seen, pressed)) };
         let done = async {
             // In the text field a digit would be typed as text.
-            leave_text_option(pane, &seen).await?;
+            leave_text_option(&seen).await?;
             let digit = char::from_digit(n, 10).unwrap_or_default();
             // Ticks and text may change, but the number must still stand for the same option.
             let label = open.label(n)?;
-            let is_same_option = |seen: &OpenDialog| seen.label(n).is_ok_and(|now| now == label);
-            press_while(pane, open, &TmuxKey::Character(digit), is_same_option).await
+            let is_same_option = |seen: &OpenDialog<'_>| seen.label(n).is_ok_and(|now| now == label);
+            press_while(open, &TmuxKey::Character(digit), is_same_option).await
         };
         done.await.map_err(after_typing_if(pressed))?;
         pressed = true;
-        seen = wait_for_tick(pane, open, n, wanted.contains(&n)).await.map_err(after_typing)?;
+        seen = wait_for_tick(open, n, wanted.contains(&n)).await.map_err(after_typing)?;
     }
     Err(after_typing(not_submitted("the options could not be ticked")))
 }
 
 /// Waits until this option is ticked or unticked, and returns the dialog.
-async fn wait_for_tick(pane: &ActionPane<'_>, open: &OpenDialog, n: u32, wanted: bool) -> Result<OpenDialog, ApiError> {
-    let ticked = pane.poll_screen(TICK_TIMEOUT, |capture| {
-        Ok(open.still_on(pane, capture)?.filter(|seen| seen.ticks.contains(&(n, wanted))))
+async fn wait_for_tick<'a>(open: &OpenDialog<'a>, n: u32, wanted: bool) -> ApiResult<OpenDialog<'a>> {
+    let ticked = open.pane.poll_screen(TICK_TIMEOUT, |capture| {
+        Ok(open.still_on(capture)?.filter(|seen| seen.ticks.contains(&(n, wanted))))
     });
     ticked.await?.ok_or_else(|| not_submitted(&format!("option {n} could not be ticked")))
 }
 
 /// Moves the selection to an ordinary option if it is not on one. Returns whether it was moved.
-async fn leave_text_option(pane: &ActionPane<'_>, open: &OpenDialog) -> Result<bool, ApiError> {
+async fn leave_text_option(open: &OpenDialog<'_>) -> ApiResult<bool> {
     let ordinary = open.ticks.iter().map(|(n, _)| *n).find(|n| !open.is_text_option(*n));
     let is_ordinary = |n: u32| open.ticks.iter().any(|(ticked, _)| *ticked == n) && !open.is_text_option(n);
     let Some(ordinary) = ordinary.filter(|_| !open.selected.is_some_and(is_ordinary)) else { return Ok(false) };
     let mut seen = open.clone();
     if seen.selected.is_none() {
         // Nothing is selected, so the submit button is. It is directly below the last option that can be ticked.
-        press_while(pane, open, &TmuxKey::Named("Up".into()), |_| true).await?;
+        press_while(open, &TmuxKey::Named("Up".into()), |_| true).await?;
         let last = open.ticks.last().map(|(n, _)| *n);
-        seen = single_select::wait_for_selection(pane, open, last.unwrap_or(ordinary)).await?.unwrap_or(seen);
+        seen = single_select::wait_for_selection(open, last.unwrap_or(ordinary)).await?.unwrap_or(seen);
     }
-    move_selection(pane, &seen, ordinary).await?;
+    move_selection(&seen, ordinary).await?;
     Ok(true)
 }
 

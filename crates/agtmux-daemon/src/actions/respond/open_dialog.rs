@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agtmux_agents::{AnswerKeys, AnswerMethod, OptionPattern, Pattern};
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_core::dialog::Dialog;
 
 use super::super::pane_screen::PaneScreen;
@@ -12,8 +12,9 @@ use super::super::{ActionPane, guards};
 /// How long an agent may take to draw a dialog after it reported it.
 const DRAW_TIMEOUT: Duration = Duration::from_millis(800);
 
-#[derive(Debug, Clone)]
-pub(super) struct OpenDialog {
+#[derive(Clone)]
+pub(super) struct OpenDialog<'a> {
+    pub(super) pane: &'a ActionPane<'a>,
     pub(super) dialog: Dialog,
     /// The manifest rule that recognized it.
     pub(super) rule: String,
@@ -24,15 +25,15 @@ pub(super) struct OpenDialog {
     pub(super) ticks: Vec<(u32, bool)>,
 }
 
-impl OpenDialog {
+impl<'a> OpenDialog<'a> {
     /// Waits for a dialog on the screen. Agents report a dialog before they draw it.
-    pub(super) async fn wait_for(pane: &ActionPane<'_>) -> Result<Self, ApiError> {
+    pub(super) async fn wait_for(pane: &'a ActionPane<'a>) -> ApiResult<Self> {
         let open = pane.poll_screen(DRAW_TIMEOUT, |capture| Self::from_screen(pane, capture)).await?;
         open.ok_or_else(|| guards::state_changed("the dialog is not on the screen; nothing was typed".into()))
     }
 
     /// The dialog on this screen, or `None` if there is none.
-    pub(super) fn from_screen(pane: &ActionPane<'_>, capture: &PaneScreen) -> Result<Option<Self>, ApiError> {
+    pub(super) fn from_screen(pane: &'a ActionPane<'a>, capture: &PaneScreen) -> ApiResult<Option<Self>> {
         let agent_type = &pane.agent()?.runtime.agent_type;
         let registry = pane.actions.0.discovery.registry();
         let Some(agent) = registry.agent(agent_type.as_str()) else { return Ok(None) };
@@ -40,12 +41,12 @@ impl OpenDialog {
         let rule = reading.observations.first().map(|observation| observation.rule.name.clone()).unwrap_or_default();
         let keys = agent.answer_keys(&rule).clone();
         let (dialog, selected, ticks) = (reading.dialog().cloned(), reading.selected, reading.ticks);
-        Ok(dialog.map(|dialog| Self { dialog, rule, keys, selected, ticks }))
+        Ok(dialog.map(|dialog| Self { pane, dialog, rule, keys, selected, ticks }))
     }
 
     /// The dialog as this screen shows it, or `None` if the screen does not show the same question.
-    pub(super) fn still_on(&self, pane: &ActionPane<'_>, capture: &PaneScreen) -> Result<Option<Self>, ApiError> {
-        Ok(Self::from_screen(pane, capture)?.filter(|seen| seen.is_same_question(self)))
+    pub(super) fn still_on(&self, capture: &PaneScreen) -> ApiResult<Option<Self>> {
+        Ok(Self::from_screen(self.pane, capture)?.filter(|seen| seen.is_same_question(self)))
     }
 
     /// Whether the dialog is exactly the same as before.
@@ -82,7 +83,7 @@ impl OpenDialog {
     }
 
     /// `1. Yes`
-    pub(super) fn label(&self, n: u32) -> Result<String, ApiError> {
+    pub(super) fn label(&self, n: u32) -> ApiResult<String> {
         let option = self.dialog.options.iter().find(|option| option.n == n);
         let missing = || {
             let error = ApiError::new(ErrorCode::BadRequest, format!("the dialog has no option {n}"));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agtmux_agents::OptionKeys;
-use agtmux_api::error::ApiError;
+use agtmux_api::error::ApiResult;
 use agtmux_tmux::{PaneInput, TmuxKey};
 use jiff::SignedDuration;
 use tokio::time::{Instant, sleep};
@@ -22,7 +22,7 @@ const DIALOG_CHANGED: &str = "the dialog has changed; nothing was typed";
 /// The largest option number that is a single key.
 pub(super) const MAX_DIGIT_OPTION: u32 = 9;
 
-pub(super) async fn select_option(pane: &ActionPane<'_>, open: &OpenDialog, n: u32) -> Result<(), ApiError> {
+pub(super) async fn select_option(open: &OpenDialog<'_>, n: u32) -> ApiResult<()> {
     let Some(method) = open.keys.option else {
         return Err(precondition("the options of this dialog cannot be selected by number", open.accepted_answers()));
     };
@@ -31,13 +31,14 @@ pub(super) async fn select_option(pane: &ActionPane<'_>, open: &OpenDialog, n: u
         open.dialog.options.iter().all(|option| option.n <= MAX_DIGIT_OPTION) && !open.is_text_option_selected();
     let digit = char::from_digit(n, 10).filter(|_| method == OptionKeys::Digits && is_one_key);
     if let Some(digit) = digit {
-        return press_settled(pane, open, &TmuxKey::Character(digit)).await;
+        return press_settled(open, &TmuxKey::Character(digit)).await;
     }
-    move_selection(pane, open, n).await?;
+    move_selection(open, n).await?;
     // A person may have moved the selection, or the option may have changed. Enter would then take another option.
     let label = open.label(n)?;
-    let is_same_option = |seen: &OpenDialog| seen.selected == Some(n) && seen.label(n).is_ok_and(|now| now == label);
-    let taken = press_while(pane, open, &TmuxKey::enter(), is_same_option).await;
+    let is_same_option =
+        |seen: &OpenDialog<'_>| seen.selected == Some(n) && seen.label(n).is_ok_and(|now| now == label);
+    let taken = press_while(open, &TmuxKey::enter(), is_same_option).await;
     taken.map_err(after_typing)
 }
 
@@ -45,26 +46,26 @@ pub(super) async fn select_option(pane: &ActionPane<'_>, open: &OpenDialog, n: u
 ///
 /// The first key is pressed only while the dialog is unchanged. The dialog may then close, but if another one is open,
 /// the next key would answer that one, so it is not pressed.
-pub(super) async fn press_answer(pane: &ActionPane<'_>, open: &OpenDialog, keys: &[TmuxKey]) -> Result<(), ApiError> {
+pub(super) async fn press_answer(open: &OpenDialog<'_>, keys: &[TmuxKey]) -> ApiResult<()> {
     let Some((first, rest)) = keys.split_first() else { return Ok(()) };
-    press_settled(pane, open, first).await?;
+    press_settled(open, first).await?;
     for key in rest {
-        pause(pane).await;
-        let pressed = press_if(pane, key, |seen| seen.is_none_or(|seen| seen.is_unchanged_since(open))).await;
+        pause(open.pane).await;
+        let pressed = press_if(open.pane, key, |seen| seen.is_none_or(|seen| seen.is_unchanged_since(open))).await;
         pressed.map_err(after_typing)?;
     }
     Ok(())
 }
 
 /// Presses keys that do not answer the dialog, while the same question is open.
-pub(super) async fn press_keys(pane: &ActionPane<'_>, open: &OpenDialog, keys: &[TmuxKey]) -> Result<(), ApiError> {
+pub(super) async fn press_keys(open: &OpenDialog<'_>, keys: &[TmuxKey]) -> ApiResult<()> {
     for (n, key) in keys.iter().enumerate() {
-        let same = |seen: Option<OpenDialog>| seen.is_some_and(|seen| seen.is_same_question(open));
+        let same = |seen: Option<OpenDialog<'_>>| seen.is_some_and(|seen| seen.is_same_question(open));
         let pressed = async {
             if n > 0 {
-                wait_until_drawn(pane).await?;
+                wait_until_drawn(open.pane).await?;
             }
-            press_if(pane, key, same).await
+            press_if(open.pane, key, same).await
         };
         pressed.await.map_err(after_typing_if(n > 0))?;
     }
@@ -72,7 +73,7 @@ pub(super) async fn press_keys(pane: &ActionPane<'_>, open: &OpenDialog, keys: &
 }
 
 /// Waits until a dialog is visible again after a key: the agent may be redrawing.
-async fn wait_until_drawn(pane: &ActionPane<'_>) -> Result<(), ApiError> {
+async fn wait_until_drawn(pane: &ActionPane<'_>) -> ApiResult<()> {
     pause(pane).await;
     pane.poll_screen(MOVE_TIMEOUT, |capture| OpenDialog::from_screen(pane, capture)).await.map(drop)
 }
@@ -84,8 +85,8 @@ async fn pause(pane: &ActionPane<'_>) {
 async fn press_if(
     pane: &ActionPane<'_>,
     key: &TmuxKey,
-    allows: impl Fn(Option<OpenDialog>) -> bool,
-) -> Result<(), ApiError> {
+    allows: impl Fn(Option<OpenDialog<'_>>) -> bool,
+) -> ApiResult<()> {
     let check = |capture: &PaneScreen| match allows(OpenDialog::from_screen(pane, capture)?) {
         true => Ok(()),
         false => Err(guards::state_changed(DIALOG_CHANGED.into())),
@@ -98,23 +99,22 @@ async fn press_if(
 /// Some agents ignore keys for a moment after they draw a dialog, to prevent accidental answers. The dialog must be
 /// exactly the same: in another one the key could select something else. The key is pressed once: the same question
 /// may come again.
-pub(super) async fn press_settled(pane: &ActionPane<'_>, open: &OpenDialog, key: &TmuxKey) -> Result<(), ApiError> {
-    wait_until_settled(pane).await?;
-    press_if(pane, key, |seen| seen.is_some_and(|seen| seen.is_unchanged_since(open))).await
+pub(super) async fn press_settled(open: &OpenDialog<'_>, key: &TmuxKey) -> ApiResult<()> {
+    wait_until_settled(open.pane).await?;
+    press_if(open.pane, key, |seen| seen.is_some_and(|seen| seen.is_unchanged_since(open))).await
 }
 
 /// Presses a key into a settled dialog that this action may have changed, if `holds` accepts it.
 pub(super) async fn press_while(
-    pane: &ActionPane<'_>,
-    open: &OpenDialog,
+    open: &OpenDialog<'_>,
     key: &TmuxKey,
-    holds: impl Fn(&OpenDialog) -> bool,
-) -> Result<(), ApiError> {
-    wait_until_settled(pane).await?;
-    pane.type_if(PaneInput::Keys(std::slice::from_ref(key)), |capture| check_dialog(pane, open, capture, &holds)).await
+    holds: impl Fn(&OpenDialog<'_>) -> bool,
+) -> ApiResult<()> {
+    wait_until_settled(open.pane).await?;
+    open.pane.type_if(PaneInput::Keys(std::slice::from_ref(key)), |capture| check_dialog(open, capture, &holds)).await
 }
 
-async fn wait_until_settled(pane: &ActionPane<'_>) -> Result<(), ApiError> {
+async fn wait_until_settled(pane: &ActionPane<'_>) -> ApiResult<()> {
     let age = pane.actions.0.clock.now().duration_since(pane.agent()?.record.since);
     let is_new = age < SignedDuration::try_from(SETTLE_TIMEOUT).unwrap_or_default();
     let begun = Instant::now();
@@ -129,13 +129,8 @@ async fn wait_until_settled(pane: &ActionPane<'_>) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn check_dialog(
-    pane: &ActionPane<'_>,
-    open: &OpenDialog,
-    capture: &PaneScreen,
-    holds: impl Fn(&OpenDialog) -> bool,
-) -> Result<(), ApiError> {
-    let why = match open.still_on(pane, capture)? {
+fn check_dialog(open: &OpenDialog<'_>, capture: &PaneScreen, holds: impl Fn(&OpenDialog<'_>) -> bool) -> ApiResult<()> {
+    let why = match open.still_on(capture)? {
         Some(seen) if holds(&seen) => return Ok(()),
         Some(_) => "the selection was changed by another person or program; no option was taken",
         None => DIALOG_CHANGED,
@@ -145,12 +140,12 @@ fn check_dialog(
 
 /// Moves the selection to an option and waits until the same dialog shows it there. If a person moves it meanwhile,
 /// tries again.
-pub(super) async fn move_selection(pane: &ActionPane<'_>, open: &OpenDialog, n: u32) -> Result<(), ApiError> {
+pub(super) async fn move_selection(open: &OpenDialog<'_>, n: u32) -> ApiResult<()> {
     let mut seen = open.clone();
     for attempt in 0..MAX_MOVES {
-        let moved = press_arrows(pane, &seen, n).await;
+        let moved = press_arrows(&seen, n).await;
         moved.map_err(after_typing_if(attempt > 0))?;
-        match wait_for_selection(pane, open, n).await.map_err(after_typing)? {
+        match wait_for_selection(open, n).await.map_err(after_typing)? {
             Some(now) if now.selected == Some(n) => return Ok(()),
             Some(now) => seen = now,
             None => break,
@@ -161,7 +156,7 @@ pub(super) async fn move_selection(pane: &ActionPane<'_>, open: &OpenDialog, n: 
 }
 
 /// Presses the arrow keys that move the selection to this option.
-async fn press_arrows(pane: &ActionPane<'_>, open: &OpenDialog, n: u32) -> Result<(), ApiError> {
+async fn press_arrows(open: &OpenDialog<'_>, n: u32) -> ApiResult<()> {
     let position = |n: u32| open.dialog.options.iter().position(|option| option.n == n);
     let Some((from, to)) = open.selected.and_then(position).zip(position(n)) else {
         return Err(precondition("the dialog does not show which option is selected", open.accepted_answers()));
@@ -171,27 +166,23 @@ async fn press_arrows(pane: &ActionPane<'_>, open: &OpenDialog, n: u32) -> Resul
         _ => ("Up", "Down"),
     };
     let key = TmuxKey::Named(if to < from { back } else { forth }.into());
-    press_keys(pane, open, &vec![key; to.abs_diff(from)]).await
+    press_keys(open, &vec![key; to.abs_diff(from)]).await
 }
 
 /// Waits until the option is selected. Returns the dialog as it is then or at the timeout, or `None` if the dialog
 /// changed.
-pub(super) async fn wait_for_selection(
-    pane: &ActionPane<'_>,
-    open: &OpenDialog,
-    n: u32,
-) -> Result<Option<OpenDialog>, ApiError> {
+pub(super) async fn wait_for_selection<'a>(open: &OpenDialog<'a>, n: u32) -> ApiResult<Option<OpenDialog<'a>>> {
     // The agent may be redrawing, so keep looking until the timeout.
     let mut last = None;
-    let selected = pane.poll_screen(MOVE_TIMEOUT, |capture| {
-        last = open.still_on(pane, capture)?;
+    let selected = open.pane.poll_screen(MOVE_TIMEOUT, |capture| {
+        last = open.still_on(capture)?;
         Ok(last.as_ref().is_some_and(|seen| seen.selected == Some(n)).then_some(()))
     });
     selected.await?;
     Ok(last)
 }
 
-pub(super) fn parse_keys(names: &[String]) -> Result<Vec<TmuxKey>, ApiError> {
+pub(super) fn parse_keys(names: &[String]) -> ApiResult<Vec<TmuxKey>> {
     let key = |name: &String| {
         let bad = |error: agtmux_tmux::InvalidKey| {
             precondition(format!("the agent's manifest contains an invalid key: {error}"), "agtmux adapters check FILE")

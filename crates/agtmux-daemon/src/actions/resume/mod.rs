@@ -4,7 +4,7 @@ pub(super) mod shell;
 
 use std::time::Duration;
 
-use agtmux_api::error::ApiError;
+use agtmux_api::error::{ApiError, ApiResult};
 use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionGuards, ActionOutcome, InputProfile, ResumeAction, ResumeReport};
 use agtmux_core::ids::TargetName;
@@ -29,7 +29,7 @@ impl Actions {
         &self,
         action: ResumeAction,
         caller: RequestCaller,
-    ) -> Result<ActionOutcome<ResumeReport>, ApiError> {
+    ) -> ApiResult<ActionOutcome<ResumeReport>> {
         let wanted = self.named_runtime(&action.guards.r#ref).await?;
         // An ended runtime cannot be located, but its pane can.
         let pane_ref = wanted.as_ref().and_then(|past| past.pane_ref.as_ref()).map(PaneRef::to_string);
@@ -65,13 +65,13 @@ impl Actions {
     }
 
     /// The runtime that a reference names by id, live or ended.
-    async fn named_runtime(&self, reference: &str) -> Result<Option<PastRuntime>, ApiError> {
+    async fn named_runtime(&self, reference: &str) -> ApiResult<Option<PastRuntime>> {
         let Ok(PaneRef::Runtime(id)) = reference.parse() else { return Ok(None) };
         Ok(self.0.store.read(move |connection| past_runtimes::by_id(connection, id.as_str())).await?)
     }
 }
 
-async fn resume(pane: &ActionPane<'_>, wanted: Option<PastRuntime>) -> Result<ResumeReport, ApiError> {
+async fn resume(pane: &ActionPane<'_>, wanted: Option<PastRuntime>) -> ApiResult<ResumeReport> {
     if let Some(agent) = &pane.located.agent {
         let message = format!("{} already runs in {}", agent.runtime.agent_type, pane.located.key.pane);
         let hint = format!("agtmux send {}", pane.located.key.pane);
@@ -95,7 +95,7 @@ async fn resume(pane: &ActionPane<'_>, wanted: Option<PastRuntime>) -> Result<Re
     Ok(ResumeReport { command, session, resumed_runtime_id })
 }
 
-async fn last_runtime_in_pane(pane: &ActionPane<'_>) -> Result<PastRuntime, ApiError> {
+async fn last_runtime_in_pane(pane: &ActionPane<'_>) -> ApiResult<PastRuntime> {
     let (key, generation) = (pane.located.key.clone(), pane.located.generation);
     let id = key.pane;
     let last = move |connection: &_| past_runtimes::last_in(connection, &key.server, generation, key.pane);
@@ -107,7 +107,7 @@ async fn last_runtime_in_pane(pane: &ActionPane<'_>) -> Result<PastRuntime, ApiE
 }
 
 /// Fails if another agent or program has run in the pane since this runtime ended.
-fn check_pane_epoch(located: &LocatedPane, forced: bool, past: &PastRuntime) -> Result<(), ApiError> {
+fn check_pane_epoch(located: &LocatedPane, forced: bool, past: &PastRuntime) -> ApiResult<()> {
     let next = past.has_ended && past.generation == located.generation && past.epoch + 1 == located.pane.epoch;
     if next || (forced && past.generation == located.generation) {
         return Ok(());
@@ -116,7 +116,7 @@ fn check_pane_epoch(located: &LocatedPane, forced: bool, past: &PastRuntime) -> 
     Err(guards::runtime_stale(message))
 }
 
-fn command_line(pane: &ActionPane<'_>, past: &PastRuntime) -> Result<(String, String), ApiError> {
+fn command_line(pane: &ActionPane<'_>, past: &PastRuntime) -> ApiResult<(String, String)> {
     let registry = pane.actions.0.discovery.registry();
     let agent = &past.agent_type;
     let Some(resume) = registry.agent(agent).and_then(|agent| agent.resume()) else {
@@ -137,7 +137,7 @@ fn command_line(pane: &ActionPane<'_>, past: &PastRuntime) -> Result<(String, St
 }
 
 /// Types the command into the shell, which must wait for a command before each key.
-async fn type_into_shell(pane: &ActionPane<'_>, cwd: Option<&str>, command: &str) -> Result<String, ApiError> {
+async fn type_into_shell(pane: &ActionPane<'_>, cwd: Option<&str>, command: &str) -> ApiResult<String> {
     let tree = pane.process_tree().await?;
     let shell = pane.waiting_shell(tree.as_ref()).map_err(|why| {
         let message = format!("no shell waits for a command in {}: {why}", pane.located.key.pane);
@@ -148,7 +148,7 @@ async fn type_into_shell(pane: &ActionPane<'_>, cwd: Option<&str>, command: &str
         Some(dir) => format!("cd {} && {command}", quoted_for_shell(dir)),
         None => command.to_owned(),
     };
-    let at_shell = ActionPane { shell_only: true, ..pane.duplicate() };
+    let at_shell = ActionPane { shell_only: true, ..pane.clone() };
     let sender = TextSender::for_pane(&at_shell, Some(InputProfile::Shell))?;
     // Discard a command line that a person has begun.
     at_shell.type_checked(PaneInput::Keys(&[TmuxKey::Named("C-c".into())])).await?;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use agtmux_agents::KnownAgent;
 use agtmux_api::config::TmuxBridgeConfig;
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionOutcome, InputProfile, SendAction, SendReport, Verification, VerifiedBy};
 use agtmux_core::state::State;
@@ -37,11 +37,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const MAX_KEYS: usize = 256;
 
 impl Actions {
-    pub(crate) async fn send(
-        &self,
-        action: SendAction,
-        caller: RequestCaller,
-    ) -> Result<ActionOutcome<SendReport>, ApiError> {
+    pub(crate) async fn send(&self, action: SendAction, caller: RequestCaller) -> ApiResult<ActionOutcome<SendReport>> {
         let request = ActionRequest::new(HubRequest::Send(action.clone()), &action.guards, caller);
         let (keys, text) = match parse_send(&action) {
             Ok(typed) => typed,
@@ -55,7 +51,7 @@ impl Actions {
 }
 
 /// Parses and checks the keys and the text of a request.
-fn parse_send(action: &SendAction) -> Result<(Vec<TmuxKey>, Option<Cow<'_, str>>), ApiError> {
+fn parse_send(action: &SendAction) -> ApiResult<(Vec<TmuxKey>, Option<Cow<'_, str>>)> {
     let keys = parse_keys(&action.keys)?;
     let text = action.text.as_deref().map(checked_text).transpose()?;
     if text.is_none() && keys.is_empty() {
@@ -69,7 +65,7 @@ fn parse_send(action: &SendAction) -> Result<(Vec<TmuxKey>, Option<Cow<'_, str>>
     Ok((keys, text))
 }
 
-fn parse_keys(names: &[String]) -> Result<Vec<TmuxKey>, ApiError> {
+fn parse_keys(names: &[String]) -> ApiResult<Vec<TmuxKey>> {
     if names.len() > MAX_KEYS {
         let error =
             ApiError::new(ErrorCode::BadRequest, format!("a request may contain at most {MAX_KEYS} key presses"));
@@ -97,7 +93,7 @@ pub(super) struct TextSender<'a> {
 
 impl<'a> TextSender<'a> {
     /// Chooses the profile by what runs in the pane, unless the caller names one.
-    pub(super) fn for_pane(pane: &'a ActionPane<'a>, profile: Option<InputProfile>) -> Result<Self, ApiError> {
+    pub(super) fn for_pane(pane: &'a ActionPane<'a>, profile: Option<InputProfile>) -> ApiResult<Self> {
         let bridge = pane.actions.config().tmux_bridge;
         if pane.located.pane.dead.is_some() {
             // Do not even ask tmux: a paste into a dead pane crashes some tmux versions.
@@ -123,7 +119,7 @@ impl<'a> TextSender<'a> {
         }
     }
 
-    pub(super) async fn send(&self, message: &SendMessage<'_>) -> Result<SendReport, ApiError> {
+    pub(super) async fn send(&self, message: &SendMessage<'_>) -> ApiResult<SendReport> {
         self.refuse_if_asking()?;
         let Some(text) = message.text else {
             self.press_keys(message.keys).await?;
@@ -144,7 +140,7 @@ impl<'a> TextSender<'a> {
         before: Option<&str>,
         text: &str,
         message: &SendMessage<'_>,
-    ) -> Result<SendReport, ApiError> {
+    ) -> ApiResult<SendReport> {
         let pasted = self.wait_until_shown(before, text).await?;
         self.press_keys(message.keys).await?;
         if !message.enter {
@@ -165,7 +161,7 @@ impl<'a> TextSender<'a> {
         watcher: &mut SubmitWatcher<'_>,
         pasted: &PastedText,
         text: &str,
-    ) -> Result<SendReport, ApiError> {
+    ) -> ApiResult<SendReport> {
         self.move_cursor_home_if_continued(text).await?;
         // Events up to now are not about this text.
         watcher.discard_earlier_events();
@@ -194,7 +190,7 @@ impl<'a> TextSender<'a> {
         result: EnterResult,
         text: &str,
         attempts: u32,
-    ) -> Result<SendReport, ApiError> {
+    ) -> ApiResult<SendReport> {
         let event_ids = watcher.event_ids().to_vec();
         let report = |verified, by| SendReport { verified, by, attempts, bytes: text.len() as u64, event_ids };
         let why = match result {
@@ -224,7 +220,7 @@ impl<'a> TextSender<'a> {
     }
 
     /// Presses keys. Captures the screen before each one, because a key would answer a dialog that has just opened.
-    async fn press_keys(&self, keys: &[TmuxKey]) -> Result<(), ApiError> {
+    async fn press_keys(&self, keys: &[TmuxKey]) -> ApiResult<()> {
         let box_agent = self.input_box_agent();
         for (n, key) in keys.iter().enumerate() {
             if n > 0 {
@@ -242,7 +238,7 @@ impl<'a> TextSender<'a> {
         Ok(())
     }
 
-    fn refuse_if_asking(&self) -> Result<(), ApiError> {
+    fn refuse_if_asking(&self) -> ApiResult<()> {
         let asks = matches!(self.pane.state(), Some(State::WaitingApproval | State::WaitingInput));
         if asks && self.profile == InputProfile::Tui && !self.pane.forced {
             return Err(self.dialog_open());
@@ -259,7 +255,7 @@ impl<'a> TextSender<'a> {
     }
 
     /// Waits for the input box and returns its text. `None` for programs without a known box.
-    async fn wait_for_input_box(&self) -> Result<Option<String>, ApiError> {
+    async fn wait_for_input_box(&self) -> ApiResult<Option<String>> {
         let Some(agent) = self.input_box_agent() else { return Ok(None) };
         let deadline = Instant::now() + READY_TIMEOUT;
         let pane = self.pane.located.reference();
@@ -289,7 +285,7 @@ impl<'a> TextSender<'a> {
         }
     }
 
-    async fn still_has_draft(&self, agent: &KnownAgent) -> Result<bool, ApiError> {
+    async fn still_has_draft(&self, agent: &KnownAgent) -> ApiResult<bool> {
         sleep(POLL_INTERVAL).await;
         Ok(self.input_box_text(agent).await?.is_some_and(|draft| !draft.is_empty()))
     }
@@ -301,18 +297,18 @@ impl<'a> TextSender<'a> {
         registry.agent(located.runtime.agent_type.as_str()).filter(|agent| agent.has_input_box_rules()).cloned()
     }
 
-    async fn input_box_text(&self, agent: &KnownAgent) -> Result<Option<String>, ApiError> {
+    async fn input_box_text(&self, agent: &KnownAgent) -> ApiResult<Option<String>> {
         self.capture_input_box(agent).await.map(|(typed, _)| typed)
     }
 
     /// The text in the input box and the capture it came from. Fails if a dialog is open.
-    async fn capture_input_box(&self, agent: &KnownAgent) -> Result<(Option<String>, PaneScreen), ApiError> {
+    async fn capture_input_box(&self, agent: &KnownAgent) -> ApiResult<(Option<String>, PaneScreen)> {
         let capture = self.pane.capture().await?;
         self.check_no_dialog(agent, &capture)?;
         Ok((agent.typed_text(&capture.screen), capture))
     }
 
-    fn check_no_dialog(&self, agent: &KnownAgent, capture: &PaneScreen) -> Result<(), ApiError> {
+    fn check_no_dialog(&self, agent: &KnownAgent, capture: &PaneScreen) -> ApiResult<()> {
         match capture.reading(agent).dialog() {
             Some(_) if !self.pane.forced => Err(self.dialog_open()),
             _ => Ok(()),
@@ -321,7 +317,7 @@ impl<'a> TextSender<'a> {
 
     /// Checks that the agent still runs. After its end the text would be a command to its shell; a stopped agent reads
     /// nothing.
-    pub(super) async fn check_agent_alive(&self) -> Result<(), ApiError> {
+    pub(super) async fn check_agent_alive(&self) -> ApiResult<()> {
         let Some(located_agent) = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui) else {
             return Ok(());
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agtmux_agents::KnownAgent;
 use agtmux_api::config::TmuxBridgeConfig;
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_core::state::State;
 use agtmux_tmux::{PaneInput, TmuxKey};
 use tokio::time::{Instant, sleep};
@@ -44,8 +44,8 @@ impl TextSender<'_> {
     pub(super) async fn paste_text(
         &self,
         text: &str,
-        allows: impl FnOnce(&PaneScreen) -> Result<(), ApiError>,
-    ) -> Result<(), ApiError> {
+        allows: impl FnOnce(&PaneScreen) -> ApiResult<()>,
+    ) -> ApiResult<()> {
         self.refuse_truncation(text)?;
         match self.supports_bracketed_paste() {
             // tmux brackets a paste only after the agent has asked for it. Without brackets each line would be a
@@ -66,8 +66,8 @@ impl TextSender<'_> {
     pub(in crate::actions) async fn paste_and_wait(
         &self,
         text: &str,
-        allows: impl FnOnce(&PaneScreen) -> Result<(), ApiError>,
-    ) -> Result<(), ApiError> {
+        allows: impl FnOnce(&PaneScreen) -> ApiResult<()>,
+    ) -> ApiResult<()> {
         self.paste_text(text, allows).await?;
         sleep(paste_delay(&self.bridge, text.chars().count()).min(MAX_PASTE_DELAY)).await;
         Ok(())
@@ -75,7 +75,7 @@ impl TextSender<'_> {
 
     /// Refuses a text with a line that the terminal would truncate: in line mode it keeps only the start of a long
     /// line.
-    fn refuse_truncation(&self, text: &str) -> Result<(), ApiError> {
+    fn refuse_truncation(&self, text: &str) -> ApiResult<()> {
         let Some(most) = self.pane.processes.max_line_bytes(&self.pane.located.pane.tty) else { return Ok(()) };
         if text.split('\n').all(|line| line.len() <= most) {
             return Ok(());
@@ -88,7 +88,7 @@ impl TextSender<'_> {
 
     /// Waits until the box shows the text and stays unchanged. Without a visible box, waits as long as texts of this
     /// length need. Fails if a dialog opens: it must not receive the Enter.
-    pub(super) async fn wait_until_shown(&self, before: Option<&str>, text: &str) -> Result<PastedText, ApiError> {
+    pub(super) async fn wait_until_shown(&self, before: Option<&str>, text: &str) -> ApiResult<PastedText> {
         let begun = Instant::now();
         let waits = paste_delay(&self.bridge, text.chars().count()).min(MAX_PASTE_DELAY);
         let Some(agent) = self.input_box_agent() else {
@@ -128,7 +128,7 @@ impl TextSender<'_> {
 
     /// Moves the cursor home if the text ends with the agent's line continuation sign, where Enter would insert a new
     /// line.
-    pub(super) async fn move_cursor_home_if_continued(&self, text: &str) -> Result<(), ApiError> {
+    pub(super) async fn move_cursor_home_if_continued(&self, text: &str) -> ApiResult<()> {
         let Some(agent) = self.input_box_agent() else { return Ok(()) };
         if agent.typing_rules().continued_by.as_deref().is_some_and(|sign| text.ends_with(sign)) {
             self.press_keys(&[TmuxKey::home()]).await?;
@@ -141,7 +141,7 @@ impl TextSender<'_> {
     ///
     /// Escape also stops a turn, and pressed twice it clears some boxes. It is pressed once, only while the agent is
     /// at rest, and only for agents whose manifest says that Escape keeps the text.
-    pub(super) async fn dismiss_suggestion(&self) -> Result<(), ApiError> {
+    pub(super) async fn dismiss_suggestion(&self) -> ApiResult<()> {
         let at_rest = !matches!(self.pane.state(), Some(State::Running));
         let Some(agent) = self.input_box_agent().filter(|_| self.bridge.detect_ghost_text && at_rest) else {
             return Ok(());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agtmux_agents::{KnownAgent, ScreenReading};
-use agtmux_api::error::ApiError;
+use agtmux_api::error::ApiResult;
 use agtmux_api::wire::VerifiedBy;
 use agtmux_core::redact;
 use agtmux_core::state::State;
@@ -98,14 +98,14 @@ impl<'a> SubmitWatcher<'a> {
     }
 
     /// Watches the effect of an Enter.
-    pub(super) async fn watch_enter(&mut self, pasted: &PastedText) -> Result<EnterResult, ApiError> {
+    pub(super) async fn watch_enter(&mut self, pasted: &PastedText) -> ApiResult<EnterResult> {
         match self.sender.input_box_agent() {
             Some(agent) => self.watch_box(&agent, pasted).await,
             None => self.watch_change(pasted.screen()).await,
         }
     }
 
-    async fn watch_box(&mut self, agent: &KnownAgent, pasted: &PastedText) -> Result<EnterResult, ApiError> {
+    async fn watch_box(&mut self, agent: &KnownAgent, pasted: &PastedText) -> ApiResult<EnterResult> {
         let begun = Instant::now();
         let (mut pause, mut taken_since) = (MIN_POLL_INTERVAL, None);
         loop {
@@ -153,7 +153,7 @@ impl<'a> SubmitWatcher<'a> {
     }
 
     /// For programs without a known input box.
-    async fn watch_change(&mut self, before: &PaneScreen) -> Result<EnterResult, ApiError> {
+    async fn watch_change(&mut self, before: &PaneScreen) -> ApiResult<EnterResult> {
         let deadline = Instant::now() + ENTER_TIMEOUT;
         let mut pause = MIN_POLL_INTERVAL;
         loop {
