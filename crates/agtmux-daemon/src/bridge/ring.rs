@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use agtmux_core::named_enum;
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -14,29 +15,15 @@ const MAX_BYTES: usize = 8 << 20;
 /// Events per read. A stalled reader holds at most this many.
 const MAX_PER_READ: usize = 256;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum BridgeEventKind {
-    StateChanged,
-    TurnCreated,
-    CommanderAvailability,
-    SessionCreated,
-    SessionEnded,
-}
-
-impl BridgeEventKind {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::StateChanged, Self::TurnCreated, Self::CommanderAvailability, Self::SessionCreated, Self::SessionEnded];
-
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::StateChanged => "state_changed",
-            Self::TurnCreated => "turn_created",
-            Self::CommanderAvailability => "commander_availability",
-            Self::SessionCreated => "session_created",
-            Self::SessionEnded => "session_ended",
-        }
+named_enum!(
+    BridgeEventKind {
+        StateChanged => "state_changed",
+        TurnCreated => "turn_created",
+        CommanderAvailability => "commander_availability",
+        SessionCreated => "session_created",
+        SessionEnded => "session_ended",
     }
-}
+);
 
 /// One event with its encoded frame.
 #[derive(Debug)]
@@ -76,7 +63,7 @@ impl EventRing {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         state.last += 1;
         let id = state.last;
-        let frame = Bytes::from(format!("id: {id}\nevent: {}\ndata: {data}\n\n", kind.as_str()));
+        let frame = Bytes::from(format!("id: {id}\nevent: {kind}\ndata: {data}\n\n"));
         state.bytes += frame.len();
         state.events.push_back(Arc::new(BridgeEvent { id, kind, agent_id: agent_id.to_owned(), frame }));
         while state.events.len() > MAX_EVENTS || state.bytes > MAX_BYTES {

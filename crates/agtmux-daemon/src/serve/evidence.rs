@@ -1,29 +1,19 @@
 //! Streams this host's evidence to `agtmux collect`.
 
-use std::convert::Infallible;
-
 use agtmux_api::VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::host_protocol::{HEARTBEAT_INTERVAL, HostHello, HostLine, PROTOCOL_VERSIONS};
-use axum::Extension;
-use axum::body::Body;
-use axum::extract::State;
-use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream;
 use tokio::sync::watch;
 
-use super::ServeContext;
 use super::extract::ErrorResponse;
+use super::{ServeContext, sse};
 use crate::actions::{Actions, RequestCaller};
 use crate::engine::EvidenceSubscription;
 
 /// Lines of JSON: a hello, a full batch, then changes. Available on the unix socket only.
-pub(super) async fn get_evidence(
-    State(context): State<ServeContext>,
-    Extension(caller): Extension<RequestCaller>,
-) -> Result<Response, ErrorResponse> {
+pub(super) async fn get_evidence(context: ServeContext, caller: RequestCaller) -> Result<Response, ErrorResponse> {
     if caller.via != "unix" {
         let error = ApiError::new(ErrorCode::Forbidden, "evidence is available on the unix socket only");
         return Err(error.with_hint("agtmux collect --stdio").into());
@@ -33,16 +23,8 @@ pub(super) async fn get_evidence(
     };
     let hello = HostLine::Hello(hello(&context));
     let (actions, stopping) = (context.actions.clone(), context.stopping.clone());
-    let evidence_lines = EvidenceLines { first: Some(hello), subscription, actions, stopping };
-    let lines = stream::unfold(evidence_lines, |mut evidence_lines| async move {
-        let line = evidence_lines.next().await?;
-        Some((Ok::<_, Infallible>(line), evidence_lines))
-    });
-    let mut response = Response::new(Body::from_stream(lines));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(response)
+    let lines = EvidenceLines { first: Some(hello), subscription, actions, stopping };
+    Ok(sse::respond("application/x-ndjson", lines))
 }
 
 fn hello(context: &ServeContext) -> HostHello {
@@ -59,7 +41,7 @@ struct EvidenceLines {
     stopping: watch::Receiver<bool>,
 }
 
-impl EvidenceLines {
+impl sse::ChunkReader for EvidenceLines {
     /// The next line, or `None` when the daemon stops.
     async fn next(&mut self) -> Option<Bytes> {
         let line = match self.first.take() {

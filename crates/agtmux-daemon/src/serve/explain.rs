@@ -1,17 +1,16 @@
 //! `/v1/explain` and `/v1/history`: how a state was decided, and earlier states.
 
 use agtmux_api::SCHEMA_VERSION;
-use agtmux_api::error::ApiError;
 use agtmux_api::wire::{Explanation, RuntimeEvents, StateHistory, StateHistoryItem};
 use agtmux_core::refs::{PaneRef, RefError};
 use axum::Json;
-use axum::extract::State;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::ServeContext;
-use super::extract::{ErrorResponse, StrictQuery};
+use super::extract::{ErrorResponse, JsonResult, StrictQuery};
+use super::routes::Error;
 use crate::engine::ref_error;
 use crate::store::events;
 use crate::store::log::{self, StoredTransition};
@@ -26,18 +25,16 @@ pub(super) struct HistoryQuery {
     /// `runtime:ID`, `%12`, an agent's name, or `pane:TARGET/SESSION/@W/%P`.
     r#ref: String,
     /// History only: entries at or after this time.
-    #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
 }
 
 /// Explain the state of an agent, with every observation behind it.
 #[utoipa::path(get, path = "/v1/explain", params(HistoryQuery), responses(
-    (status = 200, body = Explanation), (status = 400, body = ApiError), (status = 404, body = ApiError),
-    (status = 409, body = ApiError)))]
+    (status = 200, body = Explanation), Error<400>, Error<404>, Error<409>))]
 pub(super) async fn get_explain(
-    State(context): State<ServeContext>,
+    context: ServeContext,
     StrictQuery(query): StrictQuery<HistoryQuery>,
-) -> Result<Json<Explanation>, ErrorResponse> {
+) -> JsonResult<Explanation> {
     let reference = parse(&query.r#ref)?;
     Ok(Json(context.engine.explain(reference).await?))
 }
@@ -46,12 +43,11 @@ pub(super) async fn get_explain(
 ///
 /// Name an agent that has ended by `runtime:ID`.
 #[utoipa::path(get, path = "/v1/history", params(HistoryQuery), responses(
-    (status = 200, body = StateHistory), (status = 400, body = ApiError), (status = 404, body = ApiError),
-    (status = 409, body = ApiError)))]
+    (status = 200, body = StateHistory), Error<400>, Error<404>, Error<409>))]
 pub(super) async fn get_history(
-    State(context): State<ServeContext>,
+    context: ServeContext,
     StrictQuery(query): StrictQuery<HistoryQuery>,
-) -> Result<Json<StateHistory>, ErrorResponse> {
+) -> JsonResult<StateHistory> {
     let runtime = match parse(&query.r#ref)? {
         PaneRef::Runtime(id) => id.to_string(),
         reference => context.engine.explain(reference).await?.runtime_id,
@@ -68,12 +64,11 @@ pub(super) async fn get_history(
 
 /// List the last events about an agent, redacted, oldest first.
 #[utoipa::path(get, path = "/v1/history/events", params(HistoryQuery), responses(
-    (status = 200, body = RuntimeEvents), (status = 400, body = ApiError), (status = 404, body = ApiError),
-    (status = 409, body = ApiError)))]
+    (status = 200, body = RuntimeEvents), Error<400>, Error<404>, Error<409>))]
 pub(super) async fn get_past_events(
-    State(context): State<ServeContext>,
+    context: ServeContext,
     StrictQuery(query): StrictQuery<HistoryQuery>,
-) -> Result<Json<RuntimeEvents>, ErrorResponse> {
+) -> JsonResult<RuntimeEvents> {
     let runtime = context.engine.explain(parse(&query.r#ref)?).await?.runtime_id;
     let id = runtime.clone();
     let mut items = context.store.read(move |connection| events::last_events(connection, &id, MAX_EVENTS)).await?;

@@ -1,18 +1,23 @@
 //! How every request is read, and how every error is answered.
 
-use agtmux_api::error::{ApiError, ErrorCode};
+use std::convert::Infallible;
+
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::wire::ListQuery;
-use axum::Json;
 use axum::body::{Body, to_bytes};
+use axum::extract::rejection::ExtensionRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use bytes::Bytes;
 use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::ServeContext;
+use crate::actions::RequestCaller;
 use crate::store::StoreError;
 
 /// The most bytes of a body. A text of 1 MiB may need 4 MiB in JSON.
@@ -34,6 +39,9 @@ pub(super) struct NameInPath(pub(super) String);
 /// An error as an HTTP response.
 #[derive(Debug)]
 pub(super) struct ErrorResponse(pub(super) ApiError);
+
+/// The answer of most paths: a JSON document or an error.
+pub(super) type JsonResult<T> = Result<Json<T>, ErrorResponse>;
 
 impl From<ApiError> for ErrorResponse {
     fn from(error: ApiError) -> Self {
@@ -59,33 +67,23 @@ pub(crate) fn is_retryable(code: ErrorCode) -> bool {
 }
 
 fn status(code: ErrorCode) -> StatusCode {
-    match code {
-        ErrorCode::BadRequest => StatusCode::BAD_REQUEST,
-        ErrorCode::RefInvalid => StatusCode::BAD_REQUEST,
-        ErrorCode::NoPaneId => StatusCode::BAD_REQUEST,
-        ErrorCode::NotFound
-        | ErrorCode::TargetNotFound
-        | ErrorCode::RuntimeNotFound
-        | ErrorCode::RefNotFound
-        | ErrorCode::PaneNotFound => StatusCode::NOT_FOUND,
-        ErrorCode::RefAmbiguous
-        | ErrorCode::IdempotencyConflict
-        | ErrorCode::TargetExists
-        | ErrorCode::RuntimeStale
-        | ErrorCode::StateChanged
-        | ErrorCode::SnapshotExpired
-        | ErrorCode::Precondition => StatusCode::CONFLICT,
-        ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
-        ErrorCode::CallerIsAgent | ErrorCode::Forbidden => StatusCode::FORBIDDEN,
-        ErrorCode::TargetUnreachable | ErrorCode::OutcomeUnknown => StatusCode::BAD_GATEWAY,
-        ErrorCode::TmuxNotInstalled | ErrorCode::SubprocessFailed | ErrorCode::SendFailed | ErrorCode::Unknown => {
-            StatusCode::BAD_GATEWAY
-        }
-        ErrorCode::Timeout => StatusCode::GATEWAY_TIMEOUT,
-        ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        ErrorCode::NotStored => StatusCode::SERVICE_UNAVAILABLE,
-        ErrorCode::Method => StatusCode::METHOD_NOT_ALLOWED,
-        ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    StatusCode::from_u16(code.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+impl FromRequestParts<Self> for ServeContext {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(_: &mut Parts, context: &Self) -> Result<Self, Infallible> {
+        Ok(context.clone())
+    }
+}
+
+/// The listener that accepted the connection has attached the caller to the request.
+impl<S: Send + Sync> FromRequestParts<S> for RequestCaller {
+    type Rejection = ExtensionRejection;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ExtensionRejection> {
+        Extension::from_request_parts(parts, state).await.map(|Extension(caller)| caller)
     }
 }
 
@@ -99,7 +97,7 @@ impl<T: DeserializeOwned, S: Send + Sync, const MAX_BYTES: usize> FromRequest<S>
 }
 
 /// Reads all bytes of a body. The error is `TooLarge` if there are too many.
-pub(super) async fn read_body(body: Body, max_bytes: usize) -> Result<Bytes, ApiError> {
+pub(super) async fn read_body(body: Body, max_bytes: usize) -> ApiResult<Bytes> {
     to_bytes(body, max_bytes).await.map_err(|error| {
         if std::error::Error::source(&error).is_some_and(|source| source.is::<LengthLimitError>()) {
             let limit = match max_bytes >> 20 {
@@ -114,7 +112,7 @@ pub(super) async fn read_body(body: Body, max_bytes: usize) -> Result<Bytes, Api
 }
 
 /// Parses a JSON object. Without this check an array with the fields in order would pass as well.
-pub(super) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+pub(super) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
     let value: Value =
         serde_json::from_slice(bytes).map_err(|error| bad_body(format!("the body is not valid JSON: {error}")))?;
     if !value.is_object() {
@@ -134,8 +132,8 @@ fn bad_body(message: String) -> ApiError {
 
 /// Continues if the caller disconnects: an action must not stop halfway.
 pub(super) async fn run_detached<T: Send + 'static>(
-    action: impl Future<Output = Result<T, ApiError>> + Send + 'static,
-) -> Result<Json<T>, ErrorResponse> {
+    action: impl Future<Output = ApiResult<T>> + Send + 'static,
+) -> JsonResult<T> {
     match tokio::spawn(action).await {
         Ok(outcome) => Ok(Json(outcome?)),
         Err(error) => {

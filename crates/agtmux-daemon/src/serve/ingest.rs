@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use agtmux_agents::SESSION_FIELDS;
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::wire::{EventReceipt, EventSubmission};
 use agtmux_core::binding::EventOrigin;
 use agtmux_core::evidence::Source;
@@ -13,7 +13,6 @@ use agtmux_core::redact;
 use agtmux_core::runtime::RuntimeId;
 use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,6 +22,7 @@ use uuid::Uuid;
 use super::ServeContext;
 use super::event_ancestors::add_ancestors;
 use super::extract::{ErrorResponse, read_body};
+use super::routes::Error;
 use crate::engine::{EventAddress, IncomingEvent};
 use crate::observe::{self, Discovery};
 
@@ -42,10 +42,9 @@ static LARGE_EVENT_SLOTS: Semaphore = Semaphore::const_new(2);
 ///
 /// The response is sent when the event is stored.
 #[utoipa::path(post, path = "/v1/events", request_body = EventSubmission, responses(
-    (status = 202, body = EventReceipt), (status = 400, body = ApiError), (status = 404, body = ApiError),
-    (status = 409, body = ApiError), (status = 413, body = ApiError), (status = 503, body = ApiError)))]
+    (status = 202, body = EventReceipt), Error<400>, Error<404>, Error<409>, Error<413>, Error<503>))]
 pub(super) async fn post_event(
-    State(context): State<ServeContext>,
+    context: ServeContext,
     body: Body,
 ) -> Result<(StatusCode, Json<EventReceipt>), ErrorResponse> {
     let bytes = read_body(body, MAX_EVENT_BYTES).await?;
@@ -57,9 +56,9 @@ pub(super) async fn post_event(
 /// the redaction of a large event; without `/proc`, finding the ancestors starts another program.
 pub(crate) async fn read_event(
     size: usize,
-    document: impl FnOnce() -> Result<Value, ApiError> + Send + 'static,
+    document: impl FnOnce() -> ApiResult<Value> + Send + 'static,
     discovery: &Discovery,
-) -> Result<IncomingEvent, ApiError> {
+) -> ApiResult<IncomingEvent> {
     let _slot = if size > LARGE_EVENT_BYTES { LARGE_EVENT_SLOTS.acquire().await.ok() } else { None };
     let discovery = discovery.clone();
     let read = tokio::task::spawn_blocking(move || {
@@ -74,7 +73,7 @@ pub(crate) async fn read_event(
     })
 }
 
-fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
+fn parse(bytes: &[u8]) -> ApiResult<Value> {
     serde_json::from_slice(bytes).map_err(|error| {
         let message = error.to_string();
         match message.starts_with("recursion limit exceeded") {
@@ -85,7 +84,7 @@ fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
 }
 
 /// Redacts the document, and parses what the engine needs from it.
-fn from_document(mut document: Value) -> Result<IncomingEvent, ApiError> {
+fn from_document(mut document: Value) -> ApiResult<IncomingEvent> {
     if !document.is_object() {
         return Err(bad("the body is not a JSON object".into()));
     }
@@ -125,7 +124,7 @@ fn redact_key(key: &str) -> String {
     }
 }
 
-fn event_address(event: &EventSubmission) -> Result<EventAddress, ApiError> {
+fn event_address(event: &EventSubmission) -> ApiResult<EventAddress> {
     if let Some(id) = &event.runtime_id {
         return Ok(EventAddress::Runtime(RuntimeId::from_stored(required_text("runtime_id", Some(id))?.to_owned())));
     }
@@ -175,7 +174,7 @@ fn payload_text(event: &EventSubmission, names: &[&str]) -> Option<String> {
     (text.len() <= MAX_PATH_LEN).then(|| redact::text(text).into_owned())
 }
 
-fn required_text<'e>(name: &str, value: Option<&'e String>) -> Result<&'e str, ApiError> {
+fn required_text<'e>(name: &str, value: Option<&'e String>) -> ApiResult<&'e str> {
     match value {
         Some(value) if value.is_empty() => Err(bad(format!("{name} is empty"))),
         Some(value) if value.len() > MAX_WORD_LEN => Err(bad(format!("{name} has more than {MAX_WORD_LEN} bytes"))),
@@ -206,7 +205,7 @@ mod tests {
                "event_time": "2026-11-15T09:00:00Z", "payload": {"a": [1, "b"]}, "extra": true})
     }
 
-    fn read(bytes: &[u8]) -> Result<IncomingEvent, ApiError> {
+    fn read(bytes: &[u8]) -> ApiResult<IncomingEvent> {
         from_document(parse(bytes)?)
     }
 
@@ -302,7 +301,7 @@ mod tests {
         "payload",
     ];
 
-    fn check(outcome: Result<IncomingEvent, ApiError>) -> Result<(), TestCaseError> {
+    fn check(outcome: ApiResult<IncomingEvent>) -> Result<(), TestCaseError> {
         match outcome {
             Ok(incoming) => prop_assert!(!incoming.dedupe_key.is_empty() && !incoming.event_type.is_empty()),
             Err(error) => {

@@ -1,5 +1,6 @@
 //! The routes and the OpenAPI document.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agtmux_api::error::{ApiError, ErrorCode};
@@ -9,15 +10,15 @@ use agtmux_api::wire::{
     DaemonHealth, ListQuery, ListResponse, ListScope, PaneItem, SessionGrouping, SessionItem, WatchEvent, WindowItem,
 };
 use agtmux_api::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION, VERSION_HEADER};
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use jiff::Timestamp;
-use utoipa::openapi::ResponseBuilder;
 use utoipa::openapi::path::{Operation, PathItem};
-use utoipa::{Modify, OpenApi};
+use utoipa::openapi::{self, RefOr};
+use utoipa::{IntoResponses, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -32,25 +33,33 @@ use crate::remote::no_such_target;
         description = "See every AI coding agent that runs in tmux.",
         license(name = "MIT OR Apache-2.0")
     ),
-    components(schemas(WatchEvent, SessionGrouping))
+    components(schemas(ApiError, SessionGrouping, WatchEvent))
 )]
 struct Contract;
 
-/// Adds the authentication errors that every path may return over TCP.
-struct AuthResponses;
+/// An error response with this status, in the OpenAPI document.
+pub(super) struct Error<const STATUS: u16>;
 
-impl Modify for AuthResponses {
-    fn modify(&self, api: &mut utoipa::openapi::OpenApi) {
-        for (status, description) in [
-            ("401", "Missing or invalid token (TCP only)"),
-            ("403", "Foreign host or origin, or the token is read-only"),
-        ] {
-            let schema = utoipa::openapi::Ref::from_schema_name("ApiError");
-            let content = utoipa::openapi::ContentBuilder::new().schema(Some(schema)).build();
-            let response = ResponseBuilder::new().description(description).content("application/json", content).build();
-            for operation in api.paths.paths.values_mut().flat_map(operations) {
-                operation.responses.responses.entry(status.to_owned()).or_insert_with(|| response.clone().into());
-            }
+impl<const STATUS: u16> IntoResponses for Error<STATUS> {
+    fn responses() -> BTreeMap<String, RefOr<openapi::Response>> {
+        BTreeMap::from([(STATUS.to_string(), error_response("").into())])
+    }
+}
+
+fn error_response(description: &str) -> openapi::Response {
+    let schema = openapi::Ref::from_schema_name("ApiError");
+    let content = openapi::ContentBuilder::new().schema(Some(schema)).build();
+    openapi::ResponseBuilder::new().description(description).content("application/json", content).build()
+}
+
+/// Adds the authentication errors that every path may return over TCP.
+fn add_auth_errors(api: &mut openapi::OpenApi) {
+    for (status, description) in
+        [("401", "Missing or invalid token (TCP only)"), ("403", "Foreign host or origin, or the token is read-only")]
+    {
+        for operation in api.paths.paths.values_mut().flat_map(operations) {
+            let responses = &mut operation.responses.responses;
+            responses.entry(status.to_owned()).or_insert_with(|| error_response(description).into());
         }
     }
 }
@@ -104,9 +113,9 @@ fn routes() -> OpenApiRouter<ServeContext> {
 }
 
 /// The OpenAPI document of the whole API.
-pub fn openapi() -> utoipa::openapi::OpenApi {
+pub fn openapi() -> openapi::OpenApi {
     let mut api = routes().into_openapi();
-    AuthResponses.modify(&mut api);
+    add_auth_errors(&mut api);
     api
 }
 
@@ -143,7 +152,7 @@ async fn add_version_headers(request: Request, next: Next) -> Response {
 }
 
 /// Starts to watch the caller's tmux server if it is not watched yet.
-async fn discover_caller_server(State(context): State<ServeContext>, request: Request, next: Next) -> Response {
+async fn discover_caller_server(context: ServeContext, request: Request, next: Next) -> Response {
     let (tmux, tmpdir) = (text(&request, TMUX_HEADER), text(&request, TMUX_TMPDIR_HEADER));
     context.discovery.add_caller_sockets(tmux, tmpdir).await;
     next.run(request).await
@@ -155,7 +164,7 @@ fn text(request: &Request, header: &str) -> Option<String> {
 
 /// Return the health of the daemon and of the tmux servers that it watches.
 #[utoipa::path(get, path = "/v1/health", responses((status = 200, body = DaemonHealth)))]
-async fn get_health(State(context): State<ServeContext>) -> Json<DaemonHealth> {
+async fn get_health(context: ServeContext) -> Json<DaemonHealth> {
     Json(health(&context))
 }
 
@@ -163,31 +172,22 @@ async fn get_health(State(context): State<ServeContext>) -> Json<DaemonHealth> {
 ///
 /// By default, only panes with an agent are listed.
 #[utoipa::path(get, path = "/v1/panes", params(ListQuery), responses(
-    (status = 200, body = ListResponse<PaneItem>), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
-async fn get_panes(
-    State(context): State<ServeContext>,
-    StrictQuery(query): StrictQuery,
-) -> Result<Response, ErrorResponse> {
+    (status = 200, body = ListResponse<PaneItem>), Error<400>, Error<404>))]
+async fn get_panes(context: ServeContext, StrictQuery(query): StrictQuery) -> Result<Response, ErrorResponse> {
     list(&context, &query, ListScope::Panes, FleetItems::list_panes)
 }
 
 /// List windows, with the number of agents in each state.
 #[utoipa::path(get, path = "/v1/windows", params(ListQuery), responses(
-    (status = 200, body = ListResponse<WindowItem>), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
-async fn get_windows(
-    State(context): State<ServeContext>,
-    StrictQuery(query): StrictQuery,
-) -> Result<Response, ErrorResponse> {
+    (status = 200, body = ListResponse<WindowItem>), Error<400>, Error<404>))]
+async fn get_windows(context: ServeContext, StrictQuery(query): StrictQuery) -> Result<Response, ErrorResponse> {
     list(&context, &query, ListScope::Windows, FleetItems::list_windows)
 }
 
 /// List sessions, with the number of agents in each state.
 #[utoipa::path(get, path = "/v1/sessions", params(ListQuery), responses(
-    (status = 200, body = ListResponse<SessionItem>), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
-async fn get_sessions(
-    State(context): State<ServeContext>,
-    StrictQuery(query): StrictQuery,
-) -> Result<Response, ErrorResponse> {
+    (status = 200, body = ListResponse<SessionItem>), Error<400>, Error<404>))]
+async fn get_sessions(context: ServeContext, StrictQuery(query): StrictQuery) -> Result<Response, ErrorResponse> {
     list(&context, &query, ListScope::Sessions, FleetItems::list_sessions)
 }
 
@@ -195,10 +195,9 @@ async fn get_sessions(
 ///
 /// The stream starts with a snapshot, or after the event that `Last-Event-ID` names.
 #[utoipa::path(get, path = "/v1/events", params(ListQuery), responses(
-    (status = 200, body = WatchEvent, content_type = "text/event-stream"), (status = 400, body = ApiError),
-    (status = 404, body = ApiError)))]
+    (status = 200, body = WatchEvent, content_type = "text/event-stream"), Error<400>, Error<404>))]
 async fn get_events(
-    State(context): State<ServeContext>,
+    context: ServeContext,
     headers: HeaderMap,
     StrictQuery(query): StrictQuery,
 ) -> Result<Response, ErrorResponse> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::Response;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use tokio::sync::watch;
@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::extract::ErrorResponse;
 
 /// How often a comment is sent to keep the connection alive. The first comment confirms that the stream is open.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// What one client follows, and its position.
 pub(super) trait EventSource: Send + 'static {
@@ -41,16 +41,22 @@ pub(super) fn stream(
     latest: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
 ) -> Response {
-    let reader = SseReader { source, latest, stopping, heartbeat: HEARTBEAT, started: false };
+    respond("text/event-stream", SseReader { source, latest, stopping, heartbeat: HEARTBEAT, started: false })
+}
+
+/// The chunks of a response that is sent over a long time.
+pub(super) trait ChunkReader: Send + 'static {
+    /// The next bytes to send, or `None` at the end.
+    fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
+}
+
+pub(super) fn respond(content_type: &'static str, reader: impl ChunkReader) -> Response {
     let chunks = stream::unfold(reader, |mut reader| async move {
         let chunk = reader.next().await?;
         Some((Ok::<_, Infallible>(chunk), reader))
     });
-    let mut response = Response::new(Body::from_stream(chunks));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    let headers = [(header::CONTENT_TYPE, content_type), (header::CACHE_CONTROL, "no-store")];
+    (headers, Body::from_stream(chunks)).into_response()
 }
 
 /// The last event that the client has: from the header that browsers send when they reconnect, else from the query.
@@ -72,8 +78,7 @@ struct SseReader<S> {
     started: bool,
 }
 
-impl<S: EventSource> SseReader<S> {
-    /// The next bytes to send, or `None` at the end.
+impl<S: EventSource> ChunkReader for SseReader<S> {
     async fn next(&mut self) -> Option<Bytes> {
         // Set once: events that are filtered out do not delay the heartbeat.
         let silent_until = Instant::now() + self.heartbeat;

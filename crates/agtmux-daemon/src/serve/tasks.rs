@@ -1,50 +1,42 @@
 //! `/v1/tasks…`: background tasks and their events.
 
-use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agtmux_api::error::ApiError;
 use agtmux_api::wire::{
     ActionOutcome, SendReport, TaskCleanupRequest, TaskEndReport, TaskEvents, TaskEventsQuery, TaskInputAction,
     TaskList, TaskLogs, TaskLogsQuery, TaskRestartRequest, TaskRunRequest, TaskSessionQuery, TaskStarted,
     TaskStartupReport, TaskStartupRequest, TaskStopRequest, TaskStreamItem, TaskWatchEvent,
 };
 use agtmux_core::task::{RunId, TaskEvent};
-use axum::body::Body;
-use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::Json;
+use axum::http::HeaderMap;
 use axum::response::Response;
-use axum::{Extension, Json};
 use bytes::Bytes;
-use futures_util::stream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::ServeContext;
-use super::extract::{ErrorResponse, JsonBody, StrictQuery, run_detached};
+use super::extract::{ErrorResponse, JsonBody, JsonResult, StrictQuery, run_detached};
+use super::routes::Error;
+use super::{ServeContext, sse};
 use crate::actions::RequestCaller;
 use crate::event_log::{EventLog, EventsSince};
 use crate::observe::server_name;
 use crate::tasks::Tasks;
 
-const HEARTBEAT: Duration = Duration::from_secs(15);
 /// A client that follows one run gets its events at once. Whether the run is over is checked this often.
 const RUN_HEARTBEAT: Duration = Duration::from_secs(1);
-const COMMENT: Bytes = Bytes::from_static(b":\n\n");
-
-type TaskResponse<T> = Result<Json<T>, ErrorResponse>;
 
 /// List the tasks of a session.
 ///
 /// A missing session has `exists: false`.
 #[utoipa::path(get, path = "/v1/tasks", params(TaskSessionQuery), responses(
-    (status = 200, body = TaskList), (status = 400, body = ApiError), (status = 502, body = ApiError)))]
+    (status = 200, body = TaskList), Error<400>, Error<502>))]
 pub(super) async fn get_tasks(
-    State(context): State<ServeContext>,
+    context: ServeContext,
     StrictQuery(query): StrictQuery<TaskSessionQuery>,
-) -> TaskResponse<TaskList> {
+) -> JsonResult<TaskList> {
     Ok(Json(context.tasks.list(&query).await?))
 }
 
@@ -52,25 +44,23 @@ pub(super) async fn get_tasks(
 ///
 /// Agents may run tasks, but cannot replace a task in another owner's session.
 #[utoipa::path(post, path = "/v1/tasks/run", request_body = TaskRunRequest, responses(
-    (status = 200, body = TaskStarted), (status = 400, body = ApiError), (status = 403, body = ApiError),
-    (status = 409, body = ApiError), (status = 502, body = ApiError), (status = 503, body = ApiError)))]
+    (status = 200, body = TaskStarted), Error<400>, Error<403>, Error<409>, Error<502>, Error<503>))]
 pub(super) async fn run_task(
-    State(context): State<ServeContext>,
-    Extension(caller): Extension<RequestCaller>,
+    context: ServeContext,
+    caller: RequestCaller,
     JsonBody(run): JsonBody<TaskRunRequest>,
-) -> TaskResponse<TaskStarted> {
+) -> JsonResult<TaskStarted> {
     let caller = RequestCaller { owner_pid: run.owner, ..caller };
     run_detached(async move { context.tasks.run(run, &caller).await }).await
 }
 
 /// Return the output of a task.
 #[utoipa::path(get, path = "/v1/tasks/logs", params(TaskLogsQuery), responses(
-    (status = 200, body = TaskLogs), (status = 400, body = ApiError), (status = 404, body = ApiError),
-    (status = 409, body = ApiError), (status = 502, body = ApiError)))]
+    (status = 200, body = TaskLogs), Error<400>, Error<404>, Error<409>, Error<502>))]
 pub(super) async fn get_task_logs(
-    State(context): State<ServeContext>,
+    context: ServeContext,
     StrictQuery(query): StrictQuery<TaskLogsQuery>,
-) -> TaskResponse<TaskLogs> {
+) -> JsonResult<TaskLogs> {
     Ok(Json(context.tasks.logs(&query).await?))
 }
 
@@ -78,13 +68,12 @@ pub(super) async fn get_task_logs(
 ///
 /// Fails with `E_CALLER_IS_AGENT` if the caller is an agent, unless `actions.allow_from_agents` is set.
 #[utoipa::path(post, path = "/v1/tasks/input", request_body = TaskInputAction, responses(
-    (status = 200, body = ActionOutcome<SendReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
-    (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
+    (status = 200, body = ActionOutcome<SendReport>), Error<400>, Error<403>, Error<404>, Error<409>, Error<502>))]
 pub(super) async fn send_task_input(
-    State(context): State<ServeContext>,
-    Extension(caller): Extension<RequestCaller>,
+    context: ServeContext,
+    caller: RequestCaller,
     JsonBody(action): JsonBody<TaskInputAction>,
-) -> TaskResponse<ActionOutcome<SendReport>> {
+) -> JsonResult<ActionOutcome<SendReport>> {
     run_detached(async move { context.tasks.input(action, caller).await }).await
 }
 
@@ -92,13 +81,12 @@ pub(super) async fn send_task_input(
 ///
 /// Fails with `E_CALLER_IS_AGENT` if the caller is an agent, unless `actions.allow_from_agents` is set.
 #[utoipa::path(post, path = "/v1/tasks/stop", request_body = TaskStopRequest, responses(
-    (status = 200, body = TaskEndReport), (status = 400, body = ApiError), (status = 403, body = ApiError),
-    (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
+    (status = 200, body = TaskEndReport), Error<400>, Error<403>, Error<404>, Error<409>, Error<502>))]
 pub(super) async fn stop_task(
-    State(context): State<ServeContext>,
-    Extension(caller): Extension<RequestCaller>,
+    context: ServeContext,
+    caller: RequestCaller,
     JsonBody(action): JsonBody<TaskStopRequest>,
-) -> TaskResponse<TaskEndReport> {
+) -> JsonResult<TaskEndReport> {
     run_detached(async move { context.tasks.stop(action, &caller).await }).await
 }
 
@@ -106,26 +94,24 @@ pub(super) async fn stop_task(
 ///
 /// The same rules apply as for running a task.
 #[utoipa::path(post, path = "/v1/tasks/restart", request_body = TaskRestartRequest, responses(
-    (status = 200, body = TaskStarted), (status = 400, body = ApiError), (status = 403, body = ApiError),
-    (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
+    (status = 200, body = TaskStarted), Error<400>, Error<403>, Error<404>, Error<409>, Error<502>))]
 pub(super) async fn restart_task(
-    State(context): State<ServeContext>,
-    Extension(caller): Extension<RequestCaller>,
+    context: ServeContext,
+    caller: RequestCaller,
     JsonBody(action): JsonBody<TaskRestartRequest>,
-) -> TaskResponse<TaskStarted> {
+) -> JsonResult<TaskStarted> {
     let caller = RequestCaller { owner_pid: action.owner, ..caller };
     run_detached(async move { context.tasks.restart(action, &caller).await }).await
 }
 
 /// Close the windows of tasks that have ended.
 #[utoipa::path(post, path = "/v1/tasks/prune-dead", request_body = TaskCleanupRequest, responses(
-    (status = 200, body = TaskEndReport), (status = 400, body = ApiError), (status = 409, body = ApiError),
-    (status = 502, body = ApiError)))]
+    (status = 200, body = TaskEndReport), Error<400>, Error<409>, Error<502>))]
 pub(super) async fn prune_dead_tasks(
-    State(context): State<ServeContext>,
-    Extension(caller): Extension<RequestCaller>,
+    context: ServeContext,
+    caller: RequestCaller,
     JsonBody(action): JsonBody<TaskCleanupRequest>,
-) -> TaskResponse<TaskEndReport> {
+) -> JsonResult<TaskEndReport> {
     run_detached(async move { context.tasks.prune_dead(action, &caller).await }).await
 }
 
@@ -133,13 +119,12 @@ pub(super) async fn prune_dead_tasks(
 ///
 /// Fails with `E_CALLER_IS_AGENT` if the caller is an agent, unless `actions.allow_from_agents` is set.
 #[utoipa::path(post, path = "/v1/tasks/kill-all", request_body = TaskCleanupRequest, responses(
-    (status = 200, body = TaskEndReport), (status = 400, body = ApiError), (status = 403, body = ApiError),
-    (status = 409, body = ApiError), (status = 502, body = ApiError)))]
+    (status = 200, body = TaskEndReport), Error<400>, Error<403>, Error<409>, Error<502>))]
 pub(super) async fn kill_all_tasks(
-    State(context): State<ServeContext>,
-    Extension(caller): Extension<RequestCaller>,
+    context: ServeContext,
+    caller: RequestCaller,
     JsonBody(action): JsonBody<TaskCleanupRequest>,
-) -> TaskResponse<TaskEndReport> {
+) -> JsonResult<TaskEndReport> {
     run_detached(async move { context.tasks.kill_all(action, &caller).await }).await
 }
 
@@ -148,23 +133,23 @@ pub(super) async fn kill_all_tasks(
 /// Call this when a harness session begins. Removes sessions in which no task runs any more, and lists the others.
 /// Sessions of other owners, and of harnesses that still run, are not touched.
 #[utoipa::path(post, path = "/v1/tasks/startup", request_body = TaskStartupRequest, responses(
-    (status = 200, body = TaskStartupReport), (status = 400, body = ApiError), (status = 502, body = ApiError)))]
+    (status = 200, body = TaskStartupReport), Error<400>, Error<502>))]
 pub(super) async fn start_up_tasks(
-    State(context): State<ServeContext>,
-    Extension(caller): Extension<RequestCaller>,
+    context: ServeContext,
+    caller: RequestCaller,
     JsonBody(request): JsonBody<TaskStartupRequest>,
-) -> TaskResponse<TaskStartupReport> {
+) -> JsonResult<TaskStartupReport> {
     let caller = RequestCaller { owner_pid: request.owner, ..caller };
     run_detached(async move { context.tasks.startup(request, &caller).await }).await
 }
 
 /// List task events: the newest, or those after `after`.
 #[utoipa::path(get, path = "/v1/tasks/events", params(TaskEventsQuery), responses(
-    (status = 200, body = TaskEvents), (status = 400, body = ApiError)))]
+    (status = 200, body = TaskEvents), Error<400>))]
 pub(super) async fn get_task_events(
-    State(context): State<ServeContext>,
+    context: ServeContext,
     StrictQuery(query): StrictQuery<TaskEventsQuery>,
-) -> TaskResponse<TaskEvents> {
+) -> JsonResult<TaskEvents> {
     Ok(Json(context.tasks.events(query).await?))
 }
 
@@ -173,9 +158,9 @@ pub(super) async fn get_task_events(
 /// With `after` or `Last-Event-ID` the stream has no gaps, even if the daemon restarts. With `run_id` the stream ends
 /// with `over` when no more events of that run will follow.
 #[utoipa::path(get, path = "/v1/tasks/events/stream", params(TaskEventsQuery), responses(
-    (status = 200, body = TaskEvent, content_type = "text/event-stream"), (status = 400, body = ApiError)))]
+    (status = 200, body = TaskEvent, content_type = "text/event-stream"), Error<400>))]
 pub(super) async fn follow_task_events(
-    State(context): State<ServeContext>,
+    context: ServeContext,
     headers: HeaderMap,
     StrictQuery(mut query): StrictQuery<TaskEventsQuery>,
 ) -> Result<Response, ErrorResponse> {
@@ -187,25 +172,19 @@ pub(super) async fn follow_task_events(
         Some(after) => Some(after),
         None => Some(context.tasks.events(TaskEventsQuery { limit: Some(1), ..Default::default() }).await?.seq),
     };
-    let reader = TaskEventReader {
-        tasks: context.tasks.clone(),
-        event_log: context.event_log.clone(),
-        latest,
-        stopping: context.stopping.clone(),
-        query,
-        caught_up: false,
-        started: false,
-        is_over: false,
-    };
-    let chunks = stream::unfold(reader, |mut reader| async move {
-        let chunk = reader.next().await?;
-        Some((Ok::<_, Infallible>(chunk), reader))
-    });
-    let mut response = Response::new(Body::from_stream(chunks));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(response)
+    Ok(sse::respond(
+        "text/event-stream",
+        TaskEventReader {
+            tasks: context.tasks,
+            event_log: context.event_log,
+            latest,
+            stopping: context.stopping,
+            query,
+            caught_up: false,
+            started: false,
+            is_over: false,
+        },
+    ))
 }
 
 struct TaskEventReader {
@@ -221,10 +200,10 @@ struct TaskEventReader {
     is_over: bool,
 }
 
-impl TaskEventReader {
+impl sse::ChunkReader for TaskEventReader {
     /// The next events; a comment at the start and after a long silence.
     async fn next(&mut self) -> Option<Bytes> {
-        let heartbeat = if self.query.run_id.is_some() { RUN_HEARTBEAT } else { HEARTBEAT };
+        let heartbeat = if self.query.run_id.is_some() { RUN_HEARTBEAT } else { sse::HEARTBEAT };
         // Set once: events that are filtered out do not delay the heartbeat.
         let silent_until = Instant::now() + heartbeat;
         loop {
@@ -244,7 +223,7 @@ impl TaskEventReader {
                 return Some(events.into());
             }
             if self.caught_up && !std::mem::replace(&mut self.started, true) {
-                return Some(COMMENT);
+                return Some(sse::comment(None));
             }
             if let Some(over) = over {
                 self.is_over = true;
@@ -253,11 +232,13 @@ impl TaskEventReader {
             tokio::select! {
                 changed = self.latest.changed() => if changed.is_err() { return None },
                 _ = self.stopping.wait_for(|stop| *stop) => return None,
-                () = sleep_until(silent_until) => return Some(COMMENT),
+                () = sleep_until(silent_until) => return Some(sse::comment(None)),
             }
         }
     }
+}
 
+impl TaskEventReader {
     /// Reads from the event log. A new client, or one that is too far behind, reads from the store first.
     async fn next_events(&mut self) -> Option<String> {
         let after = self.query.after.unwrap_or(0);

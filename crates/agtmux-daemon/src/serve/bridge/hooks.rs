@@ -1,21 +1,21 @@
 //! `POST /hook/<event>`: hook events in the format of the tmux-bridge document.
 
 use agtmux_agents::{BRIDGE_AGENT, BRIDGE_HOOKS, BridgeHook, SessionChange};
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::wire::{BridgeHookEvent, BridgeHookReply, EventReceipt, EventReceiptStatus, EventSubmission};
 use agtmux_core::ids::AgentType;
 use agtmux_core::redact;
 use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::engine::agent_id;
 use crate::serve::ServeContext;
-use crate::serve::extract::{ErrorResponse, NameInPath, parse_object, read_body, shorten};
+use crate::serve::extract::{JsonResult, NameInPath, parse_object, read_body, shorten};
 use crate::serve::ingest::{MAX_EVENT_BYTES, read_event};
+use crate::serve::routes::Error;
 use crate::store::{ReportedAgentRow, StoreChange};
 
 const MAX_ID_LEN: usize = 256;
@@ -24,13 +24,12 @@ const MAX_ID_LEN: usize = 256;
 ///
 /// Additional fields are stored and passed on in the agent's events.
 #[utoipa::path(post, path = "/hook/{event}", params(("event" = String, Path)), request_body = BridgeHookEvent, responses(
-    (status = 200, body = BridgeHookReply), (status = 400, body = ApiError), (status = 404, body = ApiError),
-    (status = 409, body = ApiError), (status = 413, body = ApiError), (status = 503, body = ApiError)))]
+    (status = 200, body = BridgeHookReply), Error<400>, Error<404>, Error<409>, Error<413>, Error<503>))]
 pub(crate) async fn post_hook(
-    State(context): State<ServeContext>,
+    context: ServeContext,
     NameInPath(event): NameInPath,
     body: Body,
-) -> Result<Json<BridgeHookReply>, ErrorResponse> {
+) -> JsonResult<BridgeHookReply> {
     let Some(BridgeHook { event_type, session, .. }) = BRIDGE_HOOKS.into_iter().find(|known| known.name == event)
     else {
         let names = BRIDGE_HOOKS.map(|known| known.name).join(", ");
@@ -83,7 +82,7 @@ fn to_json(event: &EventSubmission) -> Value {
     serde_json::to_value(event).unwrap_or_else(|error| unreachable!("a wire type serializes: {error}"))
 }
 
-fn read(mut payload: Value, event_type: &str) -> Result<(BridgeHookEvent, Value), ApiError> {
+fn read(mut payload: Value, event_type: &str) -> ApiResult<(BridgeHookEvent, Value)> {
     let bad = |message: String| {
         ApiError::new(ErrorCode::BadRequest, message)
             .with_hint("send JSON with session_id, working_directory, tmux_pane and tmux")
@@ -113,7 +112,7 @@ async fn store_agent(
     hook: &BridgeHookEvent,
     agent_type: &AgentType,
     agent_id: &str,
-) -> Result<(), ApiError> {
+) -> ApiResult<()> {
     let row = ReportedAgentRow {
         agent_id: agent_id.to_owned(),
         agent_type: agent_type.clone(),

@@ -8,8 +8,7 @@ use agtmux_api::wire::{
     RespondAction, Verification,
 };
 use agtmux_core::state::State as AgentState;
-use axum::extract::State;
-use axum::{Extension, Json};
+use axum::Json;
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 use uuid::Uuid;
@@ -32,8 +31,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
     responses((status = 200, body = BridgeRespondReply), (status = 400, body = BridgeError), (status = 404, body = BridgeError), (status = 409, body = BridgeError), (status = 502, body = BridgeError),
     (status = 503, body = BridgeError)))]
 pub(crate) async fn post_respond(
-    State(context): State<ServeContext>,
-    Extension(caller): Extension<RequestCaller>,
+    context: ServeContext,
+    caller: RequestCaller,
     agent_id: Result<NameInPath, ErrorResponse>,
     body: Result<JsonBody<Value>, ErrorResponse>,
 ) -> Result<Json<BridgeRespondReply>, BridgeFailure> {
@@ -231,7 +230,7 @@ fn no_such_agent() -> BridgeFailure {
 #[utoipa::path(get, path = "/api/respond/{agent_id}/availability", params(("agent_id" = String, Path)), responses(
     (status = 200, body = BridgeAvailability), (status = 404, body = BridgeError)))]
 pub(crate) async fn get_availability(
-    State(context): State<ServeContext>,
+    context: ServeContext,
     agent_id: Result<NameInPath, ErrorResponse>,
 ) -> Result<Json<BridgeAvailability>, BridgeFailure> {
     let NameInPath(agent_id) = agent_id.map_err(|_| no_such_agent())?;

@@ -1,7 +1,7 @@
 //! `GET /api/events/stream`: the events of the tmux-bridge document.
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use axum::extract::State;
+use agtmux_core::wire_enum::UnknownVariantError;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
@@ -10,6 +10,7 @@ use utoipa::IntoParams;
 
 use crate::bridge::{Bridge, BridgeEvent, BridgeEventKind};
 use crate::serve::extract::{ErrorResponse, StrictQuery};
+use crate::serve::routes::Error;
 use crate::serve::{ServeContext, sse};
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -28,9 +29,9 @@ pub(crate) struct BridgeStreamQuery {
 ///
 /// A client that resumes too late gets `resync` and must read `/v1/panes` again.
 #[utoipa::path(get, path = "/api/events/stream", params(BridgeStreamQuery), responses(
-    (status = 200, body = String, content_type = "text/event-stream"), (status = 400, body = ApiError)))]
+    (status = 200, body = String, content_type = "text/event-stream"), Error<400>))]
 pub(crate) async fn get_stream(
-    State(context): State<ServeContext>,
+    context: ServeContext,
     headers: HeaderMap,
     StrictQuery(query): StrictQuery<BridgeStreamQuery>,
 ) -> Result<Response, ErrorResponse> {
@@ -46,15 +47,12 @@ pub(crate) async fn get_stream(
 fn kinds(names: Option<&str>) -> Result<Vec<BridgeEventKind>, ErrorResponse> {
     let Some(names) = names else { return Ok(BridgeEventKind::ALL.to_vec()) };
     let kind = |name: &str| {
-        let found = BridgeEventKind::ALL.into_iter().find(|kind| kind.as_str() == name.trim());
-        let known = BridgeEventKind::ALL.map(BridgeEventKind::as_str).join(", ");
-        found.ok_or_else(|| bad("unknown event type", &format!("use any of {known}")))
+        name.trim().parse().map_err(|error: UnknownVariantError| {
+            let hint = format!("use any of {}", error.known.join(", "));
+            ApiError::new(ErrorCode::BadRequest, "unknown event type").with_hint(hint).into()
+        })
     };
     names.split(',').map(kind).collect()
-}
-
-fn bad(message: &str, hint: &str) -> ErrorResponse {
-    ApiError::new(ErrorCode::BadRequest, message).with_hint(hint).into()
 }
 
 struct BridgeEventReader {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agtmux_api::WEB_HEADER;
-use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_tmux::platform::{self, TcpPeer};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, header};
@@ -51,7 +51,7 @@ pub(super) async fn check(
     response
 }
 
-fn authorize(auth: &WebAuth, request: &Request) -> Result<(), ApiError> {
+fn authorize(auth: &WebAuth, request: &Request) -> ApiResult<()> {
     let all =
         |name: HeaderName| request.headers().get_all(name).iter().map(|value| value.to_str().unwrap_or("not text"));
     let host = all(header::HOST).next().unwrap_or_default();
@@ -62,16 +62,11 @@ fn authorize(auth: &WebAuth, request: &Request) -> Result<(), ApiError> {
             "use the address that `agtmux web url` prints",
         ));
     }
-    if all(header::ORIGIN).any(|origin| !auth.is_origin(origin)) {
-        return Err(forbidden(
-            "requests from other sites are rejected",
-            "open the address that `agtmux web url` prints",
-        ));
-    }
     let is_foreign = |site: &str| !matches!(site, "same-origin" | "none");
     // Only `/login/CODE`: longer paths need a token.
     let is_login = request.uri().path().strip_prefix("/login/").is_some_and(|code| !code.contains('/'));
-    if !is_login && all(HeaderName::from_static("sec-fetch-site")).any(is_foreign) {
+    let from_other_site = !is_login && all(HeaderName::from_static("sec-fetch-site")).any(is_foreign);
+    if from_other_site || all(header::ORIGIN).any(|origin| !auth.is_origin(origin)) {
         return Err(forbidden(
             "requests from other sites are rejected",
             "open the address that `agtmux web url` prints",
@@ -91,7 +86,7 @@ fn authorize(auth: &WebAuth, request: &Request) -> Result<(), ApiError> {
 }
 
 /// A form on another site can send neither this header nor JSON.
-fn check_write(access: AccessLevel, request: &Request) -> Result<(), ApiError> {
+fn check_write(access: AccessLevel, request: &Request) -> ApiResult<()> {
     let mut content_types = request.headers().get_all(header::CONTENT_TYPE).iter();
     let content_type =
         content_types.next().filter(|_| content_types.next().is_none()).and_then(|value| value.to_str().ok());

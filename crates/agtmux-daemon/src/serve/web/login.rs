@@ -5,16 +5,17 @@ use std::sync::Arc;
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{WebLink, WebLinkRequest};
+use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 
 use super::{AccessLevel, WebAuth};
 use crate::actions::RequestCaller;
 use crate::serve::ServeContext;
-use crate::serve::extract::{ErrorResponse, MAX_SMALL_BODY_BYTES, NameInPath, parse_object, read_body};
+use crate::serve::extract::{ErrorResponse, JsonResult, MAX_SMALL_BODY_BYTES, NameInPath, parse_object, read_body};
+use crate::serve::routes::Error;
 
 /// Cookies are shared between ports, so the port is part of the name.
 pub(super) fn cookie_name(auth: &WebAuth) -> String {
@@ -25,12 +26,8 @@ pub(super) fn cookie_name(auth: &WebAuth) -> String {
 ///
 /// Available on the unix socket only.
 #[utoipa::path(post, path = "/v1/web/link", request_body = WebLinkRequest, responses(
-    (status = 200, body = WebLink), (status = 400, body = ApiError), (status = 409, body = ApiError)))]
-pub(crate) async fn post_link(
-    State(context): State<ServeContext>,
-    Extension(caller): Extension<RequestCaller>,
-    body: Body,
-) -> Result<Json<WebLink>, ErrorResponse> {
+    (status = 200, body = WebLink), Error<400>, Error<409>))]
+pub(crate) async fn post_link(context: ServeContext, caller: RequestCaller, body: Body) -> JsonResult<WebLink> {
     if caller.via != "unix" {
         let error = ApiError::new(ErrorCode::Forbidden, "links can only be created over the unix socket");
         return Err(error.with_hint("agtmux web url").into());
