@@ -51,18 +51,17 @@ pub struct AgentCapabilities {
 
 impl From<&KnownAgent> for Adapter {
     fn from(KnownAgent { manifest, origin }: &KnownAgent) -> Self {
-        let rules = manifest.rules();
-        let screen_states = rules.screen.iter().map(|rule| rule.state);
-        let title_states = rules.title.iter().map(|rule| rule.state);
-        let dialogs = rules.dialog.iter().map(|rule| Assertion::DialogOpen(rule.kind));
+        let screen_states = manifest.screen.iter().map(|rule| rule.state);
+        let title_states = manifest.title.iter().map(|rule| rule.state);
+        let dialogs = manifest.dialog.iter().map(|rule| Assertion::DialogOpen(rule.kind));
         let events = manifest.event.iter().flat_map(|rule| rule.assertions());
         let states: BTreeSet<State> =
             screen_states.chain(title_states).chain(dialogs.chain(events).filter_map(Assertion::state)).collect();
         let mut sources: BTreeSet<Source> = manifest.event.iter().map(|rule| rule.source()).collect();
         sources.insert(Source::Process);
-        let reads_screen = !rules.screen.is_empty() || !rules.dialog.is_empty();
+        let reads_screen = !manifest.screen.is_empty() || !manifest.dialog.is_empty();
         sources.extend(reads_screen.then_some(Source::Screen));
-        sources.extend((!rules.title.is_empty()).then_some(Source::Title));
+        sources.extend((!manifest.title.is_empty()).then_some(Source::Title));
         let asks = |kind| Assertion::DialogOpen(kind).state().is_some_and(|state| states.contains(&state));
         Self {
             name: manifest.name.to_string(),

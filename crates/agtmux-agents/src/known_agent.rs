@@ -35,11 +35,10 @@ impl KnownAgent {
 
     /// The number of rules of each kind.
     pub fn rule_counts(&self) -> [(&'static str, usize); 4] {
-        let rules = self.manifest.rules();
         [
-            ("screen", rules.screen.len()),
-            ("dialog", rules.dialog.len()),
-            ("title", rules.title.len()),
+            ("screen", self.manifest.screen.len()),
+            ("dialog", self.manifest.dialog.len()),
+            ("title", self.manifest.title.len()),
             ("event", self.manifest.event.len()),
         ]
     }
@@ -62,7 +61,7 @@ impl KnownAgent {
     /// Like [`read_title`](Self::read_title), but adds "no dialog" for agents whose titles announce dialogs.
     pub fn title_observations(&self, title: &str) -> Vec<Observation> {
         let Some(observation) = self.read_title(title) else { return Vec::new() };
-        let mut titles = self.manifest.rules().title.iter();
+        let mut titles = self.manifest.title.iter();
         let announces_dialogs = titles.any(|rule| matches!(rule.state, State::WaitingApproval | State::WaitingInput));
         let no_dialog = (announces_dialogs && observation.assertion.claim() == Claim::Turn)
             .then(|| Observation { assertion: Assertion::NoDialog, ..observation.clone() });
@@ -90,7 +89,7 @@ impl KnownAgent {
     }
 
     fn layout(&self) -> Option<&ScreenLayout> {
-        self.manifest.rules().layout.as_ref()
+        self.manifest.layout.as_ref()
     }
 
     /// How the input box handles keys.
@@ -100,7 +99,7 @@ impl KnownAgent {
 
     /// The keys that answer a dialog found by this rule.
     pub fn answer_keys(&self, rule: &str) -> &AnswerKeys {
-        self.manifest.rules().answers.for_dialog(rule)
+        self.manifest.answers.for_dialog(rule)
     }
 
     /// The command that resumes an ended session.

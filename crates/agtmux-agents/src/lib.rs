@@ -29,11 +29,11 @@ pub use judge::{Judgement, SavedScreen, ScreenReading, judge};
 pub use known_agent::KnownAgent;
 pub use manifest::{
     AgentLogFile, AgentSetup, AgentStatusFile, AnswerKeys, AnswerMethod, CONTRACT, ManifestError, OptionKeys,
-    OptionPattern, ResumeTemplate, SetupFile, SetupFormat, SimpleAnswer, TextAnswerMethod, TypingRules, name_matches,
+    OptionPattern, Pattern, ResumeTemplate, SetupFile, SetupFormat, SimpleAnswer, TextAnswerMethod, TypingRules,
+    name_matches,
 };
 pub use osc::OscScanner;
 pub use process::{IdentifiedAgent, ProcessFacts};
-pub use regex::Regex as Pattern;
 pub use registry::AgentRegistry;
 pub use screen::{CapturedScreen, CellColour, CellStyle, ScreenRow};
 pub use session_files::{SESSION_DIRS, SessionDir, SessionNames, is_session_file};

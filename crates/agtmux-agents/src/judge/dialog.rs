@@ -62,11 +62,11 @@ fn match_rule(
         Some(hint) => find_hint_line(lines, hint, rule.trail)?,
         None => lines.len(),
     };
-    let found = match &rule.choices {
-        OptionFormat::Numbered { marker } => options::numbered(lines, end, marker.as_ref(), rule.described)?,
-        OptionFormat::Listed { marker } => options::listed(lines, end, marker)?,
+    let found = match rule.options {
+        OptionFormat::Numbered => options::numbered(lines, end, rule.marker.as_deref(), rule.described)?,
+        OptionFormat::Listed => options::listed(lines, end, rule.marker.as_deref()?)?,
         // Options may stand in the same row as the hint.
-        OptionFormat::Inline { each } => options::inline(lines, (end + 1).min(lines.len()), each)?,
+        OptionFormat::Inline => options::inline(lines, (end + 1).min(lines.len()), rule.choices.as_deref()?)?,
         OptionFormat::None => FoundOptions::none_at(end),
     };
     let below = lines[found.lines.end.min(lines.len())..].iter().filter(|line| line.has_text()).count();

@@ -25,20 +25,20 @@ pub struct ScreenReading {
 
 impl ScreenReading {
     pub(crate) fn from_screen(manifest: &Manifest, screen: &CapturedScreen, title: Option<&str>) -> Self {
-        let rules = manifest.rules();
-        let regions = ScreenRegions::find(screen, rules.layout.as_ref());
+        let regions = ScreenRegions::find(screen, manifest.layout.as_ref());
         let title = title.map(normalize_text).filter(|title| !title.is_empty());
         let observe = |assertion, conclusive, name: &str, excerpt: &str| Observation {
             conclusive,
             excerpt: excerpt.to_owned(),
             ..Observation::new(Source::Screen, assertion, UNDATED, RuleRef::new(name, manifest.version))
         };
-        if let Some((rule, FoundDialog { dialog, selected, ticks })) = dialog::find(&rules.dialog, &regions) {
+        if let Some((rule, FoundDialog { dialog, selected, ticks })) = dialog::find(&manifest.dialog, &regions) {
             let asks = observe(Assertion::DialogOpen(dialog.kind), rule.conclusive, &rule.name, &dialog.question);
             let asks = Observation { dialog: Some(Box::new(dialog)), ..asks };
             return Self { observations: vec![asks], selected, ticks };
         }
-        let fitting = rules.screen.iter().find_map(|r| Some((r, rule::matching_line(r, &regions, title.as_deref())?)));
+        let fitting =
+            manifest.screen.iter().find_map(|r| Some((r, rule::matching_line(r, &regions, title.as_deref())?)));
         let Some((rule, excerpt)) = fitting else { return Self::default() };
         let observe_state = |assertion: &Assertion| Observation {
             inferred_from_absence: rule.yields,
@@ -58,7 +58,7 @@ impl ScreenReading {
 /// What the title says. It is about a dialog only if the title announces one.
 pub(crate) fn read_title(manifest: &Manifest, title: &str) -> Option<Observation> {
     let title = normalize_text(title);
-    let rule = manifest.rules().title.iter().find(|rule| rule.pattern.is_match(&title))?;
+    let rule = manifest.title.iter().find(|rule| rule.pattern.is_match(&title))?;
     let assertion = *Assertion::for_state(rule.state).first()?;
     let name = RuleRef::new(rule.name.as_str(), manifest.version);
     let observation = Observation::new(Source::Title, assertion, UNDATED, name);

@@ -2,7 +2,7 @@
 
 use regex::Regex;
 
-use crate::manifest::{BoxRequirement, ScreenRegion, ScreenRule, StyleCondition, StyleRule};
+use crate::manifest::{BoxRequirement, Pattern, ScreenRegion, ScreenRule, StyleCondition, StyleRule};
 use crate::screen::{CellColour, ScreenRegions, ScreenRow, start_within_frame, unframed};
 
 /// The line that the rule matched. None if the rule does not match.
@@ -16,7 +16,7 @@ pub(super) fn matching_line(rule: &ScreenRule, regions: &ScreenRegions<'_>, titl
     if !needed || !title_matches(rule, regions, title) {
         return None;
     }
-    if rule.absent.iter().any(|(region, pattern)| pattern.is_match(regions.text(*region))) {
+    if rule.absent.iter().any(|absent| absent.pattern.is_match(regions.text(absent.region))) {
         return None;
     }
     let text = regions.text(rule.region);
@@ -45,7 +45,7 @@ pub(super) fn matching_line(rule: &ScreenRule, regions: &ScreenRegions<'_>, titl
 }
 
 fn title_matches(rule: &ScreenRule, regions: &ScreenRegions<'_>, title: Option<&str>) -> bool {
-    let fits = |pattern: &Regex| title.is_some_and(|title| pattern.is_match(title));
+    let fits = |pattern: &Pattern| title.is_some_and(|title| pattern.is_match(title));
     rule.title.as_ref().is_none_or(fits)
         && !rule.not_title.as_ref().is_some_and(fits)
         && rule

@@ -2,55 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use regex::Regex;
 use serde::Deserialize;
 
-use super::pattern::compile as compile_pattern;
+use super::pattern::{Pattern, check_all};
 
-#[derive(Default, Deserialize)]
+/// The answers as written in TOML. A dialog inherits the answers that it does not mention.
+#[derive(Debug, Default, Deserialize)]
 pub(super) struct AnswersToml {
-    approve: Option<AnswerMethodToml>,
-    deny: Option<AnswerMethodToml>,
+    approve: Option<AnswerMethod>,
+    deny: Option<AnswerMethod>,
     option: Option<String>,
-    text: Option<TextAnswerToml>,
+    text: Option<TextAnswerMethod>,
     #[serde(default)]
     dialogs: BTreeMap<String, DialogAnswersToml>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct DialogAnswersToml {
-    approve: Option<AnswerMethodToml>,
-    deny: Option<AnswerMethodToml>,
+    approve: Option<AnswerMethod>,
+    deny: Option<AnswerMethod>,
     option: Option<String>,
     many: Option<Vec<String>>,
-    text: Option<TextAnswerToml>,
+    text: Option<TextAnswerMethod>,
     #[serde(default)]
     then: BTreeMap<String, SimpleAnswer>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum AnswerMethodToml {
-    Keys(Vec<String>),
-    Option { option: String, except: Option<String> },
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TextAnswerToml {
-    at: Option<String>,
-    take: Option<String>,
-    #[serde(default)]
-    keys: Vec<String>,
-    ready: Option<String>,
-    #[serde(default)]
-    leave: Vec<String>,
-    #[serde(default)]
-    opens: bool,
-    #[serde(default)]
-    one_line: bool,
-    #[serde(default)]
-    none: bool,
 }
 
 /// An answer without any text or option.
@@ -73,7 +48,8 @@ pub enum OptionKeys {
 }
 
 /// How to approve or deny.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
 pub enum AnswerMethod {
     /// Press these keys, named as tmux names them.
     Keys(Vec<String>),
@@ -82,11 +58,12 @@ pub enum AnswerMethod {
 }
 
 /// Selects options by their labels.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct OptionPattern {
-    include: Regex,
+    #[serde(rename = "option")]
+    include: Pattern,
     /// Excludes options that allow more than the request.
-    except: Option<Regex>,
+    except: Option<Pattern>,
 }
 
 impl OptionPattern {
@@ -96,23 +73,31 @@ impl OptionPattern {
 }
 
 /// How to answer with free text: the steps before and after typing it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TextAnswerMethod {
     /// Move the selection to the option that matches.
-    pub at: Option<Regex>,
+    pub at: Option<Pattern>,
     /// Choose the option that matches.
-    pub take: Option<Regex>,
+    pub take: Option<Pattern>,
     /// Then press these keys.
+    #[serde(default)]
     pub keys: Vec<String>,
     /// Then wait until the screen matches this pattern.
-    pub ready: Option<Regex>,
+    pub ready: Option<Pattern>,
     /// After the text is typed, press these keys before Enter. They move to the control that submits it.
+    #[serde(default)]
     pub leave: Vec<String>,
     /// These steps close the dialog. The text goes to its successor: another dialog that accepts text, or the input
     /// box.
+    #[serde(default)]
     pub opens: bool,
     /// The field accepts a single line only.
+    #[serde(default)]
     pub one_line: bool,
+    /// The dialog accepts no text, whatever the defaults say.
+    #[serde(default)]
+    none: bool,
 }
 
 /// The answers to one dialog. An answer that is None is not supported.
@@ -135,6 +120,24 @@ pub(crate) struct AnswerRules {
 }
 
 impl AnswerRules {
+    /// Adds the defaults to the answers of each dialog.
+    pub(super) fn new(raw: AnswersToml) -> Result<Self, String> {
+        let AnswersToml { approve, deny, option, text, dialogs } = raw;
+        let given = DialogAnswersToml { approve, deny, option, many: None, text, then: BTreeMap::new() };
+        let default_keys = AnswerKeys::new(DEFAULTS_TABLE, given, &AnswerKeys::default())?;
+        let with_defaults = |(name, given): (String, DialogAnswersToml)| {
+            let keys = AnswerKeys::new(&dialog_table(&name), given, &default_keys)?;
+            Ok((name, keys))
+        };
+        let by_dialog = dialogs.into_iter().map(with_defaults).collect::<Result<_, String>>()?;
+        Ok(Self { default_keys, by_dialog })
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.default_keys.check(DEFAULTS_TABLE)?;
+        self.by_dialog.iter().try_for_each(|(name, keys)| keys.check(&dialog_table(name)))
+    }
+
     pub(crate) fn for_dialog(&self, dialog: &str) -> &AnswerKeys {
         self.by_dialog.get(dialog).unwrap_or(&self.default_keys)
     }
@@ -145,82 +148,65 @@ impl AnswerRules {
     }
 }
 
-pub(super) fn compile(raw: AnswersToml) -> Result<AnswerRules, String> {
-    let AnswersToml { approve, deny, option, text, dialogs } = raw;
-    let given = DialogAnswersToml { approve, deny, option, many: None, text, then: BTreeMap::new() };
-    let defaults = compile_answers("answers", given, &AnswerKeys::default())?;
-    let compile_dialog = |(name, given): (String, DialogAnswersToml)| {
-        let keys = compile_answers(&format!("answers.dialogs.{name}"), given, &defaults)?;
-        Ok((name, keys))
-    };
-    let by_dialog = dialogs.into_iter().map(compile_dialog).collect::<Result<_, String>>()?;
-    Ok(AnswerRules { default_keys: defaults, by_dialog })
+const DEFAULTS_TABLE: &str = "answers";
+
+fn dialog_table(name: &str) -> String {
+    format!("answers.dialogs.{name}")
 }
 
-/// Compiles the answers of one dialog. Missing keys take their value from the defaults.
-fn compile_answers(table: &str, raw: DialogAnswersToml, defaults: &AnswerKeys) -> Result<AnswerKeys, String> {
-    let option = match raw.option.as_deref() {
-        None => defaults.option,
-        Some("{n}") => Some(OptionKeys::Digits),
-        Some("down") => Some(OptionKeys::Down),
-        Some("right") => Some(OptionKeys::Right),
-        Some("") => None,
-        Some(other) => return Err(format!("'{table}.option' must be '{{n}}', 'down' or 'right', not '{other}'")),
-    };
-    let keys = AnswerKeys {
-        approve: compile_method(&format!("'{table}.approve'"), raw.approve, &defaults.approve)?,
-        deny: compile_method(&format!("'{table}.deny'"), raw.deny, &defaults.deny)?,
-        option,
-        many: raw.many,
-        text: match raw.text {
-            None => defaults.text.clone(),
-            Some(given) if given.none => None,
-            Some(given) => Some(compile_text(&format!("'{table}.text"), given)?),
-        },
-        then: raw.then,
-    };
-    let chooses_option =
-        [&keys.approve, &keys.deny].iter().any(|method| matches!(method, Some(AnswerMethod::Option(_))));
-    let chooses_option = chooses_option || keys.text.as_ref().is_some_and(|text| text.take.is_some());
-    if chooses_option && keys.option.is_none() {
-        return Err(format!("'{table}' chooses an option, but has no 'option' that says how"));
+impl AnswerKeys {
+    /// The answers of one dialog. Missing keys take their value from the defaults.
+    fn new(table: &str, given: DialogAnswersToml, defaults: &Self) -> Result<Self, String> {
+        let option = match given.option.as_deref() {
+            None => defaults.option,
+            Some("{n}") => Some(OptionKeys::Digits),
+            Some("down") => Some(OptionKeys::Down),
+            Some("right") => Some(OptionKeys::Right),
+            Some("") => None,
+            Some(other) => return Err(format!("'{table}.option' must be '{{n}}', 'down' or 'right', not '{other}'")),
+        };
+        // An empty list of keys means that the answer is not supported.
+        let is_supported = |method: &AnswerMethod| !matches!(method, AnswerMethod::Keys(keys) if keys.is_empty());
+        Ok(Self {
+            approve: given.approve.or_else(|| defaults.approve.clone()).filter(is_supported),
+            deny: given.deny.or_else(|| defaults.deny.clone()).filter(is_supported),
+            option,
+            many: given.many,
+            text: given.text.or_else(|| defaults.text.clone()).filter(|text| !text.none),
+            then: given.then,
+        })
     }
-    if keys.many.is_some() && keys.option != Some(OptionKeys::Digits) {
-        return Err(format!("'{table}.many' requires 'option' = '{{n}}': options are ticked by number"));
-    }
-    Ok(keys)
-}
 
-/// An empty list of keys means that the answer is not supported.
-fn compile_method(
-    what: &str,
-    raw: Option<AnswerMethodToml>,
-    defaults: &Option<AnswerMethod>,
-) -> Result<Option<AnswerMethod>, String> {
-    Ok(match raw {
-        None => defaults.clone(),
-        Some(AnswerMethodToml::Keys(keys)) => (!keys.is_empty()).then_some(AnswerMethod::Keys(keys)),
-        Some(AnswerMethodToml::Option { option, except }) => {
-            let except = except.map(|except| compile_pattern(what, &except)).transpose()?;
-            Some(AnswerMethod::Option(OptionPattern { include: compile_pattern(what, &option)?, except }))
+    fn check(&self, table: &str) -> Result<(), String> {
+        for (key, method) in [("approve", &self.approve), ("deny", &self.deny)] {
+            if let Some(AnswerMethod::Option(pattern)) = method {
+                check_all(&format!("'{table}.{key}'"), pattern.except.iter().chain([&pattern.include]))?;
+            }
         }
-    })
+        if let Some(text) = &self.text {
+            text.check(table)?;
+        }
+        let chooses_option =
+            [&self.approve, &self.deny].iter().any(|method| matches!(method, Some(AnswerMethod::Option(_))));
+        let chooses_option = chooses_option || self.text.as_ref().is_some_and(|text| text.take.is_some());
+        if chooses_option && self.option.is_none() {
+            return Err(format!("'{table}' chooses an option, but has no 'option' that says how"));
+        }
+        if self.many.is_some() && self.option != Some(OptionKeys::Digits) {
+            return Err(format!("'{table}.many' requires 'option' = '{{n}}': options are ticked by number"));
+        }
+        Ok(())
+    }
 }
 
-fn compile_text(what: &str, raw: TextAnswerToml) -> Result<TextAnswerMethod, String> {
-    if raw.at.is_some() && raw.take.is_some() {
-        return Err(format!("{what}' has both 'at' and 'take': use one of them"));
+impl TextAnswerMethod {
+    fn check(&self, table: &str) -> Result<(), String> {
+        if self.at.is_some() && self.take.is_some() {
+            return Err(format!("'{table}.text' has both 'at' and 'take': use one of them"));
+        }
+        for (key, pattern) in [("at", &self.at), ("take", &self.take), ("ready", &self.ready)] {
+            check_all(&format!("'{table}.text.{key}'"), pattern)?;
+        }
+        Ok(())
     }
-    let compile_key = |key: &str, pattern: Option<String>| {
-        pattern.map(|pattern| compile_pattern(&format!("{what}.{key}'"), &pattern)).transpose()
-    };
-    Ok(TextAnswerMethod {
-        at: compile_key("at", raw.at)?,
-        take: compile_key("take", raw.take)?,
-        keys: raw.keys,
-        ready: compile_key("ready", raw.ready)?,
-        leave: raw.leave,
-        opens: raw.opens,
-        one_line: raw.one_line,
-    })
 }

@@ -1,58 +1,10 @@
 //! Rules that judge a region of the screen.
 
 use agtmux_core::state::State;
-use regex::Regex;
 use serde::Deserialize;
 
-use super::pattern::{check_name, compile as compile_pattern, compile_all, compile_optional};
-
-#[derive(Deserialize)]
-pub(super) struct ScreenRuleToml {
-    name: String,
-    region: ScreenRegion,
-    #[serde(default)]
-    needs: BoxRequirement,
-    #[serde(default)]
-    all: Vec<String>,
-    #[serde(default)]
-    any: Vec<String>,
-    #[serde(default)]
-    none: Vec<String>,
-    #[serde(default)]
-    style: Vec<StyleRuleToml>,
-    #[serde(default)]
-    plain_too: bool,
-    #[serde(default)]
-    absent: Vec<AbsentRuleToml>,
-    title: Option<String>,
-    not_title: Option<String>,
-    title_from: Option<String>,
-    state: State,
-    #[serde(default = "default_true")]
-    conclusive: bool,
-    #[serde(default)]
-    yields: bool,
-    #[serde(default)]
-    anew: bool,
-    #[serde(default)]
-    priority: i32,
-}
-
-#[derive(Deserialize)]
-struct StyleRuleToml {
-    r#match: String,
-    is: StyleCondition,
-}
-
-#[derive(Deserialize)]
-struct AbsentRuleToml {
-    region: ScreenRegion,
-    r#match: String,
-}
-
-fn default_true() -> bool {
-    true
-}
+use super::default_true;
+use super::pattern::{Pattern, check_all, check_name};
 
 /// A region of the screen. Blank rows are skipped in every region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -111,76 +63,75 @@ pub(crate) enum StyleCondition {
 }
 
 /// The pattern, or its first group, must match text with this style. A capture without styles never matches.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(crate) struct StyleRule {
-    pub(crate) pattern: Regex,
+    #[serde(rename = "match")]
+    pub(crate) pattern: Pattern,
     pub(crate) is: StyleCondition,
 }
 
-#[derive(Debug)]
+/// The pattern must not match in this region.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AbsentRule {
+    pub(crate) region: ScreenRegion,
+    #[serde(rename = "match")]
+    pub(crate) pattern: Pattern,
+}
+
+#[derive(Debug, Deserialize)]
 pub(crate) struct ScreenRule {
     pub(crate) name: String,
     pub(crate) region: ScreenRegion,
+    #[serde(default)]
     pub(crate) needs: BoxRequirement,
-    pub(crate) all: Vec<Regex>,
-    pub(crate) any: Vec<Regex>,
-    pub(crate) none: Vec<Regex>,
+    #[serde(default)]
+    pub(crate) all: Vec<Pattern>,
+    #[serde(default)]
+    pub(crate) any: Vec<Pattern>,
+    #[serde(default)]
+    pub(crate) none: Vec<Pattern>,
+    #[serde(default)]
     pub(crate) style: Vec<StyleRule>,
     /// Whether a capture without styles matches, too.
+    #[serde(default)]
     pub(crate) plain_too: bool,
-    /// Patterns that must not match in other regions.
-    pub(crate) absent: Vec<(ScreenRegion, Regex)>,
-    pub(crate) title: Option<Regex>,
-    pub(crate) not_title: Option<Regex>,
+    #[serde(default)]
+    pub(crate) absent: Vec<AbsentRule>,
+    pub(crate) title: Option<Pattern>,
+    pub(crate) not_title: Option<Pattern>,
     /// The title must repeat a name that the first group finds below the box. A stale title of a shell does not.
-    pub(crate) title_from: Option<Regex>,
+    pub(crate) title_from: Option<Pattern>,
     pub(crate) state: State,
+    #[serde(default = "default_true")]
     pub(crate) conclusive: bool,
     /// The rule concludes from something that is absent. An event of the agent overrules it.
+    #[serde(default)]
     pub(crate) yields: bool,
     /// The rule matches only a screen without any turn, as after the conversation was restarted.
+    #[serde(default)]
     pub(crate) anew: bool,
-    priority: i32,
-}
-
-pub(super) fn compile(raw: Vec<ScreenRuleToml>) -> Result<Vec<ScreenRule>, String> {
-    let mut rules = raw.into_iter().map(compile_rule).collect::<Result<Vec<_>, _>>()?;
-    rules.sort_by_key(|rule| std::cmp::Reverse(rule.priority));
-    Ok(rules)
-}
-
-fn compile_rule(raw: ScreenRuleToml) -> Result<ScreenRule, String> {
-    check_name("rule", &raw.name)?;
-    let what = |key: &str| format!("rule '{}': '{key}'", raw.name);
-    let style =
-        |s: &StyleRuleToml| Ok(StyleRule { pattern: compile_pattern(&what("style.match"), &s.r#match)?, is: s.is });
-    let absence = |a: &AbsentRuleToml| Ok((a.region, compile_pattern(&what("absent.match"), &a.r#match)?));
-    let rule = ScreenRule {
-        region: raw.region,
-        needs: raw.needs,
-        all: compile_all(&what("all"), &raw.all)?,
-        any: compile_all(&what("any"), &raw.any)?,
-        none: compile_all(&what("none"), &raw.none)?,
-        style: raw.style.iter().map(style).collect::<Result<_, String>>()?,
-        absent: raw.absent.iter().map(absence).collect::<Result<_, String>>()?,
-        title: compile_optional(&what("title"), raw.title.as_deref())?,
-        not_title: compile_optional(&what("not_title"), raw.not_title.as_deref())?,
-        title_from: compile_optional(&what("title_from"), raw.title_from.as_deref())?,
-        plain_too: raw.plain_too,
-        state: raw.state,
-        conclusive: raw.conclusive,
-        yields: raw.yields,
-        anew: raw.anew,
-        priority: raw.priority,
-        name: raw.name,
-    };
-    match rule.invalid_reason() {
-        Some(why) => Err(format!("rule '{}' {why}", rule.name)),
-        None => Ok(rule),
-    }
+    #[serde(default)]
+    pub(super) priority: i32,
 }
 
 impl ScreenRule {
+    pub(super) fn check(&self) -> Result<(), String> {
+        check_name("rule", &self.name)?;
+        let what = |key: &str| format!("rule '{}': '{key}'", self.name);
+        check_all(&what("all"), &self.all)?;
+        check_all(&what("any"), &self.any)?;
+        check_all(&what("none"), &self.none)?;
+        check_all(&what("style.match"), self.style.iter().map(|style| &style.pattern))?;
+        check_all(&what("absent.match"), self.absent.iter().map(|absent| &absent.pattern))?;
+        check_all(&what("title"), &self.title)?;
+        check_all(&what("not_title"), &self.not_title)?;
+        check_all(&what("title_from"), &self.title_from)?;
+        match self.invalid_reason() {
+            Some(why) => Err(format!("rule '{}' {why}", self.name)),
+            None => Ok(()),
+        }
+    }
+
     fn invalid_reason(&self) -> Option<&'static str> {
         if self.all.is_empty() && self.any.is_empty() && self.style.is_empty() {
             return Some("needs a pattern: add 'all', 'any' or 'style'");

@@ -98,7 +98,7 @@ fn rules_are_sorted_by_priority() {
     };
     let text = with(&[rule("a", 0), rule("b", 5), rule("c", 0), rule("d", -1)].concat());
     let manifest = Manifest::parse("x.toml", &text).expect("valid manifest");
-    let order: Vec<&str> = manifest.rules().screen.iter().map(|rule| rule.name.as_str()).collect();
+    let order: Vec<&str> = manifest.screen.iter().map(|rule| rule.name.as_str()).collect();
     assert_eq!(order, ["b", "a", "c", "d"]);
 }
 
@@ -109,7 +109,7 @@ fn a_dialog_uses_the_default_answers_unless_it_overrides_them() {
          [answers]\napprove = ['1']\ndeny = ['Escape']\noption = '{n}'\n[answers.dialogs.d]\napprove = []\noption = 'down'\n",
     );
     let manifest = Manifest::parse("x.toml", &text).expect("valid manifest");
-    let answers = &manifest.rules().answers;
+    let answers = &manifest.answers;
     assert_eq!(answers.for_dialog("other").option, Some(OptionKeys::Digits));
     assert_eq!(answers.for_dialog("d").option, Some(OptionKeys::Down));
     assert!(answers.for_dialog("d").approve.is_none());

@@ -1,37 +1,26 @@
 //! Rules that judge a pane's title.
 
 use agtmux_core::state::State;
-use regex::Regex;
 use serde::Deserialize;
 
-use super::pattern::{check_name, compile as compile_pattern};
+use super::pattern::{Pattern, check_name};
 
-#[derive(Deserialize)]
-pub(super) struct TitleRuleToml {
-    name: String,
-    r#match: String,
-    state: State,
-    #[serde(default)]
-    conclusive: bool,
-}
-
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(crate) struct TitleRule {
     pub(crate) name: String,
-    pub(crate) pattern: Regex,
+    #[serde(rename = "match")]
+    pub(crate) pattern: Pattern,
     pub(crate) state: State,
+    #[serde(default)]
     pub(crate) conclusive: bool,
 }
 
-pub(super) fn compile(raw: Vec<TitleRuleToml>) -> Result<Vec<TitleRule>, String> {
-    raw.into_iter().map(compile_rule).collect()
-}
-
-fn compile_rule(raw: TitleRuleToml) -> Result<TitleRule, String> {
-    check_name("rule", &raw.name)?;
-    if raw.state == State::Unknown {
-        return Err(format!("rule '{}' must not have the state 'unknown'", raw.name));
+impl TitleRule {
+    pub(super) fn check(&self) -> Result<(), String> {
+        check_name("rule", &self.name)?;
+        if self.state == State::Unknown {
+            return Err(format!("rule '{}' must not have the state 'unknown'", self.name));
+        }
+        self.pattern.check(&format!("rule '{}': 'match'", self.name))
     }
-    let pattern = compile_pattern(&format!("rule '{}': 'match'", raw.name), &raw.r#match)?;
-    Ok(TitleRule { name: raw.name, pattern, state: raw.state, conclusive: raw.conclusive })
 }

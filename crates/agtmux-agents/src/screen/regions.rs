@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::ops::Range;
 
 use super::{CapturedScreen, CellColour, CellStyle, ScreenRow, is_border, unframed};
-use crate::manifest::{ScreenLayout, ScreenRegion};
+use crate::manifest::{Pattern, ScreenLayout, ScreenRegion};
 
 const BOTTOM_ROWS: usize = 12;
 const ABOVE_ROWS: usize = 3;
@@ -133,7 +133,7 @@ impl<'s> ScreenRegions<'s> {
         rows.iter().any(begins)
     }
 
-    fn last_match_before(&self, before: usize, pattern: impl Fn(&ScreenLayout) -> Option<&regex::Regex>) -> usize {
+    fn last_match_before(&self, before: usize, pattern: impl Fn(&ScreenLayout) -> Option<&Pattern>) -> usize {
         let Some(pattern) = self.layout.and_then(pattern) else { return before };
         self.screen.rows()[..before].iter().rposition(|row| pattern.is_match(row.text())).unwrap_or(before)
     }
@@ -183,8 +183,7 @@ fn find_box(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
 
 /// The box between the last `bottom` row and the `top` row above it.
 fn find_closed_box(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
-    let fits =
-        |pattern: &Option<regex::Regex>, row: &ScreenRow| pattern.as_ref().is_some_and(|p| p.is_match(row.text()));
+    let fits = |pattern: &Option<Pattern>, row: &ScreenRow| pattern.as_ref().is_some_and(|p| p.is_match(row.text()));
     let bottom = rows.iter().rposition(|row| fits(&layout.bottom, row))?;
     let (rim, inside) = match layout.top {
         Some(_) => {
