@@ -5,18 +5,16 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a host whose tmux is watched. `host` is the machine that runs the daemon.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct TargetName(String);
+use crate::text_types::text_type;
+
+text_type!(
+    /// The name of a host whose tmux is watched. `host` is the machine that runs the daemon.
+    TargetName
+);
 
 impl TargetName {
     /// The machine that runs the daemon; always watched.
     pub const LOCAL: &'static str = "host";
-
-    pub fn new(name: impl Into<String>) -> Self {
-        Self(name.into())
-    }
 
     pub fn local() -> Self {
         Self::new(Self::LOCAL)
@@ -25,39 +23,13 @@ impl TargetName {
     pub fn is_local(&self) -> bool {
         self.0 == Self::LOCAL
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for TargetName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// The name of a tmux server: its socket's file name in the user's tmux directory, or the full path of a socket
-/// elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ServerName(String);
-
-impl ServerName {
-    pub fn new(name: impl Into<String>) -> Self {
-        Self(name.into())
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for ServerName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+text_type!(
+    /// The name of a tmux server: its socket's file name in the user's tmux directory, or the full path of a socket
+    /// elsewhere.
+    ServerName
+);
 
 /// One tmux server, independent of its generation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -141,10 +113,10 @@ tmux_id!(
 #[error("not a tmux id: expected %N for a pane, @N for a window, $N for a session")]
 pub struct TmuxIdError;
 
-/// The type of an agent, by the name of its manifest: `claude`, `codex`, …
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct AgentType(String);
+text_type!(
+    /// The type of an agent, by the name of its manifest: `claude`, `codex`, …
+    AgentType
+);
 
 impl AgentType {
     /// The type of a managed task's runtime.
@@ -156,20 +128,6 @@ impl AgentType {
 
     pub fn is_task(&self) -> bool {
         self.0 == Self::TASK
-    }
-
-    pub fn new(name: impl Into<String>) -> Self {
-        Self(name.into())
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for AgentType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -21,4 +21,5 @@ pub mod state;
 pub mod target;
 pub mod task;
 pub mod text;
+mod text_types;
 pub mod wire_enum;

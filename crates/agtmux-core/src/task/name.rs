@@ -1,14 +1,13 @@
 //! Task names.
 
-use std::fmt;
-use std::str::FromStr;
+use crate::text_types::checked_text_type;
 
-use serde::{Deserialize, Serialize};
-
-/// A task name: 1 to 40 ASCII letters, digits, `.`, `_` or `-`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct TaskName(String);
+checked_text_type!(
+    /// A task name: 1 to 40 ASCII letters, digits, `.`, `_` or `-`.
+    TaskName,
+    check_task_name,
+    TaskNameError
+);
 
 const MAX_LEN: usize = 40;
 
@@ -16,39 +15,9 @@ const MAX_LEN: usize = 40;
 #[error("'{}' is not a valid task name: use 1 to {MAX_LEN} letters, digits, '.', '_' or '-'", .0.escape_debug())]
 pub struct TaskNameError(pub String);
 
-impl TaskName {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for TaskName {
-    type Err = TaskNameError;
-
-    fn from_str(s: &str) -> Result<Self, TaskNameError> {
-        Self::try_from(s.to_owned())
-    }
-}
-
-impl TryFrom<String> for TaskName {
-    type Error = TaskNameError;
-
-    fn try_from(name: String) -> Result<Self, TaskNameError> {
-        let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
-        if plain && (1..=MAX_LEN).contains(&name.len()) { Ok(Self(name)) } else { Err(TaskNameError(name)) }
-    }
-}
-
-impl From<TaskName> for String {
-    fn from(name: TaskName) -> Self {
-        name.0
-    }
-}
-
-impl fmt::Display for TaskName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
+fn check_task_name(name: &str) -> Result<(), TaskNameError> {
+    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+    if plain && (1..=MAX_LEN).contains(&name.len()) { Ok(()) } else { Err(TaskNameError(name.to_owned())) }
 }
 
 #[cfg(test)]

@@ -1,14 +1,13 @@
 //! Run ids. A run is one launch of a task.
 
-use std::fmt;
-use std::str::FromStr;
+use crate::text_types::checked_text_type;
 
-use serde::{Deserialize, Serialize};
-
-/// The unique id of one launch of a task.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct RunId(String);
+checked_text_type!(
+    /// The unique id of one launch of a task.
+    RunId,
+    check_run_id,
+    RunIdError
+);
 
 const MAX_LEN: usize = 64;
 
@@ -16,46 +15,16 @@ const MAX_LEN: usize = 64;
 #[error("not a run id: expected 1 to 64 letters, digits or '-'")]
 pub struct RunIdError;
 
-impl RunId {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 impl From<uuid::Uuid> for RunId {
     fn from(id: uuid::Uuid) -> Self {
         Self(id.to_string())
     }
 }
 
-impl FromStr for RunId {
-    type Err = RunIdError;
-
-    fn from_str(s: &str) -> Result<Self, RunIdError> {
-        Self::try_from(s.to_owned())
-    }
-}
-
-/// Validates the id: it is read from a window option, which any process may set, and becomes part of a path.
-impl TryFrom<String> for RunId {
-    type Error = RunIdError;
-
-    fn try_from(id: String) -> Result<Self, RunIdError> {
-        let plain = id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        if plain && (1..=MAX_LEN).contains(&id.len()) { Ok(Self(id)) } else { Err(RunIdError) }
-    }
-}
-
-impl From<RunId> for String {
-    fn from(id: RunId) -> Self {
-        id.0
-    }
-}
-
-impl fmt::Display for RunId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// The id is read from a window option, which any process may set, and becomes part of a path.
+fn check_run_id(id: &str) -> Result<(), RunIdError> {
+    let plain = id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    if plain && (1..=MAX_LEN).contains(&id.len()) { Ok(()) } else { Err(RunIdError) }
 }
 
 #[cfg(test)]

@@ -1,18 +1,17 @@
 //! Names of task sessions. A task session is the tmux session with the tasks of one harness session.
 
-use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
 
 use crate::text;
+use crate::text_types::checked_text_type;
 
-/// The name of a task session. It contains only characters that tmux keeps and does not interpret.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct TaskSessionName(String);
+checked_text_type!(
+    /// The name of a task session. It contains only characters that tmux keeps and does not interpret.
+    TaskSessionName,
+    check_session_name,
+    SessionNameError
+);
 
 const MAX_LEN: usize = 200;
 
@@ -41,10 +40,6 @@ impl TaskSessionName {
             return Err(SessionNameError::NoId);
         }
         format!("pi-{slug}-{id}").parse()
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 
     /// The harness's own session id, if it can be separated from the project's name: the caller knows it, or it is a
@@ -87,34 +82,10 @@ fn plain(text: &str, kept: impl Fn(char) -> bool) -> String {
     out.trim_matches('-').to_owned()
 }
 
-impl FromStr for TaskSessionName {
-    type Err = SessionNameError;
-
-    fn from_str(s: &str) -> Result<Self, SessionNameError> {
-        Self::try_from(s.to_owned())
-    }
-}
-
-impl TryFrom<String> for TaskSessionName {
-    type Error = SessionNameError;
-
-    fn try_from(name: String) -> Result<Self, SessionNameError> {
-        let fits = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
-        let fits = fits && (1..=MAX_LEN).contains(&name.len()) && !name.starts_with('-');
-        if fits { Ok(Self(name)) } else { Err(SessionNameError::NotAName(name)) }
-    }
-}
-
-impl From<TaskSessionName> for String {
-    fn from(name: TaskSessionName) -> Self {
-        name.0
-    }
-}
-
-impl fmt::Display for TaskSessionName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
+fn check_session_name(name: &str) -> Result<(), SessionNameError> {
+    let fits = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+    let fits = fits && (1..=MAX_LEN).contains(&name.len()) && !name.starts_with('-');
+    if fits { Ok(()) } else { Err(SessionNameError::NotAName(name.to_owned())) }
 }
 
 #[cfg(test)]
