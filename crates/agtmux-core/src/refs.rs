@@ -143,48 +143,36 @@ impl PaneRef {
 
     /// Resolves the reference to exactly one runtime.
     pub fn resolve(&self, fleet: &Fleet) -> Result<(PaneKey, Runtime), RefError> {
-        let mut matching = Vec::new();
-        for (key, server) in fleet.servers() {
-            for (id, pane) in &server.panes {
-                let pane_key = PaneKey { server: key.clone(), pane: *id };
-                if let Some(runtime) = pane.runtime.as_ref().filter(|runtime| self.matches(&pane_key, pane, runtime)) {
-                    matching.push((pane_key, runtime.clone()));
-                }
-            }
-        }
-        match matching.len() {
-            0 => Err(self.not_found(fleet)),
-            1 => Ok(matching.remove(0)),
-            _ => {
-                let candidates = matching.iter().map(|(key, runtime)| {
-                    let ServerKey { target, server } = &key.server;
-                    format!("runtime:{} ({} in {} on {target}@{server})", runtime.id, runtime.agent_type, key.pane)
-                });
-                Err(RefError::Ambiguous { reference: self.to_string(), candidates: candidates.collect() })
-            }
-        }
+        let with_runtime = |(key, pane): (PaneKey, &Pane)| Some((key, pane.runtime.clone()?));
+        let matching = self.matching_panes(fleet).filter_map(with_runtime).collect();
+        self.only_one(fleet, matching, |(key, runtime)| {
+            let ServerKey { target, server } = &key.server;
+            format!("runtime:{} ({} in {} on {target}@{server})", runtime.id, runtime.agent_type, key.pane)
+        })
     }
 
     /// Resolves the reference to exactly one pane. A pane reference also matches a pane without an agent.
     pub fn locate(&self, fleet: &Fleet) -> Result<PaneKey, RefError> {
-        let mut matching = Vec::new();
-        for (key, server) in fleet.servers() {
-            for (id, pane) in &server.panes {
-                let pane_key = PaneKey { server: key.clone(), pane: *id };
-                let fits = match &pane.runtime {
-                    Some(runtime) => self.matches(&pane_key, pane, runtime),
-                    None => self.matches_pane(&pane_key, pane),
-                };
-                if fits {
-                    matching.push((pane_key, pane));
-                }
-            }
-        }
+        let matching = self.matching_panes(fleet).collect();
+        self.only_one(fleet, matching, |(key, pane)| candidate(key, pane)).map(|(key, _)| key)
+    }
+
+    fn matching_panes<'f>(&self, fleet: &'f Fleet) -> impl Iterator<Item = (PaneKey, &'f Pane)> {
+        let panes = fleet.servers().flat_map(|(key, server)| {
+            server.panes.iter().map(|(id, pane)| (PaneKey { server: key.clone(), pane: *id }, pane))
+        });
+        panes.filter(|(key, pane)| match &pane.runtime {
+            Some(runtime) => self.matches(key, pane, runtime),
+            None => self.matches_pane(key, pane),
+        })
+    }
+
+    fn only_one<T>(&self, fleet: &Fleet, mut matching: Vec<T>, describe: impl Fn(&T) -> String) -> Result<T, RefError> {
         match matching.len() {
             0 => Err(self.not_found(fleet)),
-            1 => Ok(matching.remove(0).0),
+            1 => Ok(matching.remove(0)),
             _ => {
-                let candidates = matching.iter().map(|(key, pane)| candidate(key, pane)).collect();
+                let candidates = matching.iter().map(describe).collect();
                 Err(RefError::Ambiguous { reference: self.to_string(), candidates })
             }
         }

@@ -70,80 +70,61 @@ pub enum TopologyUpdate {
 impl Fleet {
     /// Applies an update. This is the only way the fleet changes.
     pub fn apply(&mut self, observation: TopologyUpdate, now: Timestamp) -> FleetDelta {
-        let mut delta = FleetDelta::default();
+        let mut changes = FleetChanges { delta: FleetDelta::default(), now };
         match observation {
-            TopologyUpdate::Listed { server, generation, rows } => {
-                self.listed(server, generation, rows, now, &mut delta)
-            }
-            TopologyUpdate::Reread { server, generation, rows } => {
-                self.reread(&server, generation, rows, now, &mut delta)
-            }
+            TopologyUpdate::Listed { server, generation, rows } => self.listed(server, generation, rows, &mut changes),
+            TopologyUpdate::Reread { server, generation, rows } => self.reread(&server, generation, rows, &mut changes),
             TopologyUpdate::Processes { server, generation, panes } => {
-                self.processes(&server, generation, panes, now, &mut delta);
+                self.processes(&server, generation, panes, &mut changes);
             }
-            TopologyUpdate::ServerGone { server } => self.server_gone(&server, &mut delta),
+            TopologyUpdate::ServerGone { server } => self.server_gone(&server, &mut changes),
             TopologyUpdate::ServerOutage { server, generation, code, message } => {
-                self.server_outage(server, generation, Outage { code, message, since: now }, &mut delta);
+                self.server_outage(server, generation, code, message, &mut changes);
             }
-            TopologyUpdate::TargetOutage { target, outage } => self.target_outage(target, outage, now, &mut delta),
+            TopologyUpdate::TargetOutage { target, outage } => self.target_outage(target, outage, &mut changes),
             TopologyUpdate::Task { server, generation, pane, task } => {
-                self.update_task(PaneKey { server, pane }, generation, task, now, &mut delta);
+                self.update_task(PaneKey { server, pane }, generation, task, &mut changes);
             }
             TopologyUpdate::TargetUnreachable { target, message } => {
-                self.target_unreachable(target, &message, now, &mut delta)
+                self.target_unreachable(target, &message, &mut changes);
             }
             TopologyUpdate::TargetRemoved { target } => {
                 for key in self.servers_of(&target) {
-                    self.server_gone(&key, &mut delta);
+                    self.server_gone(&key, &mut changes);
                 }
-                self.target_outage(target, None, now, &mut delta);
+                self.target_outage(target, None, &mut changes);
             }
         }
-        self.assign_tasks_to_panes(now, &mut delta);
-        delta
+        self.assign_tasks_to_panes(&mut changes);
+        changes.delta
     }
 
-    fn listed(
-        &mut self,
-        key: ServerKey,
-        generation: Generation,
-        rows: Vec<PaneRow>,
-        now: Timestamp,
-        delta: &mut FleetDelta,
-    ) {
+    fn listed(&mut self, key: ServerKey, generation: Generation, rows: Vec<PaneRow>, changes: &mut FleetChanges) {
         if self.servers.get(&key).is_some_and(|s| s.generation != generation) {
-            self.server_gone(&key, delta);
+            self.server_gone(&key, changes);
         }
         let server = self.servers.entry(key.clone()).or_insert_with(|| {
-            delta.servers.insert(key.clone());
+            changes.delta.servers.insert(key.clone());
             Server { generation, outage: None, panes: BTreeMap::new() }
         });
         if server.outage.take().is_some() {
-            delta.servers.insert(key.clone());
-            delta.runtime_changes.push(RuntimeChange::Reachable { server: key.clone(), reachable: true });
+            changes.set_reachable(&key, true);
         }
         let listed = group_rows(rows);
         let gone: Vec<PaneId> = server.panes.keys().filter(|id| !listed.contains_key(id)).copied().collect();
         for id in gone {
-            drop_pane(&key, server, id, delta);
+            changes.drop_pane(&key, server, id);
         }
         for (id, (row, placements)) in listed {
-            update_pane(&key, server, id, row, Some(placements), now, delta);
+            changes.update_pane(&key, server, id, row, Some(placements));
         }
     }
 
-    fn reread(
-        &mut self,
-        key: &ServerKey,
-        generation: Generation,
-        rows: Vec<PaneRow>,
-        now: Timestamp,
-        delta: &mut FleetDelta,
-    ) {
+    fn reread(&mut self, key: &ServerKey, generation: Generation, rows: Vec<PaneRow>, changes: &mut FleetChanges) {
         let Some(server) = self.servers.get_mut(key).filter(|s| s.generation == generation) else { return };
         for row in rows {
             if server.panes.contains_key(&row.pane) {
-                update_pane(key, server, row.pane, row, None, now, delta);
+                changes.update_pane(key, server, row.pane, row, None);
             }
         }
     }
@@ -153,8 +134,7 @@ impl Fleet {
         key: &ServerKey,
         generation: Generation,
         sightings: Vec<PaneProcess>,
-        now: Timestamp,
-        delta: &mut FleetDelta,
+        changes: &mut FleetChanges,
     ) {
         let Some(server) = self.servers.get_mut(key).filter(|s| s.generation == generation) else { return };
         for sighting in sightings {
@@ -171,73 +151,70 @@ impl Fleet {
                 changed = true;
             }
             let pane_key = PaneKey { server: key.clone(), pane: sighting.pane };
-            changed |= update_agent(&pane_key, generation, pane, sighting.agent, now, delta);
+            changed |= changes.update_agent(&pane_key, generation, pane, sighting.agent);
             if changed {
-                mark_changed(&pane_key, pane, now, delta);
+                changes.mark_changed(&pane_key, pane);
             }
         }
     }
 
-    fn server_gone(&mut self, key: &ServerKey, delta: &mut FleetDelta) {
+    fn server_gone(&mut self, key: &ServerKey, changes: &mut FleetChanges) {
         let Some(mut server) = self.servers.remove(key) else { return };
-        delta.servers.insert(key.clone());
+        changes.delta.servers.insert(key.clone());
         if server.outage.is_some() {
-            delta.runtime_changes.push(RuntimeChange::Reachable { server: key.clone(), reachable: true });
+            changes.set_reachable(key, true);
         }
         let ids: Vec<PaneId> = server.panes.keys().copied().collect();
         for id in ids {
-            drop_pane(key, &mut server, id, delta);
+            changes.drop_pane(key, &mut server, id);
         }
     }
 
-    fn server_outage(&mut self, key: ServerKey, generation: Generation, outage: Outage, delta: &mut FleetDelta) {
-        let server = self.servers.entry(key.clone()).or_insert_with(|| Server {
-            generation,
-            outage: None,
-            panes: BTreeMap::new(),
-        });
-        if server.outage.as_ref().is_some_and(|o| o.code == outage.code && o.message == outage.message) {
-            return;
+    fn server_outage(
+        &mut self,
+        key: ServerKey,
+        generation: Generation,
+        code: OutageCode,
+        message: String,
+        changes: &mut FleetChanges,
+    ) {
+        let unknown = || Server { generation, outage: None, panes: BTreeMap::new() };
+        let server = self.servers.entry(key.clone()).or_insert_with(unknown);
+        if let Some(outage) = next_outage(server.outage.as_ref(), code, message, changes.now) {
+            server.outage = Some(outage);
+            changes.set_reachable(&key, false);
         }
-        let since = server.outage.as_ref().map_or(outage.since, |o| o.since);
-        server.outage = Some(Outage { since, ..outage });
-        delta.servers.insert(key.clone());
-        delta.runtime_changes.push(RuntimeChange::Reachable { server: key, reachable: false });
     }
 
-    fn target_unreachable(&mut self, target: TargetName, message: &str, now: Timestamp, delta: &mut FleetDelta) {
+    fn target_unreachable(&mut self, target: TargetName, message: &str, changes: &mut FleetChanges) {
         for key in self.servers_of(&target) {
             if let Some(generation) = self.servers.get(&key).map(|server| server.generation) {
-                let outage = Outage { code: OutageCode::TargetUnreachable, message: message.to_owned(), since: now };
-                self.server_outage(key, generation, outage, delta);
+                self.server_outage(key, generation, OutageCode::TargetUnreachable, message.to_owned(), changes);
             }
         }
-        self.target_outage(target, Some((OutageCode::TargetUnreachable, message.to_owned())), now, delta);
+        self.target_outage(target, Some((OutageCode::TargetUnreachable, message.to_owned())), changes);
     }
 
     fn servers_of(&self, target: &TargetName) -> Vec<ServerKey> {
         self.servers.keys().filter(|key| key.target == *target).cloned().collect()
     }
 
-    fn target_outage(
-        &mut self,
-        target: TargetName,
-        outage: Option<(OutageCode, String)>,
-        now: Timestamp,
-        delta: &mut FleetDelta,
-    ) {
-        let known = self.target_outages.get(&target);
-        match outage {
-            None => delta.targets_changed |= self.target_outages.remove(&target).is_some(),
-            Some((code, message)) => {
-                if known.is_none_or(|o| o.code != code || o.message != message) {
-                    let since = known.map_or(now, |o| o.since);
-                    self.target_outages.insert(target, Outage { code, message, since });
-                    delta.targets_changed = true;
-                }
-            }
+    fn target_outage(&mut self, target: TargetName, outage: Option<(OutageCode, String)>, changes: &mut FleetChanges) {
+        let Some((code, message)) = outage else {
+            changes.delta.targets_changed |= self.target_outages.remove(&target).is_some();
+            return;
+        };
+        if let Some(outage) = next_outage(self.target_outages.get(&target), code, message, changes.now) {
+            self.target_outages.insert(target, outage);
+            changes.delta.targets_changed = true;
         }
     }
+}
+
+/// The outage if it is new or differs from the known one. It keeps the start of the known one.
+fn next_outage(known: Option<&Outage>, code: OutageCode, message: String, now: Timestamp) -> Option<Outage> {
+    let is_known = known.is_some_and(|outage| outage.code == code && outage.message == message);
+    (!is_known).then(|| Outage { code, message, since: known.map_or(now, |outage| outage.since) })
 }
 
 /// Groups rows by pane: tmux lists a pane once per session that shows it.
@@ -249,55 +226,6 @@ fn group_rows(rows: Vec<PaneRow>) -> BTreeMap<PaneId, (PaneRow, BTreeSet<Placeme
         panes.entry(row.pane).or_insert_with(|| (row, BTreeSet::new())).1.insert(placement);
     }
     panes
-}
-
-fn update_pane(
-    key: &ServerKey,
-    server: &mut Server,
-    id: PaneId,
-    row: PaneRow,
-    placements: Option<BTreeSet<Placement>>,
-    now: Timestamp,
-    delta: &mut FleetDelta,
-) {
-    let pane_key = PaneKey { server: key.clone(), pane: id };
-    let Some(pane) = server.panes.get_mut(&id) else {
-        let pane = new_pane(row, placements.unwrap_or_default(), now);
-        let pane = server.panes.entry(id).or_insert(pane);
-        mark_changed(&pane_key, pane, now, delta);
-        return;
-    };
-    let placements = placements.unwrap_or_else(|| pane.placements.clone());
-    let same = pane.pid == row.pid
-        && pane.tty == row.tty
-        && pane.window == row.window
-        && pane.window_name == row.window_name
-        && pane.pane_index == row.pane_index
-        && pane.title == row.title
-        && pane.dead == row.dead
-        && pane.placements == placements;
-    if same {
-        return;
-    }
-    // The window and session that the pane left must be counted again.
-    mark_containers_changed(&pane_key, pane, delta);
-    if pane.pid != row.pid {
-        if !end_runtime(&pane_key, pane, delta) {
-            pane.epoch += 1;
-        }
-        pane.foreground = None;
-    }
-    if row.dead.is_some() {
-        // An ended task stays visible until its pane is removed.
-        if !holds_task(pane) {
-            end_runtime(&pane_key, pane, delta);
-        }
-        pane.foreground = None;
-    }
-    let epoch = pane.epoch;
-    let (runtime, foreground) = (pane.runtime.take(), pane.foreground.take());
-    *pane = Pane { epoch, runtime, foreground, ..new_pane(row, placements, now) };
-    mark_changed(&pane_key, pane, now, delta);
 }
 
 fn new_pane(row: PaneRow, placements: BTreeSet<Placement>, now: Timestamp) -> Pane {
@@ -317,90 +245,146 @@ fn new_pane(row: PaneRow, placements: BTreeSet<Placement>, now: Timestamp) -> Pa
     }
 }
 
-/// Returns whether the pane's runtime changed.
-fn update_agent(
-    key: &PaneKey,
-    generation: Generation,
-    pane: &mut Pane,
-    agent: Option<DetectedAgent>,
-    now: Timestamp,
-    delta: &mut FleetDelta,
-) -> bool {
-    let Some(agent) = agent else {
-        // A missing process does not prove that a local task is gone; a remote host knows.
-        let stays = holds_task(pane) && key.server.target.is_local();
-        return !stays && end_runtime(key, pane, delta);
-    };
-    if let Some(runtime) = &mut pane.runtime
-        && runtime.process == agent.process
-        && runtime.agent_type == agent.agent_type
-    {
-        if runtime.suspended == agent.suspended {
-            return false;
-        }
-        runtime.suspended = agent.suspended;
-        delta
-            .runtime_changes
-            .push(RuntimeChange::Suspended { runtime: runtime.id.clone(), suspended: agent.suspended });
-        return true;
-    }
-    end_runtime(key, pane, delta);
-    let identity = RuntimeIdentity {
-        server: &key.server,
-        generation,
-        pane: key.pane,
-        epoch: pane.epoch,
-        process: agent.process,
-        agent_type: &agent.agent_type,
-    };
-    let runtime = Runtime {
-        id: identity.id(),
-        agent_type: agent.agent_type,
-        name: None,
-        process: agent.process,
-        suspended: agent.suspended,
-        started_at: now,
-    };
-    delta.runtime_changes.push(RuntimeChange::Started { pane: key.clone(), runtime: runtime.clone() });
-    pane.runtime = Some(runtime);
-    true
-}
-
-fn drop_pane(key: &ServerKey, server: &mut Server, id: PaneId, delta: &mut FleetDelta) {
-    let Some(mut pane) = server.panes.remove(&id) else { return };
-    let pane_key = PaneKey { server: key.clone(), pane: id };
-    end_runtime(&pane_key, &mut pane, delta);
-    mark_containers_changed(&pane_key, &pane, delta);
-    delta.changed.remove(&pane_key);
-    delta.removed.insert(pane_key);
-}
-
 fn holds_task(pane: &Pane) -> bool {
     pane.runtime.as_ref().is_some_and(|runtime| runtime.agent_type.is_task())
 }
 
-pub(super) fn end_runtime(key: &PaneKey, pane: &mut Pane, delta: &mut FleetDelta) -> bool {
-    let Some(runtime) = pane.runtime.take() else { return false };
-    delta.runtime_changes.push(RuntimeChange::Ended {
-        pane: key.clone(),
-        runtime: runtime.id,
-        process: runtime.process,
-    });
-    // The next runtime in this pane gets a new epoch.
-    pane.epoch += 1;
-    true
+/// The delta of the update that is being applied.
+pub(super) struct FleetChanges {
+    pub(super) delta: FleetDelta,
+    now: Timestamp,
 }
 
-pub(super) fn mark_changed(key: &PaneKey, pane: &mut Pane, now: Timestamp, delta: &mut FleetDelta) {
-    pane.updated_at = now;
-    mark_containers_changed(key, pane, delta);
-    delta.changed.insert(key.clone());
-    delta.removed.remove(key);
-}
+impl FleetChanges {
+    fn set_reachable(&mut self, server: &ServerKey, reachable: bool) {
+        self.delta.servers.insert(server.clone());
+        self.delta.runtime_changes.push(RuntimeChange::Reachable { server: server.clone(), reachable });
+    }
 
-fn mark_containers_changed(key: &PaneKey, pane: &Pane, delta: &mut FleetDelta) {
-    delta.windows.insert((key.server.clone(), pane.window));
-    for placement in &pane.placements {
-        delta.sessions.insert((key.server.clone(), placement.session));
+    fn update_pane(
+        &mut self,
+        key: &ServerKey,
+        server: &mut Server,
+        id: PaneId,
+        row: PaneRow,
+        placements: Option<BTreeSet<Placement>>,
+    ) {
+        let pane_key = PaneKey { server: key.clone(), pane: id };
+        let Some(pane) = server.panes.get_mut(&id) else {
+            let pane = new_pane(row, placements.unwrap_or_default(), self.now);
+            let pane = server.panes.entry(id).or_insert(pane);
+            self.mark_changed(&pane_key, pane);
+            return;
+        };
+        let placements = placements.unwrap_or_else(|| pane.placements.clone());
+        let same = pane.pid == row.pid
+            && pane.tty == row.tty
+            && pane.window == row.window
+            && pane.window_name == row.window_name
+            && pane.pane_index == row.pane_index
+            && pane.title == row.title
+            && pane.dead == row.dead
+            && pane.placements == placements;
+        if same {
+            return;
+        }
+        // The window and session that the pane left must be counted again.
+        self.mark_containers_changed(&pane_key, pane);
+        if pane.pid != row.pid {
+            if !self.end_runtime(&pane_key, pane) {
+                pane.epoch += 1;
+            }
+            pane.foreground = None;
+        }
+        if row.dead.is_some() {
+            // An ended task stays visible until its pane is removed.
+            if !holds_task(pane) {
+                self.end_runtime(&pane_key, pane);
+            }
+            pane.foreground = None;
+        }
+        let epoch = pane.epoch;
+        let (runtime, foreground) = (pane.runtime.take(), pane.foreground.take());
+        *pane = Pane { epoch, runtime, foreground, ..new_pane(row, placements, self.now) };
+        self.mark_changed(&pane_key, pane);
+    }
+
+    /// Returns whether the pane's runtime changed.
+    fn update_agent(
+        &mut self,
+        key: &PaneKey,
+        generation: Generation,
+        pane: &mut Pane,
+        agent: Option<DetectedAgent>,
+    ) -> bool {
+        let Some(agent) = agent else {
+            // A missing process does not prove that a local task is gone; a remote host knows.
+            let stays = holds_task(pane) && key.server.target.is_local();
+            return !stays && self.end_runtime(key, pane);
+        };
+        if let Some(runtime) = &mut pane.runtime
+            && runtime.process == agent.process
+            && runtime.agent_type == agent.agent_type
+        {
+            if runtime.suspended == agent.suspended {
+                return false;
+            }
+            runtime.suspended = agent.suspended;
+            let suspended = RuntimeChange::Suspended { runtime: runtime.id.clone(), suspended: agent.suspended };
+            self.delta.runtime_changes.push(suspended);
+            return true;
+        }
+        self.end_runtime(key, pane);
+        self.start_runtime(key, generation, pane, agent, None);
+        true
+    }
+
+    /// Makes a detected agent or a task the runtime of its pane.
+    pub(super) fn start_runtime(
+        &mut self,
+        key: &PaneKey,
+        generation: Generation,
+        pane: &mut Pane,
+        agent: DetectedAgent,
+        name: Option<String>,
+    ) {
+        let DetectedAgent { agent_type, process, suspended } = agent;
+        let (server, epoch) = (&key.server, pane.epoch);
+        let identity = RuntimeIdentity { server, generation, pane: key.pane, epoch, process, agent_type: &agent_type };
+        let runtime = Runtime { id: identity.id(), agent_type, name, process, suspended, started_at: self.now };
+        self.delta.runtime_changes.push(RuntimeChange::Started { pane: key.clone(), runtime: runtime.clone() });
+        pane.runtime = Some(runtime);
+    }
+
+    fn drop_pane(&mut self, key: &ServerKey, server: &mut Server, id: PaneId) {
+        let Some(mut pane) = server.panes.remove(&id) else { return };
+        let pane_key = PaneKey { server: key.clone(), pane: id };
+        self.end_runtime(&pane_key, &mut pane);
+        self.mark_containers_changed(&pane_key, &pane);
+        self.delta.changed.remove(&pane_key);
+        self.delta.removed.insert(pane_key);
+    }
+
+    pub(super) fn end_runtime(&mut self, key: &PaneKey, pane: &mut Pane) -> bool {
+        let Some(runtime) = pane.runtime.take() else { return false };
+        let ended = RuntimeChange::Ended { pane: key.clone(), runtime: runtime.id, process: runtime.process };
+        self.delta.runtime_changes.push(ended);
+        // The next runtime in this pane gets a new epoch.
+        pane.epoch += 1;
+        true
+    }
+
+    pub(super) fn mark_changed(&mut self, key: &PaneKey, pane: &mut Pane) {
+        pane.updated_at = self.now;
+        self.mark_containers_changed(key, pane);
+        self.delta.changed.insert(key.clone());
+        self.delta.removed.remove(key);
+    }
+
+    fn mark_containers_changed(&mut self, key: &PaneKey, pane: &Pane) {
+        self.delta.windows.insert((key.server.clone(), pane.window));
+        for placement in &pane.placements {
+            self.delta.sessions.insert((key.server.clone(), placement.session));
+        }
     }
 }

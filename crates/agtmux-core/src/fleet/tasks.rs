@@ -1,12 +1,9 @@
 //! Tasks as the runtimes of their panes.
 
-use jiff::Timestamp;
-
-use super::apply::{end_runtime, mark_changed};
-use super::delta::{FleetDelta, RuntimeChange};
+use super::apply::{DetectedAgent, FleetChanges};
 use super::model::{Fleet, PaneKey, PaneTask};
 use crate::ids::{AgentType, Generation, ProcessRef};
-use crate::runtime::{Runtime, RuntimeIdentity};
+use crate::runtime::Runtime;
 
 impl Fleet {
     /// Whether the pane has a task of a later server than this task. Pane ids repeat when a server is replaced, and a
@@ -23,8 +20,7 @@ impl Fleet {
         key: PaneKey,
         generation: Generation,
         task: Option<PaneTask>,
-        now: Timestamp,
-        delta: &mut FleetDelta,
+        changes: &mut FleetChanges,
     ) {
         let before = match task.clone() {
             Some(task) => self.tasks.insert(key.clone(), (generation, task)),
@@ -37,47 +33,30 @@ impl Fleet {
         let Some(pane) = server.and_then(|server| server.panes.get_mut(&key.pane)) else { return };
         let stays = |runtime: &Runtime| task.as_ref().is_some_and(|task| task.process == runtime.process);
         if pane.runtime.as_ref().is_some_and(|runtime| runtime.agent_type.is_task() && !stays(runtime)) {
-            end_runtime(&key, pane, delta);
+            changes.end_runtime(&key, pane);
         }
-        mark_changed(&key, pane, now, delta);
+        changes.mark_changed(&key, pane);
     }
 
     /// Makes a task the runtime of its pane if the pane has no agent. The task may be reported before or after the
     /// listing of its pane.
-    pub(super) fn assign_tasks_to_panes(&mut self, now: Timestamp, delta: &mut FleetDelta) {
-        for key in &delta.removed {
+    pub(super) fn assign_tasks_to_panes(&mut self, changes: &mut FleetChanges) {
+        for key in &changes.delta.removed {
             self.tasks.remove(key);
         }
         if self.tasks.is_empty() {
             return;
         }
-        for key in delta.changed.clone() {
+        for key in changes.delta.changed.clone() {
             let Some((generation, task)) = self.tasks.get(&key).cloned() else { continue };
             let server = self.servers.get_mut(&key.server).filter(|server| server.generation == generation);
             let Some(pane) = server.and_then(|server| server.panes.get_mut(&key.pane)) else { continue };
             if pane.pid != task.process.pid || pane.runtime.is_some() {
                 continue;
             }
-            let agent_type = AgentType::task();
-            let identity = RuntimeIdentity {
-                server: &key.server,
-                generation,
-                pane: key.pane,
-                epoch: pane.epoch,
-                process: task.process,
-                agent_type: &agent_type,
-            };
-            let runtime = Runtime {
-                id: identity.id(),
-                agent_type: agent_type.clone(),
-                name: Some(task.name),
-                process: task.process,
-                suspended: false,
-                started_at: now,
-            };
-            delta.runtime_changes.push(RuntimeChange::Started { pane: key.clone(), runtime: runtime.clone() });
-            pane.runtime = Some(runtime);
-            mark_changed(&key, pane, now, delta);
+            let agent = DetectedAgent { agent_type: AgentType::task(), process: task.process, suspended: false };
+            changes.start_runtime(&key, generation, pane, agent, Some(task.name));
+            changes.mark_changed(&key, pane);
         }
     }
 }
