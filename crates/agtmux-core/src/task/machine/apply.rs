@@ -2,13 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::super::event::TaskEvent;
-use super::super::exit::TaskExit;
 use super::super::input::{LaunchedRun, PlannedRemoval};
 use super::super::output::recent_output;
 use super::super::run::RunId;
 use super::super::snapshot::{TaskSessionSnapshot, TaskSnapshot};
-use super::event_writer::TaskEventWriter;
+use super::event_writer::{EventBuffer, TaskEventWriter};
 use super::run_memory::RunFacts;
 use super::slot::{Removal, RemovalKind, RunPhase, RunState, TaskSlot};
 use super::{BELL_HOLD, TaskMachine};
@@ -17,11 +15,9 @@ use crate::ids::{Generation, WindowId};
 /// The maximum number of earlier runs that a slot keeps while their exits are unreported.
 const MAX_EARLIER_RUNS: usize = 32;
 
-type EventBuffer = Vec<TaskEvent>;
-
 impl TaskMachine {
-    pub(super) fn started(&mut self, launch: LaunchedRun, now: Timestamp, events: &mut EventBuffer) {
-        self.check_generation(Some(launch.server), now, events);
+    pub(super) fn started(&mut self, launch: LaunchedRun, events: &mut EventBuffer) {
+        self.check_generation(Some(launch.server), events);
         // The first snapshot may have come between the launch and its report. Then the run is new, not part of the
         // baseline.
         let is_same = |slot: &&TaskSlot| slot.run.in_baseline && slot.run.id.as_ref() == Some(&launch.run);
@@ -30,34 +26,21 @@ impl TaskMachine {
         } else if self.knows_run(&launch.run) {
             return;
         }
-        let run = RunState { launched_at: Some(now), ..self.new_run(launch.run, now) };
+        let run = RunState { launched_at: Some(events.now), ..self.new_run(launch.run, events.now) };
         let slot = match self.slots.remove(&launch.window) {
-            Some(old) => self.supersede(launch.window, old, run, now, events),
+            Some(old) => self.supersede(launch.window, old, run, events),
             None => TaskSlot::new(launch.task.clone(), Some(launch.pane), run),
         };
         let slot = TaskSlot { task: launch.task, pane: Some(launch.pane), ..slot };
-        TaskEventWriter { session: &self.session, window: launch.window, now, events }.started(&slot);
+        events.of(launch.window).started(&slot);
         self.slots.insert(launch.window, slot);
     }
 
-    pub(super) fn exited(
-        &mut self,
-        run: &RunId,
-        exit: TaskExit,
-        bells: u64,
-        output: &str,
-        now: Timestamp,
-        events: &mut EventBuffer,
-    ) {
-        let facts = RunFacts { exit: Some(exit), bells, output: recent_output(output) };
-        self.apply_facts(run, facts, now, events);
-    }
-
     /// Reports an exit without waiting for a snapshot.
-    pub(super) fn confirm_exit(&mut self, run: &RunId, now: Timestamp, events: &mut EventBuffer) {
+    pub(super) fn confirm_exit(&mut self, run: &RunId, events: &mut EventBuffer) {
         let slot = self.slots.iter_mut().find(|(_, slot)| slot.run.id.as_ref() == Some(run));
         if let Some((window, slot)) = slot {
-            slot.report_exit(&mut TaskEventWriter { session: &self.session, window: *window, now, events });
+            slot.report_exit(&mut events.of(*window));
         }
     }
 
@@ -70,19 +53,7 @@ impl TaskMachine {
         }
     }
 
-    pub(super) fn bell_rang(
-        &mut self,
-        run: &RunId,
-        bells: u64,
-        output: &str,
-        now: Timestamp,
-        events: &mut EventBuffer,
-    ) {
-        let facts = RunFacts { exit: None, bells, output: recent_output(output) };
-        self.apply_facts(run, facts, now, events);
-    }
-
-    fn apply_facts(&mut self, run: &RunId, facts: RunFacts, now: Timestamp, events: &mut EventBuffer) {
+    pub(super) fn apply_facts(&mut self, run: &RunId, facts: RunFacts, events: &mut EventBuffer) {
         if self.memory.has_ended(run) {
             return;
         }
@@ -90,12 +61,12 @@ impl TaskMachine {
             self.memory.keep_early(run, facts);
             return;
         };
-        let mut writer = TaskEventWriter { session: &self.session, window: *window, now, events };
+        let mut writer = events.of(*window);
         if slot.run.id.as_ref() != Some(run) {
             slot.apply_facts_to_earlier_run(run, facts, &mut writer);
             return;
         }
-        slot.run.apply_facts(facts, now);
+        slot.run.apply_facts(facts, writer.now);
         match (&slot.run.phase, slot.removal.map(|removal| removal.kind)) {
             // Only windows whose task ended by itself are pruned.
             (RunPhase::ExitPending { .. }, Some(RemovalKind::Pruned)) => slot.report_exit(&mut writer),
@@ -106,7 +77,7 @@ impl TaskMachine {
         }
     }
 
-    pub(super) fn plan_removal(&mut self, ending: PlannedRemoval, now: Timestamp, events: &mut EventBuffer) {
+    pub(super) fn plan_removal(&mut self, ending: PlannedRemoval, events: &mut EventBuffer) {
         let (windows, how) = match ending {
             PlannedRemoval::PruneDead(windows) => (windows, RemovalKind::Pruned),
             PlannedRemoval::KillAll => (self.slots.keys().copied().collect(), RemovalKind::KilledAll),
@@ -116,14 +87,15 @@ impl TaskMachine {
         for window in windows {
             let Some(slot) = self.slots.get_mut(&window) else { continue };
             // An exit before the removal is still reported.
-            slot.report_exit(&mut TaskEventWriter { session: &self.session, window, now, events });
-            slot.set_removal(how, now);
+            slot.report_exit(&mut events.of(window));
+            slot.set_removal(how, events.now);
         }
     }
 
-    pub(super) fn tick(&mut self, now: Timestamp, events: &mut EventBuffer) {
+    pub(super) fn tick(&mut self, events: &mut EventBuffer) {
+        let now = events.now;
         for (window, slot) in &mut self.slots {
-            let mut writer = TaskEventWriter { session: &self.session, window: *window, now, events };
+            let mut writer = events.of(*window);
             let is_due = |since: Timestamp, wait| now.duration_since(since) >= wait;
             if slot.run.exit_due_at().is_some_and(|at| now >= at) {
                 slot.report_exit(&mut writer);
@@ -134,7 +106,7 @@ impl TaskMachine {
         }
     }
 
-    pub(super) fn apply_snapshot(&mut self, snapshot: TaskSessionSnapshot, now: Timestamp, events: &mut EventBuffer) {
+    pub(super) fn apply_snapshot(&mut self, snapshot: TaskSessionSnapshot, events: &mut EventBuffer) {
         if snapshot.session_name != self.session {
             return;
         }
@@ -143,40 +115,40 @@ impl TaskMachine {
             // The snapshot shows the previous server.
             return;
         }
-        self.check_generation(snapshot.server, now, events);
+        self.check_generation(snapshot.server, events);
         let exists = |window: &WindowId| snapshot.tasks.iter().any(|task| task.window_id == *window);
         let is_gone =
             |(window, slot): &(&WindowId, &TaskSlot)| !exists(window) && !slot.launched_after(snapshot.captured_at);
         let gone: Vec<WindowId> = self.slots.iter().filter(is_gone).map(|(window, _)| *window).collect();
         for window in gone {
-            self.window_gone(window, now, events);
+            self.window_gone(window, events);
         }
         for task in &snapshot.tasks {
             match self.slots.remove(&task.window_id) {
                 Some(slot) if slot.exited_after(snapshot.captured_at) || slot.launched_after(snapshot.captured_at) => {
                     self.slots.insert(task.window_id, slot);
                 }
-                Some(slot) => self.compare(slot, task, now, events),
+                Some(slot) => self.compare(slot, task, events),
                 // The start is reported when the launch is applied. In the baseline it would not be reported.
                 None if task.awaits_launch => {}
-                None if !self.has_baseline => self.baseline(task, now),
+                None if !self.has_baseline => self.baseline(task, events.now),
                 // The snapshot is outdated.
                 None if task.run.as_ref().is_some_and(|run| self.memory.has_ended(run)) => {}
-                None => self.window_appeared(task, now, events),
+                None => self.window_appeared(task, events),
             }
         }
         self.has_baseline = true;
     }
 
     /// Drops all windows when the server generation changes.
-    fn check_generation(&mut self, server: Option<Generation>, now: Timestamp, events: &mut EventBuffer) {
+    fn check_generation(&mut self, server: Option<Generation>, events: &mut EventBuffer) {
         if server.is_none() || self.server == server {
             return;
         }
         if self.server.is_some() {
             let all: Vec<WindowId> = self.slots.keys().copied().collect();
             for window in all {
-                self.window_gone(window, now, events);
+                self.window_gone(window, events);
             }
         }
         self.server = server;
@@ -193,25 +165,25 @@ impl TaskMachine {
     }
 
     /// Handles a new window.
-    fn window_appeared(&mut self, snapshot: &TaskSnapshot, now: Timestamp, events: &mut EventBuffer) {
+    fn window_appeared(&mut self, snapshot: &TaskSnapshot, events: &mut EventBuffer) {
         let run = match &snapshot.run {
-            Some(run) => self.new_run(run.clone(), now),
+            Some(run) => self.new_run(run.clone(), events.now),
             None => RunState::new(None),
         };
         let slot = TaskSlot::new(snapshot.window_name.clone(), snapshot.pane_id, run);
         let is_dead = snapshot.pane_state_known && snapshot.dead;
         // Every launch reports its start. A dead window without a launch reports only its exit.
         if snapshot.run.is_some() || !is_dead {
-            TaskEventWriter { session: &self.session, window: snapshot.window_id, now, events }.started(&slot);
+            events.of(snapshot.window_id).started(&slot);
         }
-        self.compare(slot, snapshot, now, events);
+        self.compare(slot, snapshot, events);
     }
 
-    fn compare(&mut self, slot: TaskSlot, snapshot: &TaskSnapshot, now: Timestamp, events: &mut EventBuffer) {
-        let Some(mut slot) = self.detect_new_run(slot, snapshot, now, events) else { return };
-        let mut writer = TaskEventWriter { session: &self.session, window: snapshot.window_id, now, events };
+    fn compare(&mut self, slot: TaskSlot, snapshot: &TaskSnapshot, events: &mut EventBuffer) {
+        let Some(mut slot) = self.detect_new_run(slot, snapshot, events) else { return };
+        let mut writer = events.of(snapshot.window_id);
         slot.task.clone_from(&snapshot.window_name);
-        slot.expire_removal(now);
+        slot.expire_removal(writer.now);
         slot.compare(snapshot, &mut writer);
         self.slots.insert(snapshot.window_id, slot);
     }
@@ -222,7 +194,6 @@ impl TaskMachine {
         &mut self,
         slot: TaskSlot,
         snapshot: &TaskSnapshot,
-        now: Timestamp,
         events: &mut EventBuffer,
     ) -> Option<TaskSlot> {
         let Some(run) = snapshot.run.as_ref().filter(|run| slot.run.id.as_ref() != Some(*run)) else {
@@ -236,23 +207,16 @@ impl TaskMachine {
             self.slots.insert(snapshot.window_id, slot);
             return None;
         }
-        let run = self.new_run(run.clone(), now);
-        let slot = TaskSlot { pane: snapshot.pane_id, ..self.supersede(snapshot.window_id, slot, run, now, events) };
-        TaskEventWriter { session: &self.session, window: snapshot.window_id, now, events }.started(&slot);
+        let run = self.new_run(run.clone(), events.now);
+        let slot = TaskSlot { pane: snapshot.pane_id, ..self.supersede(snapshot.window_id, slot, run, events) };
+        events.of(snapshot.window_id).started(&slot);
         Some(slot)
     }
 
     /// Replaces the run of a slot. The old run's exit is reported when it arrives, unless the daemon ended that run.
-    fn supersede(
-        &mut self,
-        window: WindowId,
-        mut old: TaskSlot,
-        run: RunState,
-        now: Timestamp,
-        events: &mut EventBuffer,
-    ) -> TaskSlot {
+    fn supersede(&mut self, window: WindowId, mut old: TaskSlot, run: RunState, events: &mut EventBuffer) -> TaskSlot {
         // The window exists, because a new run is in it.
-        old.report_exit(&mut TaskEventWriter { session: &self.session, window, now, events });
+        old.report_exit(&mut events.of(window));
         let replaced = matches!(old.removal, Some(Removal { kind: RemovalKind::Replaced, .. }));
         let mut slot = TaskSlot::new(old.task, old.pane, run);
         slot.earlier_runs = old.earlier_runs;
@@ -270,9 +234,9 @@ impl TaskMachine {
     }
 
     /// Handles a window that disappeared.
-    fn window_gone(&mut self, window: WindowId, now: Timestamp, events: &mut EventBuffer) {
+    fn window_gone(&mut self, window: WindowId, events: &mut EventBuffer) {
         let Some(mut slot) = self.slots.remove(&window) else { return };
-        let mut writer = TaskEventWriter { session: &self.session, window, now, events };
+        let mut writer = events.of(window);
         match (&slot.run.phase, slot.removal.map(|removal| removal.kind)) {
             (RunPhase::Closed, _) | (_, Some(RemovalKind::Pruned | RemovalKind::KilledAll | RemovalKind::Replaced)) => {
                 writer.notify(&slot.task, slot.pane, &mut slot.run);

@@ -10,12 +10,25 @@ use super::super::session::TaskSessionName;
 use super::slot::{RunState, TaskSlot};
 use crate::ids::{PaneId, WindowId};
 
+/// The events that one input causes, in order.
+pub(super) struct EventBuffer {
+    pub(super) session: TaskSessionName,
+    pub(super) now: Timestamp,
+    pub(super) events: Vec<TaskEvent>,
+}
+
+impl EventBuffer {
+    pub(super) fn of(&mut self, window: WindowId) -> TaskEventWriter<'_> {
+        TaskEventWriter { session: &self.session, window, now: self.now, events: &mut self.events }
+    }
+}
+
 /// Appends the events of one window in order.
 pub(super) struct TaskEventWriter<'a> {
-    pub(super) session: &'a TaskSessionName,
-    pub(super) window: WindowId,
+    session: &'a TaskSessionName,
+    window: WindowId,
     pub(super) now: Timestamp,
-    pub(super) events: &'a mut Vec<TaskEvent>,
+    events: &'a mut Vec<TaskEvent>,
 }
 
 /// The task that an event is about.
@@ -25,13 +38,19 @@ struct EventSubject<'a> {
     run: &'a RunState,
 }
 
+impl<'a> EventSubject<'a> {
+    fn of(slot: &'a TaskSlot) -> Self {
+        Self { task: &slot.task, pane: slot.pane, run: &slot.run }
+    }
+}
+
 impl TaskEventWriter<'_> {
     pub(super) fn started(&mut self, slot: &TaskSlot) {
-        self.push(EventCause::Started, &EventSubject { task: &slot.task, pane: slot.pane, run: &slot.run });
+        self.push(EventCause::Started, &EventSubject::of(slot));
     }
 
     pub(super) fn input(&mut self, slot: &TaskSlot, prompt: &str) {
-        self.push(EventCause::Input(prompt), &EventSubject { task: &slot.task, pane: slot.pane, run: &slot.run });
+        self.push(EventCause::Input(prompt), &EventSubject::of(slot));
     }
 
     /// Reports unreported bells. Returns whether there were any.
@@ -58,10 +77,7 @@ impl TaskEventWriter<'_> {
 
     pub(super) fn disappeared(&mut self, slot: &mut TaskSlot, by_user: bool) {
         self.notify(&slot.task, slot.pane, &mut slot.run);
-        self.push(
-            EventCause::Disappeared { by_user },
-            &EventSubject { task: &slot.task, pane: slot.pane, run: &slot.run },
-        );
+        self.push(EventCause::Disappeared { by_user }, &EventSubject::of(slot));
     }
 
     fn push(&mut self, cause: EventCause<'_>, of: &EventSubject<'_>) {

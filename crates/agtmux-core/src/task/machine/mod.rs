@@ -15,8 +15,9 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use self::run_memory::RunMemory;
-use self::slot::{RunPhase, TaskSlot};
+use self::event_writer::EventBuffer;
+use self::run_memory::{RunFacts, RunMemory};
+use self::slot::{RunPhase, RunState, TaskSlot};
 use super::event::TaskEvent;
 use super::input::TaskInput;
 use super::run::RunId;
@@ -62,23 +63,25 @@ impl TaskMachine {
 
     /// Applies an input and returns the resulting events in order. This is the only way the machine changes.
     pub fn apply(&mut self, input: TaskInput, now: Timestamp) -> Vec<TaskEvent> {
-        let mut events = Vec::new();
+        let mut events = EventBuffer { session: self.session.clone(), now, events: Vec::new() };
         match input {
-            TaskInput::Snapshot(snapshot) => self.apply_snapshot(snapshot, now, &mut events),
-            TaskInput::Started(launch) => self.started(launch, now, &mut events),
+            TaskInput::Snapshot(snapshot) => self.apply_snapshot(snapshot, &mut events),
+            TaskInput::Started(launch) => self.started(launch, &mut events),
             TaskInput::Exited { run, exit, bells, output } => {
-                self.exited(&run, exit, bells, &output, now, &mut events);
+                self.apply_facts(&run, RunFacts::new(Some(exit), bells, &output), &mut events);
                 self.drop_own_exit(&run);
             }
             TaskInput::ExitConfirmed { run, exit, bells, output } => {
-                self.exited(&run, exit, bells, &output, now, &mut events);
-                self.confirm_exit(&run, now, &mut events);
+                self.apply_facts(&run, RunFacts::new(Some(exit), bells, &output), &mut events);
+                self.confirm_exit(&run, &mut events);
             }
-            TaskInput::BellRang { run, bells, output } => self.bell_rang(&run, bells, &output, now, &mut events),
-            TaskInput::RemovalPlanned(ending) => self.plan_removal(ending, now, &mut events),
-            TaskInput::Tick => self.tick(now, &mut events),
+            TaskInput::BellRang { run, bells, output } => {
+                self.apply_facts(&run, RunFacts::new(None, bells, &output), &mut events);
+            }
+            TaskInput::RemovalPlanned(ending) => self.plan_removal(ending, &mut events),
+            TaskInput::Tick => self.tick(&mut events),
         }
-        events
+        events.events
     }
 
     /// When [`TaskInput::Tick`] is due if no other input arrives.
@@ -108,14 +111,16 @@ impl TaskMachine {
 
     /// All runs of existing windows, ended or not.
     pub fn runs(&self) -> impl Iterator<Item = &RunId> {
-        let runs = self.slots.values().flat_map(|slot| [&slot.run].into_iter().chain(&slot.earlier_runs));
-        runs.filter_map(|run| run.id.as_ref())
+        self.run_states().filter_map(|run| run.id.as_ref())
+    }
+
+    fn run_states(&self) -> impl Iterator<Item = &RunState> {
+        self.slots.values().flat_map(|slot| [&slot.run].into_iter().chain(&slot.earlier_runs))
     }
 
     /// Whether the exit of this run is still to be reported.
     pub fn awaits_exit(&self, run: &RunId) -> bool {
-        let runs = self.slots.values().flat_map(|slot| [&slot.run].into_iter().chain(&slot.earlier_runs));
-        runs.into_iter().any(|known| known.id.as_ref() == Some(run) && known.phase != RunPhase::Closed)
+        self.run_states().any(|known| known.id.as_ref() == Some(run) && known.phase != RunPhase::Closed)
     }
 
     /// Whether the exit of this run was reported or needs no report. Excludes a run from the baseline: if it turns out

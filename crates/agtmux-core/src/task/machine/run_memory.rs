@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::super::exit::TaskExit;
+use super::super::output::recent_output;
 use super::super::run::RunId;
 
 /// The maximum number of kept entries of each kind. A fact is late by moments, not by hundreds of runs.
@@ -23,6 +24,12 @@ pub(super) struct RunFacts {
     pub(super) exit: Option<TaskExit>,
     pub(super) bells: u64,
     pub(super) output: Vec<String>,
+}
+
+impl RunFacts {
+    pub(super) fn new(exit: Option<TaskExit>, bells: u64, output: &str) -> Self {
+        Self { exit, bells, output: recent_output(output) }
+    }
 }
 
 impl RunMemory {
