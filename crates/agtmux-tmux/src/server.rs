@@ -11,8 +11,7 @@ use crate::attach;
 use crate::capture::{self, Capture};
 use crate::command::{Framing, TmuxCommand, chain_arguments};
 use crate::host::{
-    HostShell, MAX_TEXT_ALLOWANCE, ROUND_TRIP_ALLOWANCE, ShellBatch, ShellError, ShellOutput, command_line,
-    print_command,
+    HostShell, MAX_TEXT_ALLOWANCE, ROUND_TRIP_ALLOWANCE, ShellError, ShellOutput, command_line, print_command,
 };
 use crate::input::{self, PaneGuard, PaneInput, TypeError, TypeRefusal};
 use crate::listing::{self, ServerListing};
@@ -211,10 +210,8 @@ impl TmuxServer {
             Executor::Local => self.spawn(self.arguments(&NEVER_START_FLAGS, commands), stdin).await,
             Executor::Host(shell) => {
                 let timeout = self.call_timeout(stdin);
-                let mut batch = ShellBatch::default();
-                batch.add(self.shell_line(commands, stdin, timeout));
-                let outputs = shell.run(batch, timeout + ROUND_TRIP_ALLOWANCE).await?;
-                outputs.into_iter().next().ok_or_else(|| TmuxError::Unreachable("no answer".into()))
+                let line = self.shell_line(commands, stdin, timeout);
+                Ok(shell.run_line(line, timeout + ROUND_TRIP_ALLOWANCE).await?)
             }
         }
     }

@@ -54,34 +54,26 @@ impl HintHooks {
 
     /// Installs the hooks. Repeated calls change nothing unless sessions were added.
     pub async fn install(&self, server: &TmuxServer) -> Result<(), TmuxError> {
-        self.reconcile(server, HookPlan::install).await
+        self.reconcile(server, true).await
     }
 
     /// Removes all hooks of this daemon.
     pub async fn remove(&self, server: &TmuxServer) -> Result<(), TmuxError> {
-        self.reconcile(server, HookPlan::remove).await
+        self.reconcile(server, false).await
     }
 
-    async fn reconcile(
-        &self,
-        server: &TmuxServer,
-        plan: fn(&Self, &InstalledHooks) -> HookPlan,
-    ) -> Result<(), TmuxError> {
+    async fn reconcile(&self, server: &TmuxServer, wanted: bool) -> Result<(), TmuxError> {
         for _ in 1..ATTEMPTS {
-            match self.try_reconcile(server, plan).await {
+            match self.try_reconcile(server, wanted).await {
                 Err(TmuxError::Failed(_) | TmuxError::Unreadable(_)) => {}
                 outcome => return outcome,
             }
         }
-        self.try_reconcile(server, plan).await
+        self.try_reconcile(server, wanted).await
     }
 
-    async fn try_reconcile(
-        &self,
-        server: &TmuxServer,
-        plan: fn(&Self, &InstalledHooks) -> HookPlan,
-    ) -> Result<(), TmuxError> {
-        let commands = plan(self, &Self::read_installed(server).await?).commands();
+    async fn try_reconcile(&self, server: &TmuxServer, wanted: bool) -> Result<(), TmuxError> {
+        let commands = HookPlan::new(self, &Self::read_installed(server).await?, wanted).commands();
         if commands.is_empty() {
             return Ok(());
         }

@@ -9,38 +9,20 @@ const FIRST_INDEX: u32 = 4242;
 
 /// One change of a hook array. `session: None` means the global array.
 #[derive(Debug, PartialEq, Eq)]
-enum HookChange {
-    Set {
-        session: Option<u32>,
-        name: String,
-        index: u32,
-        command: String,
-    },
-    Unset {
-        session: Option<u32>,
-        name: String,
-        index: u32,
-    },
-    /// An empty array of a session would still hide the global one.
-    RemoveArray {
-        session: u32,
-        name: String,
-    },
+struct HookChange {
+    session: Option<u32>,
+    /// An entry, such as `alert-bell[3]`, or a whole array: an empty array of a session would still hide the global one.
+    hook: String,
+    /// `None` removes the hook.
+    command: Option<String>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct HookPlan(Vec<HookChange>);
 
 impl HookPlan {
-    pub(super) fn install(hooks: &HintHooks, shown: &InstalledHooks) -> Self {
-        Self::new(hooks, shown, true)
-    }
-
-    pub(super) fn remove(hooks: &HintHooks, shown: &InstalledHooks) -> Self {
-        Self::new(hooks, shown, false)
-    }
-
-    fn new(hooks: &HintHooks, shown: &InstalledHooks, wanted: bool) -> Self {
+    /// The changes after which our hooks are installed, or removed if they are not `wanted`.
+    pub(super) fn new(hooks: &HintHooks, shown: &InstalledHooks, wanted: bool) -> Self {
         let mut plan = Self::default();
         plan.add_changes(hooks, None, &shown.global, wanted);
         for (id, arrays) in &shown.sessions {
@@ -55,20 +37,19 @@ impl HookPlan {
                 entries.clone().into_iter().partition(|(_, v)| hooks.is_ours(v));
             let abandoned: Vec<u32> = theirs.iter().filter(|(_, v)| is_abandoned(v)).map(|(n, _)| *n).collect();
             let others = theirs.len() - abandoned.len();
-            if let Some(id) = session
-                && others == 0
-            {
+            if session.is_some() && others == 0 {
                 if !entries.is_empty() {
-                    self.0.push(HookChange::RemoveArray { session: id, name: name.clone() });
+                    self.0.push(HookChange { session, hook: name.clone(), command: None });
                 }
                 continue;
             }
+            let change = |index: u32, command| HookChange { session, hook: format!("{name}[{index}]"), command };
             let keep = ours.keys().next().filter(|_| wanted);
             let surplus = ours.keys().filter(|n| Some(*n) != keep).copied().chain(abandoned);
-            self.0.extend(surplus.map(|index| HookChange::Unset { session, name: name.clone(), index }));
+            self.0.extend(surplus.map(|index| change(index, None)));
             if wanted && keep.is_none() {
                 let index = (FIRST_INDEX..).find(|n| !entries.contains_key(n)).unwrap_or(FIRST_INDEX);
-                self.0.push(HookChange::Set { session, name: name.clone(), index, command: hooks.command.clone() });
+                self.0.push(change(index, Some(hooks.command.clone())));
             }
         }
     }
@@ -85,18 +66,12 @@ fn is_abandoned(value: &str) -> bool {
 
 impl HookChange {
     fn command(self) -> TmuxCommand {
-        let set_hook = |session: Option<u32>, flags: &str| match session {
-            None => TmuxCommand::new("set-hook").arg(format!("-g{flags}")),
-            Some(id) if flags.is_empty() => TmuxCommand::new("set-hook").arg("-t").arg(format!("${id}")),
-            Some(id) => TmuxCommand::new("set-hook").arg(format!("-{flags}")).arg("-t").arg(format!("${id}")),
+        let unset = if self.command.is_none() { "u" } else { "" };
+        let set_hook = match self.session {
+            None => TmuxCommand::new("set-hook").arg(format!("-g{unset}")),
+            Some(id) => TmuxCommand::new("set-hook").arg(format!("-{unset}t")).arg(format!("${id}")),
         };
-        match self {
-            Self::Set { session, name, index, command } => {
-                set_hook(session, "").arg(format!("{name}[{index}]")).arg(command)
-            }
-            Self::Unset { session, name, index } => set_hook(session, "u").arg(format!("{name}[{index}]")),
-            Self::RemoveArray { session, name } => set_hook(Some(session), "u").arg(name),
-        }
+        self.command.into_iter().fold(set_hook.arg(self.hook), TmuxCommand::arg)
     }
 }
 
@@ -114,18 +89,22 @@ mod tests {
     }
 
     fn set(session: Option<u32>, index: u32) -> HookChange {
-        HookChange::Set { session, name: "alert-bell".into(), index, command: hooks().command }
+        HookChange { session, hook: format!("alert-bell[{index}]"), command: Some(hooks().command) }
+    }
+
+    fn unset(index: u32) -> HookChange {
+        HookChange { session: None, hook: format!("alert-bell[{index}]"), command: None }
     }
 
     #[test]
     fn install_adds_one_hook_next_to_the_users_hooks() {
         let (hooks, ours) = (hooks(), hooks().command);
         let shown = |entries: &[(u32, &str)]| InstalledHooks { global: arrays(entries), ..InstalledHooks::default() };
-        assert_eq!(HookPlan::install(&hooks, &shown(&[(0, "theirs")])).0, [set(None, 4242)]);
-        assert_eq!(HookPlan::install(&hooks, &shown(&[(4242, "theirs")])).0, [set(None, 4243)]);
-        assert_eq!(HookPlan::install(&hooks, &shown(&[(4242, &ours)])).0, []);
-        let twice = HookPlan::install(&hooks, &shown(&[(4242, &ours), (4243, &ours)])).0;
-        assert_eq!(twice, [HookChange::Unset { session: None, name: "alert-bell".into(), index: 4243 }]);
+        assert_eq!(HookPlan::new(&hooks, &shown(&[(0, "theirs")]), true).0, [set(None, 4242)]);
+        assert_eq!(HookPlan::new(&hooks, &shown(&[(4242, "theirs")]), true).0, [set(None, 4243)]);
+        assert_eq!(HookPlan::new(&hooks, &shown(&[(4242, &ours)]), true).0, []);
+        let twice = HookPlan::new(&hooks, &shown(&[(4242, &ours), (4243, &ours)]), true).0;
+        assert_eq!(twice, [unset(4243)]);
     }
 
     #[test]
@@ -135,12 +114,12 @@ mod tests {
             global: HookArrays::new(),
             sessions: [(3, arrays(entries))].into(),
         };
-        assert_eq!(HookPlan::install(&hooks, &shown(&[(0, "theirs")])).0, [set(Some(3), 4242)]);
-        assert_eq!(HookPlan::install(&hooks, &shown(&[])).0, []);
-        let alone = HookPlan::install(&hooks, &shown(&[(4242, &ours)])).0;
+        assert_eq!(HookPlan::new(&hooks, &shown(&[(0, "theirs")]), true).0, [set(Some(3), 4242)]);
+        assert_eq!(HookPlan::new(&hooks, &shown(&[]), true).0, []);
+        let alone = HookPlan::new(&hooks, &shown(&[(4242, &ours)]), true).0;
         assert_eq!(
             alone,
-            [HookChange::RemoveArray { session: 3, name: "alert-bell".into() }],
+            [HookChange { session: Some(3), hook: "alert-bell".into(), command: None }],
             "our hook alone must not hide the global array"
         );
     }
@@ -154,8 +133,7 @@ mod tests {
         let abandoned = HintHooks::new(Path::new("/nowhere/at/all.agtmux-hint")).expect("a plain path").command;
         let alive = HintHooks::new(&file).expect("a plain path").command;
         let global = arrays(&[(0, "theirs"), (4242, &ours), (4243, &abandoned), (4244, &alive)]);
-        let plan = HookPlan::remove(&hooks, &InstalledHooks { global, ..InstalledHooks::default() });
-        let unset = |index| HookChange::Unset { session: None, name: "alert-bell".into(), index };
+        let plan = HookPlan::new(&hooks, &InstalledHooks { global, ..InstalledHooks::default() }, false);
         assert_eq!(plan.0, [unset(4242), unset(4243)], "hooks of another daemon stay");
     }
 }

@@ -100,6 +100,14 @@ impl HostShell {
         self.run_with_silence_timeout(batch, within, within).await
     }
 
+    /// Runs a single line.
+    pub(crate) async fn run_line(&self, line: impl Into<Vec<u8>>, within: Duration) -> Result<ShellOutput, ShellError> {
+        let mut batch = ShellBatch::default();
+        batch.add(line);
+        let output = self.run(batch, within).await?.pop();
+        output.ok_or_else(|| ShellError::Unsupported("no answer".into()))
+    }
+
     /// Runs a batch of many lines with a maximum silence and a maximum total time.
     pub(crate) async fn run_with_silence_timeout(
         &self,
@@ -112,9 +120,7 @@ impl HostShell {
 
     /// Waits for an answer of the shell. No process is started on the host.
     pub async fn ping(&self, within: Duration) -> Result<(), ShellError> {
-        let mut batch = ShellBatch::default();
-        batch.add(":");
-        self.run(batch, within + ROUND_TRIP_ALLOWANCE).await.map(|_| ())
+        self.run_line(":", within + ROUND_TRIP_ALLOWANCE).await.map(|_| ())
     }
 
     /// How far the host's clock is ahead of ours, in milliseconds, within one second.

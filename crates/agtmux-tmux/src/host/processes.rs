@@ -84,18 +84,13 @@ impl HostShell {
         let Some(line) = line else {
             return Err(ShellError::Unsupported("the process has no valid pid or start time".into()));
         };
-        let mut batch = ShellBatch::default();
         // A subshell keeps the settings out of our shell.
-        batch.add(format!("({line})"));
-        let outputs = self.run(batch, within).await?;
-        match &outputs[..] {
-            [answer] if answer.status == 0 => Ok(true),
-            [answer] if answer.status == EXIT_GONE => Ok(false),
-            [answer] if answer.status == EXIT_TOO_LATE => {
-                Err(ShellError::Unsupported("the host ran the command after its deadline".into()))
-            }
-            [answer, ..] => Err(ShellError::Unsupported(String::from_utf8_lossy(&answer.stderr).trim().to_owned())),
-            [] => Err(ShellError::Unsupported("no answer".into())),
+        let answer = self.run_line(format!("({line})"), within).await?;
+        match answer.status {
+            0 => Ok(true),
+            EXIT_GONE => Ok(false),
+            EXIT_TOO_LATE => Err(ShellError::Unsupported("the host ran the command after its deadline".into())),
+            _ => Err(ShellError::Unsupported(String::from_utf8_lossy(&answer.stderr).trim().to_owned())),
         }
     }
 }

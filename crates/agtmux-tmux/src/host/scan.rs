@@ -9,7 +9,7 @@ use super::batch::{ShellBatch, ShellOutput};
 use super::{HostShell, ShellError, processes, quoted};
 use crate::activity::{self, ActivityListing};
 use crate::capture::{self, Capture};
-use crate::command::Framing;
+use crate::command::{Framing, TmuxCommand};
 use crate::listing;
 use crate::platform::ProcessSnapshot;
 use crate::server::{TmuxError, TmuxServer};
@@ -78,24 +78,13 @@ impl HostShell {
     pub async fn scan(&self, request: &HostScanRequest, timeout: Duration) -> Result<HostScan, ShellError> {
         let (framing, mut batch) = (Framing::fresh(), ShellBatch::with_limit(MAX_SCAN_BYTES));
         let sockets = request.sockets.then(|| batch.add(sockets_line(&self.facts().socket_dir)));
-        let listed: Vec<usize> = request
-            .servers
-            .iter()
-            .map(|socket| {
-                batch.add(self.tmux(socket, timeout).shell_line(&activity::list_all(&framing), None, timeout))
-            })
-            .collect();
-        let captured: Vec<usize> = request
-            .panes
-            .iter()
-            .map(|(socket, panes)| {
-                batch.add(self.tmux(socket, timeout).shell_line(
-                    &capture::capture_commands(&framing, panes),
-                    None,
-                    timeout,
-                ))
-            })
-            .collect();
+        let mut add = |socket: &Path, commands: &[TmuxCommand]| {
+            batch.add(self.tmux(socket, timeout).shell_line(commands, None, timeout))
+        };
+        let list_all = activity::list_all(&framing);
+        let listed: Vec<usize> = request.servers.iter().map(|socket| add(socket, &list_all)).collect();
+        let capture = |(socket, panes): &(PathBuf, Vec<u32>)| add(socket, &capture::capture_commands(&framing, panes));
+        let captured: Vec<usize> = request.panes.iter().map(capture).collect();
         let source = self.facts().process_source;
         let processes = request.processes.then(|| processes::add_process_listing(&mut batch, source));
         let (within, asked_at) = (self.scan_timeout(&batch, timeout), SystemTime::now());

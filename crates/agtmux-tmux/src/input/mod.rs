@@ -6,6 +6,7 @@
 mod key;
 mod respawn;
 
+use std::fmt::Display;
 use std::time::{Duration, SystemTime};
 
 use crate::command::{Framing, TmuxCommand};
@@ -106,17 +107,26 @@ pub(crate) fn steps<'a>(pane: u32, typing: PaneInput<'a>) -> Vec<TypeStep<'a>> {
 
 /// A format that is true only for this pane with this process on this server generation.
 pub(crate) fn pane_matches(guard: PaneGuard) -> String {
-    let is = |format: &str, value: String| format!("#{{==:{format},{value}}}");
-    let server = format!(
-        "#{{&&:{},{}}}",
-        is("#{pid}", guard.server_pid.to_string()),
-        is("#{start_time}", guard.server_start.to_string())
-    );
-    format!("#{{&&:{server},{}}}", is("#{pane_pid}", guard.pane_pid.to_string()))
+    and(server_matches(guard.server_pid, guard.server_start), is("pane_pid", guard.pane_pid))
+}
+
+/// A format that is true only for this server generation.
+pub(crate) fn server_matches(pid: u32, start: i64) -> String {
+    and(is("pid", pid), is("start_time", start))
+}
+
+/// A format that is true if the variable has this value.
+fn is(variable: &str, value: impl Display) -> String {
+    format!("#{{==:#{{{variable}}},{value}}}")
+}
+
+/// A format that is true if both are true.
+pub(crate) fn and(one: String, other: String) -> String {
+    format!("#{{&&:{one},{other}}}")
 }
 
 /// A format that is true before this second.
-fn is_before(until: u64) -> String {
+pub(crate) fn is_before(until: u64) -> String {
     format!("#{{<:{SERVER_TIME},{until}}}")
 }
 
@@ -137,21 +147,15 @@ impl TypeStep<'_> {
     /// Runs the command if the pane matches, otherwise prints the facts.
     fn guarded(&self, framing: &Framing, guard: PaneGuard, until: u64, cleanup: &str) -> TmuxCommand {
         let target = format!("%{}", guard.pane);
-        let is = |format: &str, value: &str| format!("#{{==:{format},{value}}}");
         let before_deadline = is_before(until);
-        let is_expected = [
-            is("#{pid}", &guard.server_pid.to_string()),
-            is("#{start_time}", &guard.server_start.to_string()),
-            is("#{pane_pid}", &guard.pane_pid.to_string()),
-            is("#{pane_dead}", "0"),
-            before_deadline.clone(),
-        ];
-        let accepts_keys = [is("#{pane_in_mode}", "0"), is("#{pane_synchronized}", "0"), is("#{pane_input_off}", "0")];
-        let wanted: &[String] = if self.leaves_mode { &[] } else { &accepts_keys };
-        let all = is_expected.iter().chain(wanted).cloned().reduce(|all, one| format!("#{{&&:{all},{one}}}"));
+        let mut condition = and(and(pane_matches(guard), is("pane_dead", 0)), before_deadline.clone());
+        if !self.leaves_mode {
+            let accepts_keys = ["pane_in_mode", "pane_synchronized", "pane_input_off"].map(|mode| is(mode, 0));
+            condition = accepts_keys.into_iter().fold(condition, and);
+        }
         let done = format!("{} ; display-message -p '{}'", self.command, framing.record(DONE, &[]));
         let report = format!("{cleanup}{}", print_facts(framing, &target, &before_deadline));
-        TmuxCommand::new("if-shell").arg("-F").arg("-t").arg(&target).arg(all.unwrap_or_default()).arg(done).arg(report)
+        TmuxCommand::new("if-shell").arg("-F").arg("-t").arg(&target).arg(condition).arg(done).arg(report)
     }
 }
 
@@ -170,13 +174,11 @@ pub(crate) fn parse_outcome(framing: &Framing, guard: PaneGuard, answer: &[u8]) 
     let texts = facts.first().map(|fields| fields.iter().map(|f| String::from_utf8_lossy(f)).collect::<Vec<_>>());
     match texts.as_deref() {
         Some([pid, start, pane_pid, dead, mode, synchronized, off, before_deadline]) => {
-            let is = |text: &str, number: String| text == number;
             Err(TypeError::Refused(match () {
-                () if !is(pid, guard.server_pid.to_string()) || !is(start, guard.server_start.to_string()) => {
-                    TypeRefusal::OtherServer
-                }
+                () if **pid != guard.server_pid.to_string() => TypeRefusal::OtherServer,
+                () if **start != guard.server_start.to_string() => TypeRefusal::OtherServer,
                 () if pane_pid.is_empty() => TypeRefusal::NoPane,
-                () if !is(pane_pid, guard.pane_pid.to_string()) => TypeRefusal::OtherProcess,
+                () if **pane_pid != guard.pane_pid.to_string() => TypeRefusal::OtherProcess,
                 () if dead != "0" => TypeRefusal::Dead,
                 () if mode != "0" => TypeRefusal::InMode,
                 () if synchronized != "0" => TypeRefusal::Synchronized,

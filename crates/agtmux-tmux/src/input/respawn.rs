@@ -1,4 +1,4 @@
-use super::{DONE, PaneGuard, is_before, pane_matches, print_facts};
+use super::{DONE, PaneGuard, and, is_before, pane_matches, print_facts};
 use crate::command::{Framing, TmuxCommand};
 
 /// Respawns a dead pane if pid and server still match, the pane is still dead, and the time is before `until`.
@@ -19,7 +19,7 @@ pub(crate) fn respawn(
     );
     let before_deadline = is_before(until);
     let report = print_facts(framing, &target, &before_deadline);
-    let condition = format!("#{{&&:{},#{{&&:#{{pane_dead}},{before_deadline}}}}}", pane_matches(guard));
+    let condition = and(pane_matches(guard), and("#{pane_dead}".into(), before_deadline));
     TmuxCommand::new("if-shell").arg("-F").arg("-t").arg(&target).arg(condition).arg(respawn_and_report).arg(report)
 }
 

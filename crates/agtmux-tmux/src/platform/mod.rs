@@ -41,19 +41,44 @@ pub trait PlatformWatcher: Send + Sync {
     /// Sends [`PlatformSignal::Exited`] at once if the process is gone or its start time is not `start`.
     fn watch_process(&self, token: WatchToken, pid: u32, start: Option<u64>) -> io::Result<()>;
 
-    /// The path must name a plain file. The watch follows the path when the file is replaced.
-    fn watch_file(&self, token: WatchToken, path: &Path) -> io::Result<()>;
+    fn watch_path(&self, kind: PathKind, token: WatchToken, path: &Path) -> io::Result<()>;
 
-    fn watch_dir(&self, token: WatchToken, path: &Path) -> io::Result<()>;
+    fn watch_file(&self, token: WatchToken, path: &Path) -> io::Result<()> {
+        self.watch_path(PathKind::File, token, path)
+    }
 
-    /// Watches a directory and the writes to its files. Both cause [`PlatformSignal::DirChanged`].
-    fn watch_dir_contents(&self, token: WatchToken, path: &Path) -> io::Result<()>;
+    fn watch_dir(&self, token: WatchToken, path: &Path) -> io::Result<()> {
+        self.watch_path(PathKind::Dir, token, path)
+    }
+
+    fn watch_dir_contents(&self, token: WatchToken, path: &Path) -> io::Result<()> {
+        self.watch_path(PathKind::Contents, token, path)
+    }
 
     /// Ends all watches of this token. No signal for it arrives after this returns.
     fn unwatch(&self, token: WatchToken);
 
     /// Whether terminal output is reported. If not, the caller polls tmux once a second.
     fn reports_output(&self) -> bool;
+}
+
+/// What is watched at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PathKind {
+    /// A plain file. The watch follows the path when the file is replaced.
+    File,
+    Dir,
+    /// A directory and the writes to its files. Both cause [`PlatformSignal::DirChanged`].
+    Contents,
+}
+
+impl PathKind {
+    fn signal(self) -> fn(WatchToken) -> PlatformSignal {
+        match self {
+            Self::File => PlatformSignal::FileChanged,
+            Self::Dir | Self::Contents => PlatformSignal::DirChanged,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

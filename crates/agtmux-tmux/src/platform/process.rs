@@ -56,7 +56,10 @@ pub trait ProcessTable: Send + Sync {
         pids.iter().filter_map(|pid| self.process(*pid)).collect()
     }
 
-    fn cwd(&self, pid: u32) -> Option<PathBuf>;
+    /// The working directory; `None` if the system does not report it.
+    fn cwd(&self, _pid: u32) -> Option<PathBuf> {
+        None
+    }
 
     /// The file, terminal or pipe that stdin refers to; `None` if the system does not report it.
     fn stdin_path(&self, _pid: u32) -> Option<PathBuf> {
@@ -64,7 +67,9 @@ pub trait ProcessTable: Send + Sync {
     }
 
     /// A variable of the initial environment of this process; `None` if the system does not report it.
-    fn environment_variable(&self, pid: u32, name: &str) -> Option<OsString>;
+    fn environment_variable(&self, _pid: u32, _name: &str) -> Option<OsString> {
+        None
+    }
 
     /// The paths of the open files of this process; empty if the system does not report them.
     fn open_files(&self, _pid: u32) -> Vec<PathBuf> {
@@ -77,7 +82,9 @@ pub trait ProcessTable: Send + Sync {
     }
 
     /// A counter that changes whenever any thread of this process has run; `None` if the system does not report it.
-    fn wakeups(&self, pid: u32) -> Option<u64>;
+    fn wakeups(&self, _pid: u32) -> Option<u64> {
+        None
+    }
 
     /// Stopped by a signal (SIGSTOP, SIGTSTP) or by a tracer.
     fn is_stopped(&self, pid: u32) -> bool;

@@ -3,6 +3,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use super::{BELLS, COMMAND, CWD, NO_RUN_YET, OWNER, OWNER_PID, PROJECT, RUN, TASK_PANE, TaskSessionOwner};
 use crate::command::{Framing, QUOTED_NEWLINE, TmuxCommand};
+use crate::input::{and, is_before, server_matches};
 use crate::tap::{escape_formats, exec_line};
 
 /// The program of a new window until the task starts. If no task starts, the window closes by itself.
@@ -82,9 +83,8 @@ pub(super) fn parse_new_window(framing: &Framing, answer: &[u8]) -> Option<u32> 
 }
 
 /// A format that is true on this server generation before this second.
-pub(super) fn server_matches(pid: u32, start: i64, until: u64) -> String {
-    let server_check = format!("#{{&&:#{{==:#{{pid}},{pid}}},#{{==:#{{start_time}},{start}}}}}");
-    format!("#{{&&:{server_check},#{{<:#{{T:#{{l:%s}}}},{until}}}}}")
+pub(super) fn server_matches_before(pid: u32, start: i64, until: u64) -> String {
+    and(server_matches(pid, start), is_before(until))
 }
 
 pub(super) fn launch_command(framing: &Framing, until: u64, launch: &TaskLaunch<'_>) -> TmuxCommand {
@@ -112,15 +112,11 @@ pub(super) fn launch_command(framing: &Framing, until: u64, launch: &TaskLaunch<
     let set_owner = launch.owner_process.map(|owner| set_owner_process(launch.session, owner));
     let commands = before.into_iter().chain(set_owner).chain(start);
     let lines: Vec<Vec<u8>> = commands.map(|command| command.line().into_vec()).collect();
-    let server_check = server_matches(launch.server_pid, launch.server_start, until);
+    let server_check = server_matches_before(launch.server_pid, launch.server_start, until);
     // The window may be gone, or its id may belong to another window of a new server, or the caller may have given up.
-    let condition = format!("#{{&&:{server_check},#{{==:#{{window_id}},{window}}}}}");
-    TmuxCommand::new("if-shell")
-        .arg("-F")
-        .arg("-t")
-        .arg(&pane)
-        .arg(condition)
-        .arg(OsString::from_vec(lines.join(b" ; ".as_slice())))
+    let condition = and(server_check, format!("#{{==:#{{window_id}},{window}}}"));
+    let launch_all = OsString::from_vec(lines.join(b" ; ".as_slice()));
+    TmuxCommand::new("if-shell").arg("-F").arg("-t").arg(&pane).arg(condition).arg(launch_all)
 }
 
 fn mark_task_pane(pane: &str, run: &str) -> TmuxCommand {

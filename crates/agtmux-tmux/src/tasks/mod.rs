@@ -175,7 +175,7 @@ impl TmuxServer {
 
     fn if_same_server(&self, (pid, start): (u32, i64), command: &TmuxCommand) -> TmuxCommand {
         let until = self.deadline_second(None);
-        let condition = launch::server_matches(pid, start, until);
+        let condition = launch::server_matches_before(pid, start, until);
         TmuxCommand::new("if-shell").arg("-F").arg(condition).arg(command.line())
     }
 }

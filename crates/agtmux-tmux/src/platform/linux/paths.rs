@@ -7,35 +7,19 @@ use std::path::{Path, PathBuf};
 use rustix::fs::inotify::{ReadFlags, WatchFlags};
 
 use super::inotify::{Inotify, InotifyEvent, Wd};
-use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum PathKind {
-    File,
-    Dir,
-    /// A directory and the writes to the files in it.
-    Contents,
-}
+use crate::platform::PathKind;
+use crate::platform::signals::{SignalSender, WatchToken};
 
 const ENTRIES: WatchFlags =
     WatchFlags::CREATE.union(WatchFlags::DELETE).union(WatchFlags::MOVE).union(WatchFlags::ONLYDIR);
 
-impl PathKind {
-    fn flags(self) -> WatchFlags {
-        let own_end = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
-        match self {
-            // Unlinking an open file causes no DELETE_SELF, only ATTRIB.
-            Self::File => own_end | WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::OPEN,
-            Self::Dir => own_end | ENTRIES,
-            Self::Contents => own_end | ENTRIES | WatchFlags::MODIFY,
-        }
-    }
-
-    fn signal(self) -> fn(WatchToken) -> PlatformSignal {
-        match self {
-            Self::File => PlatformSignal::FileChanged,
-            Self::Dir | Self::Contents => PlatformSignal::DirChanged,
-        }
+fn watch_flags(kind: PathKind) -> WatchFlags {
+    let own_end = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
+    match kind {
+        // Unlinking an open file causes no DELETE_SELF, only ATTRIB.
+        PathKind::File => own_end | WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::OPEN,
+        PathKind::Dir => own_end | ENTRIES,
+        PathKind::Contents => own_end | ENTRIES | WatchFlags::MODIFY,
     }
 }
 
@@ -136,5 +120,5 @@ fn add(inotify: &Inotify, kind: PathKind, path: &Path) -> io::Result<Wd> {
         let message = format!("{} is not a plain file", path.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
-    inotify.add(path, kind.flags())
+    inotify.add(path, watch_flags(kind))
 }

@@ -10,12 +10,12 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use super::inotify::{Inotify, InotifyEvent};
-use super::paths::{PathKind, PathWatches};
+use super::paths::PathWatches;
 use super::pidfd::{self, ProcessWatches};
 use super::terminals::TerminalWatches;
 use super::{readiness, selftest};
-use crate::platform::PlatformWatcher;
 use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
+use crate::platform::{PathKind, PlatformWatcher};
 
 pub(in crate::platform) struct LinuxWatcher {
     state: Arc<WatcherState>,
@@ -136,16 +136,8 @@ impl PlatformWatcher for LinuxWatcher {
         self.processes.watch(token, pid, start)
     }
 
-    fn watch_file(&self, token: WatchToken, path: &Path) -> io::Result<()> {
-        self.state.tables().paths.watch(&self.state.inotify, PathKind::File, token, path)
-    }
-
-    fn watch_dir(&self, token: WatchToken, path: &Path) -> io::Result<()> {
-        self.state.tables().paths.watch(&self.state.inotify, PathKind::Dir, token, path)
-    }
-
-    fn watch_dir_contents(&self, token: WatchToken, path: &Path) -> io::Result<()> {
-        self.state.tables().paths.watch(&self.state.inotify, PathKind::Contents, token, path)
+    fn watch_path(&self, kind: PathKind, token: WatchToken, path: &Path) -> io::Result<()> {
+        self.state.tables().paths.watch(&self.state.inotify, kind, token, path)
     }
 
     fn unwatch(&self, token: WatchToken) {

@@ -1,5 +1,4 @@
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,9 +9,9 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::ps;
-use super::watched_item::{WatchKind, WatchedItem, WatchedItemChange, is_alive};
+use super::watched_item::{WatchedItem, WatchedItemChange, is_alive};
 use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
-use crate::platform::{PlatformWatcher, ProcessInfo};
+use crate::platform::{PathKind, PlatformWatcher, ProcessInfo};
 
 pub(in crate::platform) const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -29,7 +28,8 @@ pub(in crate::platform) struct PollingWatcher {
 
 struct PollState {
     signals: SignalSender,
-    watched: Mutex<HashMap<(WatchToken, WatchKind), WatchedItem>>,
+    /// By the signal that reports a change: a token has one watch of each kind.
+    watched: Mutex<HashMap<PlatformSignal, WatchedItem>>,
     /// Notified when a watch is added.
     watch_added: Notify,
 }
@@ -60,48 +60,45 @@ async fn run(state: Arc<PollState>, interval: Duration) {
 }
 
 impl PollState {
-    fn watched(&self) -> MutexGuard<'_, HashMap<(WatchToken, WatchKind), WatchedItem>> {
+    fn watched(&self) -> MutexGuard<'_, HashMap<PlatformSignal, WatchedItem>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn watches_processes(&self) -> bool {
-        self.watched().keys().any(|&(_, kind)| kind == WatchKind::Process)
+        self.watched().keys().any(|signal| matches!(signal, PlatformSignal::Exited(_)))
     }
 
     fn poll_all(&self) {
-        self.watched().retain(|&(token, kind), watched| match watched.poll() {
-            WatchedItemChange::None => true,
-            WatchedItemChange::Changed => {
-                self.signals.send(kind.signal()(token));
-                true
+        self.watched().retain(|signal, watched| {
+            let change = watched.poll();
+            if change != WatchedItemChange::None {
+                self.signals.send(*signal);
             }
-            WatchedItemChange::Gone => {
-                self.signals.send(kind.signal()(token));
-                false
-            }
+            change != WatchedItemChange::Gone
         });
     }
 
     fn check_processes(&self, rows: &HashMap<u32, ProcessInfo>) {
-        self.watched().retain(|&(token, _), watched| {
+        self.watched().retain(|signal, watched| {
             let WatchedItem::Process { pid, start } = *watched else { return true };
             // A process that is missing in the listing may have started later. The next round checks it with the
             // kernel.
             let lives = rows.get(&pid).is_none_or(|row| is_that_process(row, start));
             if !lives {
-                self.signals.send(PlatformSignal::Exited(token));
+                self.signals.send(*signal);
             }
             lives
         });
     }
 
-    fn insert(&self, token: WatchToken, kind: WatchKind, watched: WatchedItem) {
+    fn insert(&self, token: WatchToken, item: WatchedItem) {
+        let signal = item.signal(token);
+        let mut watched = self.watched();
         // Keep an existing watch of the same object, so that no change since the last poll is lost.
-        match self.watched().entry((token, kind)) {
-            Entry::Occupied(entry) if entry.get().is_same_as(&watched) => {}
-            Entry::Occupied(mut entry) => drop(entry.insert(watched)),
-            Entry::Vacant(entry) => drop(entry.insert(watched)),
+        if !watched.get(&signal).is_some_and(|known| known.is_same_as(&item)) {
+            watched.insert(signal, item);
         }
+        drop(watched);
         self.watch_added.notify_one();
     }
 }
@@ -112,38 +109,29 @@ fn is_that_process(row: &ProcessInfo, start: Option<u64>) -> bool {
 
 impl PlatformWatcher for PollingWatcher {
     fn watch_terminal(&self, token: WatchToken, tty: &Path) -> io::Result<()> {
-        self.state.insert(token, WatchKind::Terminal, WatchedItem::terminal(tty)?);
+        self.state.insert(token, WatchedItem::terminal(tty)?);
         Ok(())
     }
 
     fn watch_process(&self, token: WatchToken, pid: u32, start: Option<u64>) -> io::Result<()> {
         if is_alive(pid) && ps::row(pid)?.is_some_and(|row| is_that_process(&row, start)) {
-            self.state.insert(token, WatchKind::Process, WatchedItem::Process { pid, start });
+            self.state.insert(token, WatchedItem::Process { pid, start });
         } else {
+            let exited = PlatformSignal::Exited(token);
             let mut watched = self.state.watched();
-            watched.remove(&(token, WatchKind::Process));
-            self.state.signals.send(PlatformSignal::Exited(token));
+            watched.remove(&exited);
+            self.state.signals.send(exited);
         }
         Ok(())
     }
 
-    fn watch_file(&self, token: WatchToken, path: &Path) -> io::Result<()> {
-        self.state.insert(token, WatchKind::File, WatchedItem::file(path)?);
-        Ok(())
-    }
-
-    fn watch_dir(&self, token: WatchToken, path: &Path) -> io::Result<()> {
-        self.state.insert(token, WatchKind::Dir, WatchedItem::dir(path)?);
-        Ok(())
-    }
-
-    fn watch_dir_contents(&self, token: WatchToken, path: &Path) -> io::Result<()> {
-        self.state.insert(token, WatchKind::Dir, WatchedItem::contents(path)?);
+    fn watch_path(&self, kind: PathKind, token: WatchToken, path: &Path) -> io::Result<()> {
+        self.state.insert(token, WatchedItem::path(kind, path)?);
         Ok(())
     }
 
     fn unwatch(&self, token: WatchToken) {
-        self.state.watched().retain(|&(other, _), _| other != token);
+        self.state.watched().retain(|signal, _| signal.token() != Some(token));
         self.state.signals.discard(token);
     }
 

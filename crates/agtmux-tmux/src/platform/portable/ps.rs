@@ -1,7 +1,5 @@
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -62,18 +60,6 @@ impl ProcessTable for PsTable {
     fn living(&self, pids: &[u32]) -> Vec<ProcessInfo> {
         let Ok(snapshot) = self.snapshot().inspect_err(warn) else { return Vec::new() };
         pids.iter().filter_map(|&pid| snapshot.process(pid)).collect()
-    }
-
-    fn cwd(&self, _pid: u32) -> Option<PathBuf> {
-        None
-    }
-
-    fn environment_variable(&self, _pid: u32, _name: &str) -> Option<OsString> {
-        None
-    }
-
-    fn wakeups(&self, _pid: u32) -> Option<u64> {
-        None
     }
 
     fn is_stopped(&self, pid: u32) -> bool {
