@@ -23,7 +23,6 @@ pub struct EventOrigin {
     /// `None`: any server of the target.
     pub server: Option<ServerName>,
     /// `None`: the processes identify the runtime.
-    #[serde(default)]
     pub pane: Option<PaneId>,
     pub agent_type: Option<AgentType>,
     /// Processes that may be the agent, usually the sender's ancestors.
@@ -33,13 +32,10 @@ pub struct EventOrigin {
     #[serde(default)]
     pub starts: BTreeMap<u32, u64>,
     /// The agent's own session id.
-    #[serde(default)]
     pub session: Option<String>,
     /// Ancestors of the agent that sent the event. The event is not about an agent among them.
-    #[serde(default)]
-    #[serde(alias = "above")]
+    #[serde(default, alias = "above")]
     pub outer_pids: Vec<u32>,
-    #[serde(default)]
     pub cwd: Option<String>,
 }
 

@@ -135,12 +135,10 @@ pub struct Observation {
     #[serde(default, skip_serializing_if = "is_false")]
     pub tentative: bool,
     /// Inferred from the absence of a sign. It does not refute a running turn that the agent itself reported.
-    #[serde(default, skip_serializing_if = "is_false")]
-    #[serde(rename = "yields")]
+    #[serde(default, skip_serializing_if = "is_false", rename = "yields")]
     pub inferred_from_absence: bool,
     /// No trace of any turn is visible, so the result of the last turn no longer counts.
-    #[serde(default, skip_serializing_if = "is_false")]
-    #[serde(rename = "anew")]
+    #[serde(default, skip_serializing_if = "is_false", rename = "anew")]
     pub no_turn_visible: bool,
     /// The open dialog, if the source shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,6 @@ pub fn name_matches(pattern: &str, name: &[u8]) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct AgentLogFile {
     /// The environment variable that overrides the agent's directory.
-    #[serde(default)]
     pub root_variable: Option<String>,
     /// The agent's directory, relative to HOME.
     pub root: String,
@@ -22,7 +21,6 @@ pub struct AgentLogFile {
     pub path: String,
     /// The lock file beside a log that names its agent; `{pid}` stands for the agent's process. Without a lock file,
     /// the agent's log is the one that the process has open.
-    #[serde(default)]
     pub lock: Option<String>,
     /// The paths of the record's type; the first one that exists counts.
     event: Vec<String>,

@@ -15,7 +15,6 @@ pub struct AgentSetup {
     /// If this program or the settings directory exists, the agent is installed.
     pub program: String,
     /// The environment variable that moves the settings directory.
-    #[serde(default)]
     pub root_variable: Option<String>,
     /// A path to append to the value of that variable.
     #[serde(default)]
@@ -39,7 +38,6 @@ pub struct SetupFile {
     #[serde(default)]
     pub events: Vec<String>,
     /// The matcher of each group.
-    #[serde(default)]
     pub matcher: Option<String>,
     /// Whether a hook has a name that the agent shows.
     #[serde(default)]
@@ -51,7 +49,6 @@ pub struct SetupFile {
     #[serde(default)]
     pub version: u32,
     /// The file of the directory `extensions` to install.
-    #[serde(default)]
     extension: Option<String>,
 }
 

@@ -9,7 +9,6 @@ use crate::native::value_at;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct AgentStatusFile {
     /// The environment variable that overrides the agent's directory.
-    #[serde(default)]
     pub root_variable: Option<String>,
     /// The agent's directory, relative to HOME.
     pub root: String,
@@ -18,10 +17,8 @@ pub struct AgentStatusFile {
     /// The event type under which the contents are reported.
     pub event: String,
     /// The path of the process start time, in kernel ticks.
-    #[serde(default)]
     start: Option<String>,
     /// Where the file's content holds the time of writing (a path of keys). Default: the file's modification time.
-    #[serde(default)]
     time: Option<String>,
 }
 

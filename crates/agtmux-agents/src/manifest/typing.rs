@@ -3,17 +3,15 @@
 use serde::Deserialize;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
 pub struct TypingRules {
     /// Right after this text, Enter makes a new line instead of submitting.
     pub continued_by: Option<String>,
     /// A single Escape keeps the typed text while the agent is idle. A second Escape may erase it.
-    #[serde(default)]
     pub escape_keeps: bool,
     /// The agent understands bracketed paste even before it has enabled the mode, as right after its start.
-    #[serde(default)]
     pub knows_brackets: bool,
     /// Submitted text stays in the box until the agent prints something. Seeing it there proves nothing.
-    #[serde(default)]
     pub leaves_text: bool,
     /// For this time after a paste is drawn, the agent treats Enter as part of the paste.
     pub settle_ms: Option<u64>,

@@ -36,18 +36,15 @@ pub struct AdapterMemory {
     #[serde(alias = "prompts")]
     pending_prompts: u32,
     /// How the last turn ended or will end, if a hook has reported it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(alias = "ended")]
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "ended")]
     turn_end: Option<Assertion>,
     /// Observations to release later, unless their source reports something else first.
     held: Vec<HeldObservation>,
     /// The sources whose last report was a running turn.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    #[serde(alias = "under_way")]
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty", alias = "under_way")]
     running_sources: BTreeSet<Source>,
     /// The time of the newest log record read. Older records are known, even if they are read again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(alias = "logged")]
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "logged")]
     log_read_until: Option<Timestamp>,
 }
 

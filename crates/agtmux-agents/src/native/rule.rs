@@ -9,19 +9,16 @@ use serde_json::Value;
 
 /// How to read the agent's own events.
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(crate) struct NativeRules {
     /// The paths of the session id in a payload. The first path that leads to a text counts.
-    #[serde(default)]
     pub(super) session: PayloadPaths,
     /// The agent may start other agents of its type in the same pane. Events of another session are ignored, unless
     /// their rule has `changes_session`.
-    #[serde(default)]
     pub(super) one_session: bool,
     /// The path of the sub-agent id in a payload. Absent or empty for the agent itself.
-    #[serde(default)]
     pub(super) owner: Option<String>,
     /// One process may serve the agents of several panes. Its events name the pane of the first one.
-    #[serde(default)]
     pub(crate) shared_process: bool,
 }
 
@@ -37,12 +34,9 @@ pub(crate) struct EventRule {
     #[serde(default)]
     when: BTreeMap<String, PayloadCondition>,
     /// The path of the session id, which must equal the known one. Side threads have other ids.
-    #[serde(default)]
     of_session: Option<String>,
-    #[serde(default)]
     pub(super) turn: Option<TurnState>,
     /// Opens a question of this kind, until an event with the same key closes it.
-    #[serde(default)]
     pub(super) opens: Option<DialogKind>,
     #[serde(default)]
     pub(super) closes: ClosedQuestions,
@@ -56,16 +50,13 @@ pub(crate) struct EventRule {
     #[serde(default)]
     pub(super) key: Vec<String>,
     /// The open question, for a source that reports states instead of events.
-    #[serde(default)]
     pub(super) asks: Option<AskedQuestion>,
     /// The event reports a prompt: one more turn has to end.
     #[serde(default)]
     pub(super) prompt: bool,
     /// The event reports a submitted prompt. This is the path of its text.
-    #[serde(default)]
     pub(crate) submits: Option<String>,
     /// How the turn ends. A later rule with `as_ended` reports it.
-    #[serde(default)]
     pub(super) ends: Option<TurnState>,
     /// Report the turn only if no other event about the turn arrives within this time.
     #[serde(default)]
@@ -75,11 +66,9 @@ pub(crate) struct EventRule {
     queued_hold_ms: u32,
     /// While this source reports a running turn, wait until it reports something else: other hooks may still continue
     /// the turn.
-    #[serde(default)]
     pub(super) confirmed_by: Option<Source>,
     /// Where the payload holds the time since which the report is true, in milliseconds (a path of keys). Default: the
     /// time of the event.
-    #[serde(default)]
     pub(super) since_ms: Option<String>,
     /// Probable, but other situations produce the same event.
     #[serde(default)]

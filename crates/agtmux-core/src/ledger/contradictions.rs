@@ -12,17 +12,15 @@ const MAX_SCREEN_LAG: SignedDuration = SignedDuration::from_secs(5);
 
 /// Per source, the latest conclusive observation of each kind.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TurnContradictions {
     /// A turn was running, so the result of an earlier turn no longer counts.
-    #[serde(default)]
     #[serde(rename = "ran")]
     pub last_running: BTreeMap<Source, Timestamp>,
     /// No turn was running, so a turn that began earlier is over.
-    #[serde(default)]
     #[serde(rename = "rested")]
     pub last_resting: BTreeMap<Source, Timestamp>,
     /// No trace of a turn was visible, so the result of an earlier turn no longer counts.
-    #[serde(default)]
     #[serde(rename = "anew")]
     pub last_cleared: BTreeMap<Source, Timestamp>,
 }

@@ -21,12 +21,10 @@ pub use verdict::{ObservationStatus, RatedObservation, StateVerdict};
 /// All observations that count for one runtime.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
-    #[serde(with = "as_list")]
-    #[serde(rename = "heard")]
+    #[serde(with = "as_list", rename = "heard")]
     entries: BTreeMap<(Source, Claim), LedgerEntry>,
     /// Per source, the time since which its evidence has matched no rule.
-    #[serde(default)]
-    #[serde(rename = "silent")]
+    #[serde(default, rename = "silent")]
     unrecognized_since: BTreeMap<Source, Timestamp>,
     #[serde(default, skip_serializing_if = "TurnContradictions::is_empty")]
     refuted: TurnContradictions,

@@ -31,14 +31,12 @@ struct RuntimeState {
     server: ServerKey,
     agent_type: AgentType,
     /// The agent's own session id, once known.
-    #[serde(default)]
     agent_id: Option<String>,
     suspended: bool,
     #[serde(alias = "mind")]
     ledger: Ledger,
     record: StateRecord,
     /// The open dialog of a waiting agent.
-    #[serde(default)]
     dialog: Option<Dialog>,
 }
 
