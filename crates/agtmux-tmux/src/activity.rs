@@ -58,12 +58,6 @@ pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<ActivityList
     Ok(ActivityListing { listing, activity, clock })
 }
 
-impl ActivityListing {
-    pub(crate) fn without_panes(listing: ServerListing) -> Self {
-        Self { listing, activity: HashMap::new(), clock: None }
-    }
-}
-
 fn parse_activity(fields: &[&[u8]]) -> Option<(u32, PaneActivity)> {
     let &[pane, activity, x, y, history, command, cwd] = fields else { return None };
     let activity = PaneActivity {

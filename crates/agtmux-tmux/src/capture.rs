@@ -1,6 +1,7 @@
 //! Captures of several panes in one tmux call.
 
 use crate::command::{Framing, TmuxCommand};
+use crate::listing::{parse_id, parse_number};
 
 /// The content of one pane. Texts are bytes: the encoding is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,52 +18,38 @@ pub struct Capture {
 
 const FIELDS: [&str; 5] = ["#{pid}", "#{pane_id}", "#{pane_pid}", "#{alternate_on}", "#{pane_title}"];
 
-const HEAD: char = 'h';
-const END: char = 'e';
-
 /// More than any screen, and enough for ten thousand lines of history.
 const MAX_SCREEN_BYTES: usize = 8 << 20;
 
 /// The commands that capture these panes. tmux stops at the first pane that is gone; earlier panes have been printed by
 /// then.
 pub(crate) fn capture_commands(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
-    let (head, end) = (framing.record(HEAD, &FIELDS), framing.record(END, &[]));
     let one = |pane: &u32| {
-        [
-            TmuxCommand::display(&head, Some(*pane)),
-            // Captures the pane itself, also in copy mode. Colours distinguish hints from typed text.
-            TmuxCommand::new("capture-pane").arg("-p").arg("-e").arg("-t").arg(format!("%{pane}")),
-            TmuxCommand::display(&end, Some(*pane)),
-        ]
+        // Captures the pane itself, also in copy mode. Colours distinguish hints from typed text.
+        let capture = TmuxCommand::new("capture-pane").arg("-p").arg("-e").arg("-t").arg(format!("%{pane}"));
+        framing.section(*pane, &FIELDS, capture)
     };
     panes.iter().flat_map(one).collect()
 }
 
 /// The commands that capture the last lines of one pane with its history. Wrapped rows are joined.
 pub(crate) fn history_commands(framing: &Framing, pane: u32, lines: u32, colours: bool) -> Vec<TmuxCommand> {
-    let target = format!("%{pane}");
     let capture = TmuxCommand::new("capture-pane").arg("-p").arg("-J").arg("-S").arg(format!("-{lines}"));
     let capture = if colours { capture.arg("-e") } else { capture };
-    vec![
-        TmuxCommand::display(&framing.record(HEAD, &FIELDS), Some(pane)),
-        capture.arg("-t").arg(target),
-        TmuxCommand::display(&framing.record(END, &[]), Some(pane)),
-    ]
+    framing.section(pane, &FIELDS, capture.arg("-t").arg(format!("%{pane}"))).to_vec()
 }
 
 /// Parses the complete captures of an answer.
 pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Vec<Capture> {
-    framing.sections(HEAD, END, answer).into_iter().filter_map(|(fields, body)| parse_section(&fields, body)).collect()
+    framing.sections(answer).filter_map(|(fields, body)| parse_section(&fields, body)).collect()
 }
 
 fn parse_section(fields: &[&[u8]], body: &[u8]) -> Option<Capture> {
     let &[server_pid, pane, pane_pid, alternate, title] = fields else { return None };
-    let number = |field: &[u8]| std::str::from_utf8(field).ok()?.parse().ok();
-    let body = body.strip_prefix(b"\n").unwrap_or(body);
     Some(Capture {
-        server_pid: number(server_pid)?,
-        pane: number(pane.strip_prefix(b"%")?)?,
-        pane_pid: number(pane_pid)?,
+        server_pid: parse_number(server_pid)?,
+        pane: parse_id(b'%', pane)?,
+        pane_pid: parse_number(pane_pid)?,
         full_screen: alternate == b"1",
         title: title[..title.len().min(4096)].to_vec(),
         screen: body[..body.len().min(MAX_SCREEN_BYTES)].to_vec(),
@@ -72,11 +59,12 @@ fn parse_section(fields: &[&[u8]], body: &[u8]) -> Option<Capture> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::{SECTION_END, SECTION_HEAD};
     use proptest::prelude::*;
 
     fn answer(framing: &Framing, pane: &str, title: &str, screen: &str) -> String {
-        let head = framing.record(HEAD, &["9", pane, "42", "0", title]);
-        format!("{head}\n{screen}\n{}\n", framing.record(END, &[]))
+        let head = framing.record(SECTION_HEAD, &["9", pane, "42", "0", title]);
+        format!("{head}\n{screen}\n{}\n", framing.record(SECTION_END, &[]))
     }
 
     #[test]
@@ -92,7 +80,7 @@ mod tests {
     fn an_incomplete_capture_is_ignored() {
         let framing = Framing::fresh();
         let whole = answer(&framing, "%1", "one", "a");
-        let text = whole.clone() + &framing.record(HEAD, &["9", "%2", "43", "0", "two"]) + "\nhalf a screen";
+        let text = whole.clone() + &framing.record(SECTION_HEAD, &["9", "%2", "43", "0", "two"]) + "\nhalf a screen";
         assert_eq!(parse(&framing, text.as_bytes()), parse(&framing, whole.as_bytes()));
     }
 

@@ -80,6 +80,9 @@ pub struct Framing {
     marker: String,
 }
 
+pub(crate) const SECTION_HEAD: char = 'h';
+pub(crate) const SECTION_END: char = 'e';
+
 impl Framing {
     pub fn fresh() -> Self {
         let random = uuid::Uuid::new_v4().simple().to_string();
@@ -97,12 +100,19 @@ impl Framing {
         format!("{w}{kind}{}{w}.", fields.join(&format!("{w}|")))
     }
 
-    /// The text between each `head` record and the next `end` record, with the fields of the head. A section without
-    /// its end is skipped.
-    pub(crate) fn sections<'a>(&self, head: char, end: char, answer: &'a [u8]) -> Vec<(Vec<&'a [u8]>, &'a [u8])> {
-        let end = self.record(end, &[]);
-        let section = |(fields, body): (Vec<&'a [u8]>, &'a [u8])| Some((fields, &body[..find(body, end.as_bytes())?]));
-        self.groups(head, answer).into_iter().filter_map(section).collect()
+    /// Commands that print these fields of the pane and then the output of another command.
+    pub(crate) fn section(&self, pane: u32, fields: &[&str], body: TmuxCommand) -> [TmuxCommand; 3] {
+        let head = TmuxCommand::display(&self.record(SECTION_HEAD, fields), Some(pane));
+        [head, body, TmuxCommand::display(&self.record(SECTION_END, &[]), Some(pane))]
+    }
+
+    /// The fields and the output of each section. A section without its end is skipped.
+    pub(crate) fn sections<'a>(&self, answer: &'a [u8]) -> impl Iterator<Item = (Vec<&'a [u8]>, &'a [u8])> {
+        let end = self.record(SECTION_END, &[]);
+        self.groups(SECTION_HEAD, answer).into_iter().filter_map(move |(fields, body)| {
+            let body = &body[..find(body, end.as_bytes())?];
+            Some((fields, body.strip_prefix(b"\n").unwrap_or(body)))
+        })
     }
 
     /// The fields of each record of this kind, with the text up to the next one.

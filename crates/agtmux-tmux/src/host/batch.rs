@@ -75,7 +75,7 @@ pub(super) fn preamble() -> String {
 }
 
 /// Collects one output stream of the shell until every line has ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ShellOutputReader {
     marker: Vec<u8>,
     expected: usize,
@@ -91,15 +91,7 @@ impl ShellOutputReader {
     /// The marker is random for each batch, so that no output can contain it.
     pub(super) fn new(marker: &str, expected: usize) -> Self {
         let marker = format!("{marker}:").into_bytes();
-        Self {
-            marker,
-            expected,
-            buffer: Vec::new(),
-            searched: 0,
-            parts: Vec::new(),
-            read: 0,
-            max_bytes: MAX_OUTPUT_BYTES,
-        }
+        Self { marker, expected, max_bytes: MAX_OUTPUT_BYTES, ..Self::default() }
     }
 
     pub(super) fn is_complete(&self) -> bool {

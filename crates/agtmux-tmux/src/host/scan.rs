@@ -1,5 +1,6 @@
 //! Scans a host in one batch: sockets, panes, screens and processes.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -123,7 +124,8 @@ impl HostShell {
             Ok(()) => activity::parse_all(framing, &answer.stdout),
             // A server can run without a session; then `list-windows` fails.
             Err(TmuxError::Failed(message)) if listing::has_no_session(&message) => {
-                Ok(ActivityListing::without_panes(self.tmux(socket, timeout).list().await?))
+                let listing = self.tmux(socket, timeout).list().await?;
+                Ok(ActivityListing { listing, activity: HashMap::new(), clock: None })
             }
             Err(error) => Err(error),
         }

@@ -13,29 +13,24 @@ pub struct CursorScreen {
     pub rows: Vec<String>,
 }
 
-const HEAD: char = 'h';
-const END: char = 'e';
 const FIELDS: [&str; 5] = ["#{pane_id}", "#{cursor_x}", "#{cursor_y}", "#{pane_width}", "#{history_size}"];
 
 pub(super) fn capture_commands(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     let one = |pane: &u32| {
-        [
-            TmuxCommand::display(&framing.record(HEAD, &FIELDS), Some(*pane)),
-            TmuxCommand::new("capture-pane").arg("-p").arg("-t").arg(format!("%{pane}")),
-            TmuxCommand::display(&framing.record(END, &[]), Some(*pane)),
-        ]
+        let capture = TmuxCommand::new("capture-pane").arg("-p").arg("-t").arg(format!("%{pane}"));
+        framing.section(*pane, &FIELDS, capture)
     };
     panes.iter().flat_map(one).collect()
 }
 
 pub(super) fn parse_screens(framing: &Framing, answer: &[u8]) -> Vec<CursorScreen> {
-    framing.sections(HEAD, END, answer).into_iter().filter_map(|(fields, body)| parse_section(&fields, body)).collect()
+    framing.sections(answer).filter_map(|(fields, body)| parse_section(&fields, body)).collect()
 }
 
 fn parse_section(fields: &[&[u8]], body: &[u8]) -> Option<CursorScreen> {
     let texts: Vec<&str> = fields.iter().filter_map(|field| std::str::from_utf8(field).ok()).collect();
     let [pane, x, y, width, history] = texts[..] else { return None };
-    let body = String::from_utf8_lossy(body.strip_prefix(b"\n").unwrap_or(body)).into_owned();
+    let body = String::from_utf8_lossy(body);
     let y = y.parse::<usize>().ok()?;
     Some(CursorScreen {
         pane: pane.strip_prefix('%')?.parse().ok()?,
@@ -50,12 +45,13 @@ fn parse_section(fields: &[&[u8]], body: &[u8]) -> Option<CursorScreen> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::{SECTION_END, SECTION_HEAD};
 
     #[test]
     fn cursor_and_rows_are_parsed() {
         let framing = Framing::fixed("W");
-        let head = framing.record(HEAD, &["%3", "8", "1", "80", "40"]);
-        let answer = format!("{head}\nfirst\nGo on? [y/N]\n\n{}\n", framing.record(END, &[]));
+        let head = framing.record(SECTION_HEAD, &["%3", "8", "1", "80", "40"]);
+        let answer = format!("{head}\nfirst\nGo on? [y/N]\n\n{}\n", framing.record(SECTION_END, &[]));
         let found = parse_screens(&framing, answer.as_bytes()).pop().expect("one screen");
         assert_eq!((found.pane, found.x, found.y, found.width, found.line), (3, 8, 1, 80, 41));
         assert_eq!(found.rows[..2], ["first", "Go on? [y/N]"]);

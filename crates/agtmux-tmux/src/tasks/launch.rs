@@ -4,6 +4,7 @@ use std::os::unix::ffi::OsStringExt;
 use super::{BELLS, COMMAND, CWD, NO_RUN_YET, OWNER, OWNER_PID, PROJECT, RUN, TASK_PANE, TaskSessionOwner};
 use crate::command::{Framing, QUOTED_NEWLINE, TmuxCommand};
 use crate::input::{and, is_before, server_matches};
+use crate::listing::{parse_id, parse_number};
 use crate::tap::{escape_formats, exec_line};
 
 /// The program of a new window until the task starts. If no task starts, the window closes by itself.
@@ -79,7 +80,7 @@ fn mark_without_run(window: &str) -> TmuxCommand {
 
 pub(super) fn parse_new_window(framing: &Framing, answer: &[u8]) -> Option<u32> {
     let records = framing.records(NEW_WINDOW, answer);
-    std::str::from_utf8(records.first()?.first()?).ok()?.strip_prefix('@')?.parse().ok()
+    parse_id(b'@', records.first()?.first()?)
 }
 
 /// A format that is true on this server generation before this second.
@@ -166,10 +167,8 @@ fn pipe_command(pane: &str, reader: &[OsString]) -> TmuxCommand {
 
 pub(super) fn parse_launched(framing: &Framing, answer: &[u8]) -> Option<LaunchedPane> {
     let records = framing.records(DONE, answer);
-    let texts: Vec<&str> = records.first()?.iter().filter_map(|field| std::str::from_utf8(field).ok()).collect();
-    let [window, pane, pid] = texts[..] else { return None };
-    let id = |text: &str, sigil: char| text.strip_prefix(sigil)?.parse().ok();
-    Some(LaunchedPane { window: id(window, '@')?, pane: id(pane, '%')?, pane_pid: pid.parse().ok()? })
+    let &[window, pane, pid] = records.first()?.as_slice() else { return None };
+    Some(LaunchedPane { window: parse_id(b'@', window)?, pane: parse_id(b'%', pane)?, pane_pid: parse_number(pid)? })
 }
 
 #[cfg(test)]

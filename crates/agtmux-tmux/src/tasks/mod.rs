@@ -11,6 +11,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use crate::command::{Framing, TmuxCommand};
+use crate::host::quoted;
 use crate::server::{TmuxError, TmuxServer};
 use crate::sockets::SocketDir;
 
@@ -54,30 +55,20 @@ pub fn default_socket(tmpdir: Option<&OsStr>) -> PathBuf {
     SocketDir::below(tmpdir).path().join("default")
 }
 
-/// Quotes a word for sh, bash, zsh and fish. fish interprets a backslash between quotes, so it is placed outside of
-/// them. zsh expands a leading `=` and fish a leading `%`.
+/// Quotes a word for sh, bash, zsh and fish, if it needs quotes. zsh expands a leading `=` and fish a leading `%`.
 pub fn quoted_for_shell(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    let character = |c: char| match c {
-        '\'' => "'\\''".to_owned(),
-        '\\' => "'\\\\'".to_owned(),
-        c => c.to_string(),
-    };
-    format!("'{}'", word.chars().map(character).collect::<String>())
+    String::from_utf8_lossy(&quoted(OsStr::new(word))).into_owned()
 }
 
 impl TmuxServer {
     /// The session with this name and all its panes; `None` if there is no such session or no server.
     pub async fn task_session(&self, name: &str) -> Result<Option<TmuxTaskSession>, TmuxError> {
-        let framing = Framing::fresh();
-        match self.run(&[read::list_command(&framing, Some(name))]).await {
-            // tmux may resolve the name differently, so only an exact match counts.
-            Ok(answer) => Ok(read::parse_sessions(&framing, &answer).into_iter().find(|session| session.name == name)),
-            Err(error) => accept_missing(error).map(|()| None),
-        }
+        // tmux may resolve the name differently, so only an exact match counts.
+        Ok(self.read_task_sessions(Some(name)).await?.into_iter().find(|session| session.name == name))
     }
 
     /// Starts a child that ends at once. A server that missed the exit of one child notices it with the next exit.
@@ -87,12 +78,15 @@ impl TmuxServer {
 
     /// Every session that an agtmux instance created.
     pub async fn task_sessions(&self) -> Result<Vec<TmuxTaskSession>, TmuxError> {
+        let mut sessions = self.read_task_sessions(None).await?;
+        sessions.retain(|session| !session.owner.owner_id.is_empty());
+        Ok(sessions)
+    }
+
+    async fn read_task_sessions(&self, name: Option<&str>) -> Result<Vec<TmuxTaskSession>, TmuxError> {
         let framing = Framing::fresh();
-        match self.run(&[read::list_command(&framing, None)]).await {
-            Ok(answer) => {
-                let all = read::parse_sessions(&framing, &answer);
-                Ok(all.into_iter().filter(|session| !session.owner.owner_id.is_empty()).collect())
-            }
+        match self.run(&[read::list_command(&framing, name)]).await {
+            Ok(answer) => Ok(read::parse_sessions(&framing, &answer)),
             Err(error) => accept_missing(error).map(|()| Vec::new()),
         }
     }
@@ -155,18 +149,18 @@ impl TmuxServer {
     /// Kills windows, if that server generation still runs. Windows that are gone are ignored.
     pub async fn kill_windows(&self, server: (u32, i64), windows: &[u32]) -> Result<(), TmuxError> {
         for window in windows {
-            let kill = TmuxCommand::new("kill-window").arg("-t").arg(format!("@{window}"));
-            match self.run(&[self.if_same_server(server, &kill)]).await {
-                Err(TmuxError::Failed(message)) if is_missing(&message) => {}
-                done => drop(done?),
-            }
+            self.kill(server, "kill-window", &format!("@{window}")).await?;
         }
         Ok(())
     }
 
     /// Kills a session by id, if that server generation still runs.
     pub async fn kill_session(&self, server: (u32, i64), session: u32) -> Result<(), TmuxError> {
-        let kill = TmuxCommand::new("kill-session").arg("-t").arg(format!("${session}"));
+        self.kill(server, "kill-session", &format!("${session}")).await
+    }
+
+    async fn kill(&self, server: (u32, i64), command: &'static str, target: &str) -> Result<(), TmuxError> {
+        let kill = TmuxCommand::new(command).arg("-t").arg(target);
         match self.run(&[self.if_same_server(server, &kill)]).await {
             Err(TmuxError::Failed(message)) if is_missing(&message) => Ok(()),
             done => done.map(drop),

@@ -44,41 +44,43 @@ pub struct TaskPane {
 
 const PANE: char = 'p';
 
-const FIELDS: [&str; 20] = [
-    "#{pid}",
-    "#{start_time}",
-    "#{session_id}",
-    "#{window_id}",
-    "#{pane_id}",
-    "#{pane_pid}",
-    "#{pane_dead}",
-    "#{pane_dead_status}",
-    "#{pane_dead_signal}",
-    "#{window_bell_flag}",
-    "#{session_attached}",
-    "#{remain-on-exit}",
-    "#{session_name}",
-    "#{window_name}",
-    "#{pane_current_command}",
-    "#{pane_title}",
+/// In the order in which [`parse_row`] reads them. Names with `@` are tmux options.
+const FIELDS: [&str; 24] = [
+    "pid",
+    "start_time",
+    "session_id",
+    "session_name",
     OWNER,
     PROJECT,
     OWNER_PID,
+    "session_attached",
+    "window_id",
+    "window_name",
+    "pane_id",
+    "pane_pid",
+    "pane_dead",
+    "pane_dead_status",
+    "pane_dead_signal",
+    "window_bell_flag",
+    BELLS,
     RUN,
+    TASK_PANE,
+    "remain-on-exit",
+    COMMAND,
+    CWD,
+    "pane_current_command",
+    "pane_title",
 ];
 
 pub(super) fn list_command(framing: &Framing, session: Option<&str>) -> TmuxCommand {
-    let option = |name: &str| format!("#{{{name}}}");
-    let options = [option(COMMAND), option(CWD), option(BELLS), option(TASK_PANE)];
-    let fields: Vec<String> = FIELDS.iter().map(|f| if f.starts_with('@') { option(f) } else { (*f).into() }).collect();
-    let all: Vec<&str> = fields.iter().chain(&options).map(String::as_str).collect();
+    let fields = FIELDS.map(|field| format!("#{{{field}}}"));
     let command = TmuxCommand::new("list-panes");
     let command = match session {
         // Without the colon tmux would first match window names and then session prefixes.
         Some(name) => command.arg("-s").arg("-t").arg(format!("={name}:")),
         None => command.arg("-a"),
     };
-    command.arg("-F").arg(framing.record(PANE, &all))
+    command.arg("-F").arg(framing.record(PANE, &fields.each_ref().map(String::as_str)))
 }
 
 /// Parses the sessions of an answer. Sessions that share windows are listed separately.
@@ -94,62 +96,44 @@ pub(super) fn parse_sessions(framing: &Framing, answer: &[u8]) -> Vec<TmuxTaskSe
 }
 
 fn parse_row(fields: &[&[u8]]) -> Option<(TmuxTaskSession, TaskPane)> {
-    let texts: Vec<String> = fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
-    let [pid, start, session, window, pane, pane_pid, dead, status, signal, bell, attached, stays, rest @ ..] =
-        &texts[..]
-    else {
+    if fields.len() != FIELDS.len() {
         return None;
-    };
-    let [
-        session_name,
-        window_name,
-        current_command,
-        title,
-        owner,
-        project,
-        process,
-        run,
-        command,
-        cwd,
-        bells,
-        task_pane,
-    ] = rest
-    else {
-        return None;
-    };
-    let id = |text: &str, sigil: char| text.strip_prefix(sigil)?.parse::<u32>().ok();
-    let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    let session_owner =
-        TaskSessionOwner { owner_id: owner.clone(), project: project.clone(), process: process.clone() };
+    }
+    let mut texts = fields.iter().map(|field| String::from_utf8_lossy(field).into_owned());
+    let mut next = || texts.next();
+    let id = |text: String, sigil: char| text.strip_prefix(sigil)?.parse::<u32>().ok();
+    let given = |text: String| Some(text).filter(|text| !text.is_empty());
     let session = TmuxTaskSession {
-        server_pid: pid.parse().ok()?,
-        server_start: start.parse().ok()?,
-        session: id(session, '$')?,
-        name: session_name.clone(),
-        owner: session_owner,
-        attached: attached != "0",
+        server_pid: next()?.parse().ok()?,
+        server_start: next()?.parse().ok()?,
+        session: id(next()?, '$')?,
+        name: next()?,
+        owner: TaskSessionOwner { owner_id: next()?, project: next()?, process: next()? },
+        attached: next()? != "0",
         panes: Vec::new(),
     };
     let pane = TaskPane {
-        window: id(window, '@')?,
-        window_name: window_name.clone(),
-        pane: id(pane, '%')?,
-        pane_pid: pane_pid.parse().ok()?,
-        dead: dead == "1",
-        dead_status: status.parse().ok(),
-        dead_signal: signal.parse().ok(),
-        bell: bell == "1",
-        bells: bells.parse().unwrap_or(0),
-        run: given(run).filter(|run| run != NO_RUN_YET),
-        awaits_run: run == NO_RUN_YET,
-        is_task_pane: !task_pane.is_empty(),
-        remain_on_exit: stays == "on",
-        task_command: given(command),
-        task_cwd: given(cwd),
-        current_command: current_command.clone(),
-        title: title.clone(),
+        window: id(next()?, '@')?,
+        window_name: next()?,
+        pane: id(next()?, '%')?,
+        pane_pid: next()?.parse().ok()?,
+        dead: next()? == "1",
+        dead_status: next()?.parse().ok(),
+        dead_signal: next()?.parse().ok(),
+        bell: next()? == "1",
+        bells: next()?.parse().unwrap_or(0),
+        run: given(next()?),
+        awaits_run: false,
+        is_task_pane: !next()?.is_empty(),
+        remain_on_exit: next()? == "on",
+        task_command: given(next()?),
+        task_cwd: given(next()?),
+        current_command: next()?,
+        title: next()?,
     };
-    Some((session, pane))
+    let awaits_run = pane.run.as_deref() == Some(NO_RUN_YET);
+    let run = pane.run.filter(|_| !awaits_run);
+    Some((session, TaskPane { run, awaits_run, ..pane }))
 }
 
 #[cfg(test)]
@@ -157,8 +141,8 @@ mod tests {
     use super::*;
 
     fn fields<'a>(session: &'a str, pane: &'a str, window_name: &'a str) -> Vec<&'a str> {
-        let mut all = vec!["9", "100", session, "@3", pane, "42", "1", "7", "", "1", "0", "on", "pi-x-1"];
-        all.extend([window_name, "sh", "t", "1000:a", "/p", "5.6", "run", "make\nall", "/p", "3", "run"]);
+        let mut all = vec!["9", "100", session, "pi-x-1", "1000:a", "/p", "5.6", "0", "@3", window_name, pane, "42"];
+        all.extend(["1", "7", "", "1", "3", "run", "run", "on", "make\nall", "/p", "sh", "t"]);
         all
     }
 
