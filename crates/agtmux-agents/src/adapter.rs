@@ -57,7 +57,7 @@ impl From<&KnownAgent> for Adapter {
         let events = manifest.event.iter().flat_map(|rule| rule.assertions());
         let states: BTreeSet<State> =
             screen_states.chain(title_states).chain(dialogs.chain(events).filter_map(Assertion::state)).collect();
-        let mut sources: BTreeSet<Source> = manifest.event.iter().map(|rule| rule.source()).collect();
+        let mut sources: BTreeSet<Source> = manifest.event.iter().map(|rule| rule.source).collect();
         sources.insert(Source::Process);
         let reads_screen = !manifest.screen.is_empty() || !manifest.dialog.is_empty();
         sources.extend(reads_screen.then_some(Source::Screen));

@@ -30,7 +30,7 @@ impl KnownAgent {
 
     /// The program names of the agent.
     pub fn programs(&self) -> &[String] {
-        self.manifest.process.programs()
+        &self.manifest.process.programs
     }
 
     /// The number of rules of each kind.
@@ -116,7 +116,7 @@ impl KnownAgent {
     pub fn submitted_prompt(&self, event: NativeEvent<'_>) -> Option<String> {
         let mut rules = self.manifest.event.iter();
         let rule = rules.find(|rule| rule.matches(event.source, event.event_type, event.payload, None))?;
-        Some(native::text_or_empty(event.payload, rule.submits.as_deref()?))
+        Some(native::text_at(event.payload, rule.submits.as_deref()?).unwrap_or_default())
     }
 
     /// Whether the rules were verified on the agent itself.
@@ -139,12 +139,12 @@ impl KnownAgent {
 
     /// Whether the agent reports its state by OSC sequences on its terminal.
     pub fn emits_osc(&self) -> bool {
-        self.manifest.event.iter().any(|rule| rule.source() == Source::Osc)
+        self.manifest.event.iter().any(|rule| rule.source == Source::Osc)
     }
 
     /// Whether a rule exists for events of this type from the agent's status file or log.
     pub fn reads_file_event(&self, event_type: &str) -> bool {
         let mut rules = self.manifest.event.iter();
-        rules.any(|rule| rule.source() == Source::File && rule.event_type() == event_type)
+        rules.any(|rule| rule.source == Source::File && rule.event_type == event_type)
     }
 }

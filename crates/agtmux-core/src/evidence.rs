@@ -132,13 +132,13 @@ pub struct Observation {
     /// The line of evidence, verbatim.
     pub excerpt: String,
     /// Probable, but the same evidence has other explanations.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tentative: bool,
     /// Inferred from the absence of a sign. It does not refute a running turn that the agent itself reported.
-    #[serde(default, skip_serializing_if = "is_false", rename = "yields")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "yields")]
     pub inferred_from_absence: bool,
     /// No trace of any turn is visible, so the result of the last turn no longer counts.
-    #[serde(default, skip_serializing_if = "is_false", rename = "anew")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "anew")]
     pub no_turn_visible: bool,
     /// The open dialog, if the source shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,10 +168,6 @@ impl Observation {
 
 fn yes() -> bool {
     true
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// The adapter rule that produced an observation.

@@ -45,19 +45,13 @@ pub struct RuntimeIdentity<'a> {
 impl RuntimeIdentity<'_> {
     pub fn id(&self) -> RuntimeId {
         // Length prefixes keep the fields separate: names may contain any character.
+        let Self { server: ServerKey { target, server }, pane, epoch, agent_type, .. } = self;
+        let Generation { pid: server_pid, start_time } = self.generation;
+        let ProcessRef { pid, start } = self.process;
         let name = format!(
-            "{}:{}|{}:{}|{}.{}|{}|{}|{}.{}|{}",
-            self.server.target.as_str().len(),
-            self.server.target,
-            self.server.server.as_str().len(),
-            self.server.server,
-            self.generation.pid,
-            self.generation.start_time,
-            self.pane,
-            self.epoch,
-            self.process.pid,
-            self.process.start,
-            self.agent_type,
+            "{}:{target}|{}:{server}|{server_pid}.{start_time}|{pane}|{epoch}|{pid}.{start}|{agent_type}",
+            target.as_str().len(),
+            server.as_str().len(),
         );
         RuntimeId(Uuid::new_v5(&NAMESPACE, name.as_bytes()).simple().to_string())
     }

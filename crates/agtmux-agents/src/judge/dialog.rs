@@ -67,7 +67,7 @@ fn match_rule(
         OptionFormat::Listed => options::listed(lines, end, rule.marker.as_deref()?)?,
         // Options may stand in the same row as the hint.
         OptionFormat::Inline => options::inline(lines, (end + 1).min(lines.len()), rule.choices.as_deref()?)?,
-        OptionFormat::None => FoundOptions::none_at(end),
+        OptionFormat::None => FoundOptions { lines: end..end, ..FoundOptions::default() },
     };
     let below = lines[found.lines.end.min(lines.len())..].iter().filter(|line| line.has_text()).count();
     if rule.hint.is_none() && below > rule.trail {

@@ -21,6 +21,7 @@ static TICK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[.?\]\s*|\s*[✔�
 /// A tick box, where several options can be chosen.
 static TICK_BOX: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[([ ✔✓√xX])\]\s").expect("valid pattern"));
 
+#[derive(Default)]
 pub(super) struct FoundOptions {
     pub(super) options: Vec<DialogOption>,
     /// The rows of the options.
@@ -33,14 +34,6 @@ pub(super) struct FoundOptions {
     pub(super) marked: Option<u32>,
     /// The options with a tick box, and whether each one is ticked.
     pub(super) ticks: Vec<(u32, bool)>,
-}
-
-impl FoundOptions {
-    /// The result for a dialog without options.
-    pub(super) fn none_at(line: usize) -> Self {
-        let (options, labels, ticks) = (Vec::new(), Vec::new(), Vec::new());
-        Self { options, lines: line..line, lead: String::new(), labels, marked: None, ticks }
-    }
 }
 
 /// Reads rows such as `1. Yes`, upwards from the last one above `end`.
@@ -116,7 +109,7 @@ pub(super) fn numbered(
         options.push(DialogOption { n: *n, label: clean_label(&label) });
     }
     let marked = marked.first().copied();
-    Some(FoundOptions { options, lines: found[0].0..last_line + 1, lead: String::new(), labels, marked, ticks })
+    Some(FoundOptions { options, lines: found[0].0..last_line + 1, labels, marked, ticks, ..FoundOptions::default() })
 }
 
 /// Reads the rows around the marked one that begin in the same column.
@@ -143,7 +136,7 @@ pub(super) fn listed(lines: &[DialogLine<'_>], end: usize, marker: &Regex) -> Op
     }
     let options = (1..).zip(texts).map(|(n, label)| DialogOption { n, label: clean_label(&label) }).collect::<Vec<_>>();
     (options.len() > 1 && lines[at + below + 1..end].iter().filter(|l| l.has_text()).count() <= MAX_GAP_ROWS)
-        .then_some(FoundOptions { options, lines: rows, lead: String::new(), labels, marked, ticks: Vec::new() })
+        .then_some(FoundOptions { options, lines: rows, labels, marked, ..FoundOptions::default() })
 }
 
 /// The column at which the text behind a marker begins.
@@ -166,7 +159,7 @@ pub(super) fn inline(lines: &[DialogLine<'_>], end: usize, each: &Regex) -> Opti
     let texts = each.find_iter(text).map(|found| found.as_str().trim().to_owned());
     let options = (1..).zip(texts).map(|(n, label)| DialogOption { n, label }).collect();
     let labels = each.find_iter(text).map(|found| (at, found.start())).collect();
-    Some(FoundOptions { options, lines: at..at + 1, lead, labels, marked: None, ticks: Vec::new() })
+    Some(FoundOptions { options, lines: at..at + 1, lead, labels, ..FoundOptions::default() })
 }
 
 /// The label without its tick and without a description in a second column.

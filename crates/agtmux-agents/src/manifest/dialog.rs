@@ -75,19 +75,13 @@ impl DialogRule {
         check_all(&what("question"), &self.question)?;
         check_all(&what("offers"), &self.offers)?;
         check_all(&what("hint"), &self.hint)?;
-        match self.invalid_reason() {
-            Some(why) => Err(format!("dialog '{}' {why}", self.name)),
-            None => Ok(()),
-        }
-    }
-
-    fn invalid_reason(&self) -> Option<&'static str> {
+        let invalid = |why: &str| Err(format!("dialog '{}' {why}", self.name));
         if self.hint.is_none() && self.head.is_none() && self.question.is_none() && self.offers.is_none() {
-            return Some("would match any list: add 'hint', 'head', 'question' or 'offers'");
+            return invalid("would match any list: add 'hint', 'head', 'question' or 'offers'");
         }
         if self.options == OptionFormat::None && (self.offers.is_some() || self.hint.is_none()) {
-            return Some("has no options: it requires a 'hint' and cannot have 'offers'");
+            return invalid("has no options: it requires a 'hint' and cannot have 'offers'");
         }
-        None
+        Ok(())
     }
 }

@@ -43,14 +43,9 @@ impl AgentLogFile {
 
     /// Whether a path, relative to the agent's directory, is one of its logs.
     pub fn matches_path(&self, below_root: &str) -> bool {
-        let (mut wanted, mut found) = (self.path.split('/'), below_root.split('/'));
-        loop {
-            match (wanted.next(), found.next()) {
-                (None, None) => return true,
-                (Some(pattern), Some(name)) if name_matches(pattern, name.as_bytes()) => {}
-                _ => return false,
-            }
-        }
+        let (wanted, found) = (self.path.split('/'), below_root.split('/'));
+        wanted.clone().count() == found.clone().count()
+            && wanted.zip(found).all(|(pattern, name)| name_matches(pattern, name.as_bytes()))
     }
 
     pub fn event_type<'v>(&self, record: &'v Value) -> Option<&'v str> {

@@ -10,7 +10,7 @@ use crate::process::ProcessFacts;
 #[derive(Debug, Deserialize)]
 pub(crate) struct ProcessRules {
     /// Program names, compared with the executable, with `argv[0]` and with the process title.
-    programs: Vec<String>,
+    pub(crate) programs: Vec<String>,
     /// Paths of executables whose file names do not identify the agent.
     #[serde(default)]
     executables: Vec<String>,
@@ -46,10 +46,6 @@ impl ProcessRules {
         }
         // An empty list of words would match every process.
         self.helpers.iter().any(Vec::is_empty).then_some("'process.helpers' must not contain an empty list")
-    }
-
-    pub(crate) fn programs(&self) -> &[String] {
-        &self.programs
     }
 
     pub(crate) fn match_process(

@@ -126,24 +126,20 @@ impl ScreenRule {
         check_all(&what("title"), &self.title)?;
         check_all(&what("not_title"), &self.not_title)?;
         check_all(&what("title_from"), &self.title_from)?;
-        match self.invalid_reason() {
-            Some(why) => Err(format!("rule '{}' {why}", self.name)),
-            None => Ok(()),
-        }
-    }
-
-    fn invalid_reason(&self) -> Option<&'static str> {
+        let invalid = |why: &str| Err(format!("rule '{}' {why}", self.name));
         if self.all.is_empty() && self.any.is_empty() && self.style.is_empty() {
-            return Some("needs a pattern: add 'all', 'any' or 'style'");
+            return invalid("needs a pattern: add 'all', 'any' or 'style'");
         }
         if self.state == State::Unknown {
-            return Some("must not have the state 'unknown', which applies when no rule matches");
+            return invalid("must not have the state 'unknown', which applies when no rule matches");
         }
         if self.anew && self.state != State::Idle {
-            return Some("must have the state 'idle', because it has 'anew'");
+            return invalid("must have the state 'idle', because it has 'anew'");
         }
         let within_box = matches!(self.region, ScreenRegion::Footer | ScreenRegion::Box | ScreenRegion::Rim);
-        (within_box && !matches!(self.needs, BoxRequirement::Box | BoxRequirement::BoxWithRoom))
-            .then_some("can never match: its region exists only with an input box")
+        if within_box && !matches!(self.needs, BoxRequirement::Box | BoxRequirement::BoxWithRoom) {
+            return invalid("can never match: its region exists only with an input box");
+        }
+        Ok(())
     }
 }

@@ -12,12 +12,12 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(crate) use rule::{EventRule, NativeRules, value_at};
+pub(crate) use rule::{EventRule, NativeRules, text_at, value_at};
 
 use crate::generic;
 use crate::known_agent::KnownAgent;
 use crate::manifest::Manifest;
-use rule::{ClosedQuestions, text_at};
+use rule::ClosedQuestions;
 
 /// The maximum number of open questions per runtime. The oldest ones are dropped.
 const MAX_OPEN_QUESTIONS: usize = 64;
@@ -265,11 +265,6 @@ impl AdapterMemory {
             None => (Assertion::NoDialog, now),
         })
     }
-}
-
-/// The text at this path, or an empty text.
-pub(crate) fn text_or_empty(payload: &Value, path: &str) -> String {
-    text_at(payload, path).unwrap_or_default()
 }
 
 /// A short digest of a question key. The payload itself may be large.

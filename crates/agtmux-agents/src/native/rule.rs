@@ -27,9 +27,9 @@ pub(crate) struct NativeRules {
 #[derive(Debug, Deserialize)]
 pub(crate) struct EventRule {
     #[serde(default = "default_source")]
-    pub(super) source: Source,
+    pub(crate) source: Source,
     #[serde(rename = "type")]
-    pub(super) event_type: String,
+    pub(crate) event_type: String,
     /// Conditions on the payload, by path. All of them must hold.
     #[serde(default)]
     when: BTreeMap<String, PayloadCondition>,
@@ -104,7 +104,7 @@ impl PayloadPaths {
 }
 
 /// The text at this path. None if it is missing or empty.
-pub(super) fn text_at(payload: &Value, path: &str) -> Option<String> {
+pub(crate) fn text_at(payload: &Value, path: &str) -> Option<String> {
     value_at(payload, path)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
@@ -163,14 +163,6 @@ impl EventRule {
     pub(super) fn hold_time(&self, queued: bool) -> SignedDuration {
         let millis = if queued { self.hold_ms.max(self.queued_hold_ms) } else { self.hold_ms };
         SignedDuration::from_millis(i64::from(millis))
-    }
-
-    pub(crate) fn event_type(&self) -> &str {
-        &self.event_type
-    }
-
-    pub(crate) fn source(&self) -> Source {
-        self.source
     }
 
     /// The assertions that the rule can make.

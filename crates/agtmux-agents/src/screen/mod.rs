@@ -23,11 +23,6 @@ pub struct ScreenRow {
 }
 
 impl CapturedScreen {
-    /// Parses the output of `tmux capture-pane -p`, with or without `-e`. Accepts any bytes.
-    pub fn parse(capture: &[u8]) -> Self {
-        parse_capture::parse_screen(capture)
-    }
-
     pub fn rows(&self) -> &[ScreenRow] {
         &self.rows
     }

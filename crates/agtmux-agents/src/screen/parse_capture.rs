@@ -11,17 +11,20 @@ const MAX_ROWS: usize = 1000;
 /// The maximum length of a row.
 const MAX_ROW_BYTES: usize = 8 << 10;
 
-pub(super) fn parse_screen(capture: &[u8]) -> CapturedScreen {
-    let mut reader = CaptureParser::default();
-    for line in capture.split(|byte| *byte == b'\n') {
-        // Each line gets a new parser: an unterminated escape must not swallow the rows below it.
-        Parser::new().advance(&mut reader, line);
-        reader.end_row();
+impl CapturedScreen {
+    /// Parses the output of `tmux capture-pane -p`, with or without `-e`. Accepts any bytes.
+    pub fn parse(capture: &[u8]) -> Self {
+        let mut reader = CaptureParser::default();
+        for line in capture.split(|byte| *byte == b'\n') {
+            // Each line gets a new parser: an unterminated escape must not swallow the rows below it.
+            Parser::new().advance(&mut reader, line);
+            reader.end_row();
+        }
+        let mut rows = Vec::from(reader.rows);
+        let used = rows.iter().rposition(|row| !row.is_blank()).map_or(0, |last| last + 1);
+        rows.truncate(used);
+        Self { rows, styled: reader.styled }
     }
-    let mut rows = Vec::from(reader.rows);
-    let used = rows.iter().rposition(|row| !row.is_blank()).map_or(0, |last| last + 1);
-    rows.truncate(used);
-    CapturedScreen { rows, styled: reader.styled }
 }
 
 #[derive(Default)]
