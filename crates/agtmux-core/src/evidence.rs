@@ -164,6 +164,11 @@ impl Observation {
             dialog: None,
         }
     }
+
+    /// The ledger keeps one entry per source and claim.
+    pub(crate) fn key(&self) -> (Source, Claim) {
+        (self.source, self.assertion.claim())
+    }
 }
 
 fn yes() -> bool {

@@ -54,8 +54,8 @@ pub struct ProcessRef {
     pub start: u64,
 }
 
-macro_rules! tmux_id {
-    ($(#[$doc:meta])* $name:ident, $sigil:literal) => {
+macro_rules! tmux_ids {
+    ($($(#[$doc:meta])* $name:ident: $sigil:literal,)+) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub u32);
@@ -90,24 +90,17 @@ macro_rules! tmux_id {
                 text.parse().map_err(serde::de::Error::custom)
             }
         }
-    };
+    )+};
 }
 
-tmux_id!(
+tmux_ids! {
     /// A tmux pane id, such as `%12`.
-    PaneId,
-    "%"
-);
-tmux_id!(
+    PaneId: "%",
     /// A tmux window id, such as `@3`.
-    WindowId,
-    "@"
-);
-tmux_id!(
+    WindowId: "@",
     /// A tmux session id, such as `$0`.
-    SessionId,
-    "$"
-);
+    SessionId: "$",
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a tmux id: expected %N for a pane, @N for a window, $N for a session")]

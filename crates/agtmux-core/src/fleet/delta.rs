@@ -25,25 +25,14 @@ pub struct FleetDelta {
 /// A change of a runtime, or of the reachability of its server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuntimeChange {
-    Started {
-        pane: PaneKey,
-        runtime: Runtime,
-    },
-    Ended {
-        pane: PaneKey,
-        runtime: RuntimeId,
-        process: ProcessRef,
-    },
+    /// An agent or task appeared in a pane.
+    Started { pane: PaneKey, runtime: Runtime },
+    /// The runtime's process ended, or its pane is gone.
+    Ended { pane: PaneKey, runtime: RuntimeId, process: ProcessRef },
     /// The process was stopped (Ctrl-Z) or continued.
-    Suspended {
-        runtime: RuntimeId,
-        suspended: bool,
-    },
+    Suspended { runtime: RuntimeId, suspended: bool },
     /// A server became reachable or unreachable.
-    Reachable {
-        server: ServerKey,
-        reachable: bool,
-    },
+    Reachable { server: ServerKey, reachable: bool },
 }
 
 impl FleetDelta {

@@ -27,12 +27,12 @@ pub struct PaneTask {
 /// The status of a task in a pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaneTaskStatus {
+    /// The task's process runs.
     Running,
     /// The task waits at this prompt.
     WaitingInput(String),
-    Ended {
-        success: bool,
-    },
+    /// The task's process ended.
+    Ended { success: bool },
 }
 
 /// One tmux server in its current generation.

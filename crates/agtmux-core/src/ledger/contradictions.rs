@@ -40,11 +40,9 @@ impl TurnContradictions {
             record_latest(&mut self.last_cleared, source, as_of);
         }
         if !observation.inferred_from_absence {
-            record_latest(
-                if assertion == Assertion::Running { &mut self.last_running } else { &mut self.last_resting },
-                source,
-                as_of,
-            );
+            let is_running = assertion == Assertion::Running;
+            let times = if is_running { &mut self.last_running } else { &mut self.last_resting };
+            record_latest(times, source, as_of);
         }
     }
 

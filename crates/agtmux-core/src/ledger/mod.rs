@@ -66,15 +66,15 @@ impl LedgerRecord {
 impl Ledger {
     /// Records an observation. Returns whether it was newer than the recorded ones; an older one changes nothing.
     pub fn record(&mut self, observation: Observation, now: Timestamp) -> bool {
-        let key = (observation.source, observation.assertion.claim());
         self.unrecognized_since.remove(&observation.source);
         self.refuted.record(&observation);
-        let demoted = self.entries.get(&key).is_some_and(|entry| entry.newest.repeats_demoted(&observation));
+        let demoted =
+            self.entries.get(&observation.key()).is_some_and(|entry| entry.newest.repeats_demoted(&observation));
         self.insert(LedgerRecord { observation, recorded_at: now, demoted })
     }
 
     fn insert(&mut self, record: LedgerRecord) -> bool {
-        let key = (record.observation.source, record.observation.assertion.claim());
+        let key = record.observation.key();
         let Some(entry) = self.entries.get_mut(&key) else {
             let conclusive = record.observation.conclusive.then(|| record.clone());
             self.entries.insert(key, LedgerEntry { newest: record, conclusive });
@@ -185,10 +185,6 @@ mod as_list {
         from: D,
     ) -> Result<BTreeMap<(Source, Claim), LedgerEntry>, D::Error> {
         let list = Vec::<LedgerEntry>::deserialize(from)?;
-        let keyed = list.into_iter().map(|entry| {
-            let observation = &entry.newest.observation;
-            ((observation.source, observation.assertion.claim()), entry)
-        });
-        Ok(keyed.collect())
+        Ok(list.into_iter().map(|entry| (entry.newest.observation.key(), entry)).collect())
     }
 }

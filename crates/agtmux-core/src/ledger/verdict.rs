@@ -63,11 +63,7 @@ impl Ledger {
     /// Whether an observation could change the verdict: it differs from the last one of its source, or repeats it after
     /// another source disagreed.
     pub fn is_new_information(&self, observation: &Observation) -> bool {
-        let Some(last) =
-            self.entries.get(&(observation.source, observation.assertion.claim())).map(|entry| &entry.newest)
-        else {
-            return true;
-        };
+        let Some(last) = self.entries.get(&observation.key()).map(|entry| &entry.newest) else { return true };
         let previous = &last.observation;
         let fields =
             |s: &Observation| (s.assertion, s.conclusive, s.tentative, s.inferred_from_absence, s.no_turn_visible);

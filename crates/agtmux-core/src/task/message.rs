@@ -105,13 +105,8 @@ impl ConversationMessage {
 }
 
 fn with_output(event: &TaskEvent) -> String {
-    let mut text = event.message.clone();
-    if !event.recent_output.is_empty() {
-        text.push_str("\nRecent output:");
+    if event.recent_output.is_empty() {
+        return event.message.clone();
     }
-    for line in &event.recent_output {
-        text.push_str("\n  ");
-        text.push_str(line);
-    }
-    text
+    format!("{}\nRecent output:\n  {}", event.message, event.recent_output.join("\n  "))
 }

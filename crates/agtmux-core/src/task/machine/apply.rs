@@ -88,7 +88,7 @@ impl TaskMachine {
             let Some(slot) = self.slots.get_mut(&window) else { continue };
             // An exit before the removal is still reported.
             slot.report_exit(&mut events.of(window));
-            slot.set_removal(how, events.now);
+            slot.removal = Some(Removal { kind: how, at: events.now });
         }
     }
 

@@ -31,26 +31,13 @@ pub(super) struct TaskEventWriter<'a> {
     events: &'a mut Vec<TaskEvent>,
 }
 
-/// The task that an event is about.
-struct EventSubject<'a> {
-    task: &'a str,
-    pane: Option<PaneId>,
-    run: &'a RunState,
-}
-
-impl<'a> EventSubject<'a> {
-    fn of(slot: &'a TaskSlot) -> Self {
-        Self { task: &slot.task, pane: slot.pane, run: &slot.run }
-    }
-}
-
 impl TaskEventWriter<'_> {
     pub(super) fn started(&mut self, slot: &TaskSlot) {
-        self.push(EventCause::Started, &EventSubject::of(slot));
+        self.push(EventCause::Started, &slot.task, slot.pane, &slot.run);
     }
 
     pub(super) fn input(&mut self, slot: &TaskSlot, prompt: &str) {
-        self.push(EventCause::Input(prompt), &EventSubject::of(slot));
+        self.push(EventCause::Input(prompt), &slot.task, slot.pane, &slot.run);
     }
 
     /// Reports unreported bells. Returns whether there were any.
@@ -60,7 +47,7 @@ impl TaskEventWriter<'_> {
             return false;
         }
         run.bells.reported = run.bells.counted;
-        self.push(EventCause::Notify, &EventSubject { task, pane, run });
+        self.push(EventCause::Notify, task, pane, run);
         true
     }
 
@@ -72,35 +59,35 @@ impl TaskEventWriter<'_> {
             notify.delivery = Delivery::COLLAPSED;
         }
         let cause = if had_bell { EventCause::BellThenExited(exit) } else { EventCause::Exited(exit) };
-        self.push(cause, &EventSubject { task, pane, run });
+        self.push(cause, task, pane, run);
     }
 
     pub(super) fn disappeared(&mut self, slot: &mut TaskSlot, by_user: bool) {
         self.notify(&slot.task, slot.pane, &mut slot.run);
-        self.push(EventCause::Disappeared { by_user }, &EventSubject::of(slot));
+        self.push(EventCause::Disappeared { by_user }, &slot.task, slot.pane, &slot.run);
     }
 
-    fn push(&mut self, cause: EventCause<'_>, of: &EventSubject<'_>) {
+    fn push(&mut self, cause: EventCause<'_>, task: &str, pane: Option<PaneId>, run: &RunState) {
         let (exit, prompt, bell_count) = match cause {
             EventCause::Exited(exit) | EventCause::BellThenExited(exit) => (exit, None, None),
             EventCause::Input(prompt) => (TaskExit::UNKNOWN, Some(prompt.to_owned()), None),
-            EventCause::Notify => (TaskExit::UNKNOWN, None, Some(of.run.bells.counted)),
+            EventCause::Notify => (TaskExit::UNKNOWN, None, Some(run.bells.counted)),
             EventCause::Started | EventCause::Disappeared { .. } => (TaskExit::UNKNOWN, None, None),
         };
         self.events.push(TaskEvent {
             kind: cause.kind(),
-            task: of.task.to_owned(),
+            task: task.to_owned(),
             window_id: self.window,
-            pane_id: of.pane,
-            run_id: of.run.id.clone(),
+            pane_id: pane,
+            run_id: run.id.clone(),
             session: self.session.clone(),
             exit_code: exit.code,
             signal: exit.signal,
             prompt,
             bell_count,
-            recent_output: of.run.output.clone(),
+            recent_output: run.output.clone(),
             level: cause.level(),
-            message: cause.message(self.window, of.task),
+            message: cause.message(self.window, task),
             collapsed: false,
             delivery: Delivery::of(cause.kind()),
             seq: 0,

@@ -47,13 +47,11 @@ pub(super) struct RunState {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum RunPhase {
+    /// The process runs.
     Live,
     /// The process ended; whether the window still exists is not known yet.
     #[serde(alias = "Ending")]
-    ExitPending {
-        exit: TaskExit,
-        since: Timestamp,
-    },
+    ExitPending { exit: TaskExit, since: Timestamp },
     /// The run ended and its exit needs no more report.
     #[serde(alias = "Over")]
     Closed,
@@ -169,10 +167,6 @@ impl TaskSlot {
             slot.run.seen_dead = true;
         }
         slot
-    }
-
-    pub(super) fn set_removal(&mut self, how: RemovalKind, now: Timestamp) {
-        self.removal = Some(Removal { kind: how, at: now });
     }
 
     /// Drops a planned removal that did not happen in time.

@@ -23,20 +23,16 @@ const LINE_ENDED: char = '\n';
 struct PromptRule {
     pattern: Regex,
     unless: Option<Regex>,
-    /// Whether the rule also applies if the cursor is on the empty line below.
-    asked_above_cursor: bool,
 }
 
-static RULES: LazyLock<Vec<PromptRule>> = LazyLock::new(|| {
-    let rule = |row: &table::PromptPattern| PromptRule {
-        pattern: compile(row.pattern),
-        unless: row.unless.map(compile),
-        asked_above_cursor: row.asked_above_cursor,
-    };
-    table::PROMPT_PATTERNS.iter().map(rule).collect()
-});
-
+static RULES: LazyLock<Vec<PromptRule>> = LazyLock::new(|| compile_rules(table::PROMPT_PATTERNS));
+/// The rules that also apply if the cursor is on the empty line below.
+static ABOVE_CURSOR_RULES: LazyLock<Vec<PromptRule>> = LazyLock::new(|| compile_rules(table::ABOVE_CURSOR_PATTERNS));
 static LOG_LINE: LazyLock<Regex> = LazyLock::new(|| compile(table::LOG_LINE));
+
+fn compile_rules(rows: &[table::PromptPattern]) -> Vec<PromptRule> {
+    rows.iter().map(|row| PromptRule { pattern: compile(row.pattern), unless: row.unless.map(compile) }).collect()
+}
 
 fn compile(pattern: &str) -> Regex {
     let pattern = table::PARTS.iter().fold(pattern.to_owned(), |text, (name, part)| text.replace(name, part));
@@ -54,10 +50,9 @@ pub fn recognize_prompt(line: &str) -> Option<String> {
     if prompt.is_empty() || prompt.len() > MAX_LEN || LOG_LINE.is_match(prompt) {
         return None;
     }
-    let fits = |rule: &&PromptRule| {
-        (!from_above || rule.asked_above_cursor)
-            && rule.pattern.is_match(prompt)
-            && !rule.unless.as_ref().is_some_and(|unless| unless.is_match(prompt))
+    let fits = |rule: &PromptRule| {
+        rule.pattern.is_match(prompt) && !rule.unless.as_ref().is_some_and(|unless| unless.is_match(prompt))
     };
-    RULES.iter().find(fits).map(|_| prompt.to_owned())
+    let is_prompt = ABOVE_CURSOR_RULES.iter().any(fits) || (!from_above && RULES.iter().any(fits));
+    is_prompt.then(|| prompt.to_owned())
 }

@@ -5,8 +5,6 @@ pub(super) struct PromptPattern {
     pub pattern: &'static str,
     /// Excludes lines that only look like this prompt.
     pub unless: Option<&'static str>,
-    /// Whether a complete line right above the cursor also counts. Only for texts with no other use.
-    pub asked_above_cursor: bool,
     /// Examples, checked by a test.
     #[cfg_attr(not(test), expect(dead_code, reason = "only the test of the table reads it"))]
     pub prompts: &'static [&'static str],
@@ -55,7 +53,6 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         pattern: r"(?: ^ | [^=\p{L}] ) [\[(<{] (?: <other> <or> )* (?: <yes> (?: <or> <other> )* <or> <no> | <no> (?: <or> <other> )* <or> <yes> )
             (?: <or> <other> )* (?: \s* \[ \w{1,8} \] )? [\])>}] <tail>",
         unless: None,
-        asked_above_cursor: false,
         prompts: &[
             "Proceed? [y/N]",
             "Proceed? (y/n)",
@@ -105,7 +102,6 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         // Yes and no without brackets, after a question or before a colon.
         pattern: r"(?: [?:] \s* (?: y | yes ) [/|] (?: n | no ) <tail> | \s (?: y | yes ) [/|] (?: n | no ) \s* [:?]+ $ )",
         unless: None,
-        asked_above_cursor: false,
         prompts: &["Remove? y/n: ", "Continue? yes/no", "Accept? Y/n ", "Drop the table y/n:"],
         not_prompts: &["ratio y/n", "use y/n keys", "Continue? yes/no was asked"],
     },
@@ -113,7 +109,6 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         // Each answer with its letter in brackets.
         pattern: r"(?: [\[(] [a-z?] [\])] [\p{L}\s]{0,24} [,/|]? \s* (?: or \s+ )? ){2,} (?: [\[(] default [^\])]{0,20} [\])] )? [?:>]+ $",
         unless: None,
-        asked_above_cursor: false,
         prompts: &[
             "replace a.txt? [y]es, [n]o, [A]ll, [N]one, [r]ename: ",
             "[R]etry, [A]bort or [I]gnore?",
@@ -132,7 +127,6 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
             | missing | no | without | with | using | is | was | are | has | have | got | expired | error | by | from | in
             | rotate | rotating | read | reading | found | hash | hashed | check | checking ) \b .* <secret>",
         ),
-        asked_above_cursor: false,
         prompts: &[
             "password:",
             "Password: ",
@@ -179,7 +173,6 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         unless: Some(
             r"\b (?: how | last | failed | invalid | unknown | wrong | no | with | is | was | sent | by | from | bad | error ) \b",
         ),
-        asked_above_cursor: false,
         prompts: &[
             "login: ",
             "build-7 login:",
@@ -190,60 +183,6 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         not_prompts: &["Last login: ", "failed login:", "sent the e-mail:", "unknown username: x"],
     },
     PromptPattern {
-        // A key press that continues.
-        pattern: r"<begin> (?: please \s+ )? (?: press | hit | push | tap | type | strike )? \s* (?: the \s+ )? (?: any \s key | (?: [\[<(]? (?:
-            enter | return | ⏎ | space (?: \s? bar )? ) [\]>)]? (?: [/|] (?: enter | return ) )? ) (?: \s key )? (?: \s+ or \s+ [\p{L}\s]{1,30} )? ) (?: \s+ to \s+ (?: continue | proceed | go \s on
-            | start | begin | exit | quit | close | finish | confirm | accept | select | skip | retry | resume | return | open | abort | cancel )
-            \b <words>{0,60} | \s+ when \s+ (?: ready | done | finished ) )? [.…:!\])>*\s-]* $",
-        unless: Some(
-            r"^ \W* (?: any \s key | enter | return | space (?: \s? bar )? ) (?: \s key )? \W* $ | \b (?: if | whenever | you \s can | then | simply | when \s+ (?: you | it | the | they | asked ) ) \b",
-        ),
-        asked_above_cursor: true,
-        prompts: &[
-            "Press Enter to continue",
-            "Press ENTER to continue...",
-            "Press any key to continue . . .",
-            "press any key",
-            "Press [Enter] to continue:",
-            "[Press ENTER to continue]",
-            "-- Press RETURN --",
-            "Hit <return> to go on",
-            "Done. Press Enter to exit.",
-            "Press ENTER or type command to continue",
-            "Please press the space bar to start the installation",
-            "Press RETURN/ENTER to continue or any other key to abort:",
-            "Press Enter to open the browser, or Ctrl-C to quit",
-            "(press return to continue)",
-            "Hit enter when ready",
-        ],
-        not_prompts: &[
-            "Tell them to press Enter to continue",
-            "You can press Enter to continue at any time",
-            "press h + enter to show help",
-            " › Press Enter to trigger a test run.",
-            "Press Ctrl-C to stop the server",
-            "the handler waits until users press any key to continue, which is odd",
-            "If it hangs, press Enter to continue",
-            "return",
-            "Enter",
-            "press q to quit",
-        ],
-    },
-    PromptPattern {
-        // The same in other tongues.
-        pattern: r"^ \W* (?: weiter \s mit | drücken \s sie | bitte | appuyez \s sur | presione | pulse | premi | pressione ) \b .{0,40}
-            \b (?: taste | eingabetaste | enter | return | touche | entrée | tecla | intro | tasto | invio ) \b .{0,40} $",
-        unless: Some(r"\? | \b (?: nicht | nie | wenn | si | se ) \b"),
-        asked_above_cursor: true,
-        prompts: &[
-            "Drücken Sie eine beliebige Taste . . .",
-            "Weiter mit Eingabetaste",
-            "Appuyez sur Entrée pour continuer",
-            "Pulse una tecla para continuar",
-        ],
-        not_prompts: &["Drücken Sie nicht die Taste", "die Taste"],
-    },
-    PromptPattern {
         // A choice from several options.
         pattern: r"<begin> (?: please \s+ )? (?: (?: select | choose | pick | enter | make | type ) \s+ )? (?: (?: an? | one | your | the | of ) \s+ )*
             (?: option | choice | selection | (?: choice | option | selection ) \s+ number | auswahl ) s?
@@ -252,7 +191,6 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         unless: Some(
             r"^ \W* (?: (?: an? | one | your | the ) \s+ )* (?: option | choice | selection ) s? \W* $ | \b (?: was | is | no | bad | invalid | wrong ) \b",
         ),
-        asked_above_cursor: false,
         prompts: &[
             "Select an option",
             "? Select an option (Use arrow keys)",
@@ -279,7 +217,6 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         pattern: r"^ [^\p{L}\p{N}]* (?: (?: your | my | choice | menu | which ) \s+ )? (?: choice | selection | option | auswahl | pick ) (?: \s* [\[(] [^\])]{1,40} [\])] )?
             \s* [:?>]+ $ | ^ \#\? $",
         unless: None,
-        asked_above_cursor: false,
         prompts: &["choice:", "Your choice? ", "Selection [1]: ", "#? ", "  option> ", "Choice (1-4): "],
         not_prompts: &["choice: blue", "The right choice:", "#?!"],
     },
@@ -288,7 +225,6 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         pattern: r"^ [^\p{L}\p{N}]* (?: please \s+ )? (?: select | choose | pick ) (?: \s+ (?: an? | one | your | which | between | at \s least | the )
             \b [^.!]{0,60} )? (?: [:>›»] | \[ [^\]]{1,20} \] \s* :? | \( [^)]{1,30} \) \s* :? ) $",
         unless: Some(r"\b (?: following | these | was | were | is | because | steps ) \b"),
-        asked_above_cursor: false,
         prompts: &[
             "Please select a Python version [3]: ",
             "Choose a template (1-5):",
@@ -313,7 +249,6 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
             r"^ \W* (?: why | what | how | when | where | who | whose | which | whether | if | did | does ) \b
             | \b (?: asked | asks | wonder | wondering | says | said | know | means | question | title | faq | wrote ) \b",
         ),
-        asked_above_cursor: false,
         prompts: &[
             "continue?",
             "Continue? ",
@@ -350,7 +285,6 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
             | would \s you | should \s i | shall \s i ) \b <words>{0,80} \? <tail>
             | ^ [^.!]{3,120} \? \s* (?: \[ [^\]]{1,40} \] | \( [^\s)]{1,40} \) ) \s* [:>›»]? $",
         unless: Some(r"\b (?: asked | asks | wonder | says | said | know | means | faq | wrote ) \b"),
-        asked_above_cursor: false,
         prompts: &[
             "What is your name? ",
             "What would you like to do?",
@@ -370,7 +304,6 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         // The style of prompt libraries.
         pattern: r"^ [?❓] \s+ \S .{0,100} [?:›»‣>)\]…] .{0,80} $",
         unless: None,
-        asked_above_cursor: false,
         prompts: &[
             "? What is your name? ‣ ",
             "? Project name: › my-app",
@@ -385,7 +318,6 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         unless: Some(
             r"^ \p{L}+ ing \b | \d+ \s* (?: of | / ) \s* \d+ | ^ (?: note | hint | warning | error | see | step | test | stage | phase | epoch ) \b | %",
         ),
-        asked_above_cursor: false,
         prompts: &[
             "Port [8080]: ",
             "Country Name (2 letter code) [AU]:",
@@ -400,7 +332,6 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         // A field name alone, for something that only the user knows.
         pattern: r"^ [^\p{L}\p{N}]* (?: your \s+ )? (?: (?: first | last | full | user | project | host | file | domain | display | branch ) \s? name | name | answer | reply | response ) \s* : $",
         unless: None,
-        asked_above_cursor: false,
         prompts: &["Name: ", "First name:", "> Your answer: ", "Project name:"],
         not_prompts: &["Name: x", "Test name here:", "hostname lookup:"],
     },
@@ -411,7 +342,6 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
             r"\b (?: following | commands | these | this \s command | below | as \s follows | steps | error | mode | phase | state | example | when | if | was | were | is | has )
             \b | \b (?: enter | type ) \s+ (?: of | is | was ) \b | ^ \W* type \s+ \w+ \s* : $",
         ),
-        asked_above_cursor: false,
         prompts: &[
             "  Enter a value: ",
             "Enter file in which to save the key (/home/x/.ssh/id_rsa): ",
@@ -437,8 +367,63 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         // A pager.
         pattern: r"^ (?: --more-- (?: \s* \( [^)]{1,20} \) )? | .{0,80} \( END \) | lines \s \d+ - \d+ (?: / \d+ )? (?: \s .{0,40} )? ) $",
         unless: None,
-        asked_above_cursor: false,
         prompts: &["--More--", "--More--(42%)", "(END)", "lines 1-23/120 (END)", "lines 1-23"],
         not_prompts: &["more", "the end", "BEGIN (END) END"],
+    },
+];
+
+/// Prompts that also count on a complete line right above the cursor: texts with no other use.
+pub(super) const ABOVE_CURSOR_PATTERNS: &[PromptPattern] = &[
+    PromptPattern {
+        // A key press that continues.
+        pattern: r"<begin> (?: please \s+ )? (?: press | hit | push | tap | type | strike )? \s* (?: the \s+ )? (?: any \s key | (?: [\[<(]? (?:
+            enter | return | ⏎ | space (?: \s? bar )? ) [\]>)]? (?: [/|] (?: enter | return ) )? ) (?: \s key )? (?: \s+ or \s+ [\p{L}\s]{1,30} )? ) (?: \s+ to \s+ (?: continue | proceed | go \s on
+            | start | begin | exit | quit | close | finish | confirm | accept | select | skip | retry | resume | return | open | abort | cancel )
+            \b <words>{0,60} | \s+ when \s+ (?: ready | done | finished ) )? [.…:!\])>*\s-]* $",
+        unless: Some(
+            r"^ \W* (?: any \s key | enter | return | space (?: \s? bar )? ) (?: \s key )? \W* $ | \b (?: if | whenever | you \s can | then | simply | when \s+ (?: you | it | the | they | asked ) ) \b",
+        ),
+        prompts: &[
+            "Press Enter to continue",
+            "Press ENTER to continue...",
+            "Press any key to continue . . .",
+            "press any key",
+            "Press [Enter] to continue:",
+            "[Press ENTER to continue]",
+            "-- Press RETURN --",
+            "Hit <return> to go on",
+            "Done. Press Enter to exit.",
+            "Press ENTER or type command to continue",
+            "Please press the space bar to start the installation",
+            "Press RETURN/ENTER to continue or any other key to abort:",
+            "Press Enter to open the browser, or Ctrl-C to quit",
+            "(press return to continue)",
+            "Hit enter when ready",
+        ],
+        not_prompts: &[
+            "Tell them to press Enter to continue",
+            "You can press Enter to continue at any time",
+            "press h + enter to show help",
+            " › Press Enter to trigger a test run.",
+            "Press Ctrl-C to stop the server",
+            "the handler waits until users press any key to continue, which is odd",
+            "If it hangs, press Enter to continue",
+            "return",
+            "Enter",
+            "press q to quit",
+        ],
+    },
+    PromptPattern {
+        // The same in other tongues.
+        pattern: r"^ \W* (?: weiter \s mit | drücken \s sie | bitte | appuyez \s sur | presione | pulse | premi | pressione ) \b .{0,40}
+            \b (?: taste | eingabetaste | enter | return | touche | entrée | tecla | intro | tasto | invio ) \b .{0,40} $",
+        unless: Some(r"\? | \b (?: nicht | nie | wenn | si | se ) \b"),
+        prompts: &[
+            "Drücken Sie eine beliebige Taste . . .",
+            "Weiter mit Eingabetaste",
+            "Appuyez sur Entrée pour continuer",
+            "Pulse una tecla para continuar",
+        ],
+        not_prompts: &["Drücken Sie nicht die Taste", "die Taste"],
     },
 ];

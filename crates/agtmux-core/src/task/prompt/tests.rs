@@ -5,7 +5,7 @@ use super::{recognize_prompt, table};
 #[test]
 fn every_pattern_recognizes_its_prompts_and_no_lookalikes() {
     let mut wrong: Vec<&&str> = Vec::new();
-    for row in table::PROMPT_PATTERNS {
+    for row in table::PROMPT_PATTERNS.iter().chain(table::ABOVE_CURSOR_PATTERNS) {
         wrong.extend(row.prompts.iter().filter(|line| recognize_prompt(line).as_deref() != Some(line.trim())));
         wrong.extend(row.not_prompts.iter().filter(|line| recognize_prompt(line).is_some()));
     }
@@ -14,8 +14,9 @@ fn every_pattern_recognizes_its_prompts_and_no_lookalikes() {
 
 #[test]
 fn each_pattern_matches_its_own_examples() {
-    for (at, row) in table::PROMPT_PATTERNS.iter().enumerate() {
-        let alone = |line: &&&str| super::RULES[at].pattern.is_match(line.trim());
+    let rules = super::RULES.iter().chain(&*super::ABOVE_CURSOR_RULES);
+    for (row, rule) in table::PROMPT_PATTERNS.iter().chain(table::ABOVE_CURSOR_PATTERNS).zip(rules) {
+        let alone = |line: &&&str| rule.pattern.is_match(line.trim());
         let own = row.prompts.iter().filter(alone).count();
         assert_eq!(own, row.prompts.len(), "a pattern does not match all of its examples: {:?}", row.prompts);
     }
