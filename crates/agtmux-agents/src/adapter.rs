@@ -30,12 +30,10 @@ pub struct Adapter {
 /// The origin of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ManifestOrigin {
+    /// The manifest is part of this build.
     BuiltIn,
     /// A user's file. `replaces` is true if it replaces a manifest of this build.
-    File {
-        path: String,
-        replaces: bool,
-    },
+    File { path: String, replaces: bool },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -28,13 +28,10 @@ pub struct AgentRegistry {
     faults: Vec<ManifestFault>,
 }
 
-struct ProcessMatch<'a> {
-    manifest: &'a Manifest,
+struct ProcessMatch {
+    agent: IdentifiedAgent,
     strength: MatchStrength,
     position: JobPosition,
-    pid: u32,
-    stopped: bool,
-    headless: bool,
 }
 
 impl AgentRegistry {
@@ -112,32 +109,28 @@ impl AgentRegistry {
     /// Without a known foreground group, every process counts.
     pub fn identify(&self, processes: &[ProcessFacts<'_>], foreground_pgrp: Option<u32>) -> Option<IdentifiedAgent> {
         let matches = self.matches(processes, foreground_pgrp);
-        let outermost = |eligible: fn(&ProcessMatch<'_>) -> bool| {
-            matches
-                .iter()
-                .filter(|m| eligible(m))
-                .min_by_key(|m| (m.strength != MatchStrength::Direct, m.position.depth, m.pid))
-        };
-        let found = outermost(|m| m.position.in_foreground).or_else(|| outermost(|m| m.stopped))?;
-        Some(IdentifiedAgent {
-            agent_type: found.manifest.name.clone(),
-            pid: found.pid,
-            suspended: found.stopped,
-            headless: found.headless,
-        })
+        let rank = |m: &&ProcessMatch| (m.strength != MatchStrength::Direct, m.position.depth, m.agent.pid);
+        let outermost = |eligible: fn(&&ProcessMatch) -> bool| matches.iter().filter(eligible).min_by_key(rank);
+        let found = outermost(|m| m.position.in_foreground).or_else(|| outermost(|m| m.agent.suspended))?;
+        Some(found.agent.clone())
     }
 
-    fn matches(&self, processes: &[ProcessFacts<'_>], foreground_pgrp: Option<u32>) -> Vec<ProcessMatch<'_>> {
+    fn matches(&self, processes: &[ProcessFacts<'_>], foreground_pgrp: Option<u32>) -> Vec<ProcessMatch> {
         let positions = job_positions(processes, foreground_pgrp);
         let alive = processes.iter().zip(positions).filter(|(process, _)| !process.zombie);
         alive.filter_map(|(process, position)| self.match_one(process, position)).collect()
     }
 
-    fn match_one(&self, process: &ProcessFacts<'_>, position: JobPosition) -> Option<ProcessMatch<'_>> {
+    fn match_one(&self, process: &ProcessFacts<'_>, position: JobPosition) -> Option<ProcessMatch> {
         let invocation = Invocation::from_process(process);
         let (manifest, strength) = self.judge_process(process, &invocation)?;
-        let headless = manifest.process.is_headless(&invocation);
-        Some(ProcessMatch { manifest, strength, position, pid: process.pid, stopped: process.stopped, headless })
+        let agent = IdentifiedAgent {
+            agent_type: manifest.name.clone(),
+            pid: process.pid,
+            suspended: process.stopped,
+            headless: manifest.process.is_headless(&invocation),
+        };
+        Some(ProcessMatch { agent, strength, position })
     }
 
     /// The manifest that matches this process, and how certain the match is.

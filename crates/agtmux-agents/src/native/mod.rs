@@ -135,7 +135,7 @@ impl AdapterMemory {
 
 impl Manifest {
     fn reduce(&self, memory: &mut AdapterMemory, event: NativeEvent<'_>, now: Timestamp) -> Vec<Observation> {
-        let session = self.native.session.text(event.payload);
+        let session = self.native.session.as_ref().and_then(|paths| paths.text(event.payload));
         let known = memory.session.as_deref().or(session.as_deref());
         let rule = self.event.iter().find(|rule| rule.matches(event.source, event.event_type, event.payload, known));
         let another = self.native.one_session && session.is_some() && session.as_deref() != known;

@@ -12,7 +12,7 @@ use serde_json::Value;
 #[serde(default)]
 pub(crate) struct NativeRules {
     /// The paths of the session id in a payload. The first path that leads to a text counts.
-    pub(super) session: PayloadPaths,
+    pub(super) session: Option<PayloadPaths>,
     /// The agent may start other agents of its type in the same pane. Events of another session are ignored, unless
     /// their rule has `changes_session`.
     pub(super) one_session: bool,
@@ -85,12 +85,6 @@ pub(crate) struct EventRule {
 pub(super) enum PayloadPaths {
     One(String),
     FirstOf(Vec<String>),
-}
-
-impl Default for PayloadPaths {
-    fn default() -> Self {
-        Self::FirstOf(Vec::new())
-    }
 }
 
 impl PayloadPaths {

@@ -98,8 +98,7 @@ impl<'s> ScreenRegions<'s> {
         let text = typed.iter().map(|row| row.trim()).collect::<Vec<_>>().join("\n").trim().to_owned();
         let looks_typed = self.screen.is_styled() && rows.iter().any(|row| has_plain_text(row));
         // The position of a placeholder identifies it too, because colours may be off.
-        let in_its_place =
-            rows.first().is_some_and(|row| layout.alone.as_ref().is_some_and(|p| p.is_match(row.text())));
+        let in_its_place = rows.first().is_some_and(|row| fits(&layout.alone, row));
         let is_ghost = (in_its_place || !looks_typed) && layout.ghost.iter().any(|ghost| ghost.is_match(&text));
         Some(if is_ghost { String::new() } else { text })
     }
@@ -118,19 +117,15 @@ impl<'s> ScreenRegions<'s> {
 
     /// The first row of the dialog that ends above row `before`.
     pub(crate) fn dialog_start(&self, before: usize) -> usize {
-        let begins =
-            |row: &ScreenRow| self.layout.and_then(|l| l.dialog.as_ref()).is_some_and(|top| top.is_match(row.text()));
+        let begins = |row: &ScreenRow| self.layout.is_some_and(|layout| fits(&layout.dialog, row));
         self.screen.rows()[..before].iter().rposition(begins).map_or(0, |top| top + 1)
     }
 
     /// Whether a transcript entry of the user begins in these rows.
     pub(crate) fn has_user_entry(&self, rows: Range<usize>) -> bool {
         let rows = self.screen.rows().get(rows).unwrap_or_default();
-        let patterns = self.layout.and_then(|layout| layout.user.as_ref().zip(layout.entry.as_ref()));
-        let begins = |row: &ScreenRow| {
-            patterns.is_some_and(|(user, entry)| [user, entry].iter().all(|p| p.is_match(row.text())))
-        };
-        rows.iter().any(begins)
+        let begins = |layout: &ScreenLayout, row: &ScreenRow| fits(&layout.user, row) && fits(&layout.entry, row);
+        self.layout.is_some_and(|layout| rows.iter().any(|row| begins(layout, row)))
     }
 
     fn last_match_before(&self, before: usize, pattern: impl Fn(&ScreenLayout) -> Option<&Pattern>) -> usize {
@@ -176,14 +171,12 @@ fn find_box(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
     }?;
     let mut footer = rows[found.footer..].iter().filter(|row| !row.is_blank());
     let has_foot = layout.foot.as_ref().is_none_or(|foot| footer.clone().any(|row| foot.is_match(row.text())));
-    let is_old = footer.clone().count() > layout.footer
-        || layout.not_below.as_ref().is_some_and(|pattern| footer.any(|row| pattern.is_match(row.text())));
+    let is_old = footer.clone().count() > layout.footer || footer.any(|row| fits(&layout.not_below, row));
     (has_foot && !is_old && found.inside.len() <= MAX_BOX_ROWS).then_some(found)
 }
 
 /// The box between the last `bottom` row and the `top` row above it.
 fn find_closed_box(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
-    let fits = |pattern: &Option<Pattern>, row: &ScreenRow| pattern.as_ref().is_some_and(|p| p.is_match(row.text()));
     let bottom = rows.iter().rposition(|row| fits(&layout.bottom, row))?;
     let (rim, inside) = match layout.top {
         Some(_) => {
@@ -216,7 +209,7 @@ fn find_box_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<Input
 
 /// The prompt below the last `top` row, and that row.
 fn find_prompt_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(usize, usize)> {
-    let rim = rows.iter().rposition(|row| is_top(row, layout))?;
+    let rim = rows.iter().rposition(|row| fits(&layout.top, row))?;
     let with_text = (rim + 1..rows.len()).filter(|at| !rows[*at].is_blank());
     let first = with_text.take(layout.gap + 1).find(|at| layout.prompt.is_match(rows[*at].text()))?;
     Some((first, rim))
@@ -224,22 +217,23 @@ fn find_prompt_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(u
 
 /// The last prompt right below a `lid` row, and the `top` row above them, if any.
 fn find_prompt_below_lid(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(usize, usize)> {
-    let is_lid = |row: &ScreenRow| layout.lid.as_ref().is_some_and(|lid| lid.is_match(row.text()));
-    let lid = rows.windows(2).rposition(|pair| is_lid(&pair[0]) && layout.prompt.is_match(pair[1].text()))?;
+    let lid =
+        rows.windows(2).rposition(|pair| fits(&layout.lid, &pair[0]) && layout.prompt.is_match(pair[1].text()))?;
     // Rows above a `not_below` row belong to another box.
-    let is_beyond = |row: &ScreenRow| layout.not_below.as_ref().is_some_and(|pattern| pattern.is_match(row.text()));
     let near = (0..lid).rev().filter(|at| !rows[*at].is_blank()).take(layout.gap);
-    let rim = near.take_while(|at| !is_beyond(&rows[*at])).find(|at| is_top(&rows[*at], layout)).unwrap_or(lid);
+    let mut near = near.take_while(|at| !fits(&layout.not_below, &rows[*at]));
+    let rim = near.find(|at| fits(&layout.top, &rows[*at])).unwrap_or(lid);
     Some((lid + 1, rim))
 }
 
 fn find_prompt_alone(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(usize, usize)> {
-    let first = rows.iter().rposition(|row| layout.alone.as_ref().is_some_and(|alone| alone.is_match(row.text())))?;
+    let first = rows.iter().rposition(|row| fits(&layout.alone, row))?;
     Some((first, first))
 }
 
-fn is_top(row: &ScreenRow, layout: &ScreenLayout) -> bool {
-    layout.top.as_ref().is_some_and(|top| top.is_match(row.text()))
+/// Whether the layout has this pattern and the row matches it.
+fn fits(pattern: &Option<Pattern>, row: &ScreenRow) -> bool {
+    pattern.as_ref().is_some_and(|pattern| pattern.is_match(row.text()))
 }
 
 /// The box from the last prompt to the `foot` row.
