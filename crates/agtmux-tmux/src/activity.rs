@@ -28,23 +28,15 @@ pub struct ActivityListing {
     pub clock: Option<i64>,
 }
 
-const FIELDS: [&str; 7] = [
-    "#{pane_id}",
-    "#{window_activity}",
-    "#{cursor_x}",
-    "#{cursor_y}",
-    "#{history_bytes}",
-    "#{pane_current_command}",
-    "#{pane_current_path}",
-];
+const FIELDS: &str = "pane_id window_activity cursor_x cursor_y history_bytes pane_current_command pane_current_path";
 
 const ACTIVITY: char = 'u';
 const CLOCK: char = 't';
 
 pub(crate) fn list_all(framing: &Framing) -> Vec<TmuxCommand> {
-    let window = framing.record(WINDOW, &WINDOW_FIELDS);
-    let panes = framing.record(PANE, &PANE_FIELDS) + &framing.record(ACTIVITY, &FIELDS);
-    let last = framing.record(CLOCK, &[SERVER_TIME]) + &framing.record(SERVER, &SERVER_FIELDS);
+    let window = framing.variables(WINDOW, WINDOW_FIELDS);
+    let panes = framing.variables(PANE, PANE_FIELDS) + &framing.variables(ACTIVITY, FIELDS);
+    let last = framing.record(CLOCK, &[SERVER_TIME]) + &framing.variables(SERVER, SERVER_FIELDS);
     vec![
         TmuxCommand::new("list-windows").arg("-a").arg("-F").arg(format!("{window}#{{P:{panes}}}")),
         TmuxCommand::display(&last, None),

@@ -16,7 +16,7 @@ pub struct Capture {
     pub screen: Vec<u8>,
 }
 
-const FIELDS: [&str; 5] = ["#{pid}", "#{pane_id}", "#{pane_pid}", "#{alternate_on}", "#{pane_title}"];
+const FIELDS: &str = "pid pane_id pane_pid alternate_on pane_title";
 
 /// More than any screen, and enough for ten thousand lines of history.
 const MAX_SCREEN_BYTES: usize = 8 << 20;
@@ -27,7 +27,7 @@ pub(crate) fn capture_commands(framing: &Framing, panes: &[u32]) -> Vec<TmuxComm
     let one = |pane: &u32| {
         // Captures the pane itself, also in copy mode. Colours distinguish hints from typed text.
         let capture = TmuxCommand::new("capture-pane").arg("-p").arg("-e").arg("-t").arg(format!("%{pane}"));
-        framing.section(*pane, &FIELDS, capture)
+        framing.section(*pane, FIELDS, capture)
     };
     panes.iter().flat_map(one).collect()
 }
@@ -36,7 +36,7 @@ pub(crate) fn capture_commands(framing: &Framing, panes: &[u32]) -> Vec<TmuxComm
 pub(crate) fn history_commands(framing: &Framing, pane: u32, lines: u32, colours: bool) -> Vec<TmuxCommand> {
     let capture = TmuxCommand::new("capture-pane").arg("-p").arg("-J").arg("-S").arg(format!("-{lines}"));
     let capture = if colours { capture.arg("-e") } else { capture };
-    framing.section(pane, &FIELDS, capture.arg("-t").arg(format!("%{pane}"))).to_vec()
+    framing.section(pane, FIELDS, capture.arg("-t").arg(format!("%{pane}"))).to_vec()
 }
 
 /// Parses the complete captures of an answer.

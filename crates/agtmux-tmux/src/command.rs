@@ -100,9 +100,15 @@ impl Framing {
         format!("{w}{kind}{}{w}.", fields.join(&format!("{w}|")))
     }
 
-    /// Commands that print these fields of the pane and then the output of another command.
-    pub(crate) fn section(&self, pane: u32, fields: &[&str], body: TmuxCommand) -> [TmuxCommand; 3] {
-        let head = TmuxCommand::display(&self.record(SECTION_HEAD, fields), Some(pane));
+    /// A format that prints one record with these variables of tmux, which are separated by blanks.
+    pub(crate) fn variables(&self, kind: char, names: &str) -> String {
+        let formats: Vec<String> = names.split(' ').map(|name| format!("#{{{name}}}")).collect();
+        self.record(kind, &formats.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Commands that print these variables of the pane and then the output of another command.
+    pub(crate) fn section(&self, pane: u32, variables: &str, body: TmuxCommand) -> [TmuxCommand; 3] {
+        let head = TmuxCommand::display(&self.variables(SECTION_HEAD, variables), Some(pane));
         [head, body, TmuxCommand::display(&self.record(SECTION_END, &[]), Some(pane))]
     }
 

@@ -45,30 +45,15 @@ pub struct ServerListing {
 /// Titles have no length limit in tmux; longer texts are cut.
 const MAX_TEXT_BYTES: usize = 4096;
 
-pub(crate) const WINDOW_FIELDS: [&str; 7] = [
-    "#{session_id}",
-    "#{window_id}",
-    "#{window_index}",
-    "#{session_name}",
-    "#{window_name}",
-    "#{window_panes}",
-    "#{session_windows}",
-];
+pub(crate) const WINDOW_FIELDS: &str =
+    "session_id window_id window_index session_name window_name window_panes session_windows";
 
 // pane_current_command and pane_current_path are left out: tmux looks them up in the process table for each pane, which
 // doubles the cost of a listing. The daemon reads them for the few panes that changed.
-pub(crate) const PANE_FIELDS: [&str; 8] = [
-    "#{pane_id}",
-    "#{pane_index}",
-    "#{pane_pid}",
-    "#{pane_dead}",
-    "#{pane_dead_status}",
-    "#{pane_dead_signal}",
-    "#{pane_tty}",
-    "#{pane_title}",
-];
+pub(crate) const PANE_FIELDS: &str =
+    "pane_id pane_index pane_pid pane_dead pane_dead_status pane_dead_signal pane_tty pane_title";
 
-pub(crate) const SERVER_FIELDS: [&str; 3] = ["#{pid}", "#{start_time}", "#{version}"];
+pub(crate) const SERVER_FIELDS: &str = "pid start_time version";
 
 pub(crate) const WINDOW: char = 'w';
 pub(crate) const PANE: char = 'p';
@@ -77,19 +62,19 @@ pub(crate) const SERVER: char = 's';
 /// Lists all panes, window by window. Window fields in each pane record would double the cost. The server record comes
 /// last and proves that the answer is complete.
 pub(crate) fn list_all(framing: &Framing) -> Vec<TmuxCommand> {
-    let window = framing.record(WINDOW, &WINDOW_FIELDS);
-    let panes = framing.record(PANE, &PANE_FIELDS);
+    let window = framing.variables(WINDOW, WINDOW_FIELDS);
+    let panes = framing.variables(PANE, PANE_FIELDS);
     vec![
         TmuxCommand::new("list-windows").arg("-a").arg("-F").arg(format!("{window}#{{P:{panes}}}")),
-        TmuxCommand::display(&framing.record(SERVER, &SERVER_FIELDS), None),
+        TmuxCommand::display(&framing.variables(SERVER, SERVER_FIELDS), None),
     ]
 }
 
 /// Lists some panes. tmux answers for another pane if one is gone, so the caller checks the ids.
 pub(crate) fn list_some(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
-    let format = framing.record(WINDOW, &WINDOW_FIELDS) + &framing.record(PANE, &PANE_FIELDS);
+    let format = framing.variables(WINDOW, WINDOW_FIELDS) + &framing.variables(PANE, PANE_FIELDS);
     let reads = panes.iter().map(|pane| TmuxCommand::display(&format, Some(*pane)));
-    reads.chain([TmuxCommand::display(&framing.record(SERVER, &SERVER_FIELDS), None)]).collect()
+    reads.chain([TmuxCommand::display(&framing.variables(SERVER, SERVER_FIELDS), None)]).collect()
 }
 
 /// Whether the error means that the server has no session.

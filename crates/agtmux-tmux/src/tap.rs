@@ -30,15 +30,8 @@ pub(crate) fn exec_line(argv: &[OsString]) -> Vec<u8> {
 
 /// Quotes a word for `sh` and tmux.
 pub(crate) fn quoted(word: &[u8]) -> Vec<u8> {
-    let mut quoted = vec![b'\''];
-    for byte in word {
-        match byte {
-            b'\'' => quoted.extend_from_slice(br"'\''"),
-            _ => quoted.push(*byte),
-        }
-    }
-    quoted.push(b'\'');
-    quoted
+    let parts: Vec<&[u8]> = word.split(|byte| *byte == b'\'').collect();
+    [b"'", &parts.join(br"'\''".as_slice())[..], b"'"].concat()
 }
 
 /// tmux expands the line as a format and as a time format, so `#` and `%` are doubled.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::HOOK_NAMES;
 use crate::command::Framing;
+use crate::listing::parse_id;
 
 /// The entries of one hook array by index.
 pub(super) type HookEntries = BTreeMap<u32, String>;
@@ -41,7 +42,7 @@ impl InstalledHooks {
 
 pub(super) fn session_ids(framing: &Framing, answer: &[u8]) -> Vec<u32> {
     let records = framing.records('s', answer);
-    records.iter().filter_map(|r| std::str::from_utf8(r.first()?).ok()?.strip_prefix('$')?.parse().ok()).collect()
+    records.iter().filter_map(|fields| parse_id(b'$', fields.first()?)).collect()
 }
 
 /// A line is `alert-bell` for an empty array, or `alert-bell[3] command` for an entry.

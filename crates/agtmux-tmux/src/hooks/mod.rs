@@ -33,6 +33,9 @@ const HOOK_NAMES: [&str; 10] = [
 /// The suffix of hint files. Our hooks are recognised by it.
 pub const FILE_SUFFIX: &str = ".agtmux-hint";
 
+/// tmux reads the file as a configuration file, which is empty. `-q` ignores a missing file.
+const HOOK_COMMAND: &str = "source-file -q ";
+
 /// A session can end between reading the hooks and changing them. The next attempt sees that.
 const ATTEMPTS: u32 = 5;
 
@@ -49,7 +52,7 @@ impl HintHooks {
         let path = hint_file.to_str()?;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+@,=".contains(&b);
         (hint_file.is_absolute() && path.ends_with(FILE_SUFFIX) && path.bytes().all(plain))
-            .then(|| Self { hint_file: hint_file.to_owned(), command: hook_command(path) })
+            .then(|| Self { hint_file: hint_file.to_owned(), command: format!("{HOOK_COMMAND}{path}") })
     }
 
     /// Installs the hooks. Repeated calls change nothing unless sessions were added.
@@ -118,14 +121,9 @@ async fn run_to_end_marker(
     Ok(answer)
 }
 
-/// tmux reads the file as a configuration file, which is empty. `-q` ignores a missing file.
-fn hook_command(path: &str) -> String {
-    format!("source-file -q {path}")
-}
-
 /// The hint file of an agtmux hook; `None` for a hook of the user.
 fn hint_file_of(value: &str) -> Option<&Path> {
-    let path = value.strip_prefix("source-file -q ")?.trim_matches(['"', '\'']);
+    let path = value.strip_prefix(HOOK_COMMAND)?.trim_matches(['"', '\'']);
     path.ends_with(FILE_SUFFIX).then(|| Path::new(path))
 }
 

@@ -27,7 +27,7 @@ pub struct HostFacts {
 pub const EXTRA_PATH_DIRS: &str = "$HOME/.local/bin:$HOME/bin:$HOME/.cargo/bin:/usr/local/bin:/opt/homebrew/bin:\
     /opt/local/bin:/usr/pkg/bin:/home/linuxbrew/.linuxbrew/bin";
 
-const PROBE_LINES: [&str; 10] = [
+const PROBE_LINES: [&str; 11] = [
     // Separates the output of the login shell from our answers.
     ":",
     "PATH=$PATH:EXTRA_PATH_DIRS; export PATH",
@@ -40,6 +40,7 @@ const PROBE_LINES: [&str; 10] = [
     // `/proc` is faster and more precise than ps.
     "read -r agtmux_line </proc/self/stat && command -v grep >/dev/null && ps -axww -o pid=,args= >/dev/null 2>&1",
     "timeout -s KILL 5 true",
+    "read -r agtmux_line </proc/self/stat && command -v grep",
 ];
 
 pub(super) fn probe_batch() -> ShellBatch {
@@ -47,7 +48,6 @@ pub(super) fn probe_batch() -> ShellBatch {
     for line in PROBE_LINES {
         batch.add(line.replace("EXTRA_PATH_DIRS", EXTRA_PATH_DIRS));
     }
-    batch.add("read -r agtmux_line </proc/self/stat && command -v grep");
     batch
 }
 

@@ -1,7 +1,6 @@
 //! Keys by their tmux names.
 
 use std::fmt;
-use std::fmt::Write as _;
 use std::str::FromStr;
 
 /// One key. The type only holds valid keys, so no key can be parsed as a command.
@@ -48,11 +47,7 @@ impl TmuxKey {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 3), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x} ");
-        text
-    })
+    bytes.iter().map(|byte| format!("{byte:02x} ")).collect()
 }
 
 impl FromStr for TmuxKey {

@@ -13,12 +13,12 @@ pub struct CursorScreen {
     pub rows: Vec<String>,
 }
 
-const FIELDS: [&str; 5] = ["#{pane_id}", "#{cursor_x}", "#{cursor_y}", "#{pane_width}", "#{history_size}"];
+const FIELDS: &str = "pane_id cursor_x cursor_y pane_width history_size";
 
 pub(super) fn capture_commands(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     let one = |pane: &u32| {
         let capture = TmuxCommand::new("capture-pane").arg("-p").arg("-t").arg(format!("%{pane}"));
-        framing.section(*pane, &FIELDS, capture)
+        framing.section(*pane, FIELDS, capture)
     };
     panes.iter().flat_map(one).collect()
 }

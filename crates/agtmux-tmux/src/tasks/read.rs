@@ -73,14 +73,13 @@ const FIELDS: [&str; 24] = [
 ];
 
 pub(super) fn list_command(framing: &Framing, session: Option<&str>) -> TmuxCommand {
-    let fields = FIELDS.map(|field| format!("#{{{field}}}"));
     let command = TmuxCommand::new("list-panes");
     let command = match session {
         // Without the colon tmux would first match window names and then session prefixes.
         Some(name) => command.arg("-s").arg("-t").arg(format!("={name}:")),
         None => command.arg("-a"),
     };
-    command.arg("-F").arg(framing.record(PANE, &fields.each_ref().map(String::as_str)))
+    command.arg("-F").arg(framing.variables(PANE, &FIELDS.join(" ")))
 }
 
 /// Parses the sessions of an answer. Sessions that share windows are listed separately.

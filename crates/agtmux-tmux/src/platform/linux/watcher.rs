@@ -69,7 +69,7 @@ async fn run(state: Arc<WatcherState>, readiness: AsyncFd<Arc<OwnedFd>>) {
         let result = tokio::select! {
             result = state.handle_events(&readiness) => result,
             () = sleep_until(due) => {
-                state.rearm_due();
+                state.tables().terminals.rearm_due(&state.inotify, Instant::now(), &state.signals);
                 Ok(())
             }
         };
@@ -107,10 +107,6 @@ impl WatcherState {
             tables.handle(&self.inotify, event, now, &self.signals);
         }
         Ok(())
-    }
-
-    fn rearm_due(&self) {
-        self.tables().terminals.rearm_due(&self.inotify, Instant::now(), &self.signals);
     }
 }
 

@@ -85,16 +85,10 @@ type ModifiedAt = (i64, i64);
 
 #[derive(PartialEq, Eq)]
 pub(super) enum PathState {
-    File {
-        identity: (u64, u64),
-        length: u64,
-        modified: ModifiedAt,
-    },
+    /// The device and inode number, and what a write changes.
+    File { identity: (u64, u64), length: u64, modified: ModifiedAt },
     /// The time alone is too coarse on some file systems, and the names alone miss a replaced entry.
-    Dir {
-        modified: ModifiedAt,
-        names: Vec<OsString>,
-    },
+    Dir { modified: ModifiedAt, names: Vec<OsString> },
     /// Name, length and modification time of each file.
     Contents(Vec<(OsString, u64, ModifiedAt)>),
 }
