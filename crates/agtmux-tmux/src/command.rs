@@ -2,6 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 
+use memchr::memmem::find;
+
 /// One tmux command with its arguments. No shell is involved. A trailing `;`, which tmux would read as a separator, is
 /// escaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,10 +139,6 @@ impl Framing {
     pub fn records<'a>(&self, kind: char, answer: &'a [u8]) -> Vec<Vec<&'a [u8]>> {
         self.groups(kind, answer).into_iter().map(|(fields, _)| fields).collect()
     }
-}
-
-fn find(text: &[u8], word: &[u8]) -> Option<usize> {
-    memchr::memmem::find(text, word)
 }
 
 fn split<'a>(mut text: &'a [u8], separator: &[u8]) -> Vec<&'a [u8]> {
