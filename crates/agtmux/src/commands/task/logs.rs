@@ -138,7 +138,7 @@ impl LogFollower {
         let mut file = File::open(&path).ok()?;
         let (inode, size) = (file.metadata().ok()?.ino(), file.metadata().ok()?.len());
         file.seek(SeekFrom::Start(size.saturating_sub(MAX_READ))).ok()?;
-        let open = older_log_tail(&path, inode, MAX_READ.saturating_sub(size)).unwrap_or_default();
+        let open = older_log_tail(&path, &[inode], MAX_READ.saturating_sub(size)).unwrap_or_default();
         let platform = platform::open(platform::PlatformOptions { pty_events: false, force_portable: false }).ok();
         let platform = platform.filter(|platform| platform.watcher.watch_file(LOG, &path).is_ok());
         Some(Self { path, file, inode, partial_line: open, platform })
@@ -158,11 +158,14 @@ impl LogFollower {
 
     /// Returns the new complete lines. With `is_end`, also the last line without a newline.
     fn new_lines(&mut self, is_end: bool) -> Vec<String> {
+        // Open the log before reading: once another file has its name, the old file is complete.
+        let current = File::open(&self.path).ok().and_then(|file| Some((file.metadata().ok()?.ino(), file)));
         let _ = self.file.read_to_end(&mut self.partial_line);
-        let replaced = File::open(&self.path).ok().and_then(|file| Some((file.metadata().ok()?.ino(), file)));
-        if let Some((inode, file)) = replaced
+        if let Some((inode, file)) = current
             && inode != self.inode
         {
+            // If the log was renamed twice, the lines between the two files are in the older log.
+            self.partial_line.extend(older_log_tail(&self.path, &[self.inode, inode], u64::MAX).unwrap_or_default());
             (self.file, self.inode) = (file, inode);
             let _ = self.file.read_to_end(&mut self.partial_line);
         }
@@ -176,10 +179,10 @@ impl LogFollower {
     }
 }
 
-/// The end of the renamed log. Returns `None` if that is the file being read, which was renamed just now.
-fn older_log_tail(path: &Path, inode: u64, most: u64) -> Option<Vec<u8>> {
+/// The end of the renamed log. Returns `None` if that is one of the files being read, which was renamed just now.
+fn older_log_tail(path: &Path, being_read: &[u64], most: u64) -> Option<Vec<u8>> {
     let mut file = File::open(older_log(path)).ok()?;
-    let about = file.metadata().ok().filter(|about| about.ino() != inode)?;
+    let about = file.metadata().ok().filter(|about| !being_read.contains(&about.ino()))?;
     file.seek(SeekFrom::Start(about.len().saturating_sub(most))).ok()?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).ok()?;
@@ -204,7 +207,10 @@ mod tests {
         log.append(b"x\nseven\neight\nnine\nten").expect("written");
         assert_eq!(tail.new_lines(false), ["six", "seven", "eight", "nine"]);
         assert_eq!(tail.new_lines(false), Vec::<String>::new());
-        assert_eq!(tail.new_lines(true), ["ten"]);
+        // The log is renamed twice before it is read again.
+        log.append(b"\n11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n21").expect("written");
+        assert_eq!(tail.new_lines(false), ["ten", "11", "12", "13", "14", "15", "16", "17", "18", "19", "20"]);
+        assert_eq!(tail.new_lines(true), ["21"]);
         std::fs::remove_dir_all(&dir).expect("removed");
     }
 }
