@@ -67,12 +67,13 @@ pub fn listener_pid(path: &Path) -> Option<u32> {
     u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
 }
 
-/// The socket path in a value of `$TMUX`: `path,pid,session`. The path can contain commas.
+/// The socket path in a value of `$TMUX`: `path,pid,session`. The path can contain commas. The session is -1 in commands
+/// that tmux itself runs without a session.
 pub fn socket_of_tmux_variable(value: &str) -> Option<PathBuf> {
     let mut parts = value.rsplitn(3, ',');
     let (session, pid, path) = (parts.next()?, parts.next()?, parts.next()?);
     let numeric = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
-    (numeric(session) && numeric(pid)).then(|| PathBuf::from(path)).filter(|p| p.is_absolute())
+    ((numeric(session) || session == "-1") && numeric(pid)).then(|| PathBuf::from(path)).filter(|p| p.is_absolute())
 }
 
 #[cfg(test)]
@@ -84,6 +85,7 @@ mod tests {
     fn the_socket_is_read_from_the_tmux_variable() {
         assert_eq!(socket_of_tmux_variable("/tmp/tmux-0/default,123,0"), Some("/tmp/tmux-0/default".into()));
         assert_eq!(socket_of_tmux_variable("/tmp/a,b/s,1,2"), Some("/tmp/a,b/s".into()));
+        assert_eq!(socket_of_tmux_variable("/tmp/tmux-0/default,123,-1"), Some("/tmp/tmux-0/default".into()));
         for bad in ["", "/x", "rel,1,2", "/x,1", "/x,-1,2", "/x,a,b"] {
             assert_eq!(socket_of_tmux_variable(bad), None, "{bad}");
         }

@@ -25,8 +25,8 @@ pub(crate) enum CliExit {
     Terminated = 143,
 }
 
-/// The result of a command, or of a step of it. A command that ends with another exit code than 0 returns an error, also
-/// if it prints no message.
+/// The result of a command, or of a step of it. Every exit code except 0 is an error, with or without a message. A closed
+/// stdout is an error with exit code 0.
 pub(crate) type CliResult<T = ()> = Result<T, CliError>;
 
 impl CliExit {

@@ -41,7 +41,7 @@ pub(crate) fn answer<T: DeserializeOwned>(
     if json { line(answer) } else { lines(&describe(&parse(answer)?)) }
 }
 
-/// Like `answer`, for a command whose exit code depends on the answer, which it returns.
+/// Like `answer`, and returns the parsed answer.
 pub(crate) fn parsed_answer<T: DeserializeOwned>(
     answer: &[u8],
     json: bool,

@@ -54,27 +54,30 @@ impl FleetItems {
 
     /// The answer of `/v1/targets`: this machine first.
     pub fn list_targets(&self, filter: &ItemFilter) -> TargetList {
-        let mut items: Vec<TargetItem> =
-            self.targets.values().filter(|t| filter.accepts_target(t)).map(|target| self.target_item(target)).collect();
+        let counts = self.count_panes();
+        let targets = self.targets.values().filter(|target| filter.accepts_target(target));
+        let mut items: Vec<TargetItem> = targets.map(|target| target_item(target, &counts)).collect();
         items.sort_by_key(|item| item.status.kind != TargetKind::Local);
         TargetList { schema_version: SCHEMA_VERSION, items }
     }
 
-    pub fn target_item(&self, target: &TargetStatus) -> TargetItem {
-        let (panes, agents) = self.count_panes(&target.name);
-        TargetItem { status: target.clone(), panes, agents }
+    pub fn target(&self, name: &str) -> Option<TargetItem> {
+        Some(target_item(self.targets.get(name)?, &self.count_panes()))
     }
 
-    /// The number of panes and of agents of a target. A pane that several sessions show counts once.
-    pub fn count_panes(&self, target: &str) -> (u32, u32) {
+    /// The number of panes and of agents of each target. A pane that several sessions show counts once.
+    pub fn count_panes(&self) -> BTreeMap<&str, (u32, u32)> {
         let mut counted = BTreeSet::new();
-        let mut agents = 0;
-        for pane in self.panes.values().filter(|pane| pane.identity.target == target) {
-            if counted.insert((&pane.identity.server, pane.identity.pane_id)) {
-                agents += u32::from(pane.agent_type.is_some());
+        let mut counts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+        for pane in self.panes.values() {
+            let identity = &pane.identity;
+            if counted.insert((&identity.target, &identity.server, identity.pane_id)) {
+                let (panes, agents) = counts.entry(&identity.target).or_default();
+                *panes += 1;
+                *agents += u32::from(pane.agent_type.is_some());
             }
         }
-        (u32::try_from(counted.len()).unwrap_or(u32::MAX), agents)
+        counts
     }
 
     fn list<T>(
@@ -95,6 +98,11 @@ impl FleetItems {
             items,
         }
     }
+}
+
+fn target_item(target: &TargetStatus, counts: &BTreeMap<&str, (u32, u32)>) -> TargetItem {
+    let (panes, agents) = counts.get(target.name.as_str()).copied().unwrap_or_default();
+    TargetItem { status: target.clone(), panes, agents }
 }
 
 /// Counts each agent once, even if several sessions show its pane.

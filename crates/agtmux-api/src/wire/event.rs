@@ -16,7 +16,6 @@ pub struct WatchEvent {
     /// The sequence number. It increases with every change, also across daemon restarts. All items of a snapshot share
     /// one.
     pub seq: u64,
-    #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     #[serde(rename = "type")]
     pub kind: WatchEventKind,

@@ -14,7 +14,6 @@ use super::items::StateTally;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct ListResponse<T> {
     pub schema_version: u32,
-    #[schema(value_type = String, format = DateTime)]
     pub generated_at: Timestamp,
     pub filters: ListFilters,
     pub summary: ListSummary,
@@ -41,7 +40,6 @@ pub struct TargetError {
     pub code: OutageCode,
     pub message: String,
     pub hint: String,
-    #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,
 }
 

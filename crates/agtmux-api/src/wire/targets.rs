@@ -32,7 +32,6 @@ pub struct TargetStatus {
     /// The agtmux version on the target; null if agtmux is not installed there.
     pub agtmux_version: Option<String>,
     /// Since when the target has been connected or disconnected.
-    #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,
     /// Why the target is not healthy.
     pub fault: Option<TargetFault>,

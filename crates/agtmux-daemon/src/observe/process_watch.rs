@@ -241,7 +241,6 @@ pub(crate) fn process_facts(process: &ProcessInfo) -> ProcessFacts<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
     use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
     /// A process table with one pane. Counts the cheap checks.
@@ -263,18 +262,6 @@ mod tests {
 
         fn trees(&self, roots: &[u32]) -> Vec<Option<PaneProcesses>> {
             vec![None; roots.len()]
-        }
-
-        fn cwd(&self, _: u32) -> Option<PathBuf> {
-            None
-        }
-
-        fn environment_variable(&self, _: u32, _: &str) -> Option<std::ffi::OsString> {
-            None
-        }
-
-        fn wakeups(&self, _: u32) -> Option<u64> {
-            None
         }
 
         fn is_stopped(&self, _: u32) -> bool {

@@ -9,7 +9,7 @@ const MAX_SERVERS: usize = 64;
 /// Also the limit of an agentless host.
 pub(super) const MAX_PANES: usize = 5_000;
 /// A pane has one row per session that shows it. These are the rows beyond the first of each pane. The decoder drops
-/// more than these.
+/// the rows over this limit.
 pub(super) const MAX_EXTRA_ROWS: usize = 2 * MAX_PANES;
 const MAX_AGENTS: usize = 512;
 

@@ -85,7 +85,7 @@ impl TargetLink {
         self.0.status.borrow().target.evidence == EvidenceKind::Native
     }
 
-    /// Wakes those who wait for a result, so the change must be published before.
+    /// Requests that wait for a result continue, so the status must be published before.
     pub(super) fn set_status(&self, status: LinkStatus) {
         self.0.status.send_replace(status);
     }

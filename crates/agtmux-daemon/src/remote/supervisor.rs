@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::connection::CollectConnection;
 use super::connection_end::ConnectionEnd;
 use super::decode::EvidenceDecoder;
-use super::link::{LinkStatus, TargetLink};
+use super::link::{LinkStatus, TargetLink, TargetRequest};
 use super::timeouts::hello_timeout;
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
@@ -113,8 +113,7 @@ impl Supervisor {
             self.engine.receive_remote(decoder.batch(batch)).await;
             // Requests are accepted after the first batch, when the state of the host is known.
             if let Some(request_sender) = request_sender.take() {
-                self.link.set_request_sender(Some(request_sender));
-                self.on_connected(&hello).await;
+                self.on_connected(&hello, request_sender).await;
             }
         }
     }
@@ -129,12 +128,12 @@ impl Supervisor {
         self.health.record_success();
     }
 
-    async fn on_connected(&mut self, hello: &HostHello) {
+    async fn on_connected(&mut self, hello: &HostHello, requests: mpsc::Sender<TargetRequest>) {
         let health = self.health.record_success();
         let version: String = hello.version.chars().take(32).collect();
         tracing::info!(target = %self.target, version, "connected");
         let (now, clock_ahead) = (self.clock.now(), self.local_clock_ahead);
-        self.update_status(|link| {
+        let publication = self.publish_status(|link| {
             (link.connected, link.attempts) = (true, link.attempts + 1);
             let target = &mut link.target;
             target.health = health;
@@ -143,8 +142,11 @@ impl Supervisor {
             target.since = now;
             target.clock_ahead_ms = i64::try_from(-clock_ahead.as_millis()).ok();
             (target.fault, target.message, target.hint) = (None, None, None);
-        })
-        .await;
+        });
+        let status = publication.await;
+        // Without an await between them: an action sees both or none.
+        self.link.set_request_sender(Some(requests));
+        self.link.set_status(status);
     }
 
     async fn on_failed(&mut self, end: ConnectionEnd) {
@@ -174,12 +176,17 @@ impl Supervisor {
         .await;
     }
 
-    /// Publishes the new status before those who wait for it are woken.
+    /// Publishes the new status before requests that wait for it continue.
     pub(super) async fn update_status(&self, change: impl FnOnce(&mut LinkStatus)) {
+        let status = self.publish_status(change).await;
+        self.link.set_status(status);
+    }
+
+    async fn publish_status(&self, change: impl FnOnce(&mut LinkStatus)) -> LinkStatus {
         let mut status = self.link.status();
         change(&mut status);
         self.engine.change_target(TargetChange::Put(Box::new(status.target.clone()))).await;
-        self.link.set_status(status);
+        status
     }
 
     fn hint(&self, end: &ConnectionEnd) -> String {

@@ -138,10 +138,7 @@ impl TargetManager {
     }
 
     pub(super) fn item(&self, name: &str) -> Result<TargetItem, ApiError> {
-        let event_log = self.0.event_log.read();
-        let items = &event_log.view.fleet;
-        let target = items.targets.get(name).ok_or_else(|| no_such_target(name))?;
-        Ok(items.target_item(target))
+        self.0.event_log.read().view.fleet.target(name).ok_or_else(|| no_such_target(name))
     }
 
     pub(super) fn find(&self, name: &str) -> Result<(TargetName, SshTarget, TargetLink), ApiError> {

@@ -1,16 +1,15 @@
 //! `/v1/targets`: the watched hosts.
 
-use agtmux_api::error::ApiError;
 use agtmux_api::wire::{NewTarget, TargetCheckReport, TargetItem, TargetList};
 use axum::Json;
-use axum::extract::State;
 
 use super::ServeContext;
-use super::extract::{ErrorResponse, JsonBody, MAX_SMALL_BODY_BYTES, NameInPath};
+use super::extract::{JsonBody, JsonResult, MAX_SMALL_BODY_BYTES, NameInPath, run_detached};
+use super::routes::Error;
 
 /// List the targets with their health.
 #[utoipa::path(get, path = "/v1/targets", responses((status = 200, body = TargetList)))]
-pub(super) async fn get_targets(State(context): State<ServeContext>) -> Json<TargetList> {
+pub(super) async fn get_targets(context: ServeContext) -> Json<TargetList> {
     Json(context.targets.list())
 }
 
@@ -18,44 +17,38 @@ pub(super) async fn get_targets(State(context): State<ServeContext>) -> Json<Tar
 ///
 /// The response is sent after the first connection attempt.
 #[utoipa::path(post, path = "/v1/targets", request_body = NewTarget, responses(
-    (status = 200, body = TargetItem), (status = 400, body = ApiError), (status = 409, body = ApiError)))]
+    (status = 200, body = TargetItem), Error<400>, Error<409>))]
 pub(super) async fn add_target(
-    State(context): State<ServeContext>,
+    context: ServeContext,
     JsonBody(new): JsonBody<NewTarget, MAX_SMALL_BODY_BYTES>,
-) -> Result<Json<TargetItem>, ErrorResponse> {
-    Ok(Json(context.targets.add(new).await?))
+) -> JsonResult<TargetItem> {
+    run_detached(async move { context.targets.add(new).await }).await
 }
 
 /// Remove a target.
 ///
 /// Nothing changes on the host itself.
 #[utoipa::path(delete, path = "/v1/targets/{name}", params(("name" = String, Path)), responses(
-    (status = 200, body = TargetList), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
-pub(super) async fn remove_target(
-    State(context): State<ServeContext>,
-    NameInPath(name): NameInPath,
-) -> Result<Json<TargetList>, ErrorResponse> {
-    context.targets.remove(&name).await?;
-    Ok(Json(context.targets.list()))
+    (status = 200, body = TargetList), Error<400>, Error<404>))]
+pub(super) async fn remove_target(context: ServeContext, NameInPath(name): NameInPath) -> JsonResult<TargetList> {
+    run_detached(async move {
+        context.targets.remove(&name).await?;
+        Ok(context.targets.list())
+    })
+    .await
 }
 
 /// Connect to a target now and return the result.
 #[utoipa::path(post, path = "/v1/targets/{name}/connect", params(("name" = String, Path)), responses(
-    (status = 200, body = TargetItem), (status = 404, body = ApiError)))]
-pub(super) async fn connect_target(
-    State(context): State<ServeContext>,
-    NameInPath(name): NameInPath,
-) -> Result<Json<TargetItem>, ErrorResponse> {
+    (status = 200, body = TargetItem), Error<404>))]
+pub(super) async fn connect_target(context: ServeContext, NameInPath(name): NameInPath) -> JsonResult<TargetItem> {
     Ok(Json(context.targets.connect(&name).await?))
 }
 
 /// Check what is installed on the host of a target, and suggest commands to run.
 #[utoipa::path(get, path = "/v1/targets/{name}/doctor", params(("name" = String, Path)), responses(
-    (status = 200, body = TargetCheckReport), (status = 404, body = ApiError)))]
-pub(super) async fn get_checkup(
-    State(context): State<ServeContext>,
-    NameInPath(name): NameInPath,
-) -> Result<Json<TargetCheckReport>, ErrorResponse> {
+    (status = 200, body = TargetCheckReport), Error<404>))]
+pub(super) async fn get_checkup(context: ServeContext, NameInPath(name): NameInPath) -> JsonResult<TargetCheckReport> {
     let agents = context.discovery.registry().names();
     Ok(Json(context.targets.checkup(&name, agents).await?))
 }

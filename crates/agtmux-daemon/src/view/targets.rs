@@ -42,9 +42,12 @@ impl FleetView {
     fn changed_local_status(&self, now: Timestamp) -> Option<TargetStatus> {
         let error = self.fleet.target_errors.iter().find(|error| error.target == TargetName::LOCAL);
         let health = if error.is_some() { TargetHealth::Degraded } else { TargetHealth::Ok };
-        let message = error.map(|error| &error.message);
+        let (message, hint) = (error.map(|error| &error.message), error.map(|error| &error.hint));
         let before = self.fleet.targets.get(TargetName::LOCAL);
-        if before.is_some_and(|before| (before.health, before.message.as_ref()) == (health, message)) {
+        let is_same = |before: &Arc<TargetStatus>| {
+            (before.health, before.message.as_ref(), before.hint.as_ref()) == (health, message, hint)
+        };
+        if before.is_some_and(is_same) {
             return None;
         }
         let same_health = before.filter(|before| before.health == health);
@@ -58,7 +61,7 @@ impl FleetView {
             since: same_health.map_or(now, |before| before.since),
             fault: None,
             message: message.cloned(),
-            hint: error.map(|error| error.hint.clone()),
+            hint: hint.cloned(),
             clock_ahead_ms: None,
         })
     }

@@ -11,7 +11,8 @@ const FIRST_INDEX: u32 = 4242;
 #[derive(Debug, PartialEq, Eq)]
 struct HookChange {
     session: Option<u32>,
-    /// An entry, such as `alert-bell[3]`, or a whole array: an empty array of a session would still hide the global one.
+    /// An entry, such as `alert-bell[3]`, or a whole array. The last entry of a session's array is removed with the array,
+    /// because an empty array would still hide the global one.
     hook: String,
     /// `None` removes the hook.
     command: Option<String>,

@@ -44,7 +44,7 @@ pub struct TaskPane {
 
 const PANE: char = 'p';
 
-/// In the order in which [`parse_row`] reads them. Names with `@` are tmux options.
+/// In the order in which [`parse_row`] reads them. Names with `@` are user options.
 const FIELDS: [&str; 24] = [
     "pid",
     "start_time",

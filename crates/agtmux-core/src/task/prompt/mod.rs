@@ -1,7 +1,7 @@
 //! Recognizes prompts: decides whether the line at the cursor asks for input.
 //!
-//! [`table::PROMPT_PATTERNS`] defines the prompts. A line is judged as a whole: typical prompt words in the middle of a
-//! sentence or a log line prove nothing.
+//! [`table`] defines the prompts. A line is judged as a whole: typical prompt words in the middle of a sentence or a log
+//! line prove nothing.
 
 mod cursor;
 mod table;

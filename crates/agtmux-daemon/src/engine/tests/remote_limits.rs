@@ -35,7 +35,7 @@ fn listed(server: String, panes: u32) -> TopologyUpdate {
 fn panes_and_errors(engine: &TestEngine) -> (u32, Vec<String>) {
     let event_log = engine.event_log.read();
     (
-        event_log.view.fleet.count_panes("vm1").0,
+        event_log.view.fleet.count_panes()["vm1"].0,
         event_log.view.errors().iter().map(|error| error.message.clone()).collect(),
     )
 }
@@ -78,7 +78,7 @@ async fn the_agents_of_one_host_are_limited() {
     assert_eq!(panes_and_errors(&engine).1, Vec::<String>::new());
     // The known agents do not count again.
     send_updates(&engine, false, vec![processes((1..=600).map(process))]).await;
-    assert_eq!(engine.event_log.read().view.fleet.count_panes("vm1"), (600, 512));
+    assert_eq!(engine.event_log.read().view.fleet.count_panes()["vm1"], (600, 512));
     assert_eq!(panes_and_errors(&engine).1.len(), 1);
 }
 
@@ -92,9 +92,9 @@ async fn swapped_agents_count_once_within_a_batch() {
     let no_agent = |pane| PaneProcess { agent: None, ..process(pane) };
     let swap = |pane| [processes([no_agent(pane)]), processes([process(pane + 512)])];
     send_updates(&engine, false, (1..=512).flat_map(swap).collect()).await;
-    assert_eq!(engine.event_log.read().view.fleet.count_panes("vm1"), (1_100, 512));
+    assert_eq!(engine.event_log.read().view.fleet.count_panes()["vm1"], (1_100, 512));
     assert_eq!(panes_and_errors(&engine).1, Vec::<String>::new(), "no agent is left out");
     send_updates(&engine, false, vec![processes([no_agent(1_024)]), processes([process(1), process(2)])]).await;
-    assert_eq!(engine.event_log.read().view.fleet.count_panes("vm1"), (1_100, 512));
+    assert_eq!(engine.event_log.read().view.fleet.count_panes()["vm1"], (1_100, 512));
     assert_eq!(panes_and_errors(&engine).1.len(), 1, "one agent is left out");
 }

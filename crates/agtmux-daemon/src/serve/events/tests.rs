@@ -470,7 +470,16 @@ fn an_outage_of_this_machine_degrades_its_health() {
     let local = client.copy.targets[TargetName::LOCAL].clone();
     assert_eq!((local.health, local.message.as_deref()), (TargetHealth::Degraded, Some("no answer")));
     assert_eq!(local.since, fleet.now());
+    // Only another server hangs now, with the same message: the hint names its process.
+    let (server, generation) = (server_key(1), Generation { pid: 77, start_time: 1 });
+    fleet.observe(TopologyUpdate::Listed { server: server.clone(), generation, rows: vec![row(0, 0, 0, 0, "")] });
+    let (code, message) = (OutageCode::ServerNotResponding, "no answer".to_owned());
+    fleet.observe(TopologyUpdate::ServerOutage { server, generation, code, message });
     fleet.run(list);
+    client.read();
+    let hint = client.copy.targets[TargetName::LOCAL].hint.clone().expect("a hint");
+    assert!(hint.contains("kill -CONT 77"), "{hint}");
+    fleet.run(FleetStep::Gone { server: 1 });
     client.read();
     assert_eq!(client.copy.targets[TargetName::LOCAL].health, TargetHealth::Ok);
 }

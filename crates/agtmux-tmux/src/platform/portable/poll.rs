@@ -28,7 +28,7 @@ pub(in crate::platform) struct PollingWatcher {
 
 struct PollState {
     signals: SignalSender,
-    /// By the signal that reports a change: a token has one watch of each kind.
+    /// By the signal that reports a change. A second watch with the same signal replaces the first.
     watched: Mutex<HashMap<PlatformSignal, WatchedItem>>,
     /// Notified when a watch is added.
     watch_added: Notify,

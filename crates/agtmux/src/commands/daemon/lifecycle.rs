@@ -18,11 +18,12 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) async fn start() -> CliResult {
     let daemon = DaemonClient::from_env()?;
-    let already = if answers(&daemon).await { "already " } else { "" };
-    if already.is_empty() {
+    let was_running = answers(&daemon).await;
+    if !was_running {
         daemon.start().await?;
     }
-    output::print(&format!("the daemon is {already}running{}\n", pid(&daemon).await))
+    let running = if was_running { "already running" } else { "running" };
+    output::print(&format!("the daemon is {running}{}\n", pid(&daemon).await))
 }
 
 pub(super) async fn stop() -> CliResult {

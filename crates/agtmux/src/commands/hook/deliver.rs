@@ -21,9 +21,10 @@ pub(super) fn post(socket: &Path, body: &[u8]) -> io::Result<()> {
     let mut stream = open(socket)?;
     write(&mut stream, head(body.len(), variable("TMUX").as_deref()).as_bytes(), deadline)?;
     write(&mut stream, body, deadline)?;
-    match read_answer(&mut stream, deadline)? {
-        true => Ok(()),
-        false => Err(io::Error::other("the daemon could not store the event")),
+    if read_is_accepted(&mut stream, deadline)? {
+        Ok(())
+    } else {
+        Err(io::Error::other("the daemon could not store the event"))
     }
 }
 
@@ -63,8 +64,8 @@ fn write(stream: &mut UnixStream, mut bytes: &[u8], deadline: Instant) -> io::Re
     Ok(())
 }
 
-/// Reads the status line of the HTTP response. A hook needs no more of it.
-fn read_answer(stream: &mut UnixStream, deadline: Instant) -> io::Result<bool> {
+/// Reads the status line of the HTTP response, which tells whether the daemon accepted the event.
+fn read_is_accepted(stream: &mut UnixStream, deadline: Instant) -> io::Result<bool> {
     let (mut answer, mut buffer) = (Vec::new(), [0; 512]);
     loop {
         stream.set_read_timeout(Some(time_left(deadline)?))?;

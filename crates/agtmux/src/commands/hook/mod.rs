@@ -24,7 +24,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// Codex also calls a notify program, with one JSON argument.
+/// Codex also calls the program in its setting of this name, with one JSON argument.
 pub(crate) const NOTIFY: &str = "notify";
 /// The words after this flag are another program for the same notification.
 pub(crate) const THEN: &str = "--then";

@@ -135,13 +135,18 @@ struct LogFollower {
 impl LogFollower {
     /// Opens the log. The first call of `new_lines` returns its existing lines.
     fn open(path: PathBuf) -> Option<Self> {
-        let mut file = File::open(&path).ok()?;
-        let (inode, size) = (file.metadata().ok()?.ino(), file.metadata().ok()?.len());
+        let LogParts { current: (mut file, inode), older } = LogParts::open(&path)?;
+        let size = file.metadata().ok()?.len();
         file.seek(SeekFrom::Start(size.saturating_sub(MAX_READ))).ok()?;
-        let open = older_log_tail(&path, &[inode], MAX_READ.saturating_sub(size)).unwrap_or_default();
+        let mut partial_line = Vec::new();
+        if let Some((mut older, _)) = older {
+            let older_size = older.metadata().ok()?.len();
+            older.seek(SeekFrom::Start(older_size.saturating_sub(MAX_READ.saturating_sub(size)))).ok()?;
+            older.read_to_end(&mut partial_line).ok()?;
+        }
         let platform = platform::open(platform::PlatformOptions { pty_events: false, force_portable: false }).ok();
         let platform = platform.filter(|platform| platform.watcher.watch_file(LOG, &path).is_ok());
-        Some(Self { path, file, inode, partial_line: open, platform })
+        Some(Self { path, file, inode, partial_line, platform })
     }
 
     async fn wait_for_growth(&mut self) {
@@ -158,15 +163,15 @@ impl LogFollower {
 
     /// Returns the new complete lines. With `is_end`, also the last line without a newline.
     fn new_lines(&mut self, is_end: bool) -> Vec<String> {
-        // Open the log before reading: once another file has its name, the old file is complete.
-        let current = File::open(&self.path).ok().and_then(|file| Some((file.metadata().ok()?.ino(), file)));
         let _ = self.file.read_to_end(&mut self.partial_line);
-        if let Some((inode, file)) = current
-            && inode != self.inode
-        {
+        while let Some(parts) = LogParts::open(&self.path).filter(|parts| parts.current.1 != self.inode) {
+            // Another file has the name now, so the old one is complete.
+            let _ = self.file.read_to_end(&mut self.partial_line);
             // If the log was renamed twice, the lines between the two files are in the older log.
-            self.partial_line.extend(older_log_tail(&self.path, &[self.inode, inode], u64::MAX).unwrap_or_default());
-            (self.file, self.inode) = (file, inode);
+            if let Some((mut older, _)) = parts.older.filter(|(_, inode)| *inode != self.inode) {
+                let _ = older.read_to_end(&mut self.partial_line);
+            }
+            (self.file, self.inode) = parts.current;
             let _ = self.file.read_to_end(&mut self.partial_line);
         }
         let end = match self.partial_line.iter().rposition(|byte| *byte == b'\n') {
@@ -179,14 +184,28 @@ impl LogFollower {
     }
 }
 
-/// The end of the renamed log. Returns `None` if that is one of the files being read, which was renamed just now.
-fn older_log_tail(path: &Path, being_read: &[u64], most: u64) -> Option<Vec<u8>> {
-    let mut file = File::open(older_log(path)).ok()?;
-    let about = file.metadata().ok().filter(|about| !being_read.contains(&about.ino()))?;
-    file.seek(SeekFrom::Start(about.len().saturating_sub(most))).ok()?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+/// The two files of a log at one moment, with their inodes.
+struct LogParts {
+    current: (File, u64),
+    /// The file that was renamed last.
+    older: Option<(File, u64)>,
+}
+
+impl LogParts {
+    fn open(path: &Path) -> Option<Self> {
+        let open = |path: &Path| {
+            let file = File::open(path).ok()?;
+            let inode = file.metadata().ok()?.ino();
+            Some((file, inode))
+        };
+        loop {
+            let (current, older) = (open(path)?, open(&older_log(path)));
+            // If the log was renamed meanwhile, the two files do not follow each other.
+            if path.metadata().ok()?.ino() == current.1 {
+                return Some(Self { current, older });
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The `--since` filter. Panes have a time of their last change; a window or a session has changed when one of its
-//! panes has.
+//! panes has. A target has changed when it was connected or disconnected.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -76,8 +76,7 @@ impl<'a> LiveTable<'a> {
     fn open(plan: &'a WatchPlan) -> Result<Self, CliError> {
         let filter = ItemFilter::new(&plan.query, plan.scope).map_err(ClientError::Refused)?;
         let query = ListQuery {
-            target: plan.query.target.clone(),
-            target_session: plan.query.target_session.clone(),
+            target: filter.target().map(str::to_owned),
             all: plan.query.all || needs_all_panes(plan),
             // The summary of windows and sessions counts the agents in their panes.
             scope: Some(ListScope::All),
