@@ -70,8 +70,8 @@ async fn check_one(bridge: Bridge, agent_id: String, runtime_id: String) {
 }
 
 impl Bridge {
-    /// The time since the last full check. An outdated check starts a new one in the background, so that the next
-    /// caller gets a fresh result.
+    /// The time since the last full check. If that is too long, this call also starts a new check in the background, for
+    /// the next caller.
     pub(crate) fn since_last_check(&self) -> Option<Duration> {
         let ago = self.last_full_check().map(|at| at.elapsed());
         if ago.is_none_or(|ago| ago >= self.0.actions.health_check_interval()) {

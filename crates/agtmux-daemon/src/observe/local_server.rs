@@ -21,7 +21,7 @@ use super::{ObserverContext, convert};
 /// After a query the server runs on for a moment until our client has exited. That is not a change.
 const CLIENT_EXIT_TIME: Duration = Duration::from_millis(30);
 
-/// How long after a pane's output the server counts as running because of it.
+/// The server counts as active for this long after a pane has written output.
 const WRITE_GRACE: Duration = Duration::from_millis(1500);
 
 /// The delay before a server that failed to answer is queried again.

@@ -8,7 +8,7 @@ use super::{
 
 pub(super) struct Gemini;
 
-/// Without the events that Gemini sends for every chunk of an answer.
+/// The hook events that tests record. Events for single chunks of an answer are left out.
 const EVENTS: [&str; 7] =
     ["SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool", "Notification"];
 

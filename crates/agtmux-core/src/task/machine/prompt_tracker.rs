@@ -82,7 +82,7 @@ impl PromptTracker {
         self.reported.as_ref().map(|reported| reported.prompt.as_str())
     }
 
-    /// When the next snapshot can confirm the candidate.
+    /// The earliest time at which a snapshot can confirm the candidate.
     pub(super) fn next_snapshot_at(&self) -> Option<Timestamp> {
         self.candidate.as_ref().and_then(|candidate| candidate.since.checked_add(PROMPT_STABLE_FOR).ok())
     }

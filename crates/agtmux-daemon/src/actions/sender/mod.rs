@@ -60,7 +60,7 @@ fn parse_send(action: &SendAction) -> ApiResult<(Vec<TmuxKey>, Option<Cow<'_, st
     }
     if text.is_none() && action.no_enter {
         let error = ApiError::new(ErrorCode::BadRequest, "no_enter requires a text");
-        return Err(error.with_hint("leave out no_enter: Enter is never pressed after keys alone"));
+        return Err(error.with_hint("remove no_enter: it applies only to text"));
     }
     Ok((keys, text))
 }

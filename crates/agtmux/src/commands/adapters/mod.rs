@@ -38,7 +38,7 @@ enum AdaptersCommand {
     Check(check::AdapterCheckArgs),
     /// Create a commented manifest for an agent of your own
     New(new::AdapterNewArgs),
-    /// Save the screen and the events of an agent without secrets
+    /// Save an agent's screen and events, with secrets removed
     ///
     /// For a bug report, or to test the rules of a manifest.
     Record(record::AdapterRecordArgs),

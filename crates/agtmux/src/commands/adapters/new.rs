@@ -19,7 +19,7 @@ const TEMPLATE: &str = include_str!("start.toml");
 pub(crate) struct AdapterNewArgs {
     /// The name of the agent: lower case letters, digits and '-'
     name: String,
-    /// Print the manifest instead; for a built-in agent, print its manifest
+    /// Print to stdout instead of writing a file; if NAME is a built-in agent, print its manifest
     #[arg(long)]
     stdout: bool,
 }

@@ -32,7 +32,7 @@ pub(crate) const THEN: &str = "--then";
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Reads the hook's JSON from stdin, or from the last argument for Codex's notify. Adds the pane and \
-the parent processes. `agtmux setup` adds these calls to the settings of your agents.
+the parent processes to the event. `agtmux setup` adds these calls to the settings of your agents.
 
 Always exits with 0, prints nothing on stdout and never starts the daemon. If the daemon is not \
 running, the event is stored and delivered later.")]
@@ -42,7 +42,7 @@ pub(crate) struct HookArgs {
     /// The name of the hook, as in the agent's settings
     #[arg(required = true)]
     event: String,
-    /// Then run this program with the same last argument
+    /// Afterwards run this program, with the last argument that agtmux received
     #[arg(long, num_args = 1.., allow_hyphen_values = true, value_name = "PROGRAM")]
     then: Vec<OsString>,
 }

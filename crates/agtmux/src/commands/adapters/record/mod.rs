@@ -1,4 +1,4 @@
-//! `agtmux adapters record`: saves the screen and the events of an agent without secrets.
+//! `agtmux adapters record`: saves the screen and the events of an agent, with secrets removed.
 
 mod facts;
 mod screen;
