@@ -1,9 +1,9 @@
-//! The hook events of the tmux-bridge document. They are those of Claude Code, under other names.
+//! The hook events that the tmux-bridge document defines. They are the events of Claude Code under other names.
 
-/// The agent of an event that names none.
+/// The agent type of an event that names no agent.
 pub const BRIDGE_AGENT: &str = "claude";
 
-/// An event of the document.
+/// An event that the document defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BridgeHook {
     /// The name in the document.

@@ -162,7 +162,8 @@ fn classify_javascript_option(option: &[u8]) -> Argument {
     }
 }
 
-/// Short options may be combined: `-um module`. The first option that takes a value takes the rest.
+/// Short options may be combined: `-um module`. The first letter whose option takes a value uses the rest of the word,
+/// or the next word, as its value.
 fn classify_python_option(option: &[u8]) -> Argument {
     if option.starts_with(b"--") {
         return Argument::Flag;

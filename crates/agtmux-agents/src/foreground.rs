@@ -21,12 +21,12 @@ pub(crate) fn job_positions(processes: &[ProcessFacts<'_>], foreground: Option<u
         let parent = seen.get(&process.ppid).copied();
         let parent_is_below = parent.is_some_and(|parent: usize| below_foreground[parent]);
         let is_below = match foreground {
-            // Without a known foreground group, every process counts.
+            // If the foreground group is unknown, every process belongs to the foreground job.
             None => true,
             Some(foreground) if process.pgrp == foreground => true,
             // The process is on the pane's own terminal, in another job.
             Some(foreground) if process.tpgid == Some(foreground) => false,
-            // The process has no terminal, or another one that a process of the job holds.
+            // The process has no terminal, or another terminal than the pane's. Its parent decides.
             Some(foreground) => {
                 parent_is_below && !parent.is_some_and(|p| is_background_job(process, &processes[p], foreground))
             }
@@ -40,9 +40,9 @@ pub(crate) fn job_positions(processes: &[ProcessFacts<'_>], foreground: Option<u
     positions
 }
 
-/// Whether a process with an unknown terminal is a background job of a shell that has the pane's terminal. Shells put
-/// each job into its own process group. Children of sudo and similar programs have another group too, but these
-/// programs are not shells.
+/// Whether a process with an unknown terminal is a background job of a shell in the foreground job. A shell puts each
+/// job into its own process group. sudo and similar programs also put their children into another group, but they are
+/// not shells.
 fn is_background_job(process: &ProcessFacts<'_>, parent: &ProcessFacts<'_>, foreground: u32) -> bool {
     process.tpgid.is_none() && process.pgrp != foreground && parent.pgrp == foreground && is_shell(parent)
 }

@@ -1,6 +1,6 @@
 //! Matches paths against patterns with `*`.
 
-/// Longer texts are not paths. The limit matters because an argument may have megabytes.
+/// The maximum length of a path. Longer texts never match: they are not paths, and an argument may have megabytes.
 const MAX_PATH_BYTES: usize = 4096;
 
 /// Whether the whole path matches the pattern. `*` matches any bytes, including slashes. A pattern that begins with

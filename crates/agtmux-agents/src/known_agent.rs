@@ -1,4 +1,4 @@
-//! One agent of the registry: its manifest, and what follows from it.
+//! One agent of the registry: its manifest, and the functions that apply it.
 
 use agtmux_core::evidence::{Assertion, Claim, Observation, Source};
 use agtmux_core::ids::AgentType;
@@ -58,7 +58,8 @@ impl KnownAgent {
         judge::read_title(&self.manifest, title)
     }
 
-    /// Like [`read_title`](Self::read_title), but adds "no dialog" for agents whose titles announce dialogs.
+    /// Like [`read_title`](Self::read_title). If the agent's titles announce dialogs and this one does not, adds the
+    /// observation that no dialog is open.
     pub fn title_observations(&self, title: &str) -> Vec<Observation> {
         let Some(observation) = self.read_title(title) else { return Vec::new() };
         let mut titles = self.manifest.title.iter();

@@ -6,19 +6,19 @@ use crate::process::ProcessFacts;
 use crate::registry::AgentRegistry;
 
 impl AgentRegistry {
-    /// Counts the processes in `line` that belong to the nearest agent: everything up to that agent, plus the processes
-    /// that launched it. Processes above have started the agent and belong to another one. Counts all processes if none
-    /// is an agent.
+    /// Counts the processes in `line` that belong to the nearest agent: all processes up to that agent, plus its
+    /// launchers. A process above the launchers belongs to another agent, or to no agent. If `line` contains no agent,
+    /// counts all processes.
     ///
     /// `line` starts with the nearest process; each process is followed by its parent. `same_input` returns whether two
-    /// processes read from the same file, if known. A launcher passes its standard input on; the tools of an agent do
-    /// not read from its terminal.
+    /// processes have the same standard input, or None if that is unknown. A launcher passes its standard input to the
+    /// agent. An agent does not pass its terminal to its tools.
     pub fn count_own_processes(
         &self,
         line: &[ProcessFacts<'_>],
         same_input: impl Fn(u32, u32) -> Option<bool>,
     ) -> usize {
-        // Only direct matches: a hook may be a shell script that has the name of its agent.
+        // Weak matches are ignored, because a hook may be a shell script that has the name of its agent.
         let kind = |process: &ProcessFacts<'_>| self.direct_match(process);
         let Some(nearest) = line.iter().position(|process| kind(process).is_some()) else { return line.len() };
         let mut own = nearest;
@@ -27,8 +27,8 @@ impl AgentRegistry {
             let alike = kind(parent).zip(kind(child)).is_some_and(|(parent, child)| parent.name == child.name);
             let launched = match child.ppid == parent.pid {
                 true => same_arguments(child, parent) || shares_input(child, parent, &same_input),
-                // A launcher such as `timeout` may stand between the two. A shell between them is a tool call of the
-                // agent.
+                // A program such as `timeout` may be between a launcher and its agent. A shell between them means that
+                // the parent is another agent, which started the child by a tool call.
                 false => same_input(child.pid, parent.pid) == Some(true) && !line[own + 1..above].iter().any(is_shell),
             };
             if !(alike && launched) {

@@ -13,12 +13,12 @@ const FIELDS: [&str; 3] = ["state", "app", "kind"];
 /// Scans a stream that arrives in pieces.
 #[derive(Debug, Default)]
 pub struct OscScanner {
-    /// An incomplete code: empty, or a prefix of [`START`], or longer.
+    /// The first bytes of an incomplete code. Empty outside a code.
     pending: Vec<u8>,
 }
 
 impl OscScanner {
-    /// Returns the states in this piece of the stream, each with its fields.
+    /// Returns each state that this piece of the stream reports, with all fields of its code.
     pub fn read(&mut self, piece: &[u8]) -> Vec<(String, Value)> {
         let mut states = Vec::new();
         for byte in piece {
@@ -29,7 +29,7 @@ impl OscScanner {
         states
     }
 
-    /// Returns a complete code without its start and end.
+    /// Adds a byte. If it completes a code, returns the code without its start and end.
     fn push(&mut self, byte: u8) -> Option<Vec<u8>> {
         if self.pending.is_empty() && byte != ESC {
             return None;
@@ -49,7 +49,7 @@ impl OscScanner {
             let end = if byte == BEL { 1 } else { 2 };
             return Some(code[START.len()..known - end].to_vec());
         }
-        // An escape inside the code, or a code that is too long: not a valid code.
+        // A code that contains an escape or is too long is not valid.
         let broken = self.pending[known - 2] == ESC && known > START.len() + 1;
         if broken || known > MAX_CODE {
             self.pending = Vec::new();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use agtmux_core::ids::AgentType;
 
-/// One process of a pane's process tree, as the system reports it. Every byte of it may be hostile.
+/// One process of a pane's process tree, as the operating system reports it. Every field may contain hostile data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessFacts<'a> {
     pub pid: u32,
@@ -23,7 +23,7 @@ pub struct ProcessFacts<'a> {
 }
 
 impl<'a> ProcessFacts<'a> {
-    /// The path of the executable, also if an update has replaced the file since.
+    /// The path of the executable, without the suffix that Linux adds after an update has replaced the file.
     pub(crate) fn exe_path(&self) -> Option<&'a [u8]> {
         let path = self.exe?.as_os_str().as_bytes();
         Some(path.strip_suffix(b" (deleted)").unwrap_or(path))

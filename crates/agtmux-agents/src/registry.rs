@@ -55,8 +55,8 @@ impl AgentRegistry {
         EMBEDDED.iter().find(|(file, _)| file.strip_suffix(".toml") == Some(name)).map(|(_, text)| *text)
     }
 
-    /// The names of the built-in agents that `agtmux setup` supports. Every command line needs them, so the manifests
-    /// are not parsed.
+    /// The names of the built-in agents that `agtmux setup` supports. The command-line parser needs the names at every
+    /// start, so they are found without parsing the manifests.
     pub fn setup_names() -> impl Iterator<Item = &'static str> {
         let supported = EMBEDDED.iter().filter(|(_, text)| text.contains("\n[setup]\n"));
         supported.filter_map(|(file, _)| file.strip_suffix(".toml"))
@@ -105,8 +105,8 @@ impl AgentRegistry {
     /// Finds the agent that a pane shows: the outermost agent of the foreground job, or the outermost stopped agent.
     ///
     /// `processes` are all processes of the pane, parents before children. The foreground job is the terminal's
-    /// foreground process group and all descendants: sudo runs its command in another group, on another terminal.
-    /// Without a known foreground group, every process counts.
+    /// foreground process group and its descendants. Descendants are included because sudo runs its command in another
+    /// group, on another terminal. If the foreground group is unknown, every process belongs to the foreground job.
     pub fn identify(&self, processes: &[ProcessFacts<'_>], foreground_pgrp: Option<u32>) -> Option<IdentifiedAgent> {
         let matches = self.matches(processes, foreground_pgrp);
         let rank = |m: &&ProcessMatch| (m.strength != MatchStrength::Direct, m.position.depth, m.agent.pid);

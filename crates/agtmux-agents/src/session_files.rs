@@ -26,8 +26,8 @@ pub fn is_session_file(name: &str, session_id: &str) -> bool {
     name.is_some_and(|name| name == session_id || name.split_once('_').is_some_and(|(_, id)| id == session_id))
 }
 
-/// The entry types that set a title, and the field with it. Earlier types take precedence, as in the agent's own
-/// list. The last entry of a type counts, and an empty one clears the title.
+/// The entry types that set a title, and the field that contains the title. Earlier types take precedence, as in the
+/// agent's own list of sessions. The last entry of a type sets its title; an empty text clears the title.
 const TITLES: [(&str, &str); 5] = [
     ("session_info", "name"),
     ("agent-name", "agentName"),

@@ -1,15 +1,16 @@
-//! Completes a hook payload that leaves out how the turn ended: with the last record of the transcript it names.
+//! Completes a hook payload that does not say how the turn ended. The missing part is the last record of the transcript
+//! that the payload names.
 
 use serde_json::{Value, json};
 
 const MAX_TEXT: usize = 200;
 
-/// The path of the transcript that completes this hook's payload. Only Gemini's hook needs one.
+/// The path of the transcript that completes this hook's payload. Only Gemini's `AfterAgent` hook needs one.
 pub fn transcript_path<'p>(agent: &str, event: &str, payload: &'p Value) -> Option<&'p str> {
     payload.get("transcript_path").filter(|_| (agent, event) == ("gemini", "AfterAgent"))?.as_str()
 }
 
-/// Adds the last record of the transcript to the payload. `tail` holds its last lines.
+/// Adds the last record of the transcript to the payload. `tail` contains the last lines of the transcript.
 pub fn add_last_record(payload: &mut Value, tail: &[u8]) {
     let last = tail.split(|byte| *byte == b'\n').rev().find_map(record);
     if let (Value::Object(fields), Some((kind, text))) = (payload, last) {

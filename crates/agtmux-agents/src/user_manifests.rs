@@ -31,7 +31,8 @@ pub struct ManifestFault {
     pub agent_kept: Option<String>,
 }
 
-/// The user's manifests. A file that becomes invalid keeps its last valid version. Deleting a file removes its agent.
+/// The user's manifests. If a file becomes invalid, its last valid version stays in use. Deleting a file removes its
+/// agent.
 #[derive(Debug, Default)]
 pub struct UserManifests {
     files: BTreeMap<String, UserManifest>,
@@ -64,8 +65,8 @@ impl UserManifests {
     }
 
     /// Builds a registry of the built-in manifests and the user's. A user's manifest replaces a built-in one of the
-    /// same name. Of two files for one agent, the first by file name counts. User manifests come last, so that they win
-    /// if a process matches both a user's agent and a built-in one.
+    /// same name. If two files describe the same agent, the first one by path is used. User manifests come last, so
+    /// that they win if a process matches both a user's agent and a built-in one.
     pub fn registry(&self) -> AgentRegistry {
         let mut agents = AgentRegistry::builtin().agents().to_vec();
         let mut faults = Vec::new();
@@ -103,20 +104,20 @@ impl UserManifest {
     }
 }
 
-/// Reads one manifest file without adding it.
+/// Parses one manifest without adding its agent to a registry.
 pub fn check_manifest(path: &str, text: &str) -> Result<KnownAgent, ManifestError> {
     let manifest = parse_within_limits(path, text)?;
     let replaces = AgentRegistry::builtin().agent(manifest.name.as_str()).is_some();
     Ok(KnownAgent { manifest, origin: ManifestOrigin::File { path: path.to_owned(), replaces } })
 }
 
-/// Parses a manifest after checking its size: compiling must take neither long nor much memory.
+/// Checks the size of a manifest, then parses it. The limits bound the time and memory for compiling its patterns.
 fn parse_within_limits(path: &str, text: &str) -> Result<Manifest, ManifestError> {
     if text.len() as u64 > MAX_MANIFEST_BYTES {
         let problem = format!("is larger than {} KiB, the limit for a manifest", MAX_MANIFEST_BYTES >> 10);
         return Err(ManifestError::for_file(path, problem));
     }
-    // `Manifest::parse` reports syntax errors below.
+    // Invalid TOML counts as no strings here: `Manifest::parse` below reports the syntax error.
     let strings = DeTable::parse(text).map_or(0, |document| count_strings(document.get_ref()));
     if strings > MAX_STRINGS {
         return Err(ManifestError::for_file(path, format!("has {strings} strings; the limit is {MAX_STRINGS}")));
@@ -250,7 +251,7 @@ mod tests {
         assert_eq!((checked.programs(), checked.name().as_str()), (&["x".to_owned()][..], "codex"));
         assert_eq!(checked.origin(), &ManifestOrigin::File { path: "x.toml".into(), replaces: true });
         assert!(checked.rule_counts().iter().all(|(_, count)| *count == 0));
-        // A built-in agent may have a replacement, but `agtmux setup` uses the built-in manifest.
+        // `agtmux setup` uses the built-in manifest, even if a user's manifest replaces it.
         for name in ["codex", "x"] {
             let text = agent(name, "x") + "[setup]\ntitle = 1\n";
             let manifest = check_manifest("x.toml", &text).expect("valid manifest").manifest;

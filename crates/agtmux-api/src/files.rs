@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// The maximum number of files read: more suggests a wrong directory.
+/// The maximum number of files that are read. A directory with more files is probably the wrong one.
 const MAX_FILES: usize = 256;
 
 /// A file in a directory, with its text or the reason why it cannot be read.
@@ -19,8 +19,8 @@ pub struct UserFile {
     pub is_link: bool,
 }
 
-/// Reads all files with this extension, sorted by name. A missing directory counts as empty. Hidden files are skipped:
-/// editors leave temporary ones.
+/// Reads all files with this extension, sorted by name. A missing directory counts as empty. Hidden files are skipped,
+/// because editors leave temporary files with hidden names.
 pub fn read_dir_files(dir: &Path, extension: &str, largest: u64) -> io::Result<Vec<UserFile>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -63,7 +63,7 @@ fn read_text(file: File, largest: u64) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| refuse("is not UTF-8 text".into()))
 }
 
-/// Opens a regular file of the current user of any size. Rejects symbolic links.
+/// Opens a regular file of any size that belongs to the current user. Rejects symbolic links.
 pub fn open_no_follow(path: &Path) -> io::Result<File> {
     open_plain(path, OFlags::NOFOLLOW)
 }

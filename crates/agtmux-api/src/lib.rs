@@ -9,7 +9,7 @@ pub mod paths;
 pub mod task_files;
 pub mod wire;
 
-/// The API version. It changes when an old client and a new daemon are incompatible, or the other way round.
+/// The API version. It changes when clients and daemons of different releases become incompatible.
 pub const API_VERSION: u32 = 2;
 
 /// The `schema_version` of every JSON document that agtmux prints or serves.
@@ -25,5 +25,5 @@ pub const VERSION_HEADER: &str = "agtmux-version";
 pub const WEB_HEADER: &str = "x-agtmux";
 /// Request header: the caller's `$TMUX`. The daemon watches that server from then on.
 pub const TMUX_HEADER: &str = "agtmux-tmux";
-/// Request header: the caller's `$TMUX_TMPDIR`. The daemon watches its sockets from then on.
+/// Request header: the caller's `$TMUX_TMPDIR`. The daemon watches the sockets below that directory from then on.
 pub const TMUX_TMPDIR_HEADER: &str = "agtmux-tmux-tmpdir";

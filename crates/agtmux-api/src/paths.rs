@@ -67,12 +67,13 @@ impl Paths {
         Ok(Self { config, state_dir, socket })
     }
 
-    /// The user's own agent manifests, next to the configuration file.
+    /// The directory of the user's own agent manifests, next to the configuration file.
     pub fn agents_dir(&self) -> PathBuf {
         self.config.with_file_name("agents")
     }
 
-    /// The control sockets of ssh connections. Next to the daemon's socket, because that path is short enough.
+    /// The directory of the control sockets of ssh connections. It is next to the daemon's socket, because that path is
+    /// short enough for a socket.
     pub fn control_dir(&self) -> PathBuf {
         self.socket.with_file_name("ssh")
     }
@@ -125,12 +126,12 @@ state_files! {
     log => "agtmuxd.log",
     /// The lock held by the running daemon.
     lock => "agtmuxd.lock",
-    /// The files that tmux hooks write to. Not in the runtime directory, which is removed at logout while the tmux
-    /// server and its hooks live on.
+    /// The files that tmux hooks write to. They are not in the runtime directory, because that directory is removed at
+    /// logout while the tmux server and its hooks continue.
     hook_dir => "hooks",
     /// Events that could not be delivered, one file each. The daemon ingests them as soon as it sees them.
     spool_dir => "spool",
-    /// Files of running tasks, from which the daemon reads their status, also after it was stopped.
+    /// The files of running tasks. The daemon reads the status of the tasks from them, even after it was stopped.
     tasks_dir => "tasks",
     /// The changes that `agtmux setup` made to agent settings, so that it can remove them.
     setup_record => "setup.json",

@@ -1,5 +1,5 @@
-//! The files of a running task, shared by the daemon, the wrapper of the program in the pane, and the reader of its
-//! output. A daemon that was stopped reads from them what happened meanwhile.
+//! The files of a running task. Three processes share them: the daemon, the wrapper of the program in the pane, and the
+//! reader of the program's output. A restarted daemon reads from them what happened while it was stopped.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -23,7 +23,7 @@ pub struct RunSpec {
     pub cwd: String,
     /// The maximum size of the kept output.
     pub log_bytes: u64,
-    /// The type of the agent that started the task, if any. Actions of the task count as actions of that agent.
+    /// The type of the agent that started the task, if any. Actions of the task are treated as actions of that agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }
@@ -35,7 +35,7 @@ pub struct ExitRecord {
     pub signal: Option<i32>,
     /// Whether the process lost its terminal (SIGHUP) before it ended.
     pub hung_up: bool,
-    /// Whether the end marker could not be written, so readers must not wait for it.
+    /// Set if the wrapper could not write the end marker. Readers must not wait for the marker then.
     #[serde(default)]
     pub unmarked: bool,
 }
@@ -98,7 +98,7 @@ pub struct RunFiles {
     spec: PathBuf,
 }
 
-/// The maximum size of a file read here; larger than any specification.
+/// The maximum size of a file that is read here. No specification is that large.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 impl RunFiles {
@@ -172,7 +172,7 @@ impl RunFiles {
         OutputStatus::parse_line(&read_plain_no_follow(&self.output(), MAX_FILE_BYTES).ok()?)
     }
 
-    /// Checks the lock of the status file, which its writer holds while it lives.
+    /// Finds the status of the reader by the lock of the status file. The reader holds the lock until it ends.
     pub fn reader_status(&self) -> ReaderStatus {
         if self.read_output().is_some_and(|status| status.ended) {
             return ReaderStatus::Finished;
@@ -180,7 +180,7 @@ impl RunFiles {
         match open_no_follow(&self.output()).map(|file| file.try_lock_shared()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => ReaderStatus::NotStarted,
             Ok(Err(_)) => ReaderStatus::Active,
-            // Also if something else is at this path: no reader will finish it.
+            // No reader holds the lock, or something else is at this path, which no reader will finish.
             Ok(Ok(())) | Err(_) => ReaderStatus::Finished,
         }
     }
@@ -210,7 +210,7 @@ impl RunFiles {
 pub struct OutputStatusFile(File);
 
 impl OutputStatusFile {
-    /// Creates the file. It is locked before it becomes visible, until its writer ends.
+    /// Creates the file. It is locked before it becomes visible, and stays locked until its writer ends.
     pub fn create(path: &Path) -> io::Result<Self> {
         let draft = draft_path(path);
         let file = create_fresh(&draft)?;
@@ -291,7 +291,6 @@ fn create_fresh(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Writes a file atomically.
 fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = draft_path(path);
     let mut file = create_fresh(&draft)?;

@@ -55,7 +55,7 @@ impl ApiClient {
         tokio::time::timeout(within, answer).await.map_err(|_| ClientError::Timeout(within))?
     }
 
-    /// Opens a stream of events, after the event with this id.
+    /// Opens a stream of events. With `after`, the stream starts after the event with this id.
     pub async fn events(
         &self,
         path: &str,
@@ -94,7 +94,7 @@ impl ApiClient {
         let stream = self.connect().await?;
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-        // The task ends when the response has been read or the sender is dropped.
+        // This tokio task ends when the response has been read or the sender is dropped.
         tokio::spawn(connection);
         let mut request = Request::builder()
             .method(method)

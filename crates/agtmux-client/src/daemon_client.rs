@@ -16,7 +16,7 @@ pub struct DaemonClient {
     pub paths: Paths,
     /// Sends requests and never starts the daemon.
     pub api: ApiClient,
-    /// The agtmux program that runs as the daemon; the calling program if none is set.
+    /// The agtmux program to start as the daemon. `None`: the program of this process.
     pub program: Option<PathBuf>,
 }
 
@@ -26,7 +26,7 @@ impl DaemonClient {
         Self { paths, api, program: None }
     }
 
-    /// The daemon of this user, as the environment names it.
+    /// A client of this user's daemon. Environment variables determine the paths.
     pub fn from_env() -> Result<Self, ClientError> {
         Ok(Self::new(Paths::from_env()?))
     }
@@ -79,7 +79,7 @@ impl DaemonClient {
     }
 }
 
-/// Reads the body of an answer.
+/// Parses the body of an answer.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ClientError> {
     serde_json::from_slice(bytes).map_err(|error| broken(format!("invalid response: {error}")))
 }

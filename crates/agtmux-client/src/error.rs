@@ -6,14 +6,14 @@ use agtmux_api::API_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::paths::PathError;
 
-/// Why a request has no answer.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     #[error(transparent)]
     Paths(#[from] PathError),
     #[error("no daemon is listening on '{}'", .0.display())]
     NotRunning(PathBuf),
-    /// No daemon is running, and `AGTMUX_NO_AUTOSTART` forbids to start one.
+    /// No daemon is running, and `AGTMUX_NO_AUTOSTART` forbids starting one.
     #[error("the daemon is not running: nothing listens on '{}'", .0.display())]
     AutostartForbidden(PathBuf),
     #[error("cannot find the agtmux program: {0}")]

@@ -19,16 +19,17 @@ use crate::{ClientError, DaemonClient, EventStream, ServerEvent};
 const RESTART_GRACE: Duration = Duration::from_secs(1);
 /// Pause before reconnecting to a daemon that accepts connections and drops them.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// Capacity of the channel. When it is full, the client stops reading and the daemon handles it as a slow client.
+/// Capacity of the channel to the follower. When the channel is full, the client stops reading, and the daemon treats
+/// the client as slow.
 const CHANNEL_CAPACITY: usize = 256;
 
 /// What a followed stream reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamSignal<T> {
     Event(T),
-    /// All events up to now have been sent. It follows each snapshot.
+    /// The daemon has sent all events up to now. This signal follows each snapshot.
     CaughtUp,
-    /// The daemon disconnected, with the reason. Events continue when it is back.
+    /// The stream broke, for this reason. Events continue when the client has reconnected.
     Disconnected(String),
 }
 
@@ -52,7 +53,7 @@ impl DaemonClient {
         })
     }
 
-    /// Follows any other stream of events, after the event with this id.
+    /// Follows the event stream at `path`. With `after`, the stream starts after the event with this id.
     pub fn follow<T: DeserializeOwned + Send + 'static>(
         &self,
         path: &'static str,
@@ -137,7 +138,7 @@ impl DaemonClient {
 }
 
 impl<T> Follower<T> {
-    /// Returns the next signal. A failed stream does not continue. Cancelling this loses nothing.
+    /// Returns the next signal. After an error, the stream has ended. Cancelling this call loses no signal.
     pub async fn next(&mut self) -> Result<StreamSignal<T>, ClientError> {
         self.signals.recv().await.unwrap_or_else(|| Err(broken("the stream has ended")))
     }

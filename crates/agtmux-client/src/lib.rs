@@ -1,7 +1,7 @@
 //! How a front end talks to the daemon. The commands of `agtmux` use this crate, and so can any other program.
 //!
-//! [`DaemonClient`] sends requests and starts the daemon if it is not running. [`ApiClient`], its field `api`, never
-//! starts it. Every failure is a [`ClientError`].
+//! [`DaemonClient`] sends requests and starts the daemon if it is not running. Its field `api` is an [`ApiClient`],
+//! which never starts the daemon. Every failure is a [`ClientError`].
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), agtmux_client::ClientError> {

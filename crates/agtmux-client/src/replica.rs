@@ -3,12 +3,12 @@ use agtmux_api::wire::WatchEvent;
 
 use crate::StreamSignal;
 
-/// A local copy of the fleet. It changes only where the stream has caught up, so it is at all times what the lists of
-/// the daemon would answer.
+/// A local copy of the fleet. The copy changes only when the stream has caught up, so it never shows a part of a
+/// snapshot.
 #[derive(Debug, Default)]
 pub struct FleetReplica {
     items: FleetItems,
-    /// Events that the stream has not completed yet.
+    /// Events that arrived since the stream last caught up.
     pending: Vec<WatchEvent>,
     complete: bool,
 }
@@ -24,7 +24,7 @@ impl FleetReplica {
                 self.pending.drain(..).for_each(|event| self.items.apply(event));
                 return has_changed;
             }
-            // The first snapshot was cut off and is sent again. Other events continue where they ended.
+            // The daemon sends an interrupted first snapshot again. Later, the stream resumes after the last event.
             StreamSignal::Disconnected(_) if !self.complete => self.pending.clear(),
             StreamSignal::Disconnected(_) => {}
         }

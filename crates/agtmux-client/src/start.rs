@@ -15,7 +15,8 @@ pub const ALREADY_RUNNING: &str = "already running";
 
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How long to wait for the daemon that holds the lock to open its socket. After that it is assumed to be exiting.
+/// How long to wait for the daemon that holds the lock to open its socket. After that, the client assumes that this
+/// daemon is exiting.
 const OTHER_OPENS_WITHIN: Duration = Duration::from_secs(1);
 
 enum SpawnOutcome {
@@ -30,7 +31,7 @@ impl DaemonClient {
         if forbidden { Err(ClientError::AutostartForbidden(self.paths.socket.clone())) } else { self.start().await }
     }
 
-    /// Returns when a daemon serves requests, whether this process or another one started it.
+    /// Starts the daemon and returns when it serves requests. Another process may have started it first.
     pub async fn start(&self) -> Result<(), ClientError> {
         let deadline = Instant::now() + START_TIMEOUT;
         loop {
@@ -90,7 +91,7 @@ async fn read_first_line(child: &mut Child) -> Option<String> {
     Some(line.trim_end().to_owned())
 }
 
-/// The error for a daemon that exited before it was ready, with what it wrote to stderr.
+/// Builds the error for a daemon that exited before it was ready. The error contains the daemon's stderr.
 async fn startup_error(mut child: Child, deadline: Instant) -> ClientError {
     let mut text = String::new();
     if let Some(mut stderr) = child.stderr.take() {

@@ -10,7 +10,7 @@ use crate::ids::{AgentType, PaneId, ProcessRef, ServerName, TargetName};
 use crate::runtime::{Runtime, RuntimeId};
 use crate::wire_enum::wire_enum;
 
-/// An agent may send an event before its process is detected, at most this long before.
+/// The daemon may detect an agent's process up to this long after the agent's first event.
 const MAX_DETECTION_DELAY: SignedDuration = SignedDuration::from_secs(5);
 
 /// How long after an agent's end its events may still arrive.
@@ -33,7 +33,7 @@ pub struct EventOrigin {
     pub starts: BTreeMap<u32, u64>,
     /// The agent's own session id.
     pub session: Option<String>,
-    /// Ancestors of the agent that sent the event. The event is not about an agent among them.
+    /// Ancestors of the agent that sent the event. If one of them is an agent, the event does not belong to it.
     #[serde(default, alias = "above")]
     pub outer_pids: Vec<u32>,
     pub cwd: Option<String>,
@@ -71,7 +71,7 @@ impl RecentlyEnded {
 
     /// Whether the event may be about an agent that ended shortly before `time`.
     fn may_match(&self, pane: &PaneKey, from: &EventOrigin, time: Timestamp) -> bool {
-        // Without a pane, any recently ended process with a matching pid may be meant.
+        // An event that names no pane may be about any recently ended process with a matching pid.
         let mut last = self.0.iter().filter(|(key, _)| from.pane.is_none() || *key == pane);
         last.any(|(_, (process, at))| time.duration_since(*at) < RECENTLY_ENDED_FOR && from.may_come_from(*process))
     }
@@ -123,8 +123,9 @@ fn matches_runtime(runtime: &Runtime, from: &EventOrigin, event_time: Timestamp,
         }
 }
 
-/// Whether the event falls into the runtime's lifetime. An event from shortly before the runtime was detected still
-/// counts, unless a recently ended agent may be meant: then only a start time can tell the two apart.
+/// Whether the event falls into the runtime's lifetime. An event from shortly before the detection of the runtime also
+/// belongs to it, unless the event may be about a recently ended agent. Only a start time can tell these two agents
+/// apart.
 fn within_lifetime(runtime: &Runtime, event_time: Timestamp, maybe_previous: bool) -> bool {
     let allowed = if maybe_previous { SignedDuration::ZERO } else { MAX_DETECTION_DELAY };
     runtime.started_at.duration_since(event_time) <= allowed
@@ -261,7 +262,7 @@ mod tests {
         assert!(bind(&fleet, &none_ended(), &EventOrigin { start: Some(7), ..from() }, at(75)).is_ok());
     }
 
-    /// An event without a pane whose sender has these ancestors.
+    /// The origin of an event that names no pane. Its sender has these ancestors.
     fn below(pids: &[u32]) -> EventOrigin {
         EventOrigin { pane: None, pids: pids.to_vec(), ..from() }
     }

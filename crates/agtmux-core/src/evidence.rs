@@ -29,7 +29,7 @@ impl Source {
         if word == "poller" { Ok(Self::Screen) } else { word.parse() }
     }
 
-    /// Whether the agent itself reported it.
+    /// Whether the evidence of this source is the agent's own report.
     pub fn is_native(self) -> bool {
         matches!(self, Self::Hook | Self::Notify | Self::Wrapper | Self::File | Self::Osc)
     }
@@ -88,8 +88,8 @@ impl Assertion {
         }
     }
 
-    /// The assertions of a source that reports this state. A waiting agent may be in the middle of a turn; in any other
-    /// state no dialog is open.
+    /// The assertions of a source that reports this state. A waiting agent may be in the middle of a turn, so a waiting
+    /// state asserts nothing about the turn. Every other known state asserts that no dialog is open.
     pub fn for_state(state: State) -> &'static [Self] {
         match state {
             State::Running => &[Self::Running, Self::NoDialog],
@@ -102,7 +102,7 @@ impl Assertion {
         }
     }
 
-    /// Whether this assertion, made later, refutes the other. `Idle` does not refute how the last turn ended.
+    /// Whether this assertion refutes an earlier one. `Idle` does not refute the result of the last turn.
     pub fn contradicts(self, other: Self) -> bool {
         let keeps_turn_result = self == Self::Idle && matches!(other, Self::Completed | Self::Failed);
         self.claim() == other.claim() && self != other && !keeps_turn_result
@@ -131,13 +131,14 @@ pub struct Observation {
     pub rule: RuleRef,
     /// The line of evidence, verbatim.
     pub excerpt: String,
-    /// Probable, but the same evidence has other explanations.
+    /// The observation is probable, but its evidence has other explanations.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tentative: bool,
-    /// Inferred from the absence of a sign. It does not refute a running turn that the agent itself reported.
+    /// The adapter inferred the observation from a missing sign. Such an observation does not refute a running turn
+    /// that the agent itself reported.
     #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "yields")]
     pub inferred_from_absence: bool,
-    /// No trace of any turn is visible, so the result of the last turn no longer counts.
+    /// The source shows no trace of any turn, so this observation refutes the result of the last turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "anew")]
     pub no_turn_visible: bool,
     /// The open dialog, if the source shows it.

@@ -38,7 +38,8 @@ pub struct ServerKey {
     pub server: ServerName,
 }
 
-/// One run of a tmux server. Pane ids restart at %0 with each generation, so an id is only unique together with it.
+/// One run of a tmux server. Pane ids restart at %0 with each generation, so an id is unique only together with its
+/// generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Generation {
     pub pid: u32,
@@ -46,11 +47,11 @@ pub struct Generation {
     pub start_time: i64,
 }
 
-/// A process, identified so that a reused pid is not mistaken for it.
+/// Identifies a process. The start time distinguishes it from a later process with the same pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ProcessRef {
     pub pid: u32,
-    /// The kernel's start time in its native unit. Only compared for equality.
+    /// The start time in the kernel's own unit. Start times are comparable only on one host.
     pub start: u64,
 }
 

@@ -10,7 +10,7 @@ enum EscapeState {
     Csi,
     /// BEL terminates an OSC string and does not count as a bell.
     Osc,
-    /// DCS, SOS, PM, APC and tmux title strings. Only an escape ends them.
+    /// DCS, SOS, PM, APC and tmux title strings. BEL does not end them.
     String,
 }
 
@@ -111,7 +111,8 @@ pub fn stays_in_line(bytes: &[u8]) -> bool {
         && !has_csi(bytes, |last| !CSI_WITHIN_LINE.contains(&last) && !CSI_LINE_EDITING.contains(&last))
 }
 
-/// Final bytes that line editors also write: cursor steps, insertions, and erasure after the cursor.
+/// Final bytes of further CSI sequences, which line editors write: cursor steps, insertions, and erasure after the
+/// cursor.
 const CSI_LINE_EDITING: &[u8] = b"CDGJPX@";
 
 fn has_csi(bytes: &[u8], matches_final: impl Fn(u8) -> bool) -> bool {
@@ -124,7 +125,7 @@ struct LineBuffer {
     lines: Vec<String>,
     line: Vec<char>,
     column: usize,
-    /// Bytes not written yet: they may end in the middle of a character.
+    /// Bytes that are not decoded yet, because they may end in the middle of a character.
     pending: Vec<u8>,
 }
 

@@ -1,4 +1,5 @@
-//! References: how a user or a program names a runtime or a pane. A reference resolves to exactly one, or fails.
+//! References: how a user or a program names a runtime or a pane. A reference resolves to exactly one runtime or pane,
+//! or the lookup fails.
 
 use std::fmt;
 use std::str::FromStr;
@@ -38,8 +39,8 @@ pub enum RefError {
     Invalid(String),
     #[error("no agent matches '{0}'")]
     NotFound(String),
-    /// A pane id without a host that exists only on other hosts.
-    #[error("this machine has no pane {reference}; other hosts have: {}", candidates.join(", "))]
+    /// The reference is a bare pane id, and only other hosts have a pane with this id.
+    #[error("this machine has no pane {reference}, but other hosts do: {}", candidates.join(", "))]
     OnOtherHost { reference: String, candidates: Vec<String> },
     #[error("'{reference}' matches several agents: {}", candidates.join(", "))]
     Ambiguous { reference: String, candidates: Vec<String> },
@@ -217,7 +218,7 @@ impl PaneRef {
     }
 }
 
-/// Formats a candidate: its full reference and the agent in it.
+/// Formats a candidate: the full reference of the pane and the agent in the pane.
 fn candidate(key: &PaneKey, pane: &Pane) -> String {
     let path = PaneRef::path_to(key, pane);
     match &pane.runtime {

@@ -17,7 +17,7 @@ impl StateCounts {
         self.0.get(&state).copied().unwrap_or(0)
     }
 
-    /// The strongest state.
+    /// The state with the highest precedence.
     pub fn top(&self) -> Option<State> {
         self.0.keys().next().copied()
     }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::ids::{AgentType, Generation, PaneId, ProcessRef, ServerKey};
 use crate::state::{Confidence, ReasonCode, State};
 
-/// A runtime's id, derived from its whole identity. It survives a daemon restart, and two runtimes never share one.
+/// A runtime's id, derived from its whole identity. It survives a daemon restart, and two runtimes never share an id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RuntimeId(String);
@@ -89,7 +89,7 @@ impl StateRecord {
 pub struct Runtime {
     pub id: RuntimeId,
     pub agent_type: AgentType,
-    /// The name given by the user at start, such as with `agtmux run --name`; a task's own name.
+    /// The name that the user gave the agent, such as with `agtmux run --name`. For a task, the task's name.
     pub name: Option<String>,
     pub process: ProcessRef,
     pub suspended: bool,

@@ -26,7 +26,7 @@ macro_rules! text_type {
     };
 }
 
-/// Defines a text that the function `$check` accepts.
+/// Defines a text type whose values must pass the function `$check`.
 macro_rules! checked_text_type {
     ($(#[$doc:meta])* $name:ident, $check:ident, $error:ident) => {
         $(#[$doc])*

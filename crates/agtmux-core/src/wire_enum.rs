@@ -40,7 +40,7 @@ macro_rules! named_enum {
     };
 }
 
-/// Defines an enum of this crate like [`named_enum`], with its schemas.
+/// Defines a [`named_enum`] of this crate that also derives its schemas.
 macro_rules! wire_enum {
     ($(#[$doc:meta])* $name:ident { $($variants:tt)+ }) => {
         $crate::named_enum! {

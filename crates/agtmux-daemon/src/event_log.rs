@@ -14,8 +14,8 @@ use crate::view::FleetView;
 /// Limits of the buffer for readers that lag: number of events and total bytes. A reader that lags further starts over.
 const MAX_EVENTS: usize = 8192;
 const MAX_BYTES: usize = 16 << 20;
-/// A larger change, such as a new server with hundreds of panes, is not buffered: reading a new snapshot costs a reader
-/// no more.
+/// A larger change, such as a new server with hundreds of panes, is not buffered. Readers then read a new snapshot,
+/// which costs no more than the events.
 const MAX_EVENTS_AT_ONCE: usize = 256;
 
 #[derive(Debug)]
@@ -102,7 +102,8 @@ impl EventLog {
 }
 
 impl EventLogState {
-    /// Advances the sequence number, so that no reader mistakes its copy for the current state.
+    /// Drops all buffered events. Advances the sequence number, so that no reader mistakes its copy for the current
+    /// state.
     fn discard_all(&mut self, changes: usize) {
         self.seq += changes as u64;
         self.recent = VecDeque::new();
@@ -142,8 +143,8 @@ fn task_watch_event(task_event: TaskWatchEvent) -> WatchEvent {
     WatchEvent { task: Some(Box::new(task_event)), ..event }
 }
 
-/// Encodes one server-sent event. Only an event after which nothing is missing carries an id, so that readers can
-/// resume there.
+/// Encodes one server-sent event. An event carries an id only if a reader that has received it has missed nothing and
+/// can resume there.
 pub(crate) fn frame(event: &WatchEvent, with_id: bool) -> Bytes {
     let data = serde_json::to_string(event).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"));
     let kind = event.kind.as_str();

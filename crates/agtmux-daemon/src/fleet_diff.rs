@@ -15,8 +15,8 @@ pub(crate) struct FleetDiff {
 }
 
 impl FleetDiff {
-    /// The writes for a delta. Ended runtimes come first: a pane has at most one current runtime, also in the middle of
-    /// a batch.
+    /// The writes for a delta. The ends of runtimes come first, because a pane must have at most one current runtime
+    /// even in the middle of a batch.
     pub(crate) fn changes(&mut self, fleet: &Fleet, delta: &FleetDelta, now: Timestamp) -> Vec<StoreChange> {
         let ended = delta.runtime_changes.iter().filter_map(|life| match life {
             RuntimeChange::Ended { runtime, .. } => Some(StoreChange::EndRuntime { id: runtime.clone(), at: now }),

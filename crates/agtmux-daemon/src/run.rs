@@ -26,7 +26,7 @@ use crate::tasks::Tasks;
 use crate::view::FleetView;
 use crate::{lock, logging};
 
-/// At shutdown, clients get this long to disconnect and tmux servers to remove our hooks.
+/// How long the shutdown waits for clients to disconnect and for the removal of the daemon's hooks from tmux servers.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(4);
 
 #[derive(Debug)]
@@ -99,7 +99,7 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
     let (listen, hosts) = (config.web.listen.0, config.web.hosts.clone());
     let system = |what| move |source| DaemonError::System { what, source };
     let stop = stop_signal().map_err(system("listen for signals"))?;
-    // Runs in parallel with the start, so that the first event does not wait for the redaction table.
+    // Build the redaction table while the daemon starts, so that the first event does not wait for it.
     tokio::task::spawn_blocking(agtmux_core::redact::prepare);
     let (store, remembered) = Store::open(&paths.database())?;
     let store = Arc::new(store);

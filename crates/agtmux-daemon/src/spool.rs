@@ -17,7 +17,7 @@ use crate::engine::{EngineHandle, IncomingEvent};
 use crate::observe::Discovery;
 use crate::serve;
 
-/// The API has the same limit.
+/// The largest event. The API has the same limit.
 const MAX_EVENT_BYTES: u64 = 1 << 20;
 /// How many unreadable files are kept for inspection.
 const MAX_BAD_FILES: usize = 100;
@@ -59,7 +59,7 @@ impl Spool {
     async fn follow(&self, mut platform: Platform) {
         let mut warned = false;
         loop {
-            // Watch before reading, so that later files cause a signal.
+            // Watch before reading, so that files that arrive meanwhile cause a signal.
             let watched = self.watch(&platform);
             if let Err(error) = &watched
                 && !std::mem::replace(&mut warned, true)
@@ -114,7 +114,7 @@ impl Spool {
             Err(error) => return SpoolOutcome::Unreadable(error.to_string()),
         };
         if let Some(socket) = event.socket {
-            // Registers the server of the event, as a direct call of the hook would.
+            // Registers the tmux server of the event, as a hook does that reaches the daemon directly.
             self.discovery.add_caller_sockets(Some(format!("{socket},0,0")), None).await;
         }
         let outcome = match serve::read_event(bytes.len(), move || Ok(document), &self.discovery).await {

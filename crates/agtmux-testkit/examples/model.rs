@@ -1,4 +1,5 @@
-//! Runs the mock model alone, to drive a real agent by hand. Prints its URL, then serves until its standard input ends.
+//! Runs the mock model alone, to drive a real agent by hand. Prints the URL of the model and serves until standard
+//! input ends.
 //!
 //!     cargo run --package agtmux-testkit --example model
 

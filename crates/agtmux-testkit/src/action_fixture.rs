@@ -11,7 +11,7 @@ use crate::fake_agent::FakeAgent;
 use crate::http::{self, HttpResponse};
 use crate::{TestTmuxServer, TestWorld, wait_for};
 
-/// Agents are allowed to act because the tests may run inside one. Short delays keep the tests fast.
+/// Actions from agents are allowed, because an agent may run these tests. Short delays keep the tests fast.
 pub const SETTINGS: &str = "actions.allow_from_agents = true\ntmux_bridge.text_enter_delay_ms = 10\n\
                         tmux_bridge.sequential_send_delay_ms = 5\n";
 
@@ -94,7 +94,7 @@ impl ActionFixture {
         })
     }
 
-    /// Makes the agent draw a scene and waits for the state.
+    /// Makes the agent draw this scene and waits until the agent is listed in this state.
     #[track_caller]
     pub fn show_scene(&self, agent: &RecordingAgent, scene: &str, state: &str) -> Value {
         agent.draw_scene(scene);
@@ -129,7 +129,7 @@ impl ActionFixture {
         answer.json()
     }
 
-    /// A request body guarded by a snapshot.
+    /// A request body with the fields of `more`, guarded by the id and the nonce of this action snapshot.
     pub fn with_snapshot(snapshot: &Value, reference: &str, more: &Value) -> Value {
         let guards = json!({"ref": reference, "snapshot_id": snapshot["snapshot_id"], "nonce": snapshot["nonce"]});
         merge_json(&guards, more)
@@ -141,7 +141,7 @@ impl ActionFixture {
     }
 }
 
-/// An object with the fields of both; `other` wins.
+/// An object with the fields of both values. A field that both have gets the value from `other`.
 pub fn merge_json(one: &Value, other: &Value) -> Value {
     let mut all = one.as_object().cloned().unwrap_or_default();
     all.extend(other.as_object().cloned().unwrap_or_default());
@@ -166,7 +166,7 @@ pub fn assert_refused(answer: &HttpResponse, code: &str) -> Value {
     error
 }
 
-/// A fake agent that the daemon knows.
+/// A fake agent, with the target and the runtime under which the daemon lists it.
 pub struct RecordingAgent {
     pub target: String,
     pub runtime: String,

@@ -41,8 +41,8 @@ pub fn soak() -> bool {
     std::env::var_os("AGTMUX_SOAK").is_some_and(|value| !value.is_empty())
 }
 
-/// The executable under test. Cargo builds it before the integration tests and benchmarks of its crate, and puts it into
-/// the directory above theirs.
+/// The executable under test. Cargo builds it before the integration tests and benchmarks of the same crate. It is in
+/// the directory above `deps`, which contains the test programs.
 pub fn agtmux_program() -> PathBuf {
     let test_program = std::env::current_exe().expect("the path of the test program is known");
     test_program.ancestors().nth(2).expect("test programs are in `deps`").join("agtmux")
@@ -157,7 +157,8 @@ pub fn kill(pid: u32) {
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a pid");
     let process = pidfd_open(raw, PidfdFlags::empty()).expect("the process exists");
     assert!(process::signal(pid, Signal::KILL), "process {pid} has already ended");
-    // The main thread may end before threads that still hold files. The pidfd is readable when all threads have ended.
+    // The main thread may end before other threads, which still have files open. The pidfd is readable when all threads
+    // have ended.
     let mut end = [PollFd::new(&process, PollFlags::IN)];
     let timeout = Timespec { tv_sec: SOON.as_secs().cast_signed(), tv_nsec: 0 };
     assert_eq!(poll(&mut end, Some(&timeout)), Ok(1), "process {pid} did not end after SIGKILL");
@@ -187,8 +188,8 @@ pub fn configure(world: &TestWorld, text: &str) {
 pub fn script(world: &TestWorld, name: &str, body: &str) -> std::path::PathBuf {
     let (path, draft) = (world.home().join(name), world.home().join(format!("{name}.draft")));
     std::fs::write(&draft, format!("#!/bin/sh\n{body}\n")).expect("the world is writable");
-    // A process forked by another thread may hold the draft open for writing, which prevents executing it. cp makes a
-    // new file.
+    // Another thread may fork while this process has the draft open for writing. The child inherits the open file, and
+    // Linux does not execute a file that is open for writing. The copy by cp is never open in this process.
     let copied = run(world.command("cp").arg(&draft).arg(&path));
     assert_eq!(copied.code, Some(0), "{}", copied.stderr);
     let executable = run(world.command("chmod").arg("755").arg(&path));

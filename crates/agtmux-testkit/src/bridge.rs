@@ -13,7 +13,7 @@ pub fn post(world: &TestWorld, path: &str, body: &str) -> HttpResponse {
     http::post(&world.socket(), path, body)
 }
 
-/// Posts a hook that must be accepted. Returns the agent id.
+/// Posts a hook and checks that the daemon accepts it. Returns the agent id.
 #[track_caller]
 pub fn hook(world: &TestWorld, event: &str, body: &Value) -> String {
     let answer = post(world, &format!("/hook/{event}"), &body.to_string());

@@ -40,7 +40,7 @@ impl DerefMut for ChildGuard {
 
 impl Drop for ChildGuard {
     fn drop(&mut self) {
-        // Both fail only if the child has already ended.
+        // `kill` and `wait` fail only if the child has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::agtmux::SOON;
 use crate::{TestTmuxServer, TestWorld, wait_until};
 
-/// The script of the agent. Its argument is the directory for its files.
+/// The script of the fake agent. Its argument is the directory to which the agent writes its files.
 pub const FAKE_AGENT_SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/fake_agent.sh");
 const REDRAW: u8 = 0x0c;
 
@@ -30,7 +30,7 @@ impl FakeAgent {
         Self::wait_for_start(server, pane, dir)
     }
 
-    /// The agent in this pane, which writes its files to `dir`.
+    /// Waits until the agent in this pane has started. The agent writes its files to `dir`.
     #[track_caller]
     pub fn wait_for_start(server: &TestTmuxServer, pane: String, dir: PathBuf) -> Self {
         wait_until("the fake agent to start", SOON, || dir.join("read").exists());
@@ -58,7 +58,8 @@ impl FakeAgent {
         self.bytes_read().into_iter().filter(|byte| *byte != REDRAW).collect()
     }
 
-    /// All bytes typed so far. Sends a redraw key and waits for it, so that earlier input has arrived.
+    /// All bytes typed so far. Sends a redraw key and waits until the agent has read it. The agent has then read all
+    /// earlier input too.
     #[track_caller]
     pub fn complete_input(&self) -> Vec<u8> {
         let count = || self.bytes_read().iter().filter(|byte| **byte == REDRAW).count();

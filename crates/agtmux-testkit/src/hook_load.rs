@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// A series of turns per agent: a prompt hook, then a stop hook.
+/// A series of turns per agent. Each turn is a prompt hook followed by a stop hook.
 pub struct HookLoad {
     /// The sessions. Each has its own connection.
     sessions: Vec<String>,
@@ -33,7 +33,7 @@ impl HookLoad {
         self.turns_each * self.sessions.len()
     }
 
-    /// When the nth prompt of this agent was posted.
+    /// The time at which the nth prompt of this agent was posted, or None if it was not posted yet.
     pub fn prompt_posted_at(&self, agent: usize, nth: usize) -> Option<Instant> {
         self.prompt_times[agent].lock().unwrap_or_else(PoisonError::into_inner).get(nth).copied()
     }

@@ -18,7 +18,7 @@ use crate::{TestTmuxServer, TestWorld, process};
 /// The time limit for sshd to start or end on a busy machine.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The reason why hosts cannot be simulated on this machine, if any. Tests print it and are skipped.
+/// The reason why hosts cannot be simulated on this machine, or None if they can. Skipped tests report it.
 pub fn hosts_unavailable_reason() -> Option<String> {
     match sshd_program() {
         Some(_) => None,
@@ -30,7 +30,7 @@ fn sshd_program() -> Option<PathBuf> {
     ["/usr/sbin/sshd", "/usr/local/sbin/sshd", "/usr/bin/sshd"].iter().map(PathBuf::from).find(|path| path.exists())
 }
 
-/// The hosts that one hub can reach: the ssh key and the ssh configuration of the hub.
+/// The ssh key and the ssh configuration with which one hub reaches its hosts.
 #[derive(Debug)]
 pub struct TestHosts {
     dir: PathBuf,
@@ -44,21 +44,24 @@ pub struct TestHostOptions {
     pub agtmux: Option<PathBuf>,
     /// The login shell. Default: the shell of the user who runs the tests.
     pub shell: Option<PathBuf>,
-    /// The address of its sshd, by default `127.0.0.1`. For hosts behind a [`NetworkLink`](crate::NetworkLink).
+    /// The address on which sshd listens. Default: `127.0.0.1`. Hosts behind a [`NetworkLink`](crate::NetworkLink) need
+    /// another one.
     pub address: Option<String>,
     /// Words before the command that starts sshd, such as `ip netns exec NAME`.
     pub command_prefix: Vec<String>,
 }
 
 impl TestHosts {
-    /// Sets up ssh for the hub in this world. Its `ssh` reads only this configuration, not that of the user.
+    /// Sets up ssh for the hub in this world. The hub's `ssh` reads only the configuration that is created here, not
+    /// the user's.
     pub fn for_hub(hub: &TestWorld) -> Self {
         let dir = hub.dir().join("ssh");
         fs::DirBuilder::new().mode(0o700).create(&dir).expect("a new directory");
         let hosts = Self { dir, ssh_config: Mutex::new(String::new()) };
         keygen(hub, &hosts.dir.join("key"));
         fs::write(hosts.config(), "").expect("the file is written");
-        // ssh ignores HOME and reads its settings from the home directory in the password file.
+        // ssh ignores HOME and looks up the home directory in the password file. The script therefore passes the
+        // configuration with `-F`.
         let real = ["/usr/bin/ssh", "/usr/local/bin/ssh"].into_iter().find(|path| Path::new(path).exists());
         let real = real.expect("ssh is installed");
         let script = format!("#!/bin/sh\nexec {real} -F {} \"$@\"\n", hosts.config().display());
@@ -119,7 +122,7 @@ impl TestHosts {
         self.add_alias(alias, &host.address, host.port);
     }
 
-    /// Gives this hub access to a host of another hub, under its own alias.
+    /// Gives this hub access to a host of the hub `owner`. `alias` is the name of the host on this hub.
     pub fn grant_access(&self, owner: &Self, host: &TestHost, alias: &str) {
         for file in ["key", "key.pub", "known_hosts"] {
             fs::copy(owner.dir.join(file), self.dir.join(file)).expect("the file is copied");
@@ -189,7 +192,7 @@ impl TestHost {
         self.world.dir().join("sshd")
     }
 
-    /// Starts its sshd, also after [`kill_sshd`](Self::kill_sshd).
+    /// Starts the host's sshd. Also restarts it after [`kill_sshd`](Self::kill_sshd).
     #[track_caller]
     pub fn start_sshd(&self) {
         let dir = self.dir();
@@ -200,7 +203,8 @@ impl TestHost {
         command.args(&words[1..]).arg("-D").arg("-f").arg(dir.join("sshd_config")).arg("-E").arg(dir.join("log"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         if rustix::process::geteuid().is_root() {
-            // The privilege separation directory of sshd. The package creates it only when it starts its own sshd.
+            // sshd needs this directory for privilege separation. The package of the distribution creates it only when
+            // it starts its own sshd.
             let _ = fs::DirBuilder::new().mode(0o755).create("/run/sshd");
         }
         let _ = fs::remove_file(dir.join("log"));
@@ -221,7 +225,7 @@ impl TestHost {
         wait_until("every sshd's end", ANSWER_TIMEOUT, || !pids.iter().any(|pid| process::is_alive(*pid)));
     }
 
-    /// Stops every sshd process with SIGSTOP: connections stay open without any answer.
+    /// Stops every sshd process with SIGSTOP. Connections stay open, but the host does not answer.
     pub fn freeze(&self) {
         let pids = self.sshd_pids();
         for pid in &pids {
@@ -242,7 +246,8 @@ impl TestHost {
             let argv = process::argv(*pid);
             argv.first().is_some_and(|word| word.starts_with(b"sshd") || word.ends_with(b"/sshd"))
         };
-        // Found by descent, because sshd overwrites its environment with its process title.
+        // Look for descendants of the listener. `AGTMUX_WORLD` does not identify sshd processes, because sshd
+        // overwrites its environment with its process title.
         let sshd = self.sshd.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(listener) = sshd.as_ref().map(|running| running.id()) else { return Vec::new() };
         [listener].into_iter().chain(process::descendants(listener)).filter(is_sshd).collect()
@@ -277,7 +282,7 @@ fn sshd_settings(world: &TestWorld, dir: &Path, address: &str, port: u16, shell:
     // sshd reads only the first SetEnv line.
     let _ = writeln!(settings, "SetEnv {}", variables.collect::<Vec<_>>().join(" "));
     if let Some(shell) = shell {
-        // The same command lines that sshd builds for the login shell of an account.
+        // sshd runs the login shell of an account in the same way: with `-c` and the command, or with `-l`.
         let shell = shell.display();
         let _ = writeln!(
             settings,

@@ -3,7 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// None contains a slash or NUL, so each can be a file name. Executing one as a command creates the file `$MARK`.
+/// No text contains a slash or NUL, so each can be a file name. A text that is executed by mistake creates the file
+/// `$MARK`.
 pub const HOSTILE_TEXTS: [&[u8]; 25] = [
     b"new\nline",
     b"a\n%9 FAKE\n2:%93",
@@ -40,7 +41,7 @@ pub fn tmux_argument(text: &[u8]) -> OsString {
     }
 }
 
-/// Also escapes `#` for arguments that tmux expands as formats.
+/// Like [`tmux_argument`], but also escapes `#`, for arguments that tmux expands as formats.
 pub fn tmux_argument_escaped(text: &[u8]) -> OsString {
     let doubled: Vec<u8> = text.iter().flat_map(|b| if *b == b'#' { vec![b'#'; 2] } else { vec![*b] }).collect();
     tmux_argument(&doubled)

@@ -1,4 +1,4 @@
-//! Raw HTTP over the unix socket, which allows malformed requests.
+//! Raw HTTP over the unix socket, so that tests can also send malformed requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -41,12 +41,13 @@ pub fn connect(socket: &Path) -> UnixStream {
     stream
 }
 
-/// Sends these bytes and reads until the daemon closes. Returns None without a parsable response.
+/// Sends these bytes and reads until the daemon closes the connection. Returns None if the response is missing or
+/// cannot be parsed.
 pub fn send(socket: &Path, bytes: &[u8]) -> Option<HttpResponse> {
     exchange(socket, bytes, false)
 }
 
-/// Sends bytes that may be no request, and closes the writing side so that the daemon does not wait for more.
+/// Sends bytes that may not be a complete request. Closes the writing side, so that the daemon does not wait for more.
 pub fn send_then_close(socket: &Path, bytes: &[u8]) -> Option<HttpResponse> {
     exchange(socket, bytes, true)
 }
@@ -63,7 +64,7 @@ fn exchange(socket: &Path, bytes: &[u8], close_after: bool) -> Option<HttpRespon
     HttpResponse::parse(&answer)
 }
 
-/// An HTTP/1.0 request: no chunked encoding, and the response ends with the connection.
+/// An HTTP/1.0 request. The response is not chunked, and it ends when the daemon closes the connection.
 pub fn request(method: &str, path: &str, headers: &str) -> Vec<u8> {
     format!("{method} {path} HTTP/1.0\r\nhost: agtmux\r\n{headers}\r\n").into_bytes()
 }
@@ -79,7 +80,7 @@ pub fn post(socket: &Path, path: &str, body: &str) -> HttpResponse {
     try_post(socket, path, body).unwrap_or_else(|| panic!("no answer to POST {path}"))
 }
 
-/// Returns None without a parsable response.
+/// Posts a JSON body. Returns None if the response is missing or cannot be parsed.
 pub fn try_post(socket: &Path, path: &str, body: &str) -> Option<HttpResponse> {
     let headers = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
     send(socket, &[&request("POST", path, &headers), body.as_bytes()].concat())
@@ -118,7 +119,7 @@ impl SseClient {
 
     /// Reads from a connection on which the request was already sent.
     pub fn from_stream(stream: UnixStream) -> Self {
-        // Heartbeats are rarer than the default read timeout.
+        // The time between two heartbeats is longer than the default read timeout.
         stream.set_read_timeout(None).expect("a socket takes a timeout");
         let (sender, events) = channel();
         thread::spawn(move || {
@@ -142,7 +143,7 @@ impl SseClient {
         }
     }
 
-    /// The next event within this time, or None.
+    /// The next event, or None if the stream ends or no event arrives within this time.
     pub fn next_within(&self, deadline: Duration) -> Option<SseEvent> {
         self.0.recv_timeout(deadline).ok()
     }
@@ -194,7 +195,7 @@ fn read_event(reader: &mut impl BufRead) -> Option<SseEvent> {
             Some(("id", id)) => event.id = Some(id.parse().ok()?),
             Some(("event", kind)) => event.kind = Some(kind.to_owned()),
             Some(("data", data)) => event.data = serde_json::from_str(data).ok()?,
-            // Skip comments; they may carry an id.
+            // A block with a comment is not an event, even if it has an id.
             _ if line.starts_with(':') => is_comment = true,
             _ if line.trim_end().is_empty() && is_comment => (event, is_comment) = (empty.clone(), false),
             // The response head and heartbeats also end with a blank line, but have no id or kind.

@@ -12,7 +12,7 @@ use crate::{TestHost, TestHosts, TestWorld, wait_for};
 
 /// Timeout for noticing an outage. The goal is ten seconds, but the test machine may be busy.
 pub const OUTAGE_TIMEOUT: Duration = Duration::from_secs(30);
-/// A host that stops answering must not be `ok` after this time.
+/// The health of a target must leave `ok` within this time after its host stops answering.
 const MAX_OUTAGE_DELAY: Duration = Duration::from_secs(10);
 /// Timeout for a reconnect: attempts are up to 30 s apart after a long outage.
 pub const RECOVERY_TIMEOUT: Duration = Duration::from_secs(60);

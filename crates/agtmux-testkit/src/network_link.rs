@@ -37,7 +37,7 @@ impl NetworkLink {
         Ok(link)
     }
 
-    /// Moves a host to the other end of the link.
+    /// Changes the options so that the host is at the other end of the link.
     pub fn place_behind(&self, options: TestHostOptions) -> TestHostOptions {
         let within = ["ip", "netns", "exec", &self.name].map(str::to_owned).to_vec();
         TestHostOptions { address: Some(self.address.clone()), command_prefix: within, ..options }

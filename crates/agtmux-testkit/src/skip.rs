@@ -1,4 +1,4 @@
-//! Tests that cannot run on this machine.
+//! Reports tests that are skipped.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -7,15 +7,16 @@ use std::{env, thread};
 use crate::agtmux::soak;
 use crate::host::hosts_unavailable_reason;
 
-/// The file that collects the skipped tests. `scripts/test` sets it and prints the file at the end.
+/// The variable with the path of the file that collects the skipped tests. `scripts/test` sets the variable and prints
+/// the file at the end.
 const FILE_VARIABLE: &str = "AGTMUX_SKIPPED_TESTS";
 
-/// Reports that this test, or a part of it, is skipped, and why. The test then returns.
+/// Reports that this test, or a part of it, is skipped, and why. The caller must then return.
 pub fn skip(reason: &str) {
     report("skipped", reason);
 }
 
-/// Reports that this test, or a part of it, runs only in the soak run, unless this is one. Returns whether to skip it.
+/// Returns whether to skip this test, or a part of it, because it runs only in soak runs. Reports the skip.
 pub fn skip_outside_soak() -> bool {
     let skipped = !soak();
     if skipped {
@@ -24,7 +25,7 @@ pub fn skip_outside_soak() -> bool {
     skipped
 }
 
-/// Skips the test if test hosts cannot run here. Returns whether to skip it.
+/// Returns whether to skip this test, because test hosts cannot run on this machine. Reports the skip.
 pub fn skip_without_hosts() -> bool {
     let reason = hosts_unavailable_reason();
     reason.iter().for_each(|reason| skip(reason));
@@ -37,12 +38,13 @@ fn report(kind: &str, reason: &str) {
     let _ = std::io::stderr().write_all(line.as_bytes());
     if let Some(file) = env::var_os(FILE_VARIABLE) {
         let file = OpenOptions::new().append(true).create(true).open(file);
-        // One write per line: tests run at the same time.
+        // Write each line with one call, because other tests write to the file at the same time.
         file.and_then(|mut file| file.write_all(line.as_bytes())).expect("the file of skipped tests is writable");
     }
 }
 
-/// nextest runs one test per process, `cargo test` one per thread.
+/// The name of this test. nextest runs each test in its own process and passes the name as an argument. `cargo test`
+/// runs each test in its own thread, which has the name of the test.
 fn test_name() -> String {
     let arguments: Vec<String> = env::args().skip(1).collect();
     if arguments.iter().any(|argument| argument == "--exact") {

@@ -124,7 +124,7 @@ async fn read(stream: tokio::net::TcpStream, subscription: &StreamSubscription, 
     while let Ok(Some(line)) = lines.next_line().await {
         match line.split_once(": ") {
             Some(("id", number)) => id = number.parse().unwrap_or(0),
-            // An id without an event is the position of the stream.
+            // An id without an event is the position at which the stream starts.
             _ if line.is_empty() => progress.start_at(id),
             Some(("event", kind)) => {
                 progress.advance_to(id);

@@ -57,7 +57,7 @@ pub fn event_types(events: &[Value], run: &Value) -> Vec<String> {
     of_run.map(|event| event["type"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// Waits for an event of this type of a run and returns it.
+/// Waits until the run has an event of this type, and returns the event.
 #[track_caller]
 pub fn wait_for_event(world: &TestWorld, run: &Value, kind: &str) -> Value {
     wait_for(&format!("'{kind}' of {}", run["task"]), SOON, || {

@@ -129,7 +129,8 @@ impl TaskFixture {
         });
     }
 
-    /// Runs a task that asks, rings and exits. When it returns, all earlier events have been stored.
+    /// Runs a task that asks a question, rings the bell and exits. Waits until the events of this task are stored. All
+    /// earlier events have been stored by then.
     #[track_caller]
     pub fn run_marker_task(&self) {
         let name = format!("witness-{}", self.events().len());

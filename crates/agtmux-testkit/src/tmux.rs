@@ -158,7 +158,8 @@ impl TestTmuxServer {
     #[track_caller]
     pub fn rows(&self, list: &[&str], formats: &[&str]) -> Vec<Vec<Vec<u8>>> {
         let framed: String = formats.iter().map(|name| format!("#{{n:{name}}}:#{{{name}}}")).collect();
-        // If a program execs another one between the length and the value, the row is unreadable.
+        // A value can change after tmux has printed its length, for example when a program executes another one. Such a
+        // row is unreadable, so try again.
         wait_for("rows that can be read", ANSWER_TIMEOUT, || {
             let answer = match self.try_run_bytes(&[list, &["-F", &framed]].concat()) {
                 Ok(answer) => answer,

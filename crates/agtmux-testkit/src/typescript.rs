@@ -8,8 +8,8 @@ use crate::{TestWorld, skip};
 /// The exit code of `scripts/esbuild` when esbuild is not installed.
 const SKIP_EXIT_CODE: i32 = 77;
 
-/// The file that node runs for this program: the program itself, or one file without types if this node is too old for
-/// them. Reports the test as skipped and returns None if node or esbuild is missing.
+/// The file to pass to node for this program. A node that runs TypeScript gets the program itself. An older node gets a
+/// bundle in JavaScript. Reports the test as skipped and returns None if node or esbuild is missing.
 #[track_caller]
 pub fn runnable_typescript(world: &TestWorld, program: &Path) -> Option<PathBuf> {
     let Ok(features) = Command::new("node").args(["-p", "process.features.typescript"]).output() else {

@@ -31,7 +31,8 @@ pub fn wait_for<T, O: WaitResult<T>>(what: &str, deadline: Duration, mut look: i
     let start = Instant::now();
     let mut pause = FIRST_PAUSE;
     loop {
-        // Read before polling: the last poll must begin after the deadline, or a slow machine gets only one.
+        // Read the clock before the poll, so that the last poll begins after the deadline. Otherwise a slow machine may
+        // poll only once.
         let late = start.elapsed() >= deadline;
         let seen = match look().into_result() {
             Ok(value) => return value,

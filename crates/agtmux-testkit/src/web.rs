@@ -16,7 +16,7 @@ pub struct WebAccess {
 /// Starts a daemon with the web port.
 #[track_caller]
 pub fn start_with_web(world: &TestWorld) -> WebAccess {
-    // The tests may run inside an agent.
+    // Actions from agents are allowed, because an agent may run these tests.
     configure(world, "actions.allow_from_agents = true\nweb.listen = '127.0.0.1:0'\n");
     start(world);
     let token = |name: &str| std::fs::read_to_string(world.state_dir().join(name)).expect("a token");

@@ -23,11 +23,11 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The exit code of `agtmux replay` if it finds a difference.
 const REPLAY_DIFFERS: i32 = 1;
 
-/// Files, environment, tmux servers and a daemon that no other test and no user shares.
+/// Files, environment, tmux servers and a daemon for one test alone.
 ///
 /// Dropping it stops the daemon and kills the tmux servers. The test fails if a process of this world is left, or if a
-/// replay of the engine log gives other states than the database. Declare it first: variables declared later are
-/// dropped earlier.
+/// replay of the engine log gives other states than the database. Declare the world before the variables that use it:
+/// Rust drops variables in reverse order of their declaration.
 #[derive(Debug)]
 pub struct TestWorld {
     environment: Arc<TestEnvironment>,
@@ -38,7 +38,8 @@ pub struct TestWorld {
 
 impl TestWorld {
     pub fn new() -> Self {
-        // A socket path has at most about 100 bytes, and the default temporary directory may be too long.
+        // A socket path has at most about 100 bytes, and the path of the default temporary directory may be too long
+        // for that.
         let dir = tempfile::Builder::new().prefix("agt-").tempdir_in("/tmp").expect("/tmp is writable");
         Self {
             environment: Arc::new(TestEnvironment::create_in(dir.path())),
@@ -111,7 +112,7 @@ impl TestWorld {
         let (source, file) = (self.dir().join("tmp").join(name), self.bin().join(name));
         fs::write(&source, script).expect("the file is written");
         fs::set_permissions(&source, fs::Permissions::from_mode(0o755)).expect("the mode is set");
-        // Copied by another process, for the reason given in `shell_copy`.
+        // Another process makes the copy. `shell_copy` explains why.
         let copied = self.command("cp").arg(&source).arg(&file).status();
         assert!(copied.is_ok_and(|status| status.success()), "a script can be copied");
     }
@@ -135,7 +136,7 @@ impl TestWorld {
     /// A copy of the shell with another name.
     pub fn shell_copy(&self, name: &str) -> PathBuf {
         let program = self.home().join(name);
-        // An executable that runs cannot be overwritten.
+        // The executable of a running process cannot be overwritten.
         if program.exists() {
             return program;
         }
@@ -176,8 +177,8 @@ impl TestWorld {
         }
     }
 
-    /// Fails the test if a replay of the log gives other states than the database. A damaged database cannot be
-    /// replayed and gives another exit code.
+    /// Fails the test if a replay of the log gives other states than the database. Other failures are ignored, because
+    /// a damaged database cannot be replayed.
     fn assert_replay_matches(&self) {
         let (Some(agtmux), database) = (&self.agtmux, self.state_dir().join("state.db")) else { return };
         if !database.exists() {

@@ -18,14 +18,15 @@ pub struct Capture {
 
 const FIELDS: &str = "pid pane_id pane_pid alternate_on pane_title";
 
-/// More than any screen, and enough for ten thousand lines of history.
+/// Larger than any screen, and enough for ten thousand lines of history.
 const MAX_SCREEN_BYTES: usize = 8 << 20;
 
-/// The commands that capture these panes. tmux stops at the first pane that is gone; earlier panes have been printed by
-/// then.
+/// The commands that capture these panes. tmux stops at the first pane that is gone, after it has printed the panes
+/// before it.
 pub(crate) fn capture_commands(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     let one = |pane: &u32| {
-        // Captures the pane itself, also in copy mode. Colours distinguish hints from typed text.
+        // In copy mode, this still captures the pane itself. `-e` adds colours, which distinguish hints from typed
+        // text.
         let capture = TmuxCommand::new("capture-pane").arg("-p").arg("-e").arg("-t").arg(format!("%{pane}"));
         framing.section(*pane, FIELDS, capture)
     };

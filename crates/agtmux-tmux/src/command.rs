@@ -31,14 +31,14 @@ impl TmuxCommand {
         command.arg(format)
     }
 
-    /// The command as a line for tmux's parser, for commands that take another command as an argument.
+    /// The command as one line for tmux's parser. Some tmux commands take another command as an argument in this form.
     pub(crate) fn line(&self) -> OsString {
         use std::os::unix::ffi::{OsStrExt, OsStringExt};
         let words: Vec<Vec<u8>> = self.words.iter().map(|word| quote_on_one_line(word.as_bytes())).collect();
         OsString::from_vec(words.join(&b' '))
     }
 
-    /// Adds an argument without escaping, for a command that becomes a line.
+    /// Adds an argument without escaping a trailing `;`, for a command of which [`line`](Self::line) makes a line.
     pub(crate) fn literal(mut self, word: impl AsRef<OsStr>) -> Self {
         self.words.push(word.as_ref().to_owned());
         self
@@ -52,7 +52,8 @@ impl TmuxCommand {
 /// A newline inside a quoted word: closes the quote, adds the newline and opens the quote again.
 pub(crate) const QUOTED_NEWLINE: &str = "'\"\\n\"'";
 
-/// Quotes a word for tmux's parser on one line. The parser removes a backslash before a newline, even between quotes.
+/// Quotes a word for tmux's parser without a raw newline, because the parser removes a backslash before a newline even
+/// between quotes.
 fn quote_on_one_line(word: &[u8]) -> Vec<u8> {
     let quoted = crate::tap::quoted(word);
     quoted.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(QUOTED_NEWLINE.as_bytes())
@@ -76,7 +77,7 @@ pub(crate) fn chain_arguments(commands: &[TmuxCommand]) -> impl Iterator<Item = 
 }
 
 /// A random marker for one call. It separates records and fields. A title or path that existed before the call cannot
-/// contain it, so it cannot forge a record.
+/// contain the marker, and so cannot forge a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Framing {
     marker: String,
@@ -102,7 +103,7 @@ impl Framing {
         format!("{w}{kind}{}{w}.", fields.join(&format!("{w}|")))
     }
 
-    /// A format that prints one record with these variables of tmux, which are separated by blanks.
+    /// A format that prints one record with these tmux variables. `names` separates them by blanks.
     pub(crate) fn variables(&self, kind: char, names: &str) -> String {
         let formats: Vec<String> = names.split(' ').map(|name| format!("#{{{name}}}")).collect();
         self.record(kind, &formats.iter().map(String::as_str).collect::<Vec<_>>())
@@ -123,12 +124,12 @@ impl Framing {
         })
     }
 
-    /// The fields of each record of this kind, with the text up to the next one.
+    /// The fields of each record of this kind, and the text between it and the next record of this kind.
     pub(crate) fn groups<'a>(&self, kind: char, answer: &'a [u8]) -> Vec<(Vec<&'a [u8]>, &'a [u8])> {
         let [start, close, separator] = [kind, '.', '|'].map(|sign| format!("{}{sign}", self.marker));
         // Text before the first record belongs to no group.
         let groups = split(answer, start.as_bytes()).into_iter().skip(1).filter_map(|group| {
-            // A record without its end was cut off.
+            // A record without its end mark was cut off and is skipped.
             let length = find(group, close.as_bytes())?;
             Some((split(&group[..length], separator.as_bytes()), &group[length + close.len()..]))
         });

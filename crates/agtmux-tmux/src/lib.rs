@@ -1,4 +1,4 @@
-//! Runs tmux commands and watches panes. Knows nothing about agents.
+//! Runs tmux commands and watches panes. This crate knows nothing about agents.
 //!
 //! Output of tmux is untrusted until it is parsed: records are framed with a random marker, and ids are checked.
 

@@ -42,7 +42,7 @@ pub struct ServerListing {
     pub rows: Vec<ListedPane>,
 }
 
-/// Titles have no length limit in tmux; longer texts are cut.
+/// The maximum size of a text. Longer texts are cut, because tmux does not limit the length of titles.
 const MAX_TEXT_BYTES: usize = 4096;
 
 pub(crate) const WINDOW_FIELDS: &str =
@@ -59,8 +59,8 @@ pub(crate) const WINDOW: char = 'w';
 pub(crate) const PANE: char = 'p';
 pub(crate) const SERVER: char = 's';
 
-/// Lists all panes, window by window. Window fields in each pane record would double the cost. The server record comes
-/// last and proves that the answer is complete.
+/// Lists all panes, window by window. Repeating the window fields in each pane record would double the cost. The server
+/// record comes last and proves that the answer is complete.
 pub(crate) fn list_all(framing: &Framing) -> Vec<TmuxCommand> {
     let window = framing.variables(WINDOW, WINDOW_FIELDS);
     let panes = framing.variables(PANE, PANE_FIELDS);
@@ -70,7 +70,7 @@ pub(crate) fn list_all(framing: &Framing) -> Vec<TmuxCommand> {
     ]
 }
 
-/// Lists some panes. tmux answers for another pane if one is gone, so the caller checks the ids.
+/// Lists some panes. If a pane is gone, tmux answers for another pane, so the caller must check the ids.
 pub(crate) fn list_some(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     let format = framing.variables(WINDOW, WINDOW_FIELDS) + &framing.variables(PANE, PANE_FIELDS);
     let reads = panes.iter().map(|pane| TmuxCommand::display(&format, Some(*pane)));
@@ -82,8 +82,8 @@ pub(crate) fn has_no_session(message: &str) -> bool {
     message.contains("no current target")
 }
 
-/// Parses a full listing and checks the counts. Newer servers can silently drop output in the middle of a long line
-/// under load.
+/// Parses a full listing and checks the numbers of windows and panes. Under load, newer servers can silently drop
+/// output in the middle of a long line.
 pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<ServerListing, TmuxError> {
     let windows = framing.groups(WINDOW, answer);
     let mut counted: HashMap<&[u8], usize> = HashMap::new();

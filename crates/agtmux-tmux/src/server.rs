@@ -36,10 +36,10 @@ pub enum TmuxError {
     Unreachable(String),
 }
 
-/// More than any listing; a server that sends more is misbehaving.
+/// Larger than any listing. A server that sends more is misbehaving.
 const MAX_OUTPUT_BYTES: u64 = 64 << 20;
 
-/// -N: never start a server. -u: UTF-8 whatever the locale, otherwise text is damaged.
+/// `-N` never starts a server. `-u` forces UTF-8, because other locales damage text.
 const NEVER_START_FLAGS: [&str; 2] = ["-u", "-N"];
 
 #[derive(Debug, Clone)]
@@ -96,8 +96,8 @@ impl TmuxServer {
         Ok(listing)
     }
 
-    /// Captures some panes in one call. Panes that are gone are missing, and other panes can be missing because of
-    /// them.
+    /// Captures some panes in one call. tmux stops at the first pane that is gone, so this pane and all later ones are
+    /// missing from the result.
     pub async fn capture(&self, panes: &[u32]) -> Result<Vec<Capture>, TmuxError> {
         let framing = Framing::fresh();
         self.captures(&framing, &capture::capture_commands(&framing, panes)).await
@@ -112,15 +112,15 @@ impl TmuxServer {
         }
     }
 
-    /// Pipes the pane's output to a program as well. Returns false if the pane already has a pipe.
+    /// Sends a copy of the pane's output to a program. Returns false if the pane already has a pipe.
     pub async fn tap(&self, pane: u32, argv: &[OsString]) -> Result<bool, TmuxError> {
         let framing = Framing::fresh();
         let answer = self.run(&tap::open_pipe(&framing, pane, argv)).await?;
         Ok(!tap::pipe_was_in_use(&framing, &answer))
     }
 
-    /// Types into the pane if it still matches the guard. Input of several steps can stop in between. Nothing is typed
-    /// after this returns, even by a stopped server that continues.
+    /// Types into the pane if it still matches the guard. If a step fails, the later steps are not typed. Nothing is
+    /// typed after this returns, even if a stopped server continues later.
     pub async fn type_into(&self, guard: PaneGuard, typing: PaneInput<'_>) -> Result<(), TypeError> {
         let framing = Framing::fresh();
         for step in input::steps(guard.pane, typing) {
@@ -142,7 +142,8 @@ impl TmuxServer {
         input::parse_outcome(&framing, guard, &answer)
     }
 
-    /// Starts a program in a dead pane, if it is still that pane and still dead. The guard names the previous program.
+    /// Starts a program in a dead pane, if the pane still matches the guard and is still dead. The guard names the
+    /// program that has ended.
     pub async fn respawn(&self, guard: PaneGuard, cwd: Option<&str>, command: &str) -> Result<(), TypeError> {
         let framing = Framing::fresh();
         let answer = self.run(&[input::respawn(&framing, guard, self.deadline_second(None), cwd, command)]).await?;
@@ -302,7 +303,8 @@ async fn read_bounded(from: &mut Option<impl tokio::io::AsyncRead + Unpin>) -> R
 
 impl From<ShellError> for TmuxError {
     fn from(error: ShellError) -> Self {
-        // A timeout too: the connection is given up, and the result of tmux is unknown.
+        // A timeout also means that the host is unreachable: the connection is closed, and the result of tmux is
+        // unknown.
         Self::Unreachable(error.to_string())
     }
 }

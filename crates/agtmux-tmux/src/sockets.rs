@@ -15,7 +15,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 pub struct SocketDir(PathBuf);
 
 impl SocketDir {
-    /// `$TMUX_TMPDIR` or /tmp, and the user's directory in it, as tmux does.
+    /// The user's directory in `tmpdir`, which is the value of `$TMUX_TMPDIR`, or in /tmp. tmux chooses it in the same
+    /// way.
     pub fn below(tmpdir: Option<&OsStr>) -> Self {
         let base = tmpdir.map(Path::new).filter(|p| p.is_absolute()).unwrap_or(Path::new("/tmp"));
         Self(base.join(format!("tmux-{}", rustix::process::geteuid().as_raw())))
@@ -25,7 +26,7 @@ impl SocketDir {
         &self.0
     }
 
-    /// The user's own sockets, dead or alive. A directory of another user has none.
+    /// The sockets of the current user, with or without a listener. Empty if the directory belongs to another user.
     pub fn sockets(&self) -> Vec<PathBuf> {
         let ours = |meta: &fs::Metadata| meta.uid() == rustix::process::geteuid().as_raw();
         if !fs::symlink_metadata(&self.0).is_ok_and(|meta| meta.is_dir() && ours(&meta)) {
@@ -67,8 +68,8 @@ pub fn listener_pid(path: &Path) -> Option<u32> {
     u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
 }
 
-/// The socket path in a value of `$TMUX`: `path,pid,session`. The path can contain commas. The session is -1 in commands
-/// that tmux itself runs without a session.
+/// The socket path in a value of `$TMUX`, which is `path,pid,session`. The path can contain commas. The session is -1
+/// in commands that tmux itself runs without a session.
 pub fn socket_of_tmux_variable(value: &str) -> Option<PathBuf> {
     let mut parts = value.rsplitn(3, ',');
     let (session, pid, path) = (parts.next()?, parts.next()?, parts.next()?);

@@ -7,12 +7,12 @@ use crate::command::{Framing, TmuxCommand};
 
 const PIPE_IN_USE: char = 't';
 
-/// Checks and opens in one server command, so that a pipe of the user is never replaced.
+/// Checks for a pipe and opens one in the same server command, so that a pipe of the user is never replaced.
 pub(crate) fn open_pipe(framing: &Framing, pane: u32, argv: &[OsString]) -> Vec<TmuxCommand> {
     let target = format!("%{pane}");
     let taken = format!("display-message -p {}", framing.record(PIPE_IN_USE, &[]));
-    // With -I tmux notices when the program ends, not only when the pane writes again. Nothing comes back: the
-    // program's output is discarded.
+    // With `-I`, tmux notices the end of the program at once, and not only when the pane writes again. The program
+    // types nothing into the pane, because its output is discarded.
     let open = [b"pipe-pane -IO -t ", target.as_bytes(), b" ", &quoted(&escape_formats(&exec_line(argv)))].concat();
     let choice = TmuxCommand::new("if-shell").arg("-F").arg("-t").arg(&target).arg("#{pane_pipe}");
     vec![choice.arg(taken).arg(OsString::from_vec(open))]

@@ -14,7 +14,7 @@ pub struct TmuxVersion {
 
 impl TmuxVersion {
     /// Parses `tmux -V` or `#{version}`: `tmux 3.3a`, `3.2`, `next-3.7`, `openbsd-7.5`, `master`. A version without a
-    /// number is a development build and counts as new.
+    /// number is a development build and is treated as newer than any release.
     pub fn parse(text: &str) -> Self {
         let text = text.trim().trim_start_matches("tmux ").trim_start_matches("next-");
         if text.starts_with("openbsd-") {

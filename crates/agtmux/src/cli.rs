@@ -98,7 +98,8 @@ pub(crate) enum CliCommand {
     History(history::HistoryArgs),
     /// List the supported agents, and add your own
     ///
-    /// Without a subcommand, lists every adapter with its health and its sources of evidence.
+    /// Without a subcommand, lists every adapter with its health and its sources of evidence. An adapter lets agtmux
+    /// recognise one type of agent; a manifest is the TOML file that describes an adapter.
     Adapters(adapters::AdaptersArgs),
     /// Report an event about an agent to the daemon
     ///
@@ -112,7 +113,7 @@ pub(crate) enum CliCommand {
     Run(run::AgentRunArgs),
     /// Report a hook event to the daemon; called by the hooks of agents
     Hook(hook::HookArgs),
-    /// Check the database: compute all states again from its log and compare them
+    /// Check the database: recompute all states from its log and compare them with the stored ones
     ///
     /// Exits with 1 at the first difference.
     Replay(replay::ReplayArgs),

@@ -15,7 +15,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Reads a file, or stdin for `-`. Stops one byte after the limit.
+/// Reads a file, or stdin for `-`. Reads one byte more than the limit, so that the caller can detect a longer input.
 pub(crate) fn read(path: &Path) -> CliResult<Vec<u8>> {
     let fault = |error| CliError::io(&format!("read '{}'", path.display()), error);
     let source: Box<dyn Read> = if path == Path::new("-") {

@@ -27,7 +27,7 @@ impl CliMessage {
         self
     }
 
-    /// The first line only, for a place with one line.
+    /// The first line only, for output with room for one line.
     pub(crate) fn headline(&self) -> String {
         sanitize::for_terminal(self.what.lines().next().unwrap_or_default())
     }
@@ -45,8 +45,8 @@ impl<T: Into<String>> From<T> for CliMessage {
 }
 
 impl fmt::Display for CliMessage {
-    /// Sanitizes every line, because it may contain paths, names and text from other programs. Each ends with a
-    /// newline.
+    /// Sanitizes every line, because lines may contain paths, names and text from other programs. Every line ends with
+    /// a newline.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = self.what.lines();
         writeln!(f, "agtmux: {}", sanitize::for_terminal(lines.next().unwrap_or_default()))?;

@@ -65,7 +65,7 @@ fn match_rule(
     let found = match rule.options {
         OptionFormat::Numbered => options::numbered(lines, end, rule.marker.as_deref(), rule.described)?,
         OptionFormat::Listed => options::listed(lines, end, rule.marker.as_deref()?)?,
-        // Options may stand in the same row as the hint.
+        // The options may be in the same row as the hint.
         OptionFormat::Inline => options::inline(lines, (end + 1).min(lines.len()), rule.choices.as_deref()?)?,
         OptionFormat::None => FoundOptions { lines: end..end, ..FoundOptions::default() },
     };
@@ -73,11 +73,11 @@ fn match_rule(
     if rule.hint.is_none() && below > rule.trail {
         return None;
     }
-    // Options above the user's last message are quoted; the hint belongs to something else.
+    // If a message of the user is between the options and the hint, the options are a quotation.
     if regions.has_user_entry(first + found.lines.end..first + end) {
         return None;
     }
-    // The border of another dialog is below the options; the hint belongs to that dialog.
+    // If the border of another dialog is between the options and the hint, the hint belongs to that dialog.
     let last_start = regions.dialog_start(first + end).saturating_sub(first);
     if rule.hint.is_some() && last_start > found.lines.end && lines[last_start - 1].is_border {
         return None;

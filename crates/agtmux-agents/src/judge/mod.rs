@@ -17,7 +17,7 @@ pub(crate) use reading::read_title;
 use crate::known_agent::KnownAgent;
 use crate::screen::CapturedScreen;
 
-/// Longer evidence is cut.
+/// The maximum width of the reported evidence. Longer text is cut.
 const MAX_EVIDENCE_COLUMNS: usize = 200;
 
 /// A capture of a pane, plain or with escapes, with the title and the command of the pane.
@@ -42,7 +42,7 @@ pub struct Judgement {
     pub dialog: Option<Dialog>,
 }
 
-/// Judges a saved screen. The state is unknown if no rule matches: a wrong definite state is worse.
+/// Judges a saved screen. The state is unknown if no rule matches, because an unknown state is better than a wrong one.
 pub fn judge(agent: &KnownAgent, saved: &SavedScreen<'_>) -> Judgement {
     let agent_type = agent.name().as_str();
     let screen = CapturedScreen::parse(saved.text);
@@ -53,8 +53,8 @@ pub fn judge(agent: &KnownAgent, saved: &SavedScreen<'_>) -> Judgement {
     let reading = agent.read_screen(&screen, saved.title);
     let title = saved.title.and_then(|title| agent.read_title(title));
     let on_screen = reading.observations.first();
-    // A title may be stale and does not announce every dialog. But it reports a running turn that the screen may not
-    // show.
+    // Normally the screen decides, because a title may be stale and does not announce every dialog. But a title that
+    // reports a running turn overrules a screen without a dialog, because the screen may not show that turn.
     let title_leads = reading.dialog().is_none()
         && title
             .as_ref()

@@ -1,4 +1,4 @@
-//! Detects that no agent runs in a pane, regardless of the screen.
+//! Detects that no agent runs in a pane, even if the screen still shows one.
 
 use crate::command_line::is_shell_name;
 use crate::screen::CapturedScreen;

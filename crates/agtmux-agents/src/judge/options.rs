@@ -16,9 +16,9 @@ const MAX_GAP_ROWS: usize = 8;
 
 static NUMBERED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(\s*(?:[^\s\w]\s*)?)(\d{1,2})[.)]\s+(\S.*)$").expect("valid pattern"));
-/// A tick in a label: the state of the option, not part of its text.
+/// A tick in a label. It shows the state of the option and is not part of its text.
 static TICK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[.?\]\s*|\s*[✔✓√]$").expect("valid pattern"));
-/// A tick box, where several options can be chosen.
+/// A tick box, shown if several options can be chosen.
 static TICK_BOX: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[([ ✔✓√xX])\]\s").expect("valid pattern"));
 
 #[derive(Default)]
@@ -26,7 +26,7 @@ pub(super) struct FoundOptions {
     pub(super) options: Vec<DialogOption>,
     /// The rows of the options.
     pub(super) lines: Range<usize>,
-    /// The text before the first option in its row.
+    /// The text before the first option, in the same row.
     pub(super) lead: String,
     /// The start of each label: the row, and the byte offset in its text.
     pub(super) labels: Vec<(usize, usize)>,
@@ -62,9 +62,9 @@ pub(super) fn numbered(
             continue;
         };
         let n: u32 = parts[2].parse().ok()?;
-        // With a scroll arrow, the options between this one and the next are not visible.
+        // If this row has a scroll arrow, the options between it and the next row are not visible.
         let is_consecutive = |below: u32| n + 1 == below || (n < below && parts[1].contains('↓'));
-        // This row belongs to a numbered list in a description or in the question.
+        // A row whose number does not fit belongs to a numbered list in a description or in the question.
         if found.last().is_some_and(|(_, below, ..)| !is_consecutive(*below)) {
             gap += 1;
             continue;
@@ -76,7 +76,7 @@ pub(super) fn numbered(
         labels.push((at, label));
         let column = lines[at].text[..label].chars().count();
         found.push((at, n, parts[3].to_owned(), column));
-        // With a scroll arrow, the options above are not visible.
+        // If this row has a scroll arrow, or the row above is one, the options above are not visible.
         scrolled = parts[1].contains('↑') || (at > 0 && lines[at - 1].text.trim() == "↑");
         if n == 1 || scrolled {
             break;
@@ -86,7 +86,7 @@ pub(super) fn numbered(
     labels.reverse();
     let tick = |(_, n, label, _): &(usize, u32, String, usize)| Some((*n, &TICK_BOX.captures(label)?[1] != " "));
     let ticks: Vec<(u32, bool)> = found.iter().filter_map(tick).collect();
-    // With tick boxes, the selection may be on the submit row.
+    // If the options have tick boxes, the selection may be on the submit row, which has no number.
     let is_below = |marker: &Regex| {
         let rows = &lines[found.first().map_or(end, |first| first.0)..end];
         !ticks.is_empty() && rows.iter().filter(|line| marked_column(line.text, marker).is_some()).count() == 1

@@ -9,7 +9,8 @@ use super::{dialog, rule};
 use crate::manifest::Manifest;
 use crate::screen::{CapturedScreen, ScreenRegions, normalize_text};
 
-/// The reader of a screen does not know when it was captured. The caller dates the observations.
+/// A placeholder. This module does not know when a screen was captured, so the caller sets the time of the
+/// observations.
 const UNDATED: Timestamp = Timestamp::UNIX_EPOCH;
 
 /// All observations from a screen. Empty if no rule matches.
@@ -55,7 +56,7 @@ impl ScreenReading {
     }
 }
 
-/// What the title says. It is about a dialog only if the title announces one.
+/// The observation from a title. It is about a dialog only if the title announces one.
 pub(crate) fn read_title(manifest: &Manifest, title: &str) -> Option<Observation> {
     let title = normalize_text(title);
     let rule = manifest.title.iter().find(|rule| rule.pattern.is_match(&title))?;

@@ -54,8 +54,8 @@ fn title_matches(rule: &ScreenRule, regions: &ScreenRegions<'_>, title: Option<&
             .is_none_or(|from| title.is_some_and(|title| repeats_footer_name(title, from, regions)))
 }
 
-/// Whether a part of the title equals a name below the box, or a component of a path there. Both may be truncated, and
-/// words may follow a path.
+/// Whether a part of the title equals a name below the box, or a component of a path there. The part and the name may
+/// be truncated, and more words may follow a path.
 fn repeats_footer_name(title: &str, from: &Regex, regions: &ScreenRegions<'_>) -> bool {
     let found = from.captures_iter(regions.text(ScreenRegion::Footer)).filter_map(|found| found.get(1));
     let names: Vec<&str> = found.flat_map(|name| name.as_str().split('/')).map(str::trim).collect();

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::pattern::{Pattern, check_all};
 
-/// The answers as written in TOML. A dialog inherits the answers that it does not mention.
+/// The answers as written in TOML. A dialog uses the defaults for the keys that it does not set.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct AnswersToml {
     approve: Option<AnswerMethod>,
@@ -88,8 +88,8 @@ pub struct TextAnswerMethod {
     /// After the text is typed, press these keys before Enter. They move to the control that submits it.
     #[serde(default)]
     pub leave: Vec<String>,
-    /// These steps close the dialog. The text goes to its successor: another dialog that accepts text, or the input
-    /// box.
+    /// Whether the steps before the text close the dialog. The text then goes to what follows: another dialog that
+    /// accepts text, or the input box.
     #[serde(default)]
     pub opens: bool,
     /// The field accepts a single line only.
@@ -106,10 +106,11 @@ pub struct AnswerKeys {
     pub approve: Option<AnswerMethod>,
     pub deny: Option<AnswerMethod>,
     pub option: Option<OptionKeys>,
-    /// Set if several options can be ticked. These keys, pressed on an option, submit the ticked ones.
+    /// The keys that submit the ticked options, pressed while an option is selected. None if only one option can be
+    /// chosen.
     pub many: Option<Vec<String>>,
     pub text: Option<TextAnswerMethod>,
-    /// Dialogs that an answer may open and that belong to it, with the answer to each.
+    /// Follow-up dialogs that an answer may open, and how agtmux answers each of them.
     pub then: BTreeMap<String, SimpleAnswer>,
 }
 
@@ -190,7 +191,7 @@ impl AnswerKeys {
             [&self.approve, &self.deny].iter().any(|method| matches!(method, Some(AnswerMethod::Option(_))));
         let chooses_option = chooses_option || self.text.as_ref().is_some_and(|text| text.take.is_some());
         if chooses_option && self.option.is_none() {
-            return Err(format!("'{table}' chooses an option, but has no 'option' that says how"));
+            return Err(format!("'{table}' chooses an option, so it requires the key 'option'"));
         }
         if self.many.is_some() && self.option != Some(OptionKeys::Digits) {
             return Err(format!("'{table}.many' requires 'option' = '{{n}}': options are ticked by number"));

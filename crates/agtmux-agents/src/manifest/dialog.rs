@@ -15,10 +15,10 @@ fn default_trail() -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OptionFormat {
-    /// Rows such as `1. Yes`. If a marker is given, one row is marked; the marker is searched before the number.
+    /// Rows such as `1. Yes`. If the rule has a marker, it marks one row. The marker is searched before the number.
     Numbered,
-    /// Rows of which one is marked; the others begin in the same column. The marker is searched up to the first
-    /// non-blank character.
+    /// Rows of which one is marked. All labels begin in the same column. The marker is searched in the text up to the
+    /// first non-blank character of a row.
     Listed,
     /// All options in one row, each matched by the pattern `choices`.
     Inline,

@@ -9,22 +9,24 @@ use super::pattern::{Pattern, check_all};
 pub(crate) struct ScreenLayout {
     /// The row above the box.
     pub(crate) top: Option<Pattern>,
-    /// A row right above the prompt that also opens a box. If a `top` is just above it, the `top` counts.
+    /// A row right above the prompt that identifies a box without a `top` row. If a `top` row is close above, the box
+    /// begins there.
     pub(crate) lid: Option<Pattern>,
-    /// A prompt that occurs only in the live box, regardless of the rows above it.
+    /// A prompt that occurs only in the current input box, regardless of the rows above it.
     pub(crate) alone: Option<Pattern>,
     /// The first row in the box, without a frame. The group `sign` is not part of the typed text.
     pub(crate) prompt: Pattern,
     /// The maximum number of non-blank rows between the top and the prompt.
     #[serde(default)]
     pub(crate) gap: usize,
-    /// The row below the box. Without this pattern, the box ends at the first blank row, or where the foot begins.
+    /// The row below the box. Without this pattern, a box with a `top` ends at the first blank row or border, and a box
+    /// without a `top` ends at the `foot` row.
     pub(crate) bottom: Option<Pattern>,
     /// A row that must exist below the box.
     pub(crate) foot: Option<Pattern>,
     /// The maximum number of non-blank rows below the box.
     pub(crate) footer: usize,
-    /// A row that never stands below a live box. If it does, the box is an old one.
+    /// A row that never appears below the current input box. A box above such a row is an old one.
     pub(crate) not_below: Option<Pattern>,
     /// A row that begins an entry of the transcript.
     pub(crate) entry: Option<Pattern>,
@@ -34,7 +36,8 @@ pub(crate) struct ScreenLayout {
     pub(crate) dialog: Option<Pattern>,
     /// A row in the box that is not typed text.
     pub(crate) label: Option<Pattern>,
-    /// The text of an empty box, for captures without styles.
+    /// The placeholders of an empty box. In a capture without styles, only these patterns distinguish a placeholder
+    /// from typed text.
     #[serde(default)]
     pub(crate) ghost: Vec<Pattern>,
 }

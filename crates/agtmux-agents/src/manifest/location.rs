@@ -23,7 +23,7 @@ impl ManifestError {
 
     pub(super) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let line = error.span().map(|span| line_at(text, span.start));
-        // The message may continue on more lines with the expected values.
+        // The message may have more lines, which list the expected values.
         Self { file: file.into(), line, problem: error.message().lines().collect::<Vec<_>>().join("; ") }
     }
 
@@ -67,7 +67,7 @@ fn line_at(text: &str, byte: usize) -> usize {
     1 + text.bytes().take(byte).filter(|b| *b == b'\n').count()
 }
 
-/// The last table of a list with this name. Of two tables with one name, the second is the error.
+/// The last table with this name in any list. If two tables have the same name, the second one is the error.
 fn table_named<'a, 'i>(root: &'a DeTable<'i>, name: &str) -> Option<(&'a DeTable<'i>, Range<usize>)> {
     let lists = root.iter().filter_map(|(_, value)| value.get_ref().as_array());
     let tables = lists.flat_map(|list| list.iter()).filter_map(|item| Some((item.get_ref().as_table()?, item.span())));
@@ -77,7 +77,7 @@ fn table_named<'a, 'i>(root: &'a DeTable<'i>, name: &str) -> Option<(&'a DeTable
     tables.filter(|(table, _)| is_named(table)).max_by_key(|(_, span)| span.start)
 }
 
-/// Follows a key path as far as it exists.
+/// The position of the key at this path, or of the last part of the path that exists.
 fn find_key(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));
     let (key, value) = entry(table, first)?;
@@ -147,7 +147,7 @@ turn = 'completed'
             ("'above'", "'nowhere'", "o.toml:11: unknown variant `nowhere`"),
             ("name = 'ask'", "name = 'busy'", "o.toml:15: two rules are named 'busy'"),
             ("hint = 'Enter'", "hint = ''", "o.toml:19: dialog 'ask': 'hint' is empty"),
-            ("turn = 'completed'", "closes = 'same'", "o.toml:21: the event rule for 'Stop' closes"),
+            ("turn = 'completed'", "closes = 'same'", "o.toml:21: the event rule for 'Stop' has 'closes' = 'same'"),
             ("contract = 1\n", "", "o.toml:1: missing field `contract`"),
         ] {
             let message = error(from, to);

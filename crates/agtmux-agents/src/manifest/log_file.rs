@@ -19,12 +19,12 @@ pub struct AgentLogFile {
     pub root: String,
     /// The path of the log in that directory; `*` matches any part of a name.
     pub path: String,
-    /// The lock file beside a log that names its agent; `{pid}` stands for the agent's process. Without a lock file,
-    /// the agent's log is the one that the process has open.
+    /// The lock file beside the log of an agent; `{pid}` stands for the id of the agent's process. If this key is not
+    /// set, the agent's log is the one that its process has open.
     pub lock: Option<String>,
-    /// The paths of the record's type; the first one that exists counts.
+    /// Where a record contains its type (paths of keys). The first path that leads to a text is used.
     event: Vec<String>,
-    /// The path of the record's time.
+    /// Where a record contains its time (a path of keys).
     time: String,
 }
 

@@ -37,7 +37,7 @@ pub use typing::TypingRules;
 /// The version of the manifest format that this build reads.
 pub const CONTRACT: u32 = 1;
 
-/// Read first: in another contract the same keys may have other meanings.
+/// The part of a manifest that is read first: under another contract, the other keys may have other meanings.
 #[derive(Deserialize)]
 struct ManifestHeader {
     contract: u32,
@@ -85,7 +85,7 @@ pub(crate) struct Manifest {
     pub(crate) status_file: Option<AgentStatusFile>,
     pub(crate) log: Option<AgentLogFile>,
     pub(crate) resume: Option<ResumeTemplate>,
-    /// Any value: only built-in manifests must contain a valid one.
+    /// Any TOML value is accepted here. Only built-in manifests use it, so only theirs must be valid.
     #[serde(rename = "setup")]
     written_setup: Option<toml::Value>,
     /// Used for built-in agents only.
@@ -97,7 +97,7 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
-    /// Reads a built-in manifest. A test checks its rules.
+    /// Reads a built-in manifest. Its rules are not checked here, because a test checks them.
     pub(crate) fn embedded(file: &str, text: &str) -> Result<Self, ManifestError> {
         let invalid = |problem| ManifestError::invalid(file, text, problem);
         let mut manifest = Self::read(file, text)?;
@@ -107,7 +107,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Reads a manifest of the user.
+    /// Reads and checks a user's manifest.
     pub(crate) fn parse(file: &str, text: &str) -> Result<Self, ManifestError> {
         let mut manifest = Self::read(file, text)?;
         if manifest.written_setup.is_some() {
@@ -120,8 +120,8 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Reads the file and adds a warning for each unknown key. An error in a rule is found in a second step, so that it
-    /// can name its rule.
+    /// Parses the text and adds a warning for each unknown key. The rules are checked later, so that an error can name
+    /// its rule.
     fn read(file: &str, text: &str) -> Result<Self, ManifestError> {
         let syntax = |error| ManifestError::syntax(file, text, &error);
         let header: ManifestHeader = toml::from_str(text).map_err(syntax)?;
@@ -146,7 +146,7 @@ impl Manifest {
         Ok(Self { warnings, ..manifest.map_err(syntax)? })
     }
 
-    /// Derives the parts that the file does not contain in this form.
+    /// Sorts the screen rules, and adds the default answers to the answers of each dialog.
     fn complete(&mut self) -> Result<(), String> {
         self.screen.sort_by_key(|rule| std::cmp::Reverse(rule.priority));
         self.answers = AnswerRules::new(std::mem::take(&mut self.written_answers))?;

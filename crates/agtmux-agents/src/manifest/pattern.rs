@@ -49,7 +49,7 @@ fn compile(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).multi_line(true).size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_DFA_BYTES).build()
 }
 
-/// The last line contains the reason; the lines before it show the position.
+/// The reason in an error of the `regex` crate. The last line contains it; the lines before show the position.
 fn reason(error: &str) -> &str {
     let last = error.trim_end().lines().next_back().unwrap_or(error);
     last.strip_prefix("error: ").unwrap_or(last)

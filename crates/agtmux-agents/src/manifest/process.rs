@@ -87,8 +87,8 @@ impl ProcessRules {
         named || path_matches() || interpreted()
     }
 
-    /// A shell script with the agent's name, or a process of which only the short name is known. The kernel may take
-    /// that short name from a script, too.
+    /// Whether the process is a shell script with the agent's name, or a process of which only the kernel's short name
+    /// is known. The kernel may also use the name of a script as the short name.
     fn is_weak(&self, process: &ProcessFacts<'_>, invocation: &Invocation<'_>) -> bool {
         match invocation.program {
             InvokedProgram::ShellScript(path) => self.is_program_name(file_name(path)),
@@ -105,8 +105,8 @@ fn any_matches(patterns: &[String], path: &[u8]) -> bool {
     patterns.iter().any(|pattern| glob::matches(pattern, path))
 }
 
-/// Whether the first words that are neither options nor option values are these. It is not known which options take a
-/// value, so one word after each option may be a value.
+/// Whether the arguments start with these words, apart from leading options and their values. It is not known which
+/// options take a value, so the word after each option may be its value.
 fn starts_with_words(args: &[Vec<u8>], words: &[String]) -> bool {
     let starts_here = |rest: &[Vec<u8>]| {
         rest.len() >= words.len() && rest.iter().zip(words).all(|(arg, word)| arg == word.as_bytes())

@@ -10,14 +10,15 @@ pub struct ResumeTemplate {
 }
 
 impl ResumeTemplate {
-    /// The command line for this session. None if the id has unusual characters, because it is typed into a shell.
+    /// The command line for this session. None if the id has unusual characters, because agtmux types the command into
+    /// a shell.
     pub fn command_line(&self, session: &str) -> Option<String> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
         let is_valid_length = !session.is_empty() && session.len() <= 128 && !session.starts_with('-');
         (is_valid_length && session.bytes().all(plain)).then(|| self.command.join(" ").replace(SESSION, session))
     }
 
-    /// Checks that the words need no quotes in any shell and that exactly one contains the session.
+    /// Checks that the words need no quotes in any shell and that exactly one contains `{session}`.
     pub(super) fn problem(&self) -> Option<String> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./=:@+".contains(&b);
         let is_plain = |word: &String| {

@@ -19,7 +19,7 @@ pub(crate) enum ScreenRegion {
     Box,
     /// The row above the input box that belongs to it.
     Rim,
-    /// The last rows above the input box, or of the screen without one.
+    /// The last rows above the input box. The last rows of the screen if there is no box.
     Above,
     /// The last entry of the transcript.
     Last,
@@ -56,13 +56,14 @@ pub(crate) enum StyleCondition {
     NotFaint,
     /// Neither the default colour nor a shade of grey.
     Coloured,
-    /// In the terminal's default colour, neither coloured nor dim.
+    /// In the terminal's default colour and not dim.
     Plain,
     /// On another background than the row around it.
     Filled,
 }
 
-/// The pattern, or its first group, must match text with this style. A capture without styles never matches.
+/// The text that the pattern matches, or its first group, must have this style. A capture without styles matches only
+/// if the rule has `plain_too`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct StyleRule {
     #[serde(rename = "match")]
@@ -92,22 +93,23 @@ pub(crate) struct ScreenRule {
     pub(crate) none: Vec<Pattern>,
     #[serde(default)]
     pub(crate) style: Vec<StyleRule>,
-    /// Whether a capture without styles matches, too.
+    /// Whether a capture without styles matches, although `style` cannot be checked.
     #[serde(default)]
     pub(crate) plain_too: bool,
     #[serde(default)]
     pub(crate) absent: Vec<AbsentRule>,
     pub(crate) title: Option<Pattern>,
     pub(crate) not_title: Option<Pattern>,
-    /// The title must repeat a name that the first group finds below the box. A stale title of a shell does not.
+    /// The first group finds a name below the box, and the title must repeat that name. A stale title of a shell does
+    /// not repeat it.
     pub(crate) title_from: Option<Pattern>,
     pub(crate) state: State,
     #[serde(default = "default_true")]
     pub(crate) conclusive: bool,
-    /// The rule concludes from something that is absent. An event of the agent overrules it.
+    /// The rule concludes its state from the absence of text, so the agent's own events overrule it.
     #[serde(default)]
     pub(crate) yields: bool,
-    /// The rule matches only a screen without any turn, as after the conversation was restarted.
+    /// The rule matches only a screen without any turn, for example after the conversation was restarted.
     #[serde(default)]
     pub(crate) anew: bool,
     #[serde(default)]

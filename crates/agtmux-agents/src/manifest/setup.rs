@@ -14,7 +14,7 @@ pub struct AgentSetup {
     pub title: String,
     /// If this program or the settings directory exists, the agent is installed.
     pub program: String,
-    /// The environment variable that moves the settings directory.
+    /// The environment variable that overrides the settings directory.
     pub root_variable: Option<String>,
     /// A path to append to the value of that variable.
     #[serde(default)]
@@ -37,15 +37,15 @@ pub struct SetupFile {
     /// The hooks to install.
     #[serde(default)]
     pub events: Vec<String>,
-    /// The matcher of each group.
+    /// The matcher to write into each group of hooks.
     pub matcher: Option<String>,
     /// Whether a hook has a name that the agent shows.
     #[serde(default)]
     pub named: bool,
-    /// In the unit of the agent.
+    /// The timeout of each hook, in the unit that the agent uses.
     #[serde(default)]
     pub timeout: u32,
-    /// The version of the format, which the file contains.
+    /// The format version to write into the file.
     #[serde(default)]
     pub version: u32,
     /// The file of the directory `extensions` to install.

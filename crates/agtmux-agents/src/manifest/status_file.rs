@@ -16,9 +16,9 @@ pub struct AgentStatusFile {
     pub path: String,
     /// The event type under which the contents are reported.
     pub event: String,
-    /// The path of the process start time, in kernel ticks.
+    /// Where the file's content contains the start time of the process, in kernel ticks (a path of keys).
     start: Option<String>,
-    /// Where the file's content holds the time of writing (a path of keys). Default: the file's modification time.
+    /// Where the file's content contains the time of writing (a path of keys). Default: the file's modification time.
     time: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl AgentStatusFile {
     }
 }
 
-/// Reads a number. On some systems the start time is a date instead.
+/// Reads the start time as a number. None if it is a date, as on some systems.
 fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }

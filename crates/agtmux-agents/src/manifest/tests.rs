@@ -74,7 +74,10 @@ fn errors_name_the_file_and_the_invalid_rule() {
             "two rules are named 't'",
         ),
         (with("[answers]\noption = 'left'"), "'answers.option' must be '{n}', 'down' or 'right', not 'left'"),
-        (with("[answers]\napprove = { option = '^Yes' }"), "'answers' chooses an option, but has no 'option'"),
+        (
+            with("[answers]\napprove = { option = '^Yes' }"),
+            "'answers' chooses an option, so it requires the key 'option'",
+        ),
         (
             with("[answers]\napprove = { option = '(' }\noption = '{n}'"),
             "'answers.approve' is not a valid regular expression",

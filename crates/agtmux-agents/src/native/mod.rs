@@ -1,5 +1,5 @@
-//! Turns an agent's own events into observations. The reducer keeps a memory, because a single event is often not
-//! enough: it does not say which of several questions was answered, or whether more prompts are queued.
+//! Turns an agent's own events into observations. The reducer keeps a memory, because a single event may not say which
+//! of several questions was answered, or whether more prompts are queued.
 
 mod rule;
 #[cfg(test)]
@@ -43,7 +43,7 @@ pub struct AdapterMemory {
     /// The sources whose last report was a running turn.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty", alias = "under_way")]
     running_sources: BTreeSet<Source>,
-    /// The time of the newest log record read. Older records are known, even if they are read again.
+    /// The time of the newest log record read. Older records are ignored if they are read again.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "logged")]
     log_read_until: Option<Timestamp>,
 }
@@ -53,7 +53,7 @@ struct OpenQuestion {
     key: String,
     kind: DialogKind,
     owner: Option<String>,
-    /// When the question was opened. It keeps this time when another question closes.
+    /// When the question was opened. The time does not change when another question closes.
     at: Timestamp,
 }
 
@@ -91,8 +91,8 @@ impl NativeEvent<'_> {
     }
 }
 
-/// Turns evidence into observations, by the rules of the manifest. Events of an agent without a manifest can only be
-/// generic. Returns the observations and the next time at which time alone leads to more of them.
+/// Turns evidence into observations, by the rules of the manifest. Without a manifest, every event is read as a generic
+/// event. Returns the observations, and the time at which the next held observation is due.
 pub fn reduce(
     agent: Option<&KnownAgent>,
     memory: &mut AdapterMemory,
@@ -111,7 +111,7 @@ pub fn reduce(
 }
 
 impl AdapterMemory {
-    /// Whether the log record is older than an earlier one. Remembers its time.
+    /// Whether a newer log record has already been read. Remembers the time of this record.
     fn is_known_log_entry(&mut self, at: Timestamp) -> bool {
         let known = self.log_read_until.is_some_and(|logged| at < logged);
         self.log_read_until = self.log_read_until.max(Some(at));
@@ -197,7 +197,8 @@ impl AdapterMemory {
         let (source, assertion) = (observation.source, observation.assertion);
         self.held.retain(|held| held.observation.source != source);
         let queued = self.pending_prompts > 1;
-        // Between two queued turns, the confirming source also reports no running turn.
+        // While prompts are queued, no confirmation is awaited, because the confirming source also reports no running
+        // turn between two queued turns.
         let confirmed_by = rule.confirmed_by.filter(|by| !queued && self.running_sources.contains(by));
         self.pending_prompts = match assertion {
             Assertion::Running => self.pending_prompts + u32::from(rule.prompt),
@@ -217,7 +218,8 @@ impl AdapterMemory {
         all
     }
 
-    /// Releases the observations that waited until this source reports no running turn. They are true from then on.
+    /// If this source no longer reports a running turn, releases the observations that wait for it. They are true from
+    /// the time of its report on.
     fn release_confirmed(&mut self, by: Source, assertion: Assertion, as_of: Timestamp) -> Vec<Observation> {
         if assertion == Assertion::Running {
             self.running_sources.insert(by);
@@ -228,8 +230,8 @@ impl AdapterMemory {
         confirmed.map(|held| Observation { as_of: held.as_of.max(as_of), ..held }).collect()
     }
 
-    /// Opens and closes questions. Returns the newest open question, or that none is open, if the event concerns
-    /// questions.
+    /// Opens and closes questions. If the event concerns questions, returns an assertion about the newest open
+    /// question, or that no question is open.
     fn update_questions(
         &mut self,
         rule: &EventRule,

@@ -11,19 +11,18 @@ use serde_json::Value;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct NativeRules {
-    /// The paths of the session id in a payload. The first path that leads to a text counts.
+    /// The paths of the session id in a payload. The first path that leads to a text is used.
     pub(super) session: Option<PayloadPaths>,
     /// The agent may start other agents of its type in the same pane. Events of another session are ignored, unless
     /// their rule has `changes_session`.
     pub(super) one_session: bool,
-    /// The path of the sub-agent id in a payload. Absent or empty for the agent itself.
+    /// The path of the sub-agent id in a payload. Payloads of the agent itself have no text there.
     pub(super) owner: Option<String>,
-    /// One process may serve the agents of several panes. Its events name the pane of the first one.
+    /// One process may serve the agents of several panes. All its events name the pane of the first agent.
     pub(crate) shared_process: bool,
 }
 
-/// The rule for one kind of event. The first matching rule decides. An event without a rule is stored and makes no
-/// assertion.
+/// The rule for one kind of event. The first matching rule decides. An event without a rule is read as a generic event.
 #[derive(Debug, Deserialize)]
 pub(crate) struct EventRule {
     #[serde(default = "default_source")]
@@ -33,10 +32,11 @@ pub(crate) struct EventRule {
     /// Conditions on the payload, by path. All of them must hold.
     #[serde(default)]
     when: BTreeMap<String, PayloadCondition>,
-    /// The path of the session id, which must equal the known one. Side threads have other ids.
+    /// The path of the session id. The rule matches only if this id is the agent's session id: side threads have other
+    /// ids.
     of_session: Option<String>,
     pub(super) turn: Option<TurnState>,
-    /// Opens a question of this kind, until an event with the same key closes it.
+    /// The event opens a question of this kind. The question stays open until an event closes it.
     pub(super) opens: Option<DialogKind>,
     #[serde(default)]
     pub(super) closes: ClosedQuestions,
@@ -49,14 +49,14 @@ pub(crate) struct EventRule {
     /// The paths whose values identify a question.
     #[serde(default)]
     pub(super) key: Vec<String>,
-    /// The open question, for a source that reports states instead of events.
+    /// Which question is open now, for a source that reports states instead of events.
     pub(super) asks: Option<AskedQuestion>,
-    /// The event reports a prompt: one more turn has to end.
+    /// The event reports a prompt, so the end of one more turn is expected.
     #[serde(default)]
     pub(super) prompt: bool,
-    /// The event reports a submitted prompt. This is the path of its text.
+    /// The path of the prompt's text, if the event reports a submitted prompt.
     pub(crate) submits: Option<String>,
-    /// How the turn ends. A later rule with `as_ended` reports it.
+    /// How the turn ends. A later event whose rule has `as_ended` reports it.
     pub(super) ends: Option<TurnState>,
     /// Report the turn only if no other event about the turn arrives within this time.
     #[serde(default)]
@@ -64,22 +64,21 @@ pub(crate) struct EventRule {
     /// Like `hold_ms`, but only while prompts are queued.
     #[serde(default)]
     queued_hold_ms: u32,
-    /// While this source reports a running turn, wait until it reports something else: other hooks may still continue
-    /// the turn.
+    /// While this source reports a running turn, do not report the end of the turn: other hooks may continue the turn.
     pub(super) confirmed_by: Option<Source>,
-    /// Where the payload holds the time since which the report is true, in milliseconds (a path of keys). Default: the
-    /// time of the event.
+    /// Where the payload contains the time since which the report is true, in milliseconds (a path of keys). Default:
+    /// the time of the event.
     pub(super) since_ms: Option<String>,
-    /// Probable, but other situations produce the same event.
+    /// The report is probable, but other situations produce the same event.
     #[serde(default)]
     pub(super) tentative: bool,
-    /// If an earlier event has reported how the turn ended, report that instead. A stopped or failed agent may first
-    /// say so and then report the end. In between the screen may differ, because it is drawn later.
+    /// If an earlier event has reported how the turn ended, report that end instead of `turn`. A stopped or failed
+    /// agent may report the cause first and the end of the turn later. The screen between these events may be outdated.
     #[serde(default)]
     pub(super) as_ended: bool,
 }
 
-/// One path into a payload, or several. The first path that leads to a text counts.
+/// One path into a payload, or several. The first path that leads to a text is used.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum PayloadPaths {
@@ -105,9 +104,9 @@ pub(crate) fn text_at(payload: &Value, path: &str) -> Option<String> {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum PayloadCondition {
-    /// Whether a value that is not empty must be present.
+    /// True: the value must be present and not empty. False: it must be absent or empty.
     Present(bool),
-    /// This exact text. With `*` at its end: any text that begins with it.
+    /// The value must be this text. A `*` at the end matches any rest.
     Text(String),
     AnyOf(Vec<String>),
 }
@@ -178,7 +177,7 @@ impl EventRule {
             return named("has an 'ends' that is neither 'idle' nor 'error'");
         }
         if self.closes == ClosedQuestions::Same && self.key.is_empty() {
-            return named("closes the same question but has no 'key'");
+            return named("has 'closes' = 'same', so it requires a 'key'");
         }
         None
     }

@@ -64,7 +64,7 @@ pub(crate) fn unframed(text: &str) -> &str {
     inner
 }
 
-/// Some agents draw a scrollbar beside all rows while the screen scrolls.
+/// Removes the scrollbar that some agents draw beside all rows while the screen scrolls.
 fn without_scrollbar(text: &str) -> &str {
     let Some(rest) = text.strip_suffix(['█', '┃']) else { return text };
     let beside = rest.ends_with([' ', '│']) && !rest.trim_start().starts_with(['█', '┃']);

@@ -6,7 +6,7 @@ use vte::{Params, Parser, Perform};
 
 use super::{CapturedScreen, CellStyle, ScreenRow};
 
-/// The maximum number of rows. Of a longer capture only the end is kept, where agents draw.
+/// The maximum number of rows. Of a longer capture only the last rows are kept, because agents draw there.
 const MAX_ROWS: usize = 1000;
 /// The maximum length of a row.
 const MAX_ROW_BYTES: usize = 8 << 10;
@@ -31,7 +31,7 @@ impl CapturedScreen {
 struct CaptureParser {
     rows: VecDeque<ScreenRow>,
     row: ScreenRow,
-    /// Continues over the ends of rows, as tmux prints it.
+    /// The current style. It continues into the next row, as in the output of tmux.
     style: CellStyle,
     styled: bool,
 }
@@ -79,7 +79,7 @@ impl Perform for CaptureParser {
     }
 }
 
-/// The character that rules see for this one. None if the character is invisible.
+/// The character that replaces `c` in the text that rules read. None if `c` is invisible.
 pub(crate) fn normalize_char(c: char) -> Option<char> {
     match c {
         '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{3000}' => Some(' '),

@@ -8,7 +8,7 @@ use crate::manifest::{Pattern, ScreenLayout, ScreenRegion};
 
 const BOTTOM_ROWS: usize = 12;
 const ABOVE_ROWS: usize = 3;
-/// The maximum height of an input box. No rule exists for a box with more rows.
+/// The maximum height of an input box. A taller box is not recognized.
 const MAX_BOX_ROWS: usize = 200;
 
 /// A screen and its input box, divided into regions.
@@ -39,7 +39,7 @@ impl<'s> ScreenRegions<'s> {
         self.input_box.is_some()
     }
 
-    /// Whether the screen shows an input box with enough rows above it.
+    /// Whether the screen shows an input box with enough rows above it for the region `Above`.
     pub(crate) fn has_room_above(&self) -> bool {
         self.input_box.as_ref().is_some_and(|live| live.rim >= ABOVE_ROWS)
     }
@@ -97,14 +97,14 @@ impl<'s> ScreenRegions<'s> {
         }
         let text = typed.iter().map(|row| row.trim()).collect::<Vec<_>>().join("\n").trim().to_owned();
         let looks_typed = self.screen.is_styled() && rows.iter().any(|row| has_plain_text(row));
-        // The position of a placeholder identifies it too, because colours may be off.
+        // Colours may be off, so the position of a placeholder also identifies it.
         let in_its_place = rows.first().is_some_and(|row| fits(&layout.alone, row));
         let is_ghost = (in_its_place || !looks_typed) && layout.ghost.iter().any(|ghost| ghost.is_match(&text));
         Some(if is_ghost { String::new() } else { text })
     }
 
-    /// Whether a row of the box has ghost text behind typed text. Lines and separators have no letters, and a
-    /// placeholder stands alone.
+    /// Whether a row of the box has ghost text after typed text. Only letters and digits count, because lines and
+    /// separators may be faint, too. A placeholder is not a suggestion: no typed text precedes it.
     pub(crate) fn shows_suggestion(&self) -> bool {
         let typed = self.typed_text().is_some_and(|typed| !typed.is_empty());
         typed
@@ -134,8 +134,8 @@ impl<'s> ScreenRegions<'s> {
     }
 }
 
-/// Removes ghost text from a row. Ghost text is faint. The character under the cursor, reversed or underlined, belongs
-/// to it if the next character is faint.
+/// Removes ghost text from a row. Ghost text is faint. The character under the cursor is reversed or underlined, and is
+/// ghost text if the next character is faint.
 fn without_ghost(row: &ScreenRow, styled: bool) -> String {
     let text = unframed(row.text());
     if !styled {
@@ -148,7 +148,7 @@ fn without_ghost(row: &ScreenRow, styled: bool) -> String {
     while let Some((at, c)) = chars.next() {
         let under_cursor = style(at).reverse || style(at).underline;
         let starts_ghost = under_cursor && chars.peek().is_some_and(|(next, _)| style(*next).is_faint());
-        // The prompt sign may be faint as well, and spaces have no visible style.
+        // The prompt sign is kept, because it may be faint. Spaces are kept, because they have no visible style.
         if !(starts_ghost || style(at).is_faint()) || at == 0 || c == ' ' {
             typed.push(c);
         }
@@ -156,7 +156,8 @@ fn without_ghost(row: &ScreenRow, styled: bool) -> String {
     typed
 }
 
-/// Whether the row has a letter in the style of typed text. Themes draw placeholders in any colour.
+/// Whether the row has a letter in the style of typed text. Placeholders may have any other colour, depending on the
+/// theme.
 fn has_plain_text(row: &ScreenRow) -> bool {
     let is_plain = |style: CellStyle| !style.is_faint() && matches!(style.fg, CellColour::Default | CellColour::White);
     let mut letters = row.text().char_indices().filter(|(_, c)| c.is_alphanumeric());
@@ -198,7 +199,8 @@ fn find_closed_box(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox
 
 /// The box from the lowest certain prompt to the first blank row or border.
 fn find_box_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
-    // If several searches find the same prompt, the last one gives the best upper end of the box.
+    // If several searches find the same prompt, `max_by_key` returns the last one, which has the best upper end of the
+    // box.
     let candidates =
         [find_prompt_alone(rows, layout), find_prompt_below_lid(rows, layout), find_prompt_below_top(rows, layout)];
     let (first, rim) = candidates.into_iter().flatten().max_by_key(|(first, _)| *first)?;

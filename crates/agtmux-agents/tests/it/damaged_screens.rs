@@ -126,7 +126,7 @@ proptest! {
         case in 0..CASES.len(), other in 0..CASES.len(), from in 0usize..60, until in 0usize..60,
     ) {
         let (case, other) = (&CASES[case], &CASES[other]);
-        // Rows of the same agent above the rest of a screen would count as its last entry.
+        // Rows of the same agent above the screen would be read as its last transcript entry.
         prop_assume!(case.agent != other.agent);
         let own = lines(case.best().trim_ascii_end());
         let foreign = lines(&other.plain);

@@ -201,7 +201,7 @@ fn idle_is_not_concluded_when_the_spinner_may_be_off_the_screen() {
     assert_eq!(state_with_title("✦  Working… (proj)", palette), State::Running);
     let whole = format!("✦ hello\n\n\n\n{palette}");
     assert_eq!(state_with_title("host", &whole), State::Idle);
-    // A command that has the keyboard focus shows only at the top of its frame that it runs.
+    // If a command has the keyboard focus, only the top of its frame shows that it runs. Here the top is cut off.
     let cut = format!("│ some output   │\n╰───────────────╯\n\n\n{palette}");
     assert_eq!(state_with_title("host", &cut), State::Unknown);
 }
@@ -259,7 +259,7 @@ fn aider_at_an_unread_prompt_is_not_running() {
         format!("{turn}────────────────────\nfoo.py\ndiff> \n"),
         // Without `--pretty`, aider draws no line.
         "diff> SAY hi\n\nhi\n\ndiff>\n".to_owned(),
-        // The marked option of a list.
+        // This sign marks an option of a list and is not a prompt.
         "> 1. Sign in\n     Usage included\nplans\n\n  2. Use a key\n".to_owned(),
     ];
     for text in at_rest {
@@ -328,7 +328,7 @@ fn a_question_with_several_answers_shows_the_ticked_ones() {
     assert_eq!(below.dialog().map(|dialog| &dialog.fingerprint), Some(&dialog.fingerprint));
     assert_eq!(ticked.observations[0].rule.name, "choices");
     assert!(read("claude-80-multi").dialog().is_some_and(|dialog| dialog.multiple));
-    // The review belongs to the answer, unless an answer is missing.
+    // Claude shows a review of the answers. Confirming it is part of the answer, unless an answer is missing.
     for (name, rule) in [("claude-120-review", "review"), ("claude-120-review-incomplete", "review-incomplete")] {
         let review = read(name);
         assert_eq!((review.observations[0].rule.name.as_str(), review.ticks.as_slice()), (rule, &[][..]));

@@ -128,7 +128,7 @@ fn identify_finds_the_agent_of_the_foreground_job() {
     for (name, text) in CASES {
         let tree = ProcessTree::parse(text);
         for (how, tree) in [("", tree.clone()), (" (terminals unknown)", tree.without_terminals())] {
-            // Only the terminals distinguish a background job of an inner shell from its foreground job.
+            // If the terminals are unknown, a background job of an inner shell looks like its foreground job.
             if !how.is_empty() && text.contains("pty") && tree.expected.is_none() {
                 continue;
             }
@@ -141,8 +141,9 @@ fn identify_finds_the_agent_of_the_foreground_job() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// The last process is a hook. The mark is on the outermost process of the agent that runs the hook. There is no mark
-/// if every process above the hook may be that agent. `launched` says whether a child shares the input of its parent.
+/// The last process is a hook. `=> type` marks the outermost process of the agent that runs the hook. It is missing if
+/// no process above the hook is an agent. The second field says whether a child shares the standard input of its
+/// parent, if known.
 const HOOKS: &[(&str, Option<bool>, &str)] = &[
     ("no agent at all", None, "zsh\n fg vim\n  sh -c hook"),
     ("of the agent", None, "zsh\n fg claude => claude\n  sh -c hook"),

@@ -43,7 +43,7 @@ fn misleading_screens_are_judged_correctly_or_as_unknown() {
     }
 }
 
-/// A list may cover the notice of a delayed dialog. The prompt sign is the same in both cases.
+/// A list may cover the notice of a delayed dialog. The prompt sign is the same with and without that dialog.
 #[test]
 fn a_running_turn_below_a_list_is_not_conclusive() {
     let text =

@@ -40,7 +40,7 @@ fn a_quoted_dialog_is_not_a_dialog() {
     assert_eq!(judged("claude", None, &done).state, State::Completed);
     let running = claude(&format!("● It looks so:\n{quoted}\n✽ Baking… (2s · ↓ 19 tokens)"), "", "esc to interrupt");
     assert_eq!(judged("claude", None, &running).state, State::Running);
-    // Also if the quotation looks exactly like the agent's own dialog.
+    // The same holds if the quotation looks exactly like the agent's own dialog.
     let exact = claude(&format!("{CLAUDE_APPROVAL}\n✽ Baking… (2s)"), "", "esc to interrupt");
     assert_eq!(judged("claude", None, &exact).state, State::Running);
     assert_eq!(judged("claude", None, CLAUDE_APPROVAL).state, State::WaitingApproval);
@@ -84,7 +84,7 @@ fn model_output_does_not_change_the_state() {
     ] {
         let state = judged("claude", None, &claude(output, "", "? for shortcuts")).state;
         assert_eq!(state, State::Idle, "{output}");
-        // With escapes, but not in the colour that the agent uses.
+        // The same output with escapes, but not in the colour that the agent uses.
         let styled = format!("\x1b[38;5;231m●\x1b[39m{}", output.trim_start_matches('●'));
         let state = judged("claude", None, &claude(&styled, "", "? for shortcuts")).state;
         assert_eq!(state, State::Idle, "{output}");

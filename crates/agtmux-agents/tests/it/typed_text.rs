@@ -26,7 +26,7 @@ fn is_idle(case: &ScreenCase) -> bool {
     case.accept.split('|').any(|state| matches!(state, "idle" | "completed"))
 }
 
-/// Placeholders and suggestions are not drafts: otherwise a send would be refused.
+/// If a placeholder or suggestion were read as typed text, agtmux would refuse to send a prompt.
 #[test]
 fn placeholders_of_idle_agents_are_not_typed_text() {
     let (mut problems, mut boxes) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! User manifests with arbitrary contents are rejected with file and line, or work.
+//! A user's manifest with arbitrary contents either works or is rejected with its file and line.
 
 use agtmux_agents::{AgentRegistry, ManifestFile, SavedScreen, UserManifests, check_manifest, judge};
 use proptest::prelude::*;

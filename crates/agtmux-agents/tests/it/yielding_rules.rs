@@ -1,4 +1,4 @@
-//! Which screen rules yield to the agent's own events.
+//! Checks which screen rules yield to the agent's own events.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ fn only_idle_is_concluded_from_absent_text() {
     let mut yielding = BTreeSet::new();
     for case in cases() {
         let screen = CapturedScreen::parse(case.best());
-        // Users can switch titles off.
+        // Users can switch titles off, so each screen is also read without a title.
         let readings = [Some(case.title.as_str()), None].map(|title| builtin(&case.agent).read_screen(&screen, title));
         for observation in readings
             .into_iter()

@@ -269,8 +269,8 @@ impl Config {
     }
 
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        // Every table and key is optional: missing ones come from the defaults. The user's text is checked separately,
-        // so that an error names its line.
+        // Every table and key is optional: missing ones come from the defaults. The user's text is parsed on its own
+        // first, so that a syntax error names its line.
         let partial = Self::parse_table(text, path)?;
         let mut merged = Self::parse_table(DEFAULTS, Path::new("defaults.toml"))?;
         for (name, value) in partial {

@@ -7,7 +7,7 @@ pub(super) fn parse_table(text: &str) -> Result<toml::Table, String> {
     let mut read: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
     drop_nulls(&mut read);
     match read {
-        // Only comments.
+        // The file is empty or contains only comments.
         Value::Null => Ok(toml::Table::new()),
         Value::Object(_) => toml::Table::try_from(read).map_err(|error| error.to_string()),
         _ => Err("the configuration must be a map of tables, such as `tmux:` followed by `  hooks: true`".to_owned()),

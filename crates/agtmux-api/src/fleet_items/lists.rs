@@ -45,14 +45,14 @@ impl FleetItems {
         self.list(filter, summary, items, now)
     }
 
-    /// The panes, those that most need a person first.
+    /// The panes in the order in which they need a person, the most urgent first.
     pub fn panes_by_attention(&self, filter: &ItemFilter) -> Vec<Arc<PaneItem>> {
         let mut panes: Vec<_> = self.panes.values().filter(|pane| filter.accepts_pane(pane)).cloned().collect();
         panes.sort_by(|a, b| a.attention_order().cmp(&b.attention_order()));
         panes
     }
 
-    /// The answer of `/v1/targets`: this machine first.
+    /// The answer of `/v1/targets`. This machine comes first.
     pub fn list_targets(&self, filter: &ItemFilter) -> TargetList {
         let counts = self.count_panes();
         let targets = self.targets.values().filter(|target| filter.accepts_target(target));
@@ -65,7 +65,7 @@ impl FleetItems {
         Some(target_item(self.targets.get(name)?, &self.count_panes()))
     }
 
-    /// The number of panes and of agents of each target. A pane that several sessions show counts once.
+    /// The number of panes and of agents of each target. A pane that several sessions show is counted once.
     pub fn count_panes(&self) -> BTreeMap<&str, (u32, u32)> {
         let mut counted = BTreeSet::new();
         let mut counts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();

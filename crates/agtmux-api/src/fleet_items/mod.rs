@@ -1,5 +1,5 @@
-//! The items of the fleet. The daemon lists them, and a client keeps a copy of them by applying the events of the
-//! stream: both answer with the same filter, order and counts.
+//! The items of the fleet. The daemon lists them. A client keeps a copy of them by applying the events of the stream.
+//! Both use this code, so that filters, order and counts are the same.
 
 mod filter;
 mod lists;

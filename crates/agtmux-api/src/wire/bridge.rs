@@ -89,7 +89,7 @@ pub struct BridgeAvailability {
     pub state: Option<String>,
 }
 
-/// A hook event. Unlisted fields are stored with it.
+/// A hook event. Fields that are not listed here are stored with the event.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
 pub struct BridgeHookEvent {

@@ -13,8 +13,8 @@ use crate::SCHEMA_VERSION;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct WatchEvent {
     pub schema_version: u32,
-    /// The sequence number. It increases with every change, also across daemon restarts. All items of a snapshot share
-    /// one.
+    /// The sequence number. It increases with every change, also across daemon restarts. All items of a snapshot have
+    /// the same number.
     pub seq: u64,
     pub at: Timestamp,
     #[serde(rename = "type")]
@@ -64,7 +64,8 @@ pub enum WatchEventKind {
     Remove,
     /// Discard all items: a new snapshot follows.
     Reset,
-    /// The outages have changed: these are all that remain. Sent at the start of a stream if there are any.
+    /// The outages have changed: `target_errors` lists all current ones. Also sent at the start of a stream if there
+    /// are any.
     TargetErrors,
     /// A task event, with the same sequence number as in `/v1/tasks/events`.
     Task,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// An event submitted by a hook, a wrapper, a script or an external adapter. It names its runtime or its origin.
-/// Unlisted fields are stored with it.
+/// Fields that are not listed here are stored with the event.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
 pub struct EventSubmission {

@@ -123,7 +123,7 @@ impl From<&agtmux_core::rollup::StateCounts> for StateTally {
 pub struct WindowItem {
     pub identity: WindowIdentity,
     pub window_name: String,
-    /// The strongest state of the window's agents; null if it has none.
+    /// The most urgent state of the window's agents; null if the window has no agents.
     pub top_state: Option<State>,
     /// The number of agents waiting for input or approval.
     pub waiting: u32,

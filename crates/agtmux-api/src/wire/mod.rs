@@ -1,4 +1,4 @@
-//! The wire types of the API. Unknown values are null; fields are not left out.
+//! The wire types of the API. A field with an unknown value is null, not left out.
 
 mod action;
 mod adapters;

@@ -11,7 +11,7 @@ pub struct TargetList {
     pub items: Vec<TargetItem>,
 }
 
-/// A watched host, and how much is known of it.
+/// A watched host with its status and the number of its panes and agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TargetItem {
     #[serde(flatten)]

@@ -19,7 +19,7 @@ pub struct TaskSessionQuery {
     pub socket: Option<String>,
 }
 
-/// Starts a task, or restarts it in its window.
+/// Starts a task. A task with the same name is stopped and replaced in its window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskRunRequest {
@@ -65,7 +65,7 @@ pub struct TaskStopRequest {
     #[serde(default)]
     pub socket: Option<String>,
     pub task: String,
-    /// Also close the task's window.
+    /// Close the task's window at once instead of sending SIGTERM.
     #[serde(default)]
     pub window: bool,
 }
@@ -207,7 +207,7 @@ pub enum TaskStreamItem {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskStartupRequest {
-    /// The task session of the starting harness session. It is not checked.
+    /// The task session of the starting harness session. The cleanup leaves this session alone.
     pub session: String,
     #[serde(default)]
     pub socket: Option<String>,
@@ -219,7 +219,7 @@ pub struct TaskStartupRequest {
     pub owner: Option<u32>,
 }
 
-/// The report of a startup check. It is for the user only and gives the agent no turn.
+/// The report of a startup check. Show it to the user only; do not start an agent turn for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TaskStartupReport {
     /// Removed sessions, in which no task was running.

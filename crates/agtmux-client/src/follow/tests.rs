@@ -7,7 +7,7 @@ use tokio::net::UnixListener;
 use super::*;
 use crate::FleetReplica;
 
-/// A daemon that sends each connection one of these texts and closes it. Returns the requests.
+/// Acts as a daemon: answers each request with the next text and closes the connection. Returns the requests.
 async fn serve(listener: UnixListener, texts: Vec<String>) -> Vec<String> {
     let mut requests = Vec::new();
     for text in texts {
@@ -15,7 +15,7 @@ async fn serve(listener: UnixListener, texts: Vec<String>) -> Vec<String> {
             let (mut stream, _) = listener.accept().await.expect("a connection");
             let mut request = vec![0; 4096];
             let length = stream.read(&mut request).await.expect("readable");
-            // The client first checks whether a daemon listens.
+            // With a connection that sends no request, the client checks whether a daemon listens.
             if length > 0 {
                 break (stream, String::from_utf8_lossy(&request[..length]).into_owned());
             }

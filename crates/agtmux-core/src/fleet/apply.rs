@@ -29,7 +29,8 @@ pub struct PaneRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneProcess {
     pub pane: PaneId,
-    /// The pane's first process at lookup time. It guards against a respawn in between.
+    /// The pane's first process when the process table was read. If the pane has another pid by now, it was respawned,
+    /// and this data is ignored.
     pub pane_pid: u32,
     pub foreground: Option<ForegroundProcess>,
     pub agent: Option<DetectedAgent>,
@@ -49,7 +50,7 @@ pub struct DetectedAgent {
 pub enum TopologyUpdate {
     /// All panes of a server.
     Listed { server: ServerKey, generation: Generation, rows: Vec<PaneRow> },
-    /// Some panes, read again. Panes and placements not listed are unaffected.
+    /// Some panes, read again. Other panes do not change. The placements of the listed panes do not change either.
     Reread { server: ServerKey, generation: Generation, rows: Vec<PaneRow> },
     /// Processes of some panes.
     Processes { server: ServerKey, generation: Generation, panes: Vec<PaneProcess> },
@@ -68,7 +69,7 @@ pub enum TopologyUpdate {
 }
 
 impl Fleet {
-    /// Applies an update. This is the only way the fleet changes.
+    /// Applies an update and returns what changed.
     pub fn apply(&mut self, observation: TopologyUpdate, now: Timestamp) -> FleetDelta {
         let mut changes = FleetChanges { delta: FleetDelta::default(), now };
         match observation {
@@ -139,7 +140,7 @@ impl Fleet {
         let Some(server) = self.servers.get_mut(key).filter(|s| s.generation == generation) else { return };
         for sighting in sightings {
             let Some(pane) = server.panes.get_mut(&sighting.pane) else { continue };
-            // A dead pane has no agent. Only a task may remain in it; a remote host may report the task or its end.
+            // A dead pane has no agent, but a task may remain in it. A remote host may report that task or its end.
             let task_reported = sighting.agent.as_ref().is_some_and(|agent| agent.agent_type.is_task())
                 || (holds_task(pane) && !key.target.is_local());
             if pane.pid != sighting.pane_pid || (pane.dead.is_some() && !task_reported) {
@@ -211,7 +212,7 @@ impl Fleet {
     }
 }
 
-/// The outage if it is new or differs from the known one. It keeps the start of the known one.
+/// Returns the outage if it is new or differs from the known one. A changed outage keeps the start of the known one.
 fn next_outage(known: Option<&Outage>, code: OutageCode, message: String, now: Timestamp) -> Option<Outage> {
     let is_known = known.is_some_and(|outage| outage.code == code && outage.message == message);
     (!is_known).then(|| Outage { code, message, since: known.map_or(now, |outage| outage.since) })
@@ -288,7 +289,7 @@ impl FleetChanges {
         if same {
             return;
         }
-        // The window and session that the pane left must be counted again.
+        // If the pane moved, the window and sessions that it left change too.
         self.mark_containers_changed(&pane_key, pane);
         if pane.pid != row.pid {
             if !self.end_runtime(&pane_key, pane) {
@@ -318,7 +319,8 @@ impl FleetChanges {
         agent: Option<DetectedAgent>,
     ) -> bool {
         let Some(agent) = agent else {
-            // A missing process does not prove that a local task is gone; a remote host knows.
+            // The local process table shows agents but not tasks, so a missing agent does not end a local task. A
+            // remote host also reports tasks, so a missing agent ends a remote task.
             let stays = holds_task(pane) && key.server.target.is_local();
             return !stays && self.end_runtime(key, pane);
         };

@@ -52,7 +52,7 @@ pub struct PaneKey {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pane {
-    /// Counts the runtimes and processes of this pane: a respawn keeps the pane id and changes the process.
+    /// Increases when the pane's runtime or process is replaced. A respawn changes the process but keeps the pane id.
     pub epoch: u32,
     pub pid: u32,
     pub tty: String,
@@ -90,7 +90,7 @@ pub struct ForegroundProcess {
     pub cwd: Option<String>,
 }
 
-/// A server or target that does not answer. Its panes are kept.
+/// A problem with reading a server or a target. The fleet keeps the panes that it already knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outage {
     pub code: OutageCode,
@@ -121,7 +121,7 @@ impl Fleet {
         self.servers.iter()
     }
 
-    /// The servers of one target, without a walk over the servers of the others.
+    /// The servers of one target, found without iterating over the servers of other targets.
     pub fn servers_on<'a>(&'a self, target: &'a TargetName) -> impl Iterator<Item = (&'a ServerKey, &'a Server)> {
         let first = ServerKey { target: target.clone(), server: ServerName::new("") };
         self.servers.range(first..).take_while(move |(key, _)| key.target == *target)

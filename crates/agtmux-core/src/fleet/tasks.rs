@@ -6,11 +6,11 @@ use crate::ids::{AgentType, Generation, ProcessRef};
 use crate::runtime::Runtime;
 
 impl Fleet {
-    /// Whether the pane has a task of a later server than this task. Pane ids repeat when a server is replaced, and a
-    /// task of the new server may be reported before its panes are listed.
+    /// Whether the pane already has a task of a later server than the given task. Pane ids repeat when a server is
+    /// replaced, and a task of the new server may be reported before the panes of that server are listed.
     pub fn has_later_task(&self, key: &PaneKey, generation: Generation, process: ProcessRef) -> bool {
         self.tasks.get(key).is_some_and(|(known, task)| {
-            // The start of a server is known only in seconds.
+            // tmux reports the start of a server only in seconds, so the start of the process breaks ties.
             *known != generation && (known.start_time, task.process.start) > (generation.start_time, process.start)
         })
     }

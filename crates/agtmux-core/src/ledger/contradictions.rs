@@ -10,17 +10,17 @@ use crate::evidence::{Assertion, Claim, Observation, Source};
 /// A screen may still show a turn for this long after the agent reported its end.
 const MAX_SCREEN_LAG: SignedDuration = SignedDuration::from_secs(5);
 
-/// Per source, the latest conclusive observation of each kind.
+/// Per source, the time of the latest conclusive observation of each kind.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TurnContradictions {
-    /// A turn was running, so the result of an earlier turn no longer counts.
+    /// When the source last saw a running turn. This refutes the result of an earlier turn.
     #[serde(rename = "ran")]
     pub last_running: BTreeMap<Source, Timestamp>,
-    /// No turn was running, so a turn that began earlier is over.
+    /// When the source last saw that no turn was running. This refutes an earlier report of a running turn.
     #[serde(rename = "rested")]
     pub last_resting: BTreeMap<Source, Timestamp>,
-    /// No trace of a turn was visible, so the result of an earlier turn no longer counts.
+    /// When the source last saw no trace of a turn. This refutes the result of an earlier turn.
     #[serde(rename = "anew")]
     pub last_cleared: BTreeMap<Source, Timestamp>,
 }
@@ -46,10 +46,10 @@ impl TurnContradictions {
         }
     }
 
-    /// Returns another source that refuted this observation later. A source's own newer observations replace older ones
-    /// without this.
+    /// Returns another source that refuted this observation later. The observation's own source is skipped, because its
+    /// newer observations replace its older ones anyway.
     pub(super) fn contradicted_by(&self, source: Source, assertion: Assertion, as_of: Timestamp) -> Option<Source> {
-        // A process observation is made once and holds for the lifetime of the process.
+        // A process observation is made once and stays valid for the lifetime of the process.
         if source == Source::Process {
             return None;
         }

@@ -1,7 +1,7 @@
 //! The ledger of one runtime: derives one state from the observations of many sources.
 //!
-//! Per source and claim, the ledger keeps the newest observation and the newest conclusive one. Of older observations
-//! it keeps only which turns they refuted. The state depends on these alone, so neither the order of arrival nor
+//! Per source and claim, the ledger keeps the newest observation and the newest conclusive one. Of older observations,
+//! it keeps only the times that refute turns. The state depends only on this data, so neither the order of arrival nor
 //! duplicates matter.
 
 mod contradictions;
@@ -45,13 +45,13 @@ pub struct LedgerRecord {
     pub observation: Observation,
     #[serde(rename = "heard_at")]
     pub recorded_at: Timestamp,
-    /// Set once a completed turn has been shown long enough; it then counts as idle.
+    /// Set when a completed turn has been shown long enough. The record then asserts `idle`.
     pub demoted: bool,
 }
 
 impl LedgerRecord {
-    /// A screen shows that a turn ended until the next turn starts. Seeing that screen again does not mean that
-    /// another turn ended.
+    /// Whether the observation repeats this demoted one. A screen shows the end of a turn until the next turn starts,
+    /// so the same screen does not mean that another turn ended.
     fn repeats_demoted(&self, observation: &Observation) -> bool {
         let same =
             (self.observation.assertion, &self.observation.excerpt) == (observation.assertion, &observation.excerpt);
@@ -64,7 +64,8 @@ impl LedgerRecord {
 }
 
 impl Ledger {
-    /// Records an observation. Returns whether it was newer than the recorded ones; an older one changes nothing.
+    /// Records an observation. Returns false if the ledger already contains newer observations of the same source and
+    /// claim.
     pub fn record(&mut self, observation: Observation, now: Timestamp) -> bool {
         self.unrecognized_since.remove(&observation.source);
         self.refuted.record(&observation);
@@ -111,9 +112,9 @@ impl Ledger {
     }
 }
 
-/// Ledgers sent to another host, or received from one.
+/// The exchange of ledgers between hosts.
 impl Ledger {
-    /// Restores a ledger from its parts, in any order.
+    /// Restores a ledger from its parts. The records may be in any order.
     pub fn from_parts(
         records: impl IntoIterator<Item = LedgerRecord>,
         unrecognized_since: BTreeMap<Source, Timestamp>,
@@ -149,7 +150,8 @@ impl Ledger {
         }
     }
 
-    /// Converts all times to the local clock, which is `ahead` of the sender's clock. No time is later than `now`.
+    /// Converts all times to the local clock, which is `ahead` of the sender's clock. A converted time is never later
+    /// than `now`.
     pub fn shift_clock(&mut self, ahead: SignedDuration, now: Timestamp) {
         let to_local = |at: &mut Timestamp| *at = at.checked_add(ahead).unwrap_or(now).min(now);
         for record in self.records_mut() {

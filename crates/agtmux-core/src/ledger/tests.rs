@@ -167,7 +167,7 @@ proptest! {
         observations in proptest::collection::vec(any_observation(), 0..24),
         shuffle in any::<u64>(),
     ) {
-        // Ids make every observation distinct, like event ids.
+        // Each observation gets its own event id, as in the daemon.
         let observations: Vec<Observation> = observations.into_iter().enumerate().map(|(n, mut s)| {
             s.order.event_id = format!("{n:04}");
             s

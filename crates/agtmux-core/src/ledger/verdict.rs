@@ -21,7 +21,7 @@ impl StateVerdict<'_> {
     }
 }
 
-/// Whether an observation counts, and why not.
+/// Whether an observation can decide the state, or why it cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObservationStatus {
     Fresh,
@@ -45,7 +45,8 @@ pub struct RatedObservation<'a> {
 }
 
 impl Ledger {
-    /// Returns the strongest state among fresh observations with its newest dialog, or `unknown` with a reason.
+    /// Returns the strongest state among the fresh observations, with the newest dialog of that state. Without a fresh
+    /// observation, returns `unknown` with a reason.
     pub fn verdict(&self, now: Timestamp) -> StateVerdict<'_> {
         let all_rated: Vec<RatedObservation<'_>> = self.rated_observations(now).collect();
         let fresh = all_rated.iter().filter(|s| s.status == ObservationStatus::Fresh);
@@ -60,8 +61,8 @@ impl Ledger {
         StateVerdict { state, reason: None, confidence: confidence(strongest), dialog }
     }
 
-    /// Whether an observation could change the verdict: it differs from the last one of its source, or repeats it after
-    /// another source disagreed.
+    /// Whether an observation could change the verdict. A repetition of the source's last observation can do so only if
+    /// that observation expires or another source has disagreed since.
     pub fn is_new_information(&self, observation: &Observation) -> bool {
         let Some(last) = self.entries.get(&observation.key()).map(|entry| &entry.newest) else { return true };
         let previous = &last.observation;
@@ -127,7 +128,8 @@ impl Ledger {
         }
     }
 
-    /// Observations of a screen, a title or a file stay valid until their content changes. All others expire.
+    /// When an observation with a TTL expires. For a screen, a title or a file, the TTL starts when the evidence stops
+    /// matching a rule. For all other sources, the TTL starts when the observation arrives.
     fn expires_at(&self, record: &LedgerRecord) -> Option<Timestamp> {
         let ttl = record.observation.ttl?;
         let unrecognized_since = self.unrecognized_since.get(&record.observation.source).copied();
@@ -141,7 +143,7 @@ impl Ledger {
     fn unknown_reason(&self, all_rated: &[RatedObservation<'_>]) -> ReasonCode {
         let has_status = |matches: fn(&ObservationStatus) -> bool| all_rated.iter().any(|s| matches(&s.status));
         if all_rated.is_empty() {
-            // Without any observation: either the evidence matched no rule, or no source has reported yet.
+            // The ledger has no observation: either the evidence matched no rule, or no source has reported yet.
             if self.unrecognized_since.is_empty() { ReasonCode::NoAdapter } else { ReasonCode::UnsupportedSignal }
         } else if has_status(|a| *a == ObservationStatus::Expired) {
             ReasonCode::StaleSignal
@@ -174,7 +176,8 @@ fn overrules(later: &LedgerRecord, earlier: &LedgerRecord) -> bool {
         }
         // Before output settles, a screen may still show the past.
         (Source::Screen, other) if other != Source::Screen => new.settled,
-        // A dialog on screen is open even if the turn ended: only the screen can tell that it closed.
+        // Only the screen can show that a dialog on it has closed. Another source may report the end of the turn while
+        // the dialog is still open.
         (other, Source::Screen) if other != Source::Screen => later.assertion() != Assertion::NoDialog,
         _ => true,
     }

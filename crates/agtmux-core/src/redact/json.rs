@@ -7,7 +7,7 @@ use super::{is_marked, marker, secret_names, text};
 /// The kind of a secret that was recognized by its field name.
 const FIELD_KIND: &str = "field";
 
-/// Redacts all strings and keys of a document, and every value whose name is that of a secret.
+/// Redacts all strings and keys of a document, and every value of a field that is named like a secret.
 ///
 /// Recurses as deep as the document, so the document must come from a parser with a depth limit (serde_json's is 128).
 pub fn json(value: &mut Value) {
@@ -92,7 +92,7 @@ fn is_environment(items: &[Value]) -> bool {
     items.iter().all(|item| item.as_str().is_some_and(|variable| secret_names::variable_name(variable).is_some()))
 }
 
-/// In an environment, unlike on a command line, a value may contain spaces.
+/// Hides the whole value of a secret variable. In an environment, unlike on a command line, a value may contain spaces.
 fn hide_variable(variable: &mut Value) {
     let Value::String(variable) = variable else { return };
     let Some(name) = secret_names::variable_name(variable).filter(|name| secret_names::is_secret(name)) else { return };

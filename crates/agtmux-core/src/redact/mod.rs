@@ -1,6 +1,7 @@
 //! Redacts secrets from text and JSON before they are stored, logged or sent.
 //!
-//! [`table::SECRET_PATTERNS`] defines what a secret is. Redact before cutting: half a key is not recognized.
+//! [`table::SECRET_PATTERNS`] defines what a secret is. Redact a text before cutting it, because half a key is not
+//! recognized.
 
 mod json;
 mod rules;
@@ -13,7 +14,8 @@ use std::borrow::Cow;
 
 pub use json::json;
 
-/// Redacting one secret can expose another. Two rounds are usual; this bounds hostile input.
+/// Redacting one secret can expose another, so redaction runs in rounds. Two rounds are usual. This limit bounds the
+/// work for hostile input.
 const MAX_ROUNDS: usize = 8;
 
 /// Replaces every secret with `[redacted:<kind>]`. Takes time linear in the length of the text.

@@ -67,8 +67,8 @@ impl CompiledPatterns {
     }
 }
 
-/// A match may contain the name of another secret (`password://{"password": …`), so the search continues inside it.
-/// Longer matches are skipped to avoid quadratic time.
+/// A match may contain the name of another secret (`password://{"password": …`), so the search continues inside a match
+/// up to this length. It skips longer matches to avoid quadratic time.
 const MAX_RESCAN_LEN: usize = 1024;
 
 fn find_row(pattern: &Regex, row: &'static SecretPattern, text: &str) -> Vec<SecretMatch> {
@@ -89,7 +89,7 @@ fn secret_part<'t>(found: &Captures<'t>) -> Option<Match<'t>> {
     found.iter().skip(1).flatten().next().or_else(|| found.get(0))
 }
 
-/// Merges overlapping matches. The merged match gets the kind of the earliest pattern.
+/// Merges overlapping matches. The merged match gets the kind of the pattern that comes first in the table.
 fn join_overlapping(found: Vec<SecretMatch>) -> Vec<SecretMatch> {
     let mut by_place: Vec<(usize, SecretMatch)> = found.into_iter().enumerate().collect();
     by_place.sort_by_key(|(rank, find)| (find.range.start, *rank));

@@ -7,7 +7,7 @@ use regex::Regex;
 /// Shared parts of patterns. A pattern uses a part as `<name>`; a part may use the parts above it.
 const PARTS: &[(&str, &str)] = &[
     ("password", r"(?i:pass(?:word|wd|phrase|code)[a-z0-9_.-]*|[a-z0-9][_-]pass)"),
-    // `max_tokens`, `token_count` and `sort_key` are not secrets, so the list names the keys that are.
+    // `max_tokens`, `token_count` and `sort_key` are not secrets, so this part lists the names of secret keys.
     (
         "key",
         concat!(
@@ -31,7 +31,7 @@ const PARTS: &[(&str, &str)] = &[
     ("flag", r"(?i:-{1,2}[a-z0-9._-]*(?:pass(?:word|wd|phrase|code)?|token|secret|bearer|credentials?|<key>))"),
     // The separator between name and value, including the quotes of JSON and of JSON inside JSON.
     ("is", r#"[\\"'`\]]*[ \t]*(?:=>|:=|={1,3}|:)[ \t]*"#),
-    // Quotes of JSON inside JSON. An escaped quote inside those has three backslashes.
+    // A value in the escaped quotes of JSON inside JSON. An escaped quote inside such a value has three backslashes.
     (
         "escaped",
         concat!(
@@ -55,9 +55,9 @@ const PARTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Replaces the parts in a pattern.
+/// Replaces each `<name>` in a pattern with the part of this name.
 pub(super) fn expand(pattern: &str) -> String {
-    // In reverse order, because a part may only use those above it.
+    // The parts are replaced in reverse order, because a part may only use the parts above it.
     let parts = PARTS.iter().rev();
     parts.fold(pattern.to_owned(), |pattern, (name, part)| pattern.replace(&format!("<{name}>"), part))
 }
@@ -67,7 +67,7 @@ pub(super) fn is_secret(name: &str) -> bool {
     SECRET.is_match(name)
 }
 
-/// Whether a field of this name may hold several secrets. Numbers in it are counts and are kept.
+/// Whether a field of this name may hold several secrets. Numbers in such a field are counts and are not redacted.
 pub(super) fn may_name_several_secrets(name: &str) -> bool {
     MANY.is_match(name)
 }

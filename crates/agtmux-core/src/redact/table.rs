@@ -18,7 +18,7 @@ const fn row(kind: &'static str, pattern: &'static str, examples: &'static [&'st
 
 /// In order of precedence: more specific kinds first.
 pub(super) const SECRET_PATTERNS: &[SecretPattern] = &[
-    // A truncated key extends to the end of the text: losing text is better than keeping half a key.
+    // A key without its end line matches up to the end of the text: losing text is better than keeping half a key.
     row(
         "private-key",
         r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
@@ -142,7 +142,7 @@ pub(super) const SECRET_PATTERNS: &[SecretPattern] = &[
         r"(?-u:\b)[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}",
         &["bot ‹123456789:·AAabcdefghijklmnopqrstuvwxyz01234567›"],
     ),
-    // Before the patterns for quoted values, because a cookie contains quotes.
+    // This row precedes the patterns for quoted values, because a cookie may contain quotes.
     row(
         "header",
         r#""<header>:[ \t]*((?:\\.|[^"\\\r\n])+)|'<header>:[ \t]*([^'\r\n]+)|<header>:[ \t]*(["']?[^\s"'][^\r\n]*)"#,
@@ -167,7 +167,8 @@ pub(super) const SECRET_PATTERNS: &[SecretPattern] = &[
         ),
         &["Basic ‹dXNlcjpwYXNz› x", "basic ‹dXNlcjpwYXNzdw==› x"],
     ),
-    // A password with a slash looks like a port and a path, so the part before the slash must not be a number.
+    // A port and a path (`host:8080/a@b`) look like a password with a slash, so the part before the slash must not be a
+    // number.
     row(
         "url-password",
         r#"://[^\s/:\["]*:(?:([^\s/"]+)@|([0-9]*[^\s/0-9@"][^\s@"]*)@)"#,

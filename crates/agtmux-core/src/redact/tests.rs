@@ -44,7 +44,7 @@ fn every_pattern_redacts_only_its_secret() {
     }
 }
 
-/// Without this check, another pattern could hide a wrong one.
+/// Checks each pattern alone, because another pattern could match the example of a wrong one.
 #[test]
 fn every_pattern_matches_its_own_examples() {
     for (index, row) in SECRET_PATTERNS.iter().enumerate() {

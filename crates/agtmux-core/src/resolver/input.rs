@@ -42,7 +42,8 @@ pub enum ResolverInput {
     /// The adapter was switched off, so the ledger is cleared.
     #[serde(alias = "muted")]
     LedgerCleared { runtime: RuntimeId },
-    /// A completed turn has been shown long enough. Ignored if the state version has changed since.
+    /// A completed turn has been shown long enough and becomes idle. The resolver ignores this input if the state
+    /// version has changed since.
     DemotionDue { runtime: RuntimeId, state_version: u64 },
     /// Time has passed and an observation may have expired.
     #[serde(alias = "reconsider")]

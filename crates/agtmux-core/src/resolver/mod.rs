@@ -115,7 +115,7 @@ impl StateResolver {
                 self.change(&runtime, now, |entry| entry.agent_id = Some(agent_id))
             }
             ResolverInput::DemotionDue { runtime, state_version } => self.change(&runtime, now, |entry| {
-                // A newer version has already decided its own state.
+                // The demotion is outdated if the state has a newer version.
                 if entry.record.version == state_version && entry.record.state == State::Completed {
                     entry.ledger.demote_completed();
                 }

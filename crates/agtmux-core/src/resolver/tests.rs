@@ -188,7 +188,8 @@ fn shuffled(inputs: &[ResolverInput], seed: u64) -> Vec<ResolverInput> {
     shuffled
 }
 
-/// Events with unique sequence numbers per source. Duplicates are dropped: the daemon rejects them as conflicts.
+/// Generates events with unique sequence numbers per source. It drops events with a repeated number, because the daemon
+/// rejects them as conflicts.
 fn sequenced() -> impl Strategy<Value = Vec<ResolverInput>> {
     proptest::collection::vec(any_input(), 0..40).prop_map(|inputs| {
         let mut seen = BTreeSet::new();

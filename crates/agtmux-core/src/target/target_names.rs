@@ -1,5 +1,5 @@
-//! Validates target names and `ssh` destinations. Both use allow-lists, so a name can never be an option, a command or
-//! several words.
+//! Validates target names and `ssh` destinations. Both use allow-lists, so `ssh` or a shell can never read a name as an
+//! option, a command or several words.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::TargetName;
 
 const MAX_NAME_LEN: usize = 64;
-/// The maximum length of a DNS name, including an optional user.
+/// The maximum length of an `ssh` destination, including an optional user. It equals the limit of a DNS name.
 const MAX_SSH_TARGET_LEN: usize = 255;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

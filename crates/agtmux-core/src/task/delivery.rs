@@ -1,4 +1,5 @@
-//! How a task event is delivered to the user and the agent. It is data, so that every harness delivers it the same way.
+//! How a task event is delivered to the user and the agent. The rules are data, so that every harness delivers an event
+//! the same way.
 
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +48,7 @@ impl Delivery {
     const CONVERSATION: Self =
         Self { status: true, notice: false, message: true, agent_turn: Some(AgentTurn::FollowUp) };
 
-    /// For an event that the message of another event already reports: updates only the status line.
+    /// The delivery of an event that the message of another event already reports: only the status line is redrawn.
     pub const COLLAPSED: Self = Self { status: true, notice: false, message: false, agent_turn: None };
 
     /// The delivery of a startup report: a notice for the user only.

@@ -7,15 +7,15 @@ use super::run::RunId;
 use super::snapshot::TaskSessionSnapshot;
 use crate::ids::{Generation, PaneId, WindowId};
 
-/// Everything that can lead to a task event. Applying an input twice changes nothing.
+/// Everything that can lead to a task event. Applying the same input again changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskInput {
     /// A snapshot of the session. It is ignored for a run whose launch or exit was applied after the snapshot began.
     Snapshot(TaskSessionSnapshot),
-    /// The daemon launched a run. Applied at once, it guarantees that even an immediate exit is reported.
+    /// The daemon launched a run. The daemon applies this input at once, so that even an immediate exit is reported.
     Started(LaunchedRun),
-    /// The process of a run ended, as reported by its wrapper or a dead pane. A snapshot follows: if the window is
-    /// gone, the event becomes `disappeared`, because killing a window also ends its process.
+    /// The process of a run ended, as reported by its wrapper or a dead pane. The machine then waits for a snapshot: if
+    /// the window is gone, the event becomes `disappeared`, because killing a window also ends its process.
     Exited {
         run: RunId,
         exit: TaskExit,

@@ -42,8 +42,8 @@ impl TaskSessionName {
         format!("pi-{slug}-{id}").parse()
     }
 
-    /// The harness's own session id, if it can be separated from the project's name: the caller knows it, or it is a
-    /// UUID.
+    /// The harness's own session id. It can be separated from the project's name only if the caller knows the id or the
+    /// id is a UUID.
     pub fn session_id(&self, known: Option<&str>) -> Option<&str> {
         let ends_with = |id: &str| self.0.strip_suffix(id).is_some_and(|rest| rest.ends_with('-'));
         let start = match known.filter(|id| !id.is_empty() && ends_with(id)) {
@@ -55,8 +55,8 @@ impl TaskSessionName {
     }
 }
 
-/// Returns the last path component in lowercase, with `-` for each run of other characters. Two projects can share a
-/// slug, so it does not prove which project owns a session.
+/// Returns the last path component in lowercase. Each run of characters other than `a-z`, `0-9`, `_` and `-` becomes
+/// one `-`. Two projects can share a slug, so it does not prove which project owns a session.
 pub fn project_slug(project: &Path) -> Result<String, SessionNameError> {
     if !project.is_absolute() {
         return Err(SessionNameError::RelativePath(text::from_bytes(project.as_os_str().as_bytes())));
@@ -66,7 +66,7 @@ pub fn project_slug(project: &Path) -> Result<String, SessionNameError> {
     Ok(if slug.is_empty() { FALLBACK_SLUG.to_owned() } else { slug })
 }
 
-/// Replaces each run of other characters with one `-`, and trims `-` at both ends.
+/// Replaces each run of characters that are not kept with one `-`, and trims `-` at both ends.
 fn plain(text: &str, kept: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut in_run = false;

@@ -20,7 +20,7 @@ pub struct TaskSessionSnapshot {
     #[cfg_attr(feature = "schema", schema(value_type = String, format = DateTime))]
     pub captured_at: Timestamp,
     pub tasks: Vec<TaskSnapshot>,
-    /// The tmux server generation: window ids restart with each. `None` when no server answers.
+    /// The tmux server generation. Window ids restart with each generation. `None` when no server answers.
     #[serde(skip)]
     pub server: Option<Generation>,
 }
@@ -72,7 +72,7 @@ pub struct TaskSnapshot {
     /// even on the same line.
     #[serde(skip)]
     pub answers: u64,
-    /// The daemon started the run, and its launch is not applied yet.
+    /// Whether the daemon launched the run and the task machine has not applied the launch yet.
     #[serde(skip)]
     pub awaits_launch: bool,
 }

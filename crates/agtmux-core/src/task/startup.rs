@@ -1,7 +1,7 @@
 //! Decides what to do with task sessions left by earlier harness sessions.
 //!
-//! A session name is no proof of ownership: `pi-foo-` is also a prefix of project `foo-bar`, and two checkouts may
-//! share a name. The owner and project stored with the session decide.
+//! A session name is no proof of ownership: the sessions of project `foo-bar` also start with `pi-foo-`, and two
+//! checkouts may share a name. The owner and project stored with the session decide.
 
 use super::session::TaskSessionName;
 use super::snapshot::TaskSnapshot;

@@ -17,11 +17,12 @@ use crate::remote::{HostProcesses, ProcessesUnavailable, ServerAccess};
 
 /// How long a read-only action waits for a host whose connection broke.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an action waits for the engine to learn what is on the screen.
+/// How long an action waits until the engine knows what the screen shows.
 const ENGINE_TIMEOUT: Duration = Duration::from_millis(1500);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A pane that this daemon types into: on this host, or on an agentless host. Everything typed goes through the guard.
+/// A pane that this daemon types into: on this host, or on an agentless host. tmux types only if `guard` matches the
+/// pane.
 #[derive(Clone)]
 pub(super) struct ActionPane<'a> {
     pub(super) actions: &'a Actions,
@@ -55,9 +56,10 @@ impl ActionPane<'_> {
         error.with_hint(format!("agtmux target doctor {target}"))
     }
 
-    /// Checks that the located agent still holds the terminal.
+    /// Checks that the located agent still runs in the foreground of the pane.
     ///
-    /// An agent that ends leaves its screen behind, and a prompt meant for it would be a command to its shell.
+    /// When an agent ends, its output stays on the screen, but its shell reads the input. The shell would run a prompt
+    /// as a command.
     pub(super) async fn check_same_agent(&self) -> ApiResult<()> {
         let tree = self.process_tree().await?;
         if self.shell_only {
@@ -70,7 +72,7 @@ impl ActionPane<'_> {
         let now = tree.and_then(|tree| observe::agent_in_tree(&self.actions.0.discovery.registry(), &tree));
         let agent = self.located.agent.as_ref().filter(|located_agent| !located_agent.runtime.agent_type.is_task());
         let Some(located_agent) = agent else {
-            // Text meant for a shell must not go to an agent that was started in it since.
+            // Text for a shell must not go to an agent that has been started there meanwhile.
             return match now.filter(|now| !now.suspended) {
                 None => Ok(()),
                 Some(_) => Err(guards::runtime_stale("nothing was typed: an agent was started in the pane".into())),
@@ -79,11 +81,11 @@ impl ActionPane<'_> {
         if now.is_some_and(|now| now.process == located_agent.runtime.process && !now.suspended) {
             return Ok(());
         }
-        let message = "nothing was typed: the agent has ended, or another program holds its terminal";
+        let message = "nothing was typed: the agent has ended, or another program runs in the foreground of the pane";
         Err(guards::runtime_stale(message.into()))
     }
 
-    /// The shell that waits for a command, or a text that says which program holds the terminal.
+    /// The shell that waits for a command, or a text that says why there is none.
     pub(super) fn waiting_shell<'t>(&self, tree: Option<&'t PaneProcesses>) -> Result<&'t ProcessInfo, String> {
         let tree = tree.ok_or_else(|| "the pane's program is gone".to_owned())?;
         shell::shell_at_prompt(tree, self.processes.max_line_bytes(&self.located.pane.tty).is_some())
@@ -124,7 +126,7 @@ impl ActionPane<'_> {
 
     /// Waits until the state and dialog known to the engine satisfy `wanted`, and returns the dialog's fingerprint.
     ///
-    /// An action that waits for this returns after all clients can see its effect. `None` on timeout.
+    /// An action that waits for this returns only when clients can see its effect. `None` on timeout.
     pub(super) async fn wait_for_engine(
         &self,
         wanted: impl Fn(State, Option<&String>) -> bool,
@@ -142,7 +144,7 @@ impl ActionPane<'_> {
         None
     }
 
-    /// The tmux server after its host has reconnected. Only for read-only actions.
+    /// Waits until the host has reconnected, and returns its tmux server. Only for read-only actions.
     pub(super) async fn reconnected_tmux(&self) -> Option<TmuxServer> {
         let deadline = Instant::now() + RECONNECT_TIMEOUT;
         while Instant::now() < deadline {

@@ -26,7 +26,7 @@ impl Actions {
         content: &str,
         snapshot: Option<&SnapshotRow>,
     ) -> ApiResult<()> {
-        // The hash of a short text reveals the text. Store it only if repeated requests must be recognized.
+        // A short text can be guessed from its hash. Store the hash only if repeated requests must be recognized.
         let content_hash = record.request_ref.as_ref().map(|_| hash(content)).unwrap_or_default();
         let mut row = ActionRow { record: record.clone(), content_hash };
         // A refused action did nothing, so its request_ref may be used again.
@@ -80,7 +80,8 @@ pub(super) fn stored_text(config: &Config, text: Option<&str>) -> Option<String>
 
 /// Redacts a text and truncates it to `most` bytes. Adds a mark if something was cut off.
 ///
-/// A secret that is cut in two is no longer recognized as one, so the text close to the first cut is dropped.
+/// A long text is cut before it is redacted. A secret at this cut may be incomplete and not recognized, so the text
+/// close to the cut is dropped.
 pub(super) fn redacted_prefix(text: &str, most: usize) -> String {
     let seen = (3 * most).max(MAX_TEXT_BYTES);
     let clean = redacted(&text[..text.floor_char_boundary(seen)]);
@@ -132,7 +133,7 @@ pub(super) fn stored_result<T: Serialize>(
         && let Some(fields) = value.as_object_mut()
     {
         fields.insert("answered".into(), "[not kept]".into());
-        // Some dialogs echo the typed text.
+        // `asks_now` is the next dialog, and some dialogs echo the typed text.
         fields.remove("asks_now");
     }
     Some(value)

@@ -15,7 +15,7 @@ use super::{Actions, audit};
 use crate::observe;
 use crate::serve::Peer;
 
-/// A caller with this many ancestors cannot be checked and counts as unknown.
+/// The origin of a caller with this many ancestors is unknown, because not all of them are checked.
 const MAX_ANCESTORS: usize = 64;
 
 /// The most bytes of the client's self-chosen name that are recorded.
@@ -28,7 +28,7 @@ pub(crate) struct RequestCaller {
     pub(crate) via: &'static str,
     /// The peer closed its connection before it could be identified, so it may be any local process.
     pub(crate) peer_gone: bool,
-    /// The process on whose behalf the caller asks, if it names one.
+    /// The process that the caller acts for, if the caller names one.
     pub(crate) owner_pid: Option<u32>,
 }
 
@@ -117,9 +117,9 @@ impl Actions {
 
     /// The agent in the pane that the caller was started in.
     ///
-    /// A daemonized process has lost its parents but still has their environment. While an agent holds a pane's
-    /// terminal, every process that started there after the agent was started by it, unless an ancestor in that pane
-    /// is older than the agent.
+    /// A daemonized process has lost its parents, but its environment still names the pane. While an agent runs in the
+    /// foreground of a pane, every process there that is younger than the agent counts as started by the agent. The
+    /// exception is a process with an ancestor in that pane that is older than the agent.
     async fn agent_of_caller_pane(&self, processes: &dyn ProcessTable, ancestry: &[ProcessInfo]) -> Option<String> {
         let pane_of = |process: &ProcessInfo| pane_of_process(processes, process.pid);
         let (socket, pane) = pane_of(ancestry.first()?)?;

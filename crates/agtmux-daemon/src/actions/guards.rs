@@ -11,7 +11,7 @@ use crate::store::SnapshotRow;
 
 /// Checks the guards that apply to every action and reports the first that fails.
 ///
-/// `force_stale` skips all of them except the check that the pane is the same.
+/// With `force_stale`, only the checks that the pane is still the same apply.
 pub(super) fn check(
     guards: &ActionGuards,
     seen: Option<&SnapshotRow>,
@@ -110,7 +110,7 @@ fn check_updated_within(located: &LocatedPane, within_ms: u64, now: Timestamp) -
     Err(state_changed(format!("the last update was {} s ago; the limit is {within:#}", age.as_secs())))
 }
 
-/// Refuses actions on a pane whose server does not answer, or whose state is unknown.
+/// Refuses actions if the tmux server does not answer or the agent's state is unknown.
 fn check_state_known(located: &LocatedPane, kind: ActionKind) -> ApiResult<()> {
     let target = &located.key.server.target;
     if !located.reachable && !target.is_local() {
@@ -121,7 +121,7 @@ fn check_state_known(located: &LocatedPane, kind: ActionKind) -> ApiResult<()> {
         return Err(error.with_hint("agtmux daemon status"));
     }
     let Some(agent) = &located.agent else { return Ok(()) };
-    // An agent that has ended has no state, and resume acts on ended agents.
+    // `resume` needs no state, because it restarts an agent that has ended.
     if agent.record.state == State::Unknown && kind != ActionKind::Resume {
         let why = agent.record.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
         let error = ApiError::new(ErrorCode::Precondition, format!("the agent's state is unknown{why}"));

@@ -22,7 +22,7 @@ impl Actions {
     pub(crate) async fn kill(&self, action: KillAction, caller: RequestCaller) -> ApiResult<ActionOutcome<KillReport>> {
         let request = ActionRequest {
             summary: Some(format!("signal {}", action.signal.as_str())),
-            // TERM and KILL are signals, not typed text, so they need not wait for an action on a program that hangs.
+            // TERM and KILL do not type into the pane, so they do not wait for an action that a hanging program blocks.
             locks_pane: action.signal == KillSignal::Int,
             ..ActionRequest::new(HubRequest::Kill(action.clone()), &action.guards, caller)
         };
@@ -41,7 +41,7 @@ async fn kill(pane: &ActionPane<'_>, signal: KillSignal) -> ApiResult<KillReport
     };
     let deadline = Instant::now() + if signal == KillSignal::Int { Duration::ZERO } else { EXIT_TIMEOUT };
     loop {
-        // The process table is unavailable, so the exit cannot be confirmed.
+        // If the process table is unavailable, the exit cannot be confirmed.
         let Ok(found) = pane.processes.try_process(process.pid).await else {
             return Ok(KillReport { signal, pids, ended: false });
         };
@@ -80,7 +80,8 @@ async fn signal_processes(pane: &ActionPane<'_>, signal: KillSignal) -> ApiResul
     Ok(signalled)
 }
 
-/// The signal may have been sent. This is not a refusal, so that the caller checks before it repeats the command.
+/// The error if it is unknown whether the signal was sent. It is not a refusal: the caller must check the pane before
+/// it repeats the command.
 fn outcome_unknown(pane: &ActionPane<'_>, pid: u32, why: &str) -> ApiError {
     let target = &pane.located.key.server.target;
     let message = format!("the outcome is unknown: process {pid} on {target} may have been signalled ({why})");

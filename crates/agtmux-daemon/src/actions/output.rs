@@ -55,7 +55,7 @@ impl Actions {
         Ok(sanitized_if_remote(done, &action))
     }
 
-    /// Whether this caller already follows this pane, so that its first read is in the audit log.
+    /// Whether this caller already follows this pane. Its first read is then in the audit log.
     async fn is_follower(&self, action: &OutputAction, caller: &RequestCaller) -> bool {
         let Ok(located) = self.locate(&action.guards.r#ref).await else { return false };
         let key = &located.key;
@@ -88,7 +88,7 @@ impl Actions {
     pub(crate) async fn check_health(&self, guards: &ActionGuards) -> ApiResult<PaneHealth> {
         let located = self.locate(&guards.r#ref).await?;
         if let Some(link) = self.remote_link(&located)? {
-            // The remote daemon reports its panes by itself.
+            // The remote daemon reports every change of its panes, so the known state is current.
             return match link.status().connected && located.reachable {
                 true => Ok(pane_health(&located, None, located.agent.is_some())),
                 false => Err(guards::target_unreachable(&located.key.server.target)),
@@ -123,7 +123,7 @@ fn pane_health(located: &LocatedPane, gone: Option<String>, running: bool) -> Pa
     }
 }
 
-/// Why a pane is unavailable. If its host does not answer, this is an error: the pane may still exist.
+/// Returns why a pane is unavailable. Fails if a remote host does not answer, because the pane may still exist.
 fn unavailable_reason(error: ApiError, pane: &ActionPane<'_>) -> ApiResult<String> {
     match error.code {
         ErrorCode::RuntimeStale | ErrorCode::PaneNotFound => {
@@ -163,7 +163,7 @@ async fn capture_output(pane: &ActionPane<'_>, lines: Option<u32>, ansi: bool) -
     let capture = capture.map_err(tmux_error)?;
     let same = capture.filter(|c| (c.server_pid, c.pane_pid) == (guard.server_pid, guard.pane_pid));
     let Some(capture) = same else {
-        return Err(guards::runtime_stale("another program was started in the pane, or it is gone".into()));
+        return Err(guards::runtime_stale("the pane is gone, or another program was started in it".into()));
     };
     let shown = text::from_bytes(&capture.screen);
     let clean = |line: &str| if ansi { sanitize::keeping_colours(line) } else { sanitize::for_terminal(line) };
@@ -183,8 +183,8 @@ async fn capture_output(pane: &ActionPane<'_>, lines: Option<u32>, ansi: bool) -
     })
 }
 
-/// The colour sequences still active after this text. tmux emits only changes, so a line that becomes the first needs
-/// them.
+/// The colour sequences that are still active at the end of this text. tmux emits a sequence only when a colour
+/// changes, so the first line after a cut needs the sequences from before the cut.
 fn active_colours(coloured: &str) -> String {
     let since = coloured.rfind("\u{1b}[0m").map_or(coloured, |at| &coloured[at..]);
     let attribute = |rest: &str| rest.find('m').map(|end| format!("\u{1b}[{}", &rest[..=end]));

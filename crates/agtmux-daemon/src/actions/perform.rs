@@ -1,5 +1,5 @@
-//! The steps common to all actions: check the caller, find the pane, take its lock, check the guards, record, run,
-//! record.
+//! The steps common to all actions: check the caller, find the pane, take its lock, check the guards, record the start,
+//! run the action, record the result.
 
 use std::time::{Duration, Instant};
 
@@ -56,8 +56,8 @@ impl<'a> ActionRequest<'a> {
 /// The most bytes of a reference that the audit log stores.
 const MAX_REF_BYTES: usize = 512;
 
-/// How long a request waits for its locks in total. Most callers have given up by then and must not find it done
-/// later.
+/// How long a request waits for its locks in total. Most callers have given up after this time, so the action must not
+/// run later.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn pane_busy() -> ApiError {
@@ -80,7 +80,7 @@ impl Actions {
     ) -> ApiResult<ActionOutcome<T>> {
         let (started, turn_by) = (Instant::now(), tokio::time::Instant::now() + LOCK_TIMEOUT);
         let mut record = self.record_of(&request);
-        // Held until the result is recorded.
+        // This lock is held until the result is recorded.
         let request_lock = self.lock_request(request.guards, turn_by).await;
         let earlier = match &request_lock {
             Ok(_) => self.earlier_outcome(&request).await,
@@ -199,8 +199,8 @@ impl Actions {
         }
         let first = self.locate(&guards.r#ref).await?;
         record_location(record, &first);
-        // While the lock is held no other action types into the pane. Waiting for it may have taken long, so locate
-        // the pane again.
+        // While the lock is held no other action types into the pane. The pane may have changed during the wait for the
+        // lock, so it is located again afterwards.
         let lock = match request.locks_pane {
             true => {
                 let lock = timeout_at(turn_by, self.0.pane_locks.take(lock_name(&first))).await;

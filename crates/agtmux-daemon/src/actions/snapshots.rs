@@ -21,7 +21,7 @@ pub(super) struct ActionSnapshots(Mutex<HashMap<String, StoredSnapshot>>);
 #[derive(Debug, Clone)]
 struct StoredSnapshot {
     row: SnapshotRow,
-    /// An action has used it, so it shows the state before that action.
+    /// An action has used this snapshot. The snapshot shows the state before that action.
     used: bool,
 }
 
@@ -38,7 +38,8 @@ impl ActionSnapshots {
         stored.insert(row.snapshot_id.clone(), StoredSnapshot { row, used: false });
     }
 
-    /// Marks the snapshot as used: the caller has not seen the state after its action.
+    /// Marks the snapshot as used. The next action needs a new snapshot, because the caller has not seen the state
+    /// after this action.
     pub(super) fn mark_used(&self, guards: &ActionGuards) {
         let mut stored = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stored) = guards.snapshot_id.as_ref().and_then(|id| stored.get_mut(id)) {

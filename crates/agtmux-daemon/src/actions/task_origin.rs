@@ -1,7 +1,7 @@
 //! Finds the agent that started a task.
 //!
-//! A task descends from the tmux server, not from the process that started it. Its requests still count as requests of
-//! that agent: otherwise an agent could approve its own dialog from a task.
+//! A task descends from the tmux server, not from the agent that started it. The daemon treats requests of the task as
+//! requests of that agent: otherwise an agent could approve its own dialog from a task.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ impl Actions {
         ancestry: &[ProcessInfo],
     ) -> Option<CallerOrigin> {
         let found = ancestry.iter().filter_map(|process| self.origin_of_run(processes, process.pid));
-        // Tasks may start tasks. A known agent is a better answer than `Unknown`.
+        // Tasks may start tasks, so there may be several origins. A known agent is a better answer than `Unknown`.
         found.reduce(|one, other| if matches!(one, CallerOrigin::Agent(_)) { one } else { other })
     }
 
@@ -34,8 +34,8 @@ impl Actions {
             processes.environment_variable(pid, "TMUX").and_then(|tmux| socket_of_tmux_variable(tmux.to_str()?));
         let files = RunFiles::in_dir(&self.0.tasks_dir, &run);
         match files.read_kept_spec().or_else(|_| files.read_spec()) {
-            // A tmux server started by a task passes the variables on to all its panes. Those do not belong to the
-            // task.
+            // A tmux server started by a task passes the variables on to all its panes. Those panes do not belong to
+            // the task.
             Ok(spec) if socket.is_some_and(|socket| !same_file(&socket, Path::new(&spec.socket))) => None,
             Ok(spec) => spec.agent.map(CallerOrigin::Agent),
             // The files of the run are gone, so its origin is unknown.

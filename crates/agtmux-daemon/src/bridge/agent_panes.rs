@@ -7,13 +7,13 @@ use agtmux_api::wire::{PaneIdentity, PaneItem};
 /// A pane and its item; `None` if the pane is gone.
 pub(super) type PaneChange = (PaneIdentity, Option<PaneItem>);
 
-/// The panes of agents that have a session. A session can be open in several panes, and a pane can be listed in several
-/// sessions.
+/// The panes of agents whose native session is known. A native session can be open in several panes, and a pane can be
+/// listed in several tmux sessions.
 #[derive(Debug, Default)]
 pub(super) struct AgentPanes(BTreeMap<PaneIdentity, PaneItem>);
 
 impl AgentPanes {
-    /// Stores the pane. Returns the agent that was in it before and is not in it now.
+    /// Stores the pane. Returns the agent that has left the pane.
     pub(super) fn update(&mut self, identity: PaneIdentity, now: Option<&PaneItem>) -> Option<String> {
         let now = now.filter(|pane| pane.agent_id.is_some());
         let agent_now = now.and_then(|pane| pane.agent_id.clone());

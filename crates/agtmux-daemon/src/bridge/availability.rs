@@ -1,4 +1,5 @@
-//! Checks from time to time whether each agent accepts input while a reader follows the bridge, and publishes changes.
+//! Checks whether each agent is available, and publishes changes. New and moved agents are checked at once. While a
+//! reader follows the bridge, all agents are checked at an interval.
 
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::{Bridge, BridgeEventKind, TrackedAgent};
 
-/// Checks that run in parallel, so that one hanging tmux server does not delay the others.
+/// The most checks that run in parallel. Parallel checks keep one hanging tmux server from delaying the others.
 const MAX_PARALLEL_CHECKS: usize = 8;
 
 pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
@@ -70,8 +71,8 @@ async fn check_one(bridge: Bridge, agent_id: String, runtime_id: String) {
 }
 
 impl Bridge {
-    /// The time since the last full check. If that is too long, this call also starts a new check in the background, for
-    /// the next caller.
+    /// The time since the last full check. If the check is too old, this call also starts a new one in the background.
+    /// The next caller gets its result.
     pub(crate) fn since_last_check(&self) -> Option<Duration> {
         let ago = self.last_full_check().map(|at| at.elapsed());
         if ago.is_none_or(|ago| ago >= self.0.actions.health_check_interval()) {
@@ -90,8 +91,8 @@ impl Bridge {
         self.0.last_full_check.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Called before a reader subscribes. The first reader triggers a check of every agent, because nothing is checked
-    /// without readers.
+    /// Called before a reader subscribes. The first reader triggers a check of every agent, because the results may be
+    /// old: the interval checks need a reader.
     pub(crate) fn on_reader_joining(&self) {
         if self.0.ring.has_readers() {
             return;

@@ -1,5 +1,5 @@
-//! The event stream for tmux-bridge dashboards: sessions, states under the names of that document, turns and
-//! availability. The bridge only renders the state of the daemon and decides nothing.
+//! The event stream for tmux-bridge dashboards: sessions, states, turns and availability, with the names of the
+//! tmux-bridge document. The bridge only renders the state of the daemon and decides nothing.
 
 mod agent_panes;
 mod availability;
@@ -39,7 +39,7 @@ struct Inner {
     clock: Clock,
     ring: EventRing,
     tracked: Mutex<TrackedAgents>,
-    /// Some agents need a check before the next interval.
+    /// Requests a check of the agents with `needs_check` before the next interval.
     check_requested: Notify,
     /// When the last check of all agents started.
     last_full_check: Mutex<Option<Instant>>,
@@ -65,14 +65,14 @@ struct TrackedAgent {
     needs_check: bool,
     /// The agent existed before the bridge started, so its first check result is not published.
     existed_at_start: bool,
-    /// The turn that caused the next state change.
+    /// The turn that the next state change belongs to.
     turn_id: Option<String>,
     /// Held while a caller answers the agent.
     answer_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Bridge {
-    /// Starts with the agents that exist. They are not published as new sessions.
+    /// Starts the bridge. Agents that already run are tracked, but not published as new sessions.
     pub(crate) fn start(
         event_log: Arc<EventLog>,
         engine: EngineHandle,
@@ -124,7 +124,7 @@ impl Bridge {
     }
 
     /// Handles a session-end event: the agent is no longer followed, even if its process still runs. If the session is
-    /// open in several panes, only an event from the followed pane counts.
+    /// open in several panes, events from the panes that are not followed are ignored.
     pub(crate) fn session_ended(&self, agent_id: &str, source_runtime: Option<&str>) {
         let is_open_twice = self.runtimes_of(agent_id).len() > 1;
         let mut tracked = self.tracked();

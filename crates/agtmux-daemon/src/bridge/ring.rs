@@ -12,7 +12,7 @@ use tokio::sync::watch;
 /// Limits of the buffer for readers that lag: number of events and total bytes.
 const MAX_EVENTS: usize = 4096;
 const MAX_BYTES: usize = 8 << 20;
-/// Events per read. A stalled reader holds at most this many.
+/// The most events per read. A stalled reader keeps at most this many in memory.
 const MAX_PER_READ: usize = 256;
 
 named_enum!(
@@ -38,7 +38,7 @@ pub(crate) struct BridgeEvent {
 pub(crate) struct EventRing {
     state: RwLock<RingState>,
     latest: watch::Sender<u64>,
-    /// The same as `latest` for subscribers that do not count as readers.
+    /// Changes together with `latest`. Its subscribers do not count as readers.
     silent_latest: watch::Sender<u64>,
 }
 

@@ -36,8 +36,7 @@ pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
                 apply_changes(&bridge, &mut agent_panes, changes).await;
             }
             Some(Ok(prompt)) => on_prompt(&bridge, &prompt).await,
-            // The missed turns are in the stored history. Readers start over, so that they do not assume a complete
-            // stream.
+            // Prompts were missed, so the stream is incomplete. Readers must start over.
             Some(Err(broadcast::error::RecvError::Lagged(_))) => bridge.0.ring.discard_all(),
             Some(Err(broadcast::error::RecvError::Closed)) => return,
         }
@@ -89,8 +88,8 @@ fn changes_since(bridge: &Bridge, seq: u64, agent_panes: &AgentPanes) -> (u64, V
     (log.seq(), changes)
 }
 
-/// Applies all changes before it decides who is gone: an agent that moves leaves its old pane before it appears in the
-/// new one.
+/// Applies all changes before it decides which agents are gone, because an agent that moves leaves its old pane before
+/// it appears in the new one.
 async fn apply_changes(bridge: &Bridge, agent_panes: &mut AgentPanes, changes: Vec<PaneChange>) {
     let mut left = Vec::new();
     for (identity, pane) in changes {
@@ -101,7 +100,7 @@ async fn apply_changes(bridge: &Bridge, agent_panes: &mut AgentPanes, changes: V
     }
     for agent_id in left {
         match agent_panes.pane_of(&agent_id) {
-            // The agent was followed in a pane that it has left.
+            // The agent still runs in another pane. Follow it there.
             Some(pane) => on_pane(bridge, agent_panes, pane).await,
             None => {
                 let mut tracked = bridge.tracked();
@@ -126,7 +125,7 @@ async fn on_pane(bridge: &Bridge, agent_panes: &AgentPanes, pane: &PaneItem) {
         }
     };
     let moves = before.runtime_id != now.runtime_id;
-    // A session that is open in several panes is followed in the first one.
+    // A session that is open in several panes is followed in one of them until the agent leaves that pane.
     if (!moves && before.state == now.state) || (moves && agent_panes.is_in_runtime(agent_id, &before.runtime_id)) {
         return;
     }
@@ -140,7 +139,7 @@ async fn on_pane(bridge: &Bridge, agent_panes: &AgentPanes, pane: &PaneItem) {
 fn on_state_change(bridge: &Bridge, agent_id: &str, pane: &PaneItem, now: TrackedAgent) {
     let mut tracked = bridge.tracked();
     let Some(agent) = tracked.agents.get_mut(agent_id) else { return };
-    // The agent may have become unreachable, or reachable again.
+    // Check the agent again if it may have become unreachable, or reachable again.
     let unsure = |state: Option<State>| state == Some(State::Unknown);
     let look = agent.needs_check || agent.runtime_id != now.runtime_id || unsure(agent.state) != unsure(now.state);
     let (old_state, new_state) = (agent.published_state, now.published_state);
@@ -200,7 +199,7 @@ pub(super) fn stop_tracking(bridge: &Bridge, tracked: &mut TrackedAgents, agent_
     bridge.publish(BridgeEventKind::SessionEnded, agent_id, json!({ "last_state": agent.published_state }));
 }
 
-/// Handles a submitted prompt.
+/// Records a submitted prompt as a turn. Publishes `COMMANDED` if the agent was idle or complete.
 async fn on_prompt(bridge: &Bridge, prompt: &SubmittedPrompt) {
     let matches = |agent: &TrackedAgent| agent.runtime_id == prompt.runtime.as_str();
     let found = bridge.tracked().agents.iter().find(|(_, agent)| matches(agent)).map(|(id, _)| id.clone());

@@ -48,8 +48,8 @@ impl Bridge {
         turn_id
     }
 
-    /// Announces a turn before it is delivered. The next state change of the agent gets this id, because the agent may
-    /// continue before delivery is verified.
+    /// Announces a turn before it is delivered. The agent may continue before delivery is verified, and its next state
+    /// change must carry this id.
     pub(crate) fn expect_turn(&self, agent_id: &str, turn_id: &str) {
         if let Some(agent) = self.tracked().agents.get_mut(agent_id) {
             agent.turn_id = Some(turn_id.to_owned());
@@ -76,7 +76,7 @@ impl Bridge {
             at,
         };
         if let Err(error) = self.0.store.commit(vec![StoreChange::PutTurn(Box::new(row))]).await {
-            // The turn happened, so it is published. The health endpoint reports the store error.
+            // The turn has happened, so it is published anyway. The health endpoint reports the store error.
             tracing::warn!(%error, "could not store a turn");
         }
         let data = json!({"turn_id": turn_id, "actor": turn.intent.actor(), "intent": turn.intent.as_str()});

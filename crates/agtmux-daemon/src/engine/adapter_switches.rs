@@ -27,7 +27,7 @@ impl Engine {
         let enabled = !self.disabled_adapters.contains(&adapter.name);
         let runtimes = self.runtimes_of(&adapter.name);
         let records = runtimes.iter().filter_map(|id| self.states.state(id));
-        // A suspended or unreachable agent does not count against its adapter.
+        // The state of a suspended or unreachable agent is unknown, but its adapter is not the cause.
         let counts_as_unknown =
             |reason: Option<ReasonCode>| !matches!(reason, Some(ReasonCode::Suspended | ReasonCode::TargetUnreachable));
         let unknown = records.filter(|r| r.state == State::Unknown && counts_as_unknown(r.reason)).count();

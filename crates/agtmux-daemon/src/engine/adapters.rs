@@ -28,7 +28,7 @@ const TITLE_TTL: SignedDuration = SignedDuration::ZERO;
 #[derive(Debug, Default)]
 pub(super) struct AdapterMemories {
     memories: BTreeMap<RuntimeId, AdapterMemory>,
-    /// When an adapter wants to be called although nothing has happened.
+    /// When to call the adapter of a runtime even if no evidence arrives.
     deadlines: BTreeMap<RuntimeId, Timestamp>,
 }
 
@@ -96,7 +96,7 @@ impl Engine {
         let native_event =
             NativeEvent { source: event.source, event_type: &event.event_type, payload, at: order.event_time };
         self.apply_agent_name(runtime, native_event, step);
-        // While an agent is suspended, other programs write to its terminal.
+        // While an agent is suspended, escape codes in its terminal come from other programs.
         let foreign = event.source == Source::Osc && self.states.is_suspended(runtime);
         let newest = self.cursors.advance(runtime, event.source, order);
         if foreign || !newest || !self.is_adapter_enabled(runtime) {
@@ -121,7 +121,7 @@ impl Engine {
         }
     }
 
-    /// Applies evidence of the agent itself. A posted event brings its own order.
+    /// Applies evidence of the agent itself. `order` is that of a posted event; other evidence has none.
     fn reduce(&mut self, runtime: &RuntimeId, evidence: Evidence<'_>, order: Option<&OrderKey>, step: &mut EngineStep) {
         let Some(agent_type) = self.states.agent_type(runtime).cloned() else { return };
         let mut memory = self.memories.memories.get(runtime).cloned().unwrap_or_default();
@@ -135,7 +135,7 @@ impl Engine {
             let at = observation.as_of;
             observation.as_of = at.min(received_at);
             observation.ttl = self.native_ttl(&observation);
-            // The same file may have been read before.
+            // The same file may have been read before, so skip what is already known.
             if was_read || (order.is_none() && observation.source == Source::File) {
                 self.observe_if_new(runtime, observation, at, step);
             } else {
@@ -240,8 +240,8 @@ impl Engine {
         }
     }
 
-    /// Asks the observer to capture the agent's pane: the screen may show more than the event, or that the event is
-    /// over.
+    /// Asks the observer to capture the agent's pane. The screen may show more than the event, or show that the event
+    /// is outdated.
     pub(super) fn request_recheck(&self, runtime: &RuntimeId) {
         if let Some(pane) = self.runtime_panes.get(runtime) {
             self.recheck_hints.request_recheck(pane);

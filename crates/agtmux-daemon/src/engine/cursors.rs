@@ -1,4 +1,4 @@
-//! The newest event of each source of each runtime. An event that its source numbered lower is not applied.
+//! The newest event of each source of each runtime. An event with a lower number from the same source is not applied.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use agtmux_core::runtime::RuntimeId;
 
 use crate::store::SourceCursor;
 
-/// Sources are apart from each other: a busy source cannot hold back the events of another.
+/// Each source has its own cursor, so that the events of one source cannot make those of another stale.
 #[derive(Debug, Default)]
 pub(super) struct SourceCursors(BTreeMap<RuntimeId, BTreeMap<Source, OrderKey>>);
 
@@ -21,7 +21,8 @@ impl SourceCursors {
         cursors
     }
 
-    /// Moves the cursor to this event. Returns false for a stale event: its source has numbered a newer one.
+    /// Moves the cursor to this event. Returns false if the event is stale: its number is not higher than that of an
+    /// earlier event from the same source.
     ///
     /// Events without a number are never stale here. Hooks of one agent run side by side and may arrive in either
     /// order; the ledger orders what they assert.

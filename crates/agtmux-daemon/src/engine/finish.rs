@@ -28,7 +28,7 @@ impl Engine {
         if stored.is_ok() {
             self.task_sessions.replace(std::mem::take(&mut step.task_sessions));
         }
-        // The follower checks only sessions that it knows, so it is told after they are replaced.
+        // Notify the task follower after the sessions are replaced, because it checks only sessions that it knows.
         for session in std::mem::take(&mut step.task_sessions_to_check) {
             let _ = self.task_session_changed.send(session);
         }
@@ -50,7 +50,7 @@ impl Engine {
         let failed_before = self.store_error().is_some();
         let mut changes = self.fleet_diff.changes(&self.fleet, &step.delta, step.now);
         if failed_before {
-            // The stored data is out of date: write everything, and start a new log here.
+            // After a failed write the stored data is out of date. Write everything, and start a new input log here.
             changes.extend(self.fleet_diff.all_changes(&self.fleet, step.now));
             step.changed_states.extend(self.runtime_panes.keys().cloned());
             self.checkpoint(step, true);

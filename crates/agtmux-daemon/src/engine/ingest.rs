@@ -125,8 +125,8 @@ impl Engine {
         }
     }
 
-    /// Binds pending events after a runtime or a turn has begun. An event that is bound may report a session by which
-    /// further events can be bound.
+    /// Binds pending events after a runtime or a turn has begun. Repeats until no event can be bound, because a bound
+    /// event may report a session that identifies the runtime of others.
     pub(super) fn bind_unbound(&mut self, step: &mut EngineStep) {
         while self.bind_unbound_once(step) {}
     }
@@ -166,7 +166,7 @@ impl Engine {
         }
     }
 
-    /// The payload of a pending event, which is not kept in memory: it is in this step or in the store.
+    /// The payload of a pending event. It is not kept in memory, so it is read from this step or from the store.
     fn stored_payload(&self, event_id: &str, step: &EngineStep) -> Value {
         let stored = || events::body_of(&self.reader, event_id).ok().flatten();
         let body = step.body_of(event_id).map(str::to_owned).or_else(stored);

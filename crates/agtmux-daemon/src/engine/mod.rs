@@ -59,7 +59,7 @@ use unbound_events::UnboundEvents;
 /// How many queued inputs share one transaction at most.
 const MAX_BATCH: usize = 256;
 
-/// How many inputs a replay has to apply at most.
+/// A checkpoint is written after about this many inputs, which limits how many inputs a replay must apply.
 const CHECKPOINT_EVERY: u64 = 5_000;
 
 /// Capacity of the broadcast channel; its receivers read every prompt at once.
@@ -70,7 +70,7 @@ const TASK_SESSION_CAPACITY: usize = 1024;
 
 const PURGE_EVERY: SignedDuration = SignedDuration::from_hours(1);
 
-/// Reads the engine at this time and sends the reply.
+/// Reads the engine at the given time and sends the reply.
 type EngineQuery = Box<dyn FnOnce(&Engine, Timestamp) + Send>;
 
 pub(crate) enum EngineInput {
@@ -120,7 +120,7 @@ pub(crate) struct Engine {
     recheck_hints: Arc<RecheckHints>,
     /// Events that wait for their runtime.
     unbound_events: UnboundEvents,
-    /// Until then the passing of time changes nothing.
+    /// Before this time, no state changes only because time passes.
     deadline: Timestamp,
     /// When the last step ran.
     last_step_at: Timestamp,
@@ -142,7 +142,7 @@ pub(crate) struct Engine {
     task_panes: BTreeMap<PaneKey, TaskSessionKey>,
 }
 
-/// Why nothing can be stored, for the health report.
+/// The error of the last write to the store, for the health report. `None` if that write succeeded.
 pub(crate) type StoreErrorNote = Arc<Mutex<Option<String>>>;
 
 impl Engine {
@@ -248,7 +248,7 @@ impl Engine {
             if !self.states.has_runtime(&id) {
                 self.resolve(started_input(&key, &runtime), None, &mut step);
             }
-            // Publish its state once: this process has not published it yet.
+            // Publish the state of every runtime once, because this daemon has just started.
             step.mark_pane_changed(&self.fleet, &key);
         }
         for (key, session) in self.task_sessions.all() {
@@ -320,7 +320,7 @@ impl Engine {
                 self.turn_starts.forget(runtime);
                 self.remote_agents.remove(runtime);
                 self.runtime_panes.remove(runtime);
-                // Events are about local agents only, so a process of another host does not matter to them.
+                // Ended processes are needed only to bind events, and events come only from local agents.
                 if pane.server.target.is_local() {
                     self.ended_processes.record(pane.clone(), *process, step.now);
                 }
@@ -351,7 +351,8 @@ impl Engine {
         step.log_input(self.last_input_seq, event_id, input, transitions);
     }
 
-    /// Checking all deadlines takes time per agent, so it is done only when one may have passed.
+    /// Does the work that is due. The deadlines of states are checked only when one may have passed, because a check
+    /// takes time per agent.
     fn apply_due_work(&mut self, step: &mut EngineStep) {
         if self.turn_starts.take_has_new() {
             self.bind_unbound(step);
@@ -380,7 +381,8 @@ impl Engine {
         }
     }
 
-    /// The next deadline after the last step. One that passed while the step was being stored is due at once.
+    /// The next deadline after `since`, the time of the last step. A deadline that passed while that step was stored is
+    /// due at once.
     fn next_deadline(&self, since: Timestamp) -> Timestamp {
         let states = self.states.next_deadline(since);
         let bind_expiry = self.unbound_events.oldest().map(|event| self.expires_at(event));

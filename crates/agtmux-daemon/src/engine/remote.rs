@@ -1,5 +1,5 @@
-//! The exchange with other hosts: applies their evidence with the same log as local evidence, and gives local evidence to
-//! hubs.
+//! Exchanges evidence with other hosts: applies and logs their evidence like local evidence, and sends local evidence
+//! to hubs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -80,7 +80,8 @@ impl Engine {
     pub(super) fn apply_remote_batch(&mut self, batch: RemoteBatch, step: &mut EngineStep) {
         let RemoteBatch { target, full, truncated, updates } = batch;
         let mut reported: BTreeSet<ServerKey> = BTreeSet::new();
-        // A host may send very many updates in one batch, so what takes time per agent or event is done once per batch.
+        // A host may send very many updates in one batch, so work that takes time per agent or event is done once per
+        // batch.
         let agents_elsewhere = self.runtime_panes.values().filter(|pane| pane.server.target != target).count();
         let mut has_started = false;
         if full {
@@ -137,7 +138,8 @@ impl Engine {
         self.apply_remote_ledger(&runtime, step);
     }
 
-    /// Applies the ledger that the agent's host sent, if the adapter is enabled. Returns whether there is one.
+    /// Applies the ledger that the agent's host sent, if the adapter is enabled. Returns false if no host sent a ledger
+    /// for this runtime.
     pub(super) fn apply_remote_ledger(&mut self, runtime: &RuntimeId, step: &mut EngineStep) -> bool {
         let Some(remote) = self.remote_agents.get(runtime) else { return false };
         if self.is_adapter_enabled(runtime) && self.changes_ledger(runtime, &remote.ledger) {

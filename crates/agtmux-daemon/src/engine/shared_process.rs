@@ -12,11 +12,12 @@ use jiff::{SignedDuration, Timestamp};
 use super::Engine;
 use crate::store::EventRow;
 
-/// An agent reports a turn before it shows it, and the capture comes a moment later. An event may be late, too.
+/// How much later than its event a turn may be seen on the screen, because the agent draws it and the daemon captures
+/// it later. The second value is how much earlier it may be seen, because an event may be late.
 const MAX_DISPLAY_DELAY: SignedDuration = SignedDuration::from_secs(3);
 const MAX_EVENT_DELAY: SignedDuration = SignedDuration::from_secs(1);
 
-/// When agents began to work after they had been at rest.
+/// When each agent last began a turn: it was idle, completed or failed before, and is running since.
 #[derive(Debug, Default)]
 pub(super) struct TurnStarts {
     started_at: BTreeMap<RuntimeId, Timestamp>,
@@ -42,7 +43,7 @@ impl TurnStarts {
         std::mem::take(&mut self.has_new)
     }
 
-    /// Whether an event of this time may belong to the turn that the agent began.
+    /// Whether an event of this time may belong to the turn that the agent began last.
     fn may_match(&self, runtime: &RuntimeId, event_time: Timestamp) -> bool {
         self.started_at.get(runtime).is_some_and(|started| {
             let shown_after = started.duration_since(event_time);
@@ -54,14 +55,15 @@ impl TurnStarts {
 impl Engine {
     /// Returns the agent whose session the event names. An event that names only a session is matched against all
     /// agents of its type. Otherwise returns the agent that has no session yet, works in the same directory, and began
-    /// a turn just then. The directory alone is no proof: an agent outside tmux may use the same process there.
+    /// a turn at that time. The directory alone proves nothing: the same process may serve an agent outside tmux in
+    /// that directory.
     pub(super) fn bind_shared(&self, origin: &EventOrigin, event_time: Timestamp) -> Result<RuntimeId, BindFailure> {
         let (Some(agent_type), Some(session)) = (&origin.agent_type, &origin.session) else {
             return Err(BindFailure::NoCandidate);
         };
         let is_shared = self.registry.agent(agent_type.as_str()).is_some_and(|agent| agent.shares_process());
         let nothing_else = origin.pane.is_none() && origin.pids.is_empty();
-        // A descendant of an agent that is not the agent itself is unknown to us.
+        // A process below a known agent is a nested process that agtmux does not track, so its events are not bound.
         if (!is_shared && !nothing_else) || self.descends_from_agent(origin) {
             return Err(BindFailure::NoCandidate);
         }
@@ -95,7 +97,7 @@ impl Engine {
         cwd.is_some() && cwd == origin.cwd.as_ref()
     }
 
-    /// Whether another event may belong to the same turn with another session.
+    /// Whether another pending event, with a different session, may belong to the same turn.
     fn competes_for_turn(&self, other: &EventRow, origin: &EventOrigin, candidate: &RuntimeId) -> bool {
         let is_competitor = |other: &EventOrigin| {
             (&other.agent_type, &other.cwd) == (&origin.agent_type, &origin.cwd)

@@ -51,7 +51,8 @@ impl EngineStep {
         Self { now, seq, ..Self::default() }
     }
 
-    /// A pane may end up in two sets. That is harmless: readers look up the pane in the fleet.
+    /// Adds a delta. A pane may then be both in `changed` and in `removed`. That is harmless: readers look up the pane
+    /// in the fleet.
     pub(super) fn merge(&mut self, from: FleetDelta) {
         let into = &mut self.delta;
         into.changed.extend(from.changed);
@@ -63,7 +64,8 @@ impl EngineStep {
         into.targets_changed |= from.targets_changed;
     }
 
-    /// Inputs that only let time pass are not evidence: time passes on the hub, too.
+    /// Marks the runtime whose evidence the input changes. The other inputs come from the topology, which hubs get
+    /// separately, or from time, which passes on the hub, too.
     pub(super) fn note_changed_evidence(&mut self, input: &ResolverInput) {
         match input {
             ResolverInput::Started { runtime, .. }
@@ -147,7 +149,7 @@ impl EngineStep {
         })));
     }
 
-    /// How many more sequence numbers publishing may use: each changed item makes a few events at most.
+    /// The most sequence numbers that publishing this step may use. Each changed item causes only a few events.
     pub(super) fn max_new_seqs(&self) -> u64 {
         let delta = &self.delta;
         let items = delta.changed.len() + delta.removed.len() + delta.windows.len() + delta.sessions.len();

@@ -1,4 +1,4 @@
-//! Tasks: applies inputs to the state machines of their sessions, and observes the results in the fleet.
+//! Tasks: applies inputs to the state machines of their sessions, and shows the results in the fleet.
 
 use std::sync::Arc;
 
@@ -52,12 +52,13 @@ impl Engine {
             session.runs.insert(row.run_id.clone(), row);
         }
         let mut without_window = finished.clone();
-        // Includes runs that agtmux ended itself, for which there is no event.
+        // `ended` includes runs that agtmux ended itself, which cause no event.
         let (runs, ended) = session.runs.into_iter().partition(|(run, _)| session.machine.awaits_exit(run));
         let session = TaskSession { machine: session.machine, runs };
         for (run_id, run) in ended {
             let status = ended_status(&run_id, &events);
-            // The end of a run may be stored before its launch. Then its window may still show its log.
+            // The end of a run may be stored before its launch. Its window may then still exist, and its log may be
+            // requested.
             let ended_before_launch = !before.runs.contains_key(&run_id);
             let keeps_log = ended_before_launch && session.machine.runs().any(|kept| *kept == run_id);
             without_window.extend((status.is_none() && !keeps_log).then(|| run_id.clone()));
@@ -81,7 +82,7 @@ impl Engine {
         step.add_task_events(&key, events, outcome, reply);
     }
 
-    /// Observes the status of the unfinished runs of a session.
+    /// Sets the status of each unfinished run of a session on its pane.
     pub(super) fn set_task_statuses(&mut self, key: &TaskSessionKey, session: &TaskSession, step: &mut EngineStep) {
         for run in session.runs.values() {
             self.set_pane_task(key, run, Some(session.status(run)), step);

@@ -7,8 +7,8 @@ use agtmux_core::evidence::Source;
 
 use crate::store::EventRow;
 
-/// Ordered by arrival. A duplicate is found by its key at once, even among thousands of events for a pane that does not
-/// exist.
+/// The pending events in order of arrival. `by_key` finds a duplicate without a search, even among thousands of events
+/// for a pane that does not exist.
 #[derive(Debug, Default)]
 pub(super) struct UnboundEvents {
     events: VecDeque<EventRow>,
@@ -31,7 +31,7 @@ impl UnboundEvents {
         self.events.push_back(event);
     }
 
-    /// The pending event from the same place with the same key.
+    /// The pending event with the same origin, source and key.
     pub(super) fn same_key(&self, event: &EventRow) -> Option<&EventRow> {
         let at = self.by_key.get(&key(event))?;
         self.events.get(at.checked_sub(self.removed)?)

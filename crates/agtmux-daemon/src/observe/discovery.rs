@@ -31,7 +31,7 @@ use crate::current_registry::CurrentRegistry;
 use crate::engine::EngineHandle;
 use crate::remote::{AgentlessHostMap, HostProcesses, ServerAccess};
 
-/// How often a directory is scanned that cannot be watched, for example because it does not exist yet.
+/// How often a directory that cannot be watched is scanned, for example one that does not exist yet.
 const RESCAN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long a server may take between creating its socket and its first terminal.
@@ -165,8 +165,8 @@ impl Discovery {
         }
     }
 
-    /// Forwards terminal changes to the observers. Returns true when a scan is needed, and false when no more hints
-    /// can come.
+    /// Forwards terminal changes to the observers. Returns true when a scan is needed, and false when the channel of
+    /// hints is closed.
     async fn forward_terminal_hints(
         &self,
         hints: &mut mpsc::UnboundedReceiver<ObserverHint>,
@@ -177,7 +177,8 @@ impl Discovery {
                 None => return false,
                 Some(ObserverHint::TerminalsChanged) => {
                     self.broadcast(&ObserverHint::TerminalsChanged);
-                    // A server creates its socket, then listens, then opens its first terminal.
+                    // A new server listens on its socket only after creating it, and then opens its first terminal.
+                    // Scan again, because the first scan may have come too early.
                     if sockets_changed_at.is_some_and(|at| at.elapsed() < LISTEN_TIMEOUT) {
                         return true;
                     }

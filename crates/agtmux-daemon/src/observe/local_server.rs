@@ -18,7 +18,8 @@ use super::signal_router::{HintSender, HintWatcher, ObserverHint, WatchGuard, Wa
 use super::watched_panes::WatchedPanes;
 use super::{ObserverContext, convert};
 
-/// After a query the server runs on for a moment until our client has exited. That is not a change.
+/// After a query the server stays active for a moment, until our client has exited. This activity does not mean a
+/// change.
 const CLIENT_EXIT_TIME: Duration = Duration::from_millis(30);
 
 /// The server counts as active for this long after a pane has written output.
@@ -42,7 +43,7 @@ pub(super) struct LocalServer {
     registry_changed: bool,
     /// Screens were captured after the first listing.
     captured: bool,
-    /// The server may have run since the last listing, although its wake-up count no longer shows it.
+    /// The server may have been active since the last listing, even if its wake-up count does not show that.
     may_have_run: bool,
     /// When a pane last wrote.
     written_at: Option<Instant>,
@@ -58,7 +59,7 @@ pub(super) struct LocalServer {
 struct ServerProcess {
     /// The watched generation.
     watch: Option<(Generation, WatchGuard)>,
-    /// The server's wake-up count after our last client exited, and when to read it.
+    /// The server's wake-up count, read after our last client exited, and the time of the next read.
     wakeups: Option<u64>,
     count_wakeups_at: Option<Instant>,
     /// The process has ended. It may still be a zombie with a pid.
@@ -192,7 +193,8 @@ impl LocalServer {
                 self.registry_changed = true;
             }
             ObserverHint::HookFired => self.schedule.want_list(),
-            // Most new terminals belong to other programs, and hooks announce those of this server.
+            // Hooks announce the new terminals of this server, and most others belong to other programs. So list the
+            // server only if it has no hooks and was active.
             ObserverHint::TerminalsChanged | ObserverHint::SocketsChanged => {
                 self.may_have_run |= self.is_client_exiting();
                 if !self.hooks_installed() && self.has_run() {
@@ -241,7 +243,8 @@ impl LocalServer {
         }
     }
 
-    /// Checks once a second whether the server is stopped or has run. Returns true if it cannot be queried now.
+    /// Runs once a second. Checks whether the server's process is stopped, and whether the server was active. Returns
+    /// true if the server cannot be queried now.
     async fn tick(&mut self, now: Instant) -> bool {
         let Some(Generation { pid, .. }) = self.observer.generation else { return false };
         if self.context.processes.is_stopped(pid) {
@@ -261,7 +264,7 @@ impl LocalServer {
 
     fn has_run(&self) -> bool {
         let Some(Generation { pid, .. }) = self.observer.generation else { return true };
-        // While our client exits, the count says nothing. A reconcile covers that time.
+        // While our client exits, the wake-up count says nothing. A later listing finds changes from that time.
         !self.is_client_exiting() && self.context.processes.wakeups(pid) != self.process.wakeups
     }
 
@@ -277,7 +280,7 @@ impl LocalServer {
         }
     }
 
-    /// Requests a listing if the new terminal may belong to this server, because the server has run.
+    /// Requests a listing if the server was active: the new terminal may then belong to it.
     fn check_terminals(&mut self, now: Instant) {
         if self.terminal_check_at.is_some_and(|at| at <= now) {
             self.terminal_check_at = None;
@@ -308,7 +311,7 @@ impl LocalServer {
         let Some(listed) = self.observer.accept_listing(listing, Instant::now()).await else {
             return self.publish_health();
         };
-        // After a change, more may have changed while our client was exiting.
+        // If the listing shows a change, more may have changed while our client was exiting.
         self.may_have_run = listed.has_changed;
         let new_server = self.watch_generation(generation);
         let mut sessions: Vec<u32> = listed.rows.iter().map(|row| row.session.0).collect();
@@ -352,12 +355,13 @@ impl LocalServer {
     }
 
     async fn reread_panes(&mut self, panes: &[u32]) {
-        // The read covers only some panes, so other changes may remain.
+        // The read covers only some panes. Remember earlier activity of the server, because other panes may have
+        // changed.
         self.may_have_run |= self.has_run();
         let Ok(listing) = self.tmux.read(panes).await else { return self.schedule.want_list() };
         let generation = convert::generation(&listing.server);
         let rows: Vec<_> = listing.rows.into_iter().map(convert::pane_row).collect();
-        // A missing pane needs a listing.
+        // A pane that is missing from the result may have closed. A listing shows that.
         if rows.len() < panes.len() {
             self.schedule.want_list();
         }
@@ -365,7 +369,8 @@ impl LocalServer {
         self.note_query();
     }
 
-    /// Checks the processes of due panes. Settled panes are checked only once a second (`all`).
+    /// Checks the processes of the panes that are due. Unless `all` is set, does nothing while no pane is urgent. `all`
+    /// is set once a second.
     async fn check_processes(&mut self, all: bool) {
         let now = Instant::now();
         let is_due = all || self.panes.urgent_at().is_some_and(|at| at <= now);
@@ -400,10 +405,11 @@ impl LocalServer {
         for request in due {
             let Some(capture) = self.observer.find_capture(&request, &captures) else { continue };
             self.observer.report_screen(&registry, &request, capture, began).await;
-            // A file that did not exist or could not be watched may be readable now.
+            // Read the agent's files, too: one that did not exist or could not be watched may be readable now.
             self.files.file_changed(request.pane);
         }
-        // A capture does not show all changes, so others may remain.
+        // A capture does not show all changes. Remember earlier activity of the server, so that a listing finds the
+        // others.
         self.may_have_run |= ran;
         self.note_query();
     }

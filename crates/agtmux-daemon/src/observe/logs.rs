@@ -86,11 +86,11 @@ impl AgentLog {
         if self.open.as_ref().is_some_and(|open| found.contains(&open.path)) {
             return;
         }
-        // With several logs, the one of the current conversation is not known.
+        // If there are several logs, the one of the current conversation is not known.
         let Ok([path]) = <[PathBuf; 1]>::try_from(found) else { return };
         let watch = |dir| watcher.watch(WatchSubject::DirContents(dir), ObserverHint::AgentFileChanged(pane)).ok();
         let watch = path.parent().and_then(watch);
-        // Without the start time of the agent, existing entries cannot be attributed to it.
+        // If the start time of the agent is unknown, existing entries may be from an earlier process, so skip them.
         let tail = if self.process_started_at.is_some() { LogTail::near_the_end() } else { LogTail::at_the_end() };
         self.open = Some(OpenLog { path, tail, _watch: watch });
     }

@@ -15,7 +15,7 @@ use super::signal_router::{HintWatcher, ObserverHint, WatchGuard, WatchSubject};
 
 /// Files are written in several steps. Wait this long, so that an incomplete file is not reported as faulty.
 const WRITE_SETTLE_TIME: Duration = Duration::from_millis(100);
-/// How often manifests are read that cannot be watched, or that are symbolic links.
+/// How often manifests are read again if they cannot be watched or are symbolic links.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) struct UserManifestWatch {

@@ -13,9 +13,10 @@ use super::convert;
 /// The check interval after a change, and the longest one while nothing changes.
 const MIN_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_INTERVAL: Duration = Duration::from_secs(60);
-/// When to check a new job again: it looks like its shell until it executes its program.
+/// The delay before a new job is checked again. A new job looks like its shell until it executes its program.
 const NEW_JOB_DELAY: Duration = Duration::from_millis(20);
-/// From this check interval on a pane is settled: a cheap check decides whether its process tree is read.
+/// A pane is settled once its check interval has grown to this value. A cheap check then decides whether its process
+/// tree is read.
 const SETTLED_AFTER: Duration = Duration::from_secs(8);
 /// How often a pane that keeps writing gets a cheap check.
 pub(super) const ACTIVITY_INTERVAL: Duration = Duration::from_millis(500);
@@ -73,7 +74,7 @@ impl PaneProcessWatch {
     pub(super) fn recheck(&mut self, now: Instant) {
         self.check_interval = MIN_INTERVAL;
         self.check_at = now;
-        // A shell takes a moment to get its terminal back.
+        // Check once more soon, because a shell takes a moment to get its terminal back.
         (self.follow_up_at, self.follow_up_interval) = (Some(now + FIRST_FOLLOW_UP), FIRST_FOLLOW_UP);
     }
 
@@ -82,15 +83,15 @@ impl PaneProcessWatch {
         self.has_activity = true;
     }
 
-    /// When to wake up for this pane. Other checks wait for the next tick.
+    /// When to wake up for this pane, if its check cannot wait for the next tick.
     pub(super) fn urgent_at(&self) -> Option<Instant> {
         let look = (self.check_interval < SETTLED_AFTER).then_some(self.check_at);
         let stir = self.has_activity.then_some(self.activity_check_at);
         look.into_iter().chain(stir).chain(self.follow_up_at).min()
     }
 
-    /// Whether the process tree must be read. For settled panes a cheap check decides: has another job the terminal,
-    /// or has it changed its directory? A pane that keeps writing gets the next cheap check at `again`.
+    /// Whether the process tree must be read. For settled panes a cheap check decides: it looks for a new foreground
+    /// job or a new directory. A pane that keeps writing gets the next cheap check at `again`.
     pub(super) fn is_due(&mut self, table: &dyn ProcessTable, now: Instant, again: Instant) -> bool {
         let due = self.check_at <= now;
         if due && self.check_interval < SETTLED_AFTER {
@@ -279,7 +280,8 @@ mod tests {
         }
     }
 
-    /// The milliseconds of the cheap checks, until one finds a change. Wakes up only when the pane requests it.
+    /// Runs the checks that the pane requests, until one finds a change. Returns the milliseconds at which cheap checks
+    /// ran.
     fn looks(
         watch: &mut PaneProcessWatch,
         table: &Table,

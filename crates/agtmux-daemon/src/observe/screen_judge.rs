@@ -12,12 +12,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::screen_schedule::DueCapture;
 
-/// A screen shows the state from this long before its capture. An agent draws after it acts, and may send an event
-/// meanwhile.
+/// A captured screen is dated back by this much. An agent draws after it acts, and may send an event in between.
 const DRAW_LAG: SignedDuration = SignedDuration::from_millis(250);
-/// The same for titles, which lag more.
+/// A captured title is dated back by more, because titles lag more.
 const TITLE_LAG: SignedDuration = SignedDuration::from_secs(1);
-/// Two equal captures at least this far apart count as settled, even if output continues.
+/// If two captures at least this far apart say the same, the screen counts as settled, even if output continues.
 const STABLE_FOR: SignedDuration = SignedDuration::from_millis(300);
 
 /// What one capture of a pane showed.
@@ -30,7 +29,7 @@ pub(crate) struct ScreenEvidence {
     pub(crate) process: ProcessRef,
     pub(crate) captured_at: Timestamp,
     pub(crate) observations: Vec<Observation>,
-    /// The sources that were read and said nothing.
+    /// The sources that were read but gave no observation.
     pub(crate) silent_sources: Vec<Source>,
 }
 
@@ -79,7 +78,8 @@ impl ScreenJudge {
         let on_screen = agent.map(|agent| agent.read_screen(&screen, Some(&title)).observations).unwrap_or_default();
         let assertions: Vec<Assertion> = on_screen.iter().map(|observation| observation.assertion).collect();
         let (settled, shown_from) = self.settled_since(due, began, &assertions);
-        // A title that is only a hint cancels what the previous title said.
+        // Drop inconclusive observations. A title without conclusive observations counts as silent, which ends what the
+        // previous title said.
         let mut in_title = agent.map(|agent| agent.title_observations(&title)).unwrap_or_default();
         in_title.retain(|observation| observation.conclusive);
         let mut evidence = ScreenEvidence::new(server, PaneId(due.pane), due.process, began);

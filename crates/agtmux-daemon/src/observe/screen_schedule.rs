@@ -8,17 +8,17 @@ use super::agent_map::{AgentMap, FoundAgent};
 
 /// Output has settled after this much silence.
 const SETTLE_TIME: Duration = Duration::from_millis(150);
-/// The first capture after silence, if output continues.
+/// The delay of the first capture after silence, if output continues.
 const FIRST_CAPTURE_DELAY: Duration = Duration::from_millis(300);
 /// How often a screen is captured while output continues.
 const WRITING_INTERVAL: Duration = Duration::from_secs(1);
-/// The burst of captures of one pane. After it, one per [`WRITING_INTERVAL`].
+/// How many captures of one pane may follow each other quickly. After that, there is one per [`WRITING_INTERVAL`].
 const MAX_BURST: f64 = 4.0;
-/// An agent draws this long after it sent an event.
+/// The delay of the capture after an event of the agent. The agent draws a moment after it sends the event.
 const DRAW_DELAY: Duration = Duration::from_millis(400);
 /// Captures that are due within this time are made together.
 const BATCH_WINDOW: Duration = Duration::from_millis(50);
-/// When a failed capture is repeated.
+/// The delay before a failed capture is repeated.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -27,9 +27,9 @@ struct ScheduledAgent {
     /// The time of the first output that was not captured.
     uncaptured_since: Option<Instant>,
     captured_at: Option<Instant>,
-    /// The last capture came during output, so one is due at its end.
+    /// The last capture was made while the pane wrote, so another is due when the output ends.
     unsettled: bool,
-    /// A capture that was requested, independent of output.
+    /// When a requested capture is due, independent of output.
     wanted_at: Option<Instant>,
     credit: f64,
     credit_at: Instant,
@@ -132,7 +132,8 @@ impl ScheduledAgent {
             let settled = wrote + SETTLE_TIME;
             let rested = self.captured_at.map_or(from, |at| at + WRITING_INTERVAL);
             let meanwhile = rested.max(from + FIRST_CAPTURE_DELAY);
-            // Without credit, a pane that settles repeatedly counts as one that keeps writing.
+            // A pane that settles again and again uses up its credit. It is then captured as rarely as one that keeps
+            // writing.
             let wait = Duration::from_secs_f64((1.0 - self.credit).max(0.0) * WRITING_INTERVAL.as_secs_f64());
             settled.max(self.credit_at + wait).min(meanwhile)
         });

@@ -25,7 +25,8 @@ pub(super) struct ServerHooks {
     installed: bool,
 }
 
-/// How often the hooks are checked. The user can set session hooks, which hide them, at any time without hint.
+/// How often the hooks are checked. The user can hide them at any time by setting session hooks, and no hint announces
+/// that.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 impl ServerHooks {
@@ -57,8 +58,8 @@ impl ServerHooks {
         self.installed
     }
 
-    /// Installs the hooks if the server or its sessions changed. Returns true if they were missing, so that earlier
-    /// changes may have gone unnoticed.
+    /// Installs the hooks if the server or its sessions changed, or if the last check is too old. Returns true if the
+    /// hooks or the hint file were missing: earlier changes may then have gone unnoticed.
     pub(super) async fn check(&mut self, tmux: &TmuxServer, sessions: Vec<u32>, new_server: bool) -> bool {
         let file_stayed = match self.ensure_hint_file() {
             Ok(stayed) => stayed,

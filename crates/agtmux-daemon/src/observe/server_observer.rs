@@ -1,7 +1,8 @@
-//! The observer of one tmux server: turns what was read of it into updates for the engine.
+//! The observer of one tmux server: turns what was read from the server into updates for the engine.
 //!
-//! It does not read by itself. Two drivers do, each with its own source of hints: `LocalServer` follows the signals of
-//! this machine and calls tmux; the watcher of an agentless host polls all its servers through one shell.
+//! The observer does not read the server itself. Two drivers do that, each with its own source of hints: `LocalServer`
+//! follows the signals of this machine and calls tmux; the watcher of an agentless host polls all its servers through
+//! one shell.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -46,9 +47,9 @@ pub(crate) struct ServerObserver {
 /// A listing of a supported server.
 pub(crate) struct AcceptedListing {
     pub(crate) rows: Vec<PaneRow>,
-    /// The rows differ from the last listing, or the server did not answer since.
+    /// The rows differ from the last listing, or the server was unreachable since then.
     pub(crate) has_changed: bool,
-    /// Pane ids start again and mean other panes.
+    /// The server was restarted. The same pane ids now mean other panes.
     pub(crate) is_new_generation: bool,
     pub(crate) was_unreachable: bool,
 }
@@ -150,7 +151,8 @@ impl ServerObserver {
     /// Counts a failed listing. Returns the outage to report, or `None` while the failure is tolerated.
     pub(crate) fn listing_failed(&mut self, error: &TmuxError) -> Option<(OutageCode, String)> {
         self.failures += 1;
-        // A local server is asked again within 50 ms, another one only with the next poll.
+        // `NoServer` from a local server is tolerated at first, because the server is asked again within 50 ms. A
+        // server of an agentless host is asked again only with the next poll.
         let is_certain = match error {
             TmuxError::Timeout(_) => true,
             TmuxError::NoServer => !self.key.target.is_local(),
@@ -188,7 +190,8 @@ impl ServerObserver {
         self.judge.retain(|pane| self.screens.contains(pane));
     }
 
-    /// Reports headless agents as running: an agent started for one turn, without a user, runs until it ends.
+    /// Reports headless agents as running. Such an agent does one turn without a user, so it is running until its
+    /// process ends.
     pub(crate) async fn report_headless(&mut self, headless: BTreeSet<(u32, ProcessRef)>) {
         let Some(generation) = self.generation else { return };
         let began = self.context.clock.now();
@@ -220,7 +223,7 @@ impl ServerObserver {
         self.screens.wake_at().filter(|_| self.reachable_generation().is_some())
     }
 
-    /// The capture of this pane. Without one, it is requested again.
+    /// Returns the capture of this pane. If it is missing, requests it again.
     pub(crate) fn find_capture<'a>(&mut self, due: &DueCapture, captures: &'a [Capture]) -> Option<&'a Capture> {
         let pid = self.generation.map(|generation| generation.pid);
         let found = captures.iter().find(|capture| capture.pane == due.pane && Some(capture.server_pid) == pid);

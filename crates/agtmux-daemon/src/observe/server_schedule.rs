@@ -11,19 +11,21 @@ const MAX_LISTING_BURST: f64 = 3.0;
 const MIN_REST: Duration = Duration::from_millis(10);
 const MAX_REST: Duration = Duration::from_secs(1);
 
-/// The reconcile interval grows with the number of rows, because large listings are expensive.
+/// A reconcile is a listing without a hint. Its interval grows with the number of rows, because large listings are
+/// expensive.
 const RECONCILE_PER_ROW: Duration = Duration::from_millis(30);
-/// The reconcile interval is this many times longer while panes write: output explains why the server runs.
+/// While panes write, the reconcile interval is this many times longer, because the output explains why the server is
+/// active.
 const RECONCILE_WRITING_FACTOR: u32 = 3;
 
 /// A pane that writes after this much silence is read at once, and once more after its burst.
 const QUIET_AFTER: Duration = Duration::from_secs(3);
 const PROMPT_READS: u8 = 2;
-/// The burst and the rate of these prompt reads.
+/// How many of these prompt reads may follow each other quickly, and how many there are per second after that.
 const READ_BURST: f64 = 8.0;
 const READS_PER_SECOND: f64 = 2.0;
-/// How often panes that keep writing are read together. Less often on a large server, because its listings read them
-/// too.
+/// How often all panes that keep writing are read together. On a large server they are read less often, because
+/// listings read them, too.
 const STEADY_READS: Duration = Duration::from_secs(6);
 const STEADY_READS_PER_ROW: Duration = Duration::from_millis(10);
 const PANES_PER_READ: usize = 64;
@@ -46,7 +48,7 @@ pub(super) struct ServerSchedule {
     list_not_before: Instant,
     list_credit: f64,
     listed_at: Option<Instant>,
-    /// The next listing without a hint, and the interval after it.
+    /// When the next reconcile is due, and the interval after it.
     reconcile_at: Option<Instant>,
     reconcile_interval: Duration,
     writers: HashMap<u32, Writer>,
@@ -111,7 +113,7 @@ impl ServerSchedule {
         }
     }
 
-    /// The tmux server used CPU time although it reported no change. Schedules a listing of its panes soon.
+    /// Schedules a reconcile soon, because the server was active although it reported no change.
     pub(super) fn server_ran(&mut self, panes_write: bool, now: Instant) {
         let least = if panes_write { self.active * RECONCILE_WRITING_FACTOR } else { self.active };
         self.reconcile_interval = least.max(RECONCILE_PER_ROW * self.rows).min(self.idle);
@@ -133,7 +135,8 @@ impl ServerSchedule {
         self.steady.clear();
         self.writers.retain(|_, writer| now < writer.wrote_at + QUIET_AFTER);
         self.listed_at = Some(now);
-        // Back off, and stop after the longest interval: a server that has not run has not changed.
+        // Lengthen the interval each time, and stop after the longest one: a server that was not active has not
+        // changed.
         self.reconcile_at = (self.reconcile_interval <= self.idle).then(|| now + self.reconcile_interval);
         self.reconcile_interval = if self.reconcile_interval >= self.idle {
             self.idle + TICK

@@ -1,5 +1,5 @@
-//! Pipes the output of agents to a reader of escape codes that tmux does not store. Only with `observe.osc_tap`,
-//! because it uses the pane's only pipe.
+//! Pipes the output of agents to a program that reads escape codes which tmux does not store. This happens only with
+//! `observe.osc_tap`, because a pane can have only one pipe.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -13,8 +13,8 @@ use agtmux_tmux::TmuxServer;
 use super::agent_map::AgentMap;
 use super::watched_panes::WatchedPanes;
 
-/// When to try again if the pane is already piped. The pipe of an earlier daemon closes a moment after that daemon has
-/// ended.
+/// The delay before the next try if the pane is already piped. The pipe of an earlier daemon closes a moment after that
+/// daemon has ended.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_TRIES: u8 = 5;
 

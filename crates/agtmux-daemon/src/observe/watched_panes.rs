@@ -82,7 +82,7 @@ impl WatchedPanes {
         self.urgent_at = self.urgent_at.into_iter().chain(watched.processes.urgent_at()).min();
     }
 
-    /// When to wake up for a pane. Other checks wait for the next tick.
+    /// When to wake up for a pane whose check cannot wait for the next tick.
     pub(super) fn urgent_at(&self) -> Option<Instant> {
         self.urgent_at
     }

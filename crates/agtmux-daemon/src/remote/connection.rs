@@ -29,7 +29,7 @@ use crate::clock::Clock;
 const COLLECT_COMMAND: &str = "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin:$HOME/.cargo/bin:/usr/local/bin:/opt/homebrew/bin\" \
      exec agtmux collect --stdio'";
 
-/// No more requests are accepted while this much is unwritten.
+/// No more requests are accepted while this many bytes wait to be written.
 const MAX_UNWRITTEN_BYTES: usize = 1 << 20;
 /// The assumed throughput of a slow link.
 const SLOW_LINK_BYTES_PER_SECOND: usize = 32 << 10;
@@ -51,8 +51,8 @@ pub(super) struct CollectConnection {
     pending: HashMap<u64, oneshot::Sender<ReplyOutcome>>,
     last_id: u64,
     clock: Clock,
-    /// How far the remote clock is ahead of ours, by the last message. A delayed message makes the value smaller, never
-    /// larger.
+    /// How far the remote clock is ahead of ours, according to the last hello or heartbeat. A delayed message makes the
+    /// value smaller, never larger.
     remote_clock_ahead: SignedDuration,
 }
 
@@ -63,7 +63,7 @@ impl CollectConnection {
         clock: Clock,
         within: Duration,
     ) -> Result<(Self, HostHello), ConnectionEnd> {
-        // A listener on the old control socket is not ours, or is stuck.
+        // Remove an old control socket: its listener is not ours, or is stuck.
         ssh.remove_control_socket();
         let mut connection = Self::start(ssh, clock)?;
         match timeout(within, connection.handshake()).await {
@@ -148,7 +148,7 @@ impl CollectConnection {
                     let _ = waiting.send(reply.outcome);
                 }
                 if is_lost {
-                    // `collect` still runs, but its daemon does not answer: this is no sign of life.
+                    // `collect` runs, but its daemon does not answer. Such a reply does not count as a sign of life.
                     return Ok(None);
                 }
             }
@@ -165,7 +165,7 @@ impl CollectConnection {
         loop {
             let (silent_at, stuck_at) = (self.silence_deadline(), self.write_deadline());
             tokio::select! {
-                // Received lines count as alive even if they are read late.
+                // Check for received lines first: they are a sign of life even if they are read late.
                 biased;
                 line = self.lines.next_line() => return match line {
                     Ok(Some(line)) => Ok(line),
@@ -193,12 +193,13 @@ impl CollectConnection {
         }
     }
 
-    /// A partial line counts as alive, because a long line takes time on a slow link.
+    /// When the host counts as silent. Bytes of a partial line are a sign of life, because a long line takes time on a
+    /// slow link.
     fn silence_deadline(&self) -> Instant {
         self.lines.partial_line_at().unwrap_or(self.last_seen_at).max(self.last_seen_at) + SILENCE_TIMEOUT
     }
 
-    /// Without pending bytes the host cannot be stuck.
+    /// When the host counts as stuck. The deadline moves on while no bytes wait to be written.
     fn write_deadline(&self) -> Instant {
         let since = if self.unwritten.is_empty() { Instant::now() } else { self.last_write_at };
         since + WRITE_TIMEOUT
@@ -227,8 +228,8 @@ impl CollectConnection {
         self.queue_line(&HubLine::Request(NumberedRequest { id: self.last_id, action: Box::new(action) }));
     }
 
-    /// The time on the host's clock when this connection will be given up if it stays silent. A later execution is not
-    /// allowed, because the caller has been told that the request may be lost.
+    /// The time on the host's clock at which the hub gives this connection up if the host stays silent. The host must
+    /// not run the request later, because the caller is then told that the request may be lost.
     fn deadline_on_host(&self, size: usize) -> Option<Timestamp> {
         let left = (self.silence_deadline() + transfer_time(size)).saturating_duration_since(Instant::now());
         self.clock.now().checked_add(self.remote_clock_ahead).ok()?.checked_add(left).ok()
@@ -265,7 +266,7 @@ fn check_version(hello: HostHello) -> Result<HostHello, ConnectionEnd> {
         "agtmux {version} on the host uses protocol {}, agtmux {VERSION} here uses {}; agtmux {older} is too old",
         hello.protocol.max, PROTOCOL_VERSIONS.max
     );
-    // The host chooses the text, and a hint tells the user what to run.
+    // The host chooses this text, and a hint repeats it to the user. So allow only plain characters.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".+-".contains(c);
     let plain = !version.is_empty() && version.chars().all(is_plain);
     let newer_host = if plain { format!("agtmux {version}") } else { "a newer agtmux".into() };

@@ -1,5 +1,5 @@
-//! Converts evidence from other hosts to the types of this daemon. A host cannot choose which target it is. Its texts are
-//! shortened and redacted before they are kept.
+//! Converts evidence from other hosts to the types of this daemon. The hub, not the host, sets the target. Texts of the
+//! host are shortened and redacted before they are kept.
 
 use std::collections::BTreeMap;
 
@@ -134,8 +134,8 @@ impl EvidenceDecoder {
         updates.extend(update.map(RemoteUpdate::Topology));
     }
 
-    /// Limits the rows of the batch. Each row copies the texts of its pane, so a short line could become many long rows.
-    /// Each pane keeps its first row, so that many extra rows of one pane do not hide another.
+    /// Limits the rows of the batch. Each row copies the texts of its pane, so a short line could become many long
+    /// rows. Each pane keeps its first row, so that the extra rows of one pane cannot displace another pane.
     fn limit_placements(&mut self, pane: &mut HostPane) {
         let first = usize::from(self.panes < MAX_PANES);
         let room = first + MAX_EXTRA_ROWS - self.extra_rows;

@@ -1,4 +1,4 @@
-//! Evidence survives the way from one host to another, and hostile evidence is cut.
+//! Evidence survives the transfer from one host to another, and hostile evidence is truncated.
 
 use agtmux_api::host_protocol::{EvidenceBatch, HostEvidence, HostOutage, HostPane, HostPlacement};
 use agtmux_core::dialog::{Dialog, DialogOption};

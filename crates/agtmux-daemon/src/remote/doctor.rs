@@ -152,7 +152,7 @@ fn check_tmux(found: &HostReport) -> TargetCheck {
 
 fn check_agtmux(found: &HostReport, ssh: &SshTarget) -> TargetCheck {
     let install =
-        format!("scp \"$(command -v agtmux)\" {ssh}:.local/bin/   (same platform), or run cargo install on the host");
+        format!("scp \"$(command -v agtmux)\" {ssh}:.local/bin/   (same platform only); or on the host: cargo install");
     let version = found.agtmux.strip_prefix("agtmux ").unwrap_or(&found.agtmux);
     if version.is_empty() {
         let means = "only screens and processes are visible, about a second late; hooks on the host are not delivered";

@@ -8,8 +8,8 @@ use agtmux_core::ids::{PaneId, ServerKey, TargetName};
 const MAX_SERVERS: usize = 64;
 /// Also the limit of an agentless host.
 pub(super) const MAX_PANES: usize = 5_000;
-/// A pane has one row per session that shows it. These are the rows beyond the first of each pane. The decoder drops
-/// the rows over this limit.
+/// A pane has one row per session that shows it. This is the limit for all rows beyond the first of each pane. The
+/// decoder drops the rows over this limit.
 pub(super) const MAX_EXTRA_ROWS: usize = 2 * MAX_PANES;
 const MAX_AGENTS: usize = 512;
 
@@ -20,7 +20,7 @@ pub(crate) struct HostLimits {
 }
 
 impl HostLimits {
-    /// Forgets earlier excesses, because the target sends everything again.
+    /// Forgets that the target exceeded the limits, because it sends everything again.
     pub(crate) fn reset(&mut self, target: &TargetName) {
         self.truncated.remove(target);
     }
@@ -29,8 +29,8 @@ impl HostLimits {
         self.truncated.insert(target.clone());
     }
 
-    /// Returns the part of the update that fits within the limits. `agents` is how many agents the host has: a batch may
-    /// contain very many updates, so they are not counted here.
+    /// Returns the part of the update that fits within the limits. `agents` is the current number of agents on the
+    /// host. The caller counts them, because a count for each update of a large batch takes too long.
     pub(crate) fn limit(&mut self, fleet: &Fleet, agents: usize, mut update: TopologyUpdate) -> Option<TopologyUpdate> {
         if let Some(key) = reported_server(&update)
             && fleet.server(key).is_none()
@@ -70,7 +70,7 @@ impl HostLimits {
         }
     }
 
-    /// The outage that reports the excess. An outage that the host reports takes precedence.
+    /// The outage to report if the target exceeded the limits. An outage that the host reports takes precedence.
     pub(crate) fn outage(&self, fleet: &Fleet, target: &TargetName) -> Option<TopologyUpdate> {
         let has_outage = fleet.target_outages().any(|(with_outage, _)| with_outage == target);
         if has_outage || !self.truncated.contains(target) {

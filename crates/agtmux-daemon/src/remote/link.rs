@@ -30,7 +30,7 @@ struct Inner {
 /// The state of the connection to a remote target.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkStatus {
-    /// As clients see it.
+    /// The target as clients see it.
     pub(crate) target: TargetStatus,
     pub(crate) connected: bool,
     /// How many connection attempts have finished, successfully or not.
@@ -85,7 +85,7 @@ impl TargetLink {
         self.0.status.borrow().target.evidence == EvidenceKind::Native
     }
 
-    /// Requests that wait for a result continue, so the status must be published before.
+    /// Wakes requests that wait for a status, so the caller must publish the status first.
     pub(super) fn set_status(&self, status: LinkStatus) {
         self.0.status.send_replace(status);
     }
@@ -94,8 +94,8 @@ impl TargetLink {
         let _ = self.0.status.subscribe().wait_for(is_reached).await;
     }
 
-    /// Requests an immediate attempt, also to upgrade a shell connection. Returns false if the target has a native
-    /// connection.
+    /// Requests an immediate attempt to connect, or to replace a shell connection with a native one. Returns false if
+    /// the target has a native connection.
     pub(super) fn request_retry(&self) -> bool {
         let status = self.0.status.borrow();
         let idle = !status.connected || status.target.evidence == EvidenceKind::Screen;

@@ -1,7 +1,7 @@
 //! Actions on a host that runs its own agtmux.
 //!
 //! The hub checks the caller, the reference and the guards, then forwards the request. The remote daemon checks the
-//! pane and types. A request that may have run is never sent twice.
+//! pane and runs the action. A request that may have run is never sent twice.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::host_protocol::HubRequest;
@@ -31,7 +31,7 @@ impl RemotePane {
         let mut value = self.link.request(action).await.map_err(|error| self.failure(error, changes))?;
         sanitize_reply::sanitize_report(&mut value);
         let outcome: ActionOutcome<T> = serde_json::from_value(value).map_err(|error| {
-            // The error may quote a value of the answer.
+            // Sanitize the error, because it may quote a value of the answer.
             let why = format!("its answer is invalid: {}", sanitize_reply::sanitize_message(&error.to_string()));
             self.failure(LinkError::Lost(why), changes)
         })?;
@@ -70,8 +70,8 @@ impl RemotePane {
         })
     }
 
-    /// The state that must still hold: set if the caller took a snapshot, or answers a dialog that is known only as a
-    /// state.
+    /// The state that the agent must still have. It is required if the caller refers to a snapshot, or answers a dialog
+    /// whose content is not known.
     fn expected_state(&self, kind: ActionKind, given: &ActionGuards) -> Option<State> {
         let agent = self.located.agent.as_ref()?;
         let looked = given.snapshot_id.is_some();
@@ -120,7 +120,7 @@ impl RemotePane {
         }
     }
 
-    /// Names the pane by its full reference: its pane id alone is a different pane on the hub.
+    /// Names the pane by its full reference: on the hub, the pane id alone means a different pane.
     fn check_first_hint(&self) -> String {
         format!("check the pane before you repeat the command: agtmux view-output {}", self.located.reference())
     }

@@ -1,5 +1,6 @@
-//! The hubs that read this host's evidence. A hub requests the next batch when it has handled the last one. A batch holds
-//! the current values of everything that changed since, so a slow hub costs only a set of changed keys.
+//! The hubs that read this host's evidence. A hub requests the next batch when it has handled the last one. A batch
+//! contains the current values of everything that changed since then. For a slow hub, the engine therefore stores only
+//! a set of changed keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Weak;
@@ -131,7 +132,7 @@ impl EvidenceSubscriber {
         let panes = server.panes.iter().map(|(id, pane)| (*id, pane.placements.clone())).collect();
         let current = ReportedServer { generation, panes, has_outage: server.outage.is_some() };
         let before = self.reported.get(key).filter(|before| before.generation == generation);
-        // An outage that begins is sent as a separate item, and the panes stay as they are.
+        // The start of an outage is sent as a separate item, and the panes need not be sent again.
         let same =
             before.is_some_and(|before| before.panes == current.panes && (!before.has_outage || current.has_outage));
         let has_changed = |id: &PaneId| pending.panes.contains(&PaneKey { server: key.clone(), pane: *id });

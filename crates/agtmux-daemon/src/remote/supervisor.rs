@@ -30,7 +30,7 @@ const MIN_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// After a connection of this length the backoff starts again.
 const STABLE_CONNECTION_TIME: Duration = Duration::from_secs(30);
-/// Requests that may wait to be written.
+/// How many requests may wait to be written.
 const MAX_QUEUED_REQUESTS: usize = 32;
 /// A smaller clock difference is ignored, because most of it is latency.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(1);
@@ -48,7 +48,7 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Runs until the task is aborted. Its ssh ends with it.
+    /// Runs until its task is aborted, which also ends ssh.
     pub(super) async fn run(mut self) {
         let mut failures = 0_u32;
         loop {
@@ -144,7 +144,7 @@ impl Supervisor {
             (target.fault, target.message, target.hint) = (None, None, None);
         });
         let status = publication.await;
-        // Without an await between them: an action sees both or none.
+        // Set both without an await in between, so that an action sees both or neither.
         self.link.set_request_sender(Some(requests));
         self.link.set_status(status);
     }
@@ -203,7 +203,7 @@ impl Supervisor {
         }
     }
 
-    /// Says where to install which version, and what to run `then` if that is on the host.
+    /// Says which version to install, and where. If that is on the host, `then` is what to run after that.
     pub(super) fn update_hint(&self, end: &ConnectionEnd, then: &str) -> String {
         match &end.newer_host {
             Some(newer) => format!("install {newer} on this machine, then: agtmux daemon restart"),

@@ -164,8 +164,8 @@ impl TargetManager {
             return Err(error.with_hint(format!("agtmux target remove {name}   (then add it again)")));
         }
         if self.entries().len() >= MAX_TARGETS {
-            let error = ApiError::new(ErrorCode::BadRequest, format!("{MAX_TARGETS} targets is the limit"));
-            return Err(error.with_hint("agtmux target remove"));
+            let error = ApiError::new(ErrorCode::BadRequest, format!("at most {MAX_TARGETS} targets are allowed"));
+            return Err(error.with_hint("agtmux target remove NAME"));
         }
         let target = Target { name: name.clone(), ssh };
         self.commit(StoreChange::PutSshTarget(target.clone())).await?;

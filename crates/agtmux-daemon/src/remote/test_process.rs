@@ -22,7 +22,7 @@ pub(super) async fn wait_for_pid_file(file: &Path) -> Pid {
     timeout(SOON, wait).await.expect("the process starts")
 }
 
-/// Waits until the process is gone. A zombie counts, because only pid 1 can reap it.
+/// Waits until the process is gone. A zombie counts as gone, because only pid 1 can reap it.
 pub(super) async fn wait_for_exit(id: Pid) {
     let stat = || std::fs::read_to_string(format!("/proc/{}/stat", id.as_raw_nonzero())).unwrap_or_default();
     let is_zombie = || stat().rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));

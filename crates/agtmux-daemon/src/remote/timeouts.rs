@@ -41,9 +41,10 @@ pub(crate) const PROGRAM_TIMEOUT: Duration = Duration::from_secs(3);
 /// An idle shell gets a ping after this time.
 pub(crate) const PING_INTERVAL: Duration = Duration::from_secs(3);
 
-/// From the start of ssh to the first message: a login, and possibly the start of a daemon.
+/// The longest time from the start of ssh to the first message. It includes a login, and possibly the start of a
+/// daemon.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(9);
-/// The same while the host counts as `ok`. A slower host loses that health and is tried again.
+/// The same limit while the host counts as `ok`. A host that needs longer is no longer `ok`, and is tried again.
 const HELLO_TIMEOUT_WHEN_OK: Duration = Duration::from_secs(7);
 
 /// The timeout of the first message, by the current health of the host.

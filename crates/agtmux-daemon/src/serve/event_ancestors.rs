@@ -7,8 +7,8 @@ use agtmux_agents::ProcessFacts;
 use crate::engine::EventAddress;
 use crate::observe::{self, Discovery};
 
-/// Adds to an event the processes above its agent. The event belongs to the nearest agent among its ancestors, and not
-/// to an agent that started that one. Ancestors that have exited are ignored.
+/// Lists in `outer_pids` the ancestors of the agent that sent the event. The sender is the nearest agent among the
+/// processes of the event, and not an agent that started the sender. Processes that have exited are ignored.
 pub(super) fn add_ancestors(address: &mut EventAddress, discovery: &Discovery) {
     let EventAddress::Origin(origin) = address else { return };
     let table = discovery.processes();

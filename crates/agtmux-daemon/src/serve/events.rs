@@ -1,5 +1,5 @@
-//! The stream of changes: a snapshot first, then the changes that pass the client's filter. The changes that were read
-//! together end with a position, so that a client never shows half of them.
+//! The stream of changes: a snapshot first, then the changes that pass the client's filter. Changes that are read
+//! together are followed by one position, so that a client never shows only some of them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,11 +26,12 @@ struct WatchReader {
     event_log: Arc<EventLog>,
     scope: ListScope,
     filter: ItemFilter,
-    /// The last event that the client has; none before its first snapshot.
+    /// The number of the last event that the client has; `None` before its first snapshot.
     position: Option<u64>,
     /// The client resumes an earlier stream and has got nothing yet in this one.
     resumed: bool,
-    /// The identities of the items that the client has: an item that no longer passes the filter must be removed there.
+    /// The identities of the items that the client has. The client must remove an item that no longer passes the
+    /// filter.
     shown: HashSet<ItemIdentity>,
 }
 
@@ -81,14 +82,14 @@ impl WatchReader {
             let event = WatchEvent::new(WatchEventKind::TargetErrors, self.scope, seq, now);
             out.extend_from_slice(&frame(&WatchEvent { target_errors: Some(errors), ..event }, false));
         }
-        // The id goes last: only now is the snapshot complete and can be resumed from.
+        // The id goes last, because a client can resume only after a complete snapshot.
         out.extend_from_slice(format!("id: {seq}\n\n").as_bytes());
         self.position = Some(seq);
         out.freeze()
     }
 
-    /// A client that resumes may have any item that exists now or was removed meanwhile. Removals of all of them are
-    /// sent; a superfluous one is harmless.
+    /// Assumes that a client that resumes has every item that exists now or was removed meanwhile. The client may then
+    /// get the removal of an item that it never had, which is harmless.
     fn assume_shown(&mut self, log: &EventLogState, missed: &[Arc<PublishedEvent>]) {
         let removed = missed.iter().filter_map(|published| published.event.item.as_ref());
         let removed = removed.filter(|item| self.scope.includes(item.scope())).map(WatchItem::identity);

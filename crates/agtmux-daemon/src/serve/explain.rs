@@ -15,7 +15,7 @@ use crate::engine::ref_error;
 use crate::store::events;
 use crate::store::log::{self, StoredTransition};
 
-/// Enough to see what led to a state.
+/// The most events per response: enough to see what led to a state.
 const MAX_EVENTS: u32 = 50;
 
 #[derive(Debug, Deserialize, IntoParams)]

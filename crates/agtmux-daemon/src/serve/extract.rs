@@ -61,7 +61,7 @@ impl IntoResponse for ErrorResponse {
     }
 }
 
-/// Whether the same request may succeed later: the error is not in the request.
+/// Whether the same request may succeed later, because the daemon and not the request caused the error.
 pub(crate) fn is_retryable(code: ErrorCode) -> bool {
     status(code).is_server_error()
 }
@@ -111,7 +111,7 @@ pub(super) async fn read_body(body: Body, max_bytes: usize) -> ApiResult<Bytes> 
     })
 }
 
-/// Parses a JSON object. Without this check an array with the fields in order would pass as well.
+/// Parses a JSON object. Arrays are rejected explicitly, because serde also reads a struct from an array of its fields.
 pub(super) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
     let value: Value =
         serde_json::from_slice(bytes).map_err(|error| bad_body(format!("the body is not valid JSON: {error}")))?;
@@ -121,7 +121,7 @@ pub(super) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
     serde_json::from_value(value).map_err(|error| bad_body(format!("invalid request: {}", shorten(&error))))
 }
 
-/// The text of an error. The error quotes the body, which may be long.
+/// The start of an error text. The error quotes the body, which may be long.
 pub(super) fn shorten(error: &serde_json::Error) -> String {
     error.to_string().chars().take(MAX_QUOTED_CHARS).collect()
 }
@@ -130,7 +130,7 @@ fn bad_body(message: String) -> ApiError {
     ApiError::new(ErrorCode::BadRequest, message).with_hint("GET /v1/openapi.json describes every request")
 }
 
-/// Continues if the caller disconnects: an action must not stop halfway.
+/// Runs an action to its end even if the caller disconnects, because an action must not stop halfway.
 pub(super) async fn run_detached<T: Send + 'static>(
     action: impl Future<Output = ApiResult<T>> + Send + 'static,
 ) -> JsonResult<T> {

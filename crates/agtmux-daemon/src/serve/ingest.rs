@@ -52,8 +52,8 @@ pub(super) async fn post_event(
     Ok((StatusCode::ACCEPTED, Json(context.engine.ingest_event(incoming).await?)))
 }
 
-/// Reads an event from a document of about this size. Runs on a blocking thread, so that other requests do not wait for
-/// the redaction of a large event; without `/proc`, finding the ancestors starts another program.
+/// Reads an event from a document of about this size. Runs on a blocking thread for two reasons: the redaction of a
+/// large event takes long, and without `/proc` another program must run to find the ancestors.
 pub(crate) async fn read_event(
     size: usize,
     document: impl FnOnce() -> ApiResult<Value> + Send + 'static,
@@ -156,7 +156,8 @@ fn event_address(event: &EventSubmission) -> ApiResult<EventAddress> {
     }
 }
 
-/// A session alone needs an agent type: sessions are looked up among agents of one type.
+/// Whether the origin can name a runtime. A session id alone needs an agent type, because sessions are looked up among
+/// the agents of one type.
 fn can_be_bound(origin: &EventOrigin) -> bool {
     origin.pane.is_some() || !origin.pids.is_empty() || (origin.session.is_some() && origin.agent_type.is_some())
 }
@@ -183,7 +184,8 @@ fn required_text<'e>(name: &str, value: Option<&'e String>) -> ApiResult<&'e str
     }
 }
 
-/// Two events with the same key are equal if their content is, regardless of when they were sent.
+/// A hash of the content. Two events with the same key are duplicates if their hashes are equal, regardless of when
+/// they were sent.
 fn content_hash(event: &EventSubmission) -> String {
     let content = serde_json::json!([event.event_type, event.source_seq, event.payload]);
     Uuid::new_v5(&Uuid::NAMESPACE_OID, content.to_string().as_bytes()).simple().to_string()

@@ -74,13 +74,13 @@ impl axum::serve::Listener for BoundSocket {
     }
 }
 
-/// Usually out of file descriptors: wait until a client disconnects.
+/// Waits after a failed accept. Usually the daemon has no free file descriptor until a client disconnects.
 pub(super) async fn pause_after_accept_error(error: &io::Error) {
     tracing::warn!(%error, "could not accept a connection");
     tokio::time::sleep(Duration::from_millis(100)).await;
 }
 
-/// None if the peer is another user.
+/// `None` if the peer belongs to another user.
 fn peer(stream: &UnixStream) -> Option<Peer> {
     let peer = stream.peer_cred().ok().filter(|peer| peer.uid() == rustix::process::geteuid().as_raw())?;
     Some(Peer { uid: peer.uid(), pid: peer.pid().and_then(|pid| u32::try_from(pid).ok()) })

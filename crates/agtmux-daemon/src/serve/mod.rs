@@ -111,7 +111,7 @@ fn components(context: &ServeContext, healthy: bool) -> BTreeMap<String, Compone
         status: status(healthy),
         detail: format!("{} tmux servers", context.discovery.servers().len()),
     };
-    // An agent that has just appeared was checked when it appeared.
+    // An agent that appeared after the last full check was checked when it appeared.
     let last_check = context.bridge.since_last_check().map(|ago| format!("; last checked {} s ago", ago.as_secs()));
     let detail = format!("{available} of {tracked} agents can be reached{}", last_check.unwrap_or_default());
     let availability = ComponentHealth { status: status(available == tracked), detail };

@@ -127,13 +127,13 @@ pub(super) fn router(context: ServeContext) -> Router {
         .route("/v1/openapi.json", axum::routing::get(move || async move { Json(contract.as_ref().clone()) }))
         .fallback(|| async {
             ErrorResponse(
-                ApiError::new(ErrorCode::NotFound, "no such path").with_hint("GET /v1/openapi.json lists them"),
+                ApiError::new(ErrorCode::NotFound, "no such path").with_hint("GET /v1/openapi.json lists the paths"),
             )
         })
         .method_not_allowed_fallback(|| async {
             ErrorResponse(
                 ApiError::new(ErrorCode::Method, "this path does not support this method")
-                    .with_hint("GET /v1/openapi.json lists them"),
+                    .with_hint("GET /v1/openapi.json lists the methods of each path"),
             )
         })
         .layer(DefaultBodyLimit::disable())
@@ -218,7 +218,7 @@ fn list<T: serde::Serialize>(
 ) -> Result<Response, ErrorResponse> {
     let filter = ItemFilter::new(query, scope)?;
     check_target(context, &filter)?;
-    // Only references are cloned under the lock; the JSON is written after it is released.
+    // Only references are cloned under the lock. The JSON is written after the lock is released.
     let listing = lister(&context.event_log.read().view.fleet, &filter, Timestamp::now());
     match serde_json::to_vec(&listing) {
         Ok(body) => Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response()),

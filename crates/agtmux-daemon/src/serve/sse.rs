@@ -35,7 +35,7 @@ pub(super) fn comment(position: Option<u64>) -> Bytes {
     }
 }
 
-/// Ends when the daemon stops, or when the source is closed.
+/// Streams the events of a source. The stream ends when the daemon stops, or when the sender of `latest` is dropped.
 pub(super) fn stream(
     source: impl EventSource,
     latest: watch::Receiver<u64>,
@@ -65,7 +65,7 @@ pub(super) fn last_event(headers: &HeaderMap, requested: Option<u64>) -> Result<
     let id = header.to_str().ok().and_then(|id| id.parse().ok());
     id.map(Some).ok_or_else(|| {
         let error = ApiError::new(ErrorCode::BadRequest, "Last-Event-ID is not a number");
-        error.with_hint("omit it to start a new stream").into()
+        error.with_hint("omit Last-Event-ID to start a new stream").into()
     })
 }
 
@@ -80,7 +80,7 @@ struct SseReader<S> {
 
 impl<S: EventSource> ChunkReader for SseReader<S> {
     async fn next(&mut self) -> Option<Bytes> {
-        // Set once: events that are filtered out do not delay the heartbeat.
+        // The deadline is set once, so that events that are filtered out do not delay the heartbeat.
         let silent_until = Instant::now() + self.heartbeat;
         loop {
             self.latest.mark_unchanged();

@@ -25,7 +25,7 @@ use crate::event_log::{EventLog, EventsSince};
 use crate::observe::server_name;
 use crate::tasks::Tasks;
 
-/// A client that follows one run gets its events at once. Whether the run is over is checked this often.
+/// How often a stream that follows one run checks whether the run is over. Events are sent at once.
 const RUN_HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// List the tasks of a session.
@@ -40,7 +40,7 @@ pub(super) async fn get_tasks(
     Ok(Json(context.tasks.list(&query).await?))
 }
 
-/// Run a task in a window of its own, or again in the window with its name.
+/// Run a task in its own window. A task with the same name is stopped and replaced in its window.
 ///
 /// Agents may run tasks, but cannot replace a task in another owner's session.
 #[utoipa::path(post, path = "/v1/tasks/run", request_body = TaskRunRequest, responses(
@@ -77,7 +77,7 @@ pub(super) async fn send_task_input(
     run_detached(async move { context.tasks.input(action, caller).await }).await
 }
 
-/// Ask a task to end, and kill it if it does not.
+/// Send SIGTERM to a task, and SIGKILL if it does not end.
 ///
 /// Fails with `E_CALLER_IS_AGENT` if the caller is an agent, unless `actions.allow_from_agents` is set.
 #[utoipa::path(post, path = "/v1/tasks/stop", request_body = TaskStopRequest, responses(
@@ -165,7 +165,7 @@ pub(super) async fn follow_task_events(
     StrictQuery(mut query): StrictQuery<TaskEventsQuery>,
 ) -> Result<Response, ErrorResponse> {
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    // Subscribe before the start position is read: no event between the two is lost.
+    // Subscribe before the start position is read, so that no event between the two is lost.
     let latest = context.event_log.subscribe();
     query.limit = None;
     query.after = match last.or(query.after) {
@@ -194,7 +194,7 @@ struct TaskEventReader {
     stopping: watch::Receiver<bool>,
     /// `after` is the current position.
     query: TaskEventsQuery,
-    /// The client has everything that was stored when it connected. The rest comes from the event log.
+    /// The client has all stored events. Later events come from the event log.
     caught_up: bool,
     started: bool,
     is_over: bool,
@@ -204,15 +204,15 @@ impl sse::ChunkReader for TaskEventReader {
     /// The next events; a comment at the start and after a long silence.
     async fn next(&mut self) -> Option<Bytes> {
         let heartbeat = if self.query.run_id.is_some() { RUN_HEARTBEAT } else { sse::HEARTBEAT };
-        // Set once: events that are filtered out do not delay the heartbeat.
+        // The deadline is set once, so that events that are filtered out do not delay the heartbeat.
         let silent_until = Instant::now() + heartbeat;
         loop {
             if self.is_over {
                 return None;
             }
             self.latest.borrow_and_update();
-            // Check this before reading events: all events of a run are stored before it is over, but may be published
-            // later.
+            // Check this before the events are read. When a run is over, all its events are stored, but some may not be
+            // published yet.
             let over = match self.query.run_id.clone() {
                 Some(run) if self.tasks.is_over(&run) => Some(run),
                 _ => None,
@@ -253,7 +253,8 @@ impl TaskEventReader {
             return Some(matching.map(|task_event| frame(&task_event.event)).collect());
         }
         let stored = self.tasks.events(self.query.clone()).await.ok()?.items;
-        // Events up to this number were stored before they were published.
+        // Every event up to `seq` was stored before it was published. If the store returns none, the client has them
+        // all.
         self.caught_up = stored.is_empty();
         self.query.after = Some(stored.last().map_or(seq.max(after), |last| last.seq));
         Some(stored.iter().map(frame).collect())

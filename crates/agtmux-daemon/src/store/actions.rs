@@ -8,11 +8,11 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use super::insert::insert;
 use super::rows::{json_column, to_json};
 
-/// One action. The whole record is stored as JSON, because it is never searched by its other fields.
+/// One action. The whole record is stored as JSON. Only fields that may be searched also have columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActionRow {
     pub(crate) record: ActionRecord,
-    /// The hash of the request: the same `request_ref` with another hash is a conflict.
+    /// The hash of the request. Another request with the same `request_ref` but another hash is a conflict.
     pub(crate) content_hash: String,
 }
 

@@ -50,7 +50,7 @@ pub(super) fn put_turn(tx: &Transaction<'_>, turn: &TurnRow) -> rusqlite::Result
     })
 }
 
-/// Whether this agent is known, and the pane that it was last seen in, if any.
+/// The pane in which this agent was last seen. `None` if the agent is unknown, `Some(None)` if it has no known pane.
 pub(crate) fn pane_of(connection: &Connection, agent_id: &str) -> rusqlite::Result<Option<Option<String>>> {
     let sql = "SELECT tmux_pane_id FROM agents WHERE agent_id = ?1";
     connection.query_row(sql, [agent_id], |row| row.get(0)).optional()

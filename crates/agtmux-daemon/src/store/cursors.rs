@@ -1,4 +1,4 @@
-//! The newest event of each source of each runtime.
+//! For each runtime and source, the position of the newest event.
 
 use agtmux_core::evidence::Source;
 use agtmux_core::ordering::OrderKey;
@@ -32,8 +32,8 @@ pub(super) fn put(tx: &Transaction<'_>, runtime: &RuntimeId, event: &EventRow) -
     Ok(())
 }
 
-/// The cursors of the runtimes that lived when the daemon stopped. A cursor that cannot be read is skipped: the next
-/// event sets it again.
+/// The cursors of the runtimes that had not ended when the daemon stopped. A cursor that cannot be read is skipped,
+/// because the next event sets it again.
 pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<SourceCursor>> {
     let mut statement = connection.prepare(
         "SELECT c.runtime_id, c.source, c.last_source_seq, c.last_order_event_time, c.last_order_ingested_at,

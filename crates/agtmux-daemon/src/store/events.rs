@@ -23,8 +23,8 @@ pub(crate) struct EventRow {
     pub(crate) source_event_id: Option<String>,
     pub(crate) dedupe_key: String,
     pub(crate) content_hash: String,
-    /// Why a pending event can no longer be bound: an event that matched several runtimes is not bound to the one that
-    /// is left.
+    /// Why a pending event can no longer be bound. For example, an event that matched several runtimes is not bound
+    /// later, when only one of them is left.
     pub(crate) bind_failure: Option<BindFailure>,
 }
 
@@ -151,8 +151,8 @@ pub(super) fn purge(
     Ok(deleted)
 }
 
-/// In this order. Data that a replay from the oldest remaining checkpoint reads is kept, and so is the last transition
-/// of each current runtime.
+/// The statements run in this order. They keep the data that a replay from the oldest remaining checkpoint reads, and
+/// the last transition of each current runtime.
 const PURGES: [&str; 10] = [
     "DELETE FROM events WHERE ingested_at < ?1",
     "DELETE FROM checkpoints WHERE at < ?1 AND input_seq < (SELECT max(input_seq) FROM checkpoints)",

@@ -78,8 +78,8 @@ pub(super) fn write(tx: &Transaction<'_>, entry: &LoggedInput) -> rusqlite::Resu
     Ok(())
 }
 
-/// Replays start at the last checkpoint. The one before it is kept in case the last is damaged. After lost inputs,
-/// older checkpoints are useless.
+/// Stores a checkpoint and deletes old ones. The daemon starts from the last checkpoint. The one before it is kept, so
+/// that a replay covers more inputs. After lost inputs, older checkpoints are useless.
 pub(super) fn write_checkpoint(
     tx: &Transaction<'_>,
     input_seq: u64,

@@ -38,7 +38,8 @@ pub(super) fn put(tx: &Transaction<'_>, runtime: &RuntimeId, memory: &AdapterMem
         .map(drop)
 }
 
-/// The memory of the runtimes that lived when the daemon stopped. Unreadable memory is skipped: it is only an aid.
+/// The adapter memory of the runtimes that had not ended when the daemon stopped. Unreadable memory is skipped:
+/// adapters also work without it.
 pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<(RuntimeId, AdapterMemory)>> {
     let sql = "SELECT runtime_id, adapter_state FROM runtimes WHERE ended_at IS NULL AND adapter_state IS NOT NULL";
     let mut statement = connection.prepare(sql)?;
@@ -47,7 +48,7 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<(RuntimeId, A
     Ok(rows.into_iter().filter_map(read).collect())
 }
 
-/// Only the switch is stored. The manifest defines the rest.
+/// Stores whether an adapter is enabled. Its manifest defines everything else.
 pub(super) fn put_adapter(tx: &Transaction<'_>, name: &str, enabled: bool, at: Timestamp) -> rusqlite::Result<()> {
     insert!(tx, "INSERT INTO adapters", {
         adapter_name: name,

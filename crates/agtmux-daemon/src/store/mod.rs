@@ -55,7 +55,7 @@ struct WriteJob {
     done: oneshot::Sender<Result<(), StoreError>>,
 }
 
-/// The data that was stored before.
+/// The stored data that the daemon reads when it starts.
 #[derive(Debug)]
 pub(crate) struct StoreContents {
     pub(crate) fleet: Fleet,
@@ -67,9 +67,9 @@ pub(crate) struct StoreContents {
     pub(crate) last_input_seq: u64,
     /// Events that wait for their runtime.
     pub(crate) unbound_events: Vec<EventRow>,
-    /// The newest event of each source of the runtimes that live.
+    /// For each current runtime and source, the position of the newest event.
     pub(crate) cursors: Vec<SourceCursor>,
-    /// The adapters' memory of the current runtimes.
+    /// The adapter memory of each current runtime.
     pub(crate) memories: Vec<(RuntimeId, AdapterMemory)>,
     /// The adapters that are switched off.
     pub(crate) disabled_adapters: BTreeSet<String>,
@@ -127,7 +127,7 @@ fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // The thread ends when its channel is closed, after the queued jobs.
+        // Closing the channel ends the thread after it has written the queued jobs.
         self.writer = mpsc::channel().0;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -46,7 +46,7 @@ pub(super) struct OpenedStore {
     pub(super) quarantined: Option<PathBuf>,
 }
 
-/// A damaged file is moved aside, never deleted, and a new database is created.
+/// Opens the database. A damaged file is moved aside, never deleted, and a new database is created.
 pub(super) fn open(path: &Path) -> Result<OpenedStore, StoreError> {
     match open_checked(path) {
         Ok((connection, contents)) => Ok(OpenedStore { connection, contents, quarantined: None }),
@@ -79,7 +79,7 @@ impl From<rusqlite::Error> for OpenFailure {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Self::Damaged(error.to_string()),
-            // A value that none of our writes can have made.
+            // An error without an SQLite code means that the file contains a value that the daemon never writes.
             None => Self::Damaged(error.to_string()),
             _ => Self::Other(error.to_string()),
         }
@@ -93,7 +93,7 @@ impl From<std::io::Error> for OpenFailure {
 }
 
 fn open_checked(path: &Path) -> Result<(Connection, StoreContents), OpenFailure> {
-    // Create the file first, so that no umask makes it readable for others.
+    // Create the file before SQLite does, so that other users can never read it, whatever the umask.
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     drop(file);

@@ -1,4 +1,4 @@
-//! Earlier runtimes, to be resumed.
+//! Stored runtimes, for `resume`.
 
 use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, TargetName, WindowId};
 use agtmux_core::refs::PaneRef;
@@ -17,7 +17,7 @@ pub(crate) struct PastRuntime {
     /// The native session, and its working directory.
     pub(crate) session: Option<String>,
     pub(crate) cwd: Option<String>,
-    /// Names exactly this pane, while it exists.
+    /// Names the pane of the runtime. `None` if the pane no longer exists.
     pub(crate) pane_ref: Option<PaneRef>,
 }
 

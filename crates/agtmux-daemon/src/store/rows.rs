@@ -259,8 +259,8 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
     } "ON CONFLICT (runtime_id) DO UPDATE SET ended_at = NULL, name = excluded.name")
 }
 
-/// A server that was lost and found again counts its pane epochs from the start. Moves the epoch of an earlier, ended
-/// runtime out of the way.
+/// If an ended runtime has the pane epoch that a new runtime needs, gives the ended one another epoch. This happens
+/// after a server was lost and found again, because its pane epochs then start over.
 fn free_pane_epoch(tx: &Transaction<'_>, record: &PaneRecord, runtime: &Runtime) -> rusqlite::Result<()> {
     let [target, server, pane] = pane_params(&record.key);
     tx.prepare_cached(
@@ -298,7 +298,8 @@ fn put_state(tx: &Transaction<'_>, pane: &PaneKey, runtime: &RuntimeId, record: 
     })
 }
 
-/// Runtimes are ended by a change of their own. If that write was lost, it must not block the next runtime.
+/// Ends all runtimes of the pane except the current one. Usually `EndRuntime` has already done this, but if that write
+/// was lost, the old runtime must not block the next one.
 fn end_other_runtimes(
     tx: &Transaction<'_>,
     [target, server, pane]: [&str; 3],
@@ -405,7 +406,7 @@ fn runtime(row: &Row<'_>, id: String) -> rusqlite::Result<Runtime> {
         agent_type: AgentType::new(row.get::<_, String>(11)?),
         name: row.get(15)?,
         process: ProcessRef { pid: row.get(12)?, start: row.get::<_, i64>(13)?.cast_unsigned() },
-        // The next process check sets it.
+        // The next process check sets this field.
         suspended: false,
         started_at: timestamp_column(row, 14)?,
     })

@@ -67,7 +67,7 @@ pub(super) fn drop_run(tx: &Transaction<'_>, run_id: &RunId) -> rusqlite::Result
     tx.prepare_cached("DELETE FROM task_runs WHERE run_id = ?1")?.execute([run_id.as_str()]).map(drop)
 }
 
-/// A machine that knows no window is deleted.
+/// Stores the state machine of a session, or deletes it if the machine knows no window.
 pub(super) fn put_machine(tx: &Transaction<'_>, key: &TaskSessionKey, machine: &TaskMachine) -> rusqlite::Result<()> {
     if machine.is_empty() {
         let mut delete = tx.prepare_cached("DELETE FROM task_machines WHERE socket = ?1 AND session = ?2")?;
@@ -96,7 +96,8 @@ pub(super) fn purge(tx: &Transaction<'_>, before: Timestamp) -> rusqlite::Result
     tx.execute("DELETE FROM task_events WHERE at < ?1", [before.as_microsecond()]).map(drop)
 }
 
-/// All task sessions, to resume from after a restart. Sessions that this version cannot read are left out.
+/// All task sessions, so that the daemon can continue with them after a restart. Sessions that this version cannot read
+/// are left out.
 pub(super) fn sessions(connection: &Connection) -> rusqlite::Result<BTreeMap<TaskSessionKey, TaskSession>> {
     let mut sessions = BTreeMap::new();
     let mut statement = connection.prepare("SELECT socket, machine FROM task_machines")?;
@@ -133,7 +134,7 @@ fn run(row: &Row<'_>) -> rusqlite::Result<TaskRunRow> {
     })
 }
 
-/// How many events are read at most.
+/// The most events per read.
 const MAX_EVENTS: u32 = 1000;
 
 /// Reads task events. All readers share one connection.
@@ -156,7 +157,8 @@ impl TaskArchive {
         })
     }
 
-    /// The events that match, oldest first: the first after `after`, else the newest.
+    /// The matching events, oldest first. With `after`, these are the first events after it, otherwise the newest
+    /// events.
     pub(crate) fn events(&self, query: &TaskEventsQuery) -> rusqlite::Result<Vec<TaskEvent>> {
         self.read(|connection| events(connection, query))
     }

@@ -64,7 +64,7 @@ impl Tasks {
         loop {
             let session = self.listed_session(key).await?;
             let pane = session.and_then(|session| session.panes.into_iter().find(|pane| pane.pane == slot.pane));
-            // Without the pane, the window closed together with the task.
+            // If the pane is gone, its window closed together with the task.
             let Some(pane) = pane else { return Ok(ended_task(slot)) };
             if has_exit_status(&pane) || pane.pane_pid != slot.pane_pid {
                 return Ok(ended_task(&pane));
@@ -207,8 +207,8 @@ impl Tasks {
         };
         self.wait_for_readers(key, affects).await;
         if self.has_unrecorded_end(key, session, affects) {
-            // The supervisor was killed and recorded nothing. Only tmux knows the exit status, while the window
-            // exists.
+            // The supervisor was killed and recorded nothing. Only tmux knows the exit status, and only while the
+            // window exists.
             self.check_session(key).await;
         }
         if self.apply_run_files(key, affects, removal).await { Ok(()) } else { Err(not_stored()) }

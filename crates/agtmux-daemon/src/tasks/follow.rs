@@ -20,14 +20,14 @@ pub(super) const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// How long to sleep if nothing is due.
 const MAX_SLEEP: Duration = Duration::from_secs(3600);
 
-/// What the daemon has read about a session, and when it reads again. The events are up to the engine.
+/// What the daemon has read about a session, and when it reads again. The engine decides which events follow from that.
 #[derive(Default)]
 pub(super) struct FollowedSession {
     /// The readers of the unfinished runs.
     pub(super) runs: BTreeMap<RunId, RunReader>,
     /// When to check the session in tmux, if a check is planned.
     check_at: Option<Instant>,
-    /// Set after a failed check. Until then only a command or a change in tmux causes another check.
+    /// Set after a failed check. Before this time, only a command or a change in tmux causes another check.
     retry_at: Option<Instant>,
     /// A check is in progress.
     checking: bool,
@@ -125,7 +125,8 @@ impl Tasks {
         let (snapshot, tick) = (machine.next_snapshot_at().map(instant), machine.next_tick_at().map(instant));
         self.followed(key, |followed| {
             let check = followed.next_check(snapshot);
-            // A file change announces the end of the output, but not the death of its reader.
+            // Poll while output is unread: a file change announces the end of the output, but not the death of the
+            // reader.
             let has_unread = followed.runs.values().any(RunReader::has_unread_output);
             let unread = has_unread.then(|| Instant::now() + READER_CHECK_INTERVAL);
             let rechecks = followed.runs.values().filter_map(|run| run.recheck_at);
@@ -154,7 +155,7 @@ impl Tasks {
     /// Reads the files of a session's runs, and applies the changes and then `input`. For windows accepted by `at_once`,
     /// an end is applied even if the output is not read completely.
     ///
-    /// Returns false if the store failed. The same changes are then found again.
+    /// Returns false if the store failed. The next call then finds the same changes again.
     pub(super) async fn apply_run_files(
         &self,
         key: &TaskSessionKey,
@@ -168,7 +169,7 @@ impl Tasks {
         if !inputs.is_empty() && !self.apply(key, inputs, None).await {
             return false;
         }
-        // The input may be a snapshot that opened or closed a prompt.
+        // Get the session again, because the input may be a snapshot that opened or closed a prompt.
         let session = self.session(key);
         self.followed(key, |followed| followed.mark_stored(changes, &session, now));
         true
@@ -180,10 +181,10 @@ impl FollowedSession {
         self.check_at = Some(self.check_at.map_or(at, |known| known.min(at)));
     }
 
-    /// When the next check is due. `snapshot` is when the state machine needs one.
+    /// When the next check is due. `snapshot` is when the state machine needs a check.
     fn next_check(&self, snapshot: Option<Instant>) -> Option<Instant> {
         let needed = snapshot.map(|at| self.after_retry(at));
-        // One check at a time. The next is planned when it ends.
+        // Only one check runs at a time. The next one is planned when it ends.
         needed.into_iter().chain(self.check_at).filter(|_| !self.checking).min()
     }
 
@@ -206,7 +207,7 @@ impl FollowedSession {
         self.retry_at.map_or(at, |retry_at| retry_at.max(at))
     }
 
-    /// Whether there is something to do, even if the engine does not know the session.
+    /// Whether the session must be followed even if the engine does not know it.
     fn is_active(&self) -> bool {
         self.check_at.is_some() || self.checking || !self.pending_windows.is_empty()
     }

@@ -142,7 +142,7 @@ impl Tasks {
         }
     }
 
-    /// The pane for a task: its earlier one, or that of a new window.
+    /// The pane for a task: the one that it had before, or the pane of a new window.
     async fn ensure_task_pane(
         &self,
         key: &TaskSessionKey,
@@ -154,7 +154,8 @@ impl Tasks {
             Some(session) => session,
             None => match tmux.create_task_session(name, task.as_str(), owner).await {
                 Ok(()) => return self.find_own_task(key, task.as_str()).await,
-                // The server did not answer the first question, or another program made the session meanwhile.
+                // The session exists: the server did not answer the query above, or another program has made the
+                // session since.
                 Err(error) if is_duplicate_session(&error) => self.own_session(key).await?,
                 Err(error) => return Err(tmux_failed(error)),
             },
@@ -208,7 +209,7 @@ impl Tasks {
             program: &program,
             reader: &reader,
         };
-        // Record what has ended by itself. From here on an end in this window is caused by agtmux.
+        // Record a task that has ended by itself. From here on, an end in this window is caused by agtmux.
         let replaced = PlannedRemoval::Replaced(WindowId(slot.window));
         self.record_ending(key, session, replaced).await.inspect_err(|_| self.discard_run(&run_id))?;
         let launched = self.tmux(key).launch_task(&launch).await.map_err(|error| self.launch_failed(&run_id, error))?;
@@ -239,7 +240,7 @@ impl Tasks {
 
     fn launch_failed(&self, run_id: &RunId, error: LaunchError) -> ApiError {
         match error {
-            // tmux may still have started it. The window will show that.
+            // tmux may still have started the task. Its window will show that.
             LaunchError::Tmux(TmuxError::Timeout(_)) => self.adopt_later(run_id.clone()),
             _ => self.discard_run(run_id),
         }
@@ -267,7 +268,7 @@ fn matches_task(pane: &TaskPane, task: &str) -> bool {
 fn task_pane<'a>(session: &'a TmuxTaskSession, task: &str) -> Option<&'a TaskPane> {
     let candidates = || session.panes.iter().filter(|pane| matches_task(pane, task));
     let is_alone = |pane: &TaskPane| session.panes.iter().filter(|other| other.window == pane.window).count() == 1;
-    // Made for a task that did not start, or by a helper that does not mark panes.
+    // An unmarked pane was made for a task that did not start, or by a helper that does not mark panes.
     let unmarked = |pane: &&TaskPane| pane.awaits_run || pane.run.is_none() && pane.task_command.is_some();
     candidates().find(|pane| pane.is_task_pane).or_else(|| candidates().find(|pane| unmarked(pane) && is_alone(pane)))
 }

@@ -135,7 +135,7 @@ impl Tasks {
     /// Whether a run is finished and all its events are stored.
     pub(crate) fn is_over(&self, run: &str) -> bool {
         let Ok(run) = run.parse::<RunId>() else { return true };
-        // Check this first: a run is registered before it stops being unregistered.
+        // Check this before the engine, because the engine gets a run before the run is removed from `unregistered`.
         let is_unregistered = self.is_unregistered(&run);
         let is_awaited = self.0.engine.task_sessions().awaits_exit(&run);
         !is_unregistered && !is_awaited
@@ -186,6 +186,6 @@ fn no_session(key: &TaskSessionKey) -> ApiError {
 }
 
 fn not_ours(key: &TaskSessionKey) -> ApiError {
-    let message = format!("the session '{}' was not made by this agtmux, so agtmux does not change it", key.session);
+    let message = format!("the session '{}' was not created by this agtmux, so agtmux does not change it", key.session);
     ApiError::new(ErrorCode::Precondition, message).with_hint("choose another name with --session")
 }

@@ -44,7 +44,7 @@ impl EventProgramRunner {
         let words: Vec<String> = config.on_event.split_whitespace().map(ToOwned::to_owned).collect();
         let program = EventProgram { argv: words, timeout: config.on_event_timeout.0 };
         if program.argv.is_empty() {
-            // Events that happen while no program is configured are skipped later.
+            // Forget the position, so that a program configured later does not get events from before.
             let _ = std::fs::remove_file(&cursor.path);
             return Self(None);
         }
@@ -138,8 +138,8 @@ async fn run_program(
         .spawn();
     // The program runs at most once per event, so advance the position now.
     let saved = cursor.save(event.seq);
-    // Dropping the group when the daemon stops kills it. Processes that an ended program left in the background keep
-    // running.
+    // When the daemon stops, it drops the group, which kills the program. Processes that an ended program left in the
+    // background keep running.
     let mut group = ProcessGroup::new(started.map_err(|error| error.to_string())?);
     let ended = timeout(*time_limit, write_and_wait(group.child(), &line)).await;
     if ended.is_err() {

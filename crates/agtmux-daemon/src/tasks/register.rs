@@ -45,8 +45,8 @@ impl Tasks {
         });
     }
 
-    /// Adopts a run that has a spec file but is not stored, because the daemon ended or the tmux server did not
-    /// answer. If its window shows the run, it was started.
+    /// Adopts a run that has a spec file but is not stored, because the daemon ended or the tmux server did not answer.
+    /// If a window shows the run, the run was started.
     ///
     /// Returns false if tmux cannot tell, or the store failed.
     pub(super) async fn adopt(&self, run_id: &RunId) -> bool {
@@ -59,7 +59,7 @@ impl Tasks {
         let spec = files.read_spec();
         let key = spec.as_ref().ok().and_then(|spec| self.session_key(&spec.session, Some(&spec.socket)).ok());
         let (Ok(spec), Some(key)) = (spec, key) else { return removed() };
-        // Hold the lock so that no other task starts in its window.
+        // Hold the lock so that no other task starts in the window of this run.
         let _lock = self.lock_session(&key).await;
         if self.session(&key).machine.has_ended(run_id) {
             // The end is stored; only the files are left to remove.
@@ -77,7 +77,7 @@ impl Tasks {
             Some(self.run_row(&session, spec.task, run_id.clone(), at))
         };
         let Some(row) = own_session.and_then(shows_run) else {
-            // It was never started, or its window is gone.
+            // The run was never started, or its window is gone.
             files.remove_log();
             return removed();
         };
@@ -116,12 +116,12 @@ impl Tasks {
             }
         }
         self.set_unregistered(&run_id, false);
-        // The task may have ended before it was registered.
+        // Wake the follower, because the task may have ended before it was registered.
         self.0.wake.notify_one();
         true
     }
 
-    /// Waits for the exit record of a replaced task: it may have ended by itself a moment before.
+    /// Waits for the exit record of a replaced task. The task may have ended by itself a moment before its replacement.
     async fn wait_for_exit_records(&self, key: &TaskSessionKey, window: WindowId) {
         let processes = self.0.discovery.processes();
         let until = Instant::now() + EXIT_RECORD_TIMEOUT;

@@ -1,4 +1,4 @@
-//! Reads the changes in the files of a run. A change is found again until it is stored.
+//! Reads the changes in the files of a run. Until a change is stored, every read finds it again.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use agtmux_core::task::{ExitSignal, RunId, TaskExit, TaskInput};
 use super::Tasks;
 use crate::store::TaskSessionKey;
 
-/// How many lines at the end of the log an event shows, and in how many bytes they are searched.
+/// How many of the last lines of the log an event shows, and how many bytes at the end of the log are read for them.
 const PREVIEW_LINES: usize = 20;
 const TAIL_BYTES: u64 = 16 << 10;
 /// How long after an answer the screen of the task is checked.
@@ -31,11 +31,11 @@ pub(super) struct RunReader {
     files: RunFiles,
     /// The number of bells in stored events.
     bells: u64,
-    /// The bytes of output when it fell silent at a possible prompt.
+    /// The number of bytes that the task had written when it fell silent at a possible prompt.
     pub(super) quiet_at_bytes: Option<u64>,
-    /// Set if the task has ended but its output is not read completely. The end is published after that.
+    /// Set if the task has ended but its output is not read completely. The end is published when all output is read.
     unread_output: Option<UnreadOutput>,
-    /// When to check again because its prompt may have been answered.
+    /// When to check the screen again, because the prompt of the task may have been answered.
     pub(super) recheck_at: Option<Instant>,
 }
 
@@ -103,7 +103,7 @@ impl RunReader {
     /// Reads the files and returns the changes. With `at_once`, reports an end even if the output is not read
     /// completely.
     pub(super) fn read_changes(&mut self, now: Instant, at_once: bool, waits_for_input: bool) -> RunChanges {
-        // Read the exit record first: output that is read after it is complete.
+        // Read the exit record before the output. In the other order, output from just before the exit could be missed.
         let exit = self.files.read_exit();
         let is_read = exit.is_some_and(|exit| at_once || self.is_output_complete(exit, now));
         let status = self.files.read_output();
@@ -120,7 +120,7 @@ impl RunReader {
                 });
                 changes.is_over = true;
             }
-            // Bells are reported together with the end.
+            // Not all output is read yet. New bells are reported together with the end.
             Some(_) => changes.bells = self.bells,
             None => {
                 if bells > self.bells {

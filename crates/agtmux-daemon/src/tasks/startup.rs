@@ -1,5 +1,5 @@
-//! `task startup`: when a harness session begins, removes or reports the sessions that earlier ones of the same
-//! project left.
+//! `task startup`: when a harness session begins, removes or reports the task sessions that earlier harness sessions of
+//! the same project left.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ impl Tasks {
         Ok(report)
     }
 
-    /// Records the caller as the owner of its own session, if the old owner is dead. If the caller is unknown, the
+    /// Records the caller as the owner of its own session. If the caller is unknown and the old owner is dead, the
     /// owner is cleared: a session with an unknown owner is kept, one with a dead owner is removed.
     async fn take_ownership(&self, tmux: &TmuxServer, key: &TaskSessionKey, caller: &RequestCaller) {
         let Ok(Some(own)) = tmux.task_session(key.session.as_str()).await else { return };

@@ -17,7 +17,7 @@ const MAX_ENTRIES: usize = 200_000;
 /// How long a caller waits for a title, in case the disk hangs.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The title of a session, shortened for a notice. `None` if no known harness has it.
+/// The title of a session, shortened for a notice. `None` if no known harness has such a session.
 pub(super) async fn title_of(session_id: String) -> Option<String> {
     let roots = roots(|name| std::env::var_os(name).map(PathBuf::from));
     let read = tokio::task::spawn_blocking(move || title_in(&roots, &session_id));

@@ -164,7 +164,7 @@ fn local_hint(code: OutageCode, pid: u32) -> String {
     }
 }
 
-/// A pid of another host must not be looked up on this one.
+/// The commands run over ssh, because a pid of another host means nothing on this one.
 fn remote_hint(target: &str, code: OutageCode, pid: u32) -> String {
     match code {
         OutageCode::TmuxNotInstalled => format!("install tmux 3.2 or newer on {target}"),

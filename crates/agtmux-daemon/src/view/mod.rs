@@ -20,7 +20,8 @@ use jiff::Timestamp;
 
 pub(crate) use targets::TargetChange;
 
-/// The items, and those of each object of the fleet. One object may have several items, and its identity may change.
+/// All items, and the identities of the items of each object of the fleet. One object may have several items, and their
+/// identities may change.
 #[derive(Debug, Default)]
 pub(crate) struct FleetView {
     pub(crate) fleet: FleetItems,

@@ -71,7 +71,7 @@ impl AnswerStream {
 }
 
 impl Drop for AnswerStream {
-    /// The server drops the answer if the reader disconnects.
+    /// The server drops an unfinished answer if the agent disconnects.
     fn drop(&mut self) {
         if !self.finished {
             self.log.update(self.number, |request| request.client_left = Some(Instant::now()));

@@ -18,9 +18,9 @@ pub struct ModelRequest {
     pub prompt: String,
     /// The parts of the last user message. Agents add their own text before and after the typed text.
     pub prompt_parts: Vec<String>,
-    /// The keyword of the answer's action.
+    /// The keyword of the scripted action, or `CLOSE` if there is none.
     pub action: String,
-    /// Whether the request is not part of the conversation: a title, a token count.
+    /// Whether the request is outside the conversation, such as a request for a title or a token count.
     pub is_side_request: bool,
     /// The names of the tools in the request.
     pub tools: Vec<String>,

@@ -1,5 +1,5 @@
-//! A mock model server on loopback. It speaks the wire protocols of real models and follows the last user message, so
-//! that tests can bring real command line agents into any state without a network.
+//! A mock model server on loopback. It speaks the wire protocols of real models and does what the last user message
+//! says. So tests can bring real command line agents into any state without a network.
 
 mod answer_stream;
 mod log;
@@ -43,7 +43,7 @@ impl MockModel {
                     _ = stopped => {}
                 }
             });
-            // Unfinished answers end with the runtime, without waiting for slow ones.
+            // End unfinished answers at once. A normal shutdown would wait for slow ones.
             runtime.shutdown_background();
         });
         Self { address, log, stop: Some(stop), thread: Some(thread) }

@@ -36,9 +36,10 @@ pub enum ScriptedAction {
     Think(u32),
     /// `RUN cmd`: call the shell tool.
     Run(String),
-    /// `DO cmd`: like `RUN`, but without requesting more permissions, if the agent supports that.
+    /// `DO cmd`: like `RUN`, but the call does not request extra permissions. The same as `RUN` for agents without such
+    /// requests.
     Do(String),
-    /// `BG cmd`: `RUN` in the background, if the agent supports that.
+    /// `BG cmd`: like `RUN`, but in the background if the agent supports that.
     Background(String),
     /// `ASK`: call the question tool.
     Ask,
@@ -50,7 +51,7 @@ pub enum ScriptedAction {
     Plan,
     /// `TASK x`: start a subagent with this prompt.
     Task(String),
-    /// Wait for a subagent. Has no keyword: the model requests it if the agent would not wait by itself.
+    /// Wait for a subagent. No keyword requests this: the mock model does it for agents that do not wait by themselves.
     Await(String),
     /// `FAIL code`: answer with an HTTP error.
     Fail(u16),

@@ -60,7 +60,8 @@ async fn answer(State(log): State<Arc<RequestLog>>, method: Method, uri: Uri, bo
     response(StatusCode::OK, "text/event-stream", answer_stream::body(frames, log, number))
 }
 
-/// The action for a request. None after a tool result, or without a keyword in the prompt: then the conversation ends.
+/// The action for a request. None after a tool result, for a side request, and for a prompt without a keyword: the mock
+/// model then answers with a fixed text. A tool result that started a subagent gives [`ScriptedAction::Await`].
 fn action_for(request: &ParsedRequest) -> Option<ScriptedAction> {
     if request.side_answer.is_some() || request.after_tool {
         return request.started_subagent.clone().map(ScriptedAction::Await);

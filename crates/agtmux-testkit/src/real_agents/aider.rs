@@ -57,7 +57,7 @@ impl ConformanceAgent for Aider {
         })
     }
 
-    /// aider runs no command without approval.
+    /// The scenario `tool` needs a command that runs without approval, but aider always asks.
     fn unsupported_scenarios(&self) -> &'static [&'static str] {
         &["tool"]
     }

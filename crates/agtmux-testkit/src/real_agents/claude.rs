@@ -64,7 +64,7 @@ impl ConformanceAgent for Claude {
         let mut variables =
             vec![("ANTHROPIC_BASE_URL", workspace.model_url.clone()), ("ANTHROPIC_API_KEY", KEY.to_owned())];
         let switches = [
-            // Otherwise Claude Code refuses some modes when run as root.
+            // Without this variable, Claude Code refuses some modes when it runs as root.
             ("IS_SANDBOX", "1"),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
             ("DISABLE_AUTOUPDATER", "1"),

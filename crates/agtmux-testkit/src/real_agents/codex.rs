@@ -23,7 +23,7 @@ const EVENTS: [&str; 14] = [
     "SubagentStop",
 ];
 
-/// The title shows a spinner while Codex works. While text streams, nothing else shows it.
+/// The title shows a spinner while Codex works. While an answer streams, only the title shows that Codex works.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 impl ConformanceAgent for Codex {
@@ -84,7 +84,7 @@ enabled = false
     }
 
     fn launch(&self, mode: &LaunchMode) -> String {
-        // Otherwise Codex asks for a review of new hooks, and its daemon outlives the test.
+        // Without these options, Codex asks for a review of new hooks, and the Codex daemon outlives the test.
         let program = "codex --no-daemon --dangerously-bypass-hook-trust";
         match mode {
             LaunchMode::Plain | LaunchMode::Plan => program.into(),

@@ -11,11 +11,11 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::poll_until;
 
-/// The largest package has 436 MB.
+/// Long enough for the largest package, which has 436 MB.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(240);
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// For agents that do not run on old node versions.
+/// The node package for agents that do not run on old node versions.
 const NEWER_NODE: (&str, &str) = ("node", "22.23.3");
 
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub struct InstalledAgent {
     pub version: String,
     /// The directories to put in front of PATH.
     pub program_dirs: Vec<PathBuf>,
-    /// Whether this run downloaded it.
+    /// Whether this run downloaded a package.
     pub fetched: bool,
 }
 
@@ -34,7 +34,8 @@ pub enum PackageRegistry {
     PyPi,
 }
 
-/// Returns this version of the package and downloads it if it is not in the cache. The error is a reason to skip.
+/// Returns this version of the package and downloads it if it is not in the cache. An error is a reason to skip the
+/// test.
 pub fn install(registry: PackageRegistry, package: &str, version: &str) -> Result<InstalledAgent, String> {
     let cache = cache_dir()?;
     let dir = cache.join(format!("{package}@{version}"));
@@ -77,7 +78,8 @@ pub fn newest_version(registry: PackageRegistry, package: &str) -> Result<String
     version.ok_or_else(|| format!("npm has no version of {package}"))
 }
 
-/// Outside the checkout, so that `cargo clean` keeps it and tools that scan the checkout do not read a gigabyte.
+/// The cache is outside the checkout, so that `cargo clean` keeps it and tools that scan the checkout do not read a
+/// gigabyte.
 fn cache_dir() -> Result<PathBuf, String> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("AGTMUX_CONFORMANCE_CACHE")
@@ -89,7 +91,7 @@ fn cache_dir() -> Result<PathBuf, String> {
     Ok(cache)
 }
 
-/// Locks the package until the file is dropped or the process ends.
+/// Locks the package until the returned file is dropped or the process ends.
 fn lock_package(cache: &Path, package: &str) -> Result<File, String> {
     let path = cache.join(format!(".{}.lock", package.replace('/', "+")));
     let file = OpenOptions::new().create(true).append(true).open(&path).map_err(|error| error.to_string())?;
@@ -104,7 +106,7 @@ fn fetch_from_npm(cache: &Path, dir: &Path, package: &str) -> Result<(), String>
     let quiet = ["--no-audit", "--no-fund", "--no-save", "--loglevel=error"];
     run_npm(&[&["install", "--prefix", &prefix], &quiet[..], &[package]].concat(), INSTALL_TIMEOUT)?;
     fs::rename(draft.path(), dir).map_err(|error| format!("{}: {error}", dir.display()))?;
-    // The directory was renamed, so it must not be deleted.
+    // The directory was renamed. `keep` prevents the draft from deleting its old path on drop.
     let _ = draft.keep();
     Ok(())
 }

@@ -1,5 +1,6 @@
-//! The agents: how to configure each one without a network, start it, answer it and recognise its screens. The
-//! patterns were measured on the pinned versions. A run that no longer finds a pattern reports drift.
+//! The real agents: how to configure each one without a network, start it, answer it and recognise its screens. The
+//! screen patterns were measured on the pinned versions. A run reports drift if an agent no longer shows an expected
+//! pattern.
 
 mod aider;
 mod claude;
@@ -73,10 +74,11 @@ pub trait ConformanceAgent: Sync {
     /// The command line that a user would type.
     fn launch(&self, mode: &LaunchMode) -> String;
 
-    /// The pattern of this screen state, or none if the agent does not have it.
+    /// The pattern of this screen state, or none if the agent does not have this state.
     fn screen_pattern(&self, state: ScreenState) -> Option<ScreenPattern>;
 
-    /// Scenarios that the agent does not support, in addition to those with a screen state that it lacks.
+    /// Scenarios that the agent does not support. Scenarios with a screen state that the agent lacks are not listed
+    /// here.
     fn unsupported_scenarios(&self) -> &'static [&'static str] {
         &[]
     }
@@ -121,7 +123,7 @@ pub enum DialogReply {
     AcceptPlan,
     Choose,
     Interrupt,
-    /// Switches to plan mode, in which some agents ask questions.
+    /// Switches to plan mode, because some agents ask questions only in that mode.
     PlanMode,
 }
 

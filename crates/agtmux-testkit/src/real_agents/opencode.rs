@@ -11,7 +11,7 @@ pub(super) struct OpenCode;
 /// The settings directory relative to the home directory; the test sets `XDG_CONFIG_HOME`.
 const SETTINGS: &str = "../config/opencode";
 
-/// Saves every event except those for each word.
+/// A plugin that saves every event except `message.*`, which opencode sends for each word.
 const PAYLOAD_SAVER_PLUGIN: &str = r#"import { spawn } from "node:child_process"
 export const PayloadSaver = async () => ({
   event: async ({ event }) => {
@@ -43,7 +43,8 @@ impl ConformanceAgent for OpenCode {
             "autoupdate": false, "share": "disabled",
         });
         workspace.write(&format!("{SETTINGS}/opencode.json"), &format!("{config:#}\n"));
-        // Otherwise opencode first downloads the plugin types and starts no plugin before that.
+        // With these files, the plugin types look installed. Without them, opencode downloads the types before it
+        // starts a plugin.
         let fetched = json!({"packages": {"": {"dependencies": {"@opencode-ai/plugin": self.package().1}}}});
         workspace.write(&format!("{SETTINGS}/package-lock.json"), &fetched.to_string());
         workspace.write(&format!("{SETTINGS}/node_modules/.package-lock.json"), "{}");
@@ -61,7 +62,7 @@ impl ConformanceAgent for OpenCode {
     fn launch(&self, mode: &LaunchMode) -> String {
         match mode {
             LaunchMode::Plain | LaunchMode::Plan => "opencode".into(),
-            // opencode adds quotes to an argument with blanks.
+            // Each word of the prompt is its own argument, because opencode adds quotes to an argument with blanks.
             LaunchMode::Headless(prompt) => format!("opencode run {prompt}"),
         }
     }
@@ -90,7 +91,8 @@ impl ConformanceAgent for OpenCode {
         match reply {
             DialogReply::Trust | DialogReply::Approve | DialogReply::AcceptPlan | DialogReply::Choose => &["Enter"],
             DialogReply::Deny => &["Escape"],
-            // opencode needs two within five seconds, but two read at once are another key. Extra ones have no effect.
+            // opencode needs two Escapes within five seconds, but reads two that arrive together as another key. Extra
+            // Escapes have no effect.
             DialogReply::Interrupt => &["Escape"; 5],
             DialogReply::PlanMode => &[],
         }

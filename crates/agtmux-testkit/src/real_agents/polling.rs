@@ -1,13 +1,13 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Calls `attempt` until it returns a value or the deadline passes. Unlike the waits of the testkit, a timeout is a
-/// result and not a failure.
+/// Calls `attempt` until it returns a value or the deadline passes. A timeout returns None, unlike in the waits of the
+/// testkit, which fail the test.
 pub fn poll_until<T>(deadline: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     const PAUSE: Duration = Duration::from_millis(25);
     let start = Instant::now();
     loop {
-        // Read the clock first, so that one attempt starts after the deadline.
+        // Read the clock before the attempt, so that the last attempt starts after the deadline.
         let late = start.elapsed() >= deadline;
         if let Some(value) = attempt() {
             return Some(value);

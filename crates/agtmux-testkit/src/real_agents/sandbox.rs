@@ -134,7 +134,7 @@ impl AgentSandbox {
         process::descendants(self.shell)
     }
 
-    /// Restores the default setting that agents may not run actions.
+    /// Restores the default settings, in which agents may not run actions, and restarts the daemon.
     pub fn forbid_agent_actions(&self) {
         fs::write(self.world.config_file(), "").expect("the world is writable");
         let (restarted, _, error) = self.run_agtmux(&["daemon", "restart"]);
@@ -224,8 +224,8 @@ fn start_daemon(world: &TestWorld) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Copies the program with `install`: a child started by another thread could hold a file written here open, and
-/// running it would fail with ETXTBSY.
+/// Writes an executable file as a copy made by `install`. A child that another thread starts could inherit a file that
+/// this process has open for writing, and running that file would fail with ETXTBSY.
 pub fn write_program(world: &TestWorld, path: &Path, text: &str) {
     let draft = path.with_extension("draft");
     fs::write(&draft, text).expect("the world is writable");

@@ -1,6 +1,6 @@
 //! Patterns that recognise a state by the agent's screen and title, independent of the rules of agtmux.
 
-/// All conditions must hold. Trailing blanks of rows are ignored.
+/// A pattern matches a screen if all conditions hold. Trailing blanks of rows are ignored.
 #[derive(Debug, Clone, Default)]
 pub struct ScreenPattern {
     shows: Vec<&'static str>,
@@ -9,7 +9,7 @@ pub struct ScreenPattern {
     title_lacks: Vec<&'static str>,
     title_shows: Vec<&'static str>,
     last_row: Option<&'static str>,
-    /// Limits the pattern to the last non-empty rows, because earlier output stays on the screen.
+    /// Limits `shows` and `lacks` to this many of the last non-empty rows, because earlier output stays on the screen.
     rows: Option<usize>,
 }
 

@@ -50,7 +50,8 @@ impl fmt::Display for ReportedState {
     }
 }
 
-/// The evidence that agtmux has: with its hooks in the agent's settings, or only screens, files and processes.
+/// The evidence that agtmux gets. `Hooks`: the agent's settings contain agtmux's hooks. `NoHooks`: agtmux sees only
+/// screens, files and processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EvidenceMode {
     Hooks,
@@ -73,7 +74,7 @@ impl EvidenceMode {
 pub enum ScreenState {
     /// The agent accepts a prompt and has not received one yet.
     Ready,
-    /// The same in plan mode.
+    /// Like `Ready`, but in plan mode.
     ReadyToPlan,
     /// The agent asks whether to trust the directory.
     Trust,

@@ -1,11 +1,12 @@
-//! Everything known about one agent is in agtmux-agents: no other source names an agent in a string.
+//! Only agtmux-agents knows particular agents: no other source file names an agent in a string.
 
 use std::fs;
 use std::path::Path;
 
 use crate::plain_names::{root, shown, sources};
 
-/// Where an agent's name means something else, or is only an example.
+/// Paths where an agent's name is allowed, because it means something else or is only an example: path prefix, name,
+/// reason.
 const EXCEPTIONS: [(&str, &str, &str); 8] = [
     ("crates/agtmux-api/src/wire/items.rs", "claude", "an example in the schema"),
     ("crates/agtmux-daemon/src/serve/adapters.rs", "claude", "an example in a hint"),
@@ -23,7 +24,7 @@ fn agents() -> Vec<String> {
     manifests.map(|entry| name(&entry.expect("readable").path())).collect()
 }
 
-/// Whether the file is outside agtmux-agents, and neither a test nor the demo.
+/// Whether the rule applies to this file: it is outside agtmux-agents and the testkit, and neither a test nor the demo.
 fn is_checked(path: &str) -> bool {
     let source = path.split_once("/src/").map(|(krate, file)| (krate, format!("/{file}")));
     source.is_some_and(|(krate, file)| {
@@ -63,7 +64,7 @@ fn end_of_text(text: &str) -> Option<usize> {
     })
 }
 
-/// The end of a character literal. A lifetime has none.
+/// The end of a character literal, or None for a lifetime.
 fn end_of_char(rest: &str) -> Option<usize> {
     let first = rest.chars().next()?;
     let least = first.len_utf8() + usize::from(first == '\\');
@@ -72,7 +73,7 @@ fn end_of_char(rest: &str) -> Option<usize> {
 }
 
 fn is_exception(path: &str, literal: &str, name: &str) -> bool {
-    // Help texts and hints show command lines with an agent.
+    // Help texts and hints contain example command lines with the name of an agent.
     let is_example = literal.contains("agtmux ");
     is_example || EXCEPTIONS.iter().any(|(place, word, _)| path.starts_with(place) && *word == name)
 }

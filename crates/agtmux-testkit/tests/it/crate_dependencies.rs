@@ -20,7 +20,7 @@ const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 8] = [
     (TESTKIT, &[]),
 ];
 
-/// The source paths of the command line that may use the daemon crate.
+/// The source paths of the `agtmux` crate that may use the daemon crate.
 const DAEMON_PATHS: [&str; 4] = ["commands/daemon.rs", "commands/daemon/", "commands/replay.rs", "commands/replay/"];
 
 fn workspace() -> Metadata {

@@ -1,4 +1,4 @@
-//! Documentation pages that name tests name only existing tests.
+//! Every test that these documentation pages name exists.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn sources() -> String {
     rust_files(&root().join("crates")).iter().filter_map(|file| fs::read_to_string(file).ok()).collect()
 }
 
-/// The texts in backquotes: every second piece.
+/// The texts in backquotes: every second part of a text that is split at backquotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

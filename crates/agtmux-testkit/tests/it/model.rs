@@ -1,4 +1,4 @@
-//! The mock model follows the prompt in each protocol.
+//! The mock model does what the prompt says, in each protocol.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,13 +1,13 @@
-//! Holds the rules for names and texts: one name per type, plain words, short files.
+//! Checks the rules for names and texts: one name per type, plain words, short files.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Words that leave open what a sentence is about. The daemon, the pane or the caller has a name.
+/// Words that hide the subject of a sentence. Name the daemon, the pane or the caller instead.
 const VAGUE: [&str; 5] = ["nobody", "whoever", "somebody", "anybody", "whom"];
 
-/// Names of the standard library that a reader takes for those.
+/// Names of the standard library. A type of ours must not have such a name, because it would mislead readers.
 const STANDARD: [&str; 16] = [
     "Box", "Clone", "Default", "Drop", "Duration", "From", "Instant", "Into", "Iterator", "Option", "Ordering", "Path",
     "Result", "String", "Vec", "Arc",
@@ -40,7 +40,7 @@ pub(crate) fn sources() -> Vec<(PathBuf, String)> {
     found.into_iter().map(|path| (path.clone(), fs::read_to_string(path).expect("text"))).collect()
 }
 
-/// The name that a line defines as a type for other modules.
+/// The name of the type that this line defines, if other modules can see the type.
 fn shared_type(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix("pub")?;
     let rest = match rest.strip_prefix('(') {
@@ -52,7 +52,7 @@ fn shared_type(line: &str) -> Option<&str> {
         return None;
     }
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-    // A macro defines `$name`.
+    // `$name` in a macro is not a name.
     (end > 0).then(|| &rest[..end])
 }
 
@@ -92,7 +92,7 @@ fn definitions_are_found() {
     assert_eq!(shared_type("pub fn run() {}"), None);
 }
 
-/// Documents, and the recorded help texts and messages.
+/// Checks the documents, and the recorded help texts and messages.
 #[test]
 fn texts_for_people_use_no_vague_words() {
     let mut pages = vec![root().join("README.md"), root().join("ARCHITECTURE.md"), root().join("CONTRIBUTING.md")];
@@ -131,7 +131,8 @@ fn no_source_file_is_too_long() {
     assert!(long.is_empty(), "split these: {long:#?}");
 }
 
-/// Every test binary links the whole workspace, and a file that is included by path is compiled once per includer.
+/// These rules keep builds fast: every test binary links the whole workspace, and a file that is included by path is
+/// compiled once per includer.
 #[test]
 fn every_crate_has_one_test_binary_and_no_file_is_included_by_path() {
     let attribute = ["#[path", " ="].concat();

@@ -92,7 +92,8 @@ fn world_with_replay(outer: &TestWorld, exit_code: i32) -> TestWorld {
     let script =
         format!("#!/bin/sh\n[ \"$1 $2\" = 'replay --db' ] && echo 'input 7 differs' >&2 && exit {exit_code}\n");
     fs::write(outer.home().join("draft"), script).expect("writable");
-    // A file that a process of another thread still holds open for writing cannot be executed: cp creates a new file.
+    // A child that another thread starts may inherit the draft while it is open for writing, and such a file cannot be
+    // executed. cp creates a file that this process never opens.
     let made = outer.command("sh").args(["-c", "cp home/draft home/agtmux && chmod 755 home/agtmux"]).status();
     assert!(made.is_ok_and(|status| status.success()));
     let world = TestWorld::with_agtmux(outer.home().join("agtmux"));

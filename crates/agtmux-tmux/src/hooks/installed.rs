@@ -11,12 +11,12 @@ pub(super) type HookEntries = BTreeMap<u32, String>;
 /// Hook arrays by name.
 pub(super) type HookArrays = BTreeMap<String, HookEntries>;
 
-/// The installed hooks with the names that we use.
+/// The installed entries of the hooks in [`HOOK_NAMES`], both ours and the user's.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InstalledHooks {
-    /// All hooks that this tmux has, including empty arrays.
+    /// The global arrays of these hooks, as far as this tmux version knows them. Arrays can be empty.
     pub(super) global: HookArrays,
-    /// Only arrays that belong to a session itself.
+    /// The arrays that a session has of its own, by session id.
     pub(super) sessions: BTreeMap<u32, HookArrays>,
 }
 

@@ -1,9 +1,9 @@
 //! Hooks in the user's tmux server that read an empty file when something changes. The daemon watches that file. tmux
-//! starts no process for it, and a missing file causes no error.
+//! starts no process to read the file, and a missing file causes no error.
 //!
-//! The hooks use a high index of tmux's hook arrays and leave the user's hooks in place. A session with its own array
-//! hides the global one, so the hook is added there too. `remove` deletes all of these hooks, including those of a
-//! daemon that was killed.
+//! The hooks use a high index of tmux's hook arrays and leave the user's hooks in place. A session's own array hides
+//! the global array, so the hook is also added to the session's array. `remove` deletes all of these hooks, including
+//! those that a killed daemon left behind.
 
 mod installed;
 mod plan;
@@ -15,8 +15,8 @@ use crate::server::{TmuxError, TmuxServer};
 use installed::InstalledHooks;
 use plan::HookPlan;
 
-/// The hooks that cause a hint. Only hooks that tmux runs by itself: `after-*` hooks run inside the client of the
-/// command.
+/// The tmux hooks that read the hint file. tmux runs all of them by itself. `after-*` hooks are left out, because they
+/// run inside the client of the command.
 const HOOK_NAMES: [&str; 10] = [
     "alert-bell",
     "pane-died",
@@ -33,10 +33,11 @@ const HOOK_NAMES: [&str; 10] = [
 /// The suffix of hint files. Our hooks are recognised by it.
 pub const FILE_SUFFIX: &str = ".agtmux-hint";
 
-/// tmux reads the file as a configuration file, which is empty. `-q` ignores a missing file.
+/// tmux reads the hint file, which is empty, as a configuration file. `-q` ignores a missing file.
 const HOOK_COMMAND: &str = "source-file -q ";
 
-/// A session can end between reading the hooks and changing them. The next attempt sees that.
+/// The maximum number of attempts. An attempt fails if a session ends after its hooks were read and before they are
+/// changed.
 const ATTEMPTS: u32 = 5;
 
 /// The hooks of one daemon, which all read one hint file.
@@ -47,7 +48,7 @@ pub struct HintHooks {
 }
 
 impl HintHooks {
-    /// `None` if the path would need quoting inside a hook or lacks the suffix.
+    /// `None` if the path is relative, lacks the suffix or would need quoting inside a hook.
     pub fn new(hint_file: &Path) -> Option<Self> {
         let path = hint_file.to_str()?;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+@,=".contains(&b);
@@ -88,7 +89,7 @@ impl HintHooks {
         let sessions = TmuxCommand::new("list-sessions").arg("-F").arg(framing.record('s', &["#{session_id}"]));
         let sessions = match run_to_end_marker(server, vec![sessions], &framing).await {
             Ok(answer) => installed::session_ids(&framing, &answer),
-            // A server can run without a session.
+            // A server can run without a session; then `list-sessions` fails.
             Err(TmuxError::Failed(_)) => Vec::new(),
             Err(error) => return Err(error),
         };

@@ -11,8 +11,8 @@ const FIRST_INDEX: u32 = 4242;
 #[derive(Debug, PartialEq, Eq)]
 struct HookChange {
     session: Option<u32>,
-    /// An entry, such as `alert-bell[3]`, or a whole array. The last entry of a session's array is removed with the array,
-    /// because an empty array would still hide the global one.
+    /// An entry, such as `alert-bell[3]`, or a whole array. To remove the last entry of a session's array, the whole
+    /// array is removed, because an empty array would still hide the global one.
     hook: String,
     /// `None` removes the hook.
     command: Option<String>,
@@ -22,7 +22,7 @@ struct HookChange {
 pub(super) struct HookPlan(Vec<HookChange>);
 
 impl HookPlan {
-    /// The changes after which our hooks are installed, or removed if they are not `wanted`.
+    /// The changes that install our hooks, or remove them if `wanted` is false.
     pub(super) fn new(hooks: &HintHooks, shown: &InstalledHooks, wanted: bool) -> Self {
         let mut plan = Self::default();
         plan.add_changes(hooks, None, &shown.global, wanted);
@@ -60,7 +60,7 @@ impl HookPlan {
     }
 }
 
-/// An agtmux hook whose file is gone. It can only cause errors.
+/// Whether this is an agtmux hook whose hint file is gone. No daemon uses such a hook any more.
 fn is_abandoned(value: &str) -> bool {
     hint_file_of(value).is_some_and(|file| !file.exists())
 }

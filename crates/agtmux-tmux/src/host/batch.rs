@@ -2,7 +2,7 @@
 
 use super::ShellError;
 
-/// More than any output; a host that sends more is misbehaving.
+/// Larger than any valid output. A host that sends more is misbehaving.
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
 
 /// The shell function that runs after each line. It prints the end marker and the exit status to stdout and stderr.
@@ -80,7 +80,7 @@ pub(super) struct ShellOutputReader {
     marker: Vec<u8>,
     expected: usize,
     buffer: Vec<u8>,
-    /// There is no marker before this offset.
+    /// The buffer contains no marker before this offset.
     searched: usize,
     parts: Vec<(Vec<u8>, i32)>,
     read: usize,
@@ -175,7 +175,7 @@ mod tests {
     }
 
     proptest! {
-        /// For all chunk sizes and all output bytes.
+        /// The outputs contain any bytes and arrive in chunks of any size.
         #[test]
         fn outputs_are_parsed_from_any_chunks(
             parts in proptest::collection::vec((proptest::collection::vec(any::<u8>(), 0..40), 0..256_i32), 1..5),

@@ -61,10 +61,11 @@ async fn serve(
         tokio::select! {
             request = requests.recv() => {
                 let Some(request) = request else { return shell.shut_down().await };
-                // Run the batch even if the caller is gone, so that its output is not read as the next answer.
+                // Run the batch to its end even if the caller is gone. Otherwise its output would be read as the next
+                // answer.
                 let answer = shell.run_batch(std::mem::take(&mut preamble), &request).await;
                 let failed = answer.as_ref().err().cloned();
-                // Publish the end before the caller gets the error.
+                // Publish the end first, so that `has_ended` is true when the caller gets the error.
                 if let Some(error) = &failed {
                     ended.send_replace(Some(error.clone()));
                 }
@@ -106,7 +107,8 @@ impl ShellProcess {
             tokio::try_join!(write, read_out, read_err).map(|_| ())
         };
         let outcome = tokio::select! {
-            // Received bytes count as output even if they are read late.
+            // Poll the exchange first. Bytes that have arrived then reset the silence timeout, even if this task reads
+            // them late.
             biased;
             outcome = tokio::time::timeout(request.timeout, exchange) => outcome.map_err(|_| request.timeout),
             () = wait_for_silence(activity_seen, request.silence_timeout) => Err(request.silence_timeout),
@@ -160,7 +162,7 @@ impl ShellProcess {
     }
 }
 
-/// Returns after `longest` without any output.
+/// Returns when there was no output for `timeout`.
 async fn wait_for_silence(mut activity: watch::Receiver<()>, timeout: Duration) {
     while let Ok(Ok(())) = tokio::time::timeout(timeout, activity.changed()).await {}
 }

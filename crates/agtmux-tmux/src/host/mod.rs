@@ -1,6 +1,6 @@
 //! A host with tmux and a POSIX shell but without agtmux. One shell stays open for all commands.
 //!
-//! Nothing is installed on the host: no file, no process after the shell is closed, and no change in tmux except by
+//! agtmux leaves nothing on the host: no file, no process after the shell is closed, and no change in tmux except by
 //! actions.
 
 mod batch;
@@ -27,12 +27,12 @@ pub use scan::{HostScan, HostScanRequest, MAX_SOCKETS};
 /// The command for the login shell. It is so short that every shell reads it the same way.
 pub const REMOTE_COMMAND: &str = "exec sh";
 
-/// The network round trip, added to each timeout on the host.
+/// The time for the network round trip, which is added to each timeout on the host.
 pub const ROUND_TRIP_ALLOWANCE: Duration = Duration::from_secs(2);
 /// The maximum extra time for a long text.
 pub const MAX_TEXT_ALLOWANCE: Duration = Duration::from_secs(3);
 
-/// Requests that may wait in the queue.
+/// The maximum number of requests in the queue.
 const MAX_QUEUED_REQUESTS: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -123,7 +123,7 @@ impl HostShell {
         self.run_line(":", within + ROUND_TRIP_ALLOWANCE).await.map(|_| ())
     }
 
-    /// How far the host's clock is ahead of ours, in milliseconds, within one second.
+    /// How far the host's clock is ahead of ours, in milliseconds. The error is at most about one second.
     pub fn clock_ahead_ms(&self) -> i64 {
         self.0.clock_ahead.load(Ordering::Relaxed)
     }
@@ -147,7 +147,7 @@ impl HostShell {
         let least = seconds.saturating_mul(1000).saturating_sub(millis(SystemTime::now()));
         let most = seconds.saturating_mul(1000).saturating_add(999).saturating_sub(millis(asked_at));
         let known = self.0.clock_ahead.load(Ordering::Relaxed);
-        // Keep the known offset while it is possible, because it is the most precise one.
+        // Keep the known offset while it is between both limits, because it is more precise than the new lower limit.
         if known < least || known > most {
             self.0.clock_ahead.store(least, Ordering::Relaxed);
         }

@@ -23,7 +23,7 @@ pub struct HostFacts {
     pub(crate) has_timeout: bool,
 }
 
-/// Directories for PATH, because a login over ssh often has a short one. The shell expands the variables.
+/// Directories to append to PATH, because the PATH of a login over ssh is often short. The shell expands the variables.
 pub const EXTRA_PATH_DIRS: &str = "$HOME/.local/bin:$HOME/bin:$HOME/.cargo/bin:/usr/local/bin:/opt/homebrew/bin:\
     /opt/local/bin:/usr/pkg/bin:/home/linuxbrew/.linuxbrew/bin";
 

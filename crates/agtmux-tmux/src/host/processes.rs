@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(crate) enum ProcessSource {
     /// `/proc`, and `ps` for the arguments.
     Proc,
-    /// The same with the `ps` of busybox, which has fewer options.
+    /// Like `Proc`, but with the `ps` of busybox, which has fewer options.
     ProcWithBusyboxPs,
     /// `ps`, as on BSD and macOS.
     Ps,
@@ -45,13 +45,13 @@ fn signal_line(source: ProcessSource, process: &ProcessInfo, kill: bool, deadlin
             let start = ps_rows::format_start(process.start)?;
             format!("set -- $(LC_ALL=C TZ=UTC0 ps -p {pid} -o lstart=); [ \"$2 $3 $4 $5\" = '{start}' ]")
         }
-        // The name is arbitrary, but only numbers follow the last parenthesis.
+        // The process name can contain parentheses, but the fields after it cannot.
         ProcessSource::Proc | ProcessSource::ProcWithBusyboxPs => format!(
             "IFS= read -r agtmux_line </proc/{pid}/stat && set -- ${{agtmux_line##*) }} && [ \"${{20}}\" = {} ]",
             process.start
         ),
     };
-    // After the deadline the caller has been told that the result is unknown.
+    // Do nothing after the deadline, because the caller has already been told that the result is unknown.
     let deadline_check = format!("[ \"$(date +%s)\" -lt {deadline} ] || exit {EXIT_TOO_LATE}");
     Some(format!(
         "set -f; {deadline_check}; if {is_same_process}; then kill -{signal} {pid}; else (exit {EXIT_GONE}); fi"
@@ -84,7 +84,7 @@ impl HostShell {
         let Some(line) = line else {
             return Err(ShellError::Unsupported("the process has no valid pid or start time".into()));
         };
-        // A subshell keeps the settings out of our shell.
+        // In a subshell, `set` and `exit` do not affect the shell that stays open.
         let answer = self.run_line(format!("({line})"), within).await?;
         match answer.status {
             0 => Ok(true),

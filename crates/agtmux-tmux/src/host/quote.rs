@@ -3,11 +3,11 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// Longer arguments could fail if `printf` is an external program.
+/// The maximum size of one `printf` argument. Longer arguments could fail if `printf` is an external program.
 const CHUNK: usize = 16 * 1024;
 
-/// Quotes one word for sh, bash, zsh and fish. fish interprets a backslash between quotes, so backslashes are placed
-/// outside of them, like quotes.
+/// Quotes one word for sh, bash, zsh and fish. fish interprets a backslash between quotes. Backslashes are therefore
+/// placed outside the quotes, as single quotes are in every shell.
 pub fn quoted(word: &OsStr) -> Vec<u8> {
     let mut text = vec![b'\''];
     for &byte in word.as_bytes() {
@@ -74,7 +74,7 @@ mod tests {
         command.arg("-c").arg(script).stdin(Stdio::null()).output().expect("the process runs").stdout
     }
 
-    /// The same with a script on stdin, which has no length limit.
+    /// Like `run_script`, but with the script on stdin, which has no length limit.
     fn run_script_on_stdin(shell: &str, script: &[u8]) -> Vec<u8> {
         let mut child =
             shell_command(shell).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the process runs");

@@ -74,8 +74,8 @@ impl HostShell {
         TmuxServer::on_host(self.clone(), socket, timeout)
     }
 
-    /// Scans the host. Each program has this timeout, and the host must print something within it. The total time is
-    /// limited by `MAX_SCAN_TIME`.
+    /// Scans the host. Each program on the host has this timeout. The scan also fails if the host prints nothing for
+    /// this time plus the round trip. `MAX_SCAN_TIME` limits the total time.
     pub async fn scan(&self, request: &HostScanRequest, timeout: Duration) -> Result<HostScan, ShellError> {
         let (framing, mut batch) = (Framing::fresh(), ShellBatch::with_limit(MAX_SCAN_BYTES));
         let sockets = request.sockets.then(|| batch.add(sockets_line(&self.facts().socket_dir)));
@@ -107,7 +107,7 @@ impl HostShell {
         Ok(scan)
     }
 
-    /// The total timeout. With `timeout` on the host, every program gets its own time.
+    /// The total timeout. If the host has the program `timeout`, each line of the batch gets its own time.
     fn scan_timeout(&self, batch: &ShellBatch, timeout: Duration) -> Duration {
         let turns = if self.facts().has_timeout { batch.len() } else { 1 };
         (timeout * u32::try_from(turns).unwrap_or(u32::MAX) + super::ROUND_TRIP_ALLOWANCE).min(MAX_SCAN_TIME)

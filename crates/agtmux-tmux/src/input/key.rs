@@ -3,12 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// One key. The type only holds valid keys, so no key can be parsed as a command.
+/// One key. Parsing accepts only valid keys, so tmux cannot read a key as a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TmuxKey {
-    /// `Enter`, `C-c`, `F5`: sent without `-l`.
+    /// A key that tmux knows by name: `Enter`, `C-c`, `F5`.
     Named(String),
-    /// One literal character.
+    /// One literal character, sent as hexadecimal bytes.
     Character(char),
 }
 
@@ -68,12 +68,12 @@ impl FromStr for TmuxKey {
         }
         let function = base.strip_prefix('F').and_then(|n| n.parse::<u8>().ok()).is_some_and(|n| (1..=12).contains(&n));
         let named = match base {
-            // tmux has no such key name, but users write it.
+            // tmux has no key named `Return`, but users write it.
             "Return" => Some(s.replace("Return", "Enter")),
             "Delete" => Some(s.replace("Delete", "DC")),
             "Insert" => Some(s.replace("Insert", "IC")),
             _ if KEY_NAMES.contains(&base) || function => Some(s.to_owned()),
-            // A modifier precedes the character.
+            // A modifier with one character, such as `C-c`.
             _ if base.len() == 1 && base.bytes().all(|b| b.is_ascii_alphanumeric()) => Some(s.to_owned()),
             _ => None,
         };

@@ -1,7 +1,7 @@
-//! Types into a pane only while it is the expected one.
+//! Types into a pane only if it is still the expected pane.
 //!
-//! The tmux server checks the pane and types in the same step, so nothing can change in between. It also checks the
-//! time, because a stopped server would otherwise run our commands after their callers have given up.
+//! The tmux server checks the pane and types in the same step, so nothing can change in between. The server also checks
+//! the time: a stopped server that continues would otherwise run commands after their callers have given up.
 
 mod key;
 mod respawn;
@@ -15,7 +15,7 @@ use crate::server::TmuxError;
 pub use key::{InvalidKey, TmuxKey};
 pub(crate) use respawn::respawn;
 
-/// The expected pane, in one generation of one server.
+/// The identity of the expected pane: its id and process on one server generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaneGuard {
     pub server_pid: u32,
@@ -125,7 +125,7 @@ pub(crate) fn and(one: String, other: String) -> String {
     format!("#{{&&:{one},{other}}}")
 }
 
-/// A format that is true before this second.
+/// A format that is true while the server's clock is before this second.
 pub(crate) fn is_before(until: u64) -> String {
     format!("#{{<:{SERVER_TIME},{until}}}")
 }

@@ -1,7 +1,7 @@
 //! The operating system layer: terminal output, process exits, files, and the process table.
 //!
 //! Linux uses inotify, pidfd and `/proc`. `portable` uses `ps` and polling, works on every Unix, and is also tested on
-//! Linux. Signals are hints: readers look at the real state.
+//! Linux. Signals are only hints: after a signal, the reader checks the real state.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -68,7 +68,8 @@ pub enum PathKind {
     /// A plain file. The watch follows the path when the file is replaced.
     File,
     Dir,
-    /// A directory and the writes to its files. Both cause [`PlatformSignal::DirChanged`].
+    /// The entries of a directory and the contents of its files. A change of either causes
+    /// [`PlatformSignal::DirChanged`].
     Contents,
 }
 

@@ -11,8 +11,8 @@ pub struct ProcessInfo {
     pub pid: u32,
     pub ppid: u32,
     pub pgrp: u32,
-    /// The foreground process group of its own terminal. This can differ from the pane's terminal, for example under
-    /// sudo or script.
+    /// The foreground process group of the process's own terminal. That terminal can differ from the pane's, for
+    /// example under sudo or script.
     pub tpgid: Option<u32>,
     /// The start time in a unit of the platform. Together with the pid it identifies one process of this boot.
     pub start: u64,

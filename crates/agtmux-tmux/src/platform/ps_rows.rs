@@ -11,7 +11,8 @@ pub(crate) const COLUMNS: &str = "pid=,ppid=,pgid=,tpgid=,stat=,lstart=,comm=";
 /// The columns that [`parse_args`] reads.
 pub(crate) const ARGS_COLUMNS: &str = "pid=,lstart=,args=";
 
-/// Parses one line of `ps -o` with [`COLUMNS`]; `None` for a line that is not a process, such as a warning or the rest of a name with a newline.
+/// Parses one line of `ps -o` with [`COLUMNS`]. `None` for a line that is not a process, such as a warning or the rest
+/// of a name with a newline.
 pub(super) fn parse_row(line: &[u8]) -> Option<ProcessInfo> {
     let mut fields = PsFields(line);
     let pid = fields.number()?;
@@ -38,8 +39,8 @@ pub(super) fn split_arguments(args: &[u8]) -> Vec<Vec<u8>> {
     args.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
-/// Parses the output of a `ps` without start times: `-o pid=,args=`, or any columns before the last one, named by a
-/// header line. busybox always prints the header.
+/// Parses the output of a `ps` that prints no start times. The columns are `pid=,args=`, or those that a header line
+/// names: the pid first and the arguments last. busybox always prints the header.
 pub(super) fn parse_commands(printed: &[u8]) -> Vec<(u32, Vec<u8>)> {
     let mut rows = lines(printed).peekable();
     let is_word = |word: &&[u8]| !word.is_empty();
@@ -58,7 +59,7 @@ pub(super) fn lines(printed: &[u8]) -> impl Iterator<Item = &[u8]> {
     printed.split(|&byte| byte == b'\n')
 }
 
-/// A start time in seconds since 1970 in the format of `ps -o lstart=`, without the day of the week.
+/// Formats a start time, given in seconds since 1970, like `ps -o lstart=` but without the day of the week.
 pub(crate) fn format_start(start: u64) -> Option<String> {
     let start = Timestamp::from_second(i64::try_from(start).ok()?).ok()?;
     Some(start.strftime("%b %-d %H:%M:%S %Y").to_string())
@@ -79,7 +80,7 @@ impl<'a> PsFields<'a> {
         std::str::from_utf8(self.word()?).ok()?.parse().ok()
     }
 
-    /// `Mon Jul 14 09:10:25 2025` in seconds since 1970; some systems print the day before the month.
+    /// Parses `Mon Jul 14 09:10:25 2025` into seconds since 1970. Some systems print the day before the month.
     fn start(&mut self) -> Option<u64> {
         self.word()?;
         let words = [self.word()?, self.word()?, self.word()?, self.word()?].join(&b' ');

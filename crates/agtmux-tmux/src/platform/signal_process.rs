@@ -16,7 +16,8 @@ pub fn signal_process(table: &dyn ProcessTable, pid: u32, start: u64, kill: bool
     }
 }
 
-/// Open the pidfd first, then check the start time: an open pidfd keeps the pid from being reused.
+/// Opens the pidfd before checking the start time. The pidfd always refers to the same process, so a process that
+/// reuses the pid later cannot get the signal.
 #[cfg(target_os = "linux")]
 fn send(pid: Pid, signal: Signal, is_same_process: impl Fn() -> bool) -> rustix::io::Result<bool> {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};

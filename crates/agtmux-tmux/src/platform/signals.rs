@@ -1,14 +1,14 @@
 //! The queue from the watches to the reader.
 //!
-//! Signals are hints, so a signal that is already queued is not queued again. That limits the queue by the number of
-//! watches: it does not grow with a slow reader and loses nothing.
+//! Signals are hints, so a signal that is already queued is not queued again. The number of watches therefore limits
+//! the queue: a slow reader does not make it grow, and no signal is lost.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Chosen by the caller of a watch and sent with each signal.
+/// Identifies a watch. The caller chooses the token, and each signal contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WatchToken(pub u64);
 
@@ -18,16 +18,16 @@ pub enum PlatformSignal {
     /// every 200 ms if it lasts long, and once more at most 300 ms after its end. A reader that captures after the last
     /// signal sees all of the output.
     Wrote(WatchToken),
-    /// A process closed this terminal, or the terminal is gone. If it is gone the watch has ended, otherwise the watch
-    /// continues.
+    /// A process closed this terminal, or the terminal is gone. If the terminal is gone, the watch has ended; otherwise
+    /// the watch continues.
     TerminalGone(WatchToken),
     /// The process ended, and with it the watch.
     Exited(WatchToken),
     /// The file was opened (if the system reports it), written, touched, replaced or removed. After a removal the watch
     /// has ended.
     FileChanged(WatchToken),
-    /// An entry of the directory was added, removed or renamed, or the directory itself was removed; then the watch has
-    /// ended.
+    /// An entry of the directory was added, removed or renamed, or the directory itself was removed. After the removal
+    /// of the directory the watch has ended.
     DirChanged(WatchToken),
     /// Events were lost: check everything again. All watches continue.
     Overflow,

@@ -13,7 +13,7 @@ use super::stat;
 pub struct ProcessSnapshot {
     rows: HashMap<u32, ProcessInfo>,
     children: HashMap<u32, Vec<u32>>,
-    /// The arguments, with the start of the process if the listing contains it.
+    /// The arguments, with the start time of the process if the listing contains it.
     args: HashMap<u32, (Option<u64>, Vec<Vec<u8>>)>,
 }
 
@@ -23,7 +23,7 @@ impl ProcessSnapshot {
         Self::new(rows, args.collect())
     }
 
-    /// From the two listings of `ps`.
+    /// Builds a snapshot from two listings of `ps`: processes and arguments.
     pub(crate) fn from_ps(rows: &[u8], args: &[u8]) -> Self {
         Self::from_rows(lines(rows).filter_map(parse_row), args)
     }
@@ -51,7 +51,8 @@ impl ProcessSnapshot {
         Self { rows, children, args }
     }
 
-    /// An empty listing lacks even the process that listed, so it proves nothing.
+    /// A valid listing contains at least the process that printed it. An empty listing therefore does not prove that a
+    /// process is gone.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -83,7 +84,7 @@ impl ProcessSnapshot {
     }
 }
 
-/// busybox prints the name of a process in braces before the arguments if they do not start with it.
+/// Removes the process name that busybox prints in braces before the arguments if the arguments do not start with it.
 fn without_name<'a>(args: &'a [u8], name: &[u8]) -> &'a [u8] {
     let after_name = args.strip_prefix(b"{").and_then(|rest| rest.strip_prefix(name)?.strip_prefix(b"}"));
     after_name.map_or(args, <[u8]>::trim_ascii_start)

@@ -6,7 +6,7 @@ use super::ProcessInfo;
 pub(super) fn read(pid: u32) -> Option<ProcessInfo> {
     use std::io::Read as _;
 
-    // About fifty numbers and a name of at most 64 bytes.
+    // Enough for about fifty numbers and a name of at most 64 bytes.
     const MAX_STAT_BYTES: usize = 2048;
     let mut file = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?;
     let mut line = [0; MAX_STAT_BYTES];

@@ -36,7 +36,7 @@ pub enum ConnectionSharing {
 }
 
 impl SshClient {
-    /// The destination is already validated. The arguments still contain `--` before it.
+    /// The caller has validated the destination. The arguments still contain `--` before it.
     pub fn new(program: impl Into<PathBuf>, destination: impl Into<String>, control: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), destination: destination.into(), control: control.into() }
     }
@@ -54,7 +54,8 @@ impl SshClient {
         let mut command = tokio::process::Command::new(&self.program);
         command.args(self.arguments(sharing, remote.as_ref())).kill_on_drop(true);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Helper processes such as a ProxyCommand end with the group.
+        // The process group contains helpers of ssh, such as a ProxyCommand, so that they can be ended together with
+        // ssh.
         command.process_group(0);
         command
     }
@@ -70,7 +71,7 @@ impl SshClient {
             "ServerAliveCountMax=2".into(),
             format!("ControlMaster={}", if is_shared { "auto" } else { "no" }),
             format!("ControlPath={}", control.unwrap_or_else(|| "none".into())),
-            // The connection ends with its last user, and so with the daemon.
+            // A shared connection ends with the last ssh process that uses it, and so it ends with the daemon.
             "ControlPersist=no".into(),
             "ClearAllForwardings=yes".into(),
             "ForwardAgent=no".into(),
@@ -87,14 +88,14 @@ impl SshClient {
         args
     }
 
-    /// Removes the control socket, so that the next call creates a new connection and no stale one can block it.
+    /// Removes the control socket, so that the next call creates a new connection instead of waiting for a stale one.
     pub fn remove_control_socket(&self) {
         let _ = std::fs::remove_file(&self.control);
     }
 }
 
-/// The control path in ssh syntax: `%` starts a token, and blanks end a value. `None`, meaning no sharing, if ssh could
-/// read the path differently.
+/// The control path in ssh syntax, in which `%` starts a token and blanks end a value. `None` if ssh could read the
+/// path differently. The connection is then not shared.
 fn control_path(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let plain = text.len() <= MAX_CONTROL_PATH_BYTES && !text.chars().any(|c| c.is_control() || "\"'\\${}".contains(c));

@@ -58,7 +58,7 @@ mod tests {
     use tokio::io::AsyncReadExt;
     use tokio::process::Command;
 
-    /// A shell with a child that ignores TERM. Both hold the stdout pipe.
+    /// A shell with a child that ignores TERM. Both have the stdout pipe open.
     async fn group_with_child() -> ProcessGroup {
         let mut command = Command::new("sh");
         command.args(["-c", "(trap '' TERM; echo; while :; do sleep 600; done) & wait"]);

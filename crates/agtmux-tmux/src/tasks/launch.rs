@@ -10,11 +10,11 @@ use crate::tap::{escape_formats, exec_line};
 /// The program of a new window until the task starts. If no task starts, the window closes by itself.
 const PLACEHOLDER_PROGRAM: [&str; 2] = ["sleep", "30"];
 
-/// An index next to the daemon's hooks and apart from the user's.
+/// The hook that counts bells. Its index is next to the daemon's hooks and higher than users choose by hand.
 const BELL_HOOK: &str = "alert-bell[4243]";
 
-/// tmux accepts at most 16 KiB per call, so window options keep at most this much of a command and a directory, in
-/// quoted form.
+/// The maximum size of a command or a directory in a window option, in quoted form. tmux accepts at most 16 KiB per
+/// call.
 const MAX_SHOWN_BYTES: usize = 4 << 10;
 
 /// Ends a text that was cut.
@@ -34,9 +34,9 @@ pub struct TaskLaunch<'a> {
     pub cwd: &'a str,
     /// The process that owns the session from now on; `None` keeps the current owner.
     pub owner_process: Option<&'a str>,
-    /// The wrapper of the task's program, which is the pane's process.
+    /// The command line of the wrapper that runs the task. The wrapper is the pane's process.
     pub program: &'a [OsString],
-    /// Reads the pane's output.
+    /// The command line of the program that reads the pane's output.
     pub reader: &'a [OsString],
 }
 
@@ -73,7 +73,7 @@ pub(super) fn new_window(framing: &Framing, session: &str, task: &str) -> Vec<Tm
     vec![PLACEHOLDER_PROGRAM.iter().fold(new, TmuxCommand::arg), mark_without_run(&last)]
 }
 
-/// Marks a window that has no run yet, so that readers do not take it for a task, even if none is started.
+/// Marks a window that has no run yet. Readers then do not list it as a task, even if its run never starts.
 fn mark_without_run(window: &str) -> TmuxCommand {
     TmuxCommand::new("set-option").arg("-w").arg("-t").arg(window).arg(RUN).arg(NO_RUN_YET)
 }
@@ -114,7 +114,8 @@ pub(super) fn launch_command(framing: &Framing, until: u64, launch: &TaskLaunch<
     let commands = before.into_iter().chain(set_owner).chain(start);
     let lines: Vec<Vec<u8>> = commands.map(|command| command.line().into_vec()).collect();
     let server_check = server_matches_before(launch.server_pid, launch.server_start, until);
-    // The window may be gone, or its id may belong to another window of a new server, or the caller may have given up.
+    // Start nothing if the window is gone, if its id belongs to a window of a new server, or if the caller has given
+    // up.
     let condition = and(server_check, format!("#{{==:#{{window_id}},{window}}}"));
     let launch_all = OsString::from_vec(lines.join(b" ; ".as_slice()));
     TmuxCommand::new("if-shell").arg("-F").arg("-t").arg(&pane).arg(condition).arg(launch_all)
@@ -159,7 +160,8 @@ fn respawn_command(pane: &str, launch: &TaskLaunch<'_>) -> TmuxCommand {
     launch.program.iter().fold(respawn, TmuxCommand::literal)
 }
 
-/// With -I tmux notices when the reader ends. Nothing comes back: the reader's output is discarded.
+/// With `-I`, tmux notices the end of the reader at once. The reader types nothing into the pane, because its output is
+/// discarded.
 fn pipe_command(pane: &str, reader: &[OsString]) -> TmuxCommand {
     let line = OsString::from_vec(escape_formats(&exec_line(reader)));
     TmuxCommand::new("pipe-pane").literal("-IO").literal("-t").literal(pane).literal(line)

@@ -19,13 +19,13 @@ pub use cursor::CursorScreen;
 pub use launch::{LaunchedPane, TRUNCATION_MARK, TaskLaunch};
 pub use read::{TaskPane, TmuxTaskSession};
 
-/// The owner of a session, stored in tmux options. A name is no proof of ownership.
+/// The owner of a session, stored in tmux options. The name of a session does not prove its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSessionOwner {
     /// The user and the agtmux instance.
     pub owner_id: String,
     pub project: String,
-    /// The process that the session was created for.
+    /// The process that owns the session.
     pub process: String,
 }
 
@@ -112,7 +112,7 @@ impl TmuxServer {
         self.run(&[self.if_same_server(server, &set)]).await.map(drop)
     }
 
-    /// Adds a window at the end that waits for its program. Window names need not be unique.
+    /// Adds a window at the end of the session. The window waits for its program. Window names need not be unique.
     pub async fn create_task_window(&self, session: &str, task: &str) -> Result<u32, TmuxError> {
         let framing = Framing::fresh();
         let answer = self.run(&launch::new_window(&framing, session, task)).await?;
@@ -120,8 +120,8 @@ impl TmuxServer {
         launch::parse_new_window(&framing, &answer).ok_or_else(unreadable)
     }
 
-    /// Starts a program in a task window in place of its current program. The output is piped from the first byte: the
-    /// pipe is opened before the server reads again.
+    /// Starts a program in a task window in place of its current program. The pipe gets the output from the first byte,
+    /// because the server opens it before it reads from the pane.
     pub async fn launch_task(&self, launch: &TaskLaunch<'_>) -> Result<LaunchedPane, LaunchError> {
         let framing = Framing::fresh();
         let until = self.deadline_second(None);
@@ -129,15 +129,14 @@ impl TmuxServer {
         launch::parse_launched(&framing, &answer).ok_or(LaunchError::Gone)
     }
 
-    /// The cursors and screens of some panes. Panes that are gone are missing, and other panes can be missing because
-    /// of them.
+    /// The cursors and screens of some panes. The call fails if one of them is gone.
     pub async fn cursor_screens(&self, panes: &[u32]) -> Result<Vec<CursorScreen>, TmuxError> {
         let framing = Framing::fresh();
         let answer = self.run(&cursor::capture_commands(&framing, panes)).await?;
         Ok(cursor::parse_screens(&framing, &answer))
     }
 
-    /// Sets `remain-on-exit` on windows, if that server generation still runs.
+    /// Sets `remain-on-exit` on windows, if this server generation still runs.
     pub async fn set_remain_on_exit(&self, server: (u32, i64), windows: &[u32]) -> Result<(), TmuxError> {
         let keep = |window: &u32| {
             let set = TmuxCommand::new("set-option").arg("-w").arg("-t").arg(format!("@{window}"));
@@ -146,7 +145,7 @@ impl TmuxServer {
         self.run(&windows.iter().map(keep).collect::<Vec<_>>()).await.map(drop)
     }
 
-    /// Kills windows, if that server generation still runs. Windows that are gone are ignored.
+    /// Kills windows, if this server generation still runs. Windows that are gone are ignored.
     pub async fn kill_windows(&self, server: (u32, i64), windows: &[u32]) -> Result<(), TmuxError> {
         for window in windows {
             self.kill(server, "kill-window", &format!("@{window}")).await?;
@@ -154,7 +153,7 @@ impl TmuxServer {
         Ok(())
     }
 
-    /// Kills a session by id, if that server generation still runs.
+    /// Kills a session by id, if this server generation still runs.
     pub async fn kill_session(&self, server: (u32, i64), session: u32) -> Result<(), TmuxError> {
         self.kill(server, "kill-session", &format!("${session}")).await
     }

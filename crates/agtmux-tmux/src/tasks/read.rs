@@ -11,7 +11,7 @@ pub struct TmuxTaskSession {
     pub owner: TaskSessionOwner,
     /// A client is attached.
     pub attached: bool,
-    /// In tmux's order: windows by index, then panes by index.
+    /// The panes in tmux's order: by window index, then by pane index.
     pub panes: Vec<TaskPane>,
 }
 
@@ -26,7 +26,7 @@ pub struct TaskPane {
     pub dead_status: Option<i32>,
     pub dead_signal: Option<i32>,
     pub bell: bool,
-    /// The count of tmux's hook, which counts several bells in one write once.
+    /// The number of bells that the tmux hook has counted. It counts several bells in one write as one.
     pub bells: u64,
     /// The run id, if agtmux started the program.
     pub run: Option<String>,
@@ -44,7 +44,7 @@ pub struct TaskPane {
 
 const PANE: char = 'p';
 
-/// In the order in which [`parse_row`] reads them. Names with `@` are user options.
+/// The fields of a row, in the order in which [`parse_row`] reads them. Names with `@` are user options.
 const FIELDS: [&str; 24] = [
     "pid",
     "start_time",

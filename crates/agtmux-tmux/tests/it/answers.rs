@@ -16,7 +16,7 @@ fn number(id: &str) -> u32 {
     id.strip_prefix('%').and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("'{id}' is not a pane id"))
 }
 
-/// `display-message -t %99` succeeds and prints another pane, or nothing.
+/// For a pane that is gone, `display-message -t` succeeds and prints another pane, or nothing.
 #[tokio::test]
 async fn a_pane_that_is_gone_is_not_mistaken_for_another() {
     let world = TestWorld::new();
@@ -37,7 +37,7 @@ async fn a_pane_that_is_gone_is_not_mistaken_for_another() {
     assert!(tmux.capture(&[number(&gone)]).await.is_err(), "a missing pane has no capture");
 }
 
-/// A history capture also contains the screen, and joined lines change the rows.
+/// A capture with history would also contain earlier lines, and joined lines would change the rows.
 #[tokio::test]
 async fn a_capture_contains_only_the_visible_screen() {
     let world = TestWorld::new();
@@ -123,7 +123,7 @@ async fn a_server_without_sessions_has_no_panes() {
     assert_eq!((listing.rows, listing.server), (vec![], before.server));
 }
 
-/// Ids start at %0 again on the same socket. Only pid and start time differ.
+/// After a restart on the same socket, ids start at %0 again. Only pid and start time differ.
 #[tokio::test]
 async fn a_restarted_server_has_the_same_ids_and_a_new_generation() {
     let world = TestWorld::new();

@@ -16,7 +16,8 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// Long enough for a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The runtime ends before the world, so that its processes are gone by then.
+/// Runs the test in a new world. The runtime is dropped before the world, so that its processes have ended when the
+/// world looks for leaked ones.
 fn in_world(test: impl AsyncFnOnce(&TestWorld)) {
     let world = TestWorld::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -33,7 +34,7 @@ async fn shell_of(world: &TestWorld, program: &str, args: &[&str]) -> Result<Hos
     HostShell::open(Command::from(command), TIMEOUT).await
 }
 
-/// Shells that read a script from stdin, as ours does. Shells of panes have arguments.
+/// The shells that read a script from stdin, such as the host shell. Shells of panes have arguments.
 fn shells(world: &TestWorld) -> Vec<u32> {
     world.processes().into_iter().filter(|pid| process::argv(*pid) == [b"sh"]).collect()
 }
@@ -154,7 +155,6 @@ fn a_large_paste_arrives_completely() {
     });
 }
 
-/// Output of the login shell is ignored.
 #[test]
 fn output_of_the_login_shell_is_ignored() {
     in_world(async |world| {
@@ -219,7 +219,7 @@ fn a_silent_host_makes_tmux_unreachable() {
     });
 }
 
-/// A batch for twenty servers may take long, but not without output.
+/// A batch for twenty servers may take long, but the host must print something meanwhile.
 #[test]
 fn a_scan_of_a_silent_host_ends_after_one_program_timeout() {
     in_world(async |world| {
@@ -290,7 +290,7 @@ fn closing_the_shell_leaves_nothing_behind() {
         assert_eq!(shells(world).len(), 1);
         scan(&shell, vec![server.socket().to_owned()]).await;
         drop(shell);
-        // The runtime has to run to close the shell.
+        // Sleep without blocking, because the runtime must run to close the shell.
         let deadline = tokio::time::Instant::now() + DEADLINE;
         while !shells(world).is_empty() && tokio::time::Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(5)).await;

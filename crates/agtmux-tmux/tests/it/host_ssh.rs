@@ -162,7 +162,7 @@ fn a_scan_leaves_no_traces_on_the_host() {
         let seen = || queries.map(|words| server.run(&words[..if words[2].is_empty() { 2 } else { 3 }]));
         let files = || fs::read_dir(host.world().home()).expect("a home").flatten().map(|e| e.file_name()).collect();
         let (before, files_before): (_, BTreeSet<OsString>) = (seen(), files());
-        // Over ssh the process name is the one that the login shell sets.
+        // The login shell executes `sh` without arguments.
         let shells = || {
             let all = host.world().processes().into_iter();
             all.filter(|pid| process::argv(*pid) == [b"sh"]).count()

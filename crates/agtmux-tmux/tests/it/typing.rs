@@ -132,7 +132,7 @@ fn a_dead_pane_is_refused_and_its_server_survives() {
     assert_eq!(fs::read(&reader.notes).expect("notes"), b"");
 }
 
-/// A killed client leaves its commands in the server's socket.
+/// A killed client leaves its commands in the server's socket. A stopped server reads them when it continues.
 #[test]
 fn a_stopped_server_types_nothing_after_it_continues() {
     let reader = RecordingPane::new();
@@ -145,7 +145,7 @@ fn a_stopped_server_types_nothing_after_it_continues() {
     for typing in [PaneInput::Keys(&keys), PaneInput::Paste("pasted late")] {
         assert_eq!(reader.types(guard, typing, timeout), Err(TypeError::Tmux(TmuxError::Timeout(timeout))));
     }
-    // The last command is valid until the end of its deadline second.
+    // Wait for the next second, so that the deadline of the last command has surely passed.
     let second =
         || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time after 1970").as_secs();
     let deadline = second();

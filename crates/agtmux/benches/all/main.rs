@@ -1,7 +1,7 @@
 //! The benchmarks. `make bench` runs all of them and writes `docs/benchmarks*.md`.
 //!
-//! `cargo bench -p agtmux --bench all -- spine load` runs only these. With `--quick` they take seconds to minutes, and
-//! only print.
+//! `cargo bench -p agtmux --bench all -- spine load` runs only the named benchmarks. With `--quick`, they take seconds
+//! to minutes and write no file.
 
 mod agents;
 mod bridge;

@@ -53,7 +53,7 @@ async fn write_lines(mut lines: mpsc::Receiver<Bytes>) -> io::Result<()> {
     std::thread::spawn(move || {
         let mut out = io::stdout().lock();
         let mut write = || -> io::Result<()> {
-            // The login shell may have printed text without a newline.
+            // Start on a new line: the login shell may have printed text without a newline.
             out.write_all(b"\n")?;
             while let Some(line) = lines.blocking_recv() {
                 out.write_all(&line)?;

@@ -15,7 +15,7 @@ pub(crate) const CLIENT_NAME: &str = "cli";
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
     /// The agent: %12 (a pane of this machine), runtime:ID, pane:TARGET/SESSION/@W/%P, or its name, type or session.
-    /// If REF is omitted or several agents match, asks you to choose; without a terminal, the command fails
+    /// If REF is omitted or several agents match, agtmux asks you to choose; without a terminal, it fails
     #[arg(value_name = "REF")]
     pub(crate) reference: Option<String>,
     /// Fail unless the pane still runs this agent process (the runtime_id from `agtmux list panes --json`)
@@ -30,8 +30,8 @@ pub(crate) struct GuardArgs {
     /// Fail unless this dialog is open (the fingerprint from `agtmux list panes --json`)
     #[arg(long, value_name = "FINGERPRINT")]
     if_dialog: Option<String>,
-    /// Act even if the state is unknown or an --if condition is not met. Without this option, the action is refused in either case. The audit
-    /// log marks the action as forced
+    /// Act even if the state is unknown or an --if condition is not met; agtmux still refuses a replaced pane. The
+    /// audit log marks the action as forced
     #[arg(long)]
     force_stale: bool,
     /// Idempotency key: repeated requests with the same key run once

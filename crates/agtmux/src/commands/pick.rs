@@ -30,7 +30,7 @@ pub(crate) async fn resolve_reference(daemon: &DaemonClient, given: Option<&str>
     }
 }
 
-/// These forms name one agent, so the prompt never offers another one.
+/// Whether the reference names exactly one agent. The prompt never offers another agent for it.
 fn is_exact(given: &str) -> bool {
     given.starts_with("runtime:") || given.starts_with("pane:")
 }
@@ -41,7 +41,7 @@ async fn check_reference(daemon: &DaemonClient, given: &str) -> CliResult {
     Ok(())
 }
 
-/// The prompt never replaces a pane id such as %12 by another pane.
+/// Whether the prompt may offer other agents. It never replaces a pane id such as %12 by another pane.
 fn can_choose(given: &str, error: &CliError) -> bool {
     match error.code() {
         Some(ErrorCode::RefAmbiguous) => true,

@@ -31,7 +31,7 @@ Examples:
 pub(crate) struct RespondArgs {
     #[command(flatten)]
     guards: GuardArgs,
-    /// approve, deny, or the number of an option (1,3 selects several). If omitted on a terminal, asks for it
+    /// approve, deny, or the number of an option (1,3 selects several). If you omit ANSWER on a terminal, agtmux asks
     #[arg(value_parser = parse_answer)]
     answer: Option<DialogAnswer>,
     /// Answer with free text, if the dialog accepts it

@@ -78,7 +78,7 @@ fn text(args: &SendArgs) -> CliResult<Option<String>> {
 fn read(path: &Path) -> CliResult<String> {
     let bytes = input::read(path)?;
     if bytes.len() > MAX_BYTES {
-        // Before the UTF-8 check: the cut text may end inside a character.
+        // Check the size before the encoding: the truncated text may end inside a character.
         return Err(CliError::usage(format!("'{}' is too large: the limit is {MAX_BYTES} bytes", path.display()))
             .hint("tell the agent to read the file"));
     }

@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::colour::Colour;
 
-/// The widest cell, also without a line limit: a title can be a megabyte long.
+/// The maximum width of a cell. It applies even if lines may have any length, because a title can be a megabyte long.
 const MAX_WIDTH: usize = 120;
 /// Limits combining characters, which have no width.
 const MAX_CHARS_PER_COLUMN: usize = 4;
@@ -13,7 +13,7 @@ const MAX_CHARS_PER_COLUMN: usize = 4;
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct TableCell {
     text: String,
-    /// Follows the text and is not shortened.
+    /// Follows the text. It is shortened only if it does not fit by itself.
     tail: String,
     colour: Option<Colour>,
 }

@@ -133,7 +133,7 @@ fn view_output_is_audited_once_per_pane() {
     assert_eq!(viewed, [json!(agent.pane), json!(other.pane)]);
 }
 
-/// A send that an agent's own hook confirms lists the id of that event.
+/// If the agent's own hook confirms a send, the audit record contains the id of the hook event.
 #[test]
 fn the_event_that_confirms_a_send_is_recorded() {
     let fixture = ActionFixture::new("");
@@ -165,7 +165,7 @@ fn secrets_are_never_written_to_the_state_directory() {
     let agent = fixture.agent("work");
     for secret in SECRETS {
         assert_done(&fixture.send(&agent.pane, &format!("use {secret} for it")));
-        // Every other field that a caller can set.
+        // These requests contain the secret in every other field that a caller can set.
         for body in [
             json!({"ref": secret, "text": secret}),
             json!({"ref": agent.pane, "text": format!("{secret}\u{1b}")}),

@@ -159,7 +159,8 @@ fn session_names_and_texts_are_never_executed() {
         let input_file = fixture.world.home().join(format!("reader-{n}"));
         wait_until("the text", SOON, || fs::read(&input_file).is_ok_and(|read| read.len() >= hostile.len()));
         assert_eq!(String::from_utf8_lossy(&fs::read(&input_file).expect("the input file exists")), hostile);
-        // A bare session name is refused or not found, since no agent runs there. A name like a pane id is that pane.
+        // A reference by session name fails, because no agent runs in the session. A name such as %1 would refer to a
+        // pane.
         if session.starts_with('%') {
             continue;
         }

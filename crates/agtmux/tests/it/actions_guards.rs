@@ -269,7 +269,7 @@ fn send_to_a_dead_pane_is_refused_and_the_server_survives() {
     agent.server.run(&["set-option", "-w", "-t", &agent.pane, "remain-on-exit", "on"]);
     let (server, seen) = (agent.server.pid(), fixture.snapshot(&agent.pane));
     let program = agent.server.panes()[0].pid;
-    // Both before and after the daemon notices the death, no command is sent that would crash tmux.
+    // A send to a dead pane can crash tmux. Every send is refused, before and after the daemon notices the death.
     process::signal(program, Signal::KILL);
     for more in [json!({}), json!({"profile": "shell"}), json!({"force_stale": true})] {
         let answer = fixture.post("send", &merge_json(&json!({"ref": agent.pane, "text": TEXT}), &more));

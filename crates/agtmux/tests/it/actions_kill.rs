@@ -10,7 +10,7 @@ use agtmux_testkit::{process, wait_for, wait_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-/// Starts child processes of an agent that ignore SIGHUP and do not exit by themselves.
+/// Starts an agent with child processes that ignore SIGHUP and do not exit by themselves.
 const CHILDREN_SCRIPT: &str = r#"
 start() { sh -c 'trap "" HUP; echo $$ >"$0.new"; mv "$0.new" "$0"; exec sleep 600' "$dir/$1" </dev/null >/dev/null 2>&1; }
 dir=$2
@@ -132,8 +132,8 @@ fn kill_requires_confirmation() {
     assert_eq!((&killed[0]["what"], &killed[0]["status"]), (&json!("signal KILL"), &json!("done")));
 }
 
-/// The send waits for an input box that never shows the text. A typed interrupt would have to
-/// wait for it; a signal does not.
+/// The send waits for an input box that never shows the text. A typed interrupt would wait for the send; a signal does
+/// not.
 #[test]
 fn kill_works_while_a_send_waits_on_the_same_agent() {
     let fixture = ActionFixture::new("");

@@ -167,7 +167,7 @@ fn a_status_file_sets_the_state() {
         let now = jiff::Timestamp::now().as_millisecond();
         let text = json!({"pid": claude.pid, "status": status, "waitingFor": waiting_for, "statusUpdatedAt": now});
         fs::write(sessions.join(format!("{}.json", claude.pid)), text.to_string()).expect("written");
-        // Output makes agtmux look again for a status directory that did not exist.
+        // When the pane has output, agtmux looks again for a missing status directory.
         claude.draw(CLAUDE_TITLE, b"an unknown screen");
     };
     write("busy", "");
@@ -236,14 +236,14 @@ impl CodexWithLog {
     fn append_record(&self, kind: &str, error: bool) {
         let mut file = fs::OpenOptions::new().append(true).open(&self.log).expect("the log exists");
         file.write_all(Self::record(jiff::Timestamp::now(), kind, error).as_bytes()).expect("written");
-        // Output makes agtmux look again for a log that did not exist.
+        // When the pane has output, agtmux looks again for a missing log.
         self.codex.draw("proj", b"an unknown screen");
     }
 }
 
 #[test]
 fn the_open_log_of_the_agent_sets_the_state() {
-    // The record of an earlier process that was killed during a turn; the session is resumed now.
+    // The log begins with a record of an earlier process that was killed during a turn. The agent resumes its session.
     let before = jiff::Timestamp::now() - jiff::SignedDuration::from_mins(1);
     let logged = CodexWithLog::start(&CodexWithLog::record(before, "task_started", false));
     let codex = &logged.codex;
@@ -308,7 +308,7 @@ fn a_killed_agent_is_removed_while_its_screen_remains() {
     let shell = world.shell_copy("sh");
     let pane = server.new_session("work", &shell.to_string_lossy());
     start(&world);
-    // Without `exec`: the pane must outlive the agent.
+    // The agent is started without `exec`, because the pane must outlive it.
     let command = world.fake_agent_command("claude");
     server.run(&["send-keys", "-t", &pane, command.trim_start_matches("exec "), "Enter"]);
     let found = |listing: &Value| items(listing).iter().any(|item| item["agent_type"] == "claude");

@@ -130,7 +130,7 @@ fn attach_inside_the_server_switches_the_client_within_its_group() {
     wait_for_text(&server, &pane, "code=0");
     drop(client);
 
-    // A grouped session: a client in it must stay in it.
+    // A client in a grouped session must stay in that session.
     server.run(&["new-session", "-d", "-s", "grouped", "-t", "=work-2"]);
     wait_for("the grouped session to be listed", SOON, || {
         let listing = list(&world).to_string();
@@ -238,7 +238,7 @@ fn resume_starts_the_agent_in_its_shell_and_directory() {
         fixture.server.run(&["display-message", "-p", "-t", "%1", "#{pane_current_command}"]) == "sleep"
     });
     let busy = fixture.resume("%1", &[]);
-    assert!(busy.code == Some(5) && busy.stderr.contains("'sleep' holds its terminal"), "{busy:?}");
+    assert!(busy.code == Some(5) && busy.stderr.contains("'sleep' runs in its foreground"), "{busy:?}");
     fixture.server.run(&["send-keys", "-t", "%1", "C-c"]);
     wait_until("the shell to be idle", SOON, || {
         fixture.server.run(&["display-message", "-p", "-t", "%1", "#{pane_current_command}"]) == "sh"

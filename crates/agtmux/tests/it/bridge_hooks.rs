@@ -53,7 +53,7 @@ fn late_discovery_via_other_hooks() {
     assert_eq!(stored_panes(&world, &agent_id), Some((None, None)));
     let again = hook(&world, "pre-tool-use", &session_start("s1", &pane, world.tmux("default").socket()));
     assert_eq!((again, stored_panes(&world, &agent_id)), (agent_id.clone(), Some((Some(pane), None))));
-    // From now on the session id is enough.
+    // The pane is known now, so the session id is enough.
     assert_eq!(hook(&world, "stop", &json!({"session_id": "s1"})), agent_id);
     wait_for_state(&world, "completed");
 }
@@ -151,7 +151,7 @@ fn session_end_in_one_pane_keeps_the_session_in_the_other() {
     });
     let events = follow(&world, "?types=session_ended,session_created,state_changed", None);
     hook(&world, "session-end", &session_start("s1", &second, tmux.socket()));
-    // This hook fits two panes.
+    // This hook names no pane and fits two panes, so it ends no session.
     post(&world, "/hook/session-end", r#"{"session_id": "s1"}"#);
     hook(&world, "stop", &session_start("s1", &first, tmux.socket()));
     let seen = events.until("the state change of the first pane", |event| event.data["new_state"] == "COMPLETE");

@@ -25,7 +25,7 @@ const SHORT: LoadSize =
 /// A turn is two hooks and five events.
 const LONG: LoadSize =
     LoadSize { readers: 190, stalled: 10, agents: 10, hooks_per_second: 200.0, duration: Duration::from_secs(60) };
-/// Memory for the event buffer, and a quarter of a MiB per connection.
+/// The memory allowance: a fixed amount for the event buffer, and a quarter of a MiB per connection.
 const EVENT_BUFFER_MIB: usize = 8;
 const CONNECTIONS_PER_MIB: usize = 4;
 /// Delivery may take longer on a busy machine.

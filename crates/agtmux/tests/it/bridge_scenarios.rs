@@ -85,14 +85,14 @@ fn tmux_pane_does_not_exist() {
     let (agent, agent_id) = agent_with_session(&fixture, "work");
     fixture.show_scene(&agent, "asks", "waiting_input");
     agent.server.run(&["kill-pane", "-t", &agent.pane]);
-    // Before and after the daemon notices that the pane is gone.
+    // The error is the same before and after the daemon notices that the pane is gone.
     assert_error(&respond(&fixture, &agent_id, &first_option()), 503, "pane_not_found");
     wait_until("the pane to be gone", SOON, || fixture.item(&agent).is_none());
     assert_error(&respond(&fixture, &agent_id, &first_option()), 503, "pane_not_found");
     assert_eq!(fixture.send("%77", "hello").json()["code"], "E_REF_NOT_FOUND");
 }
 
-/// A daemon whose tmux program can be broken with `break_tmux`. `timeout` is its timeout.
+/// A daemon whose tmux program can be broken with `break_tmux`. `timeout` is the time limit of a tmux call.
 fn fixture_with_breakable_tmux(timeout: &str) -> ActionFixture {
     ActionFixture::with_world(|world| {
         let tmux = script(

@@ -371,7 +371,7 @@ fn the_daemon_starts_with_a_truncated_wal() {
 fn a_database_of_a_newer_agtmux_is_refused_and_unchanged() {
     let world = world();
     let mut newer = used_database(&world);
-    // Where SQLite keeps `PRAGMA user_version`.
+    // SQLite stores `PRAGMA user_version` in these bytes.
     newer[60..64].copy_from_slice(&999_u32.to_be_bytes());
     fs::write(database(&world), &newer).expect("writable");
     for args in [&["list", "panes"][..], &["daemon", "start"], &["daemon", "run"]] {

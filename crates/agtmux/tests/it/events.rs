@@ -82,7 +82,8 @@ fn every_seq_is_published_once_in_order() {
     assert_eq!(numbers, (from + 1..=last).collect::<Vec<_>>(), "every number, once");
 }
 
-/// Reads events until this seq or until none arrive. Events of other scopes are not in the stream.
+/// Reads events until this seq, or until no event arrives for a second: the event with this seq may belong to another
+/// scope.
 #[track_caller]
 fn drain_up_to_seq(reader: &SseClient, last: u64) -> Vec<SseEvent> {
     let mut received = Vec::new();
@@ -156,7 +157,7 @@ fn an_unknown_last_event_id_resets_the_stream() {
         let next = read_up_to_seq(&events, last + 1);
         assert!(next[0].is("upsert"), "the stream continues: {next:?}");
     }
-    // The current seq needs no reset.
+    // A stream that resumes at the current seq gets no reset.
     let current = wait_until_quiet(&world, &server);
     let events = SseClient::open(&world.socket(), "?all=true", Some(current));
     rename_all(&server, 1, "the next");
@@ -277,7 +278,7 @@ fn assert_dropped_or_reset(stream: UnixStream) {
 
 #[test]
 fn a_reader_that_never_reads_is_disconnected() {
-    // It takes half a minute.
+    // This test takes half a minute.
     if skip_outside_soak() {
         return;
     }
@@ -303,7 +304,7 @@ fn a_pane_that_leaves_the_filter_is_removed_from_the_stream() {
     let world = world();
     let server = world.tmux("default");
     let agent = world.fake_agent_command("claude");
-    // A shell that stays when the agent exits.
+    // The pane stays open when the agent exits.
     server.new_session("work", &format!("sh -c \"$(printf '%s' \"{agent}\")\"; exec cat"));
     server.new_session("other", &world.fake_agent_command("codex"));
     start(&world);
@@ -313,7 +314,7 @@ fn a_pane_that_leaves_the_filter_is_removed_from_the_stream() {
         wait_for_agent(&events);
         events
     });
-    // Wait until both screens are judged: then only the removal follows.
+    // Wait until both screens are judged, so that only the removal follows.
     wait_until("both agents to be judged", Duration::from_secs(20), || {
         let listing = list(&world);
         let items = listing["items"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -446,7 +447,7 @@ fn the_daemon_survives_garbage_and_floods() {
     assert_eq!(health(&world)["status"], "ok");
 }
 
-/// Sends a large body to a path that takes none. The daemon may close the connection at any time.
+/// Sends a large body to a path that accepts none. The daemon may close the connection at any time.
 fn flood_with_body(socket: &std::path::Path, size: usize) {
     let mut stream = connect(socket);
     let head = format!("POST /v1/panes HTTP/1.1\r\nhost: x\r\ncontent-length: {size}\r\n\r\n");

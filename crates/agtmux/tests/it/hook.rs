@@ -33,7 +33,7 @@ fn call_hook_in_pane(world: &TestWorld, server: &TestTmuxServer, event: &str, pa
     call_hook_in_pane_through(world, server, "", event, payload);
 }
 
-/// The same through a wrapper command.
+/// Like `call_hook_in_pane`, but through a wrapper command.
 fn call_hook_in_pane_through(world: &TestWorld, server: &TestTmuxServer, by: &str, event: &str, payload: &Value) {
     let file = world.home().join(format!("{event}.json"));
     fs::write(&file, payload.to_string()).expect("the world is writable");
@@ -79,7 +79,7 @@ fn spool_files(world: &TestWorld) -> Vec<PathBuf> {
     files
 }
 
-/// Waits until the spool has this many events: the hook writes them after it returned.
+/// Waits until the spool has this many events. A background process writes them after the hook has returned.
 #[track_caller]
 fn wait_for_spooled(world: &TestWorld, count: usize) -> Vec<PathBuf> {
     wait_for(&format!("{count} events in the spool"), SOON, || {
@@ -194,7 +194,7 @@ fn hooks_of_a_nested_agent_do_not_affect_the_outer_agent() {
     start(&world);
     call_hook_in_pane(&world, &server, "UserPromptSubmit", &json!({"session_id": "outer", "prompt": "go"}));
     let before = wait_for_state(&world, "running");
-    // As a child of a tool's shell, and in place of that shell by `exec`.
+    // The nested agent runs as a child of a tool's shell, and in place of that shell (with `exec`).
     for (session, by) in
         [("within-a-shell", "sh -c 'NESTED; true'"), ("in-its-place", "sh -c 'exec NESTED < /dev/null'")]
     {
@@ -226,7 +226,7 @@ fn a_launcher_and_its_agent_are_one_runtime() {
     wait_for_state(&world, "running");
 }
 
-/// For example with a cleaned environment, or in an agent server started outside of tmux.
+/// A hook has no pane if its environment was cleaned, or if it runs in an agent server started outside of tmux.
 #[test]
 fn a_hook_without_a_pane_is_bound_by_its_process() {
     let (world, server) = world_with_agent();
@@ -347,7 +347,8 @@ fn a_hung_daemon_does_not_block_hooks_and_gets_each_event_once() {
     let stored_count =
         |name: &str| stored_events(&world).iter().filter(|row| row.event_type == name && row.bound).count();
     wait_until("all events", SOON, || (0..3).all(|n| stored_count(&format!("Event{n}")) > 0));
-    // The requests also waited in the daemon's socket: the dedupe key drops the second copy.
+    // The daemon receives each event twice: from the spool, and from a request that waited in its socket. The dedupe
+    // key drops the second copy.
     agtmux(&world, &["list"]);
     assert_eq!((0..3).map(|n| stored_count(&format!("Event{n}"))).collect::<Vec<_>>(), [1, 1, 1]);
 }

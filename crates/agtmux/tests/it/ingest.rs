@@ -176,7 +176,7 @@ fn an_incomplete_body_changes_nothing() {
     post_accepted(&world, &event(&runtime, "running", "k"));
 }
 
-/// The states in a history without repetitions: the reason of `unknown` may change in between.
+/// The states in a history without repetitions. A repeated `unknown` has another reason.
 fn states(history: &Value) -> Vec<String> {
     let mut states: Vec<String> =
         history["items"].as_array().expect("items").iter().map(|item| text(&item["state"])).collect();

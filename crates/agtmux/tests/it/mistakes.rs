@@ -21,7 +21,7 @@ fn attempt(world: &TestWorld, title: &str, variables: &[(&str, &str)], args: &[&
     stable(world, &text)
 }
 
-/// Replaces what differs from run to run.
+/// Replaces the parts of the text that differ from run to run.
 fn stable(world: &TestWorld, text: &str) -> String {
     let text = text.replace(&world.dir().display().to_string(), "$WORLD").replace(SCENES, "$SCENES");
     let rules = [

@@ -73,7 +73,7 @@ fn osc_codes_set_every_state_and_the_pipe_closes_with_the_agent() {
         fixture.write_osc(code);
         fixture.wait_for_state(state);
     }
-    // A code of another app in the same terminal.
+    // agtmux ignores a code of another app in the same terminal.
     fixture.write_osc("state=working:app=other");
     fixture.write_osc("state=blocked:app=codex:kind=permission");
     fixture.wait_for_state("waiting_approval");
@@ -89,7 +89,7 @@ fn a_pipe_of_the_user_is_kept() {
     fixture.server.run(&["pipe-pane", "-O", "-t", &fixture.pane, &format!("exec cat >> {}", log.display())]);
     start(&fixture.world);
     fixture.start_codex();
-    // A second agent: once its pane is piped, agtmux has opened its taps.
+    // agtmux opens a tap for a second agent. When that pane is piped, agtmux has handled the first pane too.
     let second =
         fixture.server.run(&["new-window", "-d", "-P", "-F", "#{pane_id}", &fixture.world.fake_agent_command("codex")]);
     let piped = |pane: &str| fixture.server.run(&["display-message", "-p", "-t", pane, "#{pane_pipe}"]).trim() == "1";

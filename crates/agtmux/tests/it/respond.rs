@@ -239,7 +239,7 @@ impl CallerFixture {
 fn send_is_refused_for_agents_and_allowed_for_people() {
     let fixture = CallerFixture::start("");
     let dir = fixture.world.dir().display();
-    // A background job of the shell that started before the agent.
+    // This background job of the shell starts before the agent.
     let earlier_job = format!("(while [ ! -e {dir}/go ]; do sleep 0.1; done; {}) &", fixture.send_command("earlier"));
     fixture.type_line(&fixture.pane, &earlier_job);
     fixture.start_agent();
@@ -281,7 +281,7 @@ fn a_task_has_the_permissions_of_its_starter() {
     fixture.assert_refused("agents");
     fixture.type_line(&fixture.pane, &task("left", "setsid -f "));
     fixture.assert_refused("left");
-    // A task started by another task, with the identifying variables removed.
+    // Another task starts this task, with the identifying variables removed.
     let inner = task("inner", "env -u AGTMUX_RUN_ID -u TMUX -u TMUX_PANE ");
     let script = fixture.world.dir().join("outer.sh");
     fs::write(&script, inner.replacen("agtmux", env!("CARGO_BIN_EXE_agtmux"), 1)).expect("written");

@@ -116,7 +116,7 @@ fn permission_with_swapped_options(command: &str) -> String {
 }
 
 /// Responds several times and replaces the dialog at a different moment each time, always before the screen settles.
-/// Keys typed then would answer the wrong dialog.
+/// Keys typed after the replacement would answer the wrong dialog.
 fn assert_refused_after_swap(agent: &DialogAgent, answer: &str, screens: impl Fn(u32) -> (String, String, String)) {
     for round in 0..4 {
         agent.draw(RULE);

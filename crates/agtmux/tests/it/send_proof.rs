@@ -9,7 +9,7 @@ use agtmux_testkit::{TestTmuxServer, TestWorld, skip_outside_soak, wait_for, wai
 use serde_json::Value;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/faulty_agent.sh");
-/// The tests may themselves be run by an agent.
+/// Allows sends from agents, because an agent may run these tests.
 const SETTINGS: &str = "actions.allow_from_agents = true\ntmux_bridge.text_enter_delay_ms = 10\n";
 const REFUSED_EXIT_CODE: i32 = 5;
 
@@ -81,14 +81,14 @@ fn all_enter_retries_exhausted() {
         log.contains("a text was not submitted") && log.contains("some text"),
         "the log contains the screen: {log}"
     );
-    // The hint of the error works.
+    // The command that the error suggests works.
     assert!(fixture.send(&["--key", "Enter"]).status.success());
     wait_until("another Enter", SOON, || fixture.bytes_read().matches('\r').count() == 5);
 }
 
 #[test]
 fn enter_is_not_pressed_if_the_text_does_not_appear() {
-    // It takes 20 s. The unit tests of `sender/paste.rs` cover the timeout.
+    // This test takes 20 s. The unit tests of `sender/paste.rs` cover the timeout.
     if skip_outside_soak() {
         return;
     }

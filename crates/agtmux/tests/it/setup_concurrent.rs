@@ -44,7 +44,7 @@ fn run_concurrently(world: &TestWorld, agents: &[&str], args: &[&str]) -> Vec<Co
 fn concurrent_setups_record_every_file() {
     for _ in 0..3 {
         let world = world();
-        // Each agent twice: the second finds the work setup_ok, or still to do.
+        // Two setups run for each agent. One of them may find that the other has already made the changes.
         for done in run_concurrently(&world, &[AGENTS, AGENTS].concat(), &[]) {
             assert_eq!(done.code, Some(0), "{}", done.stderr);
         }
@@ -177,7 +177,7 @@ fn uninstall_removes_directories_of_an_interrupted_setup() {
     kill_before_the_file();
     setup_ok(&world, &["--uninstall", "--yes"]);
     assert!(!file(&world, ".pi").exists(), "uninstall removes the directories without the file");
-    // A setup that was killed between its two files.
+    // Simulate a setup that was killed between its two files.
     setup_ok(&world, &["--agent", "codex", "--yes"]);
     let record = world.state_dir().join("setup.json");
     let mut noted: Value = serde_json::from_str(&read(&record)).expect("JSON");
@@ -193,8 +193,8 @@ fn uninstall_removes_directories_of_an_interrupted_setup() {
 /// Links the agtmux executable to another path.
 fn link_to_agtmux(world: &TestWorld, path: &Path) {
     fs::create_dir_all(path.parent().expect("a directory")).expect("made");
-    // Copies on another file system. A child process copies it: a process forked by another thread of this one could
-    // still hold the copy open for writing, and then it could not be executed.
+    // `cp` is for paths on another file system. A child process makes the copy. If this process wrote it, a process
+    // forked by another thread could keep it open for writing, and the kernel would refuse to execute it.
     let line = "ln \"$0\" \"$1\" || cp \"$0\" \"$1\"";
     let linked = run(world.command("sh").args(["-c", line, env!("CARGO_BIN_EXE_agtmux")]).arg(path));
     assert_eq!(linked.code, Some(0), "{}", linked.stderr);

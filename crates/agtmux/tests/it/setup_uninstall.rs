@@ -57,7 +57,7 @@ fn a_modified_file_is_backed_up_before_removal() {
     let world = world();
     setup_ok(&world, &["--agent", "claude", "--agent", "gemini", "--yes"]);
     let edited = edit(&world, CLAUDE, "\"timeout\": 5", "\"timeout\": 50");
-    // As an agtmux at another path wrote it.
+    // Simulate a file that an agtmux at another path wrote.
     let gemini = read(&file(&world, GEMINI)).replace(AGTMUX_PATH, "/old/place/agtmux");
     fs::write(file(&world, GEMINI), gemini).expect("written");
     setup_ok(&world, &["--uninstall", "--yes"]);

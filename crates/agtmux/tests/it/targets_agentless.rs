@@ -282,7 +282,7 @@ fn hostile_target_names_are_refused_and_hostile_session_names_work() {
     }
 }
 
-/// A real `ssh -t` through fish, which quotes differently.
+/// Uses a real `ssh -t`, through fish if it is installed, because fish quotes differently.
 #[test]
 fn remote_attach_opens_only_the_named_pane() {
     let Some(hub) = AgentlessHosts::new() else { return };
@@ -318,7 +318,7 @@ fn remote_attach_opens_only_the_named_pane() {
     assert!(!was_command_executed(&hub, &[&host]), "a text was executed");
 }
 
-/// A host's agtmux reports two servers and is then removed: one server has ended, the other uses an unlisted socket.
+/// agtmux on the host reports two servers and is then removed. One server has ended; the other uses an unlisted socket.
 #[test]
 fn an_agentless_host_keeps_unlisted_servers_while_their_process_lives() {
     let Some(hub) = AgentlessHosts::new() else { return };

@@ -195,7 +195,7 @@ fn sessions_of_the_user_are_not_changed() {
     server.new_session(SESSION, "exec sleep 100");
     for args in [vec!["run", "x", "--", "true"], vec!["kill-all", "--yes"], vec!["prune-dead"], vec!["stop", "0"]] {
         let done = run(&mut command(&world, &args));
-        assert!(done.code == Some(5) && done.stderr.contains("was not made by this agtmux"), "{args:?}: {done:?}");
+        assert!(done.code == Some(5) && done.stderr.contains("was not created by this agtmux"), "{args:?}: {done:?}");
     }
     assert_eq!(server.panes().len(), 1);
     assert_eq!(server.run(&["show-options", "-w", "-t", "=pi-proj-1:"]), "");

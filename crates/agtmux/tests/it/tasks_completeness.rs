@@ -72,7 +72,7 @@ fn every_short_task_reports_its_start_and_exit() {
 #[test]
 fn every_bell_counts_except_title_terminators() {
     let world = world();
-    // 5 bells in 3 writes and 30 ms.
+    // Each round rings 5 bells with 3 writes within 30 ms.
     let rounds = if soak() { 2000 } else { 60 };
     let round = "printf '\\a'; sleep 0.01; printf '\\a\\a\\a'; sleep 0.01; printf '\\033]0;title\\a\\a'; sleep 0.01";
     let shell = format!("n=0; while [ $n -lt {rounds} ]; do {round}; n=$((n+1)); done; exec sleep 1000");

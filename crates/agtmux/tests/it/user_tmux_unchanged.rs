@@ -224,7 +224,7 @@ fn a_running_daemon_is_invisible_to_the_user() {
     assert_same_state(&before, &user.dump_state());
 }
 
-/// `switch-client -n` of the only client.
+/// Runs `switch-client -n` for the only client and returns its new session.
 fn next_session(user: &UserServer) -> String {
     let client = user.server.run(&["list-clients", "-F", "#{client_name}"]);
     user.server.run(&["switch-client", "-c", &client, "-n"]);

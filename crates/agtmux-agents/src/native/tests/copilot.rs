@@ -116,7 +116,7 @@ fn copilot_reports_turns_in_its_log() {
         let record: Value = serde_json::from_str(line).expect("a record");
         assert!(log.time(&record).is_some(), "{line}");
         let event_type = log.event_type(&record).expect("a kind");
-        // The next prompt follows some time after the end of the previous turn.
+        // Time passes before the next prompt, so that the held end of the previous turn is reported.
         if event_type == "user.message" && record.get("agentId").is_none() {
             ends.extend(copilot.advance(1_000));
             assert_eq!(ends.len(), prompts, "{line}");

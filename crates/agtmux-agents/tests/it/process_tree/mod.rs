@@ -9,7 +9,7 @@ use agtmux_agents::{AgentRegistry, ProcessFacts};
 pub(crate) struct ProcessTree {
     rows: Vec<TreeProcess>,
     pub(crate) foreground: Option<u32>,
-    /// Agent type, pid and whether it is stopped.
+    /// The agent that must be found: its type, its pid and whether it is stopped.
     pub(crate) expected: Option<(String, u32, bool)>,
 }
 

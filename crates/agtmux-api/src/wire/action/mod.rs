@@ -22,7 +22,7 @@ named_enum!(
     /// Whether the agent accepted the typed text.
     #[derive(JsonSchema, ToSchema)]
     Verification {
-        /// The agent reported it, or its input box was emptied.
+        /// The agent reported the text, or the text left the input box.
         Confirmed => "confirmed",
         /// The text was typed; whether the agent accepted it is unknown.
         Inconclusive => "inconclusive",

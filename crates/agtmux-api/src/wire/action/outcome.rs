@@ -73,7 +73,7 @@ pub struct RespondReport {
     pub answered: String,
     pub verified: Verification,
     pub by: VerifiedBy,
-    /// The next dialog, if the answer led to another one.
+    /// The dialog that opened after the answer, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks_now: Option<Dialog>,
     pub event_ids: Vec<String>,
@@ -88,7 +88,7 @@ pub struct AttachPlan {
     pub server_start: i64,
     pub session_id: String,
     pub session_name: String,
-    /// All sessions that show the pane, starting with the one above.
+    /// All sessions that show the pane, starting with `session_id`.
     pub sessions: Vec<AttachSession>,
     pub window_id: String,
     pub pane_pid: u32,

@@ -23,7 +23,7 @@ pub struct ActionGuards {
     /// Run only if the pane has this runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_runtime: Option<String>,
-    /// Run only in this state.
+    /// Run only if the agent is in this state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_state: Option<State>,
     /// Run only if the state was updated within this many milliseconds.
@@ -38,8 +38,8 @@ pub struct ActionGuards {
     /// Run only if the request arrives before this time, by the receiving daemon's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_after: Option<Timestamp>,
-    /// Run even if the state is unknown or has changed. This is noted in the audit log. A changed pane is still
-    /// refused.
+    /// Run even if the state is unknown or a guard other than `if_pane` fails. A replaced pane is still refused. The
+    /// audit log marks the action as forced.
     #[serde(skip_serializing_if = "is_false")]
     pub force_stale: bool,
     /// Idempotency key: repeated requests with the same key run once and get the first response.
@@ -176,7 +176,7 @@ pub struct OutputAction {
     /// Keep colors.
     #[serde(skip_serializing_if = "is_false")]
     pub ansi: bool,
-    /// This is a repeated read by the same viewer: only the first read is noted in the audit log.
+    /// Set this if the same viewer reads again: the audit log then records only the first read.
     #[serde(skip_serializing_if = "is_false")]
     pub again: bool,
 }
@@ -252,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    /// serde documents `flatten` and `deny_unknown_fields` as a combination that it does not promise to support.
+    /// serde does not promise to support `flatten` together with `deny_unknown_fields`, so this check is needed.
     fn assert_rejects_unknown_fields<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(action: Value) {
         let read: T = serde_json::from_value(action.clone()).expect("a valid request");
         let written = serde_json::to_value(&read).expect("writes");
@@ -260,7 +260,7 @@ mod tests {
         let mut misspelled = action;
         misspelled["if_sate"] = json!("idle");
         let error = serde_json::from_value::<T>(misspelled).expect_err("an unknown guard");
-        // serde lists the known fields of a type without flattened parts.
+        // For a type without flattened parts, the error also lists the known fields.
         let error = error.to_string();
         assert_eq!(error.split(", expected ").next(), Some("unknown field `if_sate`"), "{error}");
     }

@@ -18,8 +18,8 @@ const MAX_EARLIER_RUNS: usize = 32;
 impl TaskMachine {
     pub(super) fn started(&mut self, launch: LaunchedRun, events: &mut EventBuffer) {
         self.check_generation(Some(launch.server), events);
-        // The first snapshot may have come between the launch and its report. Then the run is new, not part of the
-        // baseline.
+        // The first snapshot may have come between the launch and its report. In that case, the run is new and not part
+        // of the baseline.
         let is_same = |slot: &&TaskSlot| slot.run.in_baseline && slot.run.id.as_ref() == Some(&launch.run);
         if self.slots.get(&launch.window).filter(is_same).is_some() {
             self.slots.remove(&launch.window);
@@ -44,7 +44,8 @@ impl TaskMachine {
         }
     }
 
-    /// Suppresses the exit of a run that the daemon itself replaced or killed: the requester already knows.
+    /// Suppresses the exit of a run that the daemon itself replaced or killed, because the requester already knows
+    /// about it.
     pub(super) fn drop_own_exit(&mut self, run: &RunId) {
         let slot = self.slots.values_mut().find(|slot| slot.run.id.as_ref() == Some(run));
         let Some(slot) = slot.filter(|slot| matches!(slot.run.phase, RunPhase::ExitPending { .. })) else { return };
@@ -68,7 +69,7 @@ impl TaskMachine {
         }
         slot.run.apply_facts(facts, writer.now);
         match (&slot.run.phase, slot.removal.map(|removal| removal.kind)) {
-            // Only windows whose task ended by itself are pruned.
+            // The daemon prunes only windows whose task ended by itself, so this exit is reported.
             (RunPhase::ExitPending { .. }, Some(RemovalKind::Pruned)) => slot.report_exit(&mut writer),
             (RunPhase::Closed, _) => {
                 writer.notify(&slot.task, slot.pane, &mut slot.run);
@@ -129,10 +130,11 @@ impl TaskMachine {
                     self.slots.insert(task.window_id, slot);
                 }
                 Some(slot) => self.compare(slot, task, events),
-                // The start is reported when the launch is applied. In the baseline it would not be reported.
+                // Applying the launch reports the start. If this window were part of the baseline, its start would not
+                // be reported.
                 None if task.awaits_launch => {}
                 None if !self.has_baseline => self.baseline(task, events.now),
-                // The snapshot is outdated.
+                // The snapshot is outdated: the run in it has ended.
                 None if task.run.as_ref().is_some_and(|run| self.memory.has_ended(run)) => {}
                 None => self.window_appeared(task, events),
             }
@@ -215,7 +217,7 @@ impl TaskMachine {
 
     /// Replaces the run of a slot. The old run's exit is reported when it arrives, unless the daemon ended that run.
     fn supersede(&mut self, window: WindowId, mut old: TaskSlot, run: RunState, events: &mut EventBuffer) -> TaskSlot {
-        // The window exists, because a new run is in it.
+        // The window exists, because a new run is in it. A pending exit needs no snapshot to be reported.
         old.report_exit(&mut events.of(window));
         let replaced = matches!(old.removal, Some(Removal { kind: RemovalKind::Replaced, .. }));
         let mut slot = TaskSlot::new(old.task, old.pane, run);
@@ -352,11 +354,12 @@ impl TaskSlot {
         self.run.phase = RunPhase::Closed;
     }
 
-    /// Handles a dead pane that a user respawned: it is not a launch, but its exit is reported.
+    /// Handles a dead pane that a user respawned. The new process is not a launch, but its exit is reported.
     fn pane_respawned(&mut self) {
         let bells = self.run.bells.clone();
         let ended = std::mem::replace(&mut self.run, RunState { bells, ..RunState::new(None) });
-        // The window still names the launched run, so that run is kept. Runs without an id would pile up.
+        // The window still names the launched run, so that run is kept. Runs without an id are dropped, because they
+        // would pile up.
         if ended.id.is_some() {
             self.earlier_runs.push(ended);
         }

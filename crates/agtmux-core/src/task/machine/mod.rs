@@ -1,6 +1,6 @@
 //! The state machine of one task session: turns snapshots and facts into task events.
 //!
-//! It can be stored and restored. After a restart it reports what happened meanwhile and repeats no event.
+//! The machine can be stored and restored. After a restart, it reports what happened meanwhile and repeats no event.
 
 mod apply;
 mod event_writer;
@@ -30,8 +30,8 @@ pub const BELL_HOLD: SignedDuration = SignedDuration::from_millis(40);
 /// How long an exit waits for a snapshot that shows whether the window still exists.
 pub const EXIT_HOLD: SignedDuration = SignedDuration::from_secs(1);
 
-/// How long an exit with unknown status waits. A pane is dead once its terminal is closed, but tmux knows the exit
-/// status only when the process ends.
+/// How long an exit with an unknown status waits for the status. A pane is dead once its terminal is closed, but tmux
+/// knows the exit status only when the process ends.
 const UNKNOWN_EXIT_HOLD: SignedDuration = SignedDuration::from_secs(5);
 
 /// How long a prompt must stay unchanged between two snapshots.
@@ -123,14 +123,15 @@ impl TaskMachine {
         self.run_states().any(|known| known.id.as_ref() == Some(run) && known.phase != RunPhase::Closed)
     }
 
-    /// Whether the exit of this run was reported or needs no report. Excludes a run from the baseline: if it turns out
-    /// to be a launch by agtmux, it is reported from its start.
+    /// Whether the exit of this run was reported or needs no report. Returns false for a run in the baseline: if its
+    /// launch is applied later, the run is reported from its start.
     pub fn has_ended(&self, run: &RunId) -> bool {
         let found = |slot: &TaskSlot| slot.run.in_baseline && slot.run.id.as_ref() == Some(run);
         self.knows_run(run) && !self.awaits_exit(run) && !self.slots.values().any(found)
     }
 
-    /// Whether the exit status of the run in this window is known, reported or not. Another snapshot would add nothing.
+    /// Whether the exit status of the run in this window is known, reported or not. If it is, another snapshot would
+    /// add nothing.
     pub fn exit_is_known(&self, window: WindowId) -> bool {
         self.slots.get(&window).is_some_and(|slot| slot.run.phase != RunPhase::Live && !slot.run.exit_is_unknown())
     }

@@ -1,4 +1,4 @@
-//! Detects whether a task waits at a prompt, and remembers whether it was reported.
+//! Detects whether a task waits at a prompt, and remembers whether that prompt was reported.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

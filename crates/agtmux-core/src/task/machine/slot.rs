@@ -16,7 +16,8 @@ pub(super) struct TaskSlot {
     pub(super) task: String,
     pub(super) pane: Option<PaneId>,
     pub(super) run: RunState,
-    /// Earlier runs of this window whose exit was not reported yet.
+    /// Earlier runs of this window: runs whose exit was not reported yet, and launched runs whose dead pane a user
+    /// respawned.
     #[serde(alias = "past")]
     pub(super) earlier_runs: Vec<RunState>,
     #[serde(alias = "taken")]
@@ -49,10 +50,10 @@ pub(super) struct RunState {
 pub(super) enum RunPhase {
     /// The process runs.
     Live,
-    /// The process ended; whether the window still exists is not known yet.
+    /// The process ended. The machine does not know yet whether the window still exists.
     #[serde(alias = "Ending")]
     ExitPending { exit: TaskExit, since: Timestamp },
-    /// The run ended and its exit needs no more report.
+    /// The run ended. Its exit was reported or needs no report.
     #[serde(alias = "Over")]
     Closed,
 }
@@ -122,7 +123,7 @@ impl RunState {
     }
 
     /// Records an exit seen in a snapshot. tmux shows a pane dead a moment before it knows the exit status, so a later
-    /// snapshot may fill it in.
+    /// snapshot may add the status.
     pub(super) fn record_exit(&mut self, seen: TaskExit, now: Timestamp) {
         match &mut self.phase {
             RunPhase::Live => self.phase = RunPhase::ExitPending { exit: seen, since: now },

@@ -26,7 +26,7 @@ struct PromptRule {
 }
 
 static RULES: LazyLock<Vec<PromptRule>> = LazyLock::new(|| compile_rules(table::PROMPT_PATTERNS));
-/// The rules that also apply if the cursor is on the empty line below.
+/// The rules that also apply if the cursor is on the empty line below the prompt.
 static ABOVE_CURSOR_RULES: LazyLock<Vec<PromptRule>> = LazyLock::new(|| compile_rules(table::ABOVE_CURSOR_PATTERNS));
 static LOG_LINE: LazyLock<Regex> = LazyLock::new(|| compile(table::LOG_LINE));
 

@@ -221,7 +221,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         not_prompts: &["choice: blue", "The right choice:", "#?!"],
     },
     PromptPattern {
-        // A number or a word from a list above.
+        // A request for a number or a word from a list above the prompt.
         pattern: r"^ [^\p{L}\p{N}]* (?: please \s+ )? (?: select | choose | pick ) (?: \s+ (?: an? | one | your | which | between | at \s least | the )
             \b [^.!]{0,60} )? (?: [:>›»] | \[ [^\]]{1,20} \] \s* :? | \( [^)]{1,30} \) \s* :? ) $",
         unless: Some(r"\b (?: following | these | was | were | is | because | steps ) \b"),
@@ -301,7 +301,7 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
         ],
     },
     PromptPattern {
-        // The style of prompt libraries.
+        // A line that starts with `?`, as prompt libraries write it.
         pattern: r"^ [?❓] \s+ \S .{0,100} [?:›»‣>)\]…] .{0,80} $",
         unless: None,
         prompts: &[
@@ -372,10 +372,10 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
     },
 ];
 
-/// Prompts that also count on a complete line right above the cursor: texts with no other use.
+/// Prompts that are also recognized on a complete line right above the cursor, because such a text has no other use.
 pub(super) const ABOVE_CURSOR_PATTERNS: &[PromptPattern] = &[
     PromptPattern {
-        // A key press that continues.
+        // A request to press a key to continue.
         pattern: r"<begin> (?: please \s+ )? (?: press | hit | push | tap | type | strike )? \s* (?: the \s+ )? (?: any \s key | (?: [\[<(]? (?:
             enter | return | ⏎ | space (?: \s? bar )? ) [\]>)]? (?: [/|] (?: enter | return ) )? ) (?: \s key )? (?: \s+ or \s+ [\p{L}\s]{1,30} )? ) (?: \s+ to \s+ (?: continue | proceed | go \s on
             | start | begin | exit | quit | close | finish | confirm | accept | select | skip | retry | resume | return | open | abort | cancel )
@@ -414,7 +414,7 @@ pub(super) const ABOVE_CURSOR_PATTERNS: &[PromptPattern] = &[
         ],
     },
     PromptPattern {
-        // The same in other tongues.
+        // A request to press a key, in other languages.
         pattern: r"^ \W* (?: weiter \s mit | drücken \s sie | bitte | appuyez \s sur | presione | pulse | premi | pressione ) \b .{0,40}
             \b (?: taste | eingabetaste | enter | return | touche | entrée | tecla | intro | tasto | invio ) \b .{0,40} $",
         unless: Some(r"\? | \b (?: nicht | nie | wenn | si | se ) \b"),

@@ -23,7 +23,8 @@ pub(super) struct DialogClosing<'a> {
     pub(super) event_ids: Vec<String>,
 }
 
-/// Waits until two captures in a row do not show the dialog: a screen that is being drawn is blank for a moment.
+/// Waits until two captures in a row do not show the dialog. One is not enough, because a screen is blank for a moment
+/// while the agent redraws it.
 pub(super) async fn wait_until_closed<'a>(open: &OpenDialog<'a>) -> ApiResult<DialogClosing<'a>> {
     wait_until_closed_or(open, |_| true).await
 }

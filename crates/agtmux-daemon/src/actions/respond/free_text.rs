@@ -56,7 +56,7 @@ pub(super) async fn answer_with_text<'a>(open: &OpenDialog<'a>, text: &str) -> A
         true => type_into_next(open, text).await,
         false => type_into_dialog(open, method, text, !moved && keys.is_empty()).await,
     }
-    // Only the first key can be refused before anything was typed.
+    // If a key was pressed before the text, a failure is a failure after typing.
     .map_err(after_typing_if(moved || !keys.is_empty()))
 }
 
@@ -91,13 +91,13 @@ async fn type_into_dialog<'a>(
         is_folded || count(&shown) > count(&before)
     };
     let text_shown = pane.poll_screen(READY_TIMEOUT, |capture| Ok((asked(capture)? && shows(capture)).then_some(())));
-    // The text went somewhere else, and Enter could answer something else.
+    // If the text does not show, it went somewhere else, and Enter could answer something else.
     let missing = || state_lost("the text was typed but does not show in the dialog; Enter was not pressed");
     text_shown.await.map_err(after_typing)?.ok_or_else(|| after_typing(missing()))?;
     if !method.leave.is_empty() {
         leave_text_field(open, method).await.map_err(after_typing)?;
     }
-    // A person may have moved the selection. Enter would then take another option.
+    // A person may have moved the selection. Enter would then choose another option.
     let field = method.at.as_ref().or(method.take.as_ref()).and_then(|label| open.option_with_label(label));
     let is_there = |seen: OpenDialog<'_>| seen.selected.is_none_or(|at| Some(at) == field);
     let still = |capture: &PaneScreen| match open.still_on(capture)?.is_some_and(is_there) {
@@ -106,7 +106,7 @@ async fn type_into_dialog<'a>(
     };
     let entered = pane.type_if(PaneInput::Keys(&[TmuxKey::enter()]), still).await;
     entered.map_err(after_typing)?;
-    // A dialog without options looks like the next one, except for the typed text.
+    // Only the typed text distinguishes a dialog without options from the next dialog.
     let all_text = open.dialog.options.is_empty();
     match all_text {
         true => wait_until_closed_or(open, shows).await,
@@ -134,7 +134,7 @@ enum TextTarget<'a> {
     InputBox,
 }
 
-/// Types the text into the dialog or input box that replaced the dialog.
+/// Types the text into the next dialog or into the input box, after the answered dialog has closed.
 async fn type_into_next<'a>(open: &OpenDialog<'a>, text: &str) -> ApiResult<DialogClosing<'a>> {
     let pane = open.pane;
     let agent_type = &pane.agent()?.runtime.agent_type;

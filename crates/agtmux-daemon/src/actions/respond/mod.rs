@@ -1,8 +1,7 @@
 //! `respond`: answers an agent's open dialog. Fails if the dialog has changed.
 //!
-//! The screen is read directly before each key, and no key is pressed into a dialog that is not on the screen. A
-//! dialog that opens after the answer is left alone, unless the manifest lists it as a follow-up of the answer
-//! (`then`).
+//! The screen is read directly before each key, and no key is pressed if the screen shows another dialog. A dialog that
+//! opens after the answer is left alone, unless the manifest lists it as a follow-up of the answer (`then`).
 
 mod closing;
 mod free_text;
@@ -72,12 +71,12 @@ async fn respond(
 /// Checks that the dialog on the screen is the one that the caller means.
 async fn check_expected_dialog(open: &OpenDialog<'_>, guards: &ActionGuards) -> ApiResult<()> {
     let known = open.pane.agent()?.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
-    // The caller's snapshot has no dialog, so the caller cannot mean this one.
+    // If the caller's snapshot has no dialog, the caller cannot mean this one.
     let unseen = guards.snapshot_id.is_some() && known.is_none();
     let expected = match guards.if_dialog.clone().or(known) {
         Some(expected) => Some(expected),
-        // The agent reported a dialog but not its content yet. Wait for the engine: the screen may show a different
-        // one.
+        // The agent has reported a dialog, but the engine does not know its content yet. Wait for the engine, because
+        // the screen may show a different dialog.
         None if !unseen => closing::wait_for_known_dialog(open.pane).await,
         None => None,
     };
@@ -126,7 +125,7 @@ async fn approve_or_deny<'a>(open: &OpenDialog<'a>, answer: SimpleAnswer) -> Api
         None => return Err(unknown()),
         Some(AnswerMethod::Keys(names)) => {
             single_select::press_answer(open, &single_select::parse_keys(names)?).await?;
-            // A dialog without options is known only by its text, and the same rule may match the next dialog.
+            // Only its text identifies a dialog without options, because the same rule may match the next dialog.
             return match open.dialog.options.is_empty() {
                 true => Ok((word.to_owned(), closing::wait_until_closed_or_changed(open).await?)),
                 false => Ok((word.to_owned(), wait_until_closed(open).await?)),

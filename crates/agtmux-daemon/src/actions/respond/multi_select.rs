@@ -1,5 +1,5 @@
-//! Selects several options of a dialog and no others. Each option is ticked by its number and verified before the
-//! next.
+//! Selects several options of a dialog and no others. The number key of an option ticks it, and each tick is verified
+//! before the next key.
 
 use std::time::Duration;
 
@@ -84,14 +84,16 @@ async fn wait_for_tick<'a>(open: &OpenDialog<'a>, n: u32, wanted: bool) -> ApiRe
     ticked.await?.ok_or_else(|| not_submitted(&format!("option {n} could not be ticked")))
 }
 
-/// Moves the selection to an ordinary option if it is not on one. Returns whether it was moved.
+/// Moves the selection to an ordinary option: one that can be ticked and is not a text field. Returns false if the
+/// selection was already on one.
 async fn leave_text_option(open: &OpenDialog<'_>) -> ApiResult<bool> {
     let ordinary = open.ticks.iter().map(|(n, _)| *n).find(|n| !open.is_text_option(*n));
     let is_ordinary = |n: u32| open.ticks.iter().any(|(ticked, _)| *ticked == n) && !open.is_text_option(n);
     let Some(ordinary) = ordinary.filter(|_| !open.selected.is_some_and(is_ordinary)) else { return Ok(false) };
     let mut seen = open.clone();
     if seen.selected.is_none() {
-        // Nothing is selected, so the submit button is. It is directly below the last option that can be ticked.
+        // No option is selected, so the selection is on the submit button, directly below the last option that can be
+        // ticked.
         press_while(open, &TmuxKey::Named("Up".into()), |_| true).await?;
         let last = open.ticks.last().map(|(n, _)| *n);
         seen = single_select::wait_for_selection(open, last.unwrap_or(ordinary)).await?.unwrap_or(seen);

@@ -9,19 +9,19 @@ use agtmux_core::dialog::Dialog;
 use super::super::pane_screen::PaneScreen;
 use super::super::{ActionPane, guards};
 
-/// How long an agent may take to draw a dialog after it reported it.
+/// How long an agent may take to draw a dialog that it has reported.
 const DRAW_TIMEOUT: Duration = Duration::from_millis(800);
 
 #[derive(Clone)]
 pub(super) struct OpenDialog<'a> {
     pub(super) pane: &'a ActionPane<'a>,
     pub(super) dialog: Dialog,
-    /// The manifest rule that recognized it.
+    /// The manifest rule that recognized the dialog.
     pub(super) rule: String,
     pub(super) keys: AnswerKeys,
     /// The number of the selected option, if the screen shows it.
     pub(super) selected: Option<u32>,
-    /// The options that can be ticked, and whether each one is.
+    /// The options that can be ticked, and whether each one is ticked.
     pub(super) ticks: Vec<(u32, bool)>,
 }
 
@@ -54,7 +54,8 @@ impl<'a> OpenDialog<'a> {
         self.rule == since.rule && self.dialog.fingerprint == since.dialog.fingerprint
     }
 
-    /// Whether it is the same question. Options are not compared, because some show the text typed into them.
+    /// Whether both dialogs ask the same question. Option labels are not compared, because some options show the text
+    /// that is typed into them.
     ///
     /// A dialog without options consists of text only, which may include typed text, so only its rule is compared.
     pub(super) fn is_same_question(&self, other: &Self) -> bool {
@@ -82,7 +83,7 @@ impl<'a> OpenDialog<'a> {
         self.dialog.options.iter().find(|option| fits(&option.label)).map(|option| option.n)
     }
 
-    /// `1. Yes`
+    /// The number and label of an option, such as `1. Yes`.
     pub(super) fn label(&self, n: u32) -> ApiResult<String> {
         let option = self.dialog.options.iter().find(|option| option.n == n);
         let missing = || {
@@ -92,7 +93,7 @@ impl<'a> OpenDialog<'a> {
         option.map(|option| format!("{n}. {}", option.label)).ok_or_else(missing)
     }
 
-    /// Whether a text field is selected. There a digit would be typed as text.
+    /// Whether a text field is selected. In a text field, a digit key types a digit and selects no option.
     pub(super) fn is_text_option_selected(&self) -> bool {
         self.selected.is_some_and(|selected| self.is_text_option(selected))
     }
@@ -103,7 +104,7 @@ impl<'a> OpenDialog<'a> {
         let Some(field) = text.and_then(|text| text.at.as_ref().or(text.take.as_ref())) else { return false };
         match self.option_with_label(field) {
             Some(field) => field == n,
-            // Typed text replaces the label of the text field. The field is the last option that can be ticked.
+            // Typed text has replaced the label of the text field. The field is the last option that can be ticked.
             None => self.ticks.last().is_some_and(|(last, _)| *last == n),
         }
     }

@@ -15,7 +15,7 @@ use super::open_dialog::OpenDialog;
 /// How long an agent may take to draw the selection after the key that moved it.
 const MOVE_TIMEOUT: Duration = Duration::from_millis(1500);
 const MAX_MOVES: u32 = 4;
-/// A dialog older than this accepts keys.
+/// Agents accept keys in a dialog that is older than this. It is also the longest wait until a dialog has settled.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 const STABLE_FOR: Duration = Duration::from_millis(300);
 const DIALOG_CHANGED: &str = "the dialog has changed; nothing was typed";
@@ -26,7 +26,7 @@ pub(super) async fn select_option(open: &OpenDialog<'_>, n: u32) -> ApiResult<()
     let Some(method) = open.keys.option else {
         return Err(precondition("the options of this dialog cannot be selected by number", open.accepted_answers()));
     };
-    // With ten or more options a digit may be the start of a number. In a text field it is text.
+    // With ten or more options a digit may be the start of a number. In a text field, a digit is text.
     let is_one_key =
         open.dialog.options.iter().all(|option| option.n <= MAX_DIGIT_OPTION) && !open.is_text_option_selected();
     let digit = char::from_digit(n, 10).filter(|_| method == OptionKeys::Digits && is_one_key);
@@ -34,7 +34,7 @@ pub(super) async fn select_option(open: &OpenDialog<'_>, n: u32) -> ApiResult<()
         return press_settled(open, &TmuxKey::Character(digit)).await;
     }
     move_selection(open, n).await?;
-    // A person may have moved the selection, or the option may have changed. Enter would then take another option.
+    // A person may have moved the selection, or the option may have changed. Enter would then choose another option.
     let label = open.label(n)?;
     let is_same_option =
         |seen: &OpenDialog<'_>| seen.selected == Some(n) && seen.label(n).is_ok_and(|now| now == label);
@@ -44,8 +44,8 @@ pub(super) async fn select_option(open: &OpenDialog<'_>, n: u32) -> ApiResult<()
 
 /// Presses the keys of one answer.
 ///
-/// The first key is pressed only while the dialog is unchanged. The dialog may then close, but if another one is open,
-/// the next key would answer that one, so it is not pressed.
+/// The first key is pressed only if the dialog is unchanged, and it may close the dialog. If another dialog opens, the
+/// remaining keys are not pressed, because they would answer that dialog.
 pub(super) async fn press_answer(open: &OpenDialog<'_>, keys: &[TmuxKey]) -> ApiResult<()> {
     let Some((first, rest)) = keys.split_first() else { return Ok(()) };
     press_settled(open, first).await?;
@@ -57,7 +57,7 @@ pub(super) async fn press_answer(open: &OpenDialog<'_>, keys: &[TmuxKey]) -> Api
     Ok(())
 }
 
-/// Presses keys that do not answer the dialog, while the same question is open.
+/// Presses keys that do not answer the dialog. Fails if the same question is no longer open.
 pub(super) async fn press_keys(open: &OpenDialog<'_>, keys: &[TmuxKey]) -> ApiResult<()> {
     for (n, key) in keys.iter().enumerate() {
         let same = |seen: Option<OpenDialog<'_>>| seen.is_some_and(|seen| seen.is_same_question(open));
@@ -97,14 +97,15 @@ async fn press_if(
 /// Presses a key into a dialog that has settled and is unchanged.
 ///
 /// Some agents ignore keys for a moment after they draw a dialog, to prevent accidental answers. The dialog must be
-/// exactly the same: in another one the key could select something else. The key is pressed once: the same question
-/// may come again.
+/// exactly the same, because in another one the key could select something else. The key is pressed only once, because
+/// the agent may ask the same question again.
 pub(super) async fn press_settled(open: &OpenDialog<'_>, key: &TmuxKey) -> ApiResult<()> {
     wait_until_settled(open.pane).await?;
     press_if(open.pane, key, |seen| seen.is_some_and(|seen| seen.is_unchanged_since(open))).await
 }
 
-/// Presses a key into a settled dialog that this action may have changed, if `holds` accepts it.
+/// Waits until the dialog has settled, and presses a key if `holds` accepts the dialog. Unlike [`press_settled`], this
+/// allows changes of the dialog that this action has made.
 pub(super) async fn press_while(
     open: &OpenDialog<'_>,
     key: &TmuxKey,
@@ -132,14 +133,14 @@ async fn wait_until_settled(pane: &ActionPane<'_>) -> ApiResult<()> {
 fn check_dialog(open: &OpenDialog<'_>, capture: &PaneScreen, holds: impl Fn(&OpenDialog<'_>) -> bool) -> ApiResult<()> {
     let why = match open.still_on(capture)? {
         Some(seen) if holds(&seen) => return Ok(()),
-        Some(_) => "the selection was changed by another person or program; no option was taken",
+        Some(_) => "the selection was changed by another person or program; no option was chosen",
         None => DIALOG_CHANGED,
     };
     Err(guards::state_changed(why.into()))
 }
 
-/// Moves the selection to an option and waits until the same dialog shows it there. If a person moves it meanwhile,
-/// tries again.
+/// Moves the selection to an option and waits until the same dialog shows the selection there. Tries again if a person
+/// moves the selection meanwhile.
 pub(super) async fn move_selection(open: &OpenDialog<'_>, n: u32) -> ApiResult<()> {
     let mut seen = open.clone();
     for attempt in 0..MAX_MOVES {
@@ -151,7 +152,7 @@ pub(super) async fn move_selection(open: &OpenDialog<'_>, n: u32) -> ApiResult<(
             None => break,
         }
     }
-    let error = guards::state_changed(format!("option {n} could not be selected; no option was taken"));
+    let error = guards::state_changed(format!("option {n} could not be selected; no option was chosen"));
     Err(after_typing(error))
 }
 
@@ -169,8 +170,8 @@ async fn press_arrows(open: &OpenDialog<'_>, n: u32) -> ApiResult<()> {
     press_keys(open, &vec![key; to.abs_diff(from)]).await
 }
 
-/// Waits until the option is selected. Returns the dialog as it is then or at the timeout, or `None` if the dialog
-/// changed.
+/// Waits until the option is selected, or until the timeout. Returns the dialog as the last capture shows it, or `None`
+/// if that capture does not show the same question.
 pub(super) async fn wait_for_selection<'a>(open: &OpenDialog<'a>, n: u32) -> ApiResult<Option<OpenDialog<'a>>> {
     // The agent may be redrawing, so keep looking until the timeout.
     let mut last = None;

@@ -20,7 +20,7 @@ use crate::store::past_runtimes::{self, PastRuntime};
 
 /// How long to wait until the restarted agent is detected.
 const DETECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// A shell that waits for a command after this time did not start the agent.
+/// If the shell waits for a command after this time, the agent did not start.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -50,7 +50,7 @@ impl Actions {
         Ok(done)
     }
 
-    /// A remote daemon resumes the last agent of the pane. Returns an error if that is not the wanted one.
+    /// A remote daemon resumes the last agent of the pane. Returns an error if that agent is not the wanted one.
     async fn remote_pane_changed(
         &self,
         pane_ref: &str,
@@ -136,7 +136,7 @@ fn command_line(pane: &ActionPane<'_>, past: &PastRuntime) -> ApiResult<(String,
     Ok((session, command))
 }
 
-/// Types the command into the shell, which must wait for a command before each key.
+/// Types the command into the shell. Checks before each key that the shell waits for a command.
 async fn type_into_shell(pane: &ActionPane<'_>, cwd: Option<&str>, command: &str) -> ApiResult<String> {
     let tree = pane.process_tree().await?;
     let shell = pane.waiting_shell(tree.as_ref()).map_err(|why| {

@@ -6,22 +6,22 @@ use agtmux_tmux::platform::{PaneProcesses, ProcessInfo};
 /// Shells that understand `cd DIR && COMMAND` and the quoting of [`agtmux_tmux::quoted_for_shell`].
 const SHELLS: [&str; 9] = ["sh", "bash", "zsh", "fish", "dash", "ash", "ksh", "mksh", "busybox"];
 
-/// The shell that holds the terminal and waits for a command, or a text that says what holds it instead.
+/// The shell that runs in the foreground and waits for a command, or a text that says why there is none.
 pub(in crate::actions) fn shell_at_prompt(tree: &PaneProcesses, collects_lines: bool) -> Result<&ProcessInfo, String> {
-    let Some(group) = tree.foreground_pgrp else { return Err("no program holds its terminal".into()) };
+    let Some(group) = tree.foreground_pgrp else { return Err("no program runs in its foreground".into()) };
     let holders: Vec<&ProcessInfo> = tree.processes.iter().filter(|p| p.pgrp == group && !p.zombie).collect();
     match holders.as_slice() {
         [one] if is_interactive_shell(one) && collects_lines && has_line_editor(one) => {
             Err(format!("'{}' is running a command or reading input", text::from_bytes(&one.name)))
         }
         [one] if is_interactive_shell(one) => Ok(*one),
-        [one, ..] => Err(format!("'{}' holds its terminal", text::from_bytes(&one.name))),
-        [] => Err("another program holds its terminal".into()),
+        [one, ..] => Err(format!("'{}' runs in its foreground", text::from_bytes(&one.name))),
+        [] => Err("another program runs in its foreground".into()),
     }
 }
 
-/// Whether the shell reads single keys at its prompt. If its terminal is in line mode, the shell is not at the prompt:
-/// it runs a loop or a `read`.
+/// Whether the shell reads single keys at its prompt. While the terminal is in line mode, such a shell is not at its
+/// prompt: it runs a loop or a `read`.
 fn has_line_editor(process: &ProcessInfo) -> bool {
     let name = process.name.strip_prefix(b"-").unwrap_or(&process.name);
     [&b"bash"[..], b"zsh", b"fish"].contains(&name) && !process.argv.iter().any(|word| word == b"--noediting")

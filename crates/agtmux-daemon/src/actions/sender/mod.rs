@@ -1,8 +1,8 @@
 //! Types text into a pane and verifies that the agent submitted it. Every action that types text uses this module.
 //!
-//! The text is pasted at once. When the input box shows it, Enter is pressed as a separate key. The agent's prompt
-//! event or its input box then confirms the submission. Enter is pressed again only while the text is still in the
-//! box: an extra Enter could answer a dialog that has opened meanwhile.
+//! The text is pasted in one piece. When the input box shows the text, Enter is pressed as a separate key. The agent's
+//! prompt event or its input box then confirms the submission. Enter is pressed again only while the text is still in
+//! the box: an extra Enter could answer a dialog that has opened meanwhile.
 
 mod paste;
 mod snippet;
@@ -92,7 +92,7 @@ pub(super) struct TextSender<'a> {
 }
 
 impl<'a> TextSender<'a> {
-    /// Chooses the profile by what runs in the pane, unless the caller names one.
+    /// Chooses the profile by the program in the pane, unless the caller names a profile.
     pub(super) fn for_pane(pane: &'a ActionPane<'a>, profile: Option<InputProfile>) -> ApiResult<Self> {
         let bridge = pane.actions.config().tmux_bridge;
         if pane.located.pane.dead.is_some() {
@@ -163,7 +163,7 @@ impl<'a> TextSender<'a> {
         text: &str,
     ) -> ApiResult<SendReport> {
         self.move_cursor_home_if_continued(text).await?;
-        // Events up to now are not about this text.
+        // Events that arrived before Enter are not about this text.
         watcher.discard_earlier_events();
         let mut attempts = 0;
         loop {
@@ -213,7 +213,7 @@ impl<'a> TextSender<'a> {
         self.log_screen().await;
         let pane = self.pane.located.reference();
         let hint = match result {
-            EnterResult::Unread => format!("agtmux view-output {pane}; do not send it again"),
+            EnterResult::Unread => format!("agtmux view-output {pane}   (do not send the text again)"),
             _ => format!("agtmux view-output {pane}; then agtmux send {pane} --key Enter"),
         };
         Err(ApiError::new(ErrorCode::SendFailed, why).with_hint(hint))
@@ -315,8 +315,8 @@ impl<'a> TextSender<'a> {
         }
     }
 
-    /// Checks that the agent still runs. After its end the text would be a command to its shell; a stopped agent reads
-    /// nothing.
+    /// Checks that the agent still runs and is not stopped. If the agent has ended, Enter would make its shell run the
+    /// text as a command. A stopped agent reads no input.
     pub(super) async fn check_agent_alive(&self) -> ApiResult<()> {
         let Some(located_agent) = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui) else {
             return Ok(());
@@ -342,7 +342,7 @@ impl<'a> TextSender<'a> {
             return;
         }
         if let Ok(capture) = self.pane.capture().await {
-            // Without colour sequences: they could split a secret so that it is not redacted.
+            // Log the text without colour sequences: a sequence inside a secret would prevent its redaction.
             let rows: Vec<&str> = capture.screen.rows().iter().map(|row| row.text()).collect();
             let shown = agtmux_core::sanitize::for_terminal(&agtmux_core::redact::text(&rows.join("\n")));
             tracing::warn!(pane = %self.pane.located.key.pane, shown, "a text was not submitted");

@@ -13,11 +13,11 @@ use super::{POLL_INTERVAL, TextSender, without_whitespace};
 use crate::actions::pane_screen::PaneScreen;
 use crate::actions::precondition;
 
-/// How long a paste may take to show in the box. Some agents are busy for many seconds after a large text. Giving up
-/// earlier would leave the text to become part of the next one.
+/// How long a paste may take to show in the box. Some agents are busy for many seconds after a large text. With a
+/// shorter timeout, the text could still appear after the failure and become part of the next text.
 const PASTE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the box must stay unchanged before Enter. A capture may show a half-drawn box, and an Enter that comes too
-/// soon may become part of the paste. Manifests can ask for more.
+/// soon may become part of the paste. A manifest can set a longer time.
 const STABLE_FOR: Duration = Duration::from_millis(60);
 /// The longest delay after a paste.
 const MAX_PASTE_DELAY: Duration = Duration::from_millis(500);
@@ -40,7 +40,7 @@ impl PastedText {
 
 impl TextSender<'_> {
     /// Pastes the text if `allows` accepts the current screen. A paste into a dialog that has just opened could answer
-    /// it.
+    /// the dialog.
     pub(super) async fn paste_text(
         &self,
         text: &str,
@@ -48,8 +48,8 @@ impl TextSender<'_> {
     ) -> ApiResult<()> {
         self.refuse_truncation(text)?;
         match self.supports_bracketed_paste() {
-            // tmux brackets a paste only after the agent has asked for it. Without brackets each line would be a
-            // prompt, and some agents process each character separately.
+            // Add the brackets here, because tmux adds them only after the agent has enabled bracketed paste. Without
+            // brackets each line would be a prompt, and some agents process each character separately.
             true => {
                 let bracketed = format!("\u{1b}[200~{text}\u{1b}[201~");
                 self.pane.type_if(PaneInput::Bracketed(&bracketed), allows).await
@@ -73,8 +73,8 @@ impl TextSender<'_> {
         Ok(())
     }
 
-    /// Refuses a text with a line that the terminal would truncate: in line mode it keeps only the start of a long
-    /// line.
+    /// Refuses a text with a line that the terminal would truncate: in line mode the terminal keeps only the start of a
+    /// long line.
     fn refuse_truncation(&self, text: &str) -> ApiResult<()> {
         let Some(most) = self.pane.processes.max_line_bytes(&self.pane.located.pane.tty) else { return Ok(()) };
         if text.split('\n').all(|line| line.len() <= most) {
@@ -86,8 +86,8 @@ impl TextSender<'_> {
         ))
     }
 
-    /// Waits until the box shows the text and stays unchanged. Without a visible box, waits as long as texts of this
-    /// length need. Fails if a dialog opens: it must not receive the Enter.
+    /// Waits until the box shows the text and stays unchanged. Without a visible box, waits as long as agents need for
+    /// a text of this length. Fails if a dialog opens, because Enter would answer it.
     pub(super) async fn wait_until_shown(&self, before: Option<&str>, text: &str) -> ApiResult<PastedText> {
         let begun = Instant::now();
         let waits = paste_delay(&self.bridge, text.chars().count()).min(MAX_PASTE_DELAY);
@@ -126,8 +126,8 @@ impl TextSender<'_> {
         ApiError::new(ErrorCode::SendFailed, message).with_hint(hint)
     }
 
-    /// Moves the cursor home if the text ends with the agent's line continuation sign, where Enter would insert a new
-    /// line.
+    /// Presses Home if the text ends with the agent's line continuation sign. Directly after the sign, Enter would
+    /// insert a new line.
     pub(super) async fn move_cursor_home_if_continued(&self, text: &str) -> ApiResult<()> {
         let Some(agent) = self.input_box_agent() else { return Ok(()) };
         if agent.typing_rules().continued_by.as_deref().is_some_and(|sign| text.ends_with(sign)) {
@@ -160,11 +160,11 @@ enum PasteProgress {
     Pending,
     /// The box shows a new text and has settled.
     Shown,
-    /// No box is visible, for as long as texts of this length need.
+    /// No box has been visible for as long as agents need for a text of this length.
     NoBox {
         timed_out: bool,
     },
-    /// The box still shows what it showed before the paste.
+    /// At the timeout, the box is empty or still shows its text from before the paste.
     TimedOut,
 }
 
@@ -270,10 +270,10 @@ mod tests {
         assert_eq!(judge_all("", drawn), [Pending; 4]);
         let captures = [(100, Some("some text")), (159, Some("some text")), (160, Some("some text"))];
         assert_eq!(judge_all("", captures), [Pending, Pending, Shown]);
-        // Not before the configured delay.
+        // Enter is not pressed before the configured delay.
         let captures = [(10, Some("some text")), (119, Some("some text")), (120, Some("some text"))];
         assert_eq!(judge_all("", captures), [Pending, Pending, Shown]);
-        // A box that never holds still is taken as it is.
+        // At the timeout, a box that keeps changing counts as shown.
         let captures = [(19_990, Some("spins /")), (20_000, Some("spins -"))];
         assert_eq!(judge_all("", captures), [Pending, Shown]);
     }

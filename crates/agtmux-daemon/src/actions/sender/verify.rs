@@ -17,18 +17,18 @@ use crate::engine::SubmittedPrompt;
 
 /// How long to wait for the effect of each Enter.
 const ENTER_TIMEOUT: Duration = Duration::from_millis(1500);
-/// How long to wait for an agent that has not read the Enter yet. It may be busy, and another Enter would only queue
-/// up.
+/// How long to wait for an agent that has not read the Enter yet. The agent may be busy, and another Enter would only
+/// queue up.
 const UNREAD_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the box may be invisible while the agent redraws.
 const BOX_TIMEOUT: Duration = Duration::from_secs(4);
-/// The pause between captures: the first, and the longest.
+/// The first and the longest pause between captures.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(160);
-/// How long to wait for the prompt event of an agent that sends one, after the box is empty.
+/// How long to wait for a prompt event after the box is empty, if the agent sends such events.
 const EVENT_TIMEOUT: Duration = Duration::from_millis(400);
-/// How long a slash command must be gone from the box. An agent may remove an unknown command, report it, and put it
-/// back. The time is longer for a command that the agent has not mentioned yet.
+/// How long a slash command must be gone from the box before it counts as submitted. An agent may remove an unknown
+/// command, report it, and put it back. The time is longer for a command that the agent has not mentioned yet.
 const ANSWERED_COMMAND_WAIT: Duration = Duration::from_millis(600);
 const UNANSWERED_COMMAND_WAIT: Duration = Duration::from_secs(2);
 /// How many characters of a prompt event are compared with the text.
@@ -38,11 +38,11 @@ const COMPARED_CHARS: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EnterResult {
     Submitted(VerifiedBy),
-    /// No evidence either way.
+    /// There is no evidence whether the text was submitted.
     Unclear(VerifiedBy),
     /// The text is still in the box.
     StillInBox,
-    /// The text is still in the box and the agent has mentioned it: it does not know this command.
+    /// The text is still in the box, and the agent has printed the command: the agent does not know it.
     UnknownCommand,
     /// The text is still in the box, and the agent has not read the Enter.
     Unread,
@@ -57,7 +57,7 @@ enum BoxState {
     Unclear,
 }
 
-/// Watches for evidence that a text was submitted. It subscribes to prompt events before anything is typed.
+/// Watches for evidence that a text was submitted. The watcher subscribes to prompt events before anything is typed.
 pub(super) struct SubmitWatcher<'a> {
     sender: &'a TextSender<'a>,
     submitted: broadcast::Receiver<SubmittedPrompt>,
@@ -85,8 +85,9 @@ impl<'a> SubmitWatcher<'a> {
         ) {}
     }
 
-    /// If the screen shows that the agent works, waits until the engine knows it. Otherwise a caller that waits for
-    /// the agent to finish would see its idle state from before. After a prompt event there is nothing to wait for.
+    /// If the screen shows that the agent works, waits until the engine knows this, too. Otherwise a caller that waits
+    /// for the agent to finish would see the idle state from before the prompt. After a prompt event, the engine
+    /// already knows it.
     pub(super) async fn wait_until_engine_knows(&self) {
         let pane = self.sender.pane;
         let Some(agent) = self.sender.input_box_agent().filter(|_| self.event_ids.is_empty()) else { return };
@@ -152,7 +153,7 @@ impl<'a> SubmitWatcher<'a> {
         }
     }
 
-    /// For programs without a known input box.
+    /// Watches for any change of the screen. This is for programs without a known input box.
     async fn watch_change(&mut self, before: &PaneScreen) -> ApiResult<EnterResult> {
         let deadline = Instant::now() + ENTER_TIMEOUT;
         let mut pause = MIN_POLL_INTERVAL;
@@ -177,15 +178,15 @@ impl<'a> SubmitWatcher<'a> {
             Some(typed) => {
                 let state = match pasted {
                     PastedText::InBox(before, _) => compare_box(&typed, before, self.snippet.as_deref()),
-                    // The text was not visible before, so only an empty box shows that it is gone.
+                    // The text was not visible before Enter, so only an empty box shows that the text is gone.
                     PastedText::NotVisible(_) if typed.is_empty() => BoxState::Cleared,
                     PastedText::NotVisible(_) => BoxState::HoldsText,
                 };
                 let leaves = agent.typing_rules().leaves_text;
                 if leaves && state == BoxState::HoldsText { BoxState::Unclear } else { state }
             }
-            // The agent was at rest and now works or asks: it has submitted the text. An agent that already worked may
-            // have opened an unrelated dialog with the text still behind it.
+            // The agent was at rest and now works or asks: it has submitted the text. An agent that was already working
+            // may have opened an unrelated dialog that hides the text.
             None if self.was_at_rest() && is_busy(&capture.reading(agent)) => BoxState::Cleared,
             None => BoxState::Unclear,
         }
@@ -220,7 +221,7 @@ impl<'a> SubmitWatcher<'a> {
                     return true;
                 }
                 Ok(Ok(_) | Err(broadcast::error::RecvError::Lagged(_))) => {}
-                // The engine has stopped, so no event will come.
+                // The engine has stopped, or the deadline has passed.
                 Ok(Err(broadcast::error::RecvError::Closed)) | Err(_) => return false,
             }
         }
@@ -262,7 +263,7 @@ mod tests {
     fn a_box_that_shows_the_text_or_a_part_of_it_is_not_cleared() {
         assert_eq!(compare_box("", "hello there", None), BoxState::Cleared);
         assert_eq!(compare_box("hello  there", "hello there", None), BoxState::HoldsText);
-        // Half drawn, or with a new line inserted by Enter.
+        // The box is half drawn, or Enter has inserted a new line.
         assert_eq!(compare_box("hello", "hello there", None), BoxState::HoldsText);
         assert_eq!(compare_box("hello there\nmore", "hello there", None), BoxState::HoldsText);
         assert_eq!(compare_box("what comes next", "hello there", None), BoxState::Cleared);

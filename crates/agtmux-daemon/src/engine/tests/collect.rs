@@ -22,7 +22,7 @@ async fn a_cancelled_wait_loses_no_batch() {
     let mut subscription = engine.handle().subscribe_evidence().await.expect("an engine");
     assert!(next(&mut subscription).await.full);
     for pane_pid in 10..20 {
-        // A caller that polls for a heartbeat gives up waiting here.
+        // Cancel the wait, like a caller that has to send a heartbeat.
         assert!(timeout(MOMENT, subscription.next()).await.is_err());
         engine.set_pane("default", pane_pid, None).await;
         assert!(!next(&mut subscription).await.evidence.is_empty());

@@ -89,7 +89,7 @@ fn after_the_metadata_retention_the_rest_replays_from_the_checkpoint() {
     });
 }
 
-/// A long life without other checkpoints than those of the start and of the purge.
+/// The daemon has run for a long time and wrote checkpoints only at its start and at the purge.
 #[test]
 fn a_purge_keeps_everything_that_a_replay_needs() {
     run(async || {
@@ -99,7 +99,7 @@ fn a_purge_keeps_everything_that_a_replay_needs() {
         let (path, database) = (engine.dir.path().to_owned(), engine.database());
         let dir = engine.stop().await;
         let connection = age(&path, 15 * 24);
-        // As if no checkpoint had been written since.
+        // Keep only the first checkpoint.
         let sql = "DELETE FROM checkpoints WHERE input_seq > (SELECT min(input_seq) FROM checkpoints)";
         connection.execute(sql, []).expect("written");
         drop(connection);

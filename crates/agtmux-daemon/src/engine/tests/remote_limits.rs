@@ -76,17 +76,18 @@ async fn the_agents_of_one_host_are_limited() {
     let engine = TestEngine::new();
     send_updates(&engine, true, vec![listed("one".into(), 600), processes((1..=500).map(process))]).await;
     assert_eq!(panes_and_errors(&engine).1, Vec::<String>::new());
-    // The known agents do not count again.
+    // The 500 known agents are not counted twice.
     send_updates(&engine, false, vec![processes((1..=600).map(process))]).await;
     assert_eq!(engine.event_log.read().view.fleet.count_panes()["vm1"], (600, 512));
     assert_eq!(panes_and_errors(&engine).1.len(), 1);
 }
 
-/// Each update ends one agent and begins another. The number of agents stays right without a count per update.
+/// Each update ends one agent and begins another. The number of agents stays right, although the engine does not count
+/// all agents for each update.
 #[tokio::test]
 async fn swapped_agents_count_once_within_a_batch() {
     let engine = TestEngine::new();
-    // A local agent does not count.
+    // A local agent does not count towards the limit of a host.
     engine.set_pane("local", 1, Some(9)).await;
     send_updates(&engine, true, vec![listed("one".into(), 1_100), processes((1..=512).map(process))]).await;
     let no_agent = |pane| PaneProcess { agent: None, ..process(pane) };

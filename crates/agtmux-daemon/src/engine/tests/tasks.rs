@@ -77,7 +77,7 @@ fn an_update_that_cannot_be_stored_changes_no_session() {
         let before = engine.event_log.read().seq();
         let other = rusqlite::Connection::open(engine.database()).expect("opened");
         other.execute_batch("BEGIN IMMEDIATE").expect("locked");
-        // Both are applied in one step: the second sees the effects of the first, and neither stays.
+        // Both are applied in one step: the second sees the effects of the first, and neither update is kept.
         let (first, second) =
             tokio::join!(engine.handle().apply_task_update(exit(3)), engine.handle().apply_task_update(exit(3)));
         assert!(first.is_none() && second.is_none(), "the database is locked");

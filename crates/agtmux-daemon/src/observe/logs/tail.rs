@@ -57,8 +57,8 @@ impl LogTail {
             TailStart::AtTheEnd => length,
             TailStart::Done => return,
         };
-        // Skip the line at this offset, which is most likely incomplete. Start one byte earlier to detect a line
-        // start.
+        // The line at this offset is most likely incomplete, so skip to the next newline. Start one byte earlier: if
+        // that byte is a newline, the line is complete and is kept.
         (self.offset, self.skipping) = (from.saturating_sub(1), from > 0);
     }
 

@@ -28,7 +28,7 @@ pub(crate) enum HostProcesses {
     Remote { shell: HostShell, timeout: Duration },
 }
 
-/// The process list could not be read. This says nothing about any process.
+/// The process list could not be read, so it is unknown which processes exist.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot list its processes: {0}")]
 pub(crate) struct ProcessesUnavailable(String);
@@ -61,8 +61,8 @@ async fn list_processes(shell: &HostShell, timeout: Duration) -> Result<ProcessS
 }
 
 impl HostProcesses {
-    /// The process tree below `root`. `None` if the root is gone or the host does not answer; a
-    /// caller that polls then tries again.
+    /// The process tree below `root`. `None` if the root is gone or the host does not answer. Meant for callers that
+    /// poll, and therefore try again.
     pub(crate) async fn tree(&self, root: u32) -> Option<PaneProcesses> {
         self.try_tree(root).await.ok().flatten()
     }
@@ -121,7 +121,7 @@ impl HostProcesses {
 /// The agentless hosts that are currently watched.
 #[derive(Default)]
 pub(crate) struct AgentlessHostMap {
-    /// The watcher of a host owns it.
+    /// Weak references, because the watcher of a host owns the host.
     hosts: Mutex<HashMap<TargetName, Weak<AgentlessHost>>>,
 }
 
@@ -150,7 +150,7 @@ impl AgentlessHostMap {
     pub(crate) fn server_access(&self, key: &ServerKey, timeout: Duration) -> Option<ServerAccess> {
         let host = self.host(&key.target).filter(|host| !host.shell.has_ended())?;
         let socket = lock(&host.servers).get(&key.server).map(|(socket, _)| socket.clone())?;
-        // Limit the configured timeout: an unanswered request is how a lost host is detected.
+        // Limit the configured timeout, because the loss of a host is detected by an unanswered request.
         let timeout = timeout.min(PROGRAM_TIMEOUT);
         let processes = HostProcesses::Remote { shell: host.shell.clone(), timeout };
         Some(ServerAccess { tmux: host.shell.tmux(socket, timeout), processes })
@@ -194,7 +194,7 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// A shell on this machine that stands for an agentless host.
+    /// A shell on this machine that is used as an agentless host.
     async fn there(id_file: &Path) -> HostProcesses {
         let mut command = Command::new("sh");
         command.args(["-c", "echo $$ >\"$1\"; exec sh", "sh"]).arg(id_file);

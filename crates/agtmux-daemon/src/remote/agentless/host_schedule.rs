@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 use crate::remote::timeouts::PING_INTERVAL;
 
 const BUSY_INTERVAL: Duration = Duration::from_secs(1);
-/// For hosts without changes for the first duration: the poll interval.
+/// How long the host has been without changes, and the poll interval from then on.
 const QUIET_INTERVALS: [(Duration, Duration); 2] =
     [(Duration::from_secs(120), Duration::from_secs(3)), (Duration::from_secs(30), Duration::from_secs(2))];
 /// After a slow poll the host rests: the interval is at least this many times the duration of the poll.
 const REST_FACTOR: u32 = 2;
 
-/// How often processes are listed while panes write, and in any case. A script can start and end jobs without output.
+/// The longest time between two process listings while panes write, and while no pane writes. A script can start and
+/// end jobs without output.
 const WRITING_INTERVAL: Duration = Duration::from_secs(5);
 const MAX_INTERVAL: Duration = Duration::from_secs(30);
 /// Further listings after a change. A new job still looks like its shell for a moment, and a job takes a moment to
@@ -30,7 +31,7 @@ impl HostSchedule {
         Self { changed_at: now, next_at: now, answered_at: now }
     }
 
-    /// Notes a change on the host, or an expected one.
+    /// Notes that something on the host has changed or will change soon.
     pub(super) fn note_change(&mut self, now: Instant) {
         self.changed_at = now;
     }
@@ -52,7 +53,7 @@ impl HostSchedule {
         self.next_at <= now
     }
 
-    /// Notes that the host answered any request.
+    /// Notes that the host answered a request of any kind.
     pub(super) fn note_answer(&mut self, now: Instant) {
         self.answered_at = now;
     }
@@ -81,7 +82,7 @@ impl ProcessSchedule {
         Self { listed_at: None, requested: true, follow_ups: Vec::new(), wrote: false }
     }
 
-    /// Requests a listing, because a pane is new or another program holds its terminal.
+    /// Requests a listing, because a pane is new or runs another program.
     pub(super) fn request(&mut self, now: Instant) {
         self.requested = true;
         self.follow_ups = FOLLOW_UPS.map(|echo| now + echo).into();
@@ -97,7 +98,7 @@ impl ProcessSchedule {
         self.requested || self.follow_ups.iter().any(|at| *at <= now) || now >= taken + rest
     }
 
-    /// When to wake up for a listing. Other listings come with the next poll.
+    /// When to wake up for a follow-up listing. All other listings wait for the next poll.
     pub(super) fn urgent_at(&self) -> Option<Instant> {
         self.follow_ups.iter().min().copied()
     }

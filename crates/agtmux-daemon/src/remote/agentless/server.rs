@@ -208,8 +208,8 @@ impl AgentlessPane {
     }
 }
 
-/// Whether the pane may have written since the previous listing. tmux reports activity in whole seconds, so output in
-/// the second of that listing may have come after it.
+/// Whether the pane may have written since the previous listing. tmux reports the time of activity in whole seconds.
+/// Output in the same second as that listing may have come after it.
 fn has_written(before: &PaneActivity, activity: &PaneActivity, listed_at: Option<i64>) -> bool {
     (before.window_activity, before.cursor, before.history_bytes)
         != (activity.window_activity, activity.cursor, activity.history_bytes)

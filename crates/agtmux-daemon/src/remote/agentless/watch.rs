@@ -21,7 +21,7 @@ use crate::observe::{DueCapture, ObserverContext, convert};
 use crate::remote::limits::MAX_PANES;
 use crate::remote::timeouts::PROGRAM_TIMEOUT;
 
-/// The most scans in a row, if each makes another one due, before the host rests.
+/// The most scans in one round. A scan may make another one due.
 const MAX_SCANS: usize = 4;
 /// How often a hung server is probed, and how long it may take to answer.
 const HUNG_RETRY_DELAY: Duration = Duration::from_secs(5);
@@ -33,7 +33,8 @@ pub(in crate::remote) struct HostWatch<'a> {
     target: TargetName,
     host: Arc<AgentlessHost>,
     servers: BTreeMap<PathBuf, AgentlessServer>,
-    /// The sockets on the host, with or without a server, and those that were not asked yet.
+    /// The sockets on the host, whether or not a server listens on them. `unasked` are those whose server was not
+    /// listed yet.
     sockets: Vec<PathBuf>,
     unasked: Vec<PathBuf>,
     schedule: HostSchedule,
@@ -66,7 +67,8 @@ impl<'a> HostWatch<'a> {
         }
     }
 
-    /// Waits until something is due and does it. Returns after the host has answered, or why its shell has ended.
+    /// Waits until work is due and does it. Returns when the host has answered, or fails with the reason why its shell
+    /// ended.
     pub(in crate::remote) async fn next_answer(&mut self) -> Result<(), ShellError> {
         let wake_at = self.wake_at().into();
         tokio::select! {
@@ -82,7 +84,7 @@ impl<'a> HostWatch<'a> {
         due.chain(self.process_schedule.urgent_at()).fold(self.schedule.wake_at(), Instant::min)
     }
 
-    /// Does everything that is due, including what becomes due by that.
+    /// Does all due work, including work that becomes due in this round.
     async fn round(&mut self) -> Result<(), ShellError> {
         self.apply_new_manifests();
         self.probe().await?;

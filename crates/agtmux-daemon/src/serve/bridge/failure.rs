@@ -38,7 +38,7 @@ impl BridgeFailure {
         self
     }
 
-    /// The same error has another `error_type` in each mode.
+    /// Sets the `error_type` of an invalid answer, which depends on the mode.
     pub(super) fn for_mode(mut self, mode: BridgeMode) -> Self {
         if self.error_type == MISSING_TEXT {
             self.error_type = match mode {

@@ -58,7 +58,8 @@ pub(crate) async fn post_hook(
     Ok(Json(BridgeHookReply { status: "ok".into(), agent_id, bound, event_id }))
 }
 
-/// Stops tracking an agent whose session ends, although its process may need a moment to exit.
+/// Stops tracking an agent whose session has ended, even if its process has not exited yet. Tracks the agent again if
+/// its session is active again.
 fn update_tracking(
     context: &ServeContext,
     agent_id: &str,
@@ -66,7 +67,7 @@ fn update_tracking(
     receipt: Option<&EventReceipt>,
 ) {
     if receipt.is_some_and(|receipt| receipt.status == EventReceiptStatus::Duplicate) {
-        // The first delivery was applied, and the agent may have come back since.
+        // The first delivery was applied. The agent may have come back since then, so the event is not applied again.
         return;
     }
     match session {
@@ -153,7 +154,8 @@ fn to_event(
     })
 }
 
-/// None if the session is open in several runtimes: the sender is ambiguous.
+/// The runtime of the agent. `None` if there is none, or if the session is open in several runtimes and the sender is
+/// ambiguous.
 fn only_runtime_of(context: &ServeContext, agent_id: &str) -> Option<String> {
     let mut runtimes = context.bridge.runtimes_of(agent_id).into_iter();
     runtimes.next().filter(|_| runtimes.next().is_none())

@@ -43,7 +43,7 @@ pub(crate) async fn post_respond(
     let runtime_id = runtime_of(&context, &agent_id).await?;
     if context.bridge.runtimes_of(&agent_id).len() > 1 {
         let message = "the agent's session is open in several panes";
-        let hint = "use POST /v1/actions/respond with the runtime:ID of one pane; GET /v1/panes lists them";
+        let hint = "use POST /v1/actions/respond with the runtime:ID of one pane; GET /v1/panes lists the panes";
         return Err(BridgeFailure::new("wrong_state", ErrorCode::RefAmbiguous, message, hint));
     }
     let task = tokio::spawn(async move { respond(&context, caller, &agent_id, &runtime_id, request, answers).await });
@@ -113,7 +113,7 @@ async fn store_turn(context: &ServeContext, agent_id: &str, turn_id: String, out
         context.bridge.cancel_turn(agent_id, &turn_id);
         return turn_id;
     }
-    // The earlier answers of this request are stored already.
+    // An earlier copy of this request has stored its answers under this turn id, so the new answers get another id.
     let turn_id = if outcome.repeated == 0 { turn_id } else { self::turn_id(agent_id, None) };
     let turn = BridgeTurn { agent_id, intent: TurnIntent::Answer, text: &outcome.delivered.join("\n") };
     context.bridge.store_turn(&turn_id, turn).await;
@@ -126,7 +126,7 @@ struct AnswerOutcome {
     latency_ms: u64,
     /// Another dialog is open now.
     has_next_question: bool,
-    /// The answers that were delivered now, or may have been.
+    /// The answers that this request has delivered or may have delivered.
     delivered: Vec<String>,
     /// How many answers an earlier copy of this request has delivered.
     repeated: usize,
@@ -211,7 +211,7 @@ async fn runtime_of(context: &ServeContext, agent_id: &str) -> Result<String, Br
         Some(None) => Err(BridgeFailure::bad_request(
             "no_pane_id",
             "no tmux pane is known for this agent",
-            "send tmux_pane with its hooks",
+            "send tmux_pane in the agent's hook events",
         )),
         Some(Some(pane)) => {
             let message = format!("the agent is no longer in pane {pane}");

@@ -1,4 +1,4 @@
-//! A client that applies the events of the stream has what the lists answer.
+//! Checks that a client that applies the events of the stream has the same items as the lists.
 
 use agtmux_api::fleet_items::FleetItems;
 use agtmux_api::wire::{EvidenceKind, ListQuery, SessionGrouping, TargetStatus};
@@ -23,12 +23,13 @@ use super::*;
 use crate::view::{FleetView, TargetChange};
 
 const GENERATION: Generation = Generation { pid: 1, start_time: 1 };
-/// More than the event log keeps of one change.
+/// The number of panes in a flood. The event log does not buffer a change of this size.
 const FLOOD: u32 = 300;
 
 #[derive(Debug, Clone)]
 enum FleetStep {
-    /// The sessions that show each window, the window of each pane, a rotation of the session names, and a title.
+    /// A listing with the sessions of each window, the window of each pane, a rotation of the session names, and a
+    /// title.
     List {
         server: usize,
         windows: Vec<u8>,
@@ -368,7 +369,7 @@ impl TestClient {
             let (mut windows, mut sessions) = (listed.list_windows(&filter, at), listed.list_sessions(&filter, at));
             let (own_windows, own_sessions) = (copy.list_windows(&filter, at), copy.list_sessions(&filter, at));
             if scope != ListScope::All {
-                // Without panes the agents cannot be counted.
+                // The client has no panes, so it cannot count agents.
                 windows.summary = own_windows.summary.clone();
                 sessions.summary = own_sessions.summary.clone();
             }
@@ -470,7 +471,7 @@ fn an_outage_of_this_machine_degrades_its_health() {
     let local = client.copy.targets[TargetName::LOCAL].clone();
     assert_eq!((local.health, local.message.as_deref()), (TargetHealth::Degraded, Some("no answer")));
     assert_eq!(local.since, fleet.now());
-    // Only another server hangs now, with the same message: the hint names its process.
+    // Now only another server hangs, with the same message. The hint must name the process of that server.
     let (server, generation) = (server_key(1), Generation { pid: 77, start_time: 1 });
     fleet.observe(TopologyUpdate::Listed { server: server.clone(), generation, rows: vec![row(0, 0, 0, 0, "")] });
     let (code, message) = (OutageCode::ServerNotResponding, "no answer".to_owned());

@@ -85,7 +85,8 @@ fn authorize(auth: &WebAuth, request: &Request) -> ApiResult<()> {
     check_write(access, request)
 }
 
-/// A form on another site can send neither this header nor JSON.
+/// Checks a request that changes something. It needs the agtmux header and a JSON body, because a form on another site
+/// can send neither.
 fn check_write(access: AccessLevel, request: &Request) -> ApiResult<()> {
     let mut content_types = request.headers().get_all(header::CONTENT_TYPE).iter();
     let content_type =
@@ -119,7 +120,7 @@ fn access(auth: &WebAuth, request: &Request) -> Option<AccessLevel> {
         .find_map(|(_, session)| auth.access_by_session(session))
 }
 
-/// Finds the process that sent the request: an agent may know the token, too.
+/// Finds the process that sent the request, because an agent may also know the token.
 fn caller(request: &Request, client: TcpClient) -> RequestCaller {
     let unknown_caller = RequestCaller { peer: None, via: "tcp", peer_gone: false, owner_pid: None };
     let is_local = client.from.ip().is_loopback() || Some(client.from.ip()) == client.to.map(|to| to.ip());

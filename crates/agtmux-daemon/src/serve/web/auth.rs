@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::tokens::{WebTokens, random_token};
 
-/// A login link is opened right after it was requested.
+/// How long a login link stays valid. Users open a link right after they request it.
 const LINK_LIFETIME: Duration = Duration::from_secs(120);
 /// How long a browser session stays valid.
 const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -36,11 +36,11 @@ struct Logins {
 }
 
 impl WebAuth {
-    /// `more` are the host names under which the user's own proxy is known.
+    /// `proxy_hosts` are the host names of a proxy that the user runs in front of this port.
     pub(super) fn new(address: SocketAddr, tokens: WebTokens, proxy_hosts: &[String]) -> Self {
         let port = address.port();
         let local_hosts = ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}"));
-        // 0.0.0.0 is no host name.
+        // An unspecified address such as 0.0.0.0 is not a host name.
         let own_address = Some(address.to_string()).filter(|_| !address.ip().is_unspecified());
         let hosts =
             local_hosts.into_iter().chain(own_address).chain(proxy_hosts.iter().map(|host| host.to_lowercase()));
@@ -61,7 +61,8 @@ impl WebAuth {
         SocketAddr::new(ip, self.address.port())
     }
 
-    /// Rejects foreign host names that resolve to this address (DNS rebinding).
+    /// Whether this is a name of this server. Foreign host names that resolve to this address are rejected (DNS
+    /// rebinding).
     pub(super) fn is_host(&self, host: &str) -> bool {
         self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
     }
@@ -115,7 +116,7 @@ impl Logins {
     }
 }
 
-/// Removes the entry that expires first if the map is full.
+/// Inserts an entry. If the map is full, removes the entry that expires first.
 fn insert_bounded(into: &mut HashMap<String, (AccessLevel, Instant)>, key: String, value: (AccessLevel, Instant)) {
     if into.len() >= MAX_LOGINS
         && let Some(oldest) = into.iter().min_by_key(|(_, (_, until))| *until).map(|(key, _)| key.clone())

@@ -1,5 +1,5 @@
-//! TCP connections. Every local user can open one before it is authenticated, so their number and the time for a
-//! request are limited.
+//! TCP connections. Every local user can open a connection without authentication, so the number of connections and the
+//! time for a request are limited.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ use crate::serve::listener::{StallGuard, pause_after_accept_error};
 
 /// Enough for many dashboards with many streams each.
 const MAX_CONNECTIONS: usize = 512;
-/// How long a client may take to send a request, including the next one on a kept connection.
+/// How long a client may take to send a request, including the next one on a connection that is kept alive.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest request head.
 const MAX_HEAD_BYTES: usize = 64 << 10;
@@ -105,7 +105,7 @@ mod tests {
 
     /// Sends these bytes on a connection. Returns the answer, and after how long the server closed the connection.
     async fn answer_to(bytes: &str) -> (String, Duration) {
-        // A stream in memory: the paused clock does not wait for the kernel to deliver bytes.
+        // Use a stream in memory, because the paused clock does not wait for the kernel to deliver bytes.
         let (mut client, server) = duplex(MAX_HEAD_BYTES);
         let router = Router::new().route("/", get(|| async { "served" }));
         let (_stop, stopping) = watch::channel(false);

@@ -1,4 +1,5 @@
-//! The same API for browsers and scripts: on a TCP port, only if configured, and only with a token.
+//! The same API on a TCP port, for browsers and scripts. The port is open only if it is configured, and requests need a
+//! token or a login.
 
 mod access;
 mod auth;

@@ -13,7 +13,7 @@ pub(super) fn add_to(router: Router) -> Router {
     router
         .route("/", get(|| asset("text/html; charset=utf-8", INDEX)))
         .route("/app.js", get(|| asset("text/javascript; charset=utf-8", SCRIPT)))
-        // Browsers request it in any case.
+        // Browsers always request an icon.
         .route("/favicon.ico", get(|| async { StatusCode::NO_CONTENT }))
         .route("/style.css", get(|| asset("text/css; charset=utf-8", STYLE)))
 }

@@ -14,7 +14,7 @@ use super::AccessLevel;
 pub(super) const FULL: &str = "web-token";
 pub(super) const READ_ONLY: &str = "web-token-read-only";
 
-/// Two random UUIDs.
+/// The length of a token: two UUIDs without hyphens.
 const LENGTH: usize = 64;
 
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(super) fn random_token() -> String {
 
 fn load_or_create_token(path: &Path) -> io::Result<String> {
     let invalid = |why: &str| {
-        let message = format!("'{}' {why}; remove it, and the daemon creates a new one", path.display());
+        let message = format!("'{}' {why}; remove the file, and the daemon creates a new one", path.display());
         io::Error::new(io::ErrorKind::InvalidData, message)
     };
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {

@@ -16,7 +16,7 @@ pub(super) fn parse_request(body: &Value) -> ParsedRequest {
     let last = messages.iter().rev().find(|message| message["role"] == "user").unwrap_or(&Value::Null);
     let prompt_parts = texts_after_tool_result(&last["content"]);
     let tools = tool_names(&body["tools"], |tool| &tool["name"]);
-    // Requests for titles, summaries and probes contain no tools.
+    // A request without tools is a side request: it asks for a title or a summary, or it is a probe.
     let side = tools.is_empty().then(|| json!({"title": "Mock session title", "isNewTopic": false}).to_string());
     ParsedRequest {
         model: body["model"].as_str().unwrap_or_default().to_owned(),

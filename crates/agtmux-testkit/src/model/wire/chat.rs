@@ -9,8 +9,8 @@ use super::{
 use crate::model::answer_stream::unnamed_event;
 use crate::model::script::ScriptedAction;
 
-/// The suffix of the model name for agents that offer no tools. This model writes commands into its answer. For other
-/// models, a request without tools is not part of the conversation.
+/// The suffix of the model name for agents that offer no tools. A model with such a name writes commands into the text
+/// of its answer. For other models, a request without tools is a side request.
 const NO_TOOLS_SUFFIX: &str = "no-tools";
 
 pub(super) fn parse_request(body: &Value) -> ParsedRequest {
@@ -39,7 +39,8 @@ fn tool_call(request: &ParsedRequest, action: &ScriptedAction) -> (String, Value
         }
         ScriptedAction::Task(prompt) => {
             let name = request.tool(&["task", "agent"]);
-            // opencode knows only this type. Copilot has a tool of the same name but reads another field.
+            // opencode's tool `task` knows only the type `general`. Copilot has a tool of the same name, but it reads
+            // `agent_type`.
             let kind = if name == "task" { "general" } else { "general-purpose" };
             let input = json!({"description": "mock sub task", "prompt": prompt, "subagent_type": kind,
                 "agent_type": "general-purpose", "name": "mock-sub", "mode": "sync"});
@@ -52,7 +53,7 @@ fn tool_call(request: &ParsedRequest, action: &ScriptedAction) -> (String, Value
     }
 }
 
-/// A command as a code block. Its output is discarded, because some agents ask what to do with it.
+/// A command as a code block. The command discards its output, because some agents ask what to do with output.
 fn command_block(action: &ScriptedAction) -> String {
     format!("\n```bash\n{} >/dev/null\n```\n", shell_command(action).unwrap_or("true"))
 }

@@ -23,7 +23,7 @@ pub(super) fn parse_request(path: &str, body: &Value) -> ParsedRequest {
         declared.iter().flat_map(|tool| tool_names(&tool["functionDeclarations"], |function| &function["name"]));
     let config = &body["generationConfig"];
     let is_shaped = config["responseMimeType"] == "application/json" || config.get("responseJsonSchema").is_some();
-    // Requests for the next speaker or the model choice contain a schema.
+    // A request with a schema is a side request: it asks for the next speaker or for the choice of a model.
     let side = json!({"reasoning": "mock", "next_speaker": "user", "model_choice": "flash"}).to_string();
     ParsedRequest {
         model: path.rsplit('/').next().and_then(|name| name.split(':').next()).unwrap_or_default().to_owned(),

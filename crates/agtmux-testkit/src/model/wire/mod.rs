@@ -41,7 +41,8 @@ impl ParsedRequest {
         self.prompt_parts.join("\n")
     }
 
-    /// The first of these tools that the agent offers, or the first name. Agents rename their tools between versions.
+    /// The first of these names that the agent offers as a tool, or `names[0]` if it offers none. Agents rename their
+    /// tools between versions.
     fn tool(&self, names: &[&str]) -> String {
         let offered = names.iter().find(|name| self.tools.iter().any(|tool| tool == *name));
         (*offered.unwrap_or(&names[0])).to_owned()
@@ -93,7 +94,8 @@ impl WireProtocol {
             Self::Anthropic => json!({"type": "error", "error": {"type": "api_error", "message": message}}),
             Self::Gemini => json!({"error": {"code": code, "message": message, "status": gemini::status(code)}}),
             _ => {
-                // Agents retry after a `server_error`, regardless of the status.
+                // Agents retry after a `server_error` even if the status is below 500, so such a status needs another
+                // type.
                 let kind = if code < 500 { "invalid_request_error" } else { "server_error" };
                 json!({"error": {"message": message, "type": kind, "code": "mock"}})
             }
@@ -116,7 +118,7 @@ fn next_id(kind: &str) -> String {
     format!("{kind}_mock{:08}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The texts of a message, given as a string or as parts.
+/// The texts of a message, whose content is a string or a list of parts.
 fn texts(content: &Value) -> Vec<String> {
     if let Some(text) = content.as_str() {
         return vec![text.to_owned()];

@@ -51,7 +51,7 @@ fn tool_call(request: &ParsedRequest, action: &ScriptedAction) -> (String, Value
             let mut input = json!({});
             input[field] = json!(shell_command(action));
             if !matches!(action, ScriptedAction::Do(_)) {
-                // The agent asks for approval only if the command leaves the sandbox.
+                // Request to leave the sandbox, because the agent asks for approval only then.
                 input["sandbox_permissions"] = json!("require_escalated");
                 input["justification"] = json!(PURPOSE);
             }

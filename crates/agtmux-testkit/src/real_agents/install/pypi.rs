@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use super::{LOOKUP_TIMEOUT, run_with_deadline};
 
-/// aider has 687 MB in many small files.
+/// Long enough for aider, which has 687 MB in many small files.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(900);
 
-/// The newest version that aider supports comes first.
+/// The Python versions that aider supports, newest first.
 const PYTHONS: [&str; 3] = ["python3.12", "python3.11", "python3.10"];
 
-/// Created when the installation is complete. The scripts of an environment contain its path, so it cannot be created
-/// under another name and renamed.
+/// The file that marks a complete installation. The scripts of a virtual environment contain the path of the
+/// environment, so the environment cannot be created under another name and renamed.
 const COMPLETE_MARKER: &str = "complete";
 
 /// Installs the package. Returns whether it had to be downloaded.

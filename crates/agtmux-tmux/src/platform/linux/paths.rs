@@ -86,7 +86,7 @@ impl PathWatches {
         }
     }
 
-    /// Renews all watches after lost events, which may include the end of a watch.
+    /// Renews all watches after events were lost, because a lost event may have reported the end of a watch.
     pub(super) fn rewatch_all(&mut self, inotify: &Inotify) {
         for wd in self.by_wd.keys().copied().collect::<Vec<_>>() {
             self.rewatch(inotify, wd);

@@ -84,7 +84,7 @@ impl Drop for ProcessWatches {
     }
 }
 
-/// `None` if the process is gone.
+/// `None` if the process is gone or another process has its pid now.
 fn open(pid: u32, start: Option<u64>) -> io::Result<Option<OwnedFd>> {
     let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(None) };
     let pidfd = match pidfd_open(id, PidfdFlags::NONBLOCK) {
@@ -92,8 +92,9 @@ fn open(pid: u32, start: Option<u64>) -> io::Result<Option<OwnedFd>> {
         Err(Errno::SRCH) => return Ok(None),
         Err(errno) => return Err(errno.into()),
     };
-    // Read after opening: the pidfd pins the current owner of the pid, and the start time tells whether it is the
-    // expected process. An unreadable process is hidden or has just ended; then the pidfd reports it.
+    // Read the start time after opening the pidfd. The pidfd refers to the current owner of the pid, and the start time
+    // tells whether that is the expected process. If the start time cannot be read, the process is hidden or has just
+    // ended. The pidfd reports the end in both cases.
     let current_start = stat::read(pid).map(|stat| stat.start);
     let is_another = start.is_some() && current_start.is_some() && current_start != start;
     Ok((!is_another).then_some(pidfd))

@@ -140,7 +140,7 @@ fn tree(root: u32, lookup: &ChildLookup) -> Option<PaneProcesses> {
     Some(PaneProcesses { foreground_pgrp, processes })
 }
 
-/// Adds what is not in the stat file.
+/// Adds the arguments and the executable, which are not in the stat file.
 fn complete(process: ProcessInfo) -> ProcessInfo {
     ProcessInfo { argv: argv(process.pid), exe: link(process.pid, "exe"), ..process }
 }
@@ -150,7 +150,7 @@ fn argv(pid: u32) -> Vec<Vec<u8>> {
     split_argv(&joined)
 }
 
-/// Each argument ends with a NUL. Programs that overwrite their title leave many behind.
+/// Each argument ends with a NUL. Programs that overwrite their title leave many NULs at the end.
 fn split_argv(joined: &[u8]) -> Vec<Vec<u8>> {
     let Some(last) = joined.iter().rposition(|&byte| byte != 0) else { return Vec::new() };
     joined[..=last].split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()

@@ -6,8 +6,9 @@
 //! of busy terminals. After a round without output the terminal returns to the immediate queue; a terminal that has
 //! been busy for longer gets a few more rounds.
 //!
-//! Output is not seen while a watch is disarmed. Arming therefore always ends with one more [`PlatformSignal::Wrote`]:
-//! a reader that captures after it sees everything written before, and later output causes an event.
+//! The watcher does not see output while a watch is disarmed. After it arms the watch again, it therefore sends one
+//! more [`PlatformSignal::Wrote`]. A reader that captures the pane after this signal sees all earlier output, and later
+//! output causes an event.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -29,10 +30,11 @@ pub(super) const BUSY_REARM_INTERVAL: Duration = Duration::from_millis(200);
 /// Timers are rounded up to this step, so that busy terminals share wake-ups.
 const TIMER_STEP: Duration = Duration::from_millis(50);
 
-/// The maximum score. A terminal with this score stays on the deferred queue for as many silent rounds.
+/// The maximum busy score. Each silent round lowers the score by one. At zero, the terminal returns to the immediate
+/// queue.
 pub(super) const MAX_BUSY_SCORE: u8 = 3;
 
-/// The delay after the kernel refused to arm a watch again.
+/// The delay before the next attempt if the kernel refuses to arm a watch again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 const OUTPUT: WatchFlags = WatchFlags::MODIFY.union(WatchFlags::ACCESS);
@@ -50,7 +52,7 @@ struct WatchedTerminal {
     due: Option<Instant>,
     /// Output was seen since the timer last fired.
     wrote: bool,
-    /// Rounds with output minus rounds without.
+    /// Rounds with output minus rounds without, from 0 to [`MAX_BUSY_SCORE`].
     busy_score: u8,
     last_wrote: Option<Instant>,
 }
@@ -158,7 +160,8 @@ impl TerminalWatches {
             self.end_watch(inotify, id, signals);
             return;
         }
-        // If this fails, the terminal counts as quiet and returns to the immediate queue in the next round.
+        // If arming fails, the deferred queue reports no output, so the terminal returns to the immediate queue after
+        // this round.
         let _ = self.arm(inotify, id, true);
         let Some(watched) = self.watched.get_mut(&id) else { return };
         let mut due = now + REARM_INTERVAL;
@@ -232,12 +235,13 @@ impl TerminalWatches {
         (watched.immediate_wd, watched.due) = (None, None);
         let armed = self.arm(inotify, id, is_busy);
         let Some(watched) = self.watched.get_mut(&id) else { return };
-        // Checked after arming: if the identity still matches, the watch is on the right terminal.
+        // Check the identity after arming: if it still matches, the watch is on the right terminal.
         if !TerminalIdentity::at(&watched.path).is_ok_and(|terminal| terminal.is_same(&watched.terminal)) {
             self.end_watch(inotify, id, signals);
             return;
         }
-        // A terminal that stayed on the deferred queue was armed all the time, so its silence is certain.
+        // A terminal that stayed on the deferred queue was armed all the time. Without an event it wrote nothing, so no
+        // signal is needed.
         if self.report_output && (wrote || !is_busy) {
             watched.send_output_signal(now, signals);
         }

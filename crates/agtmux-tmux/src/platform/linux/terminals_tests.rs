@@ -1,4 +1,4 @@
-//! Tests the table with a controlled clock, especially while a watch is disarmed.
+//! Tests the table of terminal watches with a controlled clock, especially changes while a watch is disarmed.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -48,7 +48,7 @@ impl TerminalFixture {
         self.received()
     }
 
-    /// After a long burst: a few silent rounds and one last signal.
+    /// Checks that a few silent rounds and one last signal follow a long burst.
     fn assert_becomes_idle(&mut self, token: WatchToken) {
         assert_eq!([self.after(BUSY_REARM_INTERVAL), self.after(REARM_INTERVAL)], [vec![], vec![]]);
         assert_eq!(self.after(REARM_INTERVAL), [PlatformSignal::Wrote(token)]);

@@ -30,7 +30,8 @@ struct WatcherState {
     tables: Mutex<WatchTables>,
 }
 
-/// Signals are sent under this lock, so that a removed token stays silent.
+/// The watches, behind one lock. Signals are sent while the lock is held, so that no signal follows the removal of a
+/// token.
 struct WatchTables {
     terminals: TerminalWatches,
     paths: PathWatches,
@@ -64,7 +65,7 @@ fn terminal_output_is_reported() -> bool {
 
 async fn run(state: Arc<WatcherState>, readiness: AsyncFd<Arc<OwnedFd>>) {
     loop {
-        // Only this task makes terminals due, so the time cannot move forward while it sleeps.
+        // Only this task schedules terminals, so no earlier due time can appear while it sleeps.
         let due = state.tables().terminals.next_due();
         let result = tokio::select! {
             result = state.handle_events(&readiness) => result,

@@ -18,7 +18,8 @@ pub(in crate::platform) const INTERVAL: Duration = Duration::from_secs(1);
 /// `kill(pid, 0)` is cheap but cannot detect a zombie or a reused pid; `ps` can, so it runs in every fifth round.
 const ROUNDS_PER_PS: u32 = 5;
 
-/// `ps` prints start times in seconds, and some versions compute them from an adjustable clock.
+/// Two start times of one process may differ by this much. `ps` prints start times in seconds, and some versions
+/// compute them from an adjustable clock.
 const START_TOLERANCE_SECONDS: u64 = 2;
 
 pub(in crate::platform) struct PollingWatcher {
@@ -28,7 +29,8 @@ pub(in crate::platform) struct PollingWatcher {
 
 struct PollState {
     signals: SignalSender,
-    /// By the signal that reports a change. A second watch with the same signal replaces the first.
+    /// The watched items by the signal that reports their change. A second watch with the same signal replaces the
+    /// first.
     watched: Mutex<HashMap<PlatformSignal, WatchedItem>>,
     /// Notified when a watch is added.
     watch_added: Notify,

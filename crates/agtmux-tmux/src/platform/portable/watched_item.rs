@@ -118,7 +118,7 @@ impl PathState {
                     let metadata = entry.metadata()?;
                     Ok((entry.file_name(), metadata.len(), modified_at(&metadata)))
                 };
-                // A file that disappeared meanwhile is missing in the next poll.
+                // A file that disappears while the directory is read is left out.
                 let mut files: Vec<_> = std::fs::read_dir(path)?.filter_map(|entry| look(entry).ok()).collect();
                 files.sort_unstable();
                 Ok(Self::Contents(files))

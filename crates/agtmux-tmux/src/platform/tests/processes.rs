@@ -114,7 +114,7 @@ async fn living_processes_are_returned_in_order(fixture: PlatformFixture) {
     let pids = [second.id(), gone.id(), first.id()];
     let living: Vec<u32> = fixture.processes.living(&pids).iter().map(|process| process.pid).collect();
     assert_eq!(living, [second.id(), first.id()]);
-    // If the system reports it: a child inherits the stdin of its parent.
+    // A child inherits the stdin of its parent. Both values are `None` if the system does not report stdin.
     assert_eq!(fixture.processes.stdin_path(first.id()), fixture.processes.stdin_path(std::process::id()));
     end(&mut first);
     end(&mut second);

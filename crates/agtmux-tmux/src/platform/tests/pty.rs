@@ -32,7 +32,7 @@ impl Pty {
     }
 
     /// Closes the terminal and opens another one with the same number. Two terminals created within one tick of the
-    /// kernel's clock cannot be distinguished, so the loop skips them.
+    /// kernel's clock cannot be distinguished, so the loop skips terminals that look like the old one.
     pub(in crate::platform) fn replace(self) -> Self {
         let deadline = Instant::now() + DEADLINE;
         let (path, old) = (self.path.clone(), TerminalIdentity::at(&self.path).expect("our own pty"));

@@ -123,7 +123,7 @@ async fn the_foreground_group_is_detected(fixture: PlatformFixture) {
     let pty = super::pty::Pty::open();
     let mut command = Command::new("setsid");
     command.args(["--ctty", "sleep", "1007"]).stdin(pty.stdio()).stdout(pty.stdio());
-    // Not in its own process group, otherwise setsid would fork.
+    // The command does not get its own process group, because setsid would then fork.
     let group = Group(command.spawn().expect("setsid starts"));
     let pgrp = eventually("a foreground group", || fixture.processes.foreground_pgrp(group.pid())).await;
     assert_eq!(pgrp, group.pid());
@@ -196,7 +196,7 @@ mod only_proc {
         let program = dir.path().join("program");
         std::fs::copy("/bin/sleep", &program).expect("the file is written");
         let group = eventually("a program without open writers", || {
-            // A test that forks at this moment may hold the copy open for writing.
+            // The start fails while a child that another test forked during the copy has the file open for writing.
             Some(Group(Command::new(&program).arg("1013").current_dir(dir.path()).spawn().ok()?))
         })
         .await;

@@ -14,7 +14,7 @@ pub(crate) struct HookCost {
     pub(crate) baseline_cpu: Duration,
 }
 
-/// Alternates between the two, so that both run under the same load.
+/// Alternates between the hook and `true`, so that both run under the same load.
 pub(crate) fn measure(world: &TestWorld, times: usize) -> HookCost {
     let mut cost =
         HookCost { hook: Vec::new(), hook_cpu: Duration::ZERO, baseline: Vec::new(), baseline_cpu: Duration::ZERO };

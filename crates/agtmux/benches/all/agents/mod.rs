@@ -13,7 +13,7 @@ use crate::harness::world::{self, STARTUP_TIMEOUT};
 
 pub(crate) fn run(run: &BenchRun) {
     let (rounds, hooks) = run.plan((60, 100), (3, 5));
-    // Dropped after the world, which stops the daemon, and after `watch`, which would restart it.
+    // Declared first, so that it is dropped last: dropping the world stops the daemon, and `watch` would restart it.
     let _daemon;
     let world = world::world();
     let agent = BenchAgent::start("host", &world, &world.tmux("bench"));

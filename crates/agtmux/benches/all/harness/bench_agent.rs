@@ -10,7 +10,7 @@ use agtmux_testkit::{TestTmuxServer, TestWorld};
 use super::spread;
 use super::world::{TimedLines, program};
 
-/// A change without a line within this time counts with this value.
+/// The time limit for the line of a change. A later line is recorded with this lag.
 const LAG_TIMEOUT: Duration = Duration::from_secs(10);
 const MIN_GAP: Duration = Duration::from_millis(700);
 const MAX_EXTRA_GAP: Duration = Duration::from_millis(600);
@@ -83,7 +83,7 @@ impl BenchAgent {
         while let Ok((at, line)) = lines.recv_timeout(LAG_TIMEOUT.saturating_sub(start.elapsed())) {
             let (identity, reported) = (&line["item"]["identity"], line["item"]["state"].as_str().unwrap_or_default());
             let is_own_pane = identity["target"] == self.target && identity["pane_id"] == self.pane.as_str();
-            // An idle screen does not overrule that the turn was completed.
+            // agtmux keeps reporting `completed` when the screen looks idle.
             if is_own_pane && (reported == state || (state == "idle" && reported == "completed")) {
                 return at - start;
             }

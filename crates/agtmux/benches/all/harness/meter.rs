@@ -22,7 +22,7 @@ impl CpuScope {
     }
 }
 
-/// The CPU use of each, in percent of one core, while `during` ran.
+/// The CPU use of each scope while `during` runs, in percent of one core.
 pub(crate) fn percent<const N: usize>(scopes: [CpuScope; N], during: impl FnOnce()) -> [f64; N] {
     let (start, before) = (Instant::now(), scopes.map(CpuScope::used));
     during();
@@ -30,7 +30,7 @@ pub(crate) fn percent<const N: usize>(scopes: [CpuScope; N], during: impl FnOnce
     std::array::from_fn(|n| (after[n].saturating_sub(before[n])).as_secs_f64() / took.as_secs_f64() * 100.0)
 }
 
-/// Reads schedstat, which counts nanoseconds. The ticks of `stat` have 10 ms.
+/// Reads `schedstat`, which counts nanoseconds. The file `stat` counts ticks of 10 ms.
 fn own_time(pid: u32) -> Duration {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let nanoseconds = tasks.filter_map(|task| {

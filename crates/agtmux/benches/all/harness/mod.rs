@@ -14,8 +14,8 @@ use std::{env, fs};
 /// One run of a benchmark.
 pub(crate) struct BenchRun {
     quick: bool,
-    /// Describes the machine without identifying it. Read before the first measurement, so that the load is that of
-    /// other programs.
+    /// Describes the machine without identifying it. The load is read before the first measurement, so that it includes
+    /// only other programs.
     pub(crate) machine: String,
 }
 
@@ -42,7 +42,7 @@ impl BenchRun {
     }
 }
 
-/// The benchmarks that the arguments name, or all. The error is an unknown name.
+/// The benchmarks that the arguments name, or all. The error is the first unknown name.
 pub(crate) fn selected<'a>(names: &[&'a str]) -> Result<Vec<&'a str>, String> {
     let named: Vec<String> = env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     if named.is_empty() {
@@ -63,7 +63,7 @@ fn machine() -> String {
     format!("{cores} cores, Linux {}, {tmux}; load before the run: {load}{build}", kernel.join("."))
 }
 
-/// The table cell for a goal.
+/// The table cell that says whether a goal is met.
 pub(crate) fn met(met: Option<bool>) -> &'static str {
     match met {
         Some(true) => "met",
@@ -72,7 +72,7 @@ pub(crate) fn met(met: Option<bool>) -> &'static str {
     }
 }
 
-/// A number below `limit` that differs in each round, so that a measurement does not synchronize with a timer.
+/// A time below `limit` that differs in each round, so that a measurement does not synchronize with a timer.
 pub(crate) fn spread(round: usize, limit: Duration) -> Duration {
     let mixed = (round as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
     Duration::from_millis(mixed % u64::try_from(limit.as_millis()).expect("the limit fits"))

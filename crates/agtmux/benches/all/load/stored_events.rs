@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
-/// The numbers of the stored events. Keys are unique, so an event that was stored twice would count as missing.
+/// The numbers of the stored events. Each event has its own key, so a duplicate cannot stand in for a missing event.
 pub(crate) fn keys(database: &Path) -> HashSet<usize> {
     let connection =
         Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("the database opens");

@@ -29,7 +29,7 @@ pub(crate) struct StreamWatcher {
 #[derive(Debug, Default)]
 pub(crate) struct StreamLags {
     pub(crate) since_post: Vec<f64>,
-    /// Measured from the planned time: a post that waits for the previous one would hide the delay.
+    /// The lag since the planned time. It includes the time that a post waits for the previous one.
     pub(crate) since_due: Vec<f64>,
 }
 
@@ -81,7 +81,7 @@ impl StreamWatcher {
         let start = Instant::now();
         wait_for("the last events on the stream", STREAM_TIMEOUT * 2, || {
             let received = self.received.load(Ordering::Acquire);
-            // Missing events are counted later; do not wait for them.
+            // Do not wait for missing events: the report counts them.
             if received >= self.expected || start.elapsed() > STREAM_TIMEOUT { Ok(()) } else { Err(received) }
         });
         let _ = self.stream.shutdown(std::net::Shutdown::Both);

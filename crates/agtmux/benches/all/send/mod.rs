@@ -1,6 +1,6 @@
 //! Measures the time from the start of `agtmux send` to the proof that the real Claude Code has accepted the text.
 //!
-//! For comparison: pasting by hand, which proves nothing, and the time of the agent itself.
+//! Compares this time with pasting by hand, which proves nothing, and with the time of the agent itself.
 
 mod report;
 mod send_bench;

@@ -18,7 +18,7 @@ use crate::harness::spread;
 use crate::harness::stats::millis;
 use crate::harness::world::{self, TimedLines};
 
-/// A change without a line within this time counts with this value.
+/// The time limit for the line of a change. A later line is recorded with this lag.
 const LAG_TIMEOUT: Duration = Duration::from_secs(4);
 const MIN_GAP: Duration = Duration::from_millis(250);
 const MAX_EXTRA_GAP: Duration = Duration::from_millis(500);

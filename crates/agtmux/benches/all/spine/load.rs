@@ -94,7 +94,7 @@ fn share(bench: &SpineBench, observer: CpuScope, window: Duration) -> CpuShare {
     CpuShare { observer, server }
 }
 
-/// Read from /proc, because a tmux command would wake the server.
+/// Reads the pid from /proc, because a tmux command would wake the server.
 fn server_pid(bench: &SpineBench) -> u32 {
     process::parent(bench.panes[0].pid).expect("the pane is running")
 }

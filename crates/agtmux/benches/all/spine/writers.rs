@@ -41,7 +41,7 @@ impl BusyWriters {
 impl Drop for BusyWriters {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // The thread fails only if a pane has ended, and then its panic was printed.
+        // The thread fails only if a pane has ended. Its panic message is printed already.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct IdleTargetsCost {
     pub(crate) processes_started: usize,
 }
 
-/// Fewer hosts than targets: the hub treats each alias as its own target.
+/// There are fewer hosts than targets, because the hub treats each alias as its own target.
 const HOSTS: usize = 4;
 
 /// Measures idle hosts with agtmux, or idle agentless hosts (tmux and a shell only).

@@ -20,7 +20,7 @@ pub(crate) fn run(run: &BenchRun) {
     for round in 0..run.plan(60, 2) {
         eprintln!("round {round}");
         let task = bench.launch(&format!("rings-{round}"), "while :; do read -r line < fifo && printf '\\a'; done");
-        // Different in each round, so that events fall anywhere between two polls.
+        // The time of the poll differs in each round, so that events fall anywhere between two polls.
         bench.poller.poll_after(spread(2 * round, POLL_INTERVAL));
         let start = Instant::now();
         bench.write("go\n");

@@ -17,7 +17,7 @@ struct PollerShared {
     changed: Condvar,
 }
 
-/// When a window was first seen dead, and when its bell was first state.
+/// When each window was first seen dead, and when its bell was first seen.
 struct PollerState {
     dead: HashMap<String, Instant>,
     rang: HashMap<String, Instant>,

@@ -34,7 +34,8 @@ enum AdaptersCommand {
     Disable(AdapterNameArgs),
     /// Check a manifest of your own
     ///
-    /// Exits with 0 and prints a summary if it is valid. Exits with 2 and prints the line and the reason if not.
+    /// Exits with 0 and prints a summary if the manifest is valid. Otherwise exits with 2 and prints the line and the
+    /// reason.
     Check(check::AdapterCheckArgs),
     /// Create a commented manifest for an agent of your own
     New(new::AdapterNewArgs),

@@ -61,7 +61,7 @@ pub(crate) async fn run(args: Box<AttachArgs>) -> CliResult {
     }
     match socket_of_tmux_variable(&std::env::var("TMUX").unwrap_or_default()) {
         Some(socket) if same_file(&socket, &local.socket) => local.switch().await,
-        // A server that has ended does not count.
+        // TMUX may name a server that has ended. Only a live one is an error.
         Some(socket) if is_listening(&socket) => Err(local.other_server_error(&socket)),
         _ if !on_terminal() => print_for_terminal(&local.command_line(AttachMethod::Attach), &local.reference),
         _ => local.attach().await,
@@ -138,8 +138,8 @@ impl LocalAttach<'_> {
             .hint(format!("agtmux attach {}   (in another terminal)", self.reference)))
     }
 
-    /// The current session of the client, if it contains the pane. A grouped session with the same window is not
-    /// preferred.
+    /// The client's current session, if it contains the pane. The client then stays there instead of switching to
+    /// another session of the same group.
     fn current_session(&self) -> Option<String> {
         let mut ask = Command::new(&self.program);
         ask.arg("-S").arg(&self.socket).args(["display-message", "-p", "#{client_session}"]);

@@ -14,7 +14,8 @@ use super::{on_terminal, print_for_terminal};
 use crate::error::{CliError, CliResult};
 use crate::output;
 
-/// A shell command that finds tmux outside the default PATH. The arguments for tmux follow.
+/// The start of a shell command that also finds tmux outside the default PATH. The caller appends the arguments for
+/// tmux.
 fn tmux_prefix() -> String {
     format!("exec sh -c 'PATH=\"$PATH:{EXTRA_PATH_DIRS}\" exec tmux \"$@\"' tmux ")
 }

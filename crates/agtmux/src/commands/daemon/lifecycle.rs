@@ -68,7 +68,7 @@ async fn stop_daemon(daemon: &DaemonClient) -> CliResult<Option<Pid>> {
             "pid {} holds the daemon's socket but is not a daemon",
             pid.as_raw_nonzero()
         ))
-        .because("it was not stopped"));
+        .because("agtmux did not stop this process"));
     }
     let process = match DaemonProcess::open(pid) {
         Ok(process) => process,

@@ -45,7 +45,7 @@ pub(super) fn run(args: DaemonLogsArgs) -> CliResult {
 fn open(path: &Path) -> CliResult<File> {
     File::open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => CliError::failed(format!("no log file at '{}'", path.display()))
-            .because("only a daemon in the background writes it; a daemon in the foreground logs to stderr")
+            .because("only a background daemon writes this file; `agtmux daemon run` logs to stderr")
             .hint("agtmux daemon start"),
         _ => CliError::io(&format!("open '{}'", path.display()), error),
     })

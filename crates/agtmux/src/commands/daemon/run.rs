@@ -23,7 +23,7 @@ pub(crate) struct DaemonRunArgs {
 
 pub(super) fn run(args: DaemonRunArgs) -> CliResult {
     if args.detached {
-        // Fails only if this process leads a process group; then no terminal can end it.
+        // `setsid` fails only if this process leads a process group. The daemon then stays in its session.
         let _ = rustix::process::setsid();
     }
     let paths = Paths::from_env()?;

@@ -18,7 +18,8 @@ pub(crate) async fn run() -> CliResult {
     let environment = DemoEnvironment::build()?;
     let on_terminal = StdoutTerminal::detect().is_tty;
     let view: &[&str] = if on_terminal { &["watch"] } else { &["list", "panes"] };
-    // A separate process with the demo's environment, because a client reports its own tmux server to the daemon.
+    // The viewer is a separate process with the demo's environment, because a client reports its own tmux server to the
+    // daemon.
     let mut viewer =
         Command::from(environment.agtmux(view)).spawn().map_err(|error| CliError::io("show the demo", error))?;
     let exit = tokio::select! {

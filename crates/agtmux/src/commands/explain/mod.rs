@@ -25,7 +25,7 @@ pub(crate) struct ExplainArgs {
     /// The agent: %12, runtime:ID, pane:TARGET/SESSION/@W/%P, or its name, type or session if only one agent matches
     #[arg(value_name = "REF")]
     reference: Option<String>,
-    /// Detect the state on this saved screen instead, plain or with escape sequences. Needs no daemon
+    /// Detect the state on this saved screen, plain or with escape sequences, instead of a live agent. Needs no daemon
     #[arg(long, value_name = "FILE", requires = "rules", conflicts_with = "reference")]
     screen: Option<PathBuf>,
     /// The type of the agent on that screen
@@ -34,10 +34,10 @@ pub(crate) struct ExplainArgs {
     /// Use the rules of this manifest
     #[arg(long, value_name = "FILE", requires = "screen", conflicts_with = "reference")]
     manifest: Option<PathBuf>,
-    /// The title of the pane
+    /// The title of the pane on that screen
     #[arg(long, requires = "screen", conflicts_with = "reference")]
     title: Option<String>,
-    /// The command of the pane
+    /// The program in the foreground of that pane
     #[arg(long, requires = "screen", conflicts_with = "reference")]
     command: Option<String>,
     /// Print JSON

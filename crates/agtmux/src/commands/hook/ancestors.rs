@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 const MAX_DEPTH: usize = 32;
 const INIT: u32 = 1;
 
-/// An ancestor with its start time in the daemon's unit. `None` if the system does not report it.
+/// An ancestor with its start time in the daemon's unit. `start` is `None` if the system does not report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ancestor {
     pub(super) pid: u32,

@@ -10,12 +10,12 @@ use jiff::Timestamp;
 
 use super::spool;
 
-/// The argument that selects this process.
+/// The argument that makes `agtmux hook` store the event on its stdin.
 pub(super) const KEEP_FLAG: &str = "--keep";
 
 const MAX_BODY: u64 = 2 << 20;
 
-/// Starts the process in its own group, so that it survives the agent, and does not wait for it.
+/// Starts the process and does not wait for it. It has its own process group, so that it survives the agent.
 pub(super) fn spawn_spooler(body: &[u8], at: Timestamp) -> io::Result<()> {
     let mut child = Command::new(std::env::current_exe()?)
         .args(["hook", KEEP_FLAG, &at.as_nanosecond().to_string()])

@@ -24,9 +24,9 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// Codex also calls the program in its setting of this name, with one JSON argument.
+/// The name of a Codex setting. Besides its hooks, Codex calls the program in this setting, with one JSON argument.
 pub(crate) const NOTIFY: &str = "notify";
-/// The words after this flag are another program for the same notification.
+/// The words after this flag name another program that gets the same notification.
 pub(crate) const THEN: &str = "--then";
 
 #[derive(Debug, Args)]

@@ -22,7 +22,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Value> {
         return Some(value);
     }
     let mut found = Map::new();
-    // Fails at the end of truncated JSON and keeps the fields before it.
+    // Parsing fails at the end of truncated JSON. The fields before that are kept.
     let _ = serde_json::Deserializer::from_slice(bytes).deserialize_map(FieldCollector(&mut found));
     let fault = if found.is_empty() { "not_json" } else { "truncated" };
     found.insert("agtmux".into(), json!({ fault: true }));

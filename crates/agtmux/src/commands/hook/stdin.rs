@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// How much is kept. The daemon accepts no more.
+/// How many bytes of the input are kept. The daemon accepts no more.
 const MAX_KEPT: usize = 1 << 20;
-/// How much more is read and dropped, because a broken pipe could fail the agent.
+/// How many more bytes are read and dropped. Closing the pipe instead could fail the agent.
 const MAX_DROPPED: usize = 64 << 20;
 /// The time limit. Agents write at once, but some do not close the pipe.
 const TIMEOUT: Duration = Duration::from_secs(1);

@@ -116,7 +116,7 @@ fn read_all(codes: &CodeQueue, pid: u32, daemon: &Path) -> io::Result<()> {
             return Ok(());
         }
         if hung_up {
-            // The daemon also closes idle connections: connect again.
+            // Connect again, because the daemon also closes idle connections. This fails if the daemon has ended.
             connection = connect_daemon(daemon)?;
         }
         if input {

@@ -1,4 +1,4 @@
-//! Reads the end of the transcript that completes a hook's payload.
+//! Completes a hook's payload with the end of the agent's transcript.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;

@@ -55,7 +55,7 @@ fn c_string(bytes: Vec<u8>) -> io::Result<CString> {
     CString::new(bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// The path of a text file without `#!`, which the kernel does not start and a shell does.
+/// The path of a text file without `#!`. The kernel does not start such a file, but a shell does.
 fn script(program: &OsStr) -> Option<PathBuf> {
     let path = if program.as_bytes().contains(&b'/') { program.into() } else { find_in_path(program)? };
     is_text(&path).then_some(path)

@@ -70,7 +70,8 @@ pub(super) fn own_path() -> std::io::Result<PathBuf> {
     Ok(on_path(NAME).filter(same).unwrap_or(exe))
 }
 
-/// Linux appends " (deleted)" when an update replaced the running program. Returns the path of the new one.
+/// Linux appends " (deleted)" to the path when an update replaced the running program. Returns the path of the new
+/// program.
 fn without_deleted_suffix(exe: PathBuf) -> PathBuf {
     let replaced = exe.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
     replaced.filter(|path| !exe.exists() && path.is_file()).unwrap_or(exe)
@@ -82,7 +83,7 @@ pub(super) fn name_problem(program: &Path) -> Option<CliMessage> {
         return None;
     }
     let path = program.display();
-    let message = CliMessage::new("nothing was changed: setup could not recognize hooks with this path later");
+    let message = CliMessage::new("nothing was changed: a later setup could not recognize hooks with this path");
     Some(if program.is_file() {
         message
             .because(format!("the program is '{path}', but its file name must be '{NAME}'"))

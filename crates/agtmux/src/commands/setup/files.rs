@@ -20,7 +20,10 @@ pub(super) fn resolve_links(path: &Path) -> io::Result<PathBuf> {
         found => return found,
     }
     if fs::symlink_metadata(path).is_ok() {
-        return Err(io::Error::new(ErrorKind::NotFound, "it is a broken symbolic link, or below one"));
+        return Err(io::Error::new(
+            ErrorKind::NotFound,
+            "it is a broken symbolic link, or a directory above it is one",
+        ));
     }
     match (path.parent(), path.file_name()) {
         (Some(dir), Some(name)) => Ok(resolve_links(dir)?.join(name)),

@@ -26,7 +26,7 @@ use record::SetupRecord;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Apart from its own entries, setup leaves every byte of a settings file unchanged. It keeps a backup \
-    beside the file. You can run setup again at any time. If agtmux has moved, setup corrects its path.\n\n\
+    beside the file. You can run setup again at any time. If agtmux has moved, setup updates the path in its hooks.\n\n\
     Exits with 1 if a file could not be changed or you did not confirm.\n\n\
     Examples:\n  agtmux setup --dry-run\n  agtmux setup --agent claude --yes\n  agtmux setup --uninstall"
 )]
@@ -144,7 +144,7 @@ fn no_home() -> CliError {
 fn no_agents_found(missing: &[&str]) -> CliError {
     CliError::failed("no agent found")
         .because(format!("looked for the programs and settings of {}", missing.join(", ")))
-        .hint("agtmux setup --agent claude   (before it is installed)")
+        .hint("agtmux setup --agent claude   (works before claude is installed)")
 }
 
 fn print_plans(plans: &AgentPlans, mode: SetupMode) -> CliResult {

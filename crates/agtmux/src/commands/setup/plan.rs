@@ -56,7 +56,7 @@ pub(super) struct FileChange {
     pub(super) entry: Option<SetupRecordEntry>,
     /// Whether to keep a backup: the file holds content that setup did not write.
     pub(super) keeps_copy: bool,
-    /// How many directories above the file setup created.
+    /// How many parent directories of the file setup created.
     pub(super) made_dirs: usize,
 }
 
@@ -70,7 +70,7 @@ impl FilePlan {
     }
 }
 
-/// Keeps the changes that the user has seen. A file that differs from the shown plan is refused.
+/// Keeps the changes that the user has seen. Refuses a file whose change differs from the shown one.
 pub(super) fn keep_agreed(shown: &[FilePlan], now: Vec<FilePlan>) -> Vec<FilePlan> {
     let agreed = |plan: FilePlan| {
         let then = shown.iter().find(|shown| shown.path == plan.path)?;
@@ -100,7 +100,7 @@ pub(super) fn plan(
     }
     let here = agent.setup.files.iter().filter(|_| dir.is_dir());
     let mut plans: Vec<FilePlan> = here.map(|file| job.plan(dir.join(&file.path), file)).collect();
-    // A variable that moved the settings at install time may be unset now.
+    // Include the recorded files: a variable that moved the settings at install time may be unset now.
     for (path, entry) in record.files_of(agent.name).filter(|(path, _)| path.exists()) {
         let is_planned = plans.iter().any(|plan| files::resolve_links(&plan.path).is_ok_and(|target| target == path));
         let file = agent.setup.files.iter().find(|file| file.path == entry.file && !is_planned);
@@ -142,7 +142,7 @@ impl FilePlanner<'_> {
             None => text.to_owned(),
         };
         let is_whole = file.format == SetupFormat::Extension;
-        // Only agtmux creates such a file.
+        // Only agtmux creates files in these formats.
         let is_own_file = is_whole || file.format == SetupFormat::Own;
         let created = if author.is_some() { created || is_own_file } else { before.is_none() };
         let missing_dirs = target.ancestors().skip(1).take_while(|dir| !dir.exists()).count();
@@ -164,7 +164,7 @@ impl FilePlanner<'_> {
                 let (after, hints) = editor.install(&clean).map_err(message)?;
                 // Install only what uninstall can remove exactly.
                 if editor.remove(&after, &hints).as_deref() != Ok(clean.as_str()) {
-                    return Err("agtmux could not restore this file exactly later, so it was not changed".into());
+                    return Err("not changed: `agtmux setup --uninstall` could not restore this file exactly".into());
                 }
                 let (agent, file) = (self.hook_command.agent.to_owned(), file.path.clone());
                 let entry = Some(SetupRecordEntry { agent, file, created, made_dirs, hints });

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::edit::EditHints;
 use super::files;
 
-/// Without the record, uninstall still recognizes the hooks, but not the original layout and files in other
-/// directories.
+/// Without the record, uninstall still recognizes the hooks. It cannot restore the original layout, and it misses files
+/// in other directories.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SetupRecord {
     #[serde(default)]
@@ -22,15 +22,15 @@ pub(super) struct SetupRecord {
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SetupRecordEntry {
-    /// The agent and the settings file. The path can have another name, because links are resolved.
+    /// The agent and its settings file. The recorded path may have another file name, because links are resolved.
     #[serde(default)]
     pub(super) agent: String,
     #[serde(default)]
     pub(super) file: String,
-    /// Setup created the file.
+    /// Whether setup created the file.
     #[serde(default)]
     pub(super) created: bool,
-    /// How many directories above the file setup created.
+    /// How many parent directories of the file setup created.
     #[serde(default)]
     pub(super) made_dirs: usize,
     #[serde(default)]
@@ -69,7 +69,7 @@ impl SetupRecord {
         gone.map(|(path, entry)| (path.to_owned(), entry.made_dirs)).collect()
     }
 
-    /// How many directories above this file setup created for it or for a file beside it.
+    /// How many parent directories setup created for this file or for a file beside it.
     pub(super) fn made_dirs(&self, file: &Path) -> usize {
         let beside = self.files.iter().filter(|(path, _)| path.parent() == file.parent());
         beside.map(|(_, entry)| entry.made_dirs).max().unwrap_or_default()

@@ -20,7 +20,7 @@ pub(crate) struct TaskStopArgs {
     session: TaskSessionArgs,
     /// The task, by name or window id
     task: String,
-    /// Remove its window at once, without asking the task to end
+    /// Close the task's window at once instead of sending SIGTERM
     #[arg(long)]
     window: bool,
     /// Print the result as JSON

@@ -150,7 +150,7 @@ impl TaskEventPrinter {
     }
 }
 
-/// The harness's own id of the session of these events.
+/// The id that the harness gave to the session of these events.
 fn session_id(events: &[TaskEvent]) -> Option<String> {
     let known = std::env::var("PI_SESSION_ID").ok();
     events.first()?.session.session_id(known.as_deref()).map(str::to_owned)

@@ -97,8 +97,8 @@ fn write_exit_record(files: &RunFiles, spec: &RunSpec, record: ExitRecord) {
     }
 }
 
-/// Records that no end mark was written, so that readers do not wait for it. If the daemon has already reported the
-/// end, the run's files are removed and are not created again.
+/// Records that no end mark was written, so that readers do not wait for it. Does nothing if the daemon has already
+/// reported the end and removed the run's files.
 fn write_unmarked_exit(files: &RunFiles, record: ExitRecord) {
     if files.spec().exists() {
         let _ = files.write_exit(&ExitRecord { unmarked: true, ..record });
@@ -115,7 +115,7 @@ fn wait_until_read(files: &RunFiles) {
     }
 }
 
-/// Whether this process still has its terminal. It is gone after a hangup.
+/// Whether this process still has its terminal. A hangup takes the terminal away.
 fn has_terminal() -> bool {
     OpenOptions::new().read(true).open("/dev/tty").is_ok()
 }

@@ -10,7 +10,8 @@ use agtmux_core::output::{BellCounter, last_line, stays_in_line};
 use agtmux_core::task::recognize_prompt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// How long a program must be silent before its last line is checked for a prompt. Longer if that line has ended.
+/// How long a program must be silent before its last line is checked for a prompt. The second value applies if a
+/// newline ends that line.
 const PROMPT_SILENCE: Duration = Duration::from_millis(150);
 const PROMPT_SILENCE_AFTER_LINE: Duration = Duration::from_secs(1);
 /// How much of the end of the output is kept to find a prompt.
@@ -116,8 +117,8 @@ impl OutputMonitor {
         }
     }
 
-    /// Counts an answer when a newline ends the prompt line. A program that redraws the prompt moves the cursor first,
-    /// which does not count.
+    /// Counts an answer when a newline ends the prompt line. If the cursor moves before that, the program redraws the
+    /// prompt, and no answer is counted.
     fn count_answer(&mut self, bytes: &[u8]) {
         let Some(mut typed) = self.typed_answer.take() else { return };
         let end = bytes.iter().position(|byte| *byte == b'\n');
@@ -159,7 +160,7 @@ impl OutputMonitor {
         if let Some(log) = &mut self.log
             && log.append(bytes).is_err()
         {
-            // A full disk must not stop the task: stop logging.
+            // Stop logging: a full disk must not stop the task.
             self.log = None;
         }
     }
@@ -169,7 +170,7 @@ fn find_mark(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     bytes.windows(mark.len()).position(|window| window == mark)
 }
 
-/// The length of the longest end of `bytes` that is a beginning of the mark.
+/// The length of the longest suffix of `bytes` that is a prefix of the mark.
 fn partial_mark_len(bytes: &[u8], mark: &[u8]) -> usize {
     (1..mark.len().min(bytes.len() + 1)).rev().find(|length| bytes.ends_with(&mark[..*length])).unwrap_or(0)
 }

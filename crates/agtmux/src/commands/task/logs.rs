@@ -65,7 +65,7 @@ pub(crate) async fn run(args: TaskLogsArgs) -> CliResult {
     })
 }
 
-/// Reads everything from the log file, so that no line is printed twice or split.
+/// Reads old and new output from the log file, so that no line is printed twice or split.
 async fn follow_log(daemon: DaemonClient, query: TaskLogsQuery) -> CliResult {
     let kept = wait_for_log(&daemon, &query).await?;
     let Some(mut tail) = kept.log.map(PathBuf::from).and_then(LogFollower::open) else {
@@ -165,9 +165,10 @@ impl LogFollower {
     fn new_lines(&mut self, is_end: bool) -> Vec<String> {
         let _ = self.file.read_to_end(&mut self.partial_line);
         while let Some(parts) = LogParts::open(&self.path).filter(|parts| parts.current.1 != self.inode) {
-            // Another file has the name now, so the old one is complete.
+            // The path names a new file now, so the old file is complete. Read its rest.
             let _ = self.file.read_to_end(&mut self.partial_line);
-            // If the log was renamed twice, the lines between the two files are in the older log.
+            // If the log was renamed twice since the last read, the older log has the lines between the old and the new
+            // file.
             if let Some((mut older, _)) = parts.older.filter(|(_, inode)| *inode != self.inode) {
                 let _ = older.read_to_end(&mut self.partial_line);
             }
@@ -200,7 +201,7 @@ impl LogParts {
         };
         loop {
             let (current, older) = (open(path)?, open(&older_log(path)));
-            // If the log was renamed meanwhile, the two files do not follow each other.
+            // Try again if the log was renamed meanwhile: one of its files may be missing between these two.
             if path.metadata().ok()?.ino() == current.1 {
                 return Some(Self { current, older });
             }

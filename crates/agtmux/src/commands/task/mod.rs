@@ -36,7 +36,7 @@ pub(crate) enum TaskCommand {
     Input(input::TaskInputArgs),
     /// Stop a task and keep its window
     ///
-    /// Asks the task to end, and kills it if it does not.
+    /// Sends SIGTERM, and SIGKILL if the task is still running after 5 s.
     Stop(cleanup::TaskStopArgs),
     /// Restart a task with its original command and directory
     Restart(cleanup::TaskRestartArgs),

@@ -33,7 +33,8 @@ pub(crate) struct TaskRunArgs {
     session: TaskSessionArgs,
     #[command(flatten)]
     owner: SessionOwnerArgs,
-    /// Wait this long for the end of the task, such as 30s, and print its output. The task keeps running after that
+    /// Wait until the task ends, but at most this long, such as 30s, and print its output. After that time the task
+    /// keeps running
     #[arg(long, value_name = "DURATION")]
     wait: Option<ConfigDuration>,
     /// The project of the session [default: AGTMUX_PROJECT or the current directory]
@@ -89,7 +90,7 @@ fn request(args: &TaskRunArgs, task_session: &TaskSessionQuery) -> CliResult<Tas
     })
 }
 
-/// Adds a hint to an error without an answer from the daemon: the daemon may have started the task before it failed.
+/// Adds a hint if the daemon did not answer: it may have started the task before the connection failed.
 fn explain_unknown_start(error: CliError, run: &TaskRunRequest) -> CliError {
     if error.exit() != CliExit::DaemonFailed || error.code().is_some() {
         return error;
@@ -99,8 +100,8 @@ fn explain_unknown_start(error: CliError, run: &TaskRunRequest) -> CliError {
         .hint(format!("agtmux task list --session {}", run.session))
 }
 
-/// Starts the tmux server if it is not running. A server started here has the user's environment, and it does not end
-/// when the daemon runs as a service and is stopped.
+/// Starts the tmux server if it is not running. A server started here has the user's environment. A server started by a
+/// daemon that runs as a service would end with the daemon.
 async fn start_tmux_server(daemon: &DaemonClient, run: &TaskRunRequest) -> CliResult {
     let Some(socket) = run.socket.as_deref().map(Path::new).filter(|socket| !is_listening(socket)) else {
         return Ok(());
@@ -130,7 +131,7 @@ pub(super) fn print_started(started: &TaskStarted, json: bool) -> CliResult {
 }
 
 async fn wait_for_end(daemon: &DaemonClient, started: &TaskStarted, patience: ConfigDuration, json: bool) -> CliResult {
-    // Before any output, so that Ctrl-C from here on prints that the task keeps running.
+    // Handle signals before any output, so that Ctrl-C prints that the task keeps running.
     let mut quit = QuitSignals::new()?;
     let query = TaskEventsQuery { run_id: Some(started.run_id.clone()), after: Some(0), ..TaskEventsQuery::default() };
     if !json {
@@ -148,7 +149,7 @@ async fn wait_for_end(daemon: &DaemonClient, started: &TaskStarted, patience: Co
         lines: None,
     };
     let logs: Option<TaskLogs> = daemon.get("/v1/tasks/logs", &logs_query).await.ok();
-    // The window may hold another run by now; its log is not the log of this run.
+    // Another run may use the window by now. Its log is not the log of this run.
     let logs = logs.filter(|logs| logs.run_id.as_ref() == Some(&started.run_id));
     let lines = logs.map(|logs| logs.lines).unwrap_or_default();
     let end = match &outcome {

@@ -63,10 +63,10 @@ pub(crate) async fn run(args: TaskWaitArgs) -> CliResult {
     let query = TaskEventsQuery {
         session: Some(task_session.session.clone()),
         socket: task_session.socket.clone(),
-        // The window may be renamed meanwhile.
+        // Filter by name only if there is no run id: the window may be renamed meanwhile.
         task: Some(task.window_name.clone()).filter(|_| task.run.is_none()),
         run_id: task.run.clone().map(String::from),
-        // The end of a run is one event, which may be older than the tmux listing.
+        // The end of a run is one event. It may be older than the tmux listing, so search all events of the run.
         after: Some(if task.run.is_some() { 0 } else { seen.seq }),
         limit: None,
     };
@@ -94,7 +94,7 @@ fn print_ended(task: &TaskSnapshot, json: bool) -> CliResult {
     fail_unless(task.exit().is_success())
 }
 
-/// The exit code reports the failure of the task. The output names it.
+/// Fails without a message, because the output already says how the task ended.
 fn fail_unless(success: bool) -> CliResult {
     if success { Ok(()) } else { Err(CliError::silent(CliExit::Failed)) }
 }

@@ -79,7 +79,7 @@ impl TerminalWrites {
 struct OutputFollower {
     daemon: DaemonClient,
     request: OutputAction,
-    /// The first answer, with the last output.
+    /// The first answer, updated with the newest output.
     seen: ActionOutcome<OutputReport>,
     window: u32,
     /// The last known location of the pane, for a last read after the agent has ended.
@@ -96,9 +96,9 @@ impl OutputFollower {
             // Follow this agent, not the next one in the same pane.
             request.guards.r#ref = format!("runtime:{id}");
         }
-        // The guards hold only for the first read.
+        // The guards apply only to the first read.
         (request.guards.if_state, request.guards.if_updated_within_ms, request.guards.if_dialog) = (None, None, None);
-        // Output since the first read is already there.
+        // Read again at once: the pane may have new output since the first read.
         Self { daemon, request, seen: first, window, last_location: None, json, due: Instant::now() }
     }
 
@@ -148,7 +148,8 @@ impl OutputFollower {
         }
     }
 
-    /// Prints the new lines. A full-screen program has no history: lines above its screen are older than the program.
+    /// Prints the new lines. Reads a full-screen program without history, because the lines above its screen are older
+    /// than the program.
     fn handle_answer(&mut self, answer: &[u8]) -> CliResult {
         let now: ActionOutcome<OutputReport> = parse(answer)?;
         let lines = (!now.report.full_screen).then_some(self.window);

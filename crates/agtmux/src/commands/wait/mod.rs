@@ -23,7 +23,7 @@ use crate::output;
 use crate::quit_signals::QuitSignals;
 use waited_agents::{WaitOutcome, WaitedAgent, WaitedAgents};
 
-/// The wait without --timeout: longer than any process runs.
+/// The time limit without --timeout: longer than any process runs.
 const NO_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// How long to retry while the daemon restarts.
 const RETRY_FOR: Duration = Duration::from_secs(10);
@@ -31,8 +31,8 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-An agent that is already in the state counts at once. States from before your last `send` or
-`respond` do not count. If an agent ends (with --any: if all end), wait exits with 2, even if another agent
+An agent that is already in the state counts at once. States from before your last `send` or \
+`respond` do not count. If an agent ends (with --any: if all agents end), wait exits with 2, even if another agent \
 starts in the pane.
 
 With --all, the agents need not be in the state at the same time.

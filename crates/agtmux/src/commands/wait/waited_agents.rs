@@ -84,7 +84,7 @@ impl WaitedAgents {
         }
     }
 
-    /// Sees each state, also one that lasts only a moment.
+    /// Updates the states from one event, so that a state that lasts only a moment is not missed.
     pub(super) fn apply_event(&mut self, event: &WatchEvent) {
         let Some(WatchItem::Pane(pane)) = event.item.as_ref().filter(|_| event.kind != WatchEventKind::Remove) else {
             return;

@@ -24,7 +24,7 @@ impl PendingEvents {
         self.0.clear();
     }
 
-    /// Returns the event if it has no item, because no later event can replace it.
+    /// Stores the event, which replaces an earlier event with the same key. Returns an event without a key at once.
     pub(super) fn put(&mut self, event: WatchEvent) -> Option<WatchEvent> {
         let key = match (event.kind, &event.item) {
             (_, Some(item)) => EventKey::Item(item.identity()),

@@ -16,7 +16,8 @@ impl QuitKey {
             return Self::none();
         }
         let (pressed, noticed) = oneshot::channel();
-        // A thread, because other processes share the terminal and it must stay blocking. It ends with the process.
+        // A thread reads the keys, because other processes share the terminal and need it in blocking mode. The thread
+        // ends with the process.
         std::thread::spawn(move || {
             if wait_for_q() {
                 let _ = pressed.send(());

@@ -32,7 +32,7 @@ pub(super) struct ChangedSince {
 }
 
 impl ChangedSince {
-    /// Requests the panes only for windows and sessions.
+    /// Requests the panes if the scope is windows or sessions: panes and targets have a time of their own.
     pub(super) async fn load(plan: &WatchPlan) -> Result<Self, CliError> {
         if plan.since.is_none() || matches!(plan.scope, ListScope::Panes | ListScope::Targets) {
             return Ok(Self { since: plan.since, ..Self::default() });

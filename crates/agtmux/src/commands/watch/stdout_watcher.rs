@@ -4,14 +4,15 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use tokio::sync::oneshot;
 
-/// Without it, a watch whose reader is gone would run until the next write fails.
+/// Detects a closed pipe at once. Without this watcher, `watch` would run until its next write fails.
 #[derive(Debug)]
 pub(crate) struct StdoutWatcher(oneshot::Receiver<()>);
 
 impl StdoutWatcher {
     pub(crate) fn start() -> Self {
         let (left, noticed) = oneshot::channel();
-        // A thread, because other processes share the pipe and it must stay blocking. It ends with the process.
+        // A thread waits, because other processes share the pipe and need it in blocking mode. The thread ends with the
+        // process.
         std::thread::spawn(move || {
             if wait_for_error() {
                 let _ = left.send(());

@@ -17,7 +17,7 @@ use crate::render::TextTable;
 use crate::terminal::StdoutTerminal;
 use crate::{output, render};
 
-/// The ages in the table change without an event.
+/// The table is redrawn this often, because the ages in it change without an event.
 const REDRAW_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) async fn once(plan: &WatchPlan) -> Result<CliExit, CliError> {

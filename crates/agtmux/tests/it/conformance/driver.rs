@@ -92,7 +92,7 @@ impl ScenarioDriver<'_> {
                 || (self.has_no_adapter() && !accepted.contains(&ReportedState::NoAgent))
         };
         poll_until(REPORT_TIMEOUT, || is_reported().then_some(()));
-        // Waits the whole time, or until the report changes to a wrong state.
+        // Waits for the whole hold time, or until the report changes to a wrong state.
         let hold_time = if step.transient { Duration::ZERO } else { HOLD_TIME };
         let is_right = accepted.contains(&self.reported_state());
         poll_until(hold_time, || (is_right && !accepted.contains(&self.reported_state())).then_some(()));
@@ -235,7 +235,8 @@ impl ScenarioDriver<'_> {
         found.ok_or_else(|| DriveError(format!("the model did not receive `{text}`; {}", self.screen_text())))
     }
 
-    /// Returns the time of the last capture that did not show the state, so that the lag is never too short.
+    /// Waits until the screen shows the state. Returns the time of the last capture before that, so that the lag is
+    /// never too short.
     pub(crate) fn wait_for_screen(&self, state: ScreenState) -> Result<Instant, DriveError> {
         self.wait_for_screen_part(state, |capture| Some(capture.clone()))
     }

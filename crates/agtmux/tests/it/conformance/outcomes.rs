@@ -37,8 +37,8 @@ pub(crate) struct StepOutcome {
     pub(crate) accepted: Vec<ReportedState>,
     pub(crate) reported: ReportedState,
     pub(crate) reason: Option<String>,
-    /// Milliseconds from the actual change to the report. Negative where agtmux reported it before the screen showed
-    /// it.
+    /// Milliseconds from the actual change to the report. Negative if agtmux reported the change before the screen
+    /// showed it.
     pub(crate) lag: Option<i64>,
     /// Wrong states that were reported, each with its duration in milliseconds.
     pub(crate) wrong_states: Vec<(ReportedState, i64)>,

@@ -26,7 +26,7 @@ they are not. `make conformance` writes this page.
 
 ";
 
-/// As Markdown.
+/// Renders the report as Markdown.
 pub(crate) fn markdown(tried: &[TestedAgent], outcomes: &[ScenarioOutcome]) -> String {
     let mut text = String::from(PREFACE);
     for agent in tried {

@@ -29,7 +29,7 @@ const OPTIONS_IN_ONE_ROW: [&str; 1] = ["opencode"];
 /// Agents whose options have letters instead of numbers.
 const LETTER_OPTIONS: [&str; 1] = ["aider"];
 
-/// The error is a reason to skip.
+/// Tests one agent. The error is the reason to skip the test.
 pub(crate) fn check(name: &str) -> Result<(), String> {
     let agent = real_agents::ALL.into_iter().find(|known| known.name() == name).expect("a known agent");
     let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;

@@ -22,7 +22,7 @@ const EARLIER_TEXT: &str = "hello there";
 
 const TRUST_HOOKS: &str = "2. Trust all and continue";
 
-/// The inner error is a failure; the outer error is a reason to skip.
+/// Tests one agent. The outer error is the reason to skip the test; the inner error is a failure.
 pub(crate) fn check_resume(name: &str) -> Result<Result<(), String>, String> {
     let Some(agent) = real_agents::ALL.into_iter().find(|agent| agent.name() == name) else {
         return Ok(Err(format!("there is no agent '{name}'")));
@@ -95,7 +95,7 @@ fn run_scenario(driver: &ScenarioDriver<'_>, name: &str) -> Result<(), DriveErro
     }
 }
 
-/// Waits until the agent has reported its session, or the given one. Returns the list item.
+/// Waits until the agent has reported a session: the given one, or any. Returns the list item.
 fn wait_for_session(
     driver: &ScenarioDriver<'_>,
     wanted_session: Option<&str>,

@@ -33,7 +33,7 @@ pub(crate) struct ScenarioStep {
     pub(crate) ground_truth: GroundTruth,
     /// The states that agtmux may report after the step. The first one is the best.
     pub(crate) expected: Vec<ReportedState>,
-    /// Further accepted states without hooks, because the agent shows nothing that distinguishes them.
+    /// Further states that are accepted without hooks, because the agent shows nothing that distinguishes them.
     pub(crate) expected_without_hooks: &'static [ReportedState],
     /// The states that agtmux may report before the expected one.
     pub(crate) allowed_before: Vec<ReportedState>,
@@ -370,7 +370,7 @@ fn other_scenarios() -> [Scenario; 5] {
     };
     let queues_prompt =
         step("queued", StepAction::Prompt("SLOW 4"), GroundTruth::Screen(ScreenState::Queued), &[Running], &[Running]);
-    // The agent stays at rest, so both states are right after the transcript is cleared.
+    // The agent stays at rest while the transcript is cleared, so both states are correct.
     let cleared = step(
         "cleared",
         StepAction::SlashCommand(SlashCommand::Clear),

@@ -8,7 +8,7 @@ use agtmux_testkit::real_agents::watch::StateReport;
 use super::outcomes::{ConformanceVerdict, StepOutcome};
 use super::scenario::ScenarioStep;
 
-/// The end of a turn may be reported twice: as idle and then as completed.
+/// The end of a turn may be reported twice: as idle and then as completed. The first report must be shorter than this.
 const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// All reports up to the end of a step, and the times that the verdict depends on.
@@ -26,7 +26,7 @@ pub(crate) fn judge_step(step: &ScenarioStep, accepted: Vec<ReportedState>, time
     let reported = last.map_or(ReportedState::NoAgent, |report| report.state);
     let reason = last.and_then(|report| report.reason.clone());
     let right = reports.iter().rev().take_while(|report| accepted.contains(&report.state)).count();
-    // The first report since which all reports are right.
+    // All reports from this index on are right.
     let since = reports.len() - right;
     let wrong = wrong_states(step, &accepted, timeline, &reports, since);
     let verdict = match reported {

@@ -59,7 +59,7 @@ fn a_tmux_program_that_hangs_does_not_hang_the_daemon() {
     wait_for_error(&world, "server_not_responding", Some("default"));
 }
 
-/// A tmux program that fails as a file tells it to.
+/// A tmux program whose failures a file controls.
 struct FaultyTmux {
     fault_file: PathBuf,
     program: PathBuf,

@@ -6,7 +6,7 @@ use std::process::Command;
 use agtmux_testkit::TestWorld;
 use agtmux_testkit::agtmux::run;
 
-/// Killed on drop, because the world does not track this server.
+/// The server is killed on drop, because the world does not track it.
 pub(crate) struct CustomSocketServer<'a> {
     world: &'a TestWorld,
     socket: PathBuf,

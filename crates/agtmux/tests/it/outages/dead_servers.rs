@@ -79,8 +79,8 @@ fn a_server_replaced_at_once_gets_a_new_runtime() {
     let (server, claude) = (world.tmux("default"), world.fake_agent_command("claude"));
     server.new_session("work", &claude);
     let before = wait_for_agent(&world, "default", "unsupported_signal");
-    // One shell command, so that a poll sees only the same socket and the same %0.
-    // The old server may still be ending when the new one starts, so try several times.
+    // One shell command replaces the server, so that polls see the same socket and the same %0. The old server may
+    // still be ending when the new one starts, so try several times.
     let swap = "tmux -S \"$1\" kill-server
                 for attempt in 1 2 3 4 5 6 7 8 9 10; do
                     tmux -S \"$1\" -f /dev/null new-session -d -s work \"$2\" && exit

@@ -13,11 +13,11 @@ use super::custom_socket_server::CustomSocketServer;
 #[test]
 fn servers_started_after_the_daemon_are_found() {
     let world = world();
-    // The socket directory does not exist yet.
+    // The daemon starts without a socket directory.
     fs::remove_dir(world.tmux_sockets()).expect("the directory is empty");
     assert_eq!(items(&list(&world)).len(), 0);
     for name in ["default", "second"] {
-        // With a server name tmux creates the directory.
+        // With `-L`, tmux creates the directory.
         let begin = ["-L", name, "-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "cat"];
         assert_eq!(run(world.command("tmux").args(begin)).code, Some(0));
         wait_for_panes(&world, name, &["%0".into()]);

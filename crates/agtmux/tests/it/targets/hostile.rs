@@ -64,7 +64,7 @@ fn a_hostile_host_does_not_affect_other_hosts_or_the_hub() {
     assert!(memory < 300 << 20, "{memory} bytes");
 }
 
-/// Speaks the protocol correctly and answers with terminal escape sequences.
+/// An agtmux that speaks the protocol correctly and answers with terminal escape sequences.
 const LYING_AGTMUX: &str = r##"#!/bin/sh
 copies='\u001b]52;c;aGFoYQ==\u0007'
 say() { printf '%s\n' "$1"; }

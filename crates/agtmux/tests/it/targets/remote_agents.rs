@@ -170,7 +170,8 @@ fn sessions_with_the_same_name_are_merged_only_on_request() {
     assert!(table.contains("host 1 · vm1 1"), "{table}");
 }
 
-/// The stored evidence of the host counts again when the adapter is enabled; the host need not send anything new.
+/// When the adapter is enabled, the hub uses the stored evidence of the host again. The host need not send anything
+/// new.
 #[test]
 fn an_adapter_enabled_again_restores_remote_states_at_once() {
     if skip_without_hosts() {
@@ -320,7 +321,7 @@ fn connect_upgrades_to_native_evidence_and_falls_back_to_screens() {
     hub.agtmux(&["target", "add", "vm1"]);
     assert_eq!(hub.target("vm1")["evidence"], "screen");
     hub.wait_for_state("vm1", &agent, "idle");
-    // Speaks the protocol for a while and then prints garbage.
+    // This agtmux speaks the protocol for a while and then prints garbage.
     let babbles = "printf '{\"type\":\"hello\",\"collect\":2,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\
                    \"tmux_versions\":[]}\\n{\"type\":\"batch\",\"full\":true,\"evidence\":[]}\\n'; \
                    while ! [ -e \"$HOME/babble\" ]; do printf '{\"type\":\"heartbeat\",\"now\":\"2026-01-01T00:00:00Z\"}\\n'; \

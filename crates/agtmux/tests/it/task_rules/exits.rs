@@ -162,7 +162,7 @@ fn an_ended_run_keeps_its_log_when_its_files_remain() {
 #[test]
 fn restart_uses_the_original_command() {
     let fixture = TaskFixture::new();
-    // Longer than the limit of one tmux call, and with a backslash-newline, which tmux would drop.
+    // The command is longer than the limit of one tmux call. It contains a backslash-newline, which tmux would drop.
     let command = format!(": {}; printf '%s' 'a\\\nb' > out", "x".repeat(100 << 10));
     let task = fixture.run("t", &command);
     for nth in 1..=2 {

@@ -82,7 +82,7 @@ fn a_new_live_window_is_reported_as_started() {
 fn a_window_dead_at_the_first_listing_is_reported_as_exited() {
     let fixture = TaskFixture::new();
     fixture.run_marker_task();
-    // One tmux command creates and kills the window, so no listing can come between.
+    // One tmux command creates the window and starts the program that exits, so that no listing can come between.
     let target = format!("={}:", fixture.session);
     let window = fixture.tmux.run(&[
         "new-window",

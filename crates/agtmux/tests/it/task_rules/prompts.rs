@@ -131,7 +131,7 @@ fn input_sent_by_agtmux_closes_the_prompt() {
 #[test]
 fn a_prompt_on_a_cleared_screen_is_reported_again_after_an_answer() {
     let fixture = TaskFixture::new();
-    // The position on the screen and in the history does not change.
+    // Every prompt has the same position on the screen and in the history.
     let ask = "printf '\\033[H\\033[2J\\033[3Jmenu\\nSelect an option: '; read answer";
     let task = fixture.run("t", &format!("while :; do {ask}; done"));
     let inputs = || fixture.event_messages(&task.window).iter().filter(|words| words.starts_with("is waiting")).count();
@@ -186,7 +186,7 @@ fn the_prompt_words_of_the_document_are_prompts() {
 #[test]
 fn a_prompt_above_its_choices_is_found_at_the_cursor() {
     let fixture = TaskFixture::new();
-    // The question, the choices below it, then the cursor moves back behind the question.
+    // Print the question and the choices below it. Then move the cursor back to the end of the question.
     let draw = "printf 'Proceed? [y/N] \\n  yes\\n  no\\033[2A\\r\\033[15C'";
     let task = fixture.run("t", &format!("{draw}; read answer"));
     assert_eq!(fixture.event(&task.window, "input")["prompt"], "Proceed? [y/N]");

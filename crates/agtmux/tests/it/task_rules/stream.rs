@@ -138,7 +138,7 @@ fn fifty_followers_share_one_database_connection() {
         }
     };
     until_end(&first);
-    // Every connection opens the WAL file. SQLite may share an open database file between connections.
+    // Count the opens of the WAL file, because every connection opens it. Connections may share an open database file.
     let database = FileOpenCounter::of(&fixture.world.state_dir().join("state.db-wal"));
     let mut opened = 0;
     for n in 0..5 {
@@ -159,7 +159,7 @@ fn a_follower_gets_the_filtered_events_after_its_cursor() {
     let of_session = follow_tasks(&fixture, &format!("?session={other}&after=0"));
     let later = follow_tasks(&fixture, &format!("?after={seq}"));
     assert!(of_task.next().is_some_and(|event| event.is("started")));
-    // SseClient of other tasks are filtered out.
+    // Events of other tasks are filtered out.
     let noise = fixture.run("noise", "exit 0");
     fixture.event(&noise.window, "exited");
     fs::write(fixture.file("go"), "").expect("written");

@@ -34,7 +34,6 @@ const AWKWARD_NAMES: [&str; 20] = [
 ];
 
 fn window_option(fixture: &TaskFixture, window: &str, name: &str) -> String {
-    // tmux adds a newline to the value.
     fixture.tmux.run(&["show-options", "-wv", "-t", window, name])
 }
 
@@ -268,7 +267,7 @@ fn a_session_name_is_built_from_the_folder_and_the_id() {
 fn a_task_gets_its_session_name_and_no_stale_variables() {
     let fixture = TaskFixture::new();
     let stale = ["PI_SESSION_ID", "PI_SESSION_FILE", "PI_MIRROR_PANE", "PI_LAST_RC", "AGTMUX_OWNER", "AGTMUX_PROJECT"];
-    // This call starts the tmux server, which gets its whole environment.
+    // This call starts the tmux server, which inherits the environment of the call.
     let mut command = fixture.agtmux();
     command.envs(stale.map(|name| (name, if name == "AGTMUX_OWNER" { "2" } else { "/stale" })));
     command.env("PI_TMUX_SESSION", &fixture.session).env("PI_CODING_AGENT_DIR", "/pi");

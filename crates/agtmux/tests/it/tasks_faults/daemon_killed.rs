@@ -81,7 +81,7 @@ fn a_launch_is_reported_once_or_never_wherever_the_daemon_is_killed() {
             let _ = fs::remove_file(fixture.world.home().join("calls"));
             set_fault(&fixture, when, &nth.to_string());
             let done = run(fixture.agtmux().args(["task", "run", &task, "--", &format!("echo ran >>{task}; exit 7")]));
-            // The launch may need fewer calls than `nth`; then nothing was killed.
+            // The launch may need fewer calls than `nth`. In that case the daemon is not killed.
             let was_killed = !clear_fault(&fixture, when);
             if was_killed {
                 wait_for_daemon_death(&fixture);

@@ -26,7 +26,7 @@ fn a_session_keeps_its_live_owner_when_others_start_tasks_in_it() {
     let agent = ScriptedAgent::start(&fixture, &own);
     agent.task_ok(&["run", "a", "--", "exit 0"]);
     assert_eq!(owner_pid(&fixture, &own), Some(agent.pid()));
-    // A user without a known process, and another agent.
+    // Neither a user without a known process nor another agent becomes the owner.
     fixture.task_ok(&["run", "--session", &own, "b", "--", "exit 0"]);
     fixture.task_ok(&["restart", "--session", &own, "a"]);
     assert_eq!(owner_pid(&fixture, &own), Some(agent.pid()), "after a user started a task");
@@ -74,7 +74,7 @@ fn a_session_resumed_by_an_unknown_owner_is_kept() {
         agent.task_ok(&["run", "a", "--", "exit 0"]);
         wait_for_exit(&fixture, session, "a");
     }
-    // A harness that agtmux does not recognise as an agent and that names no owner process.
+    // The caller is a harness that agtmux does not recognise as an agent. It names no owner process.
     let report = fixture.task_ok(&["startup", "--json", "--session", &taken]).json();
     assert_eq!((&report["removed"], &report["active"]), (&json!([left]), &json!([])));
     assert_eq!(owner_option(&fixture, &taken), "", "the stored owner is dead and is removed");
@@ -110,7 +110,7 @@ fn an_agent_cannot_replace_a_live_task_in_another_session() {
     for (session, whose) in
         [(&own, format!("owned by process {}", agent.pid())), (&persons, "not owned by an agent".into())]
     {
-        // The owner option of the caller is no proof.
+        // The --owner option does not prove that the caller is the owner.
         let named = agent.pid().to_string();
         for args in [
             &["run", "--session", session.as_str(), "live", "--", "true"][..],
@@ -127,7 +127,7 @@ fn an_agent_cannot_replace_a_live_task_in_another_session() {
         }
     }
     assert_eq!((refused, (pane(&own), pane(&persons))), (8, before), "the tasks are unchanged");
-    // Ended tasks and new names are allowed. The owner may replace its own tasks.
+    // Another agent may replace ended tasks and use new names. The owner may replace its own tasks.
     other.task_ok(&["run", "--session", &own, "over", "--", "exit 4"]);
     other.task_ok(&["run", "--session", &own, "new", "--", "true"]);
     agent.task_ok(&["run", "live", "--", "exec sleep 1000"]);

@@ -41,7 +41,7 @@ fn a_task_that_cannot_be_stored_is_not_started() {
     let done = fixture.task(&["restart", "lives"]);
     assert_ne!(done.code, Some(0), "{done:?}");
     make_inserts_work(&database, "actions");
-    // The same for the file with the command of the task.
+    // The task is also not started if the file with its command cannot be written.
     let (dir, away) = (fixture.world.state_dir().join("tasks"), fixture.world.state_dir().join("away"));
     fs::rename(&dir, &away).expect("moved");
     fs::write(&dir, "in the way").expect("written");
@@ -71,7 +71,7 @@ fn unstored_events_are_reported_once_when_the_store_works_again() {
     wait_until("both tasks to end", SOON, || {
         let list = fixture.list();
         let tasks = list["tasks"].as_array().cloned().unwrap_or_default();
-        // A task that could not get its window was not started.
+        // The second task has ended, or `run` failed and did not start it.
         let dead = |name: &str| tasks.iter().any(|task| task["window_name"] == name && task["dead"] == true);
         dead("ends") && (dead("begun") || second_run.code != Some(0))
     });

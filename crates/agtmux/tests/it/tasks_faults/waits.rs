@@ -84,7 +84,7 @@ fn interrupting_run_wait_leaves_the_task_running() {
         let mut waiting_command = ChildGuard::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
         let pid = waiting_command.id();
         if json {
-            // With --json it prints nothing before its end, so wait until it handles SIGINT.
+            // With --json, the command prints nothing before its end, so wait until it handles SIGINT.
             wait_until("the start of the task", SOON, || {
                 fixture.windows().len() == 2 && fixture.list().to_string().contains(&task)
             });

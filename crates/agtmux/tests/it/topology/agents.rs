@@ -58,7 +58,7 @@ impl AgentPaneFixture {
         })
     }
 
-    /// Waits for a running agent without a readable state.
+    /// Waits for an agent whose state cannot be read.
     #[track_caller]
     fn wait_for_agent(&self, agent: &str, pane: &str) -> PaneItem {
         let item = self.wait_for_pane(&format!("{agent} in {pane}"), pane, |item| {

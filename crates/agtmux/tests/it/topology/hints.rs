@@ -41,7 +41,7 @@ fn changes_without_a_hint_are_found_in_quick_succession() {
     }
 }
 
-/// The first listing of a server precedes its hooks. Reconciling is off, so only hints trigger further listings.
+/// agtmux lists a new server before it installs the hooks. Reconciling is off, so only hints trigger further listings.
 #[test]
 fn changes_before_the_hooks_are_installed_are_found() {
     let world = world_with("[observe]\nreconcile_active = '1h'\nreconcile_idle = '1h'\n");

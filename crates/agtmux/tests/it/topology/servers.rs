@@ -91,7 +91,7 @@ fn a_linked_window_is_listed_per_session_and_counted_once() {
     server.new_session("one", &claude(&world));
     server.new_session("two", "exec cat");
     server.run(&["link-window", "-d", "-s", "=one:0", "-t", "=two:5"]);
-    // Also linked twice into the same session, where it counts as one window.
+    // The window is also linked twice into one session, where it counts as one window.
     server.run(&["link-window", "-d", "-s", "=one:0", "-t", "=one:7"]);
     wait_for_agents(&world, &["first one %0", "first two %0"]);
     assert_shared_by(&world, &["one", "two"]);

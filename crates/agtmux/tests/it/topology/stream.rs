@@ -93,7 +93,7 @@ impl FollowedItems {
     fn apply(&mut self, event: WatchEvent) {
         self.events += 1;
         if event.kind == WatchEventKind::TargetErrors {
-            // On a busy machine a server may not answer for a moment.
+            // Outages are not compared: on a busy machine a server may not answer for a moment.
             self.last_seq = event.seq;
             return;
         }

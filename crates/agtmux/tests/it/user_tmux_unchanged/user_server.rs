@@ -49,9 +49,10 @@ impl UserServer {
         user.server.run(&["set-buffer", "-b", "theirs", "a buffer of theirs"]);
         user.server.run(&["set-buffer", "another one"]);
         user.server.run(&["set-option", "-g", "@theirs", "kept"]);
-        // A pane can have only one pipe.
+        // agtmux must not replace the user's pipe: a pane can have only one.
         user.server.run(&["pipe-pane", "-t", "=plain:", "exec cat >/dev/null"]);
-        // A process has no visible environment while it calls exec, so the world would not count it yet.
+        // Wait for the reader of the pipe. The world cannot identify a process during exec, when its environment is not
+        // visible.
         let is_reader = |pid: &u32| agtmux_testkit::process::describe(*pid).ends_with("(cat)");
         wait_until("the reader of the user's pipe", SOON, || world.processes().iter().any(is_reader));
         user
@@ -99,7 +100,7 @@ impl UserServer {
                 commands.extend([vec![show, "-t", session], vec![show, "-w", "-t", session]]);
                 commands.push(vec![show, "-p", "-t", session]);
             }
-            // Attaching a client copies variables such as SSH_AUTH_SOCK.
+            // Attaching a client copies variables such as SSH_AUTH_SOCK into the session.
             commands.push(vec!["show-environment", "-t", session]);
         }
         commands.into_iter().map(|command| (command.join(" "), self.tmux_output(&command))).collect()

@@ -125,7 +125,7 @@ fn a_stop_signal_from_outside_stops_the_job() {
     assert_eq!(screen(&logger.server).matches("Stopped").count(), 1);
 }
 
-/// A process that ignores SIGCHLD passes that on to its children. Not every sh does, so this test uses bash.
+/// A process that ignores SIGCHLD passes this setting on to its children. Not every sh does, so this test uses bash.
 #[test]
 fn the_exit_code_is_returned_when_sigchld_is_ignored() {
     let world = world();

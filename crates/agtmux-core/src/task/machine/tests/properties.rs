@@ -130,7 +130,7 @@ impl PropertyRun {
                 output: String::new(),
             });
         }
-        // The slot's next user takes a snapshot first.
+        // A snapshot shows the exit before the slot is used again.
         let snapshot = self.fixture.snapshot();
         self.apply(TaskInput::Snapshot(snapshot));
     }
@@ -197,7 +197,7 @@ impl PropertyRun {
                 self.fixture.windows.retain(|window| !window.dead);
             }
             PropertyStep::KillAll => {
-                // Earlier kills are observed before this one.
+                // A snapshot shows earlier kills before all windows are killed.
                 self.apply_step(PropertyStep::Snapshot);
                 self.apply(TaskInput::RemovalPlanned(PlannedRemoval::KillAll));
                 self.fixture.windows.clear();

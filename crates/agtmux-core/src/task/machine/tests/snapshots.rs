@@ -225,7 +225,7 @@ fn a_prompt_is_reported_again_only_after_it_disappeared() {
     assert_eq!(session.settle().len(), 1);
     session.restart();
     assert_eq!(session.settle(), NOTHING);
-    // Without the cursor line, the prompt is not known to be gone.
+    // Without the cursor line, the machine cannot know whether the prompt is gone.
     session.window(1).cursor_line = None;
     assert_eq!(session.settle(), NOTHING);
     session.show_prompt(1, "Password: ");
@@ -274,7 +274,7 @@ fn the_same_prompt_on_the_same_line_is_new_after_an_answer() {
         session.restart();
         assert_eq!(session.settle(), NOTHING);
     }
-    // Without the answer count, the prompt is not known to be new.
+    // Without the answer count, the machine cannot know whether the prompt is new.
     session.window(1).answers = 0;
     assert_eq!(session.settle(), NOTHING);
 }
@@ -427,7 +427,7 @@ fn a_reported_exit_is_recent_until_a_snapshot_shows_it() {
     session.die(1, exit);
     assert_eq!(session.apply_snapshot(), NOTHING);
     assert!(!session.machine.has_just_ended(&run) && session.machine.exit_is_known(WindowId(1)));
-    // A process that a user started in the pane is not the run, and has not ended.
+    // A user respawns the pane. The new process is not the run, and it has not ended.
     session.window(1).dead = false;
     session.apply_snapshot();
     assert!(!session.machine.has_just_ended(&run) && !session.machine.exit_is_known(WindowId(1)));

@@ -17,7 +17,8 @@ pub(super) fn redact_screen(capture: &[u8]) -> RedactedScreen {
     let rows: Vec<&str> = screen.rows().iter().map(|row| row.text()).collect();
     let mut drawn: Vec<&[u8]> = capture.split(|byte| *byte == b'\n').collect();
     drawn.resize(drawn.len().max(rows.len()), b"");
-    // The widest row, at most the width of the pane. If it is narrower, some rows are joined unnecessarily.
+    // The width of the widest row, which may be less than the width of the pane. In that case some rows are joined
+    // unnecessarily.
     let width = rows.iter().map(|row| row.chars().count()).max().unwrap_or(0);
     let (mut plain, mut ansi): (Vec<String>, Vec<u8>) = (Vec::new(), Vec::new());
     let mut at = 0;
@@ -42,7 +43,7 @@ pub(super) fn redact_screen(capture: &[u8]) -> RedactedScreen {
     if let Cow::Owned(clean) = redact::text(&plain) {
         return RedactedScreen { ansi: clean.clone().into_bytes(), plain: clean };
     }
-    // A hyperlink has its address in the escape sequence.
+    // Redact the escape sequences too: they contain the addresses of hyperlinks.
     let ansi = match std::str::from_utf8(&ansi).map(redact::text) {
         Ok(clean) => clean.into_owned().into_bytes(),
         Err(_) => plain.clone().into_bytes(),

@@ -23,8 +23,8 @@ impl HookEditor {
     /// - Grouped, the format of Claude Code, which other agents use too:
     ///   `{"hooks": {"Event": [{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}]}}`
     /// - Own, the format of Copilot: `{"version": 1, "hooks": {"event": [{"type": "command", "bash": "…"}]}}`
-    /// - Flat, the format of Cursor: `{"version": 1, "hooks": {"event": [{"command": "…"}]}}`. Without a timeout: the
-    ///   documentation is unclear about its unit, and the hook returns at once.
+    /// - Flat, the format of Cursor: `{"version": 1, "hooks": {"event": [{"command": "…"}]}}`. It has no timeout: the
+    ///   documentation is unclear about the unit, and the hook returns at once.
     fn fields(&self, command: &str) -> Vec<(&'static str, JsonValue)> {
         let (kind, command, timeout) = (JsonValue::from("command"), JsonValue::from(command), self.file.timeout.into());
         match self.file.format {
@@ -46,8 +46,8 @@ impl HookEditor {
         object(matcher.into_iter().chain([written_member(HOOKS, &format!("[{entry}]"))]))
     }
 
-    /// The commands of agtmux in one list item. For a group that holds entries of the user too, also the list of the
-    /// group and the index in it.
+    /// The commands of agtmux in one list item. If the item is a group with content of the user, each command comes
+    /// with the group's list and its index in that list.
     pub(super) fn commands_in<'v, 't>(
         &self,
         item: &'v Value<'t>,

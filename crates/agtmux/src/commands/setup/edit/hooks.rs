@@ -59,7 +59,7 @@ impl SettingsEditor for HookEditor {
     /// Removes the entries, the brackets that held nothing else, and the version if setup added it.
     fn remove(&self, text: &str, hints: &EditHints) -> Result<String, EditError> {
         let mut left = text.to_owned();
-        // One at a time, because each removal moves the others.
+        // Remove one entry at a time, because each removal moves the others.
         while let Some(entry) = self.entries(&left, hints)?.into_iter().next() {
             left = without_entry(&left, entry, hints);
         }
@@ -115,7 +115,7 @@ impl HookEditor {
             for (n, item) in list.elements.iter().enumerate() {
                 for (command, in_group) in self.commands_in(item, name) {
                     let around = match in_group {
-                        // The group of the user stays.
+                        // The group has content of the user, so only this entry is removed.
                         Some((group, index)) => {
                             vec![(format!("{HOOKS}/{name}/{n}"), JsonBrackets::list(text, group), index)]
                         }
@@ -165,7 +165,7 @@ fn without_entry(text: &str, entry: InstalledEntry<'_>, hints: &EditHints) -> St
     text.to_owned()
 }
 
-/// Moves the comments inside an item before it: they belong to the user.
+/// Moves the comments of an item to the lines before it, because they belong to the user.
 fn lift_comments(text: &str, item: &std::ops::Range<usize>) -> String {
     let (comments, indent) = (json::comments(text, item.clone()), indent_at(text, item.start));
     let lines = comments.iter().map(|range| format!("{}{}{indent}", &text[range.clone()], newline_of(text)));
@@ -173,8 +173,8 @@ fn lift_comments(text: &str, item: &std::ops::Range<usize>) -> String {
     apply(text, std::iter::once((item.start..item.start, lines.collect())).chain(removals))
 }
 
-/// In a file that only agtmux writes, setup added the version if there is no record, or if an older version recorded
-/// that the file was blank.
+/// Completes the hints for a file that only agtmux writes. Setup added the `version` field if there is no record, or if
+/// an older agtmux recorded that the file was blank.
 fn completed_for_own_file(hints: &EditHints) -> EditHints {
     let was_blank = hints.blank.as_ref().map_or(hints.events.is_empty(), |blank| !blank.contains(VERSION));
     let blank = hints.blank.clone().or(was_blank.then(String::new));

@@ -100,8 +100,8 @@ impl<'t> JsonBrackets<'t> {
         !comments(self.text, self.items[index].clone()).is_empty()
     }
 
-    /// The line break and indentation before a new item: those of the last item. In empty brackets, a new line, unless
-    /// the whole text is on one line. Empty for an item on the same line.
+    /// The line break and indentation before a new item. They are the same as before the last item. In empty brackets,
+    /// the item starts a new line unless the whole text is on one line. Empty if the item stays on the same line.
     fn line_break(&self) -> String {
         let text = self.text;
         let line_at = |at: usize, unit: &str| format!("{}{}{unit}", newline_of(text), indent_at(text, at));
@@ -123,7 +123,8 @@ impl<'t> JsonBrackets<'t> {
         format!("{{{line_break}{unit}{member}{line_break}}}")
     }
 
-    /// The end of the last item with its comma and the comments on the same line, and whether a line comment is last.
+    /// The offset after the last item, its comma and the comments on the same line. Also returns whether a line comment
+    /// ends there.
     fn end_of(&self, last: &Range<usize>) -> (usize, bool) {
         let comma = comma(self.text, last.end..self.inside.end);
         let (mut end, mut to_line_end) = (comma.map_or(last.end, |comma| comma.end), false);
@@ -179,7 +180,7 @@ fn comment_texts(text: &str, part: Range<usize>) -> Vec<&str> {
 }
 
 /// The start of the whitespace to remove with an item. `rest` is the offset of the text that follows. A line comment
-/// before the item keeps its newline, so that the comment does not include that text.
+/// before the item keeps its newline, so that this text does not become part of the comment.
 fn blanks_before(text: &str, gap: Range<usize>, rest: usize) -> usize {
     let last = tokens(text, gap.clone()).pop();
     let start = last.as_ref().map_or(gap.start, |(_, range)| range.end);

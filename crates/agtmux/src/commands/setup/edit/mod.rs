@@ -37,10 +37,10 @@ pub(super) struct EditHints {
     /// The text between brackets that were empty, by their path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) empty: BTreeMap<String, String>,
-    /// The whole text, if it contained no value.
+    /// The whole original text, if it contained no JSON value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) blank: Option<String>,
-    /// Setup added the version.
+    /// Whether setup added the `version` field.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) version: bool,
     /// The events that setup installed. Another version of agtmux may install others.
@@ -104,7 +104,7 @@ fn indent_of(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// Whether only whitespace is before this position on its line. Not for the first line.
+/// Whether only whitespace precedes this position on its line. False on the first line.
 fn starts_its_line(text: &str, at: usize) -> bool {
     text[..at].trim_end_matches([' ', '\t']).ends_with('\n')
 }

@@ -68,7 +68,7 @@ struct NotifyList<'t> {
     key: usize,
     inside: Range<usize>,
     words: Vec<NotifyWord>,
-    /// The parts between words and commas, in order.
+    /// The whitespace and comments between words and commas, in order.
     blanks: Vec<Range<usize>>,
 }
 

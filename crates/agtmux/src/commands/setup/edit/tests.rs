@@ -54,7 +54,7 @@ pub(super) fn json_value(text: &str) -> Value {
     parsed.value.map_or(Value::Null, |value| of(&value))
 }
 
-/// The value without the groups of agtmux and the containers that hold only them.
+/// The value without the groups of agtmux.
 fn without_hooks(mut value: Value) -> Value {
     if let Some(hooks) = value.get_mut("hooks").and_then(Value::as_object_mut) {
         for list in hooks.values_mut().filter_map(Value::as_array_mut) {
@@ -64,7 +64,7 @@ fn without_hooks(mut value: Value) -> Value {
     value
 }
 
-/// The object without empty hooks. The byte comparison covers those.
+/// The value without empty hooks. The comparison of bytes covers them.
 pub(super) fn without_empty_hooks(mut value: Value) -> Value {
     if let Some(hooks) = value.get_mut("hooks").and_then(Value::as_object_mut) {
         hooks.retain(|_, list| list != &json!([]));
@@ -85,7 +85,7 @@ fn install_and_remove(text: &str) -> String {
         without_empty_hooks(json_value(text)),
         "{after}"
     );
-    // Without the hints, the result has at least the same JSON value, unless an event name occurs twice.
+    // Removal without the hints restores at least the JSON value, unless an event name occurs twice.
     if repeats_an_event(text) {
         return after;
     }
@@ -214,7 +214,7 @@ fn entries_of_the_user_in_an_own_file_stay() {
     }
 }
 
-/// Older versions did not record the version of an own file, and recorded the byte order mark.
+/// Older versions of agtmux did not record that setup added the `version` field, and recorded the byte order mark.
 #[test]
 fn a_record_of_an_older_version_restores_the_file() {
     let only_version = "{\n  \"version\": 1\n}\n";

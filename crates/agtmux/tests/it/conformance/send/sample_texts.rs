@@ -54,8 +54,8 @@ pub(crate) fn sample(number: usize) -> SampleText {
     SampleText { text, kind }
 }
 
-/// Whether the model received the text as the agent passes it on. The changes that agents make themselves were
-/// measured by pasting with tmux alone.
+/// Whether the model received the text, apart from changes that the agent itself makes. These changes were determined
+/// by pasting with tmux alone.
 pub(crate) fn arrived_unchanged(agent: &str, part: &str, text: &str) -> bool {
     match agent {
         // Claude Code composes combining characters.
