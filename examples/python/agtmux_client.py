@@ -214,7 +214,7 @@ class Client:
         return self._ask("POST", "/v1/actions/resume", body=body)
 
     def run_task(self, body):
-        """Run a task in a window of its own, or again in the window with its name."""
+        """Run a task in its own window. A task with the same name is stopped and replaced in its window."""
         return self._ask("POST", "/v1/tasks/run", body=body)
 
     def send(self, body):
@@ -230,7 +230,7 @@ class Client:
         return self._ask("POST", "/v1/tasks/startup", body=body)
 
     def stop_task(self, body):
-        """Ask a task to end, and kill it if it does not."""
+        """Send SIGTERM to a task, and SIGKILL if it does not end."""
         return self._ask("POST", "/v1/tasks/stop", body=body)
 
     def switch_adapter(self, body):

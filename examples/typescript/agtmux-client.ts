@@ -240,7 +240,7 @@ export class Client {
     return this.#ask("POST", "/v1/actions/resume", undefined, body);
   }
 
-  /** Run a task in a window of its own, or again in the window with its name. */
+  /** Run a task in its own window. A task with the same name is stopped and replaced in its window. */
   runTask(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/tasks/run", undefined, body);
   }
@@ -260,7 +260,7 @@ export class Client {
     return this.#ask("POST", "/v1/tasks/startup", undefined, body);
   }
 
-  /** Ask a task to end, and kill it if it does not. */
+  /** Send SIGTERM to a task, and SIGKILL if it does not end. */
   stopTask(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/tasks/stop", undefined, body);
   }
