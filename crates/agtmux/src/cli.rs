@@ -11,12 +11,12 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    success
   1    failed, timed out, or you declined a confirmation
-  2    wrong usage or an invalid configuration; wait: an agent is gone
+  2    wrong usage or an invalid configuration; with `agtmux wait`: an agent is gone
   3    the daemon is not running and was not started
   4    the daemon has another version; run `agtmux daemon restart`
   5    the daemon rejected the request or did not answer
-  126  run: the program cannot be executed
-  127  run: the program was not found
+  126  with `agtmux run`: the program cannot be executed
+  127  with `agtmux run`: the program was not found
   130  interrupted with Ctrl-C
   143  terminated
 

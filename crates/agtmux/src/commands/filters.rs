@@ -30,7 +30,7 @@ pub(crate) struct FilterArgs {
     /// Show only agents that wait for input or approval
     #[arg(long)]
     needs_action: bool,
-    /// Include panes without an agent. Windows and sessions without an agent are always listed
+    /// Also list panes without an agent. This has no effect on windows and sessions, which are always listed
     #[arg(long)]
     all: bool,
 }

@@ -15,7 +15,8 @@ use super::open_dialog::OpenDialog;
 /// How long an agent may take to draw the selection after the key that moved it.
 const MOVE_TIMEOUT: Duration = Duration::from_millis(1500);
 const MAX_MOVES: u32 = 4;
-/// Agents accept keys in a dialog that is older than this. It is also the longest wait until a dialog has settled.
+/// An agent may ignore keys while it draws a new dialog. agtmux waits until a dialog that is younger than this stops
+/// changing, and at most this long.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 const STABLE_FOR: Duration = Duration::from_millis(300);
 const DIALOG_CHANGED: &str = "the dialog has changed; nothing was typed";

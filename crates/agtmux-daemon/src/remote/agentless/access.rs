@@ -30,7 +30,7 @@ pub(crate) enum HostProcesses {
 
 /// The process list could not be read, so it is unknown which processes exist.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot list its processes: {0}")]
+#[error("cannot list the processes of the host: {0}")]
 pub(crate) struct ProcessesUnavailable(String);
 
 /// Why a signal was not sent, or may not have been sent.

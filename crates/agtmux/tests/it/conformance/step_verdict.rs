@@ -8,7 +8,7 @@ use agtmux_testkit::real_agents::watch::StateReport;
 use super::outcomes::{ConformanceVerdict, StepOutcome};
 use super::scenario::ScenarioStep;
 
-/// The end of a turn may be reported twice: as idle and then as completed. The first report must be shorter than this.
+/// The end of a turn may be reported twice: as idle and then as completed. The idle state may last at most this long.
 const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// All reports up to the end of a step, and the times that the verdict depends on.
