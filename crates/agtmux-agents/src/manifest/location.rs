@@ -147,7 +147,7 @@ turn = 'completed'
             ("'above'", "'nowhere'", "o.toml:11: unknown variant `nowhere`"),
             ("name = 'ask'", "name = 'busy'", "o.toml:15: two rules are named 'busy'"),
             ("hint = 'Enter'", "hint = ''", "o.toml:19: dialog 'ask': 'hint' is empty"),
-            ("turn = 'completed'", "closes = 'same'", "o.toml:21: the event rule for 'Stop' has 'closes' = 'same'"),
+            ("turn = 'completed'", "closes = 'same'", "o.toml:23: the event rule for 'Stop' has 'closes' = 'same'"),
             ("contract = 1\n", "", "o.toml:1: missing field `contract`"),
         ] {
             let message = error(from, to);

@@ -10,9 +10,15 @@ use crate::error::{CliError, CliResult};
 use crate::output;
 
 #[derive(Debug, Args)]
-#[command(after_help = "REF is the pane of the ended agent, or its runtime:ID (`agtmux audit` shows it). The agent \
-    starts in that pane and in its old directory. The pane must be dead or show a shell prompt.\n\n\
-    Example:\n  agtmux resume %12")]
+#[command(
+    after_help = "The agent starts in that pane and in its old directory. The pane must be dead or show a shell \
+    prompt. `agtmux audit` shows the runtime:ID of earlier agents.\n\n\
+    Example:\n  agtmux resume %12"
+)]
+#[command(mut_arg("reference", |arg| arg.help("The pane of the ended agent, such as %12, or its runtime:ID")))]
+#[command(mut_arg("if_runtime", |arg| arg.help("Fail unless this agent was the last one in the pane (its runtime_id)")))]
+// An agent that has ended has no state and no dialog.
+#[command(mut_arg("if_state", |arg| arg.hide(true)), mut_arg("if_dialog", |arg| arg.hide(true)))]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     guards: GuardArgs,

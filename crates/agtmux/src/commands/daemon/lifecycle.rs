@@ -68,7 +68,7 @@ async fn stop_daemon(daemon: &DaemonClient) -> CliResult<Option<Pid>> {
             "pid {} holds the daemon's socket but is not a daemon",
             pid.as_raw_nonzero()
         ))
-        .because("agtmux did not stop this process"));
+        .because("agtmux left this process running"));
     }
     let process = match DaemonProcess::open(pid) {
         Ok(process) => process,

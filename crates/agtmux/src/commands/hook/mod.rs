@@ -42,7 +42,7 @@ pub(crate) struct HookArgs {
     /// The name of the hook, as in the agent's settings
     #[arg(required = true)]
     event: String,
-    /// Afterwards run this program with the event's JSON as its last argument, for Codex's notify
+    /// Only for Codex's notify: afterwards run this program, with the event's JSON as its last argument
     #[arg(long, num_args = 1.., allow_hyphen_values = true, value_name = "PROGRAM")]
     then: Vec<OsString>,
 }

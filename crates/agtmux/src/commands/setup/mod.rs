@@ -156,7 +156,7 @@ fn print_plans(plans: &AgentPlans, mode: SetupMode) -> CliResult {
 }
 
 fn plans_not_printed(mode: SetupMode) -> CliError {
-    CliError::failed("nothing was changed: the changes could not be printed")
+    CliError::failed("nothing was changed, because the planned changes could not be printed first")
         .because("stdout is closed")
         .hint(format!("{}   (without confirmation)", yes_command(mode)))
 }
