@@ -162,8 +162,8 @@ fn classify_javascript_option(option: &[u8]) -> Argument {
     }
 }
 
-/// Short options may be combined: `-um module`. The first letter whose option takes a value uses the rest of the word,
-/// or the next word, as its value.
+/// Short options may be combined in one word: `-um module`. The first option in the word that takes a value uses the
+/// rest of the word as its value, or the next word if nothing is left.
 fn classify_python_option(option: &[u8]) -> Argument {
     if option.starts_with(b"--") {
         return Argument::Flag;

@@ -58,8 +58,8 @@ impl KnownAgent {
         judge::read_title(&self.manifest, title)
     }
 
-    /// Like [`read_title`](Self::read_title). If the agent's titles announce dialogs and this one does not, adds the
-    /// observation that no dialog is open.
+    /// Like [`read_title`](Self::read_title). If the manifest has title rules for dialogs and this title announces no
+    /// dialog, also returns the observation that no dialog is open.
     pub fn title_observations(&self, title: &str) -> Vec<Observation> {
         let Some(observation) = self.read_title(title) else { return Vec::new() };
         let mut titles = self.manifest.title.iter();
@@ -113,7 +113,8 @@ impl KnownAgent {
         self.manifest.event.iter().any(|rule| rule.submits.is_some())
     }
 
-    /// The prompt that this event reports as submitted. Empty if the event does not contain the text.
+    /// The prompt that this event reports as submitted. None if the event reports no prompt. Empty if the event does
+    /// not contain the text of the prompt.
     pub fn submitted_prompt(&self, event: NativeEvent<'_>) -> Option<String> {
         let mut rules = self.manifest.event.iter();
         let rule = rules.find(|rule| rule.matches(event.source, event.event_type, event.payload, None))?;

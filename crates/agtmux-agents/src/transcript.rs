@@ -24,7 +24,7 @@ fn record(line: &[u8]) -> Option<(String, String)> {
     Some((kind.to_owned(), text(&record["content"]).chars().take(MAX_TEXT).collect()))
 }
 
-/// The content is a string, or a list of parts with an optional text.
+/// The text of a message content, which is a string or a list of parts. Parts without a text are skipped.
 fn text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

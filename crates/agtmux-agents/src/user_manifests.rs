@@ -27,7 +27,7 @@ pub struct ManifestFile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestFault {
     pub error: ManifestError,
-    /// The agent that keeps the rules of the file's last valid version.
+    /// The agent that the file describes, if the last valid version of the file stays in use.
     pub agent_kept: Option<String>,
 }
 

@@ -22,8 +22,8 @@ fn is_false(value: &bool) -> bool {
 
 pub type ApiResult<T> = Result<T, ApiError>;
 
-/// Defines the codes. Each has a name in JSON and the HTTP status of its response. The name is matched as `tt`, because
-/// derives see a `literal` fragment as a token group.
+/// Defines the codes. Each code has a name in JSON and the HTTP status of its response. The macro matches the name as
+/// `tt`, because a derive macro sees a `literal` fragment as a token group and not as a literal.
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $variant:ident => $name:tt, $status:literal;)+) => {
         /// A stable error code for programs.

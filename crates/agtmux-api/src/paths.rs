@@ -131,7 +131,7 @@ state_files! {
     hook_dir => "hooks",
     /// Events that could not be delivered, one file each. The daemon ingests them as soon as it sees them.
     spool_dir => "spool",
-    /// The files of running tasks. The daemon reads the status of the tasks from them, even after it was stopped.
+    /// The files of running tasks. The daemon reads from them what the tasks did, also while the daemon was stopped.
     tasks_dir => "tasks",
     /// The changes that `agtmux setup` made to agent settings, so that it can remove them.
     setup_record => "setup.json",

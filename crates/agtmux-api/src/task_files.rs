@@ -147,7 +147,8 @@ impl RunFiles {
         }
     }
 
-    /// Stores the specification next to the log and for as long as the log, so that the task can be restarted.
+    /// Stores the specification next to the log, so that the task can be restarted. The file is kept as long as the
+    /// log.
     pub fn keep_spec(&self, spec: &RunSpec) -> io::Result<()> {
         write_atomically(&self.kept_spec(), &serde_json::to_vec(spec)?)
     }
@@ -185,7 +186,7 @@ impl RunFiles {
         }
     }
 
-    /// The size of the newest part of the log. It changes while the reader is active.
+    /// The size of the newer file of the log. The size changes while the reader is active.
     pub fn log_size(&self) -> u64 {
         fs::metadata(self.log()).map_or(0, |data| data.len())
     }
@@ -226,7 +227,8 @@ impl OutputStatusFile {
     }
 }
 
-/// A log with bounded size, in two files. When the newer one is full, it replaces the older one.
+/// A log with bounded size, in two files. When the newer file is full, it takes the place of the older file, and a new
+/// file is created.
 #[derive(Debug)]
 pub struct BoundedLog {
     path: PathBuf,

@@ -33,8 +33,8 @@ impl ApiClient {
         self.send(Method::GET, &with_query(path, query)?, Bytes::new(), RESPONSE_TIMEOUT).await
     }
 
-    /// Requests an action. Uses the long timeout, because the action may wait for other senders to the same pane and
-    /// for its agent.
+    /// Requests an action. Uses the long timeout, because the action may wait for other actions on the same pane and
+    /// for the agent in the pane.
     pub async fn post_action(&self, path: &str, body: Bytes) -> Result<Bytes, ClientError> {
         self.send(Method::POST, path, body, ACTION_TIMEOUT).await
     }

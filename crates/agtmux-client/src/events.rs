@@ -6,7 +6,8 @@ use crate::{ClientError, LineStream};
 #[derive(Debug)]
 pub struct EventStream(pub(crate) LineStream);
 
-/// One server-sent event. The daemon sends an id without data to mark a position.
+/// One server-sent event. The daemon also sends events that have an id but no data. Such an event only marks a position
+/// in the stream.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct ServerEvent {
     /// The position after this event. A client may resume there.

@@ -15,7 +15,8 @@ use tokio::time::{Instant, sleep};
 use crate::error::broken;
 use crate::{ClientError, DaemonClient, EventStream, ServerEvent};
 
-/// How long to wait for a daemon that is being restarted. After that, this client starts it.
+/// How long to wait for a daemon that is being restarted. If it is not back by then, this client starts a daemon
+/// itself.
 const RESTART_GRACE: Duration = Duration::from_secs(1);
 /// Pause before reconnecting to a daemon that accepts connections and drops them.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
@@ -40,7 +41,7 @@ pub struct Follower<T> {
     reader: AbortHandle,
 }
 
-/// Returns `None` for an event that this version does not know.
+/// Decodes the data of an event. Returns `None` if this version does not know the kind of the event.
 type Decoder<T> = fn(&ServerEvent, &[u8]) -> serde_json::Result<Option<T>>;
 
 impl DaemonClient {
@@ -63,7 +64,7 @@ impl DaemonClient {
         self.follow_with(path, query, after, |_, data| serde_json::from_slice(data).map(Some))
     }
 
-    /// Reads on a separate task, so that a cancelled `next` never drops a half-read event.
+    /// Reads the stream in a separate tokio task, so that a cancelled call of `next` never drops a half-read event.
     fn follow_with<T: Send + 'static>(
         &self,
         path: &'static str,

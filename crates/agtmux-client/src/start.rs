@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{ClientError, DaemonClient};
 
-/// The words that a detached daemon prints on stdout for the process that started it.
+/// A detached daemon prints one of these two texts on stdout for the process that started it.
 pub const READY: &str = "ready";
 pub const ALREADY_RUNNING: &str = "already running";
 

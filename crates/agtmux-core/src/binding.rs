@@ -33,7 +33,8 @@ pub struct EventOrigin {
     pub starts: BTreeMap<u32, u64>,
     /// The agent's own session id.
     pub session: Option<String>,
-    /// Ancestors of the agent that sent the event. If one of them is an agent, the event does not belong to it.
+    /// Ancestors of the agent that sent the event. An outer agent among them is not the sender, so the event is never
+    /// bound to it.
     #[serde(default, alias = "above")]
     pub outer_pids: Vec<u32>,
     pub cwd: Option<String>,
@@ -123,9 +124,9 @@ fn matches_runtime(runtime: &Runtime, from: &EventOrigin, event_time: Timestamp,
         }
 }
 
-/// Whether the event falls into the runtime's lifetime. An event from shortly before the detection of the runtime also
-/// belongs to it, unless the event may be about a recently ended agent. Only a start time can tell these two agents
-/// apart.
+/// Whether the event falls into the lifetime of the runtime. The agent may send its first event shortly before the
+/// daemon detects the agent, so such an early event counts too. An early event does not count if `maybe_previous` is
+/// set, because it may then be about another agent, which ended recently.
 fn within_lifetime(runtime: &Runtime, event_time: Timestamp, maybe_previous: bool) -> bool {
     let allowed = if maybe_previous { SignedDuration::ZERO } else { MAX_DETECTION_DELAY };
     runtime.started_at.duration_since(event_time) <= allowed
@@ -262,7 +263,7 @@ mod tests {
         assert!(bind(&fleet, &none_ended(), &EventOrigin { start: Some(7), ..from() }, at(75)).is_ok());
     }
 
-    /// The origin of an event that names no pane. Its sender has these ancestors.
+    /// An origin without a pane. The sender of the event has these ancestors.
     fn below(pids: &[u32]) -> EventOrigin {
         EventOrigin { pane: None, pids: pids.to_vec(), ..from() }
     }

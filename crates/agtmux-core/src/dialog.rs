@@ -52,8 +52,8 @@ fn truncate_subject(subject: String) -> String {
     format!("{}… ({more} more characters, {})", &subject[..cut], &mark[..8])
 }
 
-/// Hashes the content of the dialog, not the selected option, which changes with every key press. The subject is
-/// included so that an approval of one command does not apply to the next.
+/// Hashes the content of the dialog. The selected option is left out, because it changes with every key press. The
+/// subject is included, so that an approval of one command does not apply to the next.
 fn fingerprint(kind: DialogKind, question: &str, subject: Option<&str>, options: &[DialogOption]) -> String {
     let mut name = String::from(kind.as_str());
     // Length prefixes keep the texts separate.

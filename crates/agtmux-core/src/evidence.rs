@@ -102,7 +102,8 @@ impl Assertion {
         }
     }
 
-    /// Whether this assertion refutes an earlier one. `Idle` does not refute the result of the last turn.
+    /// Whether this assertion refutes the earlier assertion `other`. `Idle` does not refute the result of the last
+    /// turn.
     pub fn contradicts(self, other: Self) -> bool {
         let keeps_turn_result = self == Self::Idle && matches!(other, Self::Completed | Self::Failed);
         self.claim() == other.claim() && self != other && !keeps_turn_result
@@ -115,7 +116,7 @@ pub struct Observation {
     pub source: Source,
     #[serde(rename = "stand", alias = "assertion")]
     pub assertion: Assertion,
-    /// Whether this observation alone can decide a state. An inconclusive hint never does.
+    /// Whether this observation can decide the state. If false, it is only a hint and never decides the state.
     #[serde(default = "yes")]
     pub conclusive: bool,
     /// The time of the event, or the start of the screen capture.
@@ -134,8 +135,8 @@ pub struct Observation {
     /// The observation is probable, but its evidence has other explanations.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tentative: bool,
-    /// The adapter inferred the observation from a missing sign. Such an observation does not refute a running turn
-    /// that the agent itself reported.
+    /// The adapter concluded this from text that is missing on the screen. Such an observation does not refute a
+    /// running turn that the agent itself reported.
     #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "yields")]
     pub inferred_from_absence: bool,
     /// The source shows no trace of any turn, so this observation refutes the result of the last turn.

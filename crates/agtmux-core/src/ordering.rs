@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// An event time further in the past than this is replaced by the arrival time.
+/// An event time that is earlier than the arrival time by more than this is replaced by the arrival time.
 const MAX_CLOCK_LAG: SignedDuration = SignedDuration::from_secs(10);
 
 /// The sort key of an event: the source's own sequence number if both events have one, then event time, arrival time

@@ -8,9 +8,9 @@ enum EscapeState {
     Escape,
     Intermediate,
     Csi,
-    /// BEL terminates an OSC string and does not count as a bell.
+    /// An OSC string. BEL ends the string and does not count as a bell.
     Osc,
-    /// DCS, SOS, PM, APC and tmux title strings. BEL does not end them.
+    /// A DCS, SOS, PM, APC or tmux title string. BEL does not end the string and does not count as a bell.
     String,
 }
 
@@ -104,15 +104,15 @@ pub fn last_line(bytes: &[u8]) -> Option<String> {
     Some(line)
 }
 
-/// Whether these bytes leave the cursor on its line, as typed input does. A program that redraws moves the cursor away
-/// first.
+/// Whether the cursor stays on its line when a terminal prints these bytes, as it does for the echo of typed input. A
+/// program that redraws its output moves the cursor to another line first.
 pub fn stays_in_line(bytes: &[u8]) -> bool {
     !bytes.contains(&b'\n')
         && !has_csi(bytes, |last| !CSI_WITHIN_LINE.contains(&last) && !CSI_LINE_EDITING.contains(&last))
 }
 
-/// Final bytes of further CSI sequences, which line editors write: cursor steps, insertions, and erasure after the
-/// cursor.
+/// Final bytes of the CSI sequences that line editors write in addition to [`CSI_WITHIN_LINE`]: to move the cursor in
+/// the line, to insert or delete characters, and to erase the text after the cursor.
 const CSI_LINE_EDITING: &[u8] = b"CDGJPX@";
 
 fn has_csi(bytes: &[u8], matches_final: impl Fn(u8) -> bool) -> bool {

@@ -18,7 +18,7 @@ pub enum PaneRef {
     Path { target: String, server: Option<String>, session: String, window: WindowId, pane: PaneId },
     /// `%12`, on this machine only: pane ids of other hosts use the same numbers.
     Pane(PaneId),
-    /// An agent's name or type, or its session name, if only one agent matches.
+    /// The name of an agent, its type, or the name of the tmux session that shows it. Exactly one agent must match.
     Agent(String),
 }
 

@@ -1,7 +1,7 @@
 //! Enums with a fixed name per variant, used in JSON, SQL and on the command line.
 
-/// Defines an enum whose variants serialize, print and parse by a fixed name. The name is matched as `tt`, because
-/// derives see a `literal` fragment as a token group.
+/// Defines an enum whose variants serialize, print and parse by a fixed name. The macro matches the name as `tt`,
+/// because a derive macro sees a `literal` fragment as a token group and not as a literal.
 #[macro_export]
 macro_rules! named_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident => $word:tt,)+ }) => {

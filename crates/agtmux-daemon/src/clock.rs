@@ -15,7 +15,8 @@ impl Clock {
         Self { base: Timestamp::now(), started: Instant::now() }
     }
 
-    /// The current time in whole microseconds, the precision of the store, so that a replay sees the same times.
+    /// The current time in whole microseconds. The store has the same precision, so a replay sees exactly the same
+    /// times.
     pub(crate) fn now(&self) -> Timestamp {
         let passed = SignedDuration::try_from(self.started.elapsed()).unwrap_or(SignedDuration::MAX);
         let now = self.base.checked_add(passed).unwrap_or(Timestamp::MAX);

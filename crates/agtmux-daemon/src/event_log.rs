@@ -11,11 +11,12 @@ use tokio::sync::watch;
 
 use crate::view::FleetView;
 
-/// Limits of the buffer for readers that lag: number of events and total bytes. A reader that lags further starts over.
+/// The buffer, from which readers that lag can catch up, holds at most this many events and this many bytes. A reader
+/// that lags further starts over.
 const MAX_EVENTS: usize = 8192;
 const MAX_BYTES: usize = 16 << 20;
-/// A larger change, such as a new server with hundreds of panes, is not buffered. Readers then read a new snapshot,
-/// which costs no more than the events.
+/// A change with more events than this, such as a new server with hundreds of panes, is not buffered. Readers then read
+/// a new snapshot, which costs no more than the events would.
 const MAX_EVENTS_AT_ONCE: usize = 256;
 
 #[derive(Debug)]
@@ -63,8 +64,8 @@ impl EventLog {
         self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the view and publishes the result in one step for all readers. Sequence numbers up to `after` belong to
-    /// the transitions and task events that caused the change.
+    /// Changes the view and publishes the resulting events. Readers see both at the same time. Sequence numbers up to
+    /// `after` are already used by the transitions and task events that caused the change.
     pub(crate) fn publish(
         &self,
         now: Timestamp,
@@ -102,8 +103,8 @@ impl EventLog {
 }
 
 impl EventLogState {
-    /// Drops all buffered events. Advances the sequence number, so that no reader mistakes its copy for the current
-    /// state.
+    /// Drops all buffered events. Advances the sequence number by the number of changes, so that every reader notices
+    /// that its copy is out of date.
     fn discard_all(&mut self, changes: usize) {
         self.seq += changes as u64;
         self.recent = VecDeque::new();
@@ -143,8 +144,8 @@ fn task_watch_event(task_event: TaskWatchEvent) -> WatchEvent {
     WatchEvent { task: Some(Box::new(task_event)), ..event }
 }
 
-/// Encodes one server-sent event. An event carries an id only if a reader that has received it has missed nothing and
-/// can resume there.
+/// Encodes one server-sent event. Pass `with_id` only if a reader can resume after this event, because it has then
+/// received everything up to here.
 pub(crate) fn frame(event: &WatchEvent, with_id: bool) -> Bytes {
     let data = serde_json::to_string(event).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"));
     let kind = event.kind.as_str();
@@ -197,7 +198,8 @@ mod tests {
         PublishedEvent { event, frame: Bytes::from(vec![b' '; bytes]) }
     }
 
-    /// Returns the sequence number of the first buffered event after `events` events of `bytes` bytes.
+    /// Appends `events` events of `bytes` bytes each to a new log, and returns the sequence number of the oldest one
+    /// still buffered.
     fn first_buffered(events: u64, bytes: usize) -> Option<u64> {
         let log = EventLog::new(FleetView::default(), 0);
         let mut inner = log.inner.write().unwrap_or_else(PoisonError::into_inner);

@@ -11,7 +11,7 @@ use crate::fake_agent::FakeAgent;
 use crate::http::{self, HttpResponse};
 use crate::{TestTmuxServer, TestWorld, wait_for};
 
-/// Actions from agents are allowed, because an agent may run these tests. Short delays keep the tests fast.
+/// The tests may run inside an agent, so actions from agents are allowed. Short delays keep the tests fast.
 pub const SETTINGS: &str = "actions.allow_from_agents = true\ntmux_bridge.text_enter_delay_ms = 10\n\
                         tmux_bridge.sequential_send_delay_ms = 5\n";
 

@@ -41,8 +41,8 @@ pub fn soak() -> bool {
     std::env::var_os("AGTMUX_SOAK").is_some_and(|value| !value.is_empty())
 }
 
-/// The executable under test. Cargo builds it before the integration tests and benchmarks of the same crate. It is in
-/// the directory above `deps`, which contains the test programs.
+/// The executable under test. Cargo builds it before the integration tests and benchmarks of the same crate. The test
+/// programs are in the directory `deps`, and the executable is in its parent directory.
 pub fn agtmux_program() -> PathBuf {
     let test_program = std::env::current_exe().expect("the path of the test program is known");
     test_program.ancestors().nth(2).expect("test programs are in `deps`").join("agtmux")

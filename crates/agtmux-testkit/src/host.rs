@@ -18,7 +18,8 @@ use crate::{TestTmuxServer, TestWorld, process};
 /// The time limit for sshd to start or end on a busy machine.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The reason why hosts cannot be simulated on this machine, or None if they can. Skipped tests report it.
+/// The reason why hosts cannot be simulated on this machine, or None if they can. Tests that need hosts report the
+/// reason and are skipped.
 pub fn hosts_unavailable_reason() -> Option<String> {
     match sshd_program() {
         Some(_) => None,
@@ -45,7 +46,7 @@ pub struct TestHostOptions {
     /// The login shell. Default: the shell of the user who runs the tests.
     pub shell: Option<PathBuf>,
     /// The address on which sshd listens. Default: `127.0.0.1`. Hosts behind a [`NetworkLink`](crate::NetworkLink) need
-    /// another one.
+    /// another address.
     pub address: Option<String>,
     /// Words before the command that starts sshd, such as `ip netns exec NAME`.
     pub command_prefix: Vec<String>,
@@ -240,7 +241,7 @@ impl TestHost {
         }
     }
 
-    /// The pids of the listener and of one or two sshd processes per connection.
+    /// The pids of all sshd processes of this host: the listener, and one or two processes for each connection.
     pub fn sshd_pids(&self) -> Vec<u32> {
         let is_sshd = |pid: &u32| {
             let argv = process::argv(*pid);

@@ -10,7 +10,8 @@ use crate::fake_agent::FakeAgent;
 use crate::http::{self, HttpResponse};
 use crate::{TestHost, TestHosts, TestWorld, wait_for};
 
-/// Timeout for noticing an outage. The goal is ten seconds, but the test machine may be busy.
+/// How long a test waits for the hub to notice an outage. The goal of the hub is ten seconds, but the test machine may
+/// be busy.
 pub const OUTAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The health of a target must leave `ok` within this time after its host stops answering.
 const MAX_OUTAGE_DELAY: Duration = Duration::from_secs(10);
@@ -77,7 +78,7 @@ impl HubFixture {
         })
     }
 
-    /// Checks that the target leaves `ok` within the maximum delay after `since`.
+    /// Checks that the health of the target leaves `ok` within `MAX_OUTAGE_DELAY` after `since`.
     #[track_caller]
     pub fn assert_degrades_in_time(&self, name: &str, since: Instant) -> Value {
         let target = wait_for(&format!("{name} to leave ok"), OUTAGE_TIMEOUT, || {

@@ -16,7 +16,8 @@ pub fn skip(reason: &str) {
     report("skipped", reason);
 }
 
-/// Returns whether to skip this test, or a part of it, because it runs only in soak runs. Reports the skip.
+/// Returns true and reports the skip if this is not a soak run. The caller must then skip this test, or the part of it
+/// that is only for soak runs.
 pub fn skip_outside_soak() -> bool {
     let skipped = !soak();
     if skipped {
@@ -25,7 +26,7 @@ pub fn skip_outside_soak() -> bool {
     skipped
 }
 
-/// Returns whether to skip this test, because test hosts cannot run on this machine. Reports the skip.
+/// Returns true and reports the skip if test hosts cannot run on this machine. The caller must then return.
 pub fn skip_without_hosts() -> bool {
     let reason = hosts_unavailable_reason();
     reason.iter().for_each(|reason| skip(reason));

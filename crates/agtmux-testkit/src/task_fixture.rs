@@ -129,8 +129,8 @@ impl TaskFixture {
         });
     }
 
-    /// Runs a task that asks a question, rings the bell and exits. Waits until the events of this task are stored. All
-    /// earlier events have been stored by then.
+    /// Runs a task that asks a question, rings the bell and exits. Waits until the events of this task are stored. By
+    /// then, all earlier events are stored too.
     #[track_caller]
     pub fn run_marker_task(&self) {
         let name = format!("witness-{}", self.events().len());
@@ -151,7 +151,7 @@ impl TaskFixture {
         self.project.join(name)
     }
 
-    /// Creates a window in the session without agtmux. Returns its id.
+    /// Creates a window in the session with tmux itself instead of with agtmux. Returns the window id.
     #[track_caller]
     pub fn unmanaged_window(&self, name: &str, command: &str) -> String {
         let target = format!("={}:", self.session);

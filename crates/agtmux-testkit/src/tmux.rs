@@ -16,7 +16,7 @@ use crate::wait::{wait_for, wait_until};
 /// The time limit for one tmux command. Only a stopped or broken server exceeds it.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A tmux server of one world, without the user's configuration. It starts with its first session.
+/// A tmux server of one world, without the user's configuration. The server starts when its first session is created.
 #[derive(Debug, Clone)]
 pub struct TestTmuxServer {
     environment: Arc<TestEnvironment>,
@@ -153,8 +153,8 @@ impl TestTmuxServer {
         self.rows(&["list-panes", "-a"], &PANE_FIELDS).into_iter().map(TestPane::from_row).collect()
     }
 
-    /// The values of these formats, one row per listed item. Each value is preceded by its length, so values cannot be
-    /// confused whatever they contain.
+    /// The values of these formats, one row per listed item. tmux prints the length before each value, so that a value
+    /// can contain any bytes.
     #[track_caller]
     pub fn rows(&self, list: &[&str], formats: &[&str]) -> Vec<Vec<Vec<u8>>> {
         let framed: String = formats.iter().map(|name| format!("#{{n:{name}}}:#{{{name}}}")).collect();

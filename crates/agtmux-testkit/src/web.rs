@@ -41,7 +41,7 @@ fn address(link: &str) -> SocketAddr {
 }
 
 impl WebAccess {
-    /// Sends a request with the right Host header and these headers.
+    /// Sends a request with the right Host header and these additional headers.
     #[track_caller]
     pub fn request(&self, line: &str, headers: &[&str], body: &str) -> HttpResponse {
         let host = format!("Host: {}", self.address);

@@ -71,7 +71,7 @@ impl TestWorld {
         self.command(self.agtmux.as_ref().expect("the world was created with `with_agtmux`"))
     }
 
-    /// A tmux server with this name. It starts with its first session.
+    /// A tmux server with this name. The server starts when its first session is created.
     pub fn tmux(&self, name: &str) -> TestTmuxServer {
         TestTmuxServer::new(Arc::clone(&self.environment), name)
     }
@@ -177,8 +177,8 @@ impl TestWorld {
         }
     }
 
-    /// Fails the test if a replay of the log gives other states than the database. Other failures are ignored, because
-    /// a damaged database cannot be replayed.
+    /// Fails the test if a replay of the log gives other states than the database. Other failures of the replay are
+    /// ignored, because a damaged database cannot be replayed.
     fn assert_replay_matches(&self) {
         let (Some(agtmux), database) = (&self.agtmux, self.state_dir().join("state.db")) else { return };
         if !database.exists() {
@@ -231,8 +231,8 @@ fn is_daemon(argv: &[Vec<u8>]) -> bool {
     }
 }
 
-/// Polls until the list is empty or the time is up, and returns the last list. It does not panic, because it runs in
-/// a drop.
+/// Polls until the list is empty or the time is up, and returns the last list. Does not panic at a timeout, because
+/// this function runs in a drop.
 fn wait_until_empty(deadline: Duration, mut look: impl FnMut() -> Vec<u32>) -> Vec<u32> {
     let start = Instant::now();
     loop {

@@ -7,8 +7,8 @@ use crate::input::SERVER_TIME;
 use crate::listing::{self, PANE, PANE_FIELDS, SERVER, SERVER_FIELDS, ServerListing, WINDOW, WINDOW_FIELDS};
 use crate::server::TmuxError;
 
-/// Values that change when a pane is active. The window activity changes when any pane of the window writes, even if
-/// the cursor and the history stay the same. Its resolution is one second.
+/// Values that change when a pane is active. `window_activity` changes when any pane of the window writes, even if the
+/// cursor and the history stay the same. It is in whole seconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneActivity {
     /// Seconds by the server's clock.

@@ -16,8 +16,8 @@ pub enum AttachMethod {
 const NO_SUCH_PANE: &str = "%4294967295";
 
 impl AttachMethod {
-    /// The arguments after `tmux -S SOCKET`. The server checks the pane and attaches in one step, and fails if the pane
-    /// runs another program. Sessions and windows are named by id, because tmux matches names by prefix.
+    /// The arguments after `tmux -S SOCKET`. The server checks the pane and attaches in one step. If another program
+    /// runs in the pane, the command fails. Sessions and windows are named by id, because tmux matches names by prefix.
     pub fn tmux_arguments(self, guard: PaneGuard, session_id: &str, window_id: &str) -> Vec<String> {
         let pane = format!("%{}", guard.pane);
         let command = match self {

@@ -21,8 +21,7 @@ const FIELDS: &str = "pid pane_id pane_pid alternate_on pane_title";
 /// Larger than any screen, and enough for ten thousand lines of history.
 const MAX_SCREEN_BYTES: usize = 8 << 20;
 
-/// The commands that capture these panes. tmux stops at the first pane that is gone, after it has printed the panes
-/// before it.
+/// The commands that capture these panes. If a pane is gone, tmux stops there and prints only the panes before it.
 pub(crate) fn capture_commands(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     let one = |pane: &u32| {
         // In copy mode, this still captures the pane itself. `-e` adds colours, which distinguish hints from typed

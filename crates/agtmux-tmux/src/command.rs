@@ -38,7 +38,8 @@ impl TmuxCommand {
         OsString::from_vec(words.join(&b' '))
     }
 
-    /// Adds an argument without escaping a trailing `;`, for a command of which [`line`](Self::line) makes a line.
+    /// Adds an argument without escaping a trailing `;`. Use it for commands that become one line with
+    /// [`line`](Self::line), which quotes every word.
     pub(crate) fn literal(mut self, word: impl AsRef<OsStr>) -> Self {
         self.words.push(word.as_ref().to_owned());
         self
@@ -52,8 +53,8 @@ impl TmuxCommand {
 /// A newline inside a quoted word: closes the quote, adds the newline and opens the quote again.
 pub(crate) const QUOTED_NEWLINE: &str = "'\"\\n\"'";
 
-/// Quotes a word for tmux's parser without a raw newline, because the parser removes a backslash before a newline even
-/// between quotes.
+/// Quotes a word for tmux's parser. The result contains no raw newline, because the parser removes a backslash before a
+/// newline even between quotes.
 fn quote_on_one_line(word: &[u8]) -> Vec<u8> {
     let quoted = crate::tap::quoted(word);
     quoted.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(QUOTED_NEWLINE.as_bytes())
@@ -103,13 +104,13 @@ impl Framing {
         format!("{w}{kind}{}{w}.", fields.join(&format!("{w}|")))
     }
 
-    /// A format that prints one record with these tmux variables. `names` separates them by blanks.
+    /// A format that prints one record with these tmux variables. `names` contains their names, separated by blanks.
     pub(crate) fn variables(&self, kind: char, names: &str) -> String {
         let formats: Vec<String> = names.split(' ').map(|name| format!("#{{{name}}}")).collect();
         self.record(kind, &formats.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Commands that print these variables of the pane and then the output of another command.
+    /// Commands that print these variables of the pane and then the output of `body`.
     pub(crate) fn section(&self, pane: u32, variables: &str, body: TmuxCommand) -> [TmuxCommand; 3] {
         let head = TmuxCommand::display(&self.variables(SECTION_HEAD, variables), Some(pane));
         [head, body, TmuxCommand::display(&self.record(SECTION_END, &[]), Some(pane))]
@@ -124,7 +125,7 @@ impl Framing {
         })
     }
 
-    /// The fields of each record of this kind, and the text between it and the next record of this kind.
+    /// For each record of this kind: its fields, and the text up to the next record of this kind.
     pub(crate) fn groups<'a>(&self, kind: char, answer: &'a [u8]) -> Vec<(Vec<&'a [u8]>, &'a [u8])> {
         let [start, close, separator] = [kind, '.', '|'].map(|sign| format!("{}{sign}", self.marker));
         // Text before the first record belongs to no group.

@@ -82,8 +82,8 @@ pub(crate) fn has_no_session(message: &str) -> bool {
     message.contains("no current target")
 }
 
-/// Parses a full listing and checks the numbers of windows and panes. Under load, newer servers can silently drop
-/// output in the middle of a long line.
+/// Parses a full listing. Checks that it contains as many windows and panes as tmux reports, because newer servers
+/// under load can silently drop output in the middle of a long line.
 pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<ServerListing, TmuxError> {
     let windows = framing.groups(WINDOW, answer);
     let mut counted: HashMap<&[u8], usize> = HashMap::new();

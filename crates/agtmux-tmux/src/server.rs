@@ -57,7 +57,7 @@ enum Executor {
     Host(HostShell),
 }
 
-/// The minimum throughput that is assumed for text sent to another host.
+/// Text that is sent to another host extends the timeout of the call: by one second for this many bytes.
 const MIN_BYTES_PER_SECOND: usize = 200_000;
 
 impl TmuxServer {
@@ -142,8 +142,8 @@ impl TmuxServer {
         input::parse_outcome(&framing, guard, &answer)
     }
 
-    /// Starts a program in a dead pane, if the pane still matches the guard and is still dead. The guard names the
-    /// program that has ended.
+    /// Starts a program in a dead pane, if the pane still matches the guard and is still dead. The guard contains the
+    /// pid of the program that has ended.
     pub async fn respawn(&self, guard: PaneGuard, cwd: Option<&str>, command: &str) -> Result<(), TypeError> {
         let framing = Framing::fresh();
         let answer = self.run(&[input::respawn(&framing, guard, self.deadline_second(None), cwd, command)]).await?;
@@ -154,8 +154,8 @@ impl TmuxServer {
         }
     }
 
-    /// Deletes the buffer of an interrupted call. Deleting a missing buffer is harmless. The task runs in the
-    /// background, because a stopped server answers only when it continues.
+    /// Deletes the paste buffer that a failed call may have left behind. Deleting a missing buffer is harmless. The
+    /// task runs in the background, because a stopped server answers only when it continues.
     fn delete_buffer_in_background(&self, buffer: &str) {
         let (server, forget) = (self.clone(), TmuxCommand::new("delete-buffer").arg("-b").arg(buffer));
         tokio::spawn(async move { server.run(&[forget]).await });
@@ -186,7 +186,7 @@ impl TmuxServer {
         Ok(output.stdout)
     }
 
-    /// The second on the host's clock at which a call that begins now is given up.
+    /// The Unix time in seconds, by the host's clock, at which the caller gives up a call that begins now.
     pub(crate) fn deadline_second(&self, stdin: Option<&[u8]>) -> u64 {
         let now = match &self.executor {
             Executor::Local => SystemTime::now(),

@@ -15,8 +15,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 pub struct SocketDir(PathBuf);
 
 impl SocketDir {
-    /// The user's directory in `tmpdir`, which is the value of `$TMUX_TMPDIR`, or in /tmp. tmux chooses it in the same
-    /// way.
+    /// The socket directory of the current user. It is in `tmpdir`, the value of `$TMUX_TMPDIR`, otherwise in /tmp.
+    /// tmux chooses the same directory.
     pub fn below(tmpdir: Option<&OsStr>) -> Self {
         let base = tmpdir.map(Path::new).filter(|p| p.is_absolute()).unwrap_or(Path::new("/tmp"));
         Self(base.join(format!("tmux-{}", rustix::process::geteuid().as_raw())))
@@ -45,7 +45,7 @@ pub fn is_own_socket(path: &Path) -> bool {
         .is_ok_and(|meta| meta.file_type().is_socket() && meta.uid() == rustix::process::geteuid().as_raw())
 }
 
-/// Whether a process listens on the socket. tmux treats the short connection as a client that disconnected.
+/// Whether a process listens on the socket. Connects for a moment, which tmux treats as a client that disconnected.
 pub fn is_listening(path: &Path) -> bool {
     match connect(path) {
         Ok(_) => true,

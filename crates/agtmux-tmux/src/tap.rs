@@ -1,4 +1,4 @@
-//! Opens a pipe from a pane's output to a program, if the pane has none.
+//! Opens a pipe from a pane's output to a program, if the pane has no pipe yet.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};

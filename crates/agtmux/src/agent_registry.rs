@@ -1,4 +1,4 @@
-//! The agent registry without the daemon: built-in manifests and the user's own.
+//! Loads the agent registry without the daemon. The registry contains the built-in manifests and the user's manifests.
 
 use std::path::Path;
 

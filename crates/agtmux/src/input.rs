@@ -15,7 +15,8 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Reads a file, or stdin for `-`. Reads one byte more than the limit, so that the caller can detect a longer input.
+/// Reads a file, or stdin for `-`. Reads at most one byte more than the limit, so that the caller can detect an input
+/// that is too long.
 pub(crate) fn read(path: &Path) -> CliResult<Vec<u8>> {
     let fault = |error| CliError::io(&format!("read '{}'", path.display()), error);
     let source: Box<dyn Read> = if path == Path::new("-") {

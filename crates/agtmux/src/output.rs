@@ -32,7 +32,7 @@ pub(crate) fn foreign_lines<T: AsRef<str>>(foreign: impl IntoIterator<Item = T>)
     lines(&foreign.into_iter().map(|line| sanitize::for_terminal(line.as_ref())).collect::<Vec<_>>())
 }
 
-/// Prints the daemon's answer as JSON, or the lines that describe it.
+/// Prints the daemon's answer: as JSON, or as the lines that `describe` returns.
 pub(crate) fn answer<T: DeserializeOwned>(
     answer: &[u8],
     json: bool,

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The command line to parse: a call by another name becomes the command that the name stands for.
+/// The command line to parse. If the executable was called by another name, adds the command that this name stands for.
 pub(crate) fn arguments(mut arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let program = arguments.next().unwrap_or_else(|| "agtmux".into());
     let arguments: Vec<OsString> = arguments.collect();

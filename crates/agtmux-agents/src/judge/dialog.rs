@@ -37,8 +37,8 @@ pub(super) struct FoundDialog {
     pub(super) ticks: Vec<(u32, bool)>,
 }
 
-/// Finds the dialog that replaces the input box. If there is an input box, text that looks like a dialog is a
-/// quotation.
+/// Finds a dialog. A dialog replaces the input box, so on a screen with an input box, text that looks like a dialog is
+/// only a quotation.
 pub(super) fn find<'r>(rules: &'r [DialogRule], regions: &ScreenRegions<'_>) -> Option<(&'r DialogRule, FoundDialog)> {
     if rules.is_empty() || regions.has_box() {
         return None;

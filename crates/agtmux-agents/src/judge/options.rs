@@ -28,7 +28,7 @@ pub(super) struct FoundOptions {
     pub(super) lines: Range<usize>,
     /// The text before the first option, in the same row.
     pub(super) lead: String,
-    /// The start of each label: the row, and the byte offset in its text.
+    /// The start of each label: its row, and its byte offset in the text of that row.
     pub(super) labels: Vec<(usize, usize)>,
     /// The number of the marked option.
     pub(super) marked: Option<u32>,
@@ -112,7 +112,8 @@ pub(super) fn numbered(
     Some(FoundOptions { options, lines: found[0].0..last_line + 1, labels, marked, ticks, ..FoundOptions::default() })
 }
 
-/// Reads the rows around the marked one that begin in the same column.
+/// Reads a list in which one row is marked. The list consists of the marked row and the rows around it that begin in
+/// the same column.
 pub(super) fn listed(lines: &[DialogLine<'_>], end: usize, marker: &Regex) -> Option<FoundOptions> {
     let from = end.saturating_sub(MAX_LIST_ROWS);
     let (at, column) = (from..end).rev().find_map(|at| Some((at, marked_column(lines[at].text, marker)?)))?;

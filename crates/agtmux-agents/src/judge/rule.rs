@@ -54,8 +54,8 @@ fn title_matches(rule: &ScreenRule, regions: &ScreenRegions<'_>, title: Option<&
             .is_none_or(|from| title.is_some_and(|title| repeats_footer_name(title, from, regions)))
 }
 
-/// Whether a part of the title equals a name below the box, or a component of a path there. The part and the name may
-/// be truncated, and more words may follow a path.
+/// Whether the title repeats the name or path that `from` finds below the box. A part of the title must equal the name,
+/// or a component of the path. Both texts may be truncated, and more words may follow the name below the box.
 fn repeats_footer_name(title: &str, from: &Regex, regions: &ScreenRegions<'_>) -> bool {
     let found = from.captures_iter(regions.text(ScreenRegion::Footer)).filter_map(|found| found.get(1));
     let names: Vec<&str> = found.flat_map(|name| name.as_str().split('/')).map(str::trim).collect();

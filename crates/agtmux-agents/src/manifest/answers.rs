@@ -85,11 +85,11 @@ pub struct TextAnswerMethod {
     pub keys: Vec<String>,
     /// Then wait until the screen matches this pattern.
     pub ready: Option<Pattern>,
-    /// After the text is typed, press these keys before Enter. They move to the control that submits it.
+    /// Press these keys after the text and before Enter. They move the selection to the control that submits the text.
     #[serde(default)]
     pub leave: Vec<String>,
-    /// Whether the steps before the text close the dialog. The text then goes to what follows: another dialog that
-    /// accepts text, or the input box.
+    /// Whether the steps before the text close the dialog. The text is then typed into the next dialog, if that one
+    /// accepts text, or into the input box.
     #[serde(default)]
     pub opens: bool,
     /// The field accepts a single line only.

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use super::pattern::{Pattern, check_all, check_name};
 use super::{StyleCondition, default_true};
 
-/// A hint that is too long for the pane continues in one or two more rows.
+/// By default, up to two non-blank rows may follow a dialog, because a hint that is too long for the pane continues in
+/// one or two more rows.
 fn default_trail() -> usize {
     2
 }
@@ -15,10 +16,10 @@ fn default_trail() -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OptionFormat {
-    /// Rows such as `1. Yes`. If the rule has a marker, it marks one row. The marker is searched before the number.
+    /// Rows such as `1. Yes`. If the rule has a marker, the marker must match the text before the number in one row.
     Numbered,
-    /// Rows of which one is marked. All labels begin in the same column. The marker is searched in the text up to the
-    /// first non-blank character of a row.
+    /// Rows without numbers. All labels begin in the same column, and one row is marked. The marker must match the text
+    /// of that row up to its first non-blank character.
     Listed,
     /// All options in one row, each matched by the pattern `choices`.
     Inline,
@@ -43,8 +44,9 @@ pub(crate) struct DialogRule {
     pub(crate) ticks: bool,
     /// Must match above the options.
     pub(crate) head: Option<Pattern>,
-    /// Must match above the options, in the paragraph with the question; the group `asks` is the question itself.
-    /// Without this pattern, the question is the last paragraph with a question mark, or the last paragraph.
+    /// Must match in a paragraph above the options. The question is that paragraph, or only the group `asks` if the
+    /// pattern has it. Without this pattern, the question is the last paragraph with a question mark, or else the last
+    /// paragraph.
     pub(crate) question: Option<Pattern>,
     /// Must match the label of an option.
     pub(crate) offers: Option<Pattern>,

@@ -9,10 +9,11 @@ use super::pattern::{Pattern, check_all};
 pub(crate) struct ScreenLayout {
     /// The row above the box.
     pub(crate) top: Option<Pattern>,
-    /// A row right above the prompt that identifies a box without a `top` row. If a `top` row is close above, the box
-    /// begins there.
+    /// A row right above the prompt. It identifies a box that has no `top` row. If one of the `gap` non-blank rows
+    /// above the lid is a `top` row, the box begins at that row instead.
     pub(crate) lid: Option<Pattern>,
-    /// A prompt that occurs only in the current input box, regardless of the rows above it.
+    /// A prompt that identifies the current input box by itself. It occurs nowhere else, so the rows above it do not
+    /// matter.
     pub(crate) alone: Option<Pattern>,
     /// The first row in the box, without a frame. The group `sign` is not part of the typed text.
     pub(crate) prompt: Pattern,

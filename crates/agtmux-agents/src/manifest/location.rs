@@ -47,8 +47,8 @@ pub(super) fn line_of_key(text: &str, path: &str) -> Option<usize> {
     find_key(document.get_ref(), path).map(|span| line_at(text, span.start))
 }
 
-/// The line that a problem refers to. Problems quote names: first a rule or the path of a key, then optionally a key
-/// in the rule.
+/// The line that a problem refers to. `problem` contains names in quotes. The first is the name of a rule or the path
+/// of a key. If it is a rule, the second may be a key in that rule.
 fn line_of_problem(text: &str, problem: &str) -> Option<usize> {
     let document = DeTable::parse(text).ok()?;
     let root = document.get_ref();

@@ -85,7 +85,8 @@ pub(crate) struct Manifest {
     pub(crate) status_file: Option<AgentStatusFile>,
     pub(crate) log: Option<AgentLogFile>,
     pub(crate) resume: Option<ResumeTemplate>,
-    /// Any TOML value is accepted here. Only built-in manifests use it, so only theirs must be valid.
+    /// The table `setup`, not parsed yet. agtmux uses it only in built-in manifests, so a user's manifest may contain
+    /// any value here.
     #[serde(rename = "setup")]
     written_setup: Option<toml::Value>,
     /// Used for built-in agents only.

@@ -20,11 +20,12 @@ pub(crate) struct ProcessRules {
     /// Python modules.
     #[serde(default)]
     modules: Vec<String>,
-    /// First words after the program that start something other than an interactive agent, such as a server for other
-    /// programs.
+    /// Lists of words. If the arguments start with one of these lists, the process is not an interactive agent, but for
+    /// example a server for other programs.
     #[serde(default)]
     helpers: Vec<Vec<String>>,
-    /// Options, or first words after the program, that run a single turn without user interaction.
+    /// Options, or words right after the program name, with which the agent runs a single turn without user
+    /// interaction.
     #[serde(default)]
     headless: Vec<String>,
 }
@@ -87,8 +88,9 @@ impl ProcessRules {
         named || path_matches() || interpreted()
     }
 
-    /// Whether the process is a shell script with the agent's name, or a process of which only the kernel's short name
-    /// is known. The kernel may also use the name of a script as the short name.
+    /// Whether the process may be the agent, but may also be a wrapper. This is so for a shell script with the agent's
+    /// name. It is also so if the process has no command line and its name in the kernel is the agent's name, because
+    /// the kernel may use the name of a script there.
     fn is_weak(&self, process: &ProcessFacts<'_>, invocation: &Invocation<'_>) -> bool {
         match invocation.program {
             InvokedProgram::ShellScript(path) => self.is_program_name(file_name(path)),
@@ -105,8 +107,8 @@ fn any_matches(patterns: &[String], path: &[u8]) -> bool {
     patterns.iter().any(|pattern| glob::matches(pattern, path))
 }
 
-/// Whether the arguments start with these words, apart from leading options and their values. It is not known which
-/// options take a value, so the word after each option may be its value.
+/// Whether the arguments start with these words. Leading options and their values are skipped. The manifest does not
+/// say which options take a value, so the word after an option may be its value or the first of the words.
 fn starts_with_words(args: &[Vec<u8>], words: &[String]) -> bool {
     let starts_here = |rest: &[Vec<u8>]| {
         rest.len() >= words.len() && rest.iter().zip(words).all(|(arg, word)| arg == word.as_bytes())

@@ -19,7 +19,7 @@ pub(crate) enum ScreenRegion {
     Box,
     /// The row above the input box that belongs to it.
     Rim,
-    /// The last rows above the input box. The last rows of the screen if there is no box.
+    /// The last rows above the input box, or the last rows of the screen if there is no box.
     Above,
     /// The last entry of the transcript.
     Last,
@@ -37,7 +37,7 @@ impl ScreenRegion {
 pub(crate) enum BoxRequirement {
     #[default]
     Box,
-    /// A box with enough rows above it to show everything that belongs there.
+    /// A box with at least as many rows above it as the region `Above` can contain.
     BoxWithRoom,
     NoBox,
     Nothing,
@@ -62,8 +62,8 @@ pub(crate) enum StyleCondition {
     Filled,
 }
 
-/// The text that the pattern matches, or its first group, must have this style. A capture without styles matches only
-/// if the rule has `plain_too`.
+/// The text that the pattern matches must have this style. If the pattern has a group, only the text of the first group
+/// must have it. A capture without styles matches only if the rule has `plain_too`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct StyleRule {
     #[serde(rename = "match")]
@@ -100,8 +100,8 @@ pub(crate) struct ScreenRule {
     pub(crate) absent: Vec<AbsentRule>,
     pub(crate) title: Option<Pattern>,
     pub(crate) not_title: Option<Pattern>,
-    /// The first group finds a name below the box, and the title must repeat that name. A stale title of a shell does
-    /// not repeat it.
+    /// The first group of this pattern finds a name below the box. The title must repeat that name. The stale title of
+    /// a shell does not repeat it.
     pub(crate) title_from: Option<Pattern>,
     pub(crate) state: State,
     #[serde(default = "default_true")]

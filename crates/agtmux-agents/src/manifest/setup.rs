@@ -12,7 +12,7 @@ const EXTENSIONS: [(&str, &str); 2] = [
 pub struct AgentSetup {
     /// The name of the agent in messages.
     pub title: String,
-    /// If this program or the settings directory exists, the agent is installed.
+    /// The agent counts as installed if this program or the settings directory exists.
     pub program: String,
     /// The environment variable that overrides the settings directory.
     pub root_variable: Option<String>,

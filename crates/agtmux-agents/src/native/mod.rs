@@ -21,8 +21,8 @@ use rule::ClosedQuestions;
 
 /// The maximum number of open questions per runtime. The oldest ones are dropped.
 const MAX_OPEN_QUESTIONS: usize = 64;
-/// An observation that waits for confirmation is released after this time, because an agent gives its hooks at most
-/// this long.
+/// The longest time that an observation waits for confirmation. It equals the longest time that an agent gives its
+/// hooks to run.
 const CONFIRMATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 
 /// The adapter's memory of one runtime between events.
@@ -111,7 +111,7 @@ pub fn reduce(
 }
 
 impl AdapterMemory {
-    /// Whether a newer log record has already been read. Remembers the time of this record.
+    /// Whether a newer log record than this one has already been read. Also updates the time of the newest record read.
     fn is_known_log_entry(&mut self, at: Timestamp) -> bool {
         let known = self.log_read_until.is_some_and(|logged| at < logged);
         self.log_read_until = self.log_read_until.max(Some(at));
@@ -218,8 +218,8 @@ impl AdapterMemory {
         all
     }
 
-    /// If this source no longer reports a running turn, releases the observations that wait for it. They are true from
-    /// the time of its report on.
+    /// If this source no longer reports a running turn, releases the observations that wait for this confirmation. Each
+    /// released observation gets the time of the confirmation if that is later than its own.
     fn release_confirmed(&mut self, by: Source, assertion: Assertion, as_of: Timestamp) -> Vec<Observation> {
         if assertion == Assertion::Running {
             self.running_sources.insert(by);
@@ -269,7 +269,7 @@ impl AdapterMemory {
     }
 }
 
-/// A short digest of a question key. The payload itself may be large.
+/// A short digest of the values that identify a question. The values themselves may be large.
 fn key_digest(key: &[&Value]) -> String {
     let text = serde_json::to_string(key).unwrap_or_default();
     uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, text.as_bytes()).simple().to_string()

@@ -56,15 +56,17 @@ pub(crate) struct EventRule {
     pub(super) prompt: bool,
     /// The path of the prompt's text, if the event reports a submitted prompt.
     pub(crate) submits: Option<String>,
-    /// How the turn ends. A later event whose rule has `as_ended` reports it.
+    /// How the turn ends. This event does not report the end; a later event whose rule has `as_ended` reports it.
     pub(super) ends: Option<TurnState>,
-    /// Report the turn only if no other event about the turn arrives within this time.
+    /// How long to wait before `turn` is reported. If the same source sends another event about the turn meanwhile,
+    /// `turn` is not reported.
     #[serde(default)]
     hold_ms: u32,
     /// Like `hold_ms`, but only while prompts are queued.
     #[serde(default)]
     queued_hold_ms: u32,
-    /// While this source reports a running turn, do not report the end of the turn: other hooks may continue the turn.
+    /// Do not report the end of the turn while this source still reports a running turn: other hooks of the agent may
+    /// continue the turn.
     pub(super) confirmed_by: Option<Source>,
     /// Where the payload contains the time since which the report is true, in milliseconds (a path of keys). Default:
     /// the time of the event.

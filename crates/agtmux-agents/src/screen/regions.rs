@@ -22,7 +22,7 @@ pub(crate) struct ScreenRegions<'s> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct InputBox {
-    /// The row above the box, or its first row if it has no top.
+    /// The `top` or `lid` row above the box. If the box has neither, the first row of the box.
     rim: usize,
     inside: Range<usize>,
     footer: usize,
@@ -39,7 +39,7 @@ impl<'s> ScreenRegions<'s> {
         self.input_box.is_some()
     }
 
-    /// Whether the screen shows an input box with enough rows above it for the region `Above`.
+    /// Whether the screen shows an input box with at least as many rows above it as the region `Above` can contain.
     pub(crate) fn has_room_above(&self) -> bool {
         self.input_box.as_ref().is_some_and(|live| live.rim >= ABOVE_ROWS)
     }
@@ -197,7 +197,8 @@ fn find_closed_box(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox
         .filter(|b| !b.inside.is_empty())
 }
 
-/// The box from the lowest certain prompt to the first blank row or border.
+/// The box at the lowest prompt that a `top` row, a `lid` row or the pattern `alone` identifies. The box ends at the
+/// first blank row or border.
 fn find_box_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
     // If several searches find the same prompt, `max_by_key` returns the last one, which has the best upper end of the
     // box.
@@ -217,7 +218,7 @@ fn find_prompt_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(u
     Some((first, rim))
 }
 
-/// The last prompt right below a `lid` row, and the `top` row above them, if any.
+/// The last prompt right below a `lid` row, and the upper end of its box: a `top` row close above the lid, or the lid.
 fn find_prompt_below_lid(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(usize, usize)> {
     let lid =
         rows.windows(2).rposition(|pair| fits(&layout.lid, &pair[0]) && layout.prompt.is_match(pair[1].text()))?;

@@ -43,7 +43,8 @@ fn misleading_screens_are_judged_correctly_or_as_unknown() {
     }
 }
 
-/// A list may cover the notice of a delayed dialog. The prompt sign is the same with and without that dialog.
+/// A list on this screen may cover the notice of a delayed dialog. The prompt sign looks the same with and without such
+/// a dialog, so agtmux cannot be sure that the turn is running.
 #[test]
 fn a_running_turn_below_a_list_is_not_conclusive() {
     let text =

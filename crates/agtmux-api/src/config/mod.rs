@@ -244,8 +244,8 @@ impl Config {
         Self::parse(&text, path)
     }
 
-    /// Returns the configuration file: this one, or the YAML file of the same name if there is no TOML file. Fails
-    /// if both exist.
+    /// Returns the configuration file to read: `path`, or the YAML file of the same name if the TOML file does not
+    /// exist. Fails if both files exist.
     pub fn resolve_file(path: &Path) -> Result<PathBuf, ConfigError> {
         if path.extension().is_none_or(|extension| extension != "toml") {
             return Ok(path.to_owned());
@@ -349,8 +349,8 @@ impl Config {
     }
 }
 
-/// Adds the line number to an error. The merged table has no lines, so the key named by the error is searched in the
-/// user's text.
+/// Adds the line number to an error. The error is about the table merged with the defaults, which has no line numbers,
+/// so this function searches the user's text for the key that the error names.
 fn locate(text: &str, error: &toml::de::Error) -> String {
     let message = error.to_string();
     let message = message.trim();

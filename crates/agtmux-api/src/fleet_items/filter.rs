@@ -68,7 +68,8 @@ impl ItemFilter {
             && (!self.given.needs_action || pane.needs_action)
     }
 
-    /// Applies the filter to the task as if it were a pane in the state that results from this event.
+    /// Whether the filter accepts the task of this event. The task is treated like a pane in the state that the task
+    /// has after the event.
     pub fn accepts_task(&self, task_event: &TaskWatchEvent) -> bool {
         let state = task_event.event.state();
         self.matches_session(Some(&task_event.target), task_event.event.session.as_str())

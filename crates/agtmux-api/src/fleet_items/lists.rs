@@ -45,7 +45,7 @@ impl FleetItems {
         self.list(filter, summary, items, now)
     }
 
-    /// The panes in the order in which they need a person, the most urgent first.
+    /// The panes, sorted by how urgently they need the attention of a person, the most urgent first.
     pub fn panes_by_attention(&self, filter: &ItemFilter) -> Vec<Arc<PaneItem>> {
         let mut panes: Vec<_> = self.panes.values().filter(|pane| filter.accepts_pane(pane)).cloned().collect();
         panes.sort_by(|a, b| a.attention_order().cmp(&b.attention_order()));

@@ -121,7 +121,7 @@ pub enum ListScope {
 }
 
 impl ListScope {
-    /// Whether the items of the other scope belong to this one.
+    /// Whether this scope includes the items of the scope `other`.
     pub fn includes(self, other: Self) -> bool {
         self == other || self == Self::All
     }

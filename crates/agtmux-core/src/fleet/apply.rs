@@ -29,8 +29,8 @@ pub struct PaneRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneProcess {
     pub pane: PaneId,
-    /// The pane's first process when the process table was read. If the pane has another pid by now, it was respawned,
-    /// and this data is ignored.
+    /// The pid of the pane's first process at the time when the process table was read. If the pane has another pid by
+    /// now, the pane was respawned, and this data is ignored.
     pub pane_pid: u32,
     pub foreground: Option<ForegroundProcess>,
     pub agent: Option<DetectedAgent>,
@@ -50,7 +50,7 @@ pub struct DetectedAgent {
 pub enum TopologyUpdate {
     /// All panes of a server.
     Listed { server: ServerKey, generation: Generation, rows: Vec<PaneRow> },
-    /// Some panes, read again. Other panes do not change. The placements of the listed panes do not change either.
+    /// Some panes, read again. Panes without a row do not change. Panes with a row keep their placements.
     Reread { server: ServerKey, generation: Generation, rows: Vec<PaneRow> },
     /// Processes of some panes.
     Processes { server: ServerKey, generation: Generation, panes: Vec<PaneProcess> },
@@ -60,7 +60,7 @@ pub enum TopologyUpdate {
     ServerOutage { server: ServerKey, generation: Generation, code: OutageCode, message: String },
     /// A task started in a pane or changed its status. `None` when the pane no longer has a task.
     Task { server: ServerKey, generation: Generation, pane: PaneId, task: Option<PaneTask> },
-    /// The target's tmux cannot be read, or can be read again.
+    /// The target's tmux cannot be read. `outage` is `None` when tmux can be read again.
     TargetOutage { target: TargetName, outage: Option<(OutageCode, String)> },
     /// The target is unreachable, with all its servers.
     TargetUnreachable { target: TargetName, message: String },
@@ -212,7 +212,8 @@ impl Fleet {
     }
 }
 
-/// Returns the outage if it is new or differs from the known one. A changed outage keeps the start of the known one.
+/// Returns the outage to store, or `None` if it equals the known one. If the target or server already had another
+/// outage, the new one keeps the start time of that outage.
 fn next_outage(known: Option<&Outage>, code: OutageCode, message: String, now: Timestamp) -> Option<Outage> {
     let is_known = known.is_some_and(|outage| outage.code == code && outage.message == message);
     (!is_known).then(|| Outage { code, message, since: known.map_or(now, |outage| outage.since) })

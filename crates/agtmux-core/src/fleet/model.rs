@@ -43,7 +43,8 @@ pub struct Server {
     pub panes: BTreeMap<PaneId, Pane>,
 }
 
-/// A pane of the current server generation. Action guards also check the generation and the epoch.
+/// Names a pane within the current generation of its server. The key contains neither the generation nor the epoch, so
+/// action guards check these two separately.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaneKey {
     pub server: ServerKey,
@@ -61,7 +62,7 @@ pub struct Pane {
     pub pane_index: u32,
     pub title: String,
     pub dead: Option<PaneExitStatus>,
-    /// A linked window or a grouped session shows the same pane in several sessions.
+    /// Where the pane is shown. A linked window or a grouped session shows the same pane in several sessions.
     pub placements: BTreeSet<Placement>,
     pub foreground: Option<ForegroundProcess>,
     pub runtime: Option<Runtime>,

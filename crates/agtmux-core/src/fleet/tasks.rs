@@ -6,8 +6,9 @@ use crate::ids::{AgentType, Generation, ProcessRef};
 use crate::runtime::Runtime;
 
 impl Fleet {
-    /// Whether the pane already has a task of a later server than the given task. Pane ids repeat when a server is
-    /// replaced, and a task of the new server may be reported before the panes of that server are listed.
+    /// Whether the known task of this pane belongs to a later server generation than the given task. Pane ids repeat
+    /// when a server is replaced, and a task of the new server may be reported before the panes of that server are
+    /// listed.
     pub fn has_later_task(&self, key: &PaneKey, generation: Generation, process: ProcessRef) -> bool {
         self.tasks.get(key).is_some_and(|(known, task)| {
             // tmux reports the start of a server only in seconds, so the start of the process breaks ties.

@@ -45,13 +45,13 @@ pub struct LedgerRecord {
     pub observation: Observation,
     #[serde(rename = "heard_at")]
     pub recorded_at: Timestamp,
-    /// Set when a completed turn has been shown long enough. The record then asserts `idle`.
+    /// Set when the turn has been shown as completed for long enough. The record then asserts `idle`.
     pub demoted: bool,
 }
 
 impl LedgerRecord {
-    /// Whether the observation repeats this demoted one. A screen shows the end of a turn until the next turn starts,
-    /// so the same screen does not mean that another turn ended.
+    /// Whether `observation` shows the same completed turn as this record, which was already demoted to idle. A screen
+    /// shows the end of a turn until the next turn starts, so the same screen does not mean that another turn ended.
     fn repeats_demoted(&self, observation: &Observation) -> bool {
         let same =
             (self.observation.assertion, &self.observation.excerpt) == (observation.assertion, &observation.excerpt);
@@ -94,7 +94,8 @@ impl Ledger {
         changed
     }
 
-    /// Notes that a source's evidence matches no rule. Its earlier observations expire after their TTL.
+    /// Notes that a source's evidence matches no rule. The earlier observations of this source then expire after their
+    /// TTL.
     pub fn mark_unrecognized(&mut self, source: Source, at: Timestamp) {
         self.unrecognized_since.entry(source).or_insert(at);
     }
@@ -127,7 +128,8 @@ impl Ledger {
         ledger
     }
 
-    /// The newest and the newest conclusive observation of each source and claim. They may be the same.
+    /// For each source and claim, the newest conclusive observation, if any, and the newest observation of all. Both
+    /// may be the same observation.
     pub fn records(&self) -> impl Iterator<Item = &LedgerRecord> {
         self.entries.values().flat_map(|entry| entry.conclusive.iter().chain([&entry.newest]))
     }
@@ -140,7 +142,7 @@ impl Ledger {
         &self.refuted
     }
 
-    /// Replaces this ledger. Completions that were already demoted here stay demoted.
+    /// Replaces this ledger with `newer`. A completed turn that was already demoted in the old ledger stays demoted.
     pub fn replace_with(&mut self, newer: Self) {
         let before = std::mem::replace(self, newer);
         let id = |record: &LedgerRecord| record.observation.order.event_id.clone();

@@ -61,8 +61,8 @@ impl Ledger {
         StateVerdict { state, reason: None, confidence: confidence(strongest), dialog }
     }
 
-    /// Whether an observation could change the verdict. A repetition of the source's last observation can do so only if
-    /// that observation expires or another source has disagreed since.
+    /// Whether an observation could change the verdict. If it repeats the last observation of its source, it can change
+    /// the verdict only if the last observation expires or another source has disagreed since.
     pub fn is_new_information(&self, observation: &Observation) -> bool {
         let Some(last) = self.entries.get(&observation.key()).map(|entry| &entry.newest) else { return true };
         let previous = &last.observation;

@@ -41,7 +41,7 @@ fn redact_object(fields: &mut Map<String, Value>) {
     redact_names(fields);
 }
 
-/// Redacts keys: a map from token to user has secrets as keys.
+/// Redacts the keys of an object. A key may be a secret, for example in a map from tokens to users.
 fn redact_names(fields: &mut Map<String, Value>) {
     let changed: Vec<(String, String)> =
         fields.keys().filter_map(|name| Some((name.clone(), redacted_text(name)?))).collect();

@@ -16,7 +16,8 @@ pub(super) fn prepare() {
 struct CompiledPatterns {
     /// All patterns in one scan: most texts match none.
     any: RegexSet,
-    /// One regex per pattern, compiled on its first match: most are never needed.
+    /// One regex per pattern. Each is compiled when `any` first reports that its pattern matches, because most are
+    /// never needed.
     rows: Vec<(String, OnceLock<Regex>)>,
     markers: Regex,
 }

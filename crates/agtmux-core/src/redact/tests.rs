@@ -44,7 +44,8 @@ fn every_pattern_redacts_only_its_secret() {
     }
 }
 
-/// Checks each pattern alone, because another pattern could match the example of a wrong one.
+/// Checks each pattern alone. Otherwise another pattern could match the example and hide that the pattern itself is
+/// wrong.
 #[test]
 fn every_pattern_matches_its_own_examples() {
     for (index, row) in SECRET_PATTERNS.iter().enumerate() {

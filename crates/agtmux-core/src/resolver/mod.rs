@@ -124,7 +124,8 @@ impl StateResolver {
         }
     }
 
-    /// Returns the inputs that are due by the passage of time. The caller applies them like any other input.
+    /// Returns the inputs that are due because time has passed: demotions of completed turns, and expired observations.
+    /// The caller applies them like any other input.
     pub fn due_inputs(&self, now: Timestamp) -> Vec<ResolverInput> {
         let of_runtime = |(id, entry): (&RuntimeId, &RuntimeState)| {
             let demotion = self

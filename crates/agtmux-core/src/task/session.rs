@@ -66,7 +66,8 @@ pub fn project_slug(project: &Path) -> Result<String, SessionNameError> {
     Ok(if slug.is_empty() { FALLBACK_SLUG.to_owned() } else { slug })
 }
 
-/// Replaces each run of characters that are not kept with one `-`, and trims `-` at both ends.
+/// Replaces each run of characters for which `kept` is false with one `-`, and trims `-` at both ends. `_` and `-` are
+/// always kept.
 fn plain(text: &str, kept: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut in_run = false;

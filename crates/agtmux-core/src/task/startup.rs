@@ -36,7 +36,8 @@ pub struct LeftoverSession<'a> {
 /// The action to take on a leftover session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeftoverAction {
-    /// Leave it alone silently: it has another owner, is in use, or its owner is unknown.
+    /// Leave the session alone and report nothing. Its owner is another one or unknown, or the session is in use, has
+    /// no tasks, or is the task session of the starting harness session.
     Keep,
     /// Remove it: it is unused and no task runs.
     Remove,
@@ -45,7 +46,8 @@ pub enum LeftoverAction {
 }
 
 impl LeftoverSession<'_> {
-    /// Decides the action for a harness session that starts with this ownership and task session.
+    /// Decides what to do with this session when a harness session starts. `current` and `current_session` are the
+    /// ownership and the task session of the starting harness session.
     pub fn action(&self, current: &SessionOwnership, current_session: &TaskSessionName) -> LeftoverAction {
         let same_owner = !current.owner.is_empty() && self.owner == current;
         let in_use = self.attached || self.owner_alive != Some(false);

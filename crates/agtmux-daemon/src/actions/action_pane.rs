@@ -56,10 +56,11 @@ impl ActionPane<'_> {
         error.with_hint(format!("agtmux target doctor {target}"))
     }
 
-    /// Checks that the located agent still runs in the foreground of the pane.
+    /// Checks that the located agent still runs in the foreground of the pane. If the pane had no agent, checks that
+    /// none has been started in it.
     ///
-    /// When an agent ends, its output stays on the screen, but its shell reads the input. The shell would run a prompt
-    /// as a command.
+    /// After an agent has ended, its output is still on the screen, but the shell in the pane reads the input. That
+    /// shell would run a prompt as a command.
     pub(super) async fn check_same_agent(&self) -> ApiResult<()> {
         let tree = self.process_tree().await?;
         if self.shell_only {
@@ -85,7 +86,7 @@ impl ActionPane<'_> {
         Err(guards::runtime_stale(message.into()))
     }
 
-    /// The shell that waits for a command, or a text that says why there is none.
+    /// The shell in the pane that waits for a command, or the reason why no shell does.
     pub(super) fn waiting_shell<'t>(&self, tree: Option<&'t PaneProcesses>) -> Result<&'t ProcessInfo, String> {
         let tree = tree.ok_or_else(|| "the pane's program is gone".to_owned())?;
         shell::shell_at_prompt(tree, self.processes.max_line_bytes(&self.located.pane.tty).is_some())
@@ -99,8 +100,8 @@ impl ActionPane<'_> {
 
     /// Types if `allows` accepts the current screen.
     ///
-    /// The capture is the last step before typing, because the check of the agent may take long and a person may type
-    /// meanwhile.
+    /// The screen is captured after the check of the agent, directly before typing. The check may take long, and a
+    /// person may type during it.
     pub(super) async fn type_if(
         &self,
         typing: PaneInput<'_>,
@@ -124,9 +125,10 @@ impl ActionPane<'_> {
         .map_err(type_error)
     }
 
-    /// Waits until the state and dialog known to the engine satisfy `wanted`, and returns the dialog's fingerprint.
+    /// Waits until `wanted` accepts the agent's state and dialog as the engine knows them. Returns the fingerprint of
+    /// the dialog, or `Some(None)` if no dialog is open. Returns `None` on timeout or if the agent is gone.
     ///
-    /// An action that waits for this returns only when clients can see its effect. `None` on timeout.
+    /// Actions call this before they return, so that clients already see the effect of the action.
     pub(super) async fn wait_for_engine(
         &self,
         wanted: impl Fn(State, Option<&String>) -> bool,

@@ -80,8 +80,8 @@ pub(super) fn stored_text(config: &Config, text: Option<&str>) -> Option<String>
 
 /// Redacts a text and truncates it to `most` bytes. Adds a mark if something was cut off.
 ///
-/// A long text is cut before it is redacted. A secret at this cut may be incomplete and not recognized, so the text
-/// close to the cut is dropped.
+/// A very long text is cut twice: to a larger size before the redaction, and to `most` bytes after it. A secret at the
+/// first cut may be incomplete and not recognized, so the text close to that cut is dropped.
 pub(super) fn redacted_prefix(text: &str, most: usize) -> String {
     let seen = (3 * most).max(MAX_TEXT_BYTES);
     let clean = redacted(&text[..text.floor_char_boundary(seen)]);
@@ -90,7 +90,8 @@ pub(super) fn redacted_prefix(text: &str, most: usize) -> String {
     if kept.len() == clean.len() && text.len() <= seen { clean } else { format!("{kept}{CUT_MARK}") }
 }
 
-/// Describes the pressed keys. Character keys form a text, so secrets in them are redacted.
+/// Describes the pressed keys. Successive character keys are joined to one word, so that secrets are recognized and
+/// redacted.
 pub(super) fn keys_summary(config: &Config, keys: &[TmuxKey]) -> Option<String> {
     if keys.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! Identifies the caller of a request, and whether it descends from an agent.
+//! Identifies the caller of a request, and determines whether the caller descends from an agent.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,10 +15,11 @@ use super::{Actions, audit};
 use crate::observe;
 use crate::serve::Peer;
 
-/// The origin of a caller with this many ancestors is unknown, because not all of them are checked.
+/// At most this many processes are checked, from the caller upwards. If the chain of ancestors reaches this length, the
+/// caller's origin counts as unknown.
 const MAX_ANCESTORS: usize = 64;
 
-/// The most bytes of the client's self-chosen name that are recorded.
+/// A client may send a name for itself. At most this many bytes of the name are recorded.
 const MAX_CLIENT_BYTES: usize = 64;
 
 /// The process that sent a request.
@@ -37,7 +38,7 @@ pub(super) enum CallerOrigin {
     /// The caller does not descend from an agent.
     NotAgent,
     Agent(String),
-    /// The caller has ended or cannot be inspected. An agent could be behind it.
+    /// The caller has ended or cannot be inspected, so it may descend from an agent.
     Unknown,
 }
 
@@ -86,7 +87,7 @@ impl Actions {
         Err(error.with_hint("run the command yourself, or set actions.allow_from_agents in the configuration"))
     }
 
-    /// The agent behind the caller. A caller that cannot be identified counts as an agent.
+    /// The agent that the caller runs under. A caller that cannot be identified counts as an agent.
     pub(crate) async fn agent_behind_caller(&self, caller: &RequestCaller) -> Option<String> {
         match self.caller_origin(caller).await {
             CallerOrigin::NotAgent => None,
@@ -95,9 +96,10 @@ impl Actions {
         }
     }
 
-    /// The process that owns what the caller creates: the one that the caller names, or the agent behind the caller.
+    /// The process that owns what the caller creates: the process named in the request, otherwise the agent that the
+    /// caller runs under.
     ///
-    /// Other ancestors do not count: they may be short-lived wrappers.
+    /// No other ancestor becomes the owner, because it may be a short-lived wrapper.
     pub(crate) fn owner_process_of(&self, caller: &RequestCaller) -> Option<u32> {
         if caller.owner_pid.is_some() {
             return caller.owner_pid;
@@ -115,11 +117,11 @@ impl Actions {
         ancestry.iter().any(|process| (process.pid, process.start) == (pid, start))
     }
 
-    /// The agent in the pane that the caller was started in.
+    /// The agent in the pane where the caller was started, if the agent may have started the caller.
     ///
-    /// A daemonized process has lost its parents, but its environment still names the pane. While an agent runs in the
-    /// foreground of a pane, every process there that is younger than the agent counts as started by the agent. The
-    /// exception is a process with an ancestor in that pane that is older than the agent.
+    /// A daemonized process has lost its parents, but its environment still names the pane. A caller that is younger
+    /// than the agent in the foreground of its pane counts as started by that agent. The exception is a caller with an
+    /// ancestor that was started in the same pane before the agent.
     async fn agent_of_caller_pane(&self, processes: &dyn ProcessTable, ancestry: &[ProcessInfo]) -> Option<String> {
         let pane_of = |process: &ProcessInfo| pane_of_process(processes, process.pid);
         let (socket, pane) = pane_of(ancestry.first()?)?;
@@ -132,7 +134,7 @@ impl Actions {
     }
 }
 
-/// The socket and pane that a process was started in, from its environment.
+/// The tmux socket and the pane in which a process was started, read from its environment.
 fn pane_of_process(processes: &dyn ProcessTable, pid: u32) -> Option<(PathBuf, PaneId)> {
     let variable =
         |name: &str| processes.environment_variable(pid, name).and_then(|value: OsString| value.into_string().ok());

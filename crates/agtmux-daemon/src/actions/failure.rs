@@ -29,7 +29,7 @@ pub(super) fn after_typing(error: ApiError) -> ApiError {
     ApiError { done_something: true, ..error.with_hint("agtmux view-output REF   (shows the result)") }
 }
 
-/// Marks errors as [`after_typing`] does if something was typed.
+/// If `typed` is true, marks errors as [`after_typing`] does.
 pub(super) fn after_typing_if(typed: bool) -> impl FnOnce(ApiError) -> ApiError {
     move |error| if typed { after_typing(error) } else { error }
 }

@@ -11,7 +11,7 @@ use crate::store::SnapshotRow;
 
 /// Checks the guards that apply to every action and reports the first that fails.
 ///
-/// With `force_stale`, only the checks that the pane is still the same apply.
+/// With `force_stale`, checks only that the pane is still the same.
 pub(super) fn check(
     guards: &ActionGuards,
     seen: Option<&SnapshotRow>,
@@ -67,7 +67,8 @@ pub(super) fn check(
     if kind.is_mutating() { check_state_known(located, kind) } else { Ok(()) }
 }
 
-/// Refuses a request after its deadline. The caller has given up by then and has reported an unknown outcome.
+/// Refuses a request whose deadline has passed. By then the caller has stopped waiting and has reported that the
+/// outcome is unknown, so the action must not run.
 pub(super) fn check_deadline(guards: &ActionGuards, now: Timestamp) -> ApiResult<()> {
     if guards.not_after.is_none_or(|until| now <= until) {
         return Ok(());

@@ -53,8 +53,9 @@ async fn kill(pane: &ActionPane<'_>, signal: KillSignal) -> ApiResult<KillReport
     }
 }
 
-/// Signals the agent and the processes of its group in the pane, or all processes of a task. Each process is
-/// identified by its pid and start time, so a reused pid is not signalled.
+/// Signals an agent and the other processes of its process group in the pane. For a task, signals all its processes
+/// except the supervisor. Each process is identified by its pid and start time, so another process that has reused the
+/// pid is not signalled.
 async fn signal_processes(pane: &ActionPane<'_>, signal: KillSignal) -> ApiResult<Vec<u32>> {
     let located_agent = pane.agent()?;
     let (agent, is_task) = (located_agent.runtime.process, located_agent.runtime.agent_type.is_task());
@@ -80,8 +81,8 @@ async fn signal_processes(pane: &ActionPane<'_>, signal: KillSignal) -> ApiResul
     Ok(signalled)
 }
 
-/// The error if it is unknown whether the signal was sent. It is not a refusal: the caller must check the pane before
-/// it repeats the command.
+/// The error if it is unknown whether the signal was sent. The process may have received the signal, so the caller must
+/// check the pane before repeating the command.
 fn outcome_unknown(pane: &ActionPane<'_>, pid: u32, why: &str) -> ApiError {
     let target = &pane.located.key.server.target;
     let message = format!("the outcome is unknown: process {pid} on {target} may have been signalled ({why})");
@@ -96,8 +97,8 @@ fn agent_process_group(tree: &[ProcessInfo], agent: ProcessRef) -> Option<Vec<&P
     Some(tree.iter().filter(|process| process.pgrp == leader.pgrp && !process.zombie).collect())
 }
 
-/// All live processes of a task except its supervisor, which stays to record the exit. `None` if the supervisor is
-/// gone.
+/// All live processes of a task except its supervisor, which must keep running to record the exit. `None` if the
+/// supervisor is gone.
 fn task_processes(tree: &[ProcessInfo], supervisor: ProcessRef) -> Option<Vec<&ProcessInfo>> {
     let is_supervisor = |process: &&ProcessInfo| (process.pid, process.start) == (supervisor.pid, supervisor.start);
     tree.iter().find(is_supervisor)?;

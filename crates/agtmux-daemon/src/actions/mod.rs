@@ -1,7 +1,7 @@
 //! Actions: send, respond, kill, resume, attach and view-output.
 //!
-//! An action is validated against the current pane, runs once, and is recorded in the audit log. It never edits state:
-//! its effect comes back as an observation.
+//! An action is validated against the current pane, runs once, and is recorded in the audit log. An action never sets
+//! an agent's state: the daemon observes the effect of the action and derives the state from that.
 
 mod action_pane;
 mod action_target;
@@ -64,7 +64,7 @@ struct ActionsInner {
     request_locks: NamedLocks,
     snapshots: ActionSnapshots,
     followers: OutputFollowers,
-    /// The directory of the task run files, which name the agent that started each task.
+    /// The directory of the run files of tasks. The run files of a task name the agent that started the task.
     tasks_dir: PathBuf,
 }
 
@@ -100,7 +100,7 @@ impl Actions {
         self.config().audit.store_text
     }
 
-    /// The redacted, truncated form of a text that the audit log stores, if it stores texts.
+    /// The redacted and truncated text, as the audit log stores it. `None` if `audit.store_text` is off.
     pub(crate) fn audit_text(&self, text: &str) -> Option<String> {
         audit::stored_text(self.config(), Some(text))
     }

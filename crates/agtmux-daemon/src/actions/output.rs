@@ -55,7 +55,8 @@ impl Actions {
         Ok(sanitized_if_remote(done, &action))
     }
 
-    /// Whether this caller already follows this pane. Its first read is then in the audit log.
+    /// Whether this caller has already read this pane. That read is in the audit log, so the next ones are not
+    /// recorded.
     async fn is_follower(&self, action: &OutputAction, caller: &RequestCaller) -> bool {
         let Ok(located) = self.locate(&action.guards.r#ref).await else { return false };
         let key = &located.key;
@@ -111,7 +112,7 @@ impl Actions {
     }
 }
 
-/// The health of a pane; `gone` says why it is unavailable.
+/// The health of a pane. `gone` says why the pane is unavailable, and is `None` if the pane is available.
 fn pane_health(located: &LocatedPane, gone: Option<String>, running: bool) -> PaneHealth {
     PaneHealth {
         schema_version: SCHEMA_VERSION,
@@ -183,8 +184,8 @@ async fn capture_output(pane: &ActionPane<'_>, lines: Option<u32>, ansi: bool) -
     })
 }
 
-/// The colour sequences that are still active at the end of this text. tmux emits a sequence only when a colour
-/// changes, so the first line after a cut needs the sequences from before the cut.
+/// The colour sequences that are still active at the end of this text. tmux emits a sequence only where a colour
+/// changes. If this text is left out, the text after it must begin with these sequences.
 fn active_colours(coloured: &str) -> String {
     let since = coloured.rfind("\u{1b}[0m").map_or(coloured, |at| &coloured[at..]);
     let attribute = |rest: &str| rest.find('m').map(|end| format!("\u{1b}[{}", &rest[..=end]));

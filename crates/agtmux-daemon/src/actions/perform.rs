@@ -56,8 +56,8 @@ impl<'a> ActionRequest<'a> {
 /// The most bytes of a reference that the audit log stores.
 const MAX_REF_BYTES: usize = 512;
 
-/// How long a request waits for its locks in total. Most callers have given up after this time, so the action must not
-/// run later.
+/// How long a request waits for its locks in total. By then most callers have given up, so the request fails and the
+/// action does not run late.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn pane_busy() -> ApiError {

@@ -1,4 +1,5 @@
-//! Action snapshots: the state of a pane when a caller looked, used as a guard by a later action.
+//! Action snapshots. A snapshot records the state of a pane when a caller read it. With the snapshot as a guard, a
+//! later action runs only if the pane is still in that state.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +22,8 @@ pub(super) struct ActionSnapshots(Mutex<HashMap<String, StoredSnapshot>>);
 #[derive(Debug, Clone)]
 struct StoredSnapshot {
     row: SnapshotRow,
-    /// An action has used this snapshot. The snapshot shows the state before that action.
+    /// An action has already used this snapshot as a guard. The snapshot is out of date, because that action may have
+    /// changed the pane.
     used: bool,
 }
 
@@ -47,7 +49,8 @@ impl ActionSnapshots {
         }
     }
 
-    /// The snapshot that the guards name, if it is known, unused and not expired.
+    /// The snapshot that the guards name, or `None` if they name none. Fails if the snapshot is unknown. Also fails if
+    /// the snapshot was used or has expired, unless `force_stale` is set.
     pub(super) fn find(&self, guards: &ActionGuards, now: Timestamp) -> ApiResult<Option<SnapshotRow>> {
         let Some(id) = &guards.snapshot_id else {
             return match &guards.nonce {

@@ -1,7 +1,7 @@
 //! Finds the agent that started a task.
 //!
-//! A task descends from the tmux server, not from the agent that started it. The daemon treats requests of the task as
-//! requests of that agent: otherwise an agent could approve its own dialog from a task.
+//! A task descends from the tmux server, not from the agent that started it. A request from a process of the task
+//! counts as a request from that agent. Otherwise an agent could start a task that approves the agent's own dialogs.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,8 @@ use super::caller::CallerOrigin;
 const RUN_ID_VARIABLE: &str = "AGTMUX_RUN_ID";
 
 impl Actions {
-    /// The origin of the caller if one of its ancestors is in a task that an agent started.
+    /// The origin of a caller that runs in a task: the agent that started the task, or `Unknown` if the run files of
+    /// the task are gone. `None` if the caller runs in no task, or if no agent started the task.
     pub(super) fn origin_of_tasks(
         &self,
         processes: &dyn ProcessTable,
@@ -44,7 +45,7 @@ impl Actions {
     }
 }
 
-/// Restricts the characters, because the id becomes part of a path.
+/// Accepts only letters, digits and hyphens, because the id becomes part of a path.
 fn is_run_id(run: &str) -> bool {
     !run.is_empty() && run.len() <= 64 && run.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use agtmux_api::wire::{PaneIdentity, PaneItem};
 
-/// A pane and its item; `None` if the pane is gone.
+/// The identity of a pane and its new item, or `None` if the pane is gone.
 pub(super) type PaneChange = (PaneIdentity, Option<PaneItem>);
 
 /// The panes of agents whose native session is known. A native session can be open in several panes, and a pane can be
@@ -13,7 +13,8 @@ pub(super) type PaneChange = (PaneIdentity, Option<PaneItem>);
 pub(super) struct AgentPanes(BTreeMap<PaneIdentity, PaneItem>);
 
 impl AgentPanes {
-    /// Stores the pane. Returns the agent that has left the pane.
+    /// Stores the pane, or removes it if it is gone or has no agent. Returns the agent that was in the pane before,
+    /// unless the agent is still there.
     pub(super) fn update(&mut self, identity: PaneIdentity, now: Option<&PaneItem>) -> Option<String> {
         let now = now.filter(|pane| pane.agent_id.is_some());
         let agent_now = now.and_then(|pane| pane.agent_id.clone());

@@ -71,8 +71,8 @@ async fn check_one(bridge: Bridge, agent_id: String, runtime_id: String) {
 }
 
 impl Bridge {
-    /// The time since the last full check. If the check is too old, this call also starts a new one in the background.
-    /// The next caller gets its result.
+    /// The time since the last full check. If that check is too old, this call also starts a new check in the
+    /// background, and does not wait for it.
     pub(crate) fn since_last_check(&self) -> Option<Duration> {
         let ago = self.last_full_check().map(|at| at.elapsed());
         if ago.is_none_or(|ago| ago >= self.0.actions.health_check_interval()) {
@@ -91,8 +91,8 @@ impl Bridge {
         self.0.last_full_check.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Called before a reader subscribes. The first reader triggers a check of every agent, because the results may be
-    /// old: the interval checks need a reader.
+    /// Called before a reader subscribes. Before the first reader, this requests a check of every agent: without
+    /// readers there are no interval checks, so the known results may be old.
     pub(crate) fn on_reader_joining(&self) {
         if self.0.ring.has_readers() {
             return;

@@ -1,5 +1,5 @@
-//! The event stream for tmux-bridge dashboards: sessions, states, turns and availability, with the names of the
-//! tmux-bridge document. The bridge only renders the state of the daemon and decides nothing.
+//! The event stream for tmux-bridge dashboards. Its events report sessions, states, turns and availability, and use the
+//! names of the tmux-bridge document. The bridge only translates states and decides none of them.
 
 mod agent_panes;
 mod availability;
@@ -39,17 +39,18 @@ struct Inner {
     clock: Clock,
     ring: EventRing,
     tracked: Mutex<TrackedAgents>,
-    /// Requests a check of the agents with `needs_check` before the next interval.
+    /// Makes the checker look at the agents with `needs_check` at once, before the next interval.
     check_requested: Notify,
     /// When the last check of all agents started.
     last_full_check: Mutex<Option<Instant>>,
 }
 
-/// The agents that the bridge follows. Events are published while this lock is held, so that they appear in order.
+/// The agents that the bridge follows. Events are published while the lock around this struct is held, so that they
+/// appear in order.
 #[derive(Debug, Default)]
 struct TrackedAgents {
     agents: HashMap<String, TrackedAgent>,
-    /// Agents that reported the end of their session, with the runtime that ended.
+    /// For each agent that reported the end of its session, the runtime in which the session ended.
     ended: HashMap<String, String>,
 }
 
@@ -58,7 +59,8 @@ struct TrackedAgents {
 struct TrackedAgent {
     runtime_id: String,
     state: Option<State>,
-    /// The last published state name. After a prompt it differs from `state` until the agent runs.
+    /// The last published state name. After a prompt to an agent at rest, the name is `COMMANDED` until the state of
+    /// the agent changes.
     published_state: Option<&'static str>,
     available: Option<bool>,
     /// Check the availability as soon as possible.
@@ -117,14 +119,15 @@ impl Bridge {
         panes(&log).filter(|pane| pane.agent_id.as_deref() == Some(agent_id)).collect()
     }
 
-    /// Waits until no other caller answers the agent, so that the next state change belongs to one answer.
+    /// Waits until no other caller is answering the agent, and locks out other callers. The next state change then
+    /// belongs to this caller's answer.
     pub(crate) async fn lock_answers(&self, agent_id: &str) -> Option<OwnedMutexGuard<()>> {
         let answer_lock = self.tracked().agents.get(agent_id)?.answer_lock.clone();
         Some(answer_lock.lock_owned().await)
     }
 
     /// Handles a session-end event: the agent is no longer followed, even if its process still runs. If the session is
-    /// open in several panes, events from the panes that are not followed are ignored.
+    /// open in several panes, the bridge follows the agent in one of them and ignores events from the others.
     pub(crate) fn session_ended(&self, agent_id: &str, source_runtime: Option<&str>) {
         let is_open_twice = self.runtimes_of(agent_id).len() > 1;
         let mut tracked = self.tracked();

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// Limits of the buffer for readers that lag: number of events and total bytes.
+/// The buffer, from which readers that lag can catch up, holds at most this many events and this many bytes.
 const MAX_EVENTS: usize = 4096;
 const MAX_BYTES: usize = 8 << 20;
 /// The most events per read. A stalled reader keeps at most this many in memory.
@@ -38,7 +38,7 @@ pub(crate) struct BridgeEvent {
 pub(crate) struct EventRing {
     state: RwLock<RingState>,
     latest: watch::Sender<u64>,
-    /// Changes together with `latest`. Its subscribers do not count as readers.
+    /// Always has the same value as `latest`, but its subscribers do not count as readers.
     silent_latest: watch::Sender<u64>,
 }
 
@@ -52,7 +52,8 @@ struct RingState {
 }
 
 impl EventRing {
-    /// Ids start at the start time in microseconds, so that ids of an earlier daemon are never valid.
+    /// The ids count up from the daemon's start time in microseconds. Ids of an earlier daemon are smaller, so they
+    /// count as too old.
     pub(super) fn new(started: Timestamp) -> Self {
         let last = u64::try_from(started.as_microsecond()).unwrap_or(0);
         let state = RingState { events: VecDeque::new(), bytes: 0, complete_from: last, last };
@@ -80,7 +81,7 @@ impl EventRing {
         self.silent_latest.send_replace(id);
     }
 
-    /// Drops all events after a loss, so that every reader starts over.
+    /// Drops all buffered events, so that every reader starts over. Called when the bridge has missed prompts.
     pub(super) fn discard_all(&self) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         state.last += 1;
@@ -90,7 +91,7 @@ impl EventRing {
         self.notify(last);
     }
 
-    /// The next events after this id; `None` if some of them were dropped.
+    /// The next events after this id. `None` if some of them were dropped, or if no event has had this id yet.
     pub(crate) fn since(&self, id: u64) -> Option<Vec<Arc<BridgeEvent>>> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         if id < state.complete_from || id > state.last {

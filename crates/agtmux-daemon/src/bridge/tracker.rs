@@ -69,7 +69,8 @@ fn tracked_agent(pane: &PaneItem) -> Option<TrackedAgent> {
     })
 }
 
-/// The pane changes after this sequence number. If the events are no longer in the log, all panes are compared.
+/// Returns the current sequence number and the pane changes since `seq`. If the log has dropped some of the events,
+/// finds the changes by comparing all panes with `agent_panes`.
 fn changes_since(bridge: &Bridge, seq: u64, agent_panes: &AgentPanes) -> (u64, Vec<PaneChange>) {
     let log = bridge.0.event_log.read();
     let changes = match log.since(seq) {
@@ -178,7 +179,7 @@ pub(super) fn start_tracking(bridge: &Bridge, tracked: &mut TrackedAgents, agent
     bridge.0.check_requested.notify_one();
 }
 
-/// Publishes the running state after an answer if the agent completed before a running state was seen.
+/// Publishes the running state that was missed after an answer: the agent may complete before a running state is seen.
 fn publish_skipped_running(bridge: &Bridge, agent_id: &str) {
     let (Some(waiting), processing) = (bridge_state(State::WaitingInput), bridge_state(State::Running)) else { return };
     let mut tracked = bridge.tracked();

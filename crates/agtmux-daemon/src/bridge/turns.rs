@@ -48,8 +48,8 @@ impl Bridge {
         turn_id
     }
 
-    /// Announces a turn before it is delivered. The agent may continue before delivery is verified, and its next state
-    /// change must carry this id.
+    /// Announces a turn before it is delivered. The agent's next state change carries the id of the turn, even if the
+    /// state changes before the delivery is verified.
     pub(crate) fn expect_turn(&self, agent_id: &str, turn_id: &str) {
         if let Some(agent) = self.tracked().agents.get_mut(agent_id) {
             agent.turn_id = Some(turn_id.to_owned());

@@ -19,8 +19,9 @@ use super::{Engine, EngineStep};
 use crate::observe::ScreenEvidence;
 use crate::store::{EventRow, StoreChange};
 
-/// How long a screen observation stays valid after the screen stops matching any rule: the agent may be redrawing. A
-/// title is written in one piece, so its observation ends at once.
+/// How long a screen observation stays valid after the screen stops matching any rule, because the agent may be in the
+/// middle of a redraw. The second value is for titles: an agent writes its title in one piece, so a title observation
+/// ends at once.
 const SCREEN_TTL: SignedDuration = SignedDuration::from_secs(3);
 const TITLE_TTL: SignedDuration = SignedDuration::ZERO;
 
@@ -72,7 +73,8 @@ pub(crate) struct FileEvidence {
     pub(crate) pane: PaneKey,
     pub(crate) process: ProcessRef,
     pub(crate) entries: Vec<FileEntry>,
-    /// The entries come from a log, which may be read more than once.
+    /// The entries come from a log, not from a status file. A log may be read again, so the same entry may arrive
+    /// twice.
     pub(crate) from_log: bool,
 }
 
@@ -107,7 +109,7 @@ impl Engine {
         self.request_recheck(runtime);
     }
 
-    /// A wrapper may name the agent that it starts. The name then works as a reference.
+    /// Applies the name that a wrapper gave to the agent it started. Users can then refer to the agent by this name.
     fn apply_agent_name(&mut self, runtime: &RuntimeId, event: NativeEvent<'_>, step: &mut EngineStep) {
         if event.source != Source::Wrapper || event.event_type != "agent-started" {
             return;
@@ -121,7 +123,7 @@ impl Engine {
         }
     }
 
-    /// Applies evidence of the agent itself. `order` is that of a posted event; other evidence has none.
+    /// Turns evidence from the agent itself into observations and applies them. `order` is set only for a posted event.
     fn reduce(&mut self, runtime: &RuntimeId, evidence: Evidence<'_>, order: Option<&OrderKey>, step: &mut EngineStep) {
         let Some(agent_type) = self.states.agent_type(runtime).cloned() else { return };
         let mut memory = self.memories.memories.get(runtime).cloned().unwrap_or_default();
@@ -226,7 +228,8 @@ impl Engine {
         }
     }
 
-    /// Records an observation that this daemon made at this time, unless it repeats what is known.
+    /// Records an observation that this daemon made at time `at`, unless the ledger already contains the same
+    /// information.
     pub(super) fn observe_if_new(
         &mut self,
         runtime: &RuntimeId,
@@ -240,15 +243,15 @@ impl Engine {
         }
     }
 
-    /// Asks the observer to capture the agent's pane. The screen may show more than the event, or show that the event
-    /// is outdated.
+    /// Asks the observer to capture the agent's pane. After an event, the screen may show more than the event, or may
+    /// show that the event is outdated.
     pub(super) fn request_recheck(&self, runtime: &RuntimeId) {
         if let Some(pane) = self.runtime_panes.get(runtime) {
             self.recheck_hints.request_recheck(pane);
         }
     }
 
-    /// The runtime in a pane, if it is still this process.
+    /// The runtime in a pane. `None` if its process is not this one any more.
     pub(super) fn runtime_of(&self, pane: &PaneKey, process: ProcessRef) -> Option<RuntimeId> {
         let runtime = self.fleet.pane(pane)?.runtime.as_ref()?;
         (runtime.process == process).then(|| runtime.id.clone())

@@ -1,4 +1,5 @@
-//! The newest event of each source of each runtime. An event with a lower number from the same source is not applied.
+//! Remembers the newest event of each runtime and source. An event whose number is not higher than that of an earlier
+//! event from the same source is not applied.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +25,8 @@ impl SourceCursors {
     /// Moves the cursor to this event. Returns false if the event is stale: its number is not higher than that of an
     /// earlier event from the same source.
     ///
-    /// Events without a number are never stale here. Hooks of one agent run side by side and may arrive in either
-    /// order; the ledger orders what they assert.
+    /// An event without a number is never stale. The hooks of one agent run at the same time, so their events may
+    /// arrive in any order; the ledger puts their assertions in order.
     pub(super) fn advance(&mut self, runtime: &RuntimeId, source: Source, order: &OrderKey) -> bool {
         let cursors = self.0.entry(runtime.clone()).or_default();
         let Some(newest) = cursors.get_mut(&source) else {

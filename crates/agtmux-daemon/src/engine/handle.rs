@@ -26,7 +26,8 @@ use crate::view::TargetChange;
 pub(crate) struct EngineHandle {
     pub(super) inputs: mpsc::Sender<EngineInput>,
     pub(super) submitted: broadcast::Sender<SubmittedPrompt>,
-    /// Task sessions in which a task pane was removed or died, or another pane changed.
+    /// Sends the key of a task session when one of its task panes was removed or died, or when another pane in it
+    /// changed.
     pub(super) task_session_changed: broadcast::Sender<TaskSessionKey>,
     pub(super) task_sessions: Arc<TaskSessions>,
 }
@@ -93,8 +94,8 @@ impl EngineHandle {
         let _ = self.inputs.send(EngineInput::SetRegistry(registry)).await;
     }
 
-    /// Applies inputs to a task session. Returns when the effects are stored and published, or `None` if they could not
-    /// be stored. Then the session has not changed.
+    /// Applies inputs to a task session. Returns after their effects are stored and published. Returns `None` if the
+    /// effects could not be stored; the session has then not changed.
     pub(crate) async fn apply_task_update(&self, update: TaskUpdate) -> Option<TaskUpdateOutcome> {
         self.request(|reply| EngineInput::Task(Box::new(update), reply)).await.flatten()
     }
@@ -103,7 +104,7 @@ impl EngineHandle {
         &self.task_sessions
     }
 
-    /// Sessions whose panes changed in a way that may end a task, from now on.
+    /// Subscribes to the task sessions in which a pane changed in a way that may have ended a task.
     pub(crate) fn subscribe_task_sessions(&self) -> broadcast::Receiver<TaskSessionKey> {
         self.task_session_changed.subscribe()
     }

@@ -101,7 +101,8 @@ impl Engine {
         Ok(receipt)
     }
 
-    /// The id of an earlier event with the same key and content, if any. Other content under the same key is an error.
+    /// Returns the id of an earlier event with the same key and content, if there is one. Fails if an earlier event has
+    /// the same key but other content.
     fn duplicate_of(
         &self,
         runtime: &RuntimeId,
@@ -126,7 +127,7 @@ impl Engine {
     }
 
     /// Binds pending events after a runtime or a turn has begun. Repeats until no event can be bound, because a bound
-    /// event may report a session that identifies the runtime of others.
+    /// event may report its agent's session, which identifies the runtime of other pending events.
     pub(super) fn bind_unbound(&mut self, step: &mut EngineStep) {
         while self.bind_unbound_once(step) {}
     }
@@ -166,7 +167,8 @@ impl Engine {
         }
     }
 
-    /// The payload of a pending event. It is not kept in memory, so it is read from this step or from the store.
+    /// The payload of a pending event. Payloads are not kept in memory, so this reads it from the step or from the
+    /// store.
     fn stored_payload(&self, event_id: &str, step: &EngineStep) -> Value {
         let stored = || events::body_of(&self.reader, event_id).ok().flatten();
         let body = step.body_of(event_id).map(str::to_owned).or_else(stored);

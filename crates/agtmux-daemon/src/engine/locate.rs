@@ -30,7 +30,8 @@ pub(crate) struct LocatedAgent {
     pub(crate) dialog: Option<Dialog>,
     /// The agent has sent hook events, and its adapter recognizes submitted prompts in them.
     pub(crate) reports_submissions: bool,
-    /// The runtime id on the agent's own host, if that is another one.
+    /// The id that the agent's own host uses for this runtime. `None` if the agent runs on this host, or if the id is
+    /// not known yet.
     pub(crate) remote_runtime_id: Option<String>,
 }
 

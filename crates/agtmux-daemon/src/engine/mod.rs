@@ -62,7 +62,7 @@ const MAX_BATCH: usize = 256;
 /// A checkpoint is written after about this many inputs, which limits how many inputs a replay must apply.
 const CHECKPOINT_EVERY: u64 = 5_000;
 
-/// Capacity of the broadcast channel; its receivers read every prompt at once.
+/// The capacity of the broadcast channel for submitted prompts. The receivers read every prompt immediately.
 const SUBMITTED_CAPACITY: usize = 256;
 
 /// Capacity of the broadcast channel; slow receivers re-read all sessions.
@@ -85,7 +85,7 @@ pub(crate) enum EngineInput {
     /// A question that changes nothing.
     Query(EngineQuery),
     SwitchAdapter(AdapterSwitch, oneshot::Sender<Result<AdapterList, ApiError>>),
-    /// A hub subscribes to this host's evidence, as long as the reference is valid.
+    /// A hub subscribes to this host's evidence. The subscription lasts as long as the reference is valid.
     Subscribe(Weak<()>, oneshot::Sender<u64>),
     /// The hub requests its next batch.
     NextBatch(u64, oneshot::Sender<EvidenceBatch>),
@@ -124,7 +124,7 @@ pub(crate) struct Engine {
     deadline: Timestamp,
     /// When the last step ran.
     last_step_at: Timestamp,
-    /// The number of the last input in the log, and of the last one in a checkpoint.
+    /// The number of the last input in the log, and the number of the last input that the newest checkpoint includes.
     last_input_seq: u64,
     checkpoint_seq: u64,
     purge_at: Timestamp,
@@ -230,7 +230,7 @@ impl Engine {
         }
     }
 
-    /// Reconciles the stored fleet with the stored states, which may be from different moments.
+    /// Reconciles the stored fleet with the stored states, because the two may have been stored at different times.
     async fn reconcile_on_start(&mut self) {
         let mut step = EngineStep::new(self.clock.now(), self.event_log.read().seq());
         let orphans: Vec<RuntimeId> = self
@@ -351,8 +351,8 @@ impl Engine {
         step.log_input(self.last_input_seq, event_id, input, transitions);
     }
 
-    /// Does the work that is due. The deadlines of states are checked only when one may have passed, because a check
-    /// takes time per agent.
+    /// Does the work that is due. The deadlines of states are checked only when one of them may have passed, because a
+    /// check goes through all agents.
     fn apply_due_work(&mut self, step: &mut EngineStep) {
         if self.turn_starts.take_has_new() {
             self.bind_unbound(step);
@@ -381,8 +381,8 @@ impl Engine {
         }
     }
 
-    /// The next deadline after `since`, the time of the last step. A deadline that passed while that step was stored is
-    /// due at once.
+    /// The next deadline after `since`, which is the time of the last step. The deadline may have passed while that
+    /// step was being stored. The work is then due at once.
     fn next_deadline(&self, since: Timestamp) -> Timestamp {
         let states = self.states.next_deadline(since);
         let bind_expiry = self.unbound_events.oldest().map(|event| self.expires_at(event));

@@ -34,7 +34,8 @@ pub(crate) struct EvidenceSubscription {
 }
 
 impl EvidenceSubscription {
-    /// Waits for the next batch: everything at first, then changes. Cancel safe: a dropped call loses no batch.
+    /// Waits for the next batch. The first batch contains everything, later ones contain only changes. Cancel-safe: no
+    /// batch is lost if the future is dropped.
     pub(crate) async fn next(&mut self) -> Option<EvidenceBatch> {
         if self.pending_batch.is_none() {
             let permit = self.engine.inputs.reserve().await.ok()?;

@@ -12,12 +12,14 @@ use jiff::{SignedDuration, Timestamp};
 use super::Engine;
 use crate::store::EventRow;
 
-/// How much later than its event a turn may be seen on the screen, because the agent draws it and the daemon captures
-/// it later. The second value is how much earlier it may be seen, because an event may be late.
+/// The daemon may see the start of a turn up to this much later than the time of the turn's event, because the agent
+/// draws the turn and the daemon captures the screen after the event. The second value is how much earlier than the
+/// event the daemon may see it, because the agent may send the event late.
 const MAX_DISPLAY_DELAY: SignedDuration = SignedDuration::from_secs(3);
 const MAX_EVENT_DELAY: SignedDuration = SignedDuration::from_secs(1);
 
-/// When each agent last began a turn: it was idle, completed or failed before, and is running since.
+/// When each agent last began a turn. A turn begins when the state of an agent changes from idle, completed or error to
+/// running.
 #[derive(Debug, Default)]
 pub(super) struct TurnStarts {
     started_at: BTreeMap<RuntimeId, Timestamp>,
@@ -43,7 +45,7 @@ impl TurnStarts {
         std::mem::take(&mut self.has_new)
     }
 
-    /// Whether an event of this time may belong to the turn that the agent began last.
+    /// Whether an event with this time may belong to the turn that the agent began last.
     fn may_match(&self, runtime: &RuntimeId, event_time: Timestamp) -> bool {
         self.started_at.get(runtime).is_some_and(|started| {
             let shown_after = started.duration_since(event_time);
@@ -53,10 +55,12 @@ impl TurnStarts {
 }
 
 impl Engine {
-    /// Returns the agent whose session the event names. An event that names only a session is matched against all
-    /// agents of its type. Otherwise returns the agent that has no session yet, works in the same directory, and began
-    /// a turn at that time. The directory alone proves nothing: the same process may serve an agent outside tmux in
-    /// that directory.
+    /// Returns the agent that an event of a shared process belongs to. This is the agent whose session the event names,
+    /// otherwise the agent that has no session yet, works in the event's directory, and began a turn at the time of the
+    /// event. The directory alone proves nothing: the process may also serve an agent outside tmux in that directory.
+    ///
+    /// An event of a process that is not shared is bound only by its session, and only if it names no pane and no
+    /// process.
     pub(super) fn bind_shared(&self, origin: &EventOrigin, event_time: Timestamp) -> Result<RuntimeId, BindFailure> {
         let (Some(agent_type), Some(session)) = (&origin.agent_type, &origin.session) else {
             return Err(BindFailure::NoCandidate);
@@ -97,7 +101,7 @@ impl Engine {
         cwd.is_some() && cwd == origin.cwd.as_ref()
     }
 
-    /// Whether another pending event, with a different session, may belong to the same turn.
+    /// Whether the pending event `other` names a different session but may belong to the same turn of `candidate`.
     fn competes_for_turn(&self, other: &EventRow, origin: &EventOrigin, candidate: &RuntimeId) -> bool {
         let is_competitor = |other: &EventOrigin| {
             (&other.agent_type, &other.cwd) == (&origin.agent_type, &origin.cwd)

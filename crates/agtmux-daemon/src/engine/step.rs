@@ -33,7 +33,7 @@ pub(super) struct EngineStep {
     pub(super) changed_states: BTreeSet<RuntimeId>,
     /// Runtimes whose evidence has changed.
     pub(super) changed_evidence: BTreeSet<RuntimeId>,
-    /// Keys of events that are not stored yet: event id and content hash.
+    /// The dedupe keys of events that are not stored yet, each with the id and content hash of its event.
     pub(super) dedupe_keys: BTreeMap<(RuntimeId, Source, String), (String, String)>,
     pub(super) receipts: Vec<(oneshot::Sender<IngestResult>, IngestResult)>,
     pub(super) flush_replies: Vec<oneshot::Sender<()>>,
@@ -64,8 +64,9 @@ impl EngineStep {
         into.targets_changed |= from.targets_changed;
     }
 
-    /// Marks the runtime whose evidence the input changes. The other inputs come from the topology, which hubs get
-    /// separately, or from time, which passes on the hub, too.
+    /// If the input changes the evidence about a runtime, marks that runtime, so that hubs get the new evidence. All
+    /// other inputs follow from the topology, which hubs get separately, or from the passing of time, which hubs notice
+    /// themselves.
     pub(super) fn note_changed_evidence(&mut self, input: &ResolverInput) {
         match input {
             ResolverInput::Started { runtime, .. }
@@ -94,7 +95,7 @@ impl EngineStep {
         }
     }
 
-    /// Assigns sequence numbers to the events of a task session. The reply is sent when they are stored.
+    /// Assigns sequence numbers to the events of a task session. The reply is sent when the events are stored.
     pub(super) fn add_task_events(
         &mut self,
         key: &TaskSessionKey,
@@ -114,7 +115,8 @@ impl EngineStep {
         self.task_replies.push((reply, outcome));
     }
 
-    /// The task events to publish. Events that were not stored are sent again later with other numbers.
+    /// Takes the task events to publish. Returns none if they were not stored: they are then sent again later with
+    /// other numbers.
     pub(super) fn take_task_events(&mut self, stored: bool) -> Vec<TaskWatchEvent> {
         std::mem::take(&mut self.task_events).into_iter().filter(|_| stored).collect()
     }

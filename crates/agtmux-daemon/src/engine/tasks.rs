@@ -16,7 +16,7 @@ use crate::store::{StoreChange, TaskRunRow, TaskSession, TaskSessionKey};
 pub(crate) struct TaskUpdate {
     pub(crate) key: TaskSessionKey,
     pub(crate) inputs: Vec<TaskInput>,
-    /// A run that was launched after the inputs. It replaces the unfinished run in its window.
+    /// A run to add after the inputs are applied. It replaces the unfinished run in its window.
     pub(crate) launched: Option<TaskRunRow>,
 }
 
@@ -128,8 +128,8 @@ impl Engine {
         }
     }
 
-    /// A pane that is not a task may share a session with tasks. When one appears, changes or vanishes, report the
-    /// session.
+    /// Reports the task sessions in which a pane that is not a task appeared, changed or vanished. Such a pane may be
+    /// next to tasks in the same session.
     fn check_sessions_of_foreign_panes(&self, delta: &FleetDelta, step: &mut EngineStep) {
         let is_foreign = |key: &PaneKey| !self.task_panes.contains_key(key);
         if !delta.changed.iter().chain(&delta.removed).any(is_foreign) {

@@ -7,8 +7,8 @@ use agtmux_core::evidence::Source;
 
 use crate::store::EventRow;
 
-/// The pending events in order of arrival. `by_key` finds a duplicate without a search, even among thousands of events
-/// for a pane that does not exist.
+/// The pending events in order of arrival. `by_key` finds a duplicate quickly even if thousands of events are pending,
+/// for example because they name a pane that does not exist.
 #[derive(Debug, Default)]
 pub(super) struct UnboundEvents {
     events: VecDeque<EventRow>,

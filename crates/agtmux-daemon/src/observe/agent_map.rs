@@ -19,8 +19,8 @@ impl<T> Default for AgentMap<T> {
 }
 
 impl<T> AgentMap<T> {
-    /// Keeps the values of the agents that were found, and makes values for new ones. Returns the panes of the new
-    /// agents.
+    /// Keeps the values of agents that are still found, drops the values of agents that are gone, and makes values for
+    /// new agents. Returns the panes of the new agents.
     pub(super) fn follow<'a>(
         &mut self,
         found: impl Iterator<Item = FoundAgent<'a>>,

@@ -38,8 +38,8 @@ pub(crate) fn default_socket_dir() -> SocketDir {
     SocketDir::below(std::env::var_os("TMUX_TMPDIR").as_deref())
 }
 
-/// The key of a server. The server is named after its socket: by the file name in the default directory, or else by the
-/// full path.
+/// The key of a server. The name of the server is the file name of its socket if the socket is in the default
+/// directory, otherwise the full path.
 pub(crate) fn server_key(socket: &Path, default_dir: &SocketDir) -> ServerKey {
     let name = match socket.file_name() {
         Some(name) if socket.parent() == Some(default_dir.path()) => text::from_bytes(name.as_bytes()),

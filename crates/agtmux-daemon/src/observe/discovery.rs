@@ -1,5 +1,5 @@
-//! Finds tmux servers: every live socket in the user's tmux directory, the sockets in the configuration, and those in
-//! a caller's `$TMUX`.
+//! Finds tmux servers by their sockets: all live sockets in the user's tmux directory, the sockets named in the
+//! configuration, and those that a caller's `$TMUX` or `$TMUX_TMPDIR` points to.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -31,13 +31,13 @@ use crate::current_registry::CurrentRegistry;
 use crate::engine::EngineHandle;
 use crate::remote::{AgentlessHostMap, HostProcesses, ServerAccess};
 
-/// How often a directory that cannot be watched is scanned, for example one that does not exist yet.
+/// How often to scan a directory that cannot be watched, for example because it does not exist yet.
 const RESCAN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a server may take between creating its socket and its first terminal.
+/// The longest time that a new server may take from creating its socket to opening its first terminal.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the start waits for the first listings. A slower server appears when it answers.
+/// How long the start of the daemon waits for the first listings. A server that needs longer appears when it answers.
 const FIRST_LISTING_TIMEOUT: Duration = Duration::from_millis(1500);
 
 #[derive(Clone)]
@@ -303,8 +303,8 @@ impl Discovery {
         &self.0.context.config
     }
 
-    /// Replaces the registry of agents. The engine gets it before the observers read again, so that it never mixes old
-    /// and new rules.
+    /// Replaces the registry of agents. The engine gets the new registry before the observers read again, so that the
+    /// engine never mixes evidence from old and new rules.
     pub(super) async fn replace_registry(&self, registry: Arc<AgentRegistry>) {
         self.0.context.registry.replace(registry.clone());
         self.0.context.engine.set_registry(registry).await;

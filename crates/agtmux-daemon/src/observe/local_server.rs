@@ -18,11 +18,11 @@ use super::signal_router::{HintSender, HintWatcher, ObserverHint, WatchGuard, Wa
 use super::watched_panes::WatchedPanes;
 use super::{ObserverContext, convert};
 
-/// After a query the server stays active for a moment, until our client has exited. This activity does not mean a
+/// How long the server stays active after a query, until our tmux client has exited. This activity is not a sign of a
 /// change.
 const CLIENT_EXIT_TIME: Duration = Duration::from_millis(30);
 
-/// The server counts as active for this long after a pane has written output.
+/// The panes of the server count as writing for this long after the last output of any of them.
 const WRITE_GRACE: Duration = Duration::from_millis(1500);
 
 /// The delay before a server that failed to answer is queried again.
@@ -280,7 +280,8 @@ impl LocalServer {
         }
     }
 
-    /// Requests a listing if the server was active: the new terminal may then belong to it.
+    /// Requests a listing if the server was active when a new terminal appeared, because the terminal may belong to
+    /// this server.
     fn check_terminals(&mut self, now: Instant) {
         if self.terminal_check_at.is_some_and(|at| at <= now) {
             self.terminal_check_at = None;
@@ -369,8 +370,8 @@ impl LocalServer {
         self.note_query();
     }
 
-    /// Checks the processes of the panes that are due. Unless `all` is set, does nothing while no pane is urgent. `all`
-    /// is set once a second.
+    /// Checks the processes of the panes that are due. Without `all`, returns immediately if no urgent check is due.
+    /// The caller sets `all` once a second, for the checks that are not urgent.
     async fn check_processes(&mut self, all: bool) {
         let now = Instant::now();
         let is_due = all || self.panes.urgent_at().is_some_and(|at| at <= now);

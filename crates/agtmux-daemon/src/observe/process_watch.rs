@@ -10,7 +10,7 @@ use agtmux_tmux::platform::{PaneProcesses, ProcessInfo, ProcessTable};
 
 use super::convert;
 
-/// The check interval after a change, and the longest one while nothing changes.
+/// The interval between checks after a change. It grows up to the second value while nothing changes.
 const MIN_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_INTERVAL: Duration = Duration::from_secs(60);
 /// The delay before a new job is checked again. A new job looks like its shell until it executes its program.

@@ -12,7 +12,7 @@ use super::signal_router::{HintSender, ObserverHint};
 pub(crate) struct RecheckHints(Mutex<HashMap<ServerKey, HintSender>>);
 
 impl RecheckHints {
-    /// Tells the observer of this pane that its agent sent an event.
+    /// Tells the observer of this pane that the agent in the pane sent an event.
     pub(crate) fn request_recheck(&self, pane: &PaneKey) {
         if let Some(observer) = self.observers().get(&pane.server) {
             // The observer may have ended.

@@ -12,11 +12,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::screen_schedule::DueCapture;
 
-/// A captured screen is dated back by this much. An agent draws after it acts, and may send an event in between.
+/// Observations of a captured screen are dated this much before the capture. An agent draws its screen after it acts,
+/// so a screen may be older than an event that the agent sent just before the capture.
 const DRAW_LAG: SignedDuration = SignedDuration::from_millis(250);
-/// A captured title is dated back by more, because titles lag more.
+/// The same for a captured title. The value is larger, because agents update their title later than their screen.
 const TITLE_LAG: SignedDuration = SignedDuration::from_secs(1);
-/// If two captures at least this far apart say the same, the screen counts as settled, even if output continues.
+/// If two captures that are at least this far apart lead to the same assertions, the screen counts as settled, even if
+/// output continues.
 const STABLE_FOR: SignedDuration = SignedDuration::from_millis(300);
 
 /// What one capture of a pane showed.
@@ -106,8 +108,8 @@ impl ScreenJudge {
     }
 }
 
-/// Redacts an observation: its line and its dialog may contain a secret, such as a key in a command. The fingerprint of
-/// the dialog stays that of the original.
+/// Redacts an observation: its excerpt and its dialog may contain a secret, such as a key in a command. The dialog
+/// keeps the fingerprint of its original text.
 fn without_secrets(observation: Observation) -> Observation {
     let redacted = |text: String| redact::text(&text).into_owned();
     let option = |option: DialogOption| DialogOption { label: redacted(option.label), ..option };

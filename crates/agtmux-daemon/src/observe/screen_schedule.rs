@@ -1,4 +1,5 @@
-//! When to capture the screens of agents: when their output settles, and at intervals while it does not.
+//! Decides when to capture the screens of agents: when the output of a pane settles, and at intervals while the output
+//! continues.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use super::agent_map::{AgentMap, FoundAgent};
 
 /// Output has settled after this much silence.
 const SETTLE_TIME: Duration = Duration::from_millis(150);
-/// The delay of the first capture after silence, if output continues.
+/// How long after the first new output a pane is captured if its output does not settle.
 const FIRST_CAPTURE_DELAY: Duration = Duration::from_millis(300);
 /// How often a screen is captured while output continues.
 const WRITING_INTERVAL: Duration = Duration::from_secs(1);
@@ -168,7 +169,7 @@ mod tests {
         screens
     }
 
-    /// The milliseconds of the captures, and whether the output had settled.
+    /// The time of each capture in milliseconds, and whether the output had settled by then.
     fn looks(
         screens: &mut ScreenSchedule,
         start: Instant,

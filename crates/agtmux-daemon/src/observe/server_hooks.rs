@@ -25,8 +25,8 @@ pub(super) struct ServerHooks {
     installed: bool,
 }
 
-/// How often the hooks are checked. The user can hide them at any time by setting session hooks, and no hint announces
-/// that.
+/// How often to check the hooks. The user can set hooks on a session at any time, which hide agtmux's hooks in that
+/// session, and no hint announces this.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 impl ServerHooks {

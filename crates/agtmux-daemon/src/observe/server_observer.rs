@@ -89,7 +89,7 @@ impl ServerObserver {
         self.listed_digest.is_some()
     }
 
-    /// Accepts a listing. Reports an outage if the version of the server is not supported.
+    /// Accepts a listing. If the version of the server is not supported, reports an outage and returns `None`.
     pub(crate) async fn accept_listing(&mut self, listing: ServerListing, now: Instant) -> Option<AcceptedListing> {
         let generation = convert::generation(&listing.server);
         if !TmuxVersion::parse(&listing.server.version).is_supported() {

@@ -18,7 +18,8 @@ const RECONCILE_PER_ROW: Duration = Duration::from_millis(30);
 /// active.
 const RECONCILE_WRITING_FACTOR: u32 = 3;
 
-/// A pane that writes after this much silence is read at once, and once more after its burst.
+/// If a pane writes after this much silence, it is read promptly after each of its first writes. The second value is
+/// the number of these writes.
 const QUIET_AFTER: Duration = Duration::from_secs(3);
 const PROMPT_READS: u8 = 2;
 /// How many of these prompt reads may follow each other quickly, and how many there are per second after that.
@@ -48,7 +49,7 @@ pub(super) struct ServerSchedule {
     list_not_before: Instant,
     list_credit: f64,
     listed_at: Option<Instant>,
-    /// When the next reconcile is due, and the interval after it.
+    /// When the next reconcile is due, and how long after it the following one is due.
     reconcile_at: Option<Instant>,
     reconcile_interval: Duration,
     writers: HashMap<u32, Writer>,
@@ -220,7 +221,7 @@ mod tests {
 
     const QUICK: Duration = Duration::from_millis(2);
 
-    /// The seconds at which the schedule lists the server, checked ten times a second.
+    /// Asks the schedule for work ten times a second. Returns the seconds at which the schedule requested a listing.
     fn lists(
         schedule: &mut ServerSchedule,
         rows: usize,

@@ -70,7 +70,7 @@ impl StatusFileReader {
     }
 }
 
-/// The directory of an agent's files: from the agent's environment, or else the default below its home.
+/// The directory of an agent's files: the one that the agent's environment names, otherwise the default below its home.
 pub(super) fn agent_file_root(
     variable: Option<&str>,
     below_home: &str,

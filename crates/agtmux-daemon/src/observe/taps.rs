@@ -1,5 +1,5 @@
-//! Pipes the output of agents to a program that reads escape codes which tmux does not store. This happens only with
-//! `observe.osc_tap`, because a pane can have only one pipe.
+//! Pipes the output of agents to a program that reads escape codes which tmux does not store. Taps are off unless
+//! `observe.osc_tap` is set, because tmux allows only one pipe per pane.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -25,8 +25,8 @@ pub(super) struct OutputTaps {
     taps: AgentMap<OutputTap>,
 }
 
-/// The program that reads the output, and the daemon's socket. Both are passed as arguments, because the reader has
-/// the environment of the tmux server.
+/// The program that reads the output, and the daemon's socket. The reader's command line contains both paths, because
+/// the reader runs with the environment of the tmux server.
 struct TapReader {
     program: PathBuf,
     daemon: PathBuf,

@@ -134,8 +134,8 @@ impl CollectConnection {
         }
     }
 
-    /// Handles the next message. Returns evidence, `None` after a heartbeat or a reply, or why the connection ended.
-    /// Cancel-safe: nothing is lost if the future is dropped.
+    /// Handles the next message. Returns the evidence of a batch, `None` after a heartbeat or a reply, or an error that
+    /// says why the connection ended. Cancel-safe: no message is lost if the future is dropped.
     pub(super) async fn next_message(&mut self) -> Result<Option<EvidenceBatch>, ConnectionEnd> {
         let line = self.next_line().await?;
         let mut batch = None;
@@ -229,7 +229,7 @@ impl CollectConnection {
     }
 
     /// The time on the host's clock at which the hub gives this connection up if the host stays silent. The host must
-    /// not run the request later, because the caller is then told that the request may be lost.
+    /// not run the request after that time, because the hub then tells the caller that the request may be lost.
     fn deadline_on_host(&self, size: usize) -> Option<Timestamp> {
         let left = (self.silence_deadline() + transfer_time(size)).saturating_duration_since(Instant::now());
         self.clock.now().checked_add(self.remote_clock_ahead).ok()?.checked_add(left).ok()

@@ -16,7 +16,7 @@ const OTHER_VERSION: i32 = 4;
 pub(super) struct ConnectionEnd {
     pub(super) fault: TargetFault,
     pub(super) message: String,
-    /// What to install here, if the host is too new for this agtmux.
+    /// What to install on this machine, if the host is too new for this agtmux.
     pub(super) newer_host: Option<String>,
 }
 

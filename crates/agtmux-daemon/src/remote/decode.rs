@@ -134,8 +134,9 @@ impl EvidenceDecoder {
         updates.extend(update.map(RemoteUpdate::Topology));
     }
 
-    /// Limits the rows of the batch. Each row copies the texts of its pane, so a short line could become many long
-    /// rows. Each pane keeps its first row, so that the extra rows of one pane cannot displace another pane.
+    /// Limits how many rows the batch can expand to. A pane becomes one row per placement, and each row copies the
+    /// texts of the pane, so a short message could become many long rows. Each pane keeps its first row, so that the
+    /// extra rows of one pane cannot displace another pane.
     fn limit_placements(&mut self, pane: &mut HostPane) {
         let first = usize::from(self.panes < MAX_PANES);
         let room = first + MAX_EXTRA_ROWS - self.extra_rows;

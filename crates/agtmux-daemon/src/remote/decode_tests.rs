@@ -23,7 +23,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).expect("in range")
 }
 
-/// Sends evidence as JSON to a hub whose clock is right.
+/// Sends evidence as JSON to a hub whose clock agrees with the clock of the host.
 fn receive(evidence: Vec<HostEvidence>) -> RemoteBatch {
     let sent = serde_json::to_string(&EvidenceBatch { full: false, evidence }).expect("writes");
     let received = serde_json::from_str(&sent).expect("reads");

@@ -59,7 +59,7 @@ impl TargetManager {
         Ok(TargetCheckReport { schema_version: SCHEMA_VERSION, target: self.item(name)?, checks })
     }
 
-    /// Probes the host over a dedicated connection, as a manual ssh would.
+    /// Probes the host over a new connection that is not shared, like an ssh command that the user runs.
     async fn probe(
         &self,
         target: &TargetName,
@@ -104,7 +104,7 @@ async fn read_bounded(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     bytes
 }
 
-/// Contains no inner single quotes, so that every login shell passes it as one word.
+/// The command contains no inner single quotes, so that every login shell passes it as one word.
 fn probe_command(agents: &[&str]) -> String {
     format!(
         "exec sh -c 'PATH=\"$PATH:{EXTRA_PATH_DIRS}\"; export PATH; \

@@ -1,4 +1,5 @@
-//! Limits how much one remote host may add. Evidence over the limits is dropped, and the target reports an outage.
+//! Limits how many servers, panes and agents one remote host may add. Evidence over the limits is dropped, and the
+//! target reports an outage.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +31,8 @@ impl HostLimits {
     }
 
     /// Returns the part of the update that fits within the limits. `agents` is the current number of agents on the
-    /// host. The caller counts them, because a count for each update of a large batch takes too long.
+    /// host. The caller keeps this number, because counting the agents again for each update of a large batch takes too
+    /// long.
     pub(crate) fn limit(&mut self, fleet: &Fleet, agents: usize, mut update: TopologyUpdate) -> Option<TopologyUpdate> {
         if let Some(key) = reported_server(&update)
             && fleet.server(key).is_none()

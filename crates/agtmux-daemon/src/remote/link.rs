@@ -85,7 +85,7 @@ impl TargetLink {
         self.0.status.borrow().target.evidence == EvidenceKind::Native
     }
 
-    /// Wakes requests that wait for a status, so the caller must publish the status first.
+    /// Sets the status and wakes the requests that wait for it. The caller must publish the status first.
     pub(super) fn set_status(&self, status: LinkStatus) {
         self.0.status.send_replace(status);
     }

@@ -1,13 +1,14 @@
 //! Everything about other hosts.
 //!
-//! `targets` holds the list of hosts and starts one `supervisor` per host, which keeps it connected over ssh.
-//! If agtmux is installed there, `connection` runs `agtmux collect` on the host and reads batches of evidence; `decode`
-//! shortens and redacts them; the engine applies them within `limits`. If not, `shell_connection` opens a shell and
-//! `agentless` polls its tmux servers: each has the same `ServerObserver` as a local server.
+//! `targets` holds the list of hosts and starts one `supervisor` per host, which keeps the host connected over ssh. If
+//! agtmux is installed on the host, `connection` runs `agtmux collect` there and reads batches of evidence; `decode`
+//! shortens and redacts them; the engine applies them within `limits`. If not, `shell_connection` opens a shell on the
+//! host, and `agentless` polls the host's tmux servers through this shell. Each of these servers has the same
+//! `ServerObserver` as a local server.
 //!
-//! An action on a host with agtmux goes back over the connection: `relay` sets the guards, sends it through the `link` and
-//! sanitizes the reply. In the other direction, `subscribers` and `encode` give the evidence of this host to its hubs.
-//! `timeouts` has all timeouts, because together they bound how long a lost host counts as `ok`.
+//! An action on a host with agtmux goes back over the connection: `relay` sets the guards, sends the action through the
+//! `link` and sanitizes the reply. In the other direction, `subscribers` and `encode` give the evidence of this host to
+//! its hubs. `timeouts` has all timeouts, because together they bound how long a lost host counts as `ok`.
 
 mod agentless;
 mod connection;

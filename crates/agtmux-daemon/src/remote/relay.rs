@@ -38,8 +38,9 @@ impl RemotePane {
         Ok(outcome.report)
     }
 
-    /// The guards for the remote daemon: the agent's runtime id on that host, or the pane. The state and dialog known
-    /// here become conditions, because the remote state may have changed since.
+    /// The guards for the remote daemon. They name the agent by its runtime id on that host, or the pane if it has no
+    /// agent. The state and the dialog that the hub knows become conditions, because they may have changed on the host
+    /// since.
     fn guards(&self, kind: ActionKind, given: &ActionGuards) -> Result<ActionGuards, ApiError> {
         let LocatedPane { key, generation, pane, agent, .. } = &self.located;
         let pane_path = || {
@@ -70,8 +71,8 @@ impl RemotePane {
         })
     }
 
-    /// The state that the agent must still have. It is required if the caller refers to a snapshot, or answers a dialog
-    /// whose content is not known.
+    /// The state that the agent must still have. Only set if the caller refers to a snapshot, or answers a dialog whose
+    /// content the hub does not know.
     fn expected_state(&self, kind: ActionKind, given: &ActionGuards) -> Option<State> {
         let agent = self.located.agent.as_ref()?;
         let looked = given.snapshot_id.is_some();
@@ -120,12 +121,14 @@ impl RemotePane {
         }
     }
 
-    /// Names the pane by its full reference: on the hub, the pane id alone means a different pane.
+    /// Tells the user to check the pane first. The hint uses the full reference of the pane, because on the hub the
+    /// pane id alone means a different pane.
     fn check_first_hint(&self) -> String {
         format!("check the pane before you repeat the command: agtmux view-output {}", self.located.reference())
     }
 
-    /// Converts an error of the remote daemon. Its hint is replaced: a hostile host could suggest any command.
+    /// Converts an error of the remote daemon. The hint of the error is replaced, because a hostile host could suggest
+    /// any command.
     fn remote_refusal(&self, error: &ApiError, changes: bool) -> ApiError {
         let target = &self.located.key.server.target;
         // After an internal error the remote daemon does not know how far the action got.

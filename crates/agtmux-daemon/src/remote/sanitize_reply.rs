@@ -9,7 +9,7 @@ use crate::actions::CUT_MARK;
 /// Longer texts are truncated and marked.
 const MAX_TEXT_BYTES: usize = 16 << 10;
 const MAX_MESSAGE_BYTES: usize = 500;
-/// The most items of a list in an answer, except the lines of a pane.
+/// The most items that are kept of a list in an answer. The lines of a pane have their own limit.
 const MAX_LIST_ITEMS: usize = 1024;
 /// The most bytes of pane output. The newest lines are kept.
 const MAX_OUTPUT_BYTES: usize = 4 << 20;
@@ -36,7 +36,7 @@ pub(super) fn sanitize_message(text: &str) -> String {
     format!("{}{more}", sanitize::for_terminal(text))
 }
 
-/// Truncates a text. Returns the kept part and the mark for the rest.
+/// Truncates a text. Returns the kept part, and a mark if the rest was cut off, otherwise an empty mark.
 fn truncate(text: &str, most: usize) -> (&str, &'static str) {
     let kept = &text[..text.floor_char_boundary(most)];
     if kept.len() == text.len() {
@@ -70,7 +70,8 @@ pub(crate) fn sanitize_output(mut output: OutputReport, most_lines: usize, ansi:
     output
 }
 
-/// Escapes control characters. Keeps newlines and the placeholders for bytes that are not valid text.
+/// Truncates a text and escapes its control characters, except newlines and the placeholders for bytes that are not
+/// valid text.
 fn sanitize_text(foreign: &str) -> String {
     let (kept, more) = truncate(foreign, MAX_TEXT_BYTES);
     let mut out = String::with_capacity(kept.len() + more.len());

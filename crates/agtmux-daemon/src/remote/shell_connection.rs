@@ -12,7 +12,8 @@ use super::supervisor::Supervisor;
 use super::timeouts::hello_timeout;
 
 impl Supervisor {
-    /// Runs until the connection ends. Returns `None` when a retry is requested.
+    /// Opens a shell on the host and watches the host through it until the connection ends. Returns `None` if another
+    /// attempt to connect was requested.
     pub(super) async fn run_shell(&mut self, native_end: &ConnectionEnd) -> Option<ConnectionEnd> {
         let command = self.ssh.command(ConnectionSharing::Shared, REMOTE_COMMAND);
         let shell = match HostShell::open(command, hello_timeout(self.health.health())).await {
@@ -34,7 +35,8 @@ impl Supervisor {
         }
     }
 
-    /// The first answer of a connection always updates the status, because a caller may wait for this attempt.
+    /// Updates the status if the answer changes it. The first answer of a connection always updates the status, because
+    /// a caller may wait for the result of this attempt.
     async fn on_shell_answer(&mut self, ahead: i64, native_end: &ConnectionEnd, is_first: bool) {
         let health = self.health.record_success();
         let status = self.link.status();

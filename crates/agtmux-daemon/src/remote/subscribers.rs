@@ -1,6 +1,6 @@
-//! The hubs that read this host's evidence. A hub requests the next batch when it has handled the last one. A batch
-//! contains the current values of everything that changed since then. For a slow hub, the engine therefore stores only
-//! a set of changed keys.
+//! The hubs that read this host's evidence. A hub requests the next batch when it has handled the previous one. Each
+//! batch contains the current values of everything that changed since the previous batch. Even for a slow hub, the
+//! engine therefore remembers only which keys changed, not every change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Weak;
@@ -44,7 +44,7 @@ struct EvidenceSubscriber {
 struct ReportedServer {
     generation: Generation,
     panes: BTreeMap<PaneId, BTreeSet<Placement>>,
-    /// The server did not respond. Only a full listing tells the hub that it responds again.
+    /// The server did not respond. Only a full listing tells the hub that the server responds again.
     has_outage: bool,
 }
 

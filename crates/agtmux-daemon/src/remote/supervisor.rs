@@ -32,7 +32,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 const STABLE_CONNECTION_TIME: Duration = Duration::from_secs(30);
 /// How many requests may wait to be written.
 const MAX_QUEUED_REQUESTS: usize = 32;
-/// A smaller clock difference is ignored, because most of it is latency.
+/// Smaller differences between the two clocks are ignored, because they are mostly latency.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(1);
 
 pub(super) struct Supervisor {
@@ -176,7 +176,7 @@ impl Supervisor {
         .await;
     }
 
-    /// Publishes the new status before requests that wait for it continue.
+    /// Publishes the new status, and then wakes the requests that wait for it.
     pub(super) async fn update_status(&self, change: impl FnOnce(&mut LinkStatus)) {
         let status = self.publish_status(change).await;
         self.link.set_status(status);
@@ -203,7 +203,7 @@ impl Supervisor {
         }
     }
 
-    /// Says which version to install, and where. If that is on the host, `then` is what to run after that.
+    /// Says which version to install, and where. `then` is the command to run after an installation on the host.
     pub(super) fn update_hint(&self, end: &ConnectionEnd, then: &str) -> String {
         match &end.newer_host {
             Some(newer) => format!("install {newer} on this machine, then: agtmux daemon restart"),

@@ -1,4 +1,4 @@
-//! Finds the agent that sent an event when agents start other agents.
+//! Finds the agent that sent an event, even if another agent started that agent.
 
 use std::path::Path;
 
@@ -7,8 +7,9 @@ use agtmux_agents::ProcessFacts;
 use crate::engine::EventAddress;
 use crate::observe::{self, Discovery};
 
-/// Lists in `outer_pids` the ancestors of the agent that sent the event. The sender is the nearest agent among the
-/// processes of the event, and not an agent that started the sender. Processes that have exited are ignored.
+/// Stores in `outer_pids` the ancestors of the agent that sent the event. An event lists the sending process and its
+/// ancestors. The nearest agent among them is the sender, and agents further out only started it. Processes that have
+/// exited are ignored.
 pub(super) fn add_ancestors(address: &mut EventAddress, discovery: &Discovery) {
     let EventAddress::Origin(origin) = address else { return };
     let table = discovery.processes();

@@ -1,5 +1,5 @@
-//! The stream of changes: a snapshot first, then the changes that pass the client's filter. Changes that are read
-//! together are followed by one position, so that a client never shows only some of them.
+//! The stream of changes: a snapshot first, then the changes that pass the client's filter. Changes that were read from
+//! the log together are followed by one position, so that a client can show all of them at once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ struct WatchReader {
     filter: ItemFilter,
     /// The number of the last event that the client has; `None` before its first snapshot.
     position: Option<u64>,
-    /// The client resumes an earlier stream and has got nothing yet in this one.
+    /// The client resumes an earlier stream and has not received anything on this stream yet.
     resumed: bool,
-    /// The identities of the items that the client has. The client must remove an item that no longer passes the
-    /// filter.
+    /// The identities of the items that the client has. When one of these items no longer passes the filter, the client
+    /// is told to remove it.
     shown: HashSet<ItemIdentity>,
 }
 
@@ -88,8 +88,9 @@ impl WatchReader {
         out.freeze()
     }
 
-    /// Assumes that a client that resumes has every item that exists now or was removed meanwhile. The client may then
-    /// get the removal of an item that it never had, which is harmless.
+    /// A client that resumes does not say which items it has. The daemon assumes that the client has every item that
+    /// exists now or was removed meanwhile. The client may then be told to remove an item that it never had, which is
+    /// harmless.
     fn assume_shown(&mut self, log: &EventLogState, missed: &[Arc<PublishedEvent>]) {
         let removed = missed.iter().filter_map(|published| published.event.item.as_ref());
         let removed = removed.filter(|item| self.scope.includes(item.scope())).map(WatchItem::identity);

@@ -12,7 +12,8 @@ use super::{ServeContext, sse};
 use crate::actions::{Actions, RequestCaller};
 use crate::engine::EvidenceSubscription;
 
-/// Lines of JSON: a hello, a full batch, then changes. Available on the unix socket only.
+/// Streams lines of JSON: first a hello, then a batch with all evidence, then batches with changes. Available on the
+/// unix socket only.
 pub(super) async fn get_evidence(context: ServeContext, caller: RequestCaller) -> Result<Response, ErrorResponse> {
     if caller.via != "unix" {
         let error = ApiError::new(ErrorCode::Forbidden, "evidence is available on the unix socket only");

@@ -32,7 +32,7 @@ const MAX_PATH_LEN: usize = 4096;
 /// More than the ancestors of any real process.
 const MAX_PIDS: usize = 64;
 
-/// A body up to this size is parsed and redacted within a few milliseconds.
+/// A body larger than this counts as a large event. Smaller bodies are parsed and redacted within a few milliseconds.
 const LARGE_EVENT_BYTES: usize = 16 << 10;
 
 /// How many large events are read at a time. Each needs memory of its own for the redaction.
@@ -52,8 +52,9 @@ pub(super) async fn post_event(
     Ok((StatusCode::ACCEPTED, Json(context.engine.ingest_event(incoming).await?)))
 }
 
-/// Reads an event from a document of about this size. Runs on a blocking thread for two reasons: the redaction of a
-/// large event takes long, and without `/proc` another program must run to find the ancestors.
+/// Reads an event from a document of about `size` bytes. Runs on a blocking thread for two reasons: the redaction of a
+/// large event takes long, and on systems without `/proc` the daemon must run a program to find the ancestors of the
+/// sender.
 pub(crate) async fn read_event(
     size: usize,
     document: impl FnOnce() -> ApiResult<Value> + Send + 'static,
@@ -156,8 +157,8 @@ fn event_address(event: &EventSubmission) -> ApiResult<EventAddress> {
     }
 }
 
-/// Whether the origin can name a runtime. A session id alone needs an agent type, because sessions are looked up among
-/// the agents of one type.
+/// Whether the origin is sufficient to find a runtime. A session id is sufficient only together with an agent type,
+/// because sessions are looked up among the agents of one type.
 fn can_be_bound(origin: &EventOrigin) -> bool {
     origin.pane.is_some() || !origin.pids.is_empty() || (origin.session.is_some() && origin.agent_type.is_some())
 }
@@ -168,7 +169,7 @@ fn server_of(event: &EventSubmission) -> Option<ServerName> {
     Some(observe::server_name(Path::new(socket)))
 }
 
-/// Reads a text from the payload, by the field names that agents use.
+/// Reads a text from the payload, from the first of these fields that contains one. Agents name the field differently.
 fn payload_text(event: &EventSubmission, names: &[&str]) -> Option<String> {
     let payload = event.payload.as_ref()?;
     let text = names.iter().find_map(|name| payload.get(name)?.as_str())?;

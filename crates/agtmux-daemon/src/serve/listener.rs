@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A client that reads nothing for this long is disconnected. It can resume later.
+/// A client that reads nothing for this long is disconnected. The client can resume later.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) struct BoundSocket {
@@ -20,7 +20,8 @@ pub(crate) struct BoundSocket {
     path: PathBuf,
 }
 
-/// Call this only while holding the lock file: an existing socket then belongs to a dead daemon.
+/// Creates the socket and replaces an existing one. Call this only while holding the lock file, because the existing
+/// socket then belongs to a dead daemon.
 pub(crate) fn bind(path: &Path) -> io::Result<BoundSocket> {
     match fs::symlink_metadata(path) {
         Ok(meta) if meta.file_type().is_socket() => fs::remove_file(path)?,

@@ -1,5 +1,5 @@
-//! Server-sent event streams. Each client reads from a shared buffer at its own pace. A stalled client costs only its
-//! position in the buffer, and a client that is too far behind gets a reset.
+//! Server-sent event streams. Each client reads from a shared buffer at its own pace. The daemon keeps only the
+//! position of a stalled client in the buffer. A client that is too far behind gets a reset.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -59,7 +59,8 @@ pub(super) fn respond(content_type: &'static str, reader: impl ChunkReader) -> R
     (headers, Body::from_stream(chunks)).into_response()
 }
 
-/// The last event that the client has: from the header that browsers send when they reconnect, else from the query.
+/// The number of the last event that the client has. Browsers send it in a header when they reconnect. Without this
+/// header, the number from the query (`requested`) applies.
 pub(super) fn last_event(headers: &HeaderMap, requested: Option<u64>) -> Result<Option<u64>, ErrorResponse> {
     let Some(header) = headers.get("last-event-id") else { return Ok(requested) };
     let id = header.to_str().ok().and_then(|id| id.parse().ok());

@@ -201,7 +201,7 @@ struct TaskEventReader {
 }
 
 impl sse::ChunkReader for TaskEventReader {
-    /// The next events; a comment at the start and after a long silence.
+    /// The next events. If there are none, a comment is sent at the start of the stream and after a long silence.
     async fn next(&mut self) -> Option<Bytes> {
         let heartbeat = if self.query.run_id.is_some() { RUN_HEARTBEAT } else { sse::HEARTBEAT };
         // The deadline is set once, so that events that are filtered out do not delay the heartbeat.
@@ -239,7 +239,7 @@ impl sse::ChunkReader for TaskEventReader {
 }
 
 impl TaskEventReader {
-    /// Reads from the event log. A new client, or one that is too far behind, reads from the store first.
+    /// Reads the next events from the event log. If the client is new or too far behind, reads them from the store.
     async fn next_events(&mut self) -> Option<String> {
         let after = self.query.after.unwrap_or(0);
         let (seq, recent) = {

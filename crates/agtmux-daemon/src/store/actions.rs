@@ -12,7 +12,7 @@ use super::rows::{json_column, to_json};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActionRow {
     pub(crate) record: ActionRecord,
-    /// The hash of the request. Another request with the same `request_ref` but another hash is a conflict.
+    /// The hash of the request. A later request with the same `request_ref` and a different hash is a conflict.
     pub(crate) content_hash: String,
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn by_request(connection: &Connection, request_ref: &str) -> rusqlite
     connection.query_row(sql, [request_ref], read).optional()
 }
 
-/// The newest actions that began at or after this time, oldest first.
+/// The last `limit` actions that began at or after `since`, oldest first.
 pub(crate) fn newest_since(
     connection: &Connection,
     since: Timestamp,

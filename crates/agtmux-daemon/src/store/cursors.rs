@@ -11,7 +11,8 @@ use super::rows::{parse_column, timestamp_column};
 /// One stored cursor.
 pub(crate) type SourceCursor = ((RuntimeId, Source), OrderKey);
 
-/// Moves the cursor of the event's source forward. An older event leaves it where it is.
+/// Moves the cursor of this runtime and the event's source forward to the event. If the event is older than the cursor,
+/// the cursor does not change.
 pub(super) fn put(tx: &Transaction<'_>, runtime: &RuntimeId, event: &EventRow) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT INTO runtime_source_cursors VALUES (?1, ?2, ?3, ?4, ?5, ?6)

@@ -134,8 +134,8 @@ pub(super) fn unbound(connection: &Connection) -> rusqlite::Result<Vec<EventRow>
     rows.collect()
 }
 
-/// Erases old data: `secure_delete` overwrites deleted content, and the caller's WAL checkpoint empties the write-ahead
-/// log.
+/// Deletes old data so that it cannot be recovered: `secure_delete` overwrites the deleted content, and the caller then
+/// empties the write-ahead log with a checkpoint.
 pub(super) fn purge(
     tx: &Transaction<'_>,
     payloads_before: Timestamp,
@@ -151,8 +151,8 @@ pub(super) fn purge(
     Ok(deleted)
 }
 
-/// The statements run in this order. They keep the data that a replay from the oldest remaining checkpoint reads, and
-/// the last transition of each current runtime.
+/// The statements that delete old rows, in the order in which they run. They keep all data that a replay from the
+/// oldest remaining checkpoint reads, and they keep the last transition of each current runtime.
 const PURGES: [&str; 10] = [
     "DELETE FROM events WHERE ingested_at < ?1",
     "DELETE FROM checkpoints WHERE at < ?1 AND input_seq < (SELECT max(input_seq) FROM checkpoints)",

@@ -19,7 +19,7 @@ pub(crate) struct LoggedInput {
     pub(crate) transitions: Vec<(u64, StateTransition)>,
 }
 
-/// A transition as stored: enough to compare it with a replay.
+/// A stored transition, with the fields that are compared with a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredTransition {
     pub(crate) seq: u64,
@@ -48,7 +48,7 @@ impl StoredTransition {
         }
     }
 
-    /// Whether both are the same change, regardless of the sequence number.
+    /// Whether two transitions are equal except for their sequence numbers.
     pub(crate) fn same_change(&self, other: &Self) -> bool {
         Self { seq: other.seq, ..self.clone() } == *other
     }
@@ -78,8 +78,9 @@ pub(super) fn write(tx: &Transaction<'_>, entry: &LoggedInput) -> rusqlite::Resu
     Ok(())
 }
 
-/// Stores a checkpoint and deletes old ones. The daemon starts from the last checkpoint. The one before it is kept, so
-/// that a replay covers more inputs. After lost inputs, older checkpoints are useless.
+/// Stores a checkpoint and deletes older ones. The daemon starts from the last checkpoint. The checkpoint before it is
+/// also kept, so that a replay covers more inputs. After a loss of inputs, only the new checkpoint is kept: a replay
+/// from an older one would miss the lost inputs.
 pub(super) fn write_checkpoint(
     tx: &Transaction<'_>,
     input_seq: u64,

@@ -1,4 +1,4 @@
-//! Opens a store that the previous schema version wrote. `evidence/` has the recording.
+//! Opens a store that the previous schema version wrote. The directory `evidence/` contains that store as SQL.
 
 use std::collections::BTreeMap;
 

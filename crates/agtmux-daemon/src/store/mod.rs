@@ -40,7 +40,7 @@ pub use open::StoreError;
 pub(crate) use rows::{PaneRecord, StoreChange};
 pub(crate) use tasks::{TaskArchive, TaskRunRow, TaskSession, TaskSessionKey};
 
-/// The handle of the writer thread. Dropping it waits until all queued batches are written.
+/// The handle of the writer thread. Dropping the handle waits until all queued batches are written.
 #[derive(Debug)]
 pub(crate) struct Store {
     path: PathBuf,

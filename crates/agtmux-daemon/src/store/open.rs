@@ -1,4 +1,4 @@
-//! Opens the database, and handles one that is damaged or too new.
+//! Opens the database. Replaces a damaged database, and refuses one that a newer version wrote.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};

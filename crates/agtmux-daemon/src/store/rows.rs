@@ -259,8 +259,8 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
     } "ON CONFLICT (runtime_id) DO UPDATE SET ended_at = NULL, name = excluded.name")
 }
 
-/// If an ended runtime has the pane epoch that a new runtime needs, gives the ended one another epoch. This happens
-/// after a server was lost and found again, because its pane epochs then start over.
+/// Gives an ended runtime another pane epoch if a new runtime needs the epoch that the ended one has. This happens
+/// after a server was lost and found again, because the pane epochs of the server then start over.
 fn free_pane_epoch(tx: &Transaction<'_>, record: &PaneRecord, runtime: &Runtime) -> rusqlite::Result<()> {
     let [target, server, pane] = pane_params(&record.key);
     tx.prepare_cached(

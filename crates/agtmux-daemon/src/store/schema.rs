@@ -211,7 +211,7 @@ CREATE INDEX actions_by_age ON actions (at);
 CREATE UNIQUE INDEX one_action_per_request ON actions (request_ref) WHERE request_ref IS NOT NULL;
 ";
 
-/// The working directory of an agent's session, needed to resume it, and the name that a wrapper gave the agent.
+/// Adds the working directory of an agent's session, which `resume` needs, and the name that a wrapper gave the agent.
 const PLACES: &str = "
 ALTER TABLE agents ADD COLUMN cwd TEXT;
 ALTER TABLE runtimes ADD COLUMN name TEXT;
@@ -232,7 +232,7 @@ CREATE INDEX turns_of_agent ON turns (agent_id, at);
 CREATE INDEX turns_by_age ON turns (at);
 ";
 
-/// Task runs, task events, and the event machine of each session.
+/// Task runs, task events, and the state machine of each task session.
 const TASKS: &str = "
 CREATE TABLE task_runs (
     run_id       TEXT PRIMARY KEY,
@@ -270,7 +270,8 @@ CREATE INDEX task_events_by_age ON task_events (at);
 CREATE INDEX task_events_of_run ON task_events (run_id);
 ";
 
-/// Plain names for tables and columns. `input_seq` numbers the engine's inputs; `seq` numbers what is published.
+/// Renames tables and columns to plain names. `input_seq` numbers the inputs of the engine. `seq` numbers the
+/// transitions and events that are published.
 const PLAIN_NAMES: &str = "
 ALTER TABLE observations RENAME TO engine_inputs;
 ALTER TABLE engine_inputs RENAME COLUMN n TO input_seq;

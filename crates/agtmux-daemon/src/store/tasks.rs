@@ -157,8 +157,8 @@ impl TaskArchive {
         })
     }
 
-    /// The matching events, oldest first. With `after`, these are the first events after it, otherwise the newest
-    /// events.
+    /// The matching events, oldest first. If the query has `after`, returns the first events after that sequence
+    /// number, otherwise the newest events.
     pub(crate) fn events(&self, query: &TaskEventsQuery) -> rusqlite::Result<Vec<TaskEvent>> {
         self.read(|connection| events(connection, query))
     }

@@ -57,8 +57,8 @@ impl Tasks {
         Ok(ended(&key, vec![self.wait_until_dead(&key, &slot).await?]))
     }
 
-    /// Waits until the pane is dead: the supervisor ends a moment after the task. Returns the exit status, or an error
-    /// on timeout.
+    /// Waits until the pane is dead, because the supervisor in it ends a moment after the task. Returns the exit
+    /// status, or an error on timeout.
     async fn wait_until_dead(&self, key: &TaskSessionKey, slot: &TaskPane) -> Result<EndedTask, ApiError> {
         let until = Instant::now() + EXIT_TIMEOUT;
         loop {
@@ -86,7 +86,7 @@ impl Tasks {
         Some(end_report(pane, self.recorded_exit(pane.run.as_ref()?).await?))
     }
 
-    /// The exit status from tmux, or else from the recorded event.
+    /// How the task ended, according to tmux. If tmux does not know the exit status, according to the recorded event.
     async fn end_of_task(&self, pane: &TaskPane) -> EndedTask {
         let recorded = if pane.dead && !has_exit_status(pane) { self.recorded_end(pane).await } else { None };
         recorded.unwrap_or_else(|| ended_task(pane))
@@ -166,7 +166,7 @@ impl Tasks {
         Ok(())
     }
 
-    /// Waits until tmux shows the panes of all ended tasks as dead: a supervisor ends a moment after its task.
+    /// Waits until tmux shows the panes of all ended tasks as dead, because a supervisor ends a moment after its task.
     pub(super) async fn wait_for_dead_panes(
         &self,
         key: &TaskSessionKey,

@@ -20,7 +20,8 @@ pub(super) const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// How long to sleep if nothing is due.
 const MAX_SLEEP: Duration = Duration::from_secs(3600);
 
-/// What the daemon has read about a session, and when it reads again. The engine decides which events follow from that.
+/// What the daemon has read about a session, and when it checks the session again. The engine decides which task events
+/// result from this.
 #[derive(Default)]
 pub(super) struct FollowedSession {
     /// The readers of the unfinished runs.
@@ -181,7 +182,7 @@ impl FollowedSession {
         self.check_at = Some(self.check_at.map_or(at, |known| known.min(at)));
     }
 
-    /// When the next check is due. `snapshot` is when the state machine needs a check.
+    /// When the next check is due. `snapshot` is the time at which the state machine needs a check, if it needs one.
     fn next_check(&self, snapshot: Option<Instant>) -> Option<Instant> {
         let needed = snapshot.map(|at| self.after_retry(at));
         // Only one check runs at a time. The next one is planned when it ends.

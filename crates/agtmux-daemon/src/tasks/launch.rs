@@ -82,8 +82,8 @@ impl Tasks {
         self.launch(&key, &session, &slot, &launch).await
     }
 
-    /// The command and directory of the task in this window. Prefers the spec file: the tmux options may be truncated
-    /// and are not exact.
+    /// The command and directory of the task in this window. Prefers the spec file to the options of the tmux window,
+    /// because the options may be truncated and are not exact.
     fn started_command(&self, slot: &TaskPane) -> Option<(String, String)> {
         let run = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok());
         let kept = run.and_then(|run| self.run_files(&run).read_kept_spec().ok());
@@ -98,8 +98,8 @@ impl Tasks {
         self.0.session_locks.take(format!("{} {}", key.socket, key.session)).await
     }
 
-    /// Finds the window of a task by name or id in an owned session. For reading only: if no task has that name, this
-    /// may be a window that the user made.
+    /// Finds the window of a task by name or id in an owned session. The caller may only read the window: if no task
+    /// has that name, the result may be a window that the user made.
     pub(super) async fn find_task(
         &self,
         key: &TaskSessionKey,
@@ -263,8 +263,8 @@ fn matches_task(pane: &TaskPane, task: &str) -> bool {
     }
 }
 
-/// The pane of a task, in the window of this name or id. Prefers the pane that agtmux marked:
-/// the user may have windows with the same name, or may have split this one.
+/// The pane of the task with this name or window id. Prefers the pane that agtmux marked, because the user may have
+/// made windows with the same name, or may have split the window of the task.
 fn task_pane<'a>(session: &'a TmuxTaskSession, task: &str) -> Option<&'a TaskPane> {
     let candidates = || session.panes.iter().filter(|pane| matches_task(pane, task));
     let is_alone = |pane: &TaskPane| session.panes.iter().filter(|other| other.window == pane.window).count() == 1;

@@ -1,9 +1,9 @@
 //! Managed tasks: background commands in windows of tmux sessions that agtmux owns.
 //!
 //! Each task has two helper processes that need no daemon: a supervisor that records how the program ended, and a
-//! reader that logs its output. Both write files into one directory, which the daemon watches. This module turns the
-//! files, and checks of the sessions in tmux, into inputs for the engine, which owns the state machine of each session.
-//! A daemon that restarts finds everything it missed and publishes nothing twice.
+//! reader that logs its output. Both write files into one directory, which the daemon watches. This module reads the
+//! files, checks the sessions in tmux, and turns both into inputs for the engine. The engine owns the state machine of
+//! each session. A daemon that restarts finds everything it missed and publishes nothing twice.
 
 mod end;
 mod follow;

@@ -1,5 +1,5 @@
-//! Removes files of runs that are gone: their windows closed while no daemon ran, or a process was killed while
-//! writing.
+//! Removes files that were left behind: by runs whose windows closed while no daemon ran, and by processes that were
+//! killed while writing a file.
 
 use std::collections::HashSet;
 use std::fs::{self, DirEntry};

@@ -39,7 +39,7 @@ impl Tasks {
         Ok(list)
     }
 
-    /// The exit of a run from its stored event, as the supervisor recorded it.
+    /// How a run exited, according to its stored event.
     pub(super) async fn recorded_exit(&self, run_id: &str) -> Option<TaskExit> {
         let query = TaskEventsQuery { run_id: Some(run_id.to_owned()), after: Some(0), ..TaskEventsQuery::default() };
         let recorded = self.events(query).await.ok()?;

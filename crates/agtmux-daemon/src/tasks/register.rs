@@ -1,4 +1,4 @@
-//! Registers started runs with the engine, also those that could not be stored when they were started.
+//! Registers started runs with the engine, including runs that could not be stored when they were started.
 
 use std::time::{Duration, Instant};
 
@@ -45,10 +45,10 @@ impl Tasks {
         });
     }
 
-    /// Adopts a run that has a spec file but is not stored, because the daemon ended or the tmux server did not answer.
-    /// If a window shows the run, the run was started.
+    /// Adopts a run that has a spec file but is not stored, because the daemon ended or the tmux server did not answer
+    /// while the run was being started. If a window shows the run, the run was started.
     ///
-    /// Returns false if tmux cannot tell, or the store failed.
+    /// Returns false if tmux cannot tell whether a window shows the run, or if the store failed.
     pub(super) async fn adopt(&self, run_id: &RunId) -> bool {
         let files = self.run_files(run_id);
         let removed = || {

@@ -13,7 +13,7 @@ use crate::store::TaskSessionKey;
 /// How many of the last lines of the log an event shows, and how many bytes at the end of the log are read for them.
 const PREVIEW_LINES: usize = 20;
 const TAIL_BYTES: u64 = 16 << 10;
-/// How long after an answer the screen of the task is checked.
+/// The delay between an answer to the prompt of a task and the next check of the task's screen.
 const ANSWER_DELAY: Duration = Duration::from_millis(250);
 /// How often to check a reader after the task ended. No event announces that a reader died.
 pub(super) const READER_CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -59,7 +59,7 @@ pub(super) struct RunChanges {
 }
 
 impl Tasks {
-    /// Waits until the output of ended runs in the windows accepted by `affects` is read.
+    /// Waits until the output of ended runs is read. Considers only runs in windows for which `affects` returns true.
     pub(super) async fn wait_for_readers(&self, key: &TaskSessionKey, affects: impl Fn(WindowId) -> bool) {
         let session = self.session(key);
         let until = Instant::now() + READER_WAIT;
@@ -158,7 +158,7 @@ impl RunReader {
         changes.check_screen |= self.recheck_at.take_if(|at| *at <= now).is_some();
     }
 
-    /// Marks the changes as stored. `waits_for_input` is whether a prompt is open afterwards.
+    /// Marks the changes as stored. `waits_for_input` says whether a prompt is open after these changes.
     pub(super) fn mark_stored(&mut self, changes: RunChanges, waits_for_input: bool, now: Instant) {
         if changes.quiet_at_bytes.is_none() && self.quiet_at_bytes.is_some() && waits_for_input {
             self.recheck_at = Some(now + ANSWER_DELAY);

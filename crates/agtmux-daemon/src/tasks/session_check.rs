@@ -20,7 +20,7 @@ use crate::store::{TaskRunRow, TaskSession, TaskSessionKey};
 /// How many lines of a pane are previewed if its output is not logged.
 const PREVIEW_LINES: u32 = 20;
 
-/// How often a dead pane without an exit status is read again, and the pause between reads.
+/// How many times a dead pane without an exit status is read again, and the pause between two reads.
 const MAX_TRIES: usize = 5;
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 
@@ -60,7 +60,8 @@ impl Tasks {
         self.followed(key, |followed| followed.pending_windows.clone())
     }
 
-    /// Sets remain-on-exit on windows that others made in an owned session, so that their exit status can be read.
+    /// Sets remain-on-exit on the windows in an owned session that agtmux did not make, so that the exit status of
+    /// their programs can be read.
     async fn keep_windows(&self, tmux: &TmuxServer, session: Option<&TmuxTaskSession>) {
         let Some(session) = session.filter(|session| self.is_ours(&session.owner)) else { return };
         let closes = |pane: &&TaskPane| !pane.remain_on_exit && !pane.awaits_run && !pane.dead;
@@ -73,7 +74,7 @@ impl Tasks {
         }
     }
 
-    /// The cursors in the panes of tasks that may show a prompt.
+    /// The cursor and the screen rows of each task pane that may show a prompt.
     async fn cursors(&self, key: &TaskSessionKey, listed: Option<&TmuxTaskSession>) -> HashMap<u32, CursorScreen> {
         let panes = self.panes_that_may_ask(key, listed);
         if panes.is_empty() {
@@ -207,7 +208,8 @@ pub(super) fn is_alive(processes: &dyn ProcessTable, ProcessRef { pid, start }: 
     processes.process(pid).is_some_and(|process| process.start == start && !process.zombie)
 }
 
-/// Whether this server generation still runs. tmux reports its start as wall clock seconds.
+/// Whether this server generation still runs. Its start time is compared with a tolerance, because tmux reports it in
+/// seconds of the wall clock, which may have been set.
 fn is_server_alive(processes: &dyn ProcessTable, server: Generation) -> bool {
     let is_tmux = |process: &ProcessInfo| process.name.starts_with(b"tmux") && !process.zombie;
     if !processes.process(server.pid).as_ref().is_some_and(is_tmux) {

@@ -18,8 +18,8 @@ fn parse_process(process: &str) -> Option<(u32, u64)> {
 }
 
 impl Tasks {
-    /// The owner of a session that this caller creates: the process it names, or the agent behind it. Empty if neither
-    /// is known.
+    /// The owner of a session that this caller creates: the process named in the request, otherwise the agent that the
+    /// caller runs under. Empty if neither is known.
     pub(super) fn owner_process(&self, caller: &RequestCaller) -> String {
         let processes = self.0.discovery.processes();
         let found = self.0.actions.owner_process_of(caller);
@@ -32,15 +32,16 @@ impl Tasks {
         Some(self.0.discovery.processes().start_time(pid) == Some(start))
     }
 
-    /// The new owner of a session in which a caller starts a task, if the owner changes. A live owner keeps its
-    /// session, and an unknown caller takes over nothing.
+    /// Returns the caller if it becomes the new owner of a session by starting a task in it, and `None` if the owner
+    /// stays the same. A live owner keeps its session, and an unknown caller cannot become the owner.
     pub(super) fn next_owner<'a>(&self, session: &TmuxTaskSession, caller: &'a str) -> Option<&'a str> {
         let takes_over =
             !caller.is_empty() && caller != session.owner.process && self.owner_lives(session) != Some(true);
         takes_over.then_some(caller)
     }
 
-    /// Refuses an agent that would replace a running task, unless the session is its own or its owner is dead.
+    /// Refuses to let an agent replace a running task, unless the agent owns the session or the owner of the session is
+    /// dead.
     pub(super) async fn refuse_to_replace(
         &self,
         caller: &RequestCaller,
@@ -64,7 +65,8 @@ impl Tasks {
         })
     }
 
-    /// Whether the caller descends from the owner of the session. The process that the caller names proves nothing.
+    /// Whether the caller descends from the owner of the session. The process named in the request does not count,
+    /// because a caller can name any process.
     fn is_owned_by(&self, caller: &RequestCaller, session: &TmuxTaskSession) -> bool {
         parse_process(&session.owner.process).is_some_and(|owner| self.0.actions.descends_from(caller, owner))
     }

@@ -49,8 +49,8 @@ impl Tasks {
         Ok(report)
     }
 
-    /// Records the caller as the owner of its own session. If the caller is unknown and the old owner is dead, the
-    /// owner is cleared: a session with an unknown owner is kept, one with a dead owner is removed.
+    /// Records the caller as the owner of its own session. If the caller is unknown and the recorded owner is dead,
+    /// clears the owner: a session with an unknown owner is kept, but a session with a dead owner is removed.
     async fn take_ownership(&self, tmux: &TmuxServer, key: &TaskSessionKey, caller: &RequestCaller) {
         let Ok(Some(own)) = tmux.task_session(key.session.as_str()).await else { return };
         let process = self.owner_process(caller);

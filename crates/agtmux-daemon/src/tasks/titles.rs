@@ -1,4 +1,5 @@
-//! The title of a harness session: its own title, or the user's first message, from the harness's session file.
+//! The title of a harness session: the title in the harness's session file, otherwise the user's first message in that
+//! file.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -9,7 +10,7 @@ use agtmux_agents::{SESSION_DIRS, SessionDir, SessionNames, is_session_file};
 use agtmux_api::files::open_no_follow;
 use agtmux_core::task::session_title;
 
-/// How much of a long file is read from its start, which has the first message, and from its end, which has the last
+/// How many bytes of a long session file are read at its start, for the first message, and at its end, for the last
 /// title.
 const MAX_READ_BYTES: u64 = 1 << 20;
 /// The most directory entries that are searched.

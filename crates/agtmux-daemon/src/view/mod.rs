@@ -20,8 +20,8 @@ use jiff::Timestamp;
 
 pub(crate) use targets::TargetChange;
 
-/// All items, and the identities of the items of each object of the fleet. One object may have several items, and their
-/// identities may change.
+/// All items that clients see, and the identities of the items of each pane, window and session. One pane, window or
+/// session may have several items, and their identities may change.
 #[derive(Debug, Default)]
 pub(crate) struct FleetView {
     pub(crate) fleet: FleetItems,

@@ -7,7 +7,7 @@ use std::time::Instant;
 /// The maximum number of stored requests. Only the newest ones matter to a test.
 const MAX_REQUESTS: usize = 256;
 const MAX_BODY_BYTES: usize = 256 * 1024;
-/// The number of requests stored with their bodies. Each body contains the whole conversation.
+/// The number of requests that keep their bodies. Bodies are large, because each contains the whole conversation.
 const MAX_BODIES: usize = 32;
 
 /// One request and the progress of its answer.

@@ -59,7 +59,7 @@ impl MockModel {
         self.log.all()
     }
 
-    /// The newest request that is not a side request and whose prompt has a line that begins with this text.
+    /// The newest request whose prompt has a line that begins with this text. Side requests are ignored.
     pub fn find_request(&self, text: &str) -> Option<ModelRequest> {
         let is_it = |request: &ModelRequest| request.prompt.lines().any(|line| line.trim_start().starts_with(text));
         self.requests().into_iter().rev().find(|request| !request.is_side_request && is_it(request))

@@ -36,14 +36,14 @@ pub enum ScriptedAction {
     Think(u32),
     /// `RUN cmd`: call the shell tool.
     Run(String),
-    /// `DO cmd`: like `RUN`, but the call does not request extra permissions. The same as `RUN` for agents without such
-    /// requests.
+    /// `DO cmd`: like `RUN`, but the call does not request extra permissions. If the agent's calls never request them,
+    /// `DO` and `RUN` are the same.
     Do(String),
     /// `BG cmd`: like `RUN`, but in the background if the agent supports that.
     Background(String),
     /// `ASK`: call the question tool.
     Ask,
-    /// `MANY`: like `ASK`, with a question that accepts several options, if the agent supports that.
+    /// `MANY`: like `ASK`, but the question accepts several options if the agent supports that.
     Many,
     /// `SEVERAL`: like `ASK`, with two questions. The first one accepts several options.
     Several,
@@ -51,7 +51,8 @@ pub enum ScriptedAction {
     Plan,
     /// `TASK x`: start a subagent with this prompt.
     Task(String),
-    /// Wait for a subagent. No keyword requests this: the mock model does it for agents that do not wait by themselves.
+    /// Call the tool that waits for a subagent. No keyword requests this. The mock model calls the tool for agents that
+    /// do not wait by themselves.
     Await(String),
     /// `FAIL code`: answer with an HTTP error.
     Fail(u16),
@@ -71,8 +72,8 @@ pub(super) enum AnswerPart {
 }
 
 impl ScriptedAction {
-    /// Finds the action in a prompt: the last line that begins with a keyword. Agents add reminders around the typed
-    /// text.
+    /// Finds the action in a prompt: the last line that begins with a keyword. Other lines are ignored, because agents
+    /// add reminders around the typed text.
     pub fn find(text: &str) -> Option<Self> {
         text.lines().rev().find_map(|line| Self::parse(line.trim()))
     }

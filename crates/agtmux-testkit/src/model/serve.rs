@@ -60,8 +60,9 @@ async fn answer(State(log): State<Arc<RequestLog>>, method: Method, uri: Uri, bo
     response(StatusCode::OK, "text/event-stream", answer_stream::body(frames, log, number))
 }
 
-/// The action for a request. None after a tool result, for a side request, and for a prompt without a keyword: the mock
-/// model then answers with a fixed text. A tool result that started a subagent gives [`ScriptedAction::Await`].
+/// The scripted action for a request. None for a side request, for a prompt without a keyword, and for a tool result:
+/// the mock model then answers with a fixed text. If the tool result says that a subagent was started, returns
+/// [`ScriptedAction::Await`].
 fn action_for(request: &ParsedRequest) -> Option<ScriptedAction> {
     if request.side_answer.is_some() || request.after_tool {
         return request.started_subagent.clone().map(ScriptedAction::Await);

@@ -101,7 +101,7 @@ impl ConformanceAgent for Copilot {
         }
     }
 
-    /// After most other failures Copilot retries for longer than a test may take.
+    /// Copilot does not retry after this failure. After most others it retries for longer than a test may take.
     fn failing_prompt(&self) -> &'static str {
         "FAIL 400"
     }

@@ -34,8 +34,8 @@ pub enum PackageRegistry {
     PyPi,
 }
 
-/// Returns this version of the package and downloads it if it is not in the cache. An error is a reason to skip the
-/// test.
+/// Returns this version of the package. Downloads the package if it is not in the cache. After an error, the test is
+/// skipped with the error as the reason.
 pub fn install(registry: PackageRegistry, package: &str, version: &str) -> Result<InstalledAgent, String> {
     let cache = cache_dir()?;
     let dir = cache.join(format!("{package}@{version}"));
@@ -56,7 +56,7 @@ pub fn install(registry: PackageRegistry, package: &str, version: &str) -> Resul
 }
 
 impl InstalledAgent {
-    /// Adds a newer node in front of the one of this machine.
+    /// Puts a newer node into `program_dirs`, so that the agent does not use the node of this machine.
     pub fn with_newer_node(mut self) -> Result<Self, String> {
         let (package, version) = NEWER_NODE;
         let node = install(PackageRegistry::Npm, package, version)?;
@@ -99,7 +99,8 @@ fn lock_package(cache: &Path, package: &str) -> Result<File, String> {
     Ok(file)
 }
 
-/// Installs under a temporary name and renames it when complete, so that no partial installation is used.
+/// Installs into a temporary directory and renames the directory when it is complete, so that no partial installation
+/// is used.
 fn fetch_from_npm(cache: &Path, dir: &Path, package: &str) -> Result<(), String> {
     let draft = tempfile::Builder::new().prefix(".new-").tempdir_in(cache).map_err(|error| error.to_string())?;
     let prefix = draft.path().display().to_string();

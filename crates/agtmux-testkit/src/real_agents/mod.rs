@@ -77,8 +77,7 @@ pub trait ConformanceAgent: Sync {
     /// The pattern of this screen state, or none if the agent does not have this state.
     fn screen_pattern(&self, state: ScreenState) -> Option<ScreenPattern>;
 
-    /// Scenarios that the agent does not support. Scenarios with a screen state that the agent lacks are not listed
-    /// here.
+    /// Scenarios that the agent does not support, although it has all of their screen states.
     fn unsupported_scenarios(&self) -> &'static [&'static str] {
         &[]
     }

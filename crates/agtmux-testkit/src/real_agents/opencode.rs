@@ -8,7 +8,8 @@ use super::{
 
 pub(super) struct OpenCode;
 
-/// The settings directory relative to the home directory; the test sets `XDG_CONFIG_HOME`.
+/// The settings directory, relative to the home directory. It is outside the home directory, because the test sets
+/// `XDG_CONFIG_HOME`.
 const SETTINGS: &str = "../config/opencode";
 
 /// A plugin that saves every event except `message.*`, which opencode sends for each word.

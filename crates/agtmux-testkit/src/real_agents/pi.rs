@@ -8,8 +8,8 @@ use super::{
 
 pub(super) struct Pi;
 
-/// Pi itself shows no dialogs; extensions do. This extension asks before each command except the free one, aborts the
-/// turn if the answer is no, and adds a tool with which the model can ask the user.
+/// Pi itself shows no dialogs; extensions do. This extension asks before each command except the free tool, and aborts
+/// the turn if the user denies the command. It also adds a tool with which the model can ask the user a question.
 const APPROVAL_EXTENSION: &str = r#"
 export default function (pi) {
 	pi.on("tool_call", async (event, ctx) => {

@@ -1,8 +1,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Calls `attempt` until it returns a value or the deadline passes. A timeout returns None, unlike in the waits of the
-/// testkit, which fail the test.
+/// Calls `attempt` until it returns a value. Returns None after the deadline. The waits of the testkit fail the test
+/// instead.
 pub fn poll_until<T>(deadline: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     const PAUSE: Duration = Duration::from_millis(25);
     let start = Instant::now();

@@ -108,7 +108,7 @@ impl ConformanceAgent for Qwen {
         }
     }
 
-    /// After most other failures Qwen retries for longer than a test may take.
+    /// Qwen does not retry after this failure. After most others it retries for longer than a test may take.
     fn failing_prompt(&self) -> &'static str {
         "FAIL 400"
     }

@@ -212,7 +212,7 @@ fn open_shell(server: &TestTmuxServer, options: &SandboxOptions<'_>, workspace: 
     server.run(&args)
 }
 
-/// Allows actions from agents, because an agent may run these tests.
+/// Allows actions from agents, because these tests may run inside an agent.
 fn write_settings(world: &TestWorld, settings: &str) {
     let file = world.config_file();
     fs::create_dir_all(file.parent().expect("a file has a directory")).expect("the world is writable");
@@ -224,8 +224,9 @@ fn start_daemon(world: &TestWorld) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Writes an executable file as a copy made by `install`. A child that another thread starts could inherit a file that
-/// this process has open for writing, and running that file would fail with ETXTBSY.
+/// Writes an executable file. The program `install` creates it as a copy, so that this process never has it open for
+/// writing. Otherwise a child that another thread starts could inherit the open file, and running the file would fail
+/// with ETXTBSY.
 pub fn write_program(world: &TestWorld, path: &Path, text: &str) {
     let draft = path.with_extension("draft");
     fs::write(&draft, text).expect("the world is writable");

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::plain_names::{root, shown, sources};
 
-/// Paths where an agent's name is allowed, because it means something else or is only an example: path prefix, name,
-/// reason.
+/// Where an agent's name is allowed, because it means something else or is only an example. Each entry has a path
+/// prefix, the name and the reason.
 const EXCEPTIONS: [(&str, &str, &str); 8] = [
     ("crates/agtmux-api/src/wire/items.rs", "claude", "an example in the schema"),
     ("crates/agtmux-daemon/src/serve/adapters.rs", "claude", "an example in a hint"),

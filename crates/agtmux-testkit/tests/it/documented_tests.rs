@@ -1,4 +1,4 @@
-//! Every test that these documentation pages name exists.
+//! Checks that the tests named in the documentation exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};

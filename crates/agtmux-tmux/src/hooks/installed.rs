@@ -14,9 +14,9 @@ pub(super) type HookArrays = BTreeMap<String, HookEntries>;
 /// The installed entries of the hooks in [`HOOK_NAMES`], both ours and the user's.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InstalledHooks {
-    /// The global arrays of these hooks, as far as this tmux version knows them. Arrays can be empty.
+    /// The global arrays of those hooks that this tmux version supports. An array can be empty.
     pub(super) global: HookArrays,
-    /// The arrays that a session has of its own, by session id.
+    /// The sessions' own arrays, by session id.
     pub(super) sessions: BTreeMap<u32, HookArrays>,
 }
 

@@ -1,9 +1,10 @@
-//! Hooks in the user's tmux server that read an empty file when something changes. The daemon watches that file. tmux
-//! starts no process to read the file, and a missing file causes no error.
+//! Hooks in the user's tmux server. When something changes, a hook makes tmux read an empty file, the hint file. The
+//! daemon watches this file and so notices the change. tmux starts no process to read the file, and a missing file
+//! causes no error.
 //!
-//! The hooks use a high index of tmux's hook arrays and leave the user's hooks in place. A session's own array hides
-//! the global array, so the hook is also added to the session's array. `remove` deletes all of these hooks, including
-//! those that a killed daemon left behind.
+//! The hooks use a high index of tmux's hook arrays and leave the user's hooks in place. If a session has its own
+//! array, that array hides the global one. The hook is then added to the session's array too. `remove` deletes all of
+//! these hooks, including those that a killed daemon left behind.
 
 mod installed;
 mod plan;
@@ -15,8 +16,8 @@ use crate::server::{TmuxError, TmuxServer};
 use installed::InstalledHooks;
 use plan::HookPlan;
 
-/// The tmux hooks that read the hint file. tmux runs all of them by itself. `after-*` hooks are left out, because they
-/// run inside the client of the command.
+/// The tmux hooks that read the hint file. tmux runs all of them by itself, when something changes. `after-*` hooks are
+/// left out, because tmux runs them as part of a client's command.
 const HOOK_NAMES: [&str; 10] = [
     "alert-bell",
     "pane-died",
@@ -30,14 +31,14 @@ const HOOK_NAMES: [&str; 10] = [
     "window-unlinked",
 ];
 
-/// The suffix of hint files. Our hooks are recognised by it.
+/// The suffix of hint files. agtmux recognises its own hooks by this suffix.
 pub const FILE_SUFFIX: &str = ".agtmux-hint";
 
 /// tmux reads the hint file, which is empty, as a configuration file. `-q` ignores a missing file.
 const HOOK_COMMAND: &str = "source-file -q ";
 
-/// The maximum number of attempts. An attempt fails if a session ends after its hooks were read and before they are
-/// changed.
+/// The maximum number of attempts to change the hooks. An attempt fails if a session ends after its hooks were read and
+/// before they are changed.
 const ATTEMPTS: u32 = 5;
 
 /// The hooks of one daemon, which all read one hint file.

@@ -1,4 +1,4 @@
-//! Computes the changes from the installed hooks to the wanted ones.
+//! Computes the changes that turn the installed hooks into the wanted ones.
 
 use super::installed::{HookArrays, HookEntries, InstalledHooks};
 use super::{HintHooks, hint_file_of};

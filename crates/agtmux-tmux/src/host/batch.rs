@@ -118,7 +118,7 @@ impl ShellOutputReader {
         Ok(())
     }
 
-    /// The position of the next marker, the status in it, and the position after it.
+    /// The start of the next marker, the exit status that follows the marker, and the position after the status.
     fn find(&mut self) -> Option<(usize, i32, usize)> {
         let from = self.searched;
         let at = self.buffer[from..].windows(self.marker.len()).position(|window| window == self.marker);

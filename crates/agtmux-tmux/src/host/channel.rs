@@ -11,7 +11,7 @@ use super::ShellError;
 use super::batch::{self, ShellBatch, ShellOutput, ShellOutputReader};
 use crate::ssh::ProcessGroup;
 
-/// How much of stderr is kept as the reason for an exit.
+/// How many of the last bytes of stderr are kept. If the shell exits, they are reported as the reason.
 const MAX_STDERR_TAIL_BYTES: usize = 2048;
 const STDERR_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long a shell may take to exit after its stdin is closed.
@@ -19,7 +19,7 @@ const EXIT_GRACE: Duration = Duration::from_millis(500);
 
 pub(super) struct ShellRequest {
     pub(super) batch: ShellBatch,
-    /// The maximum time without output, and the maximum time for the whole batch.
+    /// The maximum time without output. `timeout` is the maximum time for the whole batch.
     pub(super) silence_timeout: Duration,
     pub(super) timeout: Duration,
     pub(super) reply: oneshot::Sender<Result<Vec<ShellOutput>, ShellError>>,
@@ -34,7 +34,7 @@ struct ShellProcess {
     stderr_tail: Vec<u8>,
 }
 
-/// Starts the program and runs requests until all senders are dropped, the program exits, or a deadline passes.
+/// Starts the program and runs requests until all senders are dropped, the program exits, or a request takes too long.
 pub(super) fn start(
     mut command: Command,
     requests: mpsc::Receiver<ShellRequest>,

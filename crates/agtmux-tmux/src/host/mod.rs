@@ -27,7 +27,7 @@ pub use scan::{HostScan, HostScanRequest, MAX_SOCKETS};
 /// The command for the login shell. It is so short that every shell reads it the same way.
 pub const REMOTE_COMMAND: &str = "exec sh";
 
-/// The time for the network round trip, which is added to each timeout on the host.
+/// The time for the network round trip. The caller waits this much longer than the timeout that applies on the host.
 pub const ROUND_TRIP_ALLOWANCE: Duration = Duration::from_secs(2);
 /// The maximum extra time for a long text.
 pub const MAX_TEXT_ALLOWANCE: Duration = Duration::from_secs(3);
@@ -62,7 +62,8 @@ struct Inner {
     requests: mpsc::Sender<channel::ShellRequest>,
     ended: watch::Receiver<Option<ShellError>>,
     facts: HostFacts,
-    /// How far the host's clock is ahead of ours, in milliseconds. The stored value never exceeds the true one.
+    /// How far the host's clock is ahead of ours, in milliseconds. This is a lower limit: the true value is the same or
+    /// larger.
     clock_ahead: AtomicI64,
 }
 
@@ -108,7 +109,7 @@ impl HostShell {
         output.ok_or_else(|| ShellError::Unsupported("no answer".into()))
     }
 
-    /// Runs a batch of many lines with a maximum silence and a maximum total time.
+    /// Runs a batch. Fails if the host prints nothing for `silence`, or if the batch takes longer than `within`.
     pub(crate) async fn run_with_silence_timeout(
         &self,
         batch: ShellBatch,
@@ -118,7 +119,7 @@ impl HostShell {
         send_request(&self.0.requests, &self.0.ended, batch, silence, within).await
     }
 
-    /// Waits for an answer of the shell. No process is started on the host.
+    /// Checks that the shell answers in time. No process is started on the host.
     pub async fn ping(&self, within: Duration) -> Result<(), ShellError> {
         self.run_line(":", within + ROUND_TRIP_ALLOWANCE).await.map(|_| ())
     }
@@ -137,7 +138,7 @@ impl HostShell {
         host_time.unwrap_or(now)
     }
 
-    /// Updates the clock offset: the host showed `seconds` at some time after `asked_at`.
+    /// Updates the clock offset. The host's clock showed `seconds` at some moment between `asked_at` and now.
     pub(crate) fn update_clock_offset(&self, seconds: i64, asked_at: SystemTime) {
         let millis = |time: SystemTime| {
             let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

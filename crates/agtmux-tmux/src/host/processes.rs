@@ -105,7 +105,7 @@ mod tests {
         (output.stdout, output.status.code())
     }
 
-    /// The `ps` form for hosts without `/proc` also works with the `ps` of this machine.
+    /// `ProcessSource::Ps` is for hosts without `/proc`, but its commands also work with the `ps` of this machine.
     #[test]
     fn each_source_finds_a_process_and_signals_only_that_one() {
         for source in [ProcessSource::Ps, ProcessSource::Proc] {

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 /// The maximum size of one `printf` argument. Longer arguments could fail if `printf` is an external program.
 const CHUNK: usize = 16 * 1024;
 
-/// Quotes one word for sh, bash, zsh and fish. fish interprets a backslash between quotes. Backslashes are therefore
-/// placed outside the quotes, as single quotes are in every shell.
+/// Quotes one word for sh, bash, zsh and fish. A single quote in the word is placed outside the quotes, as every shell
+/// requires. A backslash is placed outside too, because fish interprets a backslash between quotes.
 pub fn quoted(word: &OsStr) -> Vec<u8> {
     let mut text = vec![b'\''];
     for &byte in word.as_bytes() {
@@ -26,8 +26,8 @@ pub fn command_line<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> Vec<u8> {
     words.into_iter().map(quoted).collect::<Vec<_>>().join(&b' ')
 }
 
-/// A command that prints exactly these bytes. A here-document would add a newline, lose NUL bytes, and be modified by
-/// some shells; escapes of `printf` are exact.
+/// A command that prints exactly these bytes. It uses escapes of `printf`: a here-document would add a newline and lose
+/// NUL bytes, and some shells would modify its text.
 pub(crate) fn print_command(bytes: &[u8]) -> Vec<u8> {
     let mut script = b"{ :".to_vec();
     for chunk in bytes.chunks(CHUNK) {

@@ -39,7 +39,8 @@ pub struct HostScan {
 /// The maximum time of a whole scan. A slower host counts as unreachable.
 const MAX_SCAN_TIME: Duration = Duration::from_secs(9);
 
-/// The maximum number of sockets per host. One more is listed, so that the caller can report that there are more.
+/// The maximum number of sockets per host. The scan lists one socket more, so that the caller can report that some are
+/// left out.
 pub const MAX_SOCKETS: usize = 64;
 /// The maximum size of the output of a scan.
 const MAX_SCAN_BYTES: usize = 16 << 20;
@@ -69,13 +70,14 @@ fn parse_sockets(answer: &ShellOutput) -> Vec<PathBuf> {
 }
 
 impl HostShell {
-    /// The tmux server on this socket of the host. Each call has this timeout plus the round trip.
+    /// The tmux server on this socket of the host. Each call may take `timeout` on the host, plus the network round
+    /// trip.
     pub fn tmux(&self, socket: impl Into<PathBuf>, timeout: Duration) -> TmuxServer {
         TmuxServer::on_host(self.clone(), socket, timeout)
     }
 
-    /// Scans the host. Each program on the host has this timeout. The scan also fails if the host prints nothing for
-    /// this time plus the round trip. `MAX_SCAN_TIME` limits the total time.
+    /// Scans the host. Each tmux call on the host may take `timeout`. The scan fails if the host prints nothing for
+    /// `timeout` plus the network round trip, or if the whole scan takes too long (at most `MAX_SCAN_TIME`).
     pub async fn scan(&self, request: &HostScanRequest, timeout: Duration) -> Result<HostScan, ShellError> {
         let (framing, mut batch) = (Framing::fresh(), ShellBatch::with_limit(MAX_SCAN_BYTES));
         let sockets = request.sockets.then(|| batch.add(sockets_line(&self.facts().socket_dir)));
@@ -107,7 +109,8 @@ impl HostShell {
         Ok(scan)
     }
 
-    /// The total timeout. If the host has the program `timeout`, each line of the batch gets its own time.
+    /// The timeout of the whole batch. If the host has the program `timeout`, which ends slow lines, each line may take
+    /// the full time. Otherwise all lines together may take that time.
     fn scan_timeout(&self, batch: &ShellBatch, timeout: Duration) -> Duration {
         let turns = if self.facts().has_timeout { batch.len() } else { 1 };
         (timeout * u32::try_from(turns).unwrap_or(u32::MAX) + super::ROUND_TRIP_ALLOWANCE).min(MAX_SCAN_TIME)

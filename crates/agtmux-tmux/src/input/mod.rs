@@ -27,12 +27,12 @@ pub struct PaneGuard {
 /// The input for a pane.
 #[derive(Debug, Clone, Copy)]
 pub enum PaneInput<'a> {
-    /// One paste, bracketed if the program asked for it. Newlines are kept.
+    /// One paste. tmux adds the codes of a bracketed paste if the pane's program has asked for them. Newlines are kept.
     Paste(&'a str),
-    /// One paste of raw bytes. The caller has added the brackets.
+    /// One paste that tmux sends unchanged. The caller has already added the codes of a bracketed paste.
     Bracketed(&'a str),
     Keys(&'a [TmuxKey]),
-    /// No input: the pane leaves copy mode or any other mode.
+    /// Makes the pane leave copy mode, or any other tmux mode. Nothing is typed.
     LeaveMode,
 }
 
@@ -144,7 +144,8 @@ impl TypeStep<'_> {
         vec![load, self.guarded(framing, guard, until, &format!("delete-buffer -b {buffer} ; "))]
     }
 
-    /// Runs the command if the pane matches, otherwise prints the facts.
+    /// A tmux command that runs this step if the pane matches and the deadline has not passed. Otherwise it prints the
+    /// facts.
     fn guarded(&self, framing: &Framing, guard: PaneGuard, until: u64, cleanup: &str) -> TmuxCommand {
         let target = format!("%{}", guard.pane);
         let before_deadline = is_before(until);
@@ -159,7 +160,8 @@ impl TypeStep<'_> {
     }
 }
 
-/// The second at which a call with this timeout is given up. It is at least one second away.
+/// The Unix time in seconds at which the caller gives up a call that starts at `now`. It is always a later second than
+/// `now`.
 pub(crate) fn deadline_second(now: SystemTime, timeout: Duration) -> u64 {
     let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     (now + timeout).as_secs().max(now.as_secs() + 1)

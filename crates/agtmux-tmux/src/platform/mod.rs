@@ -30,9 +30,9 @@ pub use tty::{max_line_bytes, unread_input};
 
 /// Watches terminals, processes, files and directories, and sends [`PlatformSignals`].
 ///
-/// A token can have one watch of each kind (a pane's terminal and its process). Watching the same kind again with the
-/// same token replaces the watch; watching the same object again does nothing. Several tokens can watch the same
-/// object. Dropping the watcher ends all watches and closes the signals.
+/// A token can have one watch of each kind, for example one for a pane's terminal and one for its process. A second
+/// watch of the same kind replaces the first. If both watch the same object, nothing changes. Several tokens can watch
+/// the same object. Dropping the watcher ends all watches and closes the signals.
 pub trait PlatformWatcher: Send + Sync {
     /// The tty must be a character device. If [`reports_output`](Self::reports_output) is false, only
     /// [`PlatformSignal::TerminalGone`] is sent.
@@ -55,7 +55,7 @@ pub trait PlatformWatcher: Send + Sync {
         self.watch_path(PathKind::Contents, token, path)
     }
 
-    /// Ends all watches of this token. No signal for it arrives after this returns.
+    /// Ends all watches of this token. After this call returns, no signal for the token arrives.
     fn unwatch(&self, token: WatchToken);
 
     /// Whether terminal output is reported. If not, the caller polls tmux once a second.
@@ -86,7 +86,7 @@ impl PathKind {
 pub struct PlatformOptions {
     /// Use `ps` and polling even if a native backend exists.
     pub force_portable: bool,
-    /// Whether to watch terminal output. Processes, files and directories are watched natively either way.
+    /// Whether to watch terminal output. This option does not affect the watches of processes, files and directories.
     pub pty_events: bool,
 }
 
@@ -102,8 +102,8 @@ pub struct Platform {
     pub processes: Arc<dyn ProcessTable>,
 }
 
-/// Opens the best backend after a self-test. Must be called inside a tokio runtime with time and IO enabled. The
-/// watches run in that runtime, but can be added from any thread.
+/// Opens the native backend if it works on this machine, otherwise the portable one. Must be called inside a tokio
+/// runtime with time and IO enabled. The watches run in that runtime, but can be added from any thread.
 pub fn open(options: PlatformOptions) -> io::Result<Platform> {
     let runtime = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
     let (sender, signals) = signals::channel();

@@ -14,7 +14,7 @@ pub struct ProcessInfo {
     /// The foreground process group of the process's own terminal. That terminal can differ from the pane's, for
     /// example under sudo or script.
     pub tpgid: Option<u32>,
-    /// The start time in a unit of the platform. Together with the pid it identifies one process of this boot.
+    /// The start time in a unit of the platform. Together with the pid it identifies a process until the next reboot.
     pub start: u64,
     /// Stopped by a signal or by a tracer.
     pub stopped: bool,
@@ -22,7 +22,8 @@ pub struct ProcessInfo {
     pub zombie: bool,
     /// The short name (`comm`), cut to 15 bytes on Linux.
     pub name: Vec<u8>,
-    /// Empty for a zombie. `ps` does not separate arguments, so the portable table splits at blanks.
+    /// Empty for a zombie. The portable table splits the output of `ps` at blanks, so an argument that contains blanks
+    /// becomes several.
     pub argv: Vec<Vec<u8>>,
     pub exe: Option<PathBuf>,
 }
@@ -35,10 +36,10 @@ pub struct PaneProcesses {
     pub processes: Vec<ProcessInfo>,
 }
 
-/// Reads the process table. All methods block: microseconds on Linux, elsewhere as long as `ps` takes.
+/// Reads the process table. All methods block: on Linux for microseconds, on other systems for as long as `ps` takes.
 pub trait ProcessTable: Send + Sync {
     /// The foreground process group of this process's terminal; `None` if the process is gone or has no terminal. On
-    /// Linux this is one read.
+    /// Linux this reads only one file.
     fn foreground_pgrp(&self, pid: u32) -> Option<u32>;
 
     fn start_time(&self, pid: u32) -> Option<u64>;

@@ -1,4 +1,4 @@
-//! Parses the output of `ps`. Names and arguments are the last column and can be any bytes.
+//! Parses the output of `ps`. The last column is the name or the arguments, which can contain any bytes.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -6,13 +6,14 @@ use jiff::tz::TimeZone;
 
 use super::ProcessInfo;
 
-/// The columns that [`parse_row`] reads, on Linux, BSD and macOS. Times need `TZ=UTC0` and `LC_ALL=C`.
+/// The columns that [`parse_row`] reads, on Linux, BSD and macOS. `ps` must run with `TZ=UTC0` and `LC_ALL=C`, so that
+/// its times can be parsed.
 pub(crate) const COLUMNS: &str = "pid=,ppid=,pgid=,tpgid=,stat=,lstart=,comm=";
 /// The columns that [`parse_args`] reads.
 pub(crate) const ARGS_COLUMNS: &str = "pid=,lstart=,args=";
 
-/// Parses one line of `ps -o` with [`COLUMNS`]. `None` for a line that is not a process, such as a warning or the rest
-/// of a name with a newline.
+/// Parses one line of `ps -o` with [`COLUMNS`]. `None` for a line that is not a process, such as a warning or the
+/// second line of a name that contains a newline.
 pub(super) fn parse_row(line: &[u8]) -> Option<ProcessInfo> {
     let mut fields = PsFields(line);
     let pid = fields.number()?;
@@ -39,8 +40,9 @@ pub(super) fn split_arguments(args: &[u8]) -> Vec<Vec<u8>> {
     args.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
-/// Parses the output of a `ps` that prints no start times. The columns are `pid=,args=`, or those that a header line
-/// names: the pid first and the arguments last. busybox always prints the header.
+/// Parses the output of a `ps` that prints no start times. Without a header line, the columns are the pid and the
+/// arguments. With a header line, which busybox always prints, there can be more columns: the pid is the first and the
+/// arguments are the last.
 pub(super) fn parse_commands(printed: &[u8]) -> Vec<(u32, Vec<u8>)> {
     let mut rows = lines(printed).peekable();
     let is_word = |word: &&[u8]| !word.is_empty();
@@ -80,7 +82,7 @@ impl<'a> PsFields<'a> {
         std::str::from_utf8(self.word()?).ok()?.parse().ok()
     }
 
-    /// Parses `Mon Jul 14 09:10:25 2025` into seconds since 1970. Some systems print the day before the month.
+    /// Parses `Mon Jul 14 09:10:25 2025` into seconds since 1970. Also accepts `14 Jul`, which some systems print.
     fn start(&mut self) -> Option<u64> {
         self.word()?;
         let words = [self.word()?, self.word()?, self.word()?, self.word()?].join(&b' ');

@@ -1,7 +1,7 @@
 //! The queue from the watches to the reader.
 //!
 //! Signals are hints, so a signal that is already queued is not queued again. The number of watches therefore limits
-//! the queue: a slow reader does not make it grow, and no signal is lost.
+//! the length of the queue, even if the reader is slow. No signal is lost.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,9 +14,9 @@ pub struct WatchToken(pub u64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PlatformSignal {
-    /// The program in this terminal wrote output or read input. A burst is reported when it begins, then every 100 ms,
-    /// every 200 ms if it lasts long, and once more at most 300 ms after its end. A reader that captures after the last
-    /// signal sees all of the output.
+    /// The program in this terminal wrote output or read input. A burst is reported when it begins, then every 100 ms
+    /// (later every 200 ms), and again within 300 ms after its end. A reader that captures the pane after each signal
+    /// sees all of the output.
     Wrote(WatchToken),
     /// A process closed this terminal, or the terminal is gone. If the terminal is gone, the watch has ended; otherwise
     /// the watch continues.

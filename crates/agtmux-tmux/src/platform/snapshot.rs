@@ -1,4 +1,4 @@
-//! The process table at one moment, parsed from the output of `ps` or `/proc` of this machine or another host.
+//! A snapshot of the process table of this machine or another host, parsed from the output of `ps` or from `/proc`.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use super::stat;
 pub struct ProcessSnapshot {
     rows: HashMap<u32, ProcessInfo>,
     children: HashMap<u32, Vec<u32>>,
-    /// The arguments, with the start time of the process if the listing contains it.
+    /// The arguments by pid, each with the start time of the process if the listing contains start times.
     args: HashMap<u32, (Option<u64>, Vec<Vec<u8>>)>,
 }
 
@@ -51,8 +51,8 @@ impl ProcessSnapshot {
         Self { rows, children, args }
     }
 
-    /// A valid listing contains at least the process that printed it. An empty listing therefore does not prove that a
-    /// process is gone.
+    /// Whether the listing contains no process. A valid listing contains at least the process that printed it, so an
+    /// empty one does not prove that any process is gone.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -84,13 +84,15 @@ impl ProcessSnapshot {
     }
 }
 
-/// Removes the process name that busybox prints in braces before the arguments if the arguments do not start with it.
+/// Removes a leading `{name}`. busybox prints it before the arguments of a process if the arguments do not start with
+/// the name of the process.
 fn without_name<'a>(args: &'a [u8], name: &[u8]) -> &'a [u8] {
     let after_name = args.strip_prefix(b"{").and_then(|rest| rest.strip_prefix(name)?.strip_prefix(b"}"));
     after_name.map_or(args, <[u8]>::trim_ascii_start)
 }
 
-/// Parses `/proc/N/stat:N (name) …`. A name with a newline makes two invalid lines, so a row cannot be forged.
+/// Parses `/proc/N/stat:N (name) …`. A name that contains a newline is split into lines that are invalid, or that have
+/// the pid of the process itself. A process therefore cannot forge the row of another process.
 fn parse_stat_line(line: &[u8]) -> Option<ProcessInfo> {
     let line = line.strip_prefix(b"/proc/")?;
     let file = line.iter().position(|&byte| byte == b'/')?;

@@ -14,8 +14,8 @@ pub(super) fn read(pid: u32) -> Option<ProcessInfo> {
     parse(&line[..length])
 }
 
-/// Parses `pid (name) state ppid pgrp session tty tpgid … start …`. The name can contain any bytes, but only numbers
-/// and one letter follow it, so the last `)` ends it. Arguments and executable are in other files.
+/// Parses `pid (name) state ppid pgrp session tty tpgid … start …`. The name can contain any bytes. Only numbers and
+/// one letter follow the name, so the last `)` in the line ends it. Arguments and executable are in other files.
 pub(super) fn parse(line: &[u8]) -> Option<ProcessInfo> {
     let open = line.iter().position(|&byte| byte == b'(')?;
     let close = line.iter().rposition(|&byte| byte == b')')?;

@@ -37,7 +37,8 @@ fn inode_of(line: &str, local: SocketAddr, remote: SocketAddr) -> Option<u64> {
     (same(local_address, local) && same(remote_address, remote)).then(|| fields.nth(6)?.parse().ok())?
 }
 
-/// Parses an address in the kernel's hexadecimal format: words of four bytes in machine order, and the port.
+/// Parses `ADDRESS:PORT` in the kernel's hexadecimal format. The address consists of words of four bytes in the byte
+/// order of the machine.
 fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let word = |at: usize| Some(u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?.to_ne_bytes());

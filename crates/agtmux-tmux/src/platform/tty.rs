@@ -11,8 +11,8 @@ pub fn unread_input(path: &Path) -> Option<u64> {
     rustix::io::ioctl_fionread(open_tty(path)?).ok()
 }
 
-/// The maximum length of a typed line; `None` if the program reads raw bytes, or if unknown. In canonical mode the
-/// terminal discards longer input.
+/// The maximum length of a typed line in canonical mode, in which the terminal discards the rest of a longer line.
+/// `None` if the program reads raw bytes, or if the mode is unknown.
 pub fn max_line_bytes(path: &Path) -> Option<usize> {
     use rustix::termios::{LocalModes, tcgetattr};
     let collects = tcgetattr(open_tty(path)?).ok()?.local_modes.contains(LocalModes::ICANON);
@@ -46,9 +46,9 @@ impl TerminalIdentity {
     }
 
     /// Terminals with the same number share the inode number but differ in their creation time. The change time is the
-    /// creation time until chmod (or `mesg`) runs. Output updates only the seconds of the modification time, so its
-    /// nanoseconds are those of the creation. Two creations within one tick of the kernel's clock, a few milliseconds,
-    /// look the same; no relevant pane is that short-lived.
+    /// creation time until chmod (or `mesg`) runs. Output changes only the seconds of the modification time: the
+    /// nanoseconds stay those of the creation. Two terminals that were created within one tick of the kernel's clock, a
+    /// few milliseconds, look the same. That does not matter, because no relevant pane is that short-lived.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.device == other.device
             && self.inode == other.inode

@@ -14,7 +14,8 @@ const CONNECT_TIMEOUT_SECONDS: u32 = 3;
 /// Seconds between two ssh keepalives. A host that misses two of them counts as gone.
 const KEEPALIVE_SECONDS: u32 = 3;
 
-/// The maximum path length of a control socket. ssh appends a suffix while it creates the socket.
+/// The maximum path length of a control socket. It is shorter than the limit of the system, because ssh appends a
+/// suffix while it creates the socket.
 const MAX_CONTROL_PATH_BYTES: usize = 85;
 
 /// One ssh destination.
@@ -36,7 +37,8 @@ pub enum ConnectionSharing {
 }
 
 impl SshClient {
-    /// The caller has validated the destination. The arguments still contain `--` before it.
+    /// The caller must have validated the destination. As a second protection, `--` precedes the destination in the
+    /// arguments of ssh.
     pub fn new(program: impl Into<PathBuf>, destination: impl Into<String>, control: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), destination: destination.into(), control: control.into() }
     }
@@ -49,7 +51,7 @@ impl SshClient {
         &self.control
     }
 
-    /// A call without a terminal and without prompts. The account's login shell reads `remote`.
+    /// An ssh call without a terminal and without prompts. The login shell on the host runs `remote` as a command line.
     pub fn command(&self, sharing: ConnectionSharing, remote: impl AsRef<OsStr>) -> tokio::process::Command {
         let mut command = tokio::process::Command::new(&self.program);
         command.args(self.arguments(sharing, remote.as_ref())).kill_on_drop(true);
@@ -94,8 +96,8 @@ impl SshClient {
     }
 }
 
-/// The control path in ssh syntax, in which `%` starts a token and blanks end a value. `None` if ssh could read the
-/// path differently. The connection is then not shared.
+/// The control path, quoted for ssh. `None` if the path is too long, or contains a character that ssh could interpret.
+/// The connection is then not shared.
 fn control_path(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let plain = text.len() <= MAX_CONTROL_PATH_BYTES && !text.chars().any(|c| c.is_control() || "\"'\\${}".contains(c));

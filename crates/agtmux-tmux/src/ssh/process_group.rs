@@ -19,7 +19,8 @@ impl ProcessGroup {
         &mut self.0
     }
 
-    /// Sends TERM to the group, and KILL to the processes that remain.
+    /// Sends TERM to the group. When the leader has ended or `grace` has passed, sends KILL to the processes that
+    /// remain.
     pub async fn terminate(&mut self, grace: Duration) {
         let Some(group) = self.group_id() else { return };
         let _ = kill_process_group(group, Signal::TERM);
@@ -37,7 +38,7 @@ impl ProcessGroup {
         let _ = self.0.wait().await;
     }
 
-    /// `None` after the leader was reaped, because its pid may be reused.
+    /// The group id, which is the pid of the leader. `None` after the leader was reaped, because the pid may be reused.
     fn group_id(&self) -> Option<Pid> {
         Pid::from_raw(i32::try_from(self.0.id()?).ok()?)
     }

@@ -10,11 +10,12 @@ use crate::tap::{escape_formats, exec_line};
 /// The program of a new window until the task starts. If no task starts, the window closes by itself.
 const PLACEHOLDER_PROGRAM: [&str; 2] = ["sleep", "30"];
 
-/// The hook that counts bells. Its index is next to the daemon's hooks and higher than users choose by hand.
+/// The hook that counts bells. The daemon's hooks start at the index before this one. Both indexes are higher than
+/// users choose by hand.
 const BELL_HOOK: &str = "alert-bell[4243]";
 
-/// The maximum size of a command or a directory in a window option, in quoted form. tmux accepts at most 16 KiB per
-/// call.
+/// The maximum size of the command and of the directory in the window options, each in quoted form. tmux accepts at
+/// most 16 KiB per call.
 const MAX_SHOWN_BYTES: usize = 4 << 10;
 
 /// Ends a text that was cut.
@@ -83,7 +84,7 @@ pub(super) fn parse_new_window(framing: &Framing, answer: &[u8]) -> Option<u32> 
     parse_id(b'@', records.first()?.first()?)
 }
 
-/// A format that is true on this server generation before this second.
+/// A format that is true if this server generation runs and its clock is before `until`.
 pub(super) fn server_matches_before(pid: u32, start: i64, until: u64) -> String {
     and(server_matches(pid, start), is_before(until))
 }
@@ -125,7 +126,7 @@ fn mark_task_pane(pane: &str, run: &str) -> TmuxCommand {
     TmuxCommand::new("set-option").literal("-p").literal("-t").literal(pane).literal(TASK_PANE).literal(run)
 }
 
-/// Cuts a text to the size that a window option keeps.
+/// Cuts a text to `MAX_SHOWN_BYTES` in quoted form, and marks the cut.
 fn truncate_shown(text: &str) -> String {
     let mut size = 0;
     let is_too_much = |c: char| {
@@ -146,7 +147,7 @@ fn set_owner_process(session: u32, owner: &str) -> TmuxCommand {
     TmuxCommand::new("set-option").literal("-t").literal(format!("${session}:")).literal(OWNER_PID).literal(owner)
 }
 
-/// Counts bells in a window option, for panes whose pipe is in use.
+/// Counts bells in a window option. agtmux uses this count for panes whose output it does not get through its own pipe.
 fn bell_hook(session: u32) -> TmuxCommand {
     let count = format!("set-option -wF {BELLS} '#{{e|+:0#{{{BELLS}}},1}}'");
     TmuxCommand::new("set-hook").literal("-t").literal(format!("${session}:")).literal(BELL_HOOK).literal(count)
@@ -160,8 +161,8 @@ fn respawn_command(pane: &str, launch: &TaskLaunch<'_>) -> TmuxCommand {
     launch.program.iter().fold(respawn, TmuxCommand::literal)
 }
 
-/// With `-I`, tmux notices the end of the reader at once. The reader types nothing into the pane, because its output is
-/// discarded.
+/// With `-I`, tmux notices the end of the reader at once. `-I` also types the output of the reader into the pane, but
+/// this output is discarded.
 fn pipe_command(pane: &str, reader: &[OsString]) -> TmuxCommand {
     let line = OsString::from_vec(escape_formats(&exec_line(reader)));
     TmuxCommand::new("pipe-pane").literal("-IO").literal("-t").literal(pane).literal(line)

@@ -35,7 +35,7 @@ pub(crate) const OWNER_PID: &str = "@agtmux_owner_pid";
 pub(crate) const RUN: &str = "@agtmux_run";
 /// The value of the run option before a run starts.
 pub(crate) const NO_RUN_YET: &str = ".";
-/// Set on the pane in which a task was started, and on no other pane of its window.
+/// A pane option that marks the pane in which a task was started. Other panes of the same window do not have it.
 pub(crate) const TASK_PANE: &str = "@agtmux_task_pane";
 pub(crate) const COMMAND: &str = "@pi_task_command";
 pub(crate) const CWD: &str = "@pi_task_cwd";
@@ -55,7 +55,8 @@ pub fn default_socket(tmpdir: Option<&OsStr>) -> PathBuf {
     SocketDir::below(tmpdir).path().join("default")
 }
 
-/// Quotes a word for sh, bash, zsh and fish, if it needs quotes. zsh expands a leading `=` and fish a leading `%`.
+/// Quotes a word for sh, bash, zsh and fish, if it needs quotes. A leading `=` needs them because of zsh, and a leading
+/// `%` because of fish: these shells expand such words.
 pub fn quoted_for_shell(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -71,7 +72,8 @@ impl TmuxServer {
         Ok(self.read_task_sessions(Some(name)).await?.into_iter().find(|session| session.name == name))
     }
 
-    /// Starts a child that ends at once. A server that missed the exit of one child notices it with the next exit.
+    /// Runs a command that ends at once. If the server missed the exit of another child, this exit makes the server
+    /// notice both.
     pub async fn reap_children(&self) -> Result<(), TmuxError> {
         self.run(&[TmuxCommand::new("run-shell").arg("true")]).await.map(drop)
     }
@@ -91,7 +93,8 @@ impl TmuxServer {
         }
     }
 
-    /// Creates the session with a first window that waits for its program. Starts the server if there is none.
+    /// Creates the session. Its first window runs a placeholder until a task is launched. Starts the server if there is
+    /// none.
     pub async fn create_task_session(
         &self,
         session: &str,
@@ -112,7 +115,8 @@ impl TmuxServer {
         self.run(&[self.if_same_server(server, &set)]).await.map(drop)
     }
 
-    /// Adds a window at the end of the session. The window waits for its program. Window names need not be unique.
+    /// Adds a window at the end of the session. The window runs a placeholder until a task is launched. Window names
+    /// need not be unique.
     pub async fn create_task_window(&self, session: &str, task: &str) -> Result<u32, TmuxError> {
         let framing = Framing::fresh();
         let answer = self.run(&launch::new_window(&framing, session, task)).await?;
@@ -120,8 +124,8 @@ impl TmuxServer {
         launch::parse_new_window(&framing, &answer).ok_or_else(unreadable)
     }
 
-    /// Starts a program in a task window in place of its current program. The pipe gets the output from the first byte,
-    /// because the server opens it before it reads from the pane.
+    /// Starts a task in its window and ends the window's current program. The reader gets the output from the first
+    /// byte, because the server opens the pipe before it reads from the pane.
     pub async fn launch_task(&self, launch: &TaskLaunch<'_>) -> Result<LaunchedPane, LaunchError> {
         let framing = Framing::fresh();
         let until = self.deadline_second(None);
@@ -129,7 +133,7 @@ impl TmuxServer {
         launch::parse_launched(&framing, &answer).ok_or(LaunchError::Gone)
     }
 
-    /// The cursors and screens of some panes. The call fails if one of them is gone.
+    /// The cursors and screens of some panes. The call fails if one of the panes is gone.
     pub async fn cursor_screens(&self, panes: &[u32]) -> Result<Vec<CursorScreen>, TmuxError> {
         let framing = Framing::fresh();
         let answer = self.run(&cursor::capture_commands(&framing, panes)).await?;

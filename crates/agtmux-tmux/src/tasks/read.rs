@@ -26,7 +26,7 @@ pub struct TaskPane {
     pub dead_status: Option<i32>,
     pub dead_signal: Option<i32>,
     pub bell: bool,
-    /// The number of bells that the tmux hook has counted. It counts several bells in one write as one.
+    /// The number of bells that the tmux hook has counted. The hook counts several bells in one write as one.
     pub bells: u64,
     /// The run id, if agtmux started the program.
     pub run: Option<String>,
@@ -82,7 +82,7 @@ pub(super) fn list_command(framing: &Framing, session: Option<&str>) -> TmuxComm
     command.arg("-F").arg(framing.variables(PANE, &FIELDS.join(" ")))
 }
 
-/// Parses the sessions of an answer. Sessions that share windows are listed separately.
+/// Parses the sessions of an answer. A window that several sessions share is listed in each of them.
 pub(super) fn parse_sessions(framing: &Framing, answer: &[u8]) -> Vec<TmuxTaskSession> {
     let mut sessions: Vec<TmuxTaskSession> = Vec::new();
     for (empty, pane) in framing.records(PANE, answer).iter().filter_map(|fields| parse_row(fields)) {

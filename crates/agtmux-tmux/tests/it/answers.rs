@@ -37,7 +37,7 @@ async fn a_pane_that_is_gone_is_not_mistaken_for_another() {
     assert!(tmux.capture(&[number(&gone)]).await.is_err(), "a missing pane has no capture");
 }
 
-/// A capture with history would also contain earlier lines, and joined lines would change the rows.
+/// The capture contains no history, and does not join the rows of a wrapped line.
 #[tokio::test]
 async fn a_capture_contains_only_the_visible_screen() {
     let world = TestWorld::new();

@@ -1,5 +1,5 @@
-//! A host with tmux and a shell only, used through one open shell. The shell runs on this machine; host_ssh.rs tests
-//! ssh.
+//! A host that has only tmux and a shell, used through one open shell. In these tests the shell runs on this machine.
+//! host_ssh.rs tests hosts behind ssh.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,8 +16,8 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// Long enough for a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Runs the test in a new world. The runtime is dropped before the world, so that its processes have ended when the
-/// world looks for leaked ones.
+/// Runs the test in a new world. The runtime is dropped before the world, so that the processes of the runtime have
+/// ended when the world looks for leaked processes.
 fn in_world(test: impl AsyncFnOnce(&TestWorld)) {
     let world = TestWorld::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -34,12 +34,14 @@ async fn shell_of(world: &TestWorld, program: &str, args: &[&str]) -> Result<Hos
     HostShell::open(Command::from(command), TIMEOUT).await
 }
 
-/// The shells that read a script from stdin, such as the host shell. Shells of panes have arguments.
+/// The shells without arguments. These are host shells, which read a script from stdin. The shells of panes have
+/// arguments.
 fn shells(world: &TestWorld) -> Vec<u32> {
     world.processes().into_iter().filter(|pid| process::argv(*pid) == [b"sh"]).collect()
 }
 
-/// Waits until the pane runs the command. The first process of a pane is a fork of the server until exec.
+/// Waits until the pane runs the command. Until exec, the first process of a pane is a fork of the server and has the
+/// server's name.
 fn wait_for_command(server: &agtmux_testkit::TestTmuxServer, pane: &str, command: &str) {
     wait_until("the pane's program", DEADLINE, || {
         server.run(&["display-message", "-p", "-t", pane, "#{pane_current_command}"]) == command
@@ -96,7 +98,8 @@ fn one_scan_returns_the_whole_host() {
     });
 }
 
-/// A redraw in place changes neither the cursor nor the history. The window activity changes, in whole seconds.
+/// A redraw in place changes neither the cursor nor the history. It changes only the window activity, which is in whole
+/// seconds.
 #[test]
 fn a_redraw_in_place_changes_the_window_activity() {
     in_world(async |world| {
@@ -219,7 +222,7 @@ fn a_silent_host_makes_tmux_unreachable() {
     });
 }
 
-/// A batch for twenty servers may take long, but the host must print something meanwhile.
+/// A scan of twenty servers may take longer than one program timeout, but the host must print something in this time.
 #[test]
 fn a_scan_of_a_silent_host_ends_after_one_program_timeout() {
     in_world(async |world| {
@@ -250,7 +253,7 @@ fn the_end_of_the_shell_is_reported_with_its_stderr() {
     });
 }
 
-/// A caller that gives up must not leave an answer behind for the next one.
+/// If a caller gives up, the next caller must not get the answer to the abandoned request.
 #[test]
 fn an_abandoned_answer_is_not_given_to_the_next_caller() {
     in_world(async |world| {
@@ -300,7 +303,7 @@ fn closing_the_shell_leaves_nothing_behind() {
     });
 }
 
-/// The deadline for typing uses the server's clock, which can differ from ours.
+/// tmux compares the deadline for typing with the host's clock, which can differ from the clock of this machine.
 #[test]
 fn deadlines_use_the_clock_of_the_host() {
     in_world(async |world| {
@@ -328,7 +331,7 @@ fn deadlines_use_the_clock_of_the_host() {
     });
 }
 
-/// The `ps` of busybox has few options: neither start times nor foreground groups.
+/// The `ps` of busybox has few options. It prints neither start times nor foreground groups.
 #[test]
 fn a_busybox_host_returns_the_same_data() {
     let Some(busybox) = ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| fs::exists(path).unwrap_or(false))

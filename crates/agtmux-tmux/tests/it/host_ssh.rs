@@ -121,7 +121,7 @@ fn sessions_and_servers_with_any_name_are_listed_and_accept_input() {
     });
 }
 
-/// The login shell of the host reads the words that ssh sends.
+/// ssh sends the words as one line, and the login shell of the host splits the line into words again.
 #[test]
 fn any_words_arrive_unchanged() {
     in_every_shell(async |_, _, ssh| {

@@ -58,7 +58,7 @@ impl RecordingPane {
         assert_eq!(self.server.run(&["list-buffers", "-F", "#{buffer_name}"]), "", "a buffer remains");
     }
 
-    /// Sends a marker and checks the bytes that the program has read.
+    /// Sends a marker and checks that the program has read exactly `expected` before the marker.
     #[track_caller]
     fn has_read(&self, expected: &str) {
         self.server.run(&["send-keys", "-t", &self.pane, "-l", "--", "|"]);

@@ -17,7 +17,8 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::error::{CliError, CliExit, CliResult};
 
-/// Capacity of the queue of lines. When it is full, no more evidence is read from the daemon.
+/// Capacity of each queue of lines. While the queue of lines for the hub is full, no more evidence is read from the
+/// daemon.
 const MAX_QUEUED_LINES: usize = 16;
 /// How many requests run at the same time.
 const MAX_CONCURRENT: usize = 16;
@@ -47,7 +48,8 @@ pub(crate) async fn run() -> CliResult {
     Ok(())
 }
 
-/// Writes from its own thread, so that a hub that does not read cannot block the requests.
+/// Writes the lines to stdout on a separate thread. A hub that stops reading then cannot block the handling of its
+/// requests.
 async fn write_lines(mut lines: mpsc::Receiver<Bytes>) -> io::Result<()> {
     let (done, written) = oneshot::channel();
     std::thread::spawn(move || {
@@ -114,7 +116,8 @@ fn unexpected(why: impl ToString) -> CliError {
         .hint("agtmux target doctor   (on the hub)")
 }
 
-/// A request of a newer hub. It is refused, because an unknown field may be a guard.
+/// The id of a request that this version cannot parse, because the hub is newer. The request is refused, because a
+/// field that this version does not know may be a guard.
 #[derive(Deserialize)]
 struct UnsupportedRequest {
     id: u64,
@@ -126,7 +129,7 @@ async fn send_reply(replies: &mpsc::Sender<Bytes>, id: u64, outcome: ReplyOutcom
     }
 }
 
-/// Reads from its own thread. The process exits without waiting for this thread.
+/// Reads the hub's lines from stdin on a separate thread. The process exits without waiting for this thread.
 fn read_lines() -> mpsc::Receiver<Vec<u8>> {
     let (lines, requests) = mpsc::channel(MAX_QUEUED_LINES);
     std::thread::spawn(move || {

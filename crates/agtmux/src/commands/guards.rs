@@ -46,7 +46,7 @@ impl GuardArgs {
         Ok(ActionGuards { r#ref: reference, ..self.conditions() })
     }
 
-    /// The guards with the reference as typed, for an agent that may have ended.
+    /// The guards with the reference as the user typed it, for commands that also accept an agent that has ended.
     pub(crate) fn unresolved(&self) -> CliResult<ActionGuards> {
         let reference = self.reference.clone().ok_or_else(pick::no_agent_named)?;
         Ok(ActionGuards { r#ref: reference, ..self.conditions() })

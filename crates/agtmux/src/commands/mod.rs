@@ -70,7 +70,7 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
     }
 }
 
-/// Runs on one thread: enough for a client, and the fastest to start.
+/// Runs the command on one thread, which is enough for a client and starts fastest.
 pub(crate) fn block_on(command: impl Future<Output = CliResult>) -> CliResult {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| CliError::io("start the async runtime", error))?.block_on(command)

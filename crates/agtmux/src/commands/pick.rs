@@ -15,7 +15,8 @@ use crate::error::{CliError, CliExit, CliResult};
 const PAGE_SIZE: usize = 12;
 const MAX_LABEL_WIDTH: usize = 100;
 
-/// Returns a reference to one agent, or a reference that the daemon rejects with a reason.
+/// Returns the given reference, or the agent that the user chooses. A reference that the daemon will reject can be
+/// returned too: the daemon then gives the reason.
 pub(crate) async fn resolve_reference(daemon: &DaemonClient, given: Option<&str>) -> CliResult<String> {
     let can_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     match given {
@@ -30,7 +31,8 @@ pub(crate) async fn resolve_reference(daemon: &DaemonClient, given: Option<&str>
     }
 }
 
-/// Whether the reference names exactly one agent. The prompt never offers another agent for it.
+/// Whether the reference has a form that names exactly one agent. For such a reference, the prompt never offers other
+/// agents.
 fn is_exact(given: &str) -> bool {
     given.starts_with("runtime:") || given.starts_with("pane:")
 }
@@ -41,7 +43,8 @@ async fn check_reference(daemon: &DaemonClient, given: &str) -> CliResult {
     Ok(())
 }
 
-/// Whether the prompt may offer other agents. It never replaces a pane id such as %12 by another pane.
+/// Whether the prompt may offer agents to choose from. If a pane id such as %12 is not found, the prompt offers no
+/// other pane.
 fn can_choose(given: &str, error: &CliError) -> bool {
     match error.code() {
         Some(ErrorCode::RefAmbiguous) => true,

@@ -41,7 +41,8 @@ fn wants_demo() -> CliResult<bool> {
     Ok(answer.is_some_and(|answer| !matches!(answer.to_lowercase().as_str(), "n" | "no")))
 }
 
-/// Parses `agtmux watch`, so that the defaults are defined in one place.
+/// The arguments of `agtmux watch` without options. They are parsed by clap, so that the defaults are defined in one
+/// place.
 fn watch_args() -> CliResult<watch::WatchArgs> {
     match Cli::try_parse_from(["agtmux", "watch"]).map(|cli| cli.command) {
         Ok(Some(CliCommand::Watch(args))) => Ok(args),

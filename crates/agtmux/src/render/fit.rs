@@ -13,8 +13,9 @@ pub(super) struct ColumnWidth {
     pub(super) optional: bool,
 }
 
-/// Returns the width of each column, 0 for a hidden one. Starting with the last column, optional columns shrink first,
-/// then they are hidden one by one, then the required columns shrink.
+/// Returns the width of each column. A hidden column has the width 0. If the columns are too wide, the optional columns
+/// shrink first. Then optional columns are hidden one by one. Then the required columns shrink. Each of these steps
+/// starts with the last column.
 pub(super) fn fit_columns(wants: &[ColumnWidth], limit: Option<usize>) -> Vec<usize> {
     let mut widths: Vec<usize> = wants.iter().map(|want| want.natural).collect();
     let Some(limit) = limit else { return widths };
@@ -42,7 +43,8 @@ pub(super) fn fit_columns(wants: &[ColumnWidth], limit: Option<usize>) -> Vec<us
     widths
 }
 
-/// Shrinks columns to the limit, starting with the last one, each down to its minimum.
+/// Shrinks columns until all of them fit into the limit. Starts with the last column, and shrinks each column at most
+/// to its minimum. `least` returns this minimum, or `None` if the column must not shrink.
 fn shrink(widths: &mut [usize], limit: usize, least: impl Fn(usize) -> Option<usize>) {
     for i in (0..widths.len()).rev() {
         let excess = total(widths).saturating_sub(limit);

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use agtmux_core::ids::TargetName;
 
-/// Shows the server name only if there are several servers or remote ones.
+/// How a table shows the location of a pane. The server name is shown only if there are several servers or a remote
+/// server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LocationFormat {
     name_servers: bool,

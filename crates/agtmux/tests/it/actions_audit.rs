@@ -121,7 +121,7 @@ fn invalid_requests_are_audited_and_truncated_fields_are_marked() {
     assert!(name.ends_with("… [cut]") && !name.contains("ghp_"), "{name}");
 }
 
-/// Repeated views of one pane are audited once; the first view of a pane is audited even if the caller sets `again`.
+/// The requests mark every view as a repeated one, with `again`. The first view of each pane is audited nevertheless.
 #[test]
 fn view_output_is_audited_once_per_pane() {
     let fixture = ActionFixture::new("");

@@ -132,8 +132,8 @@ fn kill_requires_confirmation() {
     assert_eq!((&killed[0]["what"], &killed[0]["status"]), (&json!("signal KILL"), &json!("done")));
 }
 
-/// The send waits for an input box that never shows the text. A typed interrupt would wait for the send; a signal does
-/// not.
+/// A send waits until the input box shows the text, which never happens. Ctrl-C is typed into the pane, so it would
+/// have to wait for this send. A signal does not wait.
 #[test]
 fn kill_works_while_a_send_waits_on_the_same_agent() {
     let fixture = ActionFixture::new("");

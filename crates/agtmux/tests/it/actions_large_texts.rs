@@ -12,7 +12,7 @@ use agtmux_testkit::http;
 use agtmux_testkit::{ChildGuard, wait_until};
 use serde_json::{Value, json};
 
-/// A pane whose program writes its input to a file once the go file exists.
+/// A pane with a program that waits until the go file exists and then writes its input to another file.
 struct PaneReader {
     pane: String,
     input_file: PathBuf,

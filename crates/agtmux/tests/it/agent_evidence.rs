@@ -125,7 +125,8 @@ fn the_title_sets_the_state_the_screen_does_not_show() {
     codex.wait_for_state("idle");
 }
 
-/// No Cursor hook reports an approval. These screens are written by hand from its documentation.
+/// No Cursor hook reports an approval, so only the screen shows it. The screens of this test are written by hand from
+/// Cursor's documentation.
 #[test]
 fn an_agent_without_recordings_has_medium_confidence() {
     let cursor = ScreenAgent::start_as("cursor", |world| world.fake_agent_command("cursor-agent"));

@@ -53,7 +53,8 @@ fn send_literal_text_to_tmux_pane() {
     assert_eq!(agent.submitted_texts(), [text], "one paste, then a separate Enter");
 }
 
-/// For a program without a known input box only a screen change is visible, which is inconclusive.
+/// If agtmux does not know the input box of a program, it can only check whether the screen has changed. The result is
+/// therefore inconclusive.
 #[test]
 fn enter_verification_with_content_change_check_for_short_text() {
     let fixture = ActionFixture::new("");

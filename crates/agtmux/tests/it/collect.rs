@@ -1,4 +1,4 @@
-//! `agtmux collect`, which a hub runs on a host: versions and requests.
+//! `agtmux collect`, which a hub runs on a host: how it handles other versions and requests of the hub.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{ChildStdout, Stdio};

@@ -82,8 +82,8 @@ fn every_seq_is_published_once_in_order() {
     assert_eq!(numbers, (from + 1..=last).collect::<Vec<_>>(), "every number, once");
 }
 
-/// Reads events until this seq, or until no event arrives for a second: the event with this seq may belong to another
-/// scope.
+/// Reads events up to this seq. Also stops if no event arrives for a second, because the event with this seq may belong
+/// to a scope that this reader does not follow.
 #[track_caller]
 fn drain_up_to_seq(reader: &SseClient, last: u64) -> Vec<SseEvent> {
     let mut received = Vec::new();
@@ -248,7 +248,8 @@ fn wait_for_name(reader: &SseClient, received: &mut Vec<SseEvent>, name: &str, c
     }
 }
 
-/// Checks that two readers of one scope agree, and that the scopes together have every seq.
+/// Checks that the two readers of panes received the same events, and that the readers of all scopes together received
+/// every seq once.
 #[track_caller]
 fn assert_complete(received: &[Vec<SseEvent>; 4], from: u64, last: u64) {
     let later =

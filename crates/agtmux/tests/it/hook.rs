@@ -16,7 +16,7 @@ use rusqlite::{Connection, OpenFlags};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-/// Far more than a hook needs, and far less than a blocked request would take.
+/// The time limit for a hook. It is far longer than a hook needs, and far shorter than a blocked request would take.
 const HOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A pane with an agent that executes typed lines, in a world without a daemon.

@@ -1,4 +1,4 @@
-//! Changes found by hints alone: reconciling is turned off in these tests.
+//! Changes that agtmux finds through hints. Reconciling is turned off, except in the tests whose names mention it.
 
 use std::fs;
 
@@ -28,7 +28,8 @@ fn wait_for_name(world: &TestWorld, what: &str, name: &str) {
     });
 }
 
-/// tmux has no hook for a respawn, and the watched terminal of the dead pane is gone.
+/// Two kinds of hints are missing here: tmux has no hook for a respawn, and the terminal that agtmux watched is gone
+/// since the pane died.
 #[test]
 fn a_respawned_dead_pane_is_listed_as_alive() {
     let world = world();
@@ -94,7 +95,8 @@ fn a_session_with_its_own_hooks_is_still_followed() {
     assert_eq!(server.run(&["show-options", "-gv", "@theirs"]), "ran", "the user's hook runs as well");
 }
 
-/// agtmux does not query the hooks of every window, so reconciling has to find this change.
+/// A window with hooks of its own does not run the global ones. agtmux does not query the hooks of every window, so
+/// only reconciling finds this change.
 #[test]
 fn a_window_with_its_own_hooks_is_found_by_reconciling() {
     let world = world();

@@ -176,7 +176,8 @@ fn an_incomplete_body_changes_nothing() {
     post_accepted(&world, &event(&runtime, "running", "k"));
 }
 
-/// The states in a history without repetitions. A repeated `unknown` has another reason.
+/// The states of a history in order. Equal states in a row are returned once: the history repeats `unknown` if its
+/// reason changes.
 fn states(history: &Value) -> Vec<String> {
     let mut states: Vec<String> =
         history["items"].as_array().expect("items").iter().map(|item| text(&item["state"])).collect();
@@ -310,7 +311,8 @@ fn post_quietly(socket: &Path, event: &Value) -> Option<u16> {
     String::from_utf8_lossy(&answer).split(' ').nth(1)?.parse().ok()
 }
 
-/// Enough senders to exceed the rate of single commits. The test prints the rate.
+/// The number of concurrent senders. Together they send more events per second than the daemon could store with one
+/// commit per event. The test prints the rate.
 const SENDERS: usize = 4;
 
 #[test]

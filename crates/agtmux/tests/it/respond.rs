@@ -107,7 +107,8 @@ fn respond_on_a_terminal_prompts_and_answers_only_the_shown_dialog() {
     wait_for("the answer to be typed", SOON, || (agent.typed() == "2").then_some(()));
 }
 
-/// A multiple-choice dialog with this selection, these ticked options and this label of the text option.
+/// A multiple-choice dialog. `selected` is the option with the cursor, `ticked` are the ticked options, and
+/// `text_label` is the label of the option for free text.
 fn checkbox_dialog(selected: u32, ticked: &[u32], text_label: &str) -> String {
     let rule = "─".repeat(100);
     let option = |(n, label): (u32, &str)| {

@@ -106,7 +106,8 @@ fn enter_retry_with_ghost_text_recovery() {
     assert_eq!(fixture.bytes_read(), "\u{1b}[200~some text\u{1b}[201~\r\u{1b}\r");
 }
 
-/// Escape also stops turns and erases drafts, so it is pressed only if the suggestion blocks the submit.
+/// Escape would dismiss the suggestion, but it also stops turns and erases drafts. `send` presses it only if the
+/// suggestion blocks the submit.
 #[test]
 fn post_typing_ghost_text_dismissal() {
     let fixture = FaultyAgentFixture::with("hints");
@@ -118,7 +119,7 @@ fn post_typing_ghost_text_dismissal() {
 
 const LONG: &str = "a text of more than forty characters that is echoed when accepted";
 
-/// The text is searched in the input box only, because agents echo the prompt.
+/// `send` searches for the text only in the input box, because agents also show the submitted prompt above the box.
 #[test]
 fn enter_verification_with_text_presence_check_for_long_text() {
     for (fault, attempts) in [("echoes", 1), ("swallows", 2)] {

@@ -316,7 +316,8 @@ fn setup_connects_only_installed_or_named_agents() {
     assert!(result.text().contains("review the new hooks"), "{}", result.text());
 }
 
-/// The paths of the extension files that agtmux owns. Creates the directories that make their agents known.
+/// The paths of the extension files that setup owns. Creates the settings directories of the two agents, so that setup
+/// finds the agents.
 fn own_files(world: &TestWorld) -> [PathBuf; 2] {
     let opencode = world.dir().join("config/opencode");
     let pi = file(world, ".pi/agent");

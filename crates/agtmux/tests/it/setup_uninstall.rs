@@ -51,7 +51,8 @@ fn a_comment_in_a_formerly_empty_file_is_kept() {
     assert_eq!(read(&gemini), "{\n  // mine\n}\n");
 }
 
-/// The user changed only a number, so uninstall removes the file after a backup.
+/// The user changed only a number in an entry of agtmux, so the file holds nothing else of the user. Uninstall removes
+/// the file after a backup.
 #[test]
 fn a_modified_file_is_backed_up_before_removal() {
     let world = world();

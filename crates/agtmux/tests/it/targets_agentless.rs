@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// A host that stops answering must not be `ok` after this time.
 const MAX_OUTAGE_DELAY: Duration = Duration::from_secs(10);
 
-/// A hub and its hosts. Field order makes the hub stop first.
+/// A hub and its hosts. The fields are dropped in this order, so that the hub stops before the hosts.
 struct AgentlessHosts {
     fixture: ActionFixture,
     hosts: TestHosts,
@@ -318,7 +318,9 @@ fn remote_attach_opens_only_the_named_pane() {
     assert!(!was_command_executed(&hub, &[&host]), "a text was executed");
 }
 
-/// agtmux on the host reports two servers and is then removed. One server has ended; the other uses an unlisted socket.
+/// The agtmux on the host first reports two servers. Then it is replaced by a program that fails, so that the host
+/// becomes agentless. One of the reported servers has ended. The other one runs, but with a socket that the hub does
+/// not list.
 #[test]
 fn an_agentless_host_keeps_unlisted_servers_while_their_process_lives() {
     let Some(hub) = AgentlessHosts::new() else { return };

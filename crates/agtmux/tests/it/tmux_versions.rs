@@ -7,7 +7,8 @@ use agtmux_testkit::agtmux::{SOON, configure, errors, health, items, list, scrip
 use agtmux_testkit::{TestWorld, wait_for};
 use serde_json::Value;
 
-/// A tmux wrapper that reports the server version in a file, or fails with a protocol mismatch.
+/// A wrapper around tmux. It either reports the server version that the test wrote to a file, or fails with a protocol
+/// mismatch.
 struct FakeTmux {
     version_file: PathBuf,
 }

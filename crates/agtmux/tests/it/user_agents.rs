@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const MANIFEST: &str = include_str!("otto/otto.toml");
 const SCRIPT: &str = include_str!("otto/otto");
 
-/// A program in one pane that draws the scene it reads.
+/// A program in one pane. It reads the name of a scene and draws this scene.
 struct ManifestAgent {
     server: TestTmuxServer,
     pane: String,

@@ -158,7 +158,8 @@ fn view_output_follow_redraws_full_screen_programs_until_ctrl_c() {
     assert!(is_plain(&text), "{text:?}");
 }
 
-/// Waits until the command has opened the event stream: a third socket besides its signal socket pair.
+/// Waits until the command has opened the event stream. The stream is the third socket of the command; the first two
+/// are its socket pair for signals.
 #[track_caller]
 fn wait_until_following(waiter: &BackgroundCommand) {
     wait_until("the wait command to open the event stream", SOON, || {

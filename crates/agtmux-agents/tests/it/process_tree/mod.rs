@@ -19,7 +19,8 @@ struct TreeProcess {
     pid: u32,
     ppid: u32,
     pgrp: u32,
-    /// The pid of the process that opened the terminal. Every terminal has one foreground group.
+    /// The terminal of this process, named by the pid of the process that opened it. Every terminal has its own
+    /// foreground group.
     terminal: u32,
     tpgid: Option<u32>,
     stopped: bool,

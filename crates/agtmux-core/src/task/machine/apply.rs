@@ -44,8 +44,8 @@ impl TaskMachine {
         }
     }
 
-    /// Suppresses the exit of a run that the daemon itself replaced or killed, because the requester already knows
-    /// about it.
+    /// Suppresses the exit of a run that the daemon itself replaced or killed, because the client that requested this
+    /// already knows about the exit.
     pub(super) fn drop_own_exit(&mut self, run: &RunId) {
         let slot = self.slots.values_mut().find(|slot| slot.run.id.as_ref() == Some(run));
         let Some(slot) = slot.filter(|slot| matches!(slot.run.phase, RunPhase::ExitPending { .. })) else { return };
@@ -253,7 +253,7 @@ impl TaskMachine {
         }
     }
 
-    /// Creates a run with the facts that arrived before its launch.
+    /// Creates a run and applies the facts about it that arrived before its launch.
     fn new_run(&mut self, id: RunId, now: Timestamp) -> RunState {
         let facts = self.memory.take_early(&id);
         let mut run = RunState::new(Some(id));
@@ -354,7 +354,7 @@ impl TaskSlot {
         self.run.phase = RunPhase::Closed;
     }
 
-    /// Handles a dead pane that a user respawned. The new process is not a launch, but its exit is reported.
+    /// Handles a dead pane that a user respawned. The start of the new process is not reported, but its exit is.
     fn pane_respawned(&mut self) {
         let bells = self.run.bells.clone();
         let ended = std::mem::replace(&mut self.run, RunState { bells, ..RunState::new(None) });

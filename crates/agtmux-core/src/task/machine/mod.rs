@@ -37,7 +37,7 @@ const UNKNOWN_EXIT_HOLD: SignedDuration = SignedDuration::from_secs(5);
 /// How long a prompt must stay unchanged between two snapshots.
 pub const PROMPT_STABLE_FOR: SignedDuration = SignedDuration::from_millis(300);
 
-/// A planned removal expires if the window still exists after this time.
+/// If a window still exists this long after its removal was planned, the plan is dropped.
 const REMOVAL_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);
 
 /// The state machine of one task session.
@@ -89,7 +89,7 @@ impl TaskMachine {
         self.slots.values().filter_map(TaskSlot::next_tick_at).min()
     }
 
-    /// When a snapshot is needed, to check whether a window still exists or a prompt is stable.
+    /// When the next snapshot is needed. It shows whether a window still exists, or whether a prompt is stable.
     pub fn next_snapshot_at(&self) -> Option<Timestamp> {
         self.slots.values().filter_map(TaskSlot::next_snapshot_at).min()
     }
@@ -123,15 +123,16 @@ impl TaskMachine {
         self.run_states().any(|known| known.id.as_ref() == Some(run) && known.phase != RunPhase::Closed)
     }
 
-    /// Whether the exit of this run was reported or needs no report. Returns false for a run in the baseline: if its
-    /// launch is applied later, the run is reported from its start.
+    /// Whether the exit of this run was reported or needs no report. Returns false for a run that the first snapshot
+    /// already showed: if the launch of this run is applied later, all events of the run are reported from its start
+    /// on.
     pub fn has_ended(&self, run: &RunId) -> bool {
         let found = |slot: &TaskSlot| slot.run.in_baseline && slot.run.id.as_ref() == Some(run);
         self.knows_run(run) && !self.awaits_exit(run) && !self.slots.values().any(found)
     }
 
-    /// Whether the exit status of the run in this window is known, reported or not. If it is, another snapshot would
-    /// add nothing.
+    /// Whether the run in this window has ended and its exit status is known, reported or not. A further snapshot would
+    /// then add nothing.
     pub fn exit_is_known(&self, window: WindowId) -> bool {
         self.slots.get(&window).is_some_and(|slot| slot.run.phase != RunPhase::Live && !slot.run.exit_is_unknown())
     }

@@ -8,8 +8,8 @@ use super::super::exit::TaskExit;
 use super::super::output::recent_output;
 use super::super::run::RunId;
 
-/// The maximum number of kept entries of each kind. A fact and the launch of its run arrive moments apart, not hundreds
-/// of runs apart.
+/// The maximum number of ended runs that are remembered, and of runs with early facts. A fact and the launch of its run
+/// arrive only moments apart, so few runs start between them.
 const MAX_KEPT: usize = 128;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -16,8 +16,8 @@ pub(super) struct TaskSlot {
     pub(super) task: String,
     pub(super) pane: Option<PaneId>,
     pub(super) run: RunState,
-    /// Earlier runs of this window: runs whose exit was not reported yet, and launched runs whose dead pane a user
-    /// respawned.
+    /// Earlier runs of this window. The list contains runs whose exit was not reported yet, and launched runs whose
+    /// dead pane was respawned by a user.
     #[serde(alias = "past")]
     pub(super) earlier_runs: Vec<RunState>,
     #[serde(alias = "taken")]

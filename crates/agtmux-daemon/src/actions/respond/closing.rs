@@ -23,13 +23,14 @@ pub(super) struct DialogClosing<'a> {
     pub(super) event_ids: Vec<String>,
 }
 
-/// Waits until two captures in a row do not show the dialog. One is not enough, because a screen is blank for a moment
-/// while the agent redraws it.
+/// Waits until two captures in a row do not show the dialog. One capture is not enough, because the screen is blank for
+/// a moment while the agent redraws it.
 pub(super) async fn wait_until_closed<'a>(open: &OpenDialog<'a>) -> ApiResult<DialogClosing<'a>> {
     wait_until_closed_or(open, |_| true).await
 }
 
-/// Like [`wait_until_closed`], for a dialog into which nothing was typed: any change of its text means that it closed.
+/// Like [`wait_until_closed`], but the dialog also counts as closed when its text changes. Only for dialogs into which
+/// nothing was typed.
 pub(super) async fn wait_until_closed_or_changed<'a>(open: &OpenDialog<'a>) -> ApiResult<DialogClosing<'a>> {
     let is_unchanged = |capture: &PaneScreen| {
         let seen = OpenDialog::from_screen(open.pane, capture).ok().flatten();
@@ -38,7 +39,7 @@ pub(super) async fn wait_until_closed_or_changed<'a>(open: &OpenDialog<'a>) -> A
     wait_until_closed_or(open, is_unchanged).await
 }
 
-/// Like [`wait_until_closed`], but the dialog counts as open only while `shows` accepts the screen.
+/// Like [`wait_until_closed`], but the dialog also counts as closed when `shows` rejects the screen.
 pub(super) async fn wait_until_closed_or<'a>(
     open: &OpenDialog<'a>,
     shows: impl Fn(&PaneScreen) -> bool,
@@ -61,8 +62,8 @@ pub(super) async fn wait_until_closed_or<'a>(
     }
 }
 
-/// Waits until the engine knows that the dialog closed, so that the caller can answer the next dialog or wait for the
-/// agent at once.
+/// Waits until the engine knows that the dialog closed. After this action, the caller may immediately answer the next
+/// dialog or wait for a state, and both rely on what the engine knows.
 pub(super) async fn wait_until_engine_knows(open: &OpenDialog<'_>, closing: &DialogClosing<'_>) {
     if closing.verified != Verification::Confirmed {
         return;

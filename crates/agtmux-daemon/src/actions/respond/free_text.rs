@@ -16,7 +16,7 @@ use super::closing::{DialogClosing, wait_until_closed, wait_until_closed_or};
 use super::open_dialog::OpenDialog;
 use super::{multi_select, single_select};
 
-/// How long the text field may take to appear, and the typed text to show in it.
+/// How long the text field may take to appear, and how long typed text may take to show in it.
 const READY_TIMEOUT: Duration = Duration::from_secs(4);
 /// How many characters at the end of the text are searched for on the screen.
 const END_CHARS: usize = 24;
@@ -60,7 +60,8 @@ pub(super) async fn answer_with_text<'a>(open: &OpenDialog<'a>, text: &str) -> A
     .map_err(after_typing_if(moved || !keys.is_empty()))
 }
 
-/// Types the text into the dialog itself. With `untouched` the dialog must be exactly as it was read.
+/// Types the text into the dialog itself and submits it. `untouched` means that no key was pressed before: the dialog
+/// must then be exactly the same as when it was read.
 async fn type_into_dialog<'a>(
     open: &OpenDialog<'a>,
     method: &TextAnswerMethod,

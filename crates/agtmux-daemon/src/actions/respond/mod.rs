@@ -140,7 +140,7 @@ async fn approve_or_deny<'a>(open: &OpenDialog<'a>, answer: SimpleAnswer) -> Api
     Ok((label, wait_until_closed(open).await?))
 }
 
-/// Answers the follow-up dialogs that the manifest lists for this one, each once.
+/// Answers the follow-up dialogs that the manifest lists for this dialog, each at most once.
 async fn answer_follow_ups<'a>(open: &OpenDialog<'a>, mut closing: DialogClosing<'a>) -> ApiResult<DialogClosing<'a>> {
     let mut left = open.keys.then.clone();
     while let Some((next, answer)) = closing.next.as_ref().and_then(|next| Some((next, left.remove(&next.rule)?))) {

@@ -1,5 +1,5 @@
-//! Selects several options of a dialog and no others. The number key of an option ticks it, and each tick is verified
-//! before the next key.
+//! Ticks the given options of a dialog and unticks all others. The number key of an option ticks or unticks the option.
+//! Each change is verified before the next key is pressed.
 
 use std::time::Duration;
 
@@ -53,7 +53,8 @@ fn check_tickable(open: &OpenDialog<'_>, numbers: &[u32]) -> ApiResult<Vec<Strin
     numbers.iter().map(label).collect()
 }
 
-/// Ticks exactly these options. Returns the dialog as it then is, and whether a key was pressed.
+/// Ticks these options and unticks all others. Returns the dialog as the screen then shows it, and whether a key was
+/// pressed.
 pub(super) async fn tick_exactly<'a>(open: &OpenDialog<'a>, wanted: &[u32]) -> ApiResult<(OpenDialog<'a>, bool)> {
     let (mut seen, mut pressed) = (open.clone(), false);
     // A person may change ticks at the same time, so give up after one round.
@@ -76,7 +77,7 @@ pub(super) async fn tick_exactly<'a>(open: &OpenDialog<'a>, wanted: &[u32]) -> A
     Err(after_typing(not_submitted("the options could not be ticked")))
 }
 
-/// Waits until this option is ticked or unticked, and returns the dialog.
+/// Waits until this option is ticked, or unticked if `wanted` is false, and returns the dialog.
 async fn wait_for_tick<'a>(open: &OpenDialog<'a>, n: u32, wanted: bool) -> ApiResult<OpenDialog<'a>> {
     let ticked = open.pane.poll_screen(TICK_TIMEOUT, |capture| {
         Ok(open.still_on(capture)?.filter(|seen| seen.ticks.contains(&(n, wanted))))
@@ -84,8 +85,8 @@ async fn wait_for_tick<'a>(open: &OpenDialog<'a>, n: u32, wanted: bool) -> ApiRe
     ticked.await?.ok_or_else(|| not_submitted(&format!("option {n} could not be ticked")))
 }
 
-/// Moves the selection to an ordinary option: one that can be ticked and is not a text field. Returns false if the
-/// selection was already on one.
+/// Moves the selection to an ordinary option, unless an ordinary option is already selected. Ordinary options can be
+/// ticked and are not text fields. Returns whether the selection was moved.
 async fn leave_text_option(open: &OpenDialog<'_>) -> ApiResult<bool> {
     let ordinary = open.ticks.iter().map(|(n, _)| *n).find(|n| !open.is_text_option(*n));
     let is_ordinary = |n: u32| open.ticks.iter().any(|(ticked, _)| *ticked == n) && !open.is_text_option(n);

@@ -57,7 +57,8 @@ impl<'a> OpenDialog<'a> {
     /// Whether both dialogs ask the same question. Option labels are not compared, because some options show the text
     /// that is typed into them.
     ///
-    /// A dialog without options consists of text only, which may include typed text, so only its rule is compared.
+    /// The text of a dialog without options may include typed text. Two dialogs without options count as the same
+    /// question if the same manifest rule recognized them.
     pub(super) fn is_same_question(&self, other: &Self) -> bool {
         if self.dialog.options.is_empty() && other.dialog.options.is_empty() {
             return self.rule == other.rule;

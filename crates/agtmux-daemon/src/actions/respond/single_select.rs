@@ -45,8 +45,8 @@ pub(super) async fn select_option(open: &OpenDialog<'_>, n: u32) -> ApiResult<()
 
 /// Presses the keys of one answer.
 ///
-/// The first key is pressed only if the dialog is unchanged, and it may close the dialog. If another dialog opens, the
-/// remaining keys are not pressed, because they would answer that dialog.
+/// The first key is pressed only if the dialog is unchanged. This key may close the dialog. If another dialog opens
+/// then, the remaining keys are not pressed, because they would answer that dialog.
 pub(super) async fn press_answer(open: &OpenDialog<'_>, keys: &[TmuxKey]) -> ApiResult<()> {
     let Some((first, rest)) = keys.split_first() else { return Ok(()) };
     press_settled(open, first).await?;
@@ -58,7 +58,8 @@ pub(super) async fn press_answer(open: &OpenDialog<'_>, keys: &[TmuxKey]) -> Api
     Ok(())
 }
 
-/// Presses keys that do not answer the dialog. Fails if the same question is no longer open.
+/// Presses keys that do not answer the dialog, such as arrow keys. Fails if the dialog with this question is no longer
+/// open.
 pub(super) async fn press_keys(open: &OpenDialog<'_>, keys: &[TmuxKey]) -> ApiResult<()> {
     for (n, key) in keys.iter().enumerate() {
         let same = |seen: Option<OpenDialog<'_>>| seen.is_some_and(|seen| seen.is_same_question(open));
@@ -95,18 +96,18 @@ async fn press_if(
     pane.type_if(PaneInput::Keys(std::slice::from_ref(key)), check).await
 }
 
-/// Presses a key into a dialog that has settled and is unchanged.
+/// Waits until the dialog has settled, and presses a key if the dialog is exactly the same as when it was read.
 ///
-/// Some agents ignore keys for a moment after they draw a dialog, to prevent accidental answers. The dialog must be
-/// exactly the same, because in another one the key could select something else. The key is pressed only once, because
-/// the agent may ask the same question again.
+/// Some agents ignore keys for a moment after they draw a dialog, to prevent accidental answers. In a changed dialog,
+/// the key could select another option. The key is pressed only once: if the same question still shows, the agent may
+/// have asked it again after the first key.
 pub(super) async fn press_settled(open: &OpenDialog<'_>, key: &TmuxKey) -> ApiResult<()> {
     wait_until_settled(open.pane).await?;
     press_if(open.pane, key, |seen| seen.is_some_and(|seen| seen.is_unchanged_since(open))).await
 }
 
-/// Waits until the dialog has settled, and presses a key if `holds` accepts the dialog. Unlike [`press_settled`], this
-/// allows changes of the dialog that this action has made.
+/// Waits until the dialog has settled, and presses a key if `holds` accepts the dialog. Unlike with [`press_settled`],
+/// the dialog may contain changes that this action has made, such as ticks.
 pub(super) async fn press_while(
     open: &OpenDialog<'_>,
     key: &TmuxKey,

@@ -20,7 +20,7 @@ use crate::store::past_runtimes::{self, PastRuntime};
 
 /// How long to wait until the restarted agent is detected.
 const DETECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// If the shell waits for a command after this time, the agent did not start.
+/// How long an agent may take to start. If a shell waits for a command after this time, the agent did not start.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -50,7 +50,8 @@ impl Actions {
         Ok(done)
     }
 
-    /// A remote daemon resumes the last agent of the pane. Returns an error if that agent is not the wanted one.
+    /// Returns an error if the pane is on another host and `wanted` is not the last agent that ran in the pane. The
+    /// daemon on that host would resume the last agent.
     async fn remote_pane_changed(
         &self,
         pane_ref: &str,

@@ -6,7 +6,7 @@ use agtmux_tmux::platform::{PaneProcesses, ProcessInfo};
 /// Shells that understand `cd DIR && COMMAND` and the quoting of [`agtmux_tmux::quoted_for_shell`].
 const SHELLS: [&str; 9] = ["sh", "bash", "zsh", "fish", "dash", "ash", "ksh", "mksh", "busybox"];
 
-/// The shell that runs in the foreground and waits for a command, or a text that says why there is none.
+/// The shell that runs in the foreground and waits for a command, or the reason why no shell does.
 pub(in crate::actions) fn shell_at_prompt(tree: &PaneProcesses, collects_lines: bool) -> Result<&ProcessInfo, String> {
     let Some(group) = tree.foreground_pgrp else { return Err("no program runs in its foreground".into()) };
     let holders: Vec<&ProcessInfo> = tree.processes.iter().filter(|p| p.pgrp == group && !p.zombie).collect();

@@ -219,7 +219,8 @@ impl<'a> TextSender<'a> {
         Err(ApiError::new(ErrorCode::SendFailed, why).with_hint(hint))
     }
 
-    /// Presses keys. Captures the screen before each one, because a key would answer a dialog that has just opened.
+    /// Presses keys. Checks the screen before each key and fails if a dialog is open, because the key would answer the
+    /// dialog.
     async fn press_keys(&self, keys: &[TmuxKey]) -> ApiResult<()> {
         let box_agent = self.input_box_agent();
         for (n, key) in keys.iter().enumerate() {

@@ -14,7 +14,7 @@ use crate::actions::pane_screen::PaneScreen;
 use crate::actions::precondition;
 
 /// How long a paste may take to show in the box. Some agents are busy for many seconds after a large text. With a
-/// shorter timeout, the text could still appear after the failure and become part of the next text.
+/// shorter timeout, the text could appear after agtmux has reported a failure, and become part of the next text.
 const PASTE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the box must stay unchanged before Enter. A capture may show a half-drawn box, and an Enter that comes too
 /// soon may become part of the paste. A manifest can set a longer time.
@@ -118,7 +118,8 @@ impl TextSender<'_> {
         self.pane.processes.unread_input(&self.pane.located.pane.tty).is_some_and(|bytes| bytes > 0)
     }
 
-    /// The error if the text does not show. Enter is not pressed, because it could submit something else.
+    /// The error if the input box does not show the pasted text. Enter is then not pressed, because it could submit
+    /// another text.
     fn text_not_shown(&self) -> ApiError {
         let pane = self.pane.located.reference();
         let message = "the text was typed but does not show in the input box; Enter was not pressed";
@@ -137,10 +138,10 @@ impl TextSender<'_> {
         Ok(())
     }
 
-    /// Dismisses suggested text, which can keep Enter from submitting.
+    /// Presses Escape to dismiss a suggestion in the input box. A suggestion can keep Enter from submitting the text.
     ///
-    /// Escape also stops a turn, and pressed twice it clears some boxes. It is pressed once, only while the agent is
-    /// at rest, and only for agents whose manifest says that Escape keeps the text.
+    /// Escape also stops a running turn, and two presses clear some input boxes. Therefore Escape is pressed once, only
+    /// while the agent is at rest, and only for agents whose manifest says that Escape keeps the text.
     pub(super) async fn dismiss_suggestion(&self) -> ApiResult<()> {
         let at_rest = !matches!(self.pane.state(), Some(State::Running));
         let Some(agent) = self.input_box_agent().filter(|_| self.bridge.detect_ghost_text && at_rest) else {
@@ -192,7 +193,7 @@ impl<'a> PasteWatch<'a> {
         Self { before, delays, begun, last: None, unchanged_since: begun }
     }
 
-    /// Judges a capture whose box contains `typed`; `None` if no box is visible.
+    /// Judges a capture. `typed` is the text in its input box, or `None` if no box is visible.
     fn judge(&mut self, typed: Option<&str>, now: Instant) -> PasteProgress {
         let timed_out = now - self.begun >= PASTE_TIMEOUT;
         if self.last.as_ref().map(Option::as_deref) != Some(typed) {
@@ -220,7 +221,8 @@ fn settle_time(agent: &KnownAgent) -> Duration {
     own.map_or(STABLE_FOR, |own| Duration::from_millis(own).clamp(STABLE_FOR, MAX_PASTE_DELAY))
 }
 
-/// Whether the screen shows the end of the text. A text taller than the window hides its box, but its end is visible.
+/// Whether the screen shows the end of the text. If a text is taller than the window, its input box is not recognized,
+/// but the end of the text is visible.
 fn shows_text_end(capture: &PaneScreen, text: &str) -> bool {
     let end = text.lines().rev().map(without_whitespace).find(|line| !line.is_empty()).unwrap_or_default();
     let shown: String = capture.screen.rows().iter().map(|row| without_whitespace(row.text())).collect();
@@ -246,7 +248,8 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Judges these captures, each with its milliseconds since the paste into a box that shows `before`.
+    /// Judges captures after a paste into a box that showed `before`. Each capture consists of the milliseconds since
+    /// the paste and the text in the box.
     fn judge_all<const N: usize>(before: &str, captures: [(u32, Option<&str>); N]) -> [PasteProgress; N] {
         let begun = Instant::now();
         let delays = PasteDelays { stable_for: 60 * MS, with_box: 120 * MS, without_box: 500 * MS };

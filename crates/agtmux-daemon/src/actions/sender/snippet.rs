@@ -1,4 +1,4 @@
-//! Compares texts with what a screen or an event shows of them.
+//! Compares a typed text with the part of it that a screen or an event shows.
 
 const MIN_TEXT_CHARS: usize = 40;
 const MIN_LINE_CHARS: usize = 15;

@@ -28,7 +28,8 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_millis(160);
 /// How long to wait for a prompt event after the box is empty, if the agent sends such events.
 const EVENT_TIMEOUT: Duration = Duration::from_millis(400);
 /// How long a slash command must be gone from the box before it counts as submitted. An agent may remove an unknown
-/// command, report it, and put it back. The time is longer for a command that the agent has not mentioned yet.
+/// command, report that it is unknown, and put it back into the box. The longer time applies while the agent has not
+/// printed the command.
 const ANSWERED_COMMAND_WAIT: Duration = Duration::from_millis(600);
 const UNANSWERED_COMMAND_WAIT: Duration = Duration::from_secs(2);
 /// How many characters of a prompt event are compared with the text.
@@ -42,7 +43,8 @@ pub(super) enum EnterResult {
     Unclear(VerifiedBy),
     /// The text is still in the box.
     StillInBox,
-    /// The text is still in the box, and the agent has printed the command: the agent does not know it.
+    /// The text is still in the box, and the agent has printed the command. This means that the agent does not know the
+    /// command.
     UnknownCommand,
     /// The text is still in the box, and the agent has not read the Enter.
     Unread,
@@ -85,9 +87,9 @@ impl<'a> SubmitWatcher<'a> {
         ) {}
     }
 
-    /// If the screen shows that the agent works, waits until the engine knows this, too. Otherwise a caller that waits
-    /// for the agent to finish would see the idle state from before the prompt. After a prompt event, the engine
-    /// already knows it.
+    /// If the screen shows that the agent works, waits until the engine knows this, too. Without this wait, a caller
+    /// that then waits for the agent to finish would see the idle state from before the prompt. If a prompt event
+    /// confirmed the text, the engine already knows, and this returns at once.
     pub(super) async fn wait_until_engine_knows(&self) {
         let pane = self.sender.pane;
         let Some(agent) = self.sender.input_box_agent().filter(|_| self.event_ids.is_empty()) else { return };
@@ -192,8 +194,8 @@ impl<'a> SubmitWatcher<'a> {
         }
     }
 
-    /// Whether the transcript mentions the slash command. If the text is still in the box, the agent does not know the
-    /// command, and another Enter would not help.
+    /// Whether the agent has printed the slash command since it was pasted. If the command is also still in the box,
+    /// the agent does not know the command, and another Enter would not help.
     fn names_command(&self, agent: &KnownAgent, capture: &PaneScreen, pasted: &PastedText) -> bool {
         let before = agent.transcript(&pasted.screen().screen);
         let now = agent.transcript(&capture.screen);

@@ -82,8 +82,8 @@ async fn the_agents_of_one_host_are_limited() {
     assert_eq!(panes_and_errors(&engine).1.len(), 1);
 }
 
-/// Each update ends one agent and begins another. The number of agents stays right, although the engine does not count
-/// all agents for each update.
+/// Each pair of updates ends one agent and starts another. The number of agents must stay right, although the engine
+/// does not count all agents again for each update.
 #[tokio::test]
 async fn swapped_agents_count_once_within_a_batch() {
     let engine = TestEngine::new();

@@ -8,9 +8,9 @@ use agtmux_tmux::platform::ProcessTable;
 /// The most directory entries that are searched.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Finds the logs of the first process in the agent's tree that has any. The agent's process may be only a wrapper, so
-/// its descendants are searched, too. The search ends at the first process with logs, because a deeper one may be
-/// another agent.
+/// Finds the logs of the first process in the agent's process tree that has logs. The agent's process may be only a
+/// wrapper, so its descendants are searched, too. Processes after the first one with logs are not searched, because
+/// they may belong to another agent.
 pub(super) fn find_logs(spec: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
     let tree = table.trees(&[pid]).pop().flatten();
     let pids: Vec<u32> = tree.into_iter().flat_map(|tree| tree.processes).map(|process| process.pid).collect();

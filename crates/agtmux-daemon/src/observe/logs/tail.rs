@@ -1,7 +1,7 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 
-/// How much of the end of an existing log is read first.
+/// The first read of an existing log starts this many bytes before its end.
 const LOOKBACK_BYTES: u64 = 256 << 10;
 /// How much is read at once.
 const READ_BYTES: usize = 1 << 20;

@@ -1,4 +1,5 @@
-//! Access to a pane's tmux server and processes for actions: on this host, or through the shell of an agentless host.
+//! Gives actions access to the tmux server and the processes of a pane, on this host or through the shell of an
+//! agentless host.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

@@ -5,18 +5,18 @@ use std::time::{Duration, Instant};
 use crate::remote::timeouts::PING_INTERVAL;
 
 const BUSY_INTERVAL: Duration = Duration::from_secs(1);
-/// How long the host has been without changes, and the poll interval from then on.
+/// Each pair is a time without changes and the poll interval that applies after that time.
 const QUIET_INTERVALS: [(Duration, Duration); 2] =
     [(Duration::from_secs(120), Duration::from_secs(3)), (Duration::from_secs(30), Duration::from_secs(2))];
 /// After a slow poll the host rests: the interval is at least this many times the duration of the poll.
 const REST_FACTOR: u32 = 2;
 
-/// The longest time between two process listings while panes write, and while no pane writes. A script can start and
-/// end jobs without output.
+/// The longest time between two process listings while panes write. The second value applies while no pane writes,
+/// because a script can start and end jobs without output.
 const WRITING_INTERVAL: Duration = Duration::from_secs(5);
 const MAX_INTERVAL: Duration = Duration::from_secs(30);
-/// Further listings after a change. A new job still looks like its shell for a moment, and a job takes a moment to
-/// end.
+/// How long after a change the processes are listed again. A new job still looks like its shell for a moment, and a job
+/// takes a moment to end.
 const FOLLOW_UPS: [Duration; 2] = [Duration::from_millis(400), Duration::from_millis(2500)];
 
 #[derive(Debug)]
@@ -58,7 +58,8 @@ impl HostSchedule {
         self.answered_at = now;
     }
 
-    /// Whether the host must be pinged. A host that is polled rarely must still be noticed when it disappears.
+    /// Whether the host must be pinged. Without pings, the loss of a host that is polled rarely would be noticed too
+    /// late.
     pub(super) fn needs_ping(&self, now: Instant) -> bool {
         now >= self.answered_at + PING_INTERVAL
     }

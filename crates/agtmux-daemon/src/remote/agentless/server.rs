@@ -109,7 +109,7 @@ impl AgentlessServer {
         }
     }
 
-    /// Identifies the agents from the process table and reports the panes that changed. Returns whether any did.
+    /// Identifies the agents from the process table and reports the panes that changed. Returns whether a pane changed.
     pub(super) async fn apply_processes(
         &mut self,
         snapshot: &ProcessSnapshot,
@@ -208,8 +208,8 @@ impl AgentlessPane {
     }
 }
 
-/// Whether the pane may have written since the previous listing. tmux reports the time of activity in whole seconds.
-/// Output in the same second as that listing may have come after it.
+/// Whether the pane may have written since the previous listing. tmux reports the time of the last activity in whole
+/// seconds, so output in the same second as the previous listing may have come after that listing.
 fn has_written(before: &PaneActivity, activity: &PaneActivity, listed_at: Option<i64>) -> bool {
     (before.window_activity, before.cursor, before.history_bytes)
         != (activity.window_activity, activity.cursor, activity.history_bytes)

@@ -10,7 +10,7 @@ use crate::serve::extract::ErrorResponse;
 
 const MISSING_TEXT: &str = "missing_text";
 
-/// An error with the `error_type` of the document, which determines the status.
+/// An error with an `error_type` of the tmux-bridge document. The `error_type` determines the HTTP status.
 #[derive(Debug)]
 pub(crate) struct BridgeFailure {
     error_type: &'static str,
@@ -30,7 +30,7 @@ impl BridgeFailure {
         self.status() == StatusCode::NOT_FOUND
     }
 
-    /// Adds how many of several answers were sent before the error.
+    /// Adds to the message how many of several answers were sent before the error.
     pub(super) fn after_answers(mut self, sent: usize, count: usize) -> Self {
         if sent > 0 {
             self.error.message = format!("{sent} of {count} answers were sent: {}", self.error.message);

@@ -107,7 +107,8 @@ fn turn_id(agent_id: &str, request_ref: Option<&str>) -> String {
     id.simple().to_string()
 }
 
-/// Stores the delivered answers as a turn, even if some answers are missing. Returns the turn id.
+/// Stores the delivered answers as a turn, even if other answers of the request were not delivered. Returns the turn
+/// id.
 async fn store_turn(context: &ServeContext, agent_id: &str, turn_id: String, outcome: &AnswerOutcome) -> String {
     if outcome.delivered.is_empty() {
         context.bridge.cancel_turn(agent_id, &turn_id);
@@ -128,7 +129,7 @@ struct AnswerOutcome {
     has_next_question: bool,
     /// The answers that this request has delivered or may have delivered.
     delivered: Vec<String>,
-    /// How many answers an earlier copy of this request has delivered.
+    /// How many answers an earlier request with the same `request_ref` has already delivered.
     repeated: usize,
 }
 
@@ -139,8 +140,8 @@ fn answer_text(answer: &DialogAnswer) -> String {
     }
 }
 
-/// Sends the answers one after the other. Each answer but the first is guarded by the fingerprint of the dialog that
-/// the previous answer opened.
+/// Sends the answers one after the other. Each answer after the first is sent only if the dialog that followed the
+/// previous answer is still open.
 async fn send_answers(
     context: &ServeContext,
     caller: RequestCaller,

@@ -1,4 +1,4 @@
-//! Checks that a client that applies the events of the stream has the same items as the lists.
+//! Checks that a client that applies the events of the stream has the same items that a list request returns.
 
 use agtmux_api::fleet_items::FleetItems;
 use agtmux_api::wire::{EvidenceKind, ListQuery, SessionGrouping, TargetStatus};
@@ -28,8 +28,8 @@ const FLOOD: u32 = 300;
 
 #[derive(Debug, Clone)]
 enum FleetStep {
-    /// A listing with the sessions of each window, the window of each pane, a rotation of the session names, and a
-    /// title.
+    /// A listing of a server. Each entry of `windows` has a bit for each session that contains the window, `panes` has
+    /// the window of each pane, `rotation` shifts the session names, and `title` is the title of every pane.
     List {
         server: usize,
         windows: Vec<u8>,

@@ -85,8 +85,8 @@ fn authorize(auth: &WebAuth, request: &Request) -> ApiResult<()> {
     check_write(access, request)
 }
 
-/// Checks a request that changes something. It needs the agtmux header and a JSON body, because a form on another site
-/// can send neither.
+/// Checks a request that changes something. Such a request needs the agtmux header and a JSON body, because a form on
+/// another site can send neither.
 fn check_write(access: AccessLevel, request: &Request) -> ApiResult<()> {
     let mut content_types = request.headers().get_all(header::CONTENT_TYPE).iter();
     let content_type =

@@ -61,8 +61,8 @@ impl WebAuth {
         SocketAddr::new(ip, self.address.port())
     }
 
-    /// Whether this is a name of this server. Foreign host names that resolve to this address are rejected (DNS
-    /// rebinding).
+    /// Whether `host` is a name of this server. A foreign host name that resolves to this address is rejected, to
+    /// prevent DNS rebinding.
     pub(super) fn is_host(&self, host: &str) -> bool {
         self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
     }

@@ -23,12 +23,13 @@ use crate::serve::listener::{StallGuard, pause_after_accept_error};
 
 /// Enough for many dashboards with many streams each.
 const MAX_CONNECTIONS: usize = 512;
-/// How long a client may take to send a request, including the next one on a connection that is kept alive.
+/// How long a client may take to send the head of a request. On a connection that is kept alive, the daemon also waits
+/// at most this long for the next request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest request head.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// Serves until `stopping` turns true, then until all connections are closed.
+/// Serves until `stopping` turns true. Then accepts no new connections, and returns when the open ones are closed.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,

@@ -9,8 +9,8 @@ use super::{
 use crate::model::answer_stream::unnamed_event;
 use crate::model::script::ScriptedAction;
 
-/// The suffix of the model name for agents that offer no tools. A model with such a name writes commands into the text
-/// of its answer. For other models, a request without tools is a side request.
+/// Tests give this suffix to the model name of agents that offer no tools. The mock model then writes commands into the
+/// text of its answer. With any other model name, a request without tools is a side request.
 const NO_TOOLS_SUFFIX: &str = "no-tools";
 
 pub(super) fn parse_request(body: &Value) -> ParsedRequest {

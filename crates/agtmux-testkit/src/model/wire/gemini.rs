@@ -9,7 +9,7 @@ use super::{
 use crate::model::answer_stream::unnamed_event;
 use crate::model::script::ScriptedAction;
 
-/// The tool that ends a subagent. Text alone does not end it.
+/// The tool that ends a subagent. A text answer alone does not end the subagent.
 const FINISH_TOOL: &str = "complete_task";
 
 pub(super) fn parse_request(path: &str, body: &Value) -> ParsedRequest {

@@ -31,7 +31,7 @@ pub(super) fn parse_request(body: &Value) -> ParsedRequest {
     }
 }
 
-/// The subagent id in a tool output, if the tool started one.
+/// The subagent id in a tool output, if the tool started a subagent.
 fn started_subagent(item: &Value) -> Option<String> {
     let output: Value = serde_json::from_str(item["output"].as_str()?).ok()?;
     output["agent_id"].as_str().map(str::to_owned)

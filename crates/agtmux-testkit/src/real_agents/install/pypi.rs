@@ -13,8 +13,8 @@ const INSTALL_TIMEOUT: Duration = Duration::from_secs(900);
 /// The Python versions that aider supports, newest first.
 const PYTHONS: [&str; 3] = ["python3.12", "python3.11", "python3.10"];
 
-/// The file that marks a complete installation. The scripts of a virtual environment contain the path of the
-/// environment, so the environment cannot be created under another name and renamed.
+/// The file that marks a complete installation. Renaming a complete directory, as for npm, is not possible: the scripts
+/// of a virtual environment contain the path of the environment.
 const COMPLETE_MARKER: &str = "complete";
 
 /// Installs the package. Returns whether it had to be downloaded.

@@ -36,7 +36,7 @@ impl Inotify {
         self.fd.clone()
     }
 
-    /// Adds a watch. A second watch on the same inode has the same descriptor and replaces the flags.
+    /// Adds a watch. If the inode is already watched, returns the same descriptor and replaces the flags.
     pub(super) fn add(&self, path: &Path, flags: WatchFlags) -> io::Result<Wd> {
         inotify::add_watch(&self.fd, path, flags).map_err(|errno| match errno {
             Errno::NOSPC => limit_error("inotify watches", "fs.inotify.max_user_watches"),

@@ -93,7 +93,7 @@ impl PathWatches {
         }
     }
 
-    /// Moves the watch to the file that the path names now, or ends it if there is none.
+    /// Moves the watch to the file that the path names now, or ends the watch if the path names no file.
     fn rewatch(&mut self, inotify: &Inotify, old: Wd) {
         let Some(watched) = self.by_wd.remove(&old) else { return };
         let found = add(inotify, watched.kind, &watched.path).ok();

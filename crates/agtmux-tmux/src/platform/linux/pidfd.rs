@@ -16,7 +16,7 @@ pub(super) fn works() -> io::Result<()> {
     Ok(())
 }
 
-/// One task per watched process, which sleeps until the process ends.
+/// The watches of processes. Each watched process has one task, which sleeps until the process ends.
 pub(super) struct ProcessWatches {
     runtime: Handle,
     signals: SignalSender,

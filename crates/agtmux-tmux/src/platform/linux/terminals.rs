@@ -1,10 +1,10 @@
-//! Terminals have one-shot watches: an event disarms the watch, and a timer arms it again. So a busy program costs as
-//! little as one that writes ten times a second, and is not slowed down.
+//! Terminals have one-shot watches: an event disarms the watch, and a timer arms it again. A program that writes all
+//! the time therefore costs no more than one that writes ten times a second, and the watch does not slow it down.
 //!
 //! A quiet terminal is armed on the immediate queue, which wakes the watcher. A terminal that just wrote is armed on
-//! the deferred queue, which is read only when the timer fires. So the number of wake-ups does not grow with the number
-//! of busy terminals. After a round without output the terminal returns to the immediate queue; a terminal that has
-//! been busy for longer gets a few more rounds.
+//! the deferred queue, which is read only when the timer fires. The number of wake-ups therefore does not grow with the
+//! number of busy terminals. One round lasts until the timer fires. A terminal returns to the immediate queue after one
+//! round without output, or after a few such rounds if it was busy for longer.
 //!
 //! The watcher does not see output while a watch is disarmed. After it arms the watch again, it therefore sends one
 //! more [`PlatformSignal::Wrote`]. A reader that captures the pane after this signal sees all earlier output, and later
@@ -24,17 +24,17 @@ use crate::platform::tty::TerminalIdentity;
 /// At most one [`PlatformSignal::Wrote`] per terminal in this time.
 pub(super) const REARM_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The interval for a terminal that has been busy for several rounds.
+/// Used instead of [`REARM_INTERVAL`] while the busy score of a terminal is at its maximum.
 pub(super) const BUSY_REARM_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Timers are rounded up to this step, so that busy terminals share wake-ups.
 const TIMER_STEP: Duration = Duration::from_millis(50);
 
-/// The maximum busy score. Each silent round lowers the score by one. At zero, the terminal returns to the immediate
-/// queue.
+/// The maximum busy score. A round with output raises the score by one, and a round without output lowers it by one. At
+/// zero, the terminal returns to the immediate queue.
 pub(super) const MAX_BUSY_SCORE: u8 = 3;
 
-/// The delay before the next attempt if the kernel refuses to arm a watch again.
+/// If the kernel refuses to arm a watch again, the next attempt follows after this delay.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 const OUTPUT: WatchFlags = WatchFlags::MODIFY.union(WatchFlags::ACCESS);
@@ -150,7 +150,7 @@ impl TerminalWatches {
         Some(watched)
     }
 
-    /// Handles an event. Events of removed watches and of other tables are ignored.
+    /// Handles an event. Ignores events of removed watches, and events that belong to watched files and directories.
     pub(super) fn on_event(&mut self, inotify: &Inotify, event: InotifyEvent, now: Instant, signals: &SignalSender) {
         let Some(id) = self.by_immediate_wd.remove(&event.wd) else { return };
         if let Some(watched) = self.watched.get_mut(&id) {
@@ -221,7 +221,8 @@ impl TerminalWatches {
         }
     }
 
-    /// Arms all immediate watches again after lost events, because each lost event has disarmed a watch.
+    /// Arms all watches on the immediate queue again after events were lost. Each lost event has disarmed a watch, and
+    /// it is unknown which one.
     pub(super) fn rearm_all(&mut self, inotify: &Inotify, now: Instant, signals: &SignalSender) {
         for id in std::mem::take(&mut self.by_immediate_wd).into_values() {
             self.rearm(inotify, id, now, signals);

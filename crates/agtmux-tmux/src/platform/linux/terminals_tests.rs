@@ -34,7 +34,8 @@ impl TerminalFixture {
         self.terminals.watch(&self.inotify, token, &pty.path).expect("a pty can be watched");
     }
 
-    /// The events of a write are queued before the write returns, so no wait is needed.
+    /// Handles the queued events and returns the signals. A write queues its events before it returns, so no wait is
+    /// needed.
     fn handle_events(&mut self) -> Vec<PlatformSignal> {
         for event in self.inotify.read().unwrap_or_default() {
             self.terminals.on_event(&self.inotify, event, self.now, &self.sender);
@@ -48,7 +49,7 @@ impl TerminalFixture {
         self.received()
     }
 
-    /// Checks that a few silent rounds and one last signal follow a long burst.
+    /// Checks what follows a long burst: a few rounds without a signal, and then one last signal.
     fn assert_becomes_idle(&mut self, token: WatchToken) {
         assert_eq!([self.after(BUSY_REARM_INTERVAL), self.after(REARM_INTERVAL)], [vec![], vec![]]);
         assert_eq!(self.after(REARM_INTERVAL), [PlatformSignal::Wrote(token)]);

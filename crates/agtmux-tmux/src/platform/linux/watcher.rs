@@ -30,8 +30,8 @@ struct WatcherState {
     tables: Mutex<WatchTables>,
 }
 
-/// The watches, behind one lock. Signals are sent while the lock is held, so that no signal follows the removal of a
-/// token.
+/// The watches, behind one lock. Signals are sent while the lock is held, and `unwatch` takes the same lock. A token
+/// therefore gets no signal after it was removed.
 struct WatchTables {
     terminals: TerminalWatches,
     paths: PathWatches,

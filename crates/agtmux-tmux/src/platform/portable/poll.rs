@@ -15,7 +15,8 @@ use crate::platform::{PathKind, PlatformWatcher, ProcessInfo};
 
 pub(in crate::platform) const INTERVAL: Duration = Duration::from_secs(1);
 
-/// `kill(pid, 0)` is cheap but cannot detect a zombie or a reused pid; `ps` can, so it runs in every fifth round.
+/// Every round calls `kill(pid, 0)`, which is cheap but does not detect a zombie or a reused pid. `ps` detects both and
+/// runs once in this many rounds.
 const ROUNDS_PER_PS: u32 = 5;
 
 /// Two start times of one process may differ by this much. `ps` prints start times in seconds, and some versions

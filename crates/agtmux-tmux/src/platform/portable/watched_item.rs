@@ -87,7 +87,8 @@ type ModifiedAt = (i64, i64);
 pub(super) enum PathState {
     /// The device and inode number, and what a write changes.
     File { identity: (u64, u64), length: u64, modified: ModifiedAt },
-    /// The time alone is too coarse on some file systems, and the names alone miss a replaced entry.
+    /// Two values are compared, because neither is enough. The time is too coarse on some file systems, and the names
+    /// stay the same when an entry is replaced.
     Dir { modified: ModifiedAt, names: Vec<OsString> },
     /// Name, length and modification time of each file.
     Contents(Vec<(OsString, u64, ModifiedAt)>),

@@ -15,7 +15,7 @@ const WATCHED: usize = 1000;
 const BUSY: usize = 20;
 const LENGTH: Duration = Duration::from_secs(10);
 
-/// CPU time of the watcher's thread. The writer runs in another thread.
+/// The CPU time of the current thread, in which the watcher runs. The writer runs in another thread.
 fn own_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).expect("time goes forward")
@@ -43,7 +43,8 @@ fn switches_of_this_thread() -> u64 {
     counts.filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok()).sum()
 }
 
-/// Writes to each terminal ten times a second, at different moments, until stopped.
+/// Writes to each terminal ten times a second, until stopped. The writes to different terminals are spread evenly in
+/// time.
 fn keep_busy(ptys: Vec<Pty>, stop: Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         let pause = Duration::from_millis(100) / u32::try_from(ptys.len()).expect("a few");

@@ -12,7 +12,7 @@ use agtmux_testkit::{process, wait_until};
 use super::plan::BridgeBenchPlan;
 use super::setup::BridgeBench;
 
-/// The time limit for the last events after all hooks are posted.
+/// How long to wait for the last events after all hooks are posted.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(60);
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(250);
 

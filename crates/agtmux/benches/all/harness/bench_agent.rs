@@ -10,7 +10,8 @@ use agtmux_testkit::{TestTmuxServer, TestWorld};
 use super::spread;
 use super::world::{TimedLines, program};
 
-/// The time limit for the line of a change. A later line is recorded with this lag.
+/// How long to wait for the line that reports a change. If the line has not come by then, this value is recorded as the
+/// lag.
 const LAG_TIMEOUT: Duration = Duration::from_secs(10);
 const MIN_GAP: Duration = Duration::from_millis(700);
 const MAX_EXTRA_GAP: Duration = Duration::from_millis(600);
@@ -45,7 +46,7 @@ impl BenchAgent {
         self.run_in_agent(&format!("echo {{}} | {} hook claude {event}", program().display()));
     }
 
-    /// Draws a screen that shows the state. No hook reports it.
+    /// Draws a screen that shows the state. No hook reports this state.
     fn draw_screen(&self, state: &str) {
         let name = if state == "idle" { "claude-idle-start" } else { "claude-parallel-approval" };
         let screens = concat!(env!("CARGO_MANIFEST_DIR"), "/../agtmux-agents/evidence/screens/claude");

@@ -1,4 +1,4 @@
-//! One persistent connection with a minimal HTTP client, so that the client costs little.
+//! One persistent connection with a minimal HTTP client, which uses little CPU time.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

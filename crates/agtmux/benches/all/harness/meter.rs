@@ -30,7 +30,8 @@ pub(crate) fn percent<const N: usize>(scopes: [CpuScope; N], during: impl FnOnce
     std::array::from_fn(|n| (after[n].saturating_sub(before[n])).as_secs_f64() / took.as_secs_f64() * 100.0)
 }
 
-/// Reads `schedstat`, which counts nanoseconds. The file `stat` counts ticks of 10 ms.
+/// The CPU time of the process itself. It is read from `schedstat`, which counts nanoseconds, because `stat` counts
+/// ticks of 10 ms.
 fn own_time(pid: u32) -> Duration {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let nanoseconds = tasks.filter_map(|task| {
@@ -45,7 +46,7 @@ fn children_time(pid: u32) -> Duration {
     with.saturating_sub(process::cpu_time(pid).unwrap_or_default())
 }
 
-/// The page faults of the reaped children. If the number is unchanged, no new child has ended.
+/// The page faults of all child processes that have ended. While this number is unchanged, no further child has ended.
 pub(crate) fn children_faults(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();

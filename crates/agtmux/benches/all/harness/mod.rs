@@ -14,13 +14,13 @@ use std::{env, fs};
 /// One run of a benchmark.
 pub(crate) struct BenchRun {
     quick: bool,
-    /// Describes the machine without identifying it. The load is read before the first measurement, so that it includes
-    /// only other programs.
+    /// Describes the machine without identifying it. The description includes the load of the machine before the first
+    /// measurement, so that only other programs count.
     pub(crate) machine: String,
 }
 
 impl BenchRun {
-    /// The short form runs with `--quick`, and when `cargo test --benches` runs the benchmark as a test.
+    /// Selects the short form of the benchmarks if `--quick` is given, or if `cargo test --benches` runs them as tests.
     pub(crate) fn start() -> Self {
         let has = |wanted: &str| env::args().any(|argument| argument == wanted);
         Self { quick: has("--quick") || !has("--bench"), machine: machine() }

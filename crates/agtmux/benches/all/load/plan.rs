@@ -7,8 +7,9 @@ pub(crate) struct LoadBenchPlan {
     pub(crate) runtimes: usize,
     /// Events per second.
     pub(crate) rate: usize,
-    /// The number of connections. Each one sends its next event after the last one is acknowledged. The number of
-    /// runtimes is a multiple of it, so that all events of a runtime use one connection and stay in order.
+    /// The number of connections. A connection sends its next event when the previous one is acknowledged. The number
+    /// of runtimes is a multiple of the number of connections, so that all events of a runtime use the same connection
+    /// and stay in order.
     pub(crate) connections: usize,
     pub(crate) duration: Duration,
     pub(crate) baseline_duration: Duration,

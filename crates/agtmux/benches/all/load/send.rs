@@ -63,7 +63,7 @@ impl EventLoad {
         self.post_times.get(n).map(|at| Duration::from_nanos(at.load(Ordering::Acquire))).filter(|at| !at.is_zero())
     }
 
-    /// The event that caused this state version of a runtime. Each event changes the state once.
+    /// The number of the event that caused this state version of a runtime. Each event raises the state version by one.
     pub(crate) fn event_of(&self, runtime: usize, version: u64) -> Option<usize> {
         let nth = usize::try_from(version.checked_sub(self.runtimes[runtime].version + 1)?).ok()?;
         Some(nth * self.runtimes.len() + runtime)

@@ -15,7 +15,7 @@ use super::send::EventLoad;
 use super::setup::LoadBench;
 use crate::harness::stats::millis;
 
-/// The time limit for the last events after all posts are acknowledged.
+/// How long to wait for the last events after all posts are acknowledged.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) struct StreamWatcher {
@@ -29,7 +29,8 @@ pub(crate) struct StreamWatcher {
 #[derive(Debug, Default)]
 pub(crate) struct StreamLags {
     pub(crate) since_post: Vec<f64>,
-    /// The lag since the planned time. It includes the time that a post waits for the previous one.
+    /// The lag since the planned time of the post. It includes the time that the post waited for the previous post of
+    /// its connection.
     pub(crate) since_due: Vec<f64>,
 }
 

@@ -1,6 +1,7 @@
 //! Measures the time from the start of `agtmux send` to the proof that the real Claude Code has accepted the text.
 //!
-//! Compares this time with pasting by hand, which proves nothing, and with the time of the agent itself.
+//! Compares this time with the time of a paste by hand, which proves nothing, and with the time that the agent itself
+//! needs.
 
 mod report;
 mod send_bench;

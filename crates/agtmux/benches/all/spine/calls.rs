@@ -1,4 +1,5 @@
-//! Counts the processes that the daemon starts: its `tmux` is a script that counts its calls.
+//! Counts the tmux processes that the daemon starts. The daemon's tmux program is a script that counts how often it is
+//! called.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

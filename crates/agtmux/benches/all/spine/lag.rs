@@ -18,7 +18,8 @@ use crate::harness::spread;
 use crate::harness::stats::millis;
 use crate::harness::world::{self, TimedLines};
 
-/// The time limit for the line of a change. A later line is recorded with this lag.
+/// How long to wait for the line that reports a change. If the line has not come by then, this value is recorded as the
+/// lag.
 const LAG_TIMEOUT: Duration = Duration::from_secs(4);
 const MIN_GAP: Duration = Duration::from_millis(250);
 const MAX_EXTRA_GAP: Duration = Duration::from_millis(500);

@@ -14,7 +14,7 @@ use super::writers::BusyWriters;
 use crate::harness::meter::{self, CpuScope};
 use crate::harness::stats::median;
 
-/// The time for a started or resumed process to catch up.
+/// How long to wait before a measurement, so that a process that was just started or resumed can catch up.
 const WARM_UP: Duration = Duration::from_secs(1);
 const NAIVE_IDLE: Duration = Duration::from_secs(5);
 
@@ -40,8 +40,8 @@ pub(crate) struct BusyCost {
     pub(crate) naive: CpuShare,
 }
 
-/// Measures all sizes while idle, after a common settling time. An idle server uses no CPU by itself, so there is no
-/// phase without an observer.
+/// Measures the idle servers of all sizes at the same time, after one settling time for all of them. There is no
+/// measurement without an observer, because an idle server uses no CPU by itself.
 pub(crate) fn idle(benches: &[SpineBench], plan: &SpineBenchPlan, measured: &mut [SpineMeasurement]) {
     eprintln!("all panes: waiting until idle");
     thread::sleep(plan.settle);
@@ -99,8 +99,9 @@ fn server_pid(bench: &SpineBench) -> u32 {
     process::parent(bench.panes[0].pid).expect("the pane is running")
 }
 
-/// Stops the daemon with SIGSTOP during the measurement, because a restart would measure its start. Its hooks stay in
-/// the server, but nothing happens that would make tmux run them.
+/// Suspends the daemon with SIGSTOP during the measurement. If the daemon ended instead, the next measurement would
+/// include the start of a new daemon. The daemon's hooks stay in the server, but nothing happens that would make tmux
+/// run them.
 fn without_daemon<T>(bench: &SpineBench, measure: impl FnOnce() -> T) -> T {
     process::signal(bench.daemon_pid(), Signal::STOP);
     let result = measure();

@@ -1,5 +1,5 @@
-//! Measures cost and speed of agtmux on real tmux servers of several sizes. Compares with tmux itself, with a naive
-//! poller and with no observer, all in one run.
+//! Measures cost and speed of agtmux on real tmux servers of several sizes. For comparison, the same run measures tmux
+//! itself, a naive poller, and a server without an observer.
 
 mod calls;
 mod lag;

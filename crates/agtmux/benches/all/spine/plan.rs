@@ -9,8 +9,8 @@ pub(crate) struct SpineBenchPlan {
     pub(crate) list_pairs: usize,
     /// The number of rounds. Each round makes every kind of change once.
     pub(crate) lag_rounds: usize,
-    /// The time until the daemon is idle. The daemon checks an idle server less and less often; the last check comes
-    /// after a minute.
+    /// How long to wait until the daemon is idle. The daemon checks an idle server less and less often; the last check
+    /// comes after a minute.
     pub(crate) settle: Duration,
     pub(crate) idle_window: Duration,
     pub(crate) busy_rounds: usize,

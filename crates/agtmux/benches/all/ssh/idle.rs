@@ -12,7 +12,8 @@ use crate::harness::world::{self, STARTUP_TIMEOUT, list_panes, program};
 pub(crate) struct IdleTargetsCost {
     pub(crate) label: &'static str,
     pub(crate) targets: usize,
-    /// CPU use of the hub's daemon in percent of one core, with these targets and without any.
+    /// CPU use of the hub's daemon in percent of one core: with these targets and, in the next field, without any
+    /// target.
     pub(crate) cpu: f64,
     pub(crate) cpu_without_targets: f64,
     /// CPU use of all ssh processes together.
@@ -20,7 +21,8 @@ pub(crate) struct IdleTargetsCost {
     pub(crate) processes_started: usize,
 }
 
-/// There are fewer hosts than targets, because the hub treats each alias as its own target.
+/// The number of hosts. Several targets share a host under different aliases, because the hub treats each alias as its
+/// own target.
 const HOSTS: usize = 4;
 
 /// Measures idle hosts with agtmux, or idle agentless hosts (tmux and a shell only).

@@ -1,6 +1,8 @@
-//! Measures agents on three hosts behind a real sshd and on this host: the time from an agent's action to a line of
-//! `agtmux watch` on the hub, with 60 panes and 10 events per second, also during the outage of one host; the time
-//! until the outage is detected; and the cost of 20 idle targets.
+//! Measures agents on this host and on three hosts behind a real sshd:
+//! - the time from an agent's action to a line of `agtmux watch` on the hub, with 60 panes and 10 events per second,
+//!   also during the outage of one host;
+//! - the time until the outage is detected;
+//! - the cost of 20 idle targets.
 
 mod bench_host;
 mod idle;
@@ -16,13 +18,13 @@ use setup::SshBench;
 
 use crate::harness::BenchRun;
 
-/// The number of rounds, and the duration of the idle phase.
+/// How many rounds and targets are measured, and how long the idle phase lasts.
 pub(crate) struct SshBenchPlan {
     rounds: usize,
     idle: Duration,
     targets: usize,
-    /// The number of outages of each kind, the number of rounds measured on the other hosts during the last outage, and
-    /// the number of lists per measurement.
+    /// This field and the next two: the number of outages of each kind, the number of rounds measured on the other
+    /// hosts during the last outage, and the number of lists per measurement.
     outages: u32,
     outage_rounds: usize,
     lists: usize,

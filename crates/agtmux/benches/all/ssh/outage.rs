@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::SshBenchPlan;
 use super::setup::SshBench;
 
-/// The time limit of each measurement. A longer time is recorded as this value.
+/// How long each measurement may take. If it takes longer, this value is recorded.
 const OUTAGE_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 

@@ -98,7 +98,8 @@ struct LocalAttach<'a> {
     server: TmuxServer,
     guard: PaneGuard,
     plan: &'a AttachPlan,
-    /// A reference that stays valid: the runtime id, or the text that the user typed.
+    /// The reference that error messages suggest: the runtime id if it is known, otherwise the reference that the user
+    /// typed.
     reference: String,
 }
 
@@ -117,7 +118,8 @@ impl LocalAttach<'_> {
         sanitize::for_terminal(&words.join(" "))
     }
 
-    /// Checks the pane for a better error message, then replaces this process by tmux, which checks again.
+    /// Checks the pane first, because this check has a better error message than tmux. Then replaces this process by
+    /// tmux, which checks the pane again.
     async fn attach(&self) -> CliResult {
         self.server.check_pane(self.guard).await.map_err(attach_error)?;
         let error = self.command(AttachMethod::Attach, &self.plan.session_id).env_remove("TMUX").exec();
@@ -138,8 +140,8 @@ impl LocalAttach<'_> {
             .hint(format!("agtmux attach {}   (in another terminal)", self.reference)))
     }
 
-    /// The client's current session, if it contains the pane. The client then stays there instead of switching to
-    /// another session of the same group.
+    /// The client's current session, if it contains the pane. The client then stays in this session instead of
+    /// switching to another session of the same group.
     fn current_session(&self) -> Option<String> {
         let mut ask = Command::new(&self.program);
         ask.arg("-S").arg(&self.socket).args(["display-message", "-p", "#{client_session}"]);

@@ -40,8 +40,8 @@ pub(super) fn attach(
     Err(CliError::io(&format!("start '{}'", ssh.program), command.exec()))
 }
 
-/// The ssh command. It may ask for a password and uses the user's ssh settings, except for RemoteCommand. The remote
-/// tmux server checks the pane and attaches in one step, like a local one.
+/// The ssh command that attaches to the remote pane. ssh may ask for a password, and uses the user's ssh settings
+/// except RemoteCommand. As on this host, the tmux server checks the pane and attaches in one step.
 fn ssh_command(plan: &AttachPlan, ssh: &SshDestination, guard: PaneGuard) -> Command {
     let socket = std::ffi::OsString::from_vec(text::to_bytes(&plan.socket));
     let words = AttachMethod::Attach.tmux_arguments(guard, &plan.session_id, &plan.window_id);

@@ -19,7 +19,7 @@ pub(super) fn run(path: &Path) -> CliResult {
     output::print(&effective)
 }
 
-/// Converts a YAML file to TOML. The output is always TOML.
+/// Converts the text to TOML if the file is YAML, because the settings are always shown as TOML.
 fn as_toml(text: String, path: &Path) -> CliResult<String> {
     if path.extension().is_none_or(|extension| extension != "yaml" && extension != "yml") {
         return Ok(text);
@@ -64,7 +64,7 @@ fn put_values(from: &dyn TableLike, into: &mut Table) -> bool {
     changed
 }
 
-/// Replaces the first comment, which says that these are the defaults.
+/// Replaces the first comment, which says that the settings are the defaults, by a comment that names the user's file.
 fn introduce(shown: &mut DocumentMut, path: &Path) {
     let path = sanitize::for_terminal(&path.display().to_string());
     if let Some((_, Item::Table(first))) = shown.iter_mut().next() {

@@ -1,4 +1,5 @@
-//! Finds the process of the daemon. Asks the kernel, which works with every version of the daemon.
+//! Finds the process of the daemon. Asks the kernel instead of the daemon, so that this works with every version of the
+//! daemon.
 
 use agtmux_client::{ClientError, DaemonClient};
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};

@@ -41,8 +41,8 @@ pub(super) async fn restart() -> CliResult {
     output::print(&format!("the daemon was {what}\n"))
 }
 
-/// Whether a daemon answers. After a kill, a child between fork and exec can still hold the socket: it accepts
-/// connections but never answers.
+/// Whether a daemon answers. An open socket is no proof: after the daemon was killed, a child process between fork and
+/// exec can still hold the socket. Connections then succeed but are never answered.
 async fn answers(daemon: &DaemonClient) -> bool {
     let patience = Instant::now() + BROKEN_RETRY_FOR;
     loop {

@@ -51,7 +51,8 @@ fn open(path: &Path) -> CliResult<File> {
     })
 }
 
-/// Returns the last lines and leaves the file position at the end. Reads in growing blocks from the end.
+/// Returns the last lines and leaves the file position at the end. Reads a block at the end of the file, and a larger
+/// block as long as the block holds too few lines.
 fn tail(file: &mut File, lines: usize) -> std::io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let mut block = FIRST_BLOCK;
@@ -70,7 +71,8 @@ fn tail(file: &mut File, lines: usize) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// The offset of the last `lines` lines, if all of them are in `bytes`.
+/// The offset in `bytes` at which the last `lines` lines start. `None` if the first of these lines may start before
+/// `bytes`.
 fn start_of_last(bytes: &[u8], lines: usize) -> Option<usize> {
     if lines == 0 {
         return Some(bytes.len());
@@ -94,7 +96,7 @@ fn follow(path: &Path, mut file: File) -> CliResult {
     }
 }
 
-/// Returns the new file after a log rotation. After a truncation, continues at the start of the same file.
+/// Returns the new file if the log was rotated. If the file was truncated, moves its position back to the start.
 fn replaced(path: &Path, file: &mut File) -> std::io::Result<Option<File>> {
     let current = file.metadata()?;
     if current.len() < file.stream_position()? {

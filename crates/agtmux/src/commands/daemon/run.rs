@@ -61,8 +61,8 @@ fn notify_starter(word: &str) {
     let _ = writeln!(std::io::stdout(), "{word}");
 }
 
-/// Redirects stdout and stderr to /dev/null. The process that started the daemon exits, and writing to its pipes would
-/// fail.
+/// Redirects stdout and stderr to /dev/null. They are pipes to the process that started the daemon. After that process
+/// has exited, writing to the pipes would fail.
 fn close_starter_pipes() {
     let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") else { return };
     let _ = rustix::stdio::dup2_stdout(&null);

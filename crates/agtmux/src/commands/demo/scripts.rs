@@ -1,5 +1,5 @@
-//! Shell scripts that imitate agents: program names, titles and screens. Each script loops through scenes, starting at
-//! a different one.
+//! Shell scripts that imitate agents: their program names, titles and screens. Each script loops through its scenes.
+//! The panes start their scripts at different scenes.
 
 use std::fmt::Write;
 use std::fs;

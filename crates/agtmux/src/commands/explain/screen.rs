@@ -29,8 +29,8 @@ pub(super) fn run(file: &Path, args: &ExplainArgs) -> CliResult {
     if args.json { output::json(&judgement) } else { output::foreign_lines(judgement_lines(&judgement)) }
 }
 
-/// The agent of this name. Fails if the user's manifest for this agent is invalid, instead of
-/// using the built-in one.
+/// The agent with this name. If the user has an invalid manifest for this agent, fails and does not use the built-in
+/// manifest instead.
 fn by_name(agent: &str) -> CliResult<Arc<KnownAgent>> {
     let registry = agent_registry::load()?;
     let own_file = |fault: &&ManifestFault| Path::new(&fault.error.file).file_stem().is_some_and(|stem| stem == agent);

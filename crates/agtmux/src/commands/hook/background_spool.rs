@@ -1,4 +1,5 @@
-//! Stores an event in a separate process. Secrets are redacted first, which takes longer than an agent should wait.
+//! Stores an event in a separate process. Before an event is stored, its secrets are redacted, which takes longer than
+//! an agent should wait for a hook.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -15,7 +16,8 @@ pub(super) const KEEP_FLAG: &str = "--keep";
 
 const MAX_BODY: u64 = 2 << 20;
 
-/// Starts the process and does not wait for it. It has its own process group, so that it survives the agent.
+/// Starts the process that stores the event and does not wait for its end. The process has its own process group, so
+/// that it survives the agent.
 pub(super) fn spawn_spooler(body: &[u8], at: Timestamp) -> io::Result<()> {
     let mut child = Command::new(std::env::current_exe()?)
         .args(["hook", KEEP_FLAG, &at.as_nanosecond().to_string()])

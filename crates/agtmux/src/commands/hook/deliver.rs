@@ -15,7 +15,8 @@ use crate::input::variable;
 /// The time limit for the whole request. A healthy daemon needs about 2 ms.
 const TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Succeeds if the daemon answers with any status except a server error.
+/// Posts the event to the daemon. Every status except a server error counts as success, because an event that the
+/// daemon rejected need not be sent again.
 pub(super) fn post(socket: &Path, body: &[u8]) -> io::Result<()> {
     let deadline = Instant::now() + TIMEOUT;
     let mut stream = open(socket)?;
@@ -28,7 +29,7 @@ pub(super) fn post(socket: &Path, body: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Connects without blocking: a stopped daemon may have a full backlog.
+/// Connects without blocking. A blocking connect to a stopped daemon would hang if the daemon's backlog is full.
 pub(super) fn open(socket: &Path) -> io::Result<UnixStream> {
     let meta = fs::metadata(socket)?;
     if !meta.file_type().is_socket() || meta.uid() != rustix::process::geteuid().as_raw() {
@@ -81,7 +82,8 @@ fn read_is_accepted(stream: &mut UnixStream, deadline: Instant) -> io::Result<bo
     }
 }
 
-/// Whether the daemon stored the event or rejected it permanently. `None` while the status line is incomplete.
+/// True if the daemon stored the event or rejected it permanently, false after a temporary error. `None` while the
+/// status line is incomplete.
 fn is_accepted(bytes: &[u8]) -> io::Result<Option<bool>> {
     const START: &[u8] = b"HTTP/1.";
     let known = bytes.len().min(START.len());

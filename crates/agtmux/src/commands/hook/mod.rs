@@ -24,9 +24,11 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The name of a Codex setting. Besides its hooks, Codex calls the program in this setting, with one JSON argument.
+/// The name of a Codex setting that names a program. In addition to its hooks, Codex calls this program with the event
+/// as one JSON argument.
 pub(crate) const NOTIFY: &str = "notify";
-/// The words after this flag name another program that gets the same notification.
+/// The words after this flag are the command of another program, such as the user's own notify program. `agtmux hook`
+/// runs it with the same JSON.
 pub(crate) const THEN: &str = "--then";
 
 #[derive(Debug, Args)]
@@ -51,7 +53,8 @@ fn agent_help() -> String {
     format!("The type of the agent: {}", AgentRegistry::setup_names().collect::<Vec<_>>().join(", "))
 }
 
-/// Handles the call before the command line is parsed, to be fast. Leaves `--help` to clap.
+/// Handles `agtmux hook` before clap parses the command line, because a hook must be fast. Returns `None` for `--help`
+/// and for all other commands.
 pub(crate) fn intercept(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let began = Timestamp::now();
     if args.nth(1)? != "hook" {
@@ -118,7 +121,7 @@ pub(crate) fn send(event: EventSubmission) {
     deliver_or(event, spool::store);
 }
 
-/// Like `send`, but stores the event in another process, because the agent waits for this one.
+/// Like `send`, but another process stores the event in the spool, because the agent waits until this process exits.
 fn send_without_waiting(event: EventSubmission) {
     deliver_or(event, |paths, body, time| {
         if background_spool::spawn_spooler(body, time).is_err() {

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 const MAX_FILES: usize = 1000;
 const MAX_BYTES: u64 = 16 << 20;
-/// A temporary file of this age was left by a crash.
+/// A temporary file older than this was left behind by a process that crashed.
 const ABANDONED_AFTER: Duration = Duration::from_secs(60);
 
 /// Stores the event. Errors are ignored: losing an event must not fail the agent's hook.

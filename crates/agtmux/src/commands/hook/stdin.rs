@@ -9,11 +9,12 @@ use rustix::io::Errno;
 
 /// How many bytes of the input are kept. The daemon accepts no more.
 const MAX_KEPT: usize = 1 << 20;
-/// How many more bytes are read and dropped. Closing the pipe instead could fail the agent.
+/// How many bytes after the kept ones are read and dropped. If the pipe were closed instead, the agent's write could
+/// fail.
 const MAX_DROPPED: usize = 64 << 20;
-/// The time limit. Agents write at once, but some do not close the pipe.
+/// The time limit for reading stdin, because some agents do not close the pipe after they have written their JSON.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// How long to wait for more input after a complete document.
+/// How long to wait for more input after a complete JSON document.
 const AFTER_DOCUMENT: Duration = Duration::from_millis(5);
 
 pub(super) fn read() -> Vec<u8> {

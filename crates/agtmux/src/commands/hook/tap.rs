@@ -48,7 +48,7 @@ pub(super) fn run(words: &[OsString]) {
     let _ = read_all(&codes, pid, Path::new(daemon));
 }
 
-/// Codes that are not delivered yet. A program can write codes faster than they are delivered, so the oldest are
+/// Codes that are not delivered yet. If a program writes codes faster than they are delivered, the oldest codes are
 /// dropped.
 #[derive(Default)]
 struct CodeQueue {

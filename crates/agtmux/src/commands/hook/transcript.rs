@@ -1,4 +1,4 @@
-//! Completes a hook's payload with the end of the agent's transcript.
+//! Adds the last record of the agent's transcript to the payload of a hook.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! Runs a child in the same process group and terminal, so that the wrapper is transparent.
 //!
 //! The wrapper blocks signals; it never ignores them and runs no handlers. The child starts with the original signal
-//! mask. When the wrapper stops or ends itself, it unblocks the signal, which then has its default effect.
+//! mask. To stop or end like its child, the wrapper raises the same signal and unblocks it, so that the signal has its
+//! default effect.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -95,8 +96,8 @@ impl ChildJob {
         }
     }
 
-    /// Forwards a signal to the child. A signal to the whole group reaches the child twice, directly and forwarded:
-    /// this process cannot tell whether a signal was sent to the group or only to itself.
+    /// Forwards a signal to the child. This process cannot tell whether a signal was sent to the whole group or only to
+    /// this process. A signal to the whole group therefore reaches the child twice.
     fn forward_signal(&self, received: &ReceivedSignal) {
         if received.signal == Signal::SIGCHLD {
             return;
@@ -109,8 +110,9 @@ impl ChildJob {
         }
     }
 
-    /// Stops this process with the same signal that stopped the child, because the shell waits for this process.
-    /// Without a shell with job control nothing would continue this process, so it keeps running.
+    /// After a signal has stopped the child, stops this process with the same signal, because the shell waits for this
+    /// process and not for the child. If the parent is not a shell with job control, no process would continue this
+    /// one, so it keeps running.
     fn stop_like_child(&self, signal: Signal) {
         if !has_job_control_shell() {
             return;

@@ -32,8 +32,8 @@ pub(super) struct ReceivedSignal {
 }
 
 impl ReceivedSignal {
-    /// Whether to forward the signal to the child. Signals from the terminal have reached the child already. A signal
-    /// that the child sent to its own group is not returned to the child.
+    /// Whether to forward the signal to the child. Signals from the terminal are not forwarded, because the terminal
+    /// sends them to the child too. Signals that the child itself sent to its group are not forwarded either.
     pub(super) fn should_forward_to(&self, child: Pid) -> bool {
         !self.from_terminal && self.sender != Some(child)
     }
@@ -57,9 +57,9 @@ impl BlockedSignals {
     }
 }
 
-/// Installs a handler for SIGCHLD. A process that inherits an ignored SIGCHLD cannot learn how its child ended: the
-/// kernel discards the status. The handler never runs because the signal is blocked, and the child starts with the
-/// default.
+/// Installs a handler for SIGCHLD. This process may have been started with SIGCHLD ignored. The kernel would then
+/// discard the exit status of the child. The handler never runs, because the signal is blocked. The child starts with
+/// the default action.
 fn collect_child_status() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _context = runtime.enter();
@@ -83,7 +83,8 @@ impl BlockedSignals {
     }
 }
 
-/// This system does not report the sender. In the foreground, a terminal signal is assumed to come from the terminal.
+/// For systems that do not report the sender of a signal. While this process is in the foreground, every signal that a
+/// terminal can send is assumed to come from the terminal.
 #[cfg(not(target_os = "linux"))]
 impl BlockedSignals {
     fn of(watched: SigSet) -> io::Result<Self> {

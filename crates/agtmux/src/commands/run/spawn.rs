@@ -18,8 +18,8 @@ const DEFAULT_PATH: &str = "/bin:/usr/bin";
 /// How many bytes of a file are read to recognize a script.
 const SNIFF_BYTES: u64 = 128;
 
-/// Starts the program with these variables and this signal mask. `std::process` cannot set a mask: the child would
-/// inherit the blocked signals.
+/// Starts the program with these variables and this signal mask. `std::process` cannot set a signal mask, so the child
+/// would inherit the blocked signals of this process.
 pub(super) fn spawn(
     words: &[OsString],
     variables: impl Iterator<Item = (OsString, OsString)>,
@@ -55,7 +55,7 @@ fn c_string(bytes: Vec<u8>) -> io::Result<CString> {
     CString::new(bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// The path of a text file without `#!`. The kernel does not start such a file, but a shell does.
+/// The path of the program, if the file is text. The kernel does not start a text file without `#!`, but a shell does.
 fn script(program: &OsStr) -> Option<PathBuf> {
     let path = if program.as_bytes().contains(&b'/') { program.into() } else { find_in_path(program)? };
     is_text(&path).then_some(path)
@@ -68,7 +68,8 @@ fn find_in_path(program: &OsStr) -> Option<PathBuf> {
     files.find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
 }
 
-/// Whether the file is text. A binary for another architecture is not passed to a shell.
+/// Whether the file is text. The kernel also refuses a binary for another architecture, which must not be passed to a
+/// shell.
 fn is_text(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let read = File::open(path).and_then(|file| file.take(SNIFF_BYTES).read_to_end(&mut beginning));

@@ -57,21 +57,23 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The program, if the text is one quoted word. A pipeline that ends with agtmux belongs to the user.
+/// The program, if the text is one quoted word. Other texts were written by the user, such as a pipeline that ends with
+/// agtmux.
 fn unquoted(text: &str) -> Option<String> {
     let inner = text.strip_prefix('\'')?.strip_suffix('\'')?.replace(r"'\''", "\0");
     (!inner.contains('\'')).then(|| inner.replace('\0', "'"))
 }
 
-/// The path of this program. Prefers the name on PATH, which stays valid when an update changes the link.
+/// The path of this program. If PATH leads to the same program, returns that path, because it stays valid when an
+/// update changes the link.
 pub(super) fn own_path() -> std::io::Result<PathBuf> {
     let exe = without_deleted_suffix(std::env::current_exe()?);
     let same = |path: &PathBuf| path.canonicalize().is_ok_and(|real| Some(real) == exe.canonicalize().ok());
     Ok(on_path(NAME).filter(same).unwrap_or(exe))
 }
 
-/// Linux appends " (deleted)" to the path when an update replaced the running program. Returns the path of the new
-/// program.
+/// The path without the suffix " (deleted)". Linux appends this suffix when an update has replaced the running program.
+/// The result is the path of the new program.
 fn without_deleted_suffix(exe: PathBuf) -> PathBuf {
     let replaced = exe.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
     replaced.filter(|path| !exe.exists() && path.is_file()).unwrap_or(exe)

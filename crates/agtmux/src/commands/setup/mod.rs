@@ -87,7 +87,7 @@ pub(crate) fn run(args: &SetupArgs) -> CliResult {
     if failed { Err(CliError::silent(CliExit::Failed)) } else { printed.and(ended) }
 }
 
-/// The path of agtmux for the hooks. Fails if uninstall could not recognize hooks with this path.
+/// The path of agtmux to write into the hooks. Fails if a later uninstall could not recognize hooks with this path.
 fn program(mode: SetupMode) -> CliResult<String> {
     let path = command::own_path().map_err(|error| CliError::io("find the agtmux program", error))?;
     if let Some(message) = command::name_problem(&path).filter(|_| mode == SetupMode::Install) {
@@ -195,7 +195,7 @@ fn apply_plans(
     Ok(with_results(plans, |change| apply(change, &mut record, paths)))
 }
 
-/// The plans with their results. `apply` makes a change and returns its result.
+/// Applies each planned change with `apply` and stores the result in the plan of the file.
 fn with_results(mut plans: AgentPlans, mut apply: impl FnMut(&FileChange) -> FileResult) -> AgentPlans {
     for file in plans.iter_mut().flat_map(|(_, files)| files) {
         file.result = match &file.outcome {
@@ -207,7 +207,9 @@ fn with_results(mut plans: AgentPlans, mut apply: impl FnMut(&FileChange) -> Fil
     plans
 }
 
-/// Removes the temporary files of setups that were killed. Needs the lock, because another setup may be running.
+/// Removes the temporary files of setups that were killed. Uninstall also forgets recorded files that no longer exist,
+/// and removes the empty directories that setup created for them. The caller must hold the lock, because another setup
+/// may be running.
 fn remove_leftovers(plans: &AgentPlans, mode: SetupMode, record: &mut SetupRecord, paths: &Paths) {
     files::remove_drafts(&paths.setup_record());
     let targets = plans.iter().flat_map(|(_, files)| files).filter_map(|file| files::resolve_links(&file.path).ok());

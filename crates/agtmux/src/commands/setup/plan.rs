@@ -54,7 +54,7 @@ pub(super) struct FileChange {
     /// `None` if the file is removed.
     pub(super) after: Option<String>,
     pub(super) entry: Option<SetupRecordEntry>,
-    /// Whether to keep a backup: the file holds content that setup did not write.
+    /// Whether to keep a backup, because the file holds content that setup did not write.
     pub(super) keeps_copy: bool,
     /// How many parent directories of the file setup created.
     pub(super) made_dirs: usize,
@@ -70,7 +70,8 @@ impl FilePlan {
     }
 }
 
-/// Keeps the changes that the user has seen. Refuses a file whose change differs from the shown one.
+/// Keeps the changes that were shown to the user. Refuses to change a file if the change now differs from the one that
+/// was shown.
 pub(super) fn keep_agreed(shown: &[FilePlan], now: Vec<FilePlan>) -> Vec<FilePlan> {
     let agreed = |plan: FilePlan| {
         let then = shown.iter().find(|shown| shown.path == plan.path)?;

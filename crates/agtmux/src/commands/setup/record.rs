@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::edit::EditHints;
 use super::files;
 
-/// Without the record, uninstall still recognizes the hooks. It cannot restore the original layout, and it misses files
-/// in other directories.
+/// Without the record, uninstall still recognizes the hooks. However, it cannot restore the original layout of a file,
+/// and it misses files outside the agent's current settings directory.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SetupRecord {
     #[serde(default)]
@@ -22,7 +22,8 @@ pub(super) struct SetupRecord {
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SetupRecordEntry {
-    /// The agent and its settings file. The recorded path may have another file name, because links are resolved.
+    /// The agent and, in the next field, its settings file. The path of the entry in the record may end with another
+    /// file name, because links in that path are resolved.
     #[serde(default)]
     pub(super) agent: String,
     #[serde(default)]
@@ -61,8 +62,8 @@ impl SetupRecord {
         self.files.iter().filter(move |(_, entry)| entry.agent == agent).map(|(path, entry)| (path.as_path(), entry))
     }
 
-    /// Recorded files that no longer exist, with the number of directories that setup created for each. A file whose
-    /// directory is missing too is kept, because the directory may come back with its content.
+    /// Recorded files that no longer exist, each with the number of directories that setup created for it. A file is
+    /// omitted if its directory is missing too, because the directory may come back with its content.
     pub(super) fn missing_files(&self, agent: &str) -> Vec<(PathBuf, usize)> {
         let is_gone = |path: &Path| !path.exists() && path.parent().is_some_and(Path::is_dir);
         let gone = self.files_of(agent).filter(|(path, _)| is_gone(path));

@@ -107,7 +107,8 @@ struct TaskEventPrinter {
     json: bool,
     conversation: bool,
     zone: TimeZone,
-    /// Collapsed events. The next event that is not collapsed includes them.
+    /// Collapsed events, held until the next event that is not collapsed. With --conversation, the message of that
+    /// event includes them. Otherwise they are dropped.
     held: Vec<TaskEvent>,
 }
 

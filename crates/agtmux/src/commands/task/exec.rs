@@ -1,5 +1,6 @@
-//! `agtmux task-exec SPEC`: the process that tmux starts in the pane of a task. The task is its child and has the
-//! terminal. task-exec forwards signals and writes how the task ended to a file, even if no daemon is running.
+//! `agtmux task-exec SPEC`: the process that tmux starts in the pane of a task. It starts the task as its child, and
+//! the task uses the pane's terminal. task-exec forwards signals and writes how the task ended to a file, even if no
+//! daemon is running.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -16,7 +17,7 @@ use rustix::fs::OFlags;
 use crate::commands::run::job::{ChildEnd, ChildJob};
 use crate::error::CliExit;
 
-/// How long to wait for a stopped terminal, and for the log writer to read the end mark.
+/// How long to wait until a stopped terminal accepts the end mark, and then until the log writer has read the mark.
 const TIMEOUT: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 

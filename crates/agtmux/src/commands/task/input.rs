@@ -1,4 +1,4 @@
-//! `agtmux task input`: types text into a task, with the same sender and guards as `agtmux send`.
+//! `agtmux task input`: types text into a task. The text is sent and guarded in the same way as by `agtmux send`.
 
 use agtmux_api::wire::{ActionOutcome, SendReport, TaskInputAction};
 use agtmux_client::DaemonClient;

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// newline ends that line.
 const PROMPT_SILENCE: Duration = Duration::from_millis(150);
 const PROMPT_SILENCE_AFTER_LINE: Duration = Duration::from_secs(1);
-/// How much of the end of the output is kept to find a prompt.
+/// How many bytes at the end of the output are kept, to search them for a prompt.
 const TAIL_BYTES: usize = 4 << 10;
 
 pub(super) fn run(spec: &Path) {
@@ -79,7 +79,8 @@ struct OutputMonitor {
     silence_checked: bool,
     /// The line that may be a prompt.
     prompt_line: Option<String>,
-    /// Output since the prompt, as long as it can be the echo of a typed answer.
+    /// The output since the prompt, while it can be the echo of an answer that the user types. `None` if there is no
+    /// prompt, or if the program has printed something else since.
     typed_answer: Option<Vec<u8>>,
 }
 
@@ -88,14 +89,15 @@ impl OutputMonitor {
         Self { log, mark: end_marker(run_id), ..Self::default() }
     }
 
-    /// How long to wait before the silence is checked. `None` if it was checked already or there is no output yet.
+    /// How long to wait for more output before the last line is checked for a prompt. `None` if the line was checked
+    /// already, or if there is no output yet.
     fn silence_timeout(&self) -> Option<Duration> {
         let quiet = if self.tail.ends_with(b"\n") { PROMPT_SILENCE_AFTER_LINE } else { PROMPT_SILENCE };
         (!self.silence_checked && self.status.bytes > 0).then_some(quiet)
     }
 
-    /// Marks the task as quiet if its last line may be a prompt. If the program moved the cursor, the line is unknown
-    /// and the daemon has to look at the screen.
+    /// Marks the task as quiet if its last line may be a prompt. If the program moved the cursor, the last line is
+    /// unknown. The task is then marked as quiet too, so that the daemon checks the screen.
     fn handle_silence(&mut self) {
         self.silence_checked = true;
         self.prompt_line = last_line(&self.tail);

@@ -65,7 +65,7 @@ pub(crate) async fn run(args: TaskLogsArgs) -> CliResult {
     })
 }
 
-/// Reads old and new output from the log file, so that no line is printed twice or split.
+/// Reads the existing and the new output from the same log file, so that no line is printed twice or split.
 async fn follow_log(daemon: DaemonClient, query: TaskLogsQuery) -> CliResult {
     let kept = wait_for_log(&daemon, &query).await?;
     let Some(mut tail) = kept.log.map(PathBuf::from).and_then(LogFollower::open) else {
@@ -185,7 +185,8 @@ impl LogFollower {
     }
 }
 
-/// The two files of a log at one moment, with their inodes.
+/// The current file of a log and the file that was renamed before it, both opened at the same moment and with their
+/// inodes.
 struct LogParts {
     current: (File, u64),
     /// The file that was renamed last.

@@ -71,8 +71,8 @@ pub(crate) async fn run(command: TaskCommand) -> CliResult {
     }
 }
 
-/// Handles `task-exec` and `task-log`, which tmux starts in the panes of tasks and at the end of their pipes. Runs
-/// before the command line is parsed, to start as fast as possible.
+/// Handles `task-exec`, which tmux starts in the pane of a task, and `task-log`, which tmux starts to read the output
+/// of the pane from a pipe. Runs before clap parses the command line, to start as fast as possible.
 pub(crate) fn intercept(mut words: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let (_, command, spec) = (words.next()?, words.next()?, words.next());
     match (command.to_str()?, spec, words.next()) {

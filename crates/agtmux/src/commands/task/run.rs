@@ -90,7 +90,7 @@ fn request(args: &TaskRunArgs, task_session: &TaskSessionQuery) -> CliResult<Tas
     })
 }
 
-/// Adds a hint if the daemon did not answer: it may have started the task before the connection failed.
+/// Adds a hint if the daemon did not answer, because the daemon may have started the task before the connection failed.
 fn explain_unknown_start(error: CliError, run: &TaskRunRequest) -> CliError {
     if error.exit() != CliExit::DaemonFailed || error.code().is_some() {
         return error;
@@ -100,8 +100,8 @@ fn explain_unknown_start(error: CliError, run: &TaskRunRequest) -> CliError {
         .hint(format!("agtmux task list --session {}", run.session))
 }
 
-/// Starts the tmux server if it is not running. A server started here has the user's environment. A server started by a
-/// daemon that runs as a service would end with the daemon.
+/// Starts the tmux server if it is not running. A server started by this command has the user's environment. If a
+/// daemon that runs as a service started the server instead, the server would end with the daemon.
 async fn start_tmux_server(daemon: &DaemonClient, run: &TaskRunRequest) -> CliResult {
     let Some(socket) = run.socket.as_deref().map(Path::new).filter(|socket| !is_listening(socket)) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `--follow`: prints new lines of the pane. Reads the pane only after its terminal was written to.
+//! `--follow`: prints new lines of the pane. Reads the pane only after a program has written to the pane's terminal.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,9 +19,10 @@ use crate::message::CliMessage;
 use crate::quit_signals::QuitSignals;
 use crate::terminal::StdoutTerminal;
 
-/// How many lines each read covers, so that no line is missed between two reads.
+/// How many of the last lines each read covers, so that lines that scroll off the screen between two reads are not
+/// missed.
 const LINES_PER_READ: u32 = 1000;
-/// Waits this long after a write, so that output written together is read together.
+/// How long to wait after a write to the terminal, so that one read covers several writes in quick succession.
 const SETTLE: Duration = Duration::from_millis(60);
 /// How often to read the pane if writes to its terminal cannot be watched.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -148,8 +149,8 @@ impl OutputFollower {
         }
     }
 
-    /// Prints the new lines. Reads a full-screen program without history, because the lines above its screen are older
-    /// than the program.
+    /// Prints the new lines. A full-screen program is read without history, because the lines above its screen are
+    /// older than the program. If the answer was read with the wrong setting, reads the pane again at once.
     fn handle_answer(&mut self, answer: &[u8]) -> CliResult {
         let now: ActionOutcome<OutputReport> = parse(answer)?;
         let lines = (!now.report.full_screen).then_some(self.window);

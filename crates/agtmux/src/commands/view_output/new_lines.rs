@@ -2,7 +2,8 @@
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Returns the lines that are new, in order. Lines above the first common line come from the history and are not new.
+/// Returns the lines of `now` that are new since `before`, in order. Lines above the first line that both have in
+/// common come from the history and are not new.
 pub(super) fn new_lines<'a>(before: &[String], now: &'a [String]) -> Vec<&'a String> {
     let ops = capture_diff_slices(Algorithm::Myers, before, now);
     let common = ops.iter().position(|op| matches!(op, DiffOp::Equal { .. }));

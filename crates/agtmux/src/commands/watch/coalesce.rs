@@ -24,7 +24,8 @@ impl PendingEvents {
         self.0.clear();
     }
 
-    /// Stores the event, which replaces an earlier event with the same key. Returns an event without a key at once.
+    /// Stores the event, which replaces an earlier event with the same key. An event without a key is not stored but
+    /// returned at once.
     pub(super) fn put(&mut self, event: WatchEvent) -> Option<WatchEvent> {
         let key = match (event.kind, &event.item) {
             (_, Some(item)) => EventKey::Item(item.identity()),

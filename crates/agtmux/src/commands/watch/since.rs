@@ -1,5 +1,5 @@
-//! The `--since` filter. Panes have a time of their last change; a window or a session has changed when one of its
-//! panes has. A target has changed when it was connected or disconnected.
+//! The `--since` filter. Each pane has the time of its last change. A window or a session counts as changed if one of
+//! its panes has changed. A target counts as changed if it was connected or disconnected.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,7 +32,8 @@ pub(super) struct ChangedSince {
 }
 
 impl ChangedSince {
-    /// Requests the panes if the scope is windows or sessions: panes and targets have a time of their own.
+    /// Requests the list of panes, which shows the windows and sessions that have changed. In the scopes panes and
+    /// targets no request is needed, because each item has the time of its last change.
     pub(super) async fn load(plan: &WatchPlan) -> Result<Self, CliError> {
         if plan.since.is_none() || matches!(plan.scope, ListScope::Panes | ListScope::Targets) {
             return Ok(Self { since: plan.since, ..Self::default() });

@@ -29,7 +29,8 @@ impl StdoutWatcher {
     }
 }
 
-/// With no requested events, poll reports only errors. A regular file has none, so this blocks forever.
+/// Waits until the pipe is closed. poll is asked for no events, so it reports only errors. A regular file has no
+/// errors, so for a file this function blocks forever.
 fn wait_for_error() -> bool {
     let stdout = std::io::stdout();
     loop {

@@ -86,7 +86,7 @@ impl<'a> LiveTable<'a> {
         Ok(Self { plan, filter, signals, replica: FleetReplica::default(), shown: FleetItems::default(), notice: None })
     }
 
-    /// Waits for the next signal. Returns true if the table must be drawn again.
+    /// Waits for the next signal of the event stream. Returns true if the table must be drawn again.
     async fn next(&mut self) -> Result<bool, CliError> {
         let signal = self.signals.next().await?;
         let notice = match &signal {
@@ -204,7 +204,8 @@ impl TableView {
     }
 }
 
-/// A window or session has changed when any of its panes has. The table of targets counts all panes.
+/// Whether the table needs all panes. With --since, the panes show whether their window or session has changed. The
+/// table of targets counts the panes of each target.
 fn needs_all_panes(plan: &WatchPlan) -> bool {
     match plan.scope {
         ListScope::Windows | ListScope::Sessions => plan.since.is_some(),

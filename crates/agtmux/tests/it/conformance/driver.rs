@@ -16,9 +16,10 @@ use super::step_verdict::{StepTimeline, judge_step};
 
 /// How long an agent may take to show a state.
 const SCREEN_TIMEOUT: Duration = Duration::from_secs(45);
-/// How long agtmux may take to report a state. The report lists the actual lag; this only limits the wait.
+/// How long to wait until agtmux reports a state. This only limits the wait; the conformance report lists the actual
+/// lag.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a report must stay right. Every state that is not transient lasts longer than this.
+/// How long agtmux must keep reporting the right state. Every state that is not transient lasts longer than this.
 const HOLD_TIME: Duration = Duration::from_millis(1200);
 
 pub(crate) struct ScenarioDriver<'a> {
@@ -109,7 +110,7 @@ impl ScenarioDriver<'_> {
         self.sandbox.watch.state_reports().last().map_or(ReportedState::NoAgent, |report| report.state)
     }
 
-    /// Whether this build has no adapter for the agent. Then no state report follows.
+    /// Whether this build has no adapter for the agent. In this case agtmux will not report a state.
     fn has_no_adapter(&self) -> bool {
         self.sandbox.watch.state_reports().last().is_some_and(|report| report.reason.as_deref() == Some("no_adapter"))
     }
@@ -225,7 +226,8 @@ impl ScenarioDriver<'_> {
         }
     }
 
-    /// Waits until the model has received the text, or has answered it in full. Returns that time.
+    /// Waits until the model has received the text or, with `answered`, until the model has answered the text in full.
+    /// Returns the time at which this happened.
     fn wait_for_model_request(&self, text: &str, began: Instant, answered: bool) -> Result<Instant, DriveError> {
         let found = poll_until(SCREEN_TIMEOUT, || {
             let request = self.sandbox.model.find_request(text)?;
@@ -235,13 +237,14 @@ impl ScenarioDriver<'_> {
         found.ok_or_else(|| DriveError(format!("the model did not receive `{text}`; {}", self.screen_text())))
     }
 
-    /// Waits until the screen shows the state. Returns the time of the last capture before that, so that the lag is
-    /// never too short.
+    /// Waits until the screen shows the state. Returns the time of the last capture that did not show it yet, so that a
+    /// lag measured from this time is never too short.
     pub(crate) fn wait_for_screen(&self, state: ScreenState) -> Result<Instant, DriveError> {
         self.wait_for_screen_part(state, |capture| Some(capture.clone()))
     }
 
-    /// Compares only the given part of the screen with the pattern. Without such a part the pattern does not match.
+    /// Like `wait_for_screen`, but compares only the part of the screen that `part` returns with the pattern. If `part`
+    /// returns `None`, the pattern does not match.
     fn wait_for_screen_part(
         &self,
         state: ScreenState,

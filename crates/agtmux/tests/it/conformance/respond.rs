@@ -197,8 +197,8 @@ fn check_replaced_dialog(agent: &DialogTester<'_>) {
     assert!(!agent.file_exists("first.txt") && !agent.file_exists("second.txt"));
 }
 
-/// Answers by number, independent of the selection. This option allows later commands without a dialog, so this check
-/// runs last.
+/// Moves the selection and then answers with the number of an option. The chosen option lets later commands run without
+/// a dialog, so this check runs last.
 fn check_option_number(agent: &DialogTester<'_>) {
     let in_a_row = OPTIONS_IN_ONE_ROW.contains(&agent.driver.agent.name());
     agent.prompt_for_dialog("RUN touch chosen.txt", "chosen.txt");

@@ -17,7 +17,7 @@ const RESUME_TIMEOUT: Duration = Duration::from_secs(45);
 
 const SHORT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The prompt before the exit; the model repeats it in its answer.
+/// The prompt that is sent before the agent exits. The model repeats it in its answer.
 const EARLIER_TEXT: &str = "hello there";
 
 const TRUST_HOOKS: &str = "2. Trust all and continue";
@@ -95,7 +95,7 @@ fn run_scenario(driver: &ScenarioDriver<'_>, name: &str) -> Result<(), DriveErro
     }
 }
 
-/// Waits until the agent has reported a session: the given one, or any. Returns the list item.
+/// Waits until the agent has reported the wanted session, or any session if none is wanted. Returns the list item.
 fn wait_for_session(
     driver: &ScenarioDriver<'_>,
     wanted_session: Option<&str>,

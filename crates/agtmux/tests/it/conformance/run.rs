@@ -173,7 +173,8 @@ impl<'a> ScenarioRun<'a> {
         outcomes
     }
 
-    /// Runs at least the first scenario. A panic becomes an outcome, so that the others still run.
+    /// Runs the scenarios in one sandbox until one of them fails. Always runs the first one. A panic becomes the
+    /// outcome of its scenario, so that the caller can run the remaining scenarios.
     fn run_in_one_sandbox(&self, scenarios: &[&Scenario]) -> Vec<ScenarioOutcome> {
         let started_at = Instant::now();
         let mut finished = Vec::new();

@@ -33,11 +33,12 @@ pub(crate) struct ScenarioStep {
     pub(crate) ground_truth: GroundTruth,
     /// The states that agtmux may report after the step. The first one is the best.
     pub(crate) expected: Vec<ReportedState>,
-    /// Further states that are accepted without hooks, because the agent shows nothing that distinguishes them.
+    /// Further states that agtmux may report without hooks, because the agent shows nothing that distinguishes them
+    /// from the expected states.
     pub(crate) expected_without_hooks: &'static [ReportedState],
     /// The states that agtmux may report before the expected one.
     pub(crate) allowed_before: Vec<ReportedState>,
-    /// Whether the state is too short to check that the report stays the same.
+    /// Whether the state ends too soon to check that agtmux keeps reporting it.
     pub(crate) transient: bool,
 }
 

@@ -8,7 +8,8 @@ use agtmux_testkit::real_agents::watch::StateReport;
 use super::outcomes::{ConformanceVerdict, StepOutcome};
 use super::scenario::ScenarioStep;
 
-/// The end of a turn may be reported twice: as idle and then as completed. The idle state may last at most this long.
+/// The end of a turn may be reported as idle first and then as completed. The idle state may last at most this long
+/// before completed follows.
 const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// All reports up to the end of a step, and the times that the verdict depends on.
@@ -51,7 +52,8 @@ pub(crate) fn judge_step(step: &ScenarioStep, accepted: Vec<ReportedState>, time
     }
 }
 
-/// The reported states since the start of the step that were neither accepted nor allowed.
+/// The states reported since the start of the step that are neither accepted nor allowed before the accepted state.
+/// Each has its duration in milliseconds.
 fn wrong_states(
     step: &ScenarioStep,
     accepted: &[ReportedState],
@@ -73,7 +75,8 @@ fn wrong_states(
     wrong
 }
 
-/// All reports since the start of the step, with the milliseconds after the actual change, for the report.
+/// Describes all states reported since the start of the step, for the conformance report. Each state has the
+/// milliseconds from the actual change to its report.
 fn describe_timeline(timeline: &StepTimeline, reports: &[&StateReport]) -> String {
     let lines = reports.iter().filter(|report| report.at >= timeline.began);
     let words: Vec<String> =

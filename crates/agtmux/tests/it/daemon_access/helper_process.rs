@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-/// The variable with the helper's argument. Helpers are ignored tests that do nothing without it.
+/// The environment variable with the argument of a helper process. Helpers are tests with `#[ignore]`, which do nothing
+/// if this variable is not set.
 pub(crate) const HELPER_VARIABLE: &str = "AGTMUX_TEST_PART";
 
 /// The argument, if this process is a helper.

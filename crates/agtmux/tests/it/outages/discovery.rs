@@ -108,7 +108,8 @@ fn a_dead_pane_that_stays_open_reports_its_exit_code_or_signal() {
     assert!(deaths.contains(&"%0 0  ".to_owned()), "{deaths:?}");
 }
 
-/// The death of a pane in the format that the test requests from tmux.
+/// The pane id, dead flag, exit code and signal of a list item, in the format in which the test requests them from
+/// tmux.
 fn death(item: &Value) -> String {
     let (dead, number) = (&item["dead"], |value: &Value| value.as_i64().map(|n| n.to_string()).unwrap_or_default());
     let pane = item["identity"]["pane_id"].as_str().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Names that look like an option, a command or several words. As target names they are refused. As session names they
-//! must work, because users choose them, through the real login shells of remote hosts.
+//! Names that look like an option, a command or several words. Target names of this kind are refused. Session names of
+//! this kind must work, because users choose them. The tests use the real login shells of remote hosts.
 
 use std::path::{Path, PathBuf};
 use std::thread;

@@ -170,7 +170,7 @@ fn sessions_with_the_same_name_are_merged_only_on_request() {
     assert!(table.contains("host 1 · vm1 1"), "{table}");
 }
 
-/// When the adapter is enabled, the hub uses the stored evidence of the host again. The host need not send anything
+/// When the adapter is enabled again, the hub uses the evidence that it stored earlier. The host need not send anything
 /// new.
 #[test]
 fn an_adapter_enabled_again_restores_remote_states_at_once() {

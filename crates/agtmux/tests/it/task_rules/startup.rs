@@ -7,7 +7,7 @@ use agtmux_testkit::task_fixture::TaskFixture;
 use agtmux_testkit::wait_until;
 use serde_json::{Value, json};
 
-/// Runs a task for an owner process that has ended when this returns.
+/// Runs a task whose owner is a process that has ended when this function returns.
 #[track_caller]
 fn run_task_and_end_owner(fixture: &TaskFixture, session: &str, name: &str, command: &str) {
     let mut shell = fixture.world.command("sh");

@@ -6,15 +6,15 @@ use agtmux_testkit::agtmux::{SOON, configure, script, start, stop};
 use agtmux_testkit::task_fixture::TaskFixture;
 use agtmux_testkit::wait_until;
 
-/// Runs tmux. These control files in the home directory cause failures:
+/// A script that runs tmux. These control files in the home directory cause failures:
 /// - `blind`: listings fail, and each adds a line to `refused`;
 /// - `undead`: no pane is shown as dead;
 /// - `mute`: dead panes show no exit code or signal;
 /// - `lost`: listings fail as if there were no server, until a session is created;
-/// - `kill-before` and `kill-after`: the daemon is killed before or after the call with the number in the file;
+/// - `kill-before` and `kill-after`: the daemon is killed before or after the tmux call whose number is in the file;
 /// - `kill-after-launch`: the daemon is killed after the call that launches a task.
 ///
-/// Every other listing adds a line to `shown` when it has finished.
+/// Each listing that is not made to fail adds a line to `shown` when it has finished.
 const FAULTY_TMUX: &str = r#"
 count() {
     [ -e "$HOME/$1" ] || return 1

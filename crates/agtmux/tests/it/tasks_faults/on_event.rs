@@ -39,7 +39,7 @@ fn wait_for_child(fixture: &TaskFixture) -> u32 {
     wait_for("the child of the program", SOON, || fs::read_to_string(&file).ok()?.trim().parse().ok())
 }
 
-/// Hangs on the first `started` event, with a child process whose pid it writes to a file.
+/// Hangs on the first `started` event. Starts a child process and writes the child's pid to a file.
 const HANGING_PROGRAM: &str = r#"
 case "$(cat now.$$)" in
 *'"type":"started"'*) [ -e child ] || { sleep 1000 & echo $! >child.draft; mv child.draft child; wait; } ;;

@@ -1,4 +1,4 @@
-//! Exits without a record, or exits that tmux does not show yet, when windows are removed.
+//! Windows are removed after their task has ended, but the exit has no record or is not shown by tmux yet.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -10,7 +10,8 @@ use rustix::process::Signal;
 
 use super::faulty_tmux::{clear_fault, set_fault, start_with_faulty_tmux, wait_for_more_lines};
 
-/// Runs a task and kills its `task-exec`, so that only tmux knows the exit and no listing has shown it yet.
+/// Runs a task and kills its `task-exec`, so that the exit has no record. Only tmux knows the exit, and the faulty tmux
+/// hides it from listings.
 fn kill_watcher_unseen(fixture: &TaskFixture, name: &str) -> LaunchedTask {
     let task = fixture.run(name, "echo up; exec sleep 1000");
     wait_until("the first output", SOON, || fixture.task_ok(&["logs", name]).text() == "up\n");

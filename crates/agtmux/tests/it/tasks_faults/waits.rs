@@ -20,7 +20,7 @@ fn start_wait(fixture: &TaskFixture, task: &str) -> ChildGuard {
     waiter
 }
 
-/// Waits until a command handles SIGINT. It does so once it knows its task and waits for events.
+/// Waits until a command handles SIGINT. The command installs its handler when it knows its task and waits for events.
 #[track_caller]
 fn wait_for_interrupt_handler(pid: u32) {
     wait_until("the SIGINT handler", SOON, || {

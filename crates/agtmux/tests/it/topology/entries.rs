@@ -78,7 +78,7 @@ fn entries_of_server(model: &ModelServer) -> Vec<TopologyEntry> {
     entries
 }
 
-/// Counts a window that is linked twice into one session, and its panes, once.
+/// The entry of a session. If a window is linked twice into the session, the window and its panes are counted once.
 fn session_entry(model: &ModelServer, session: &str) -> TopologyEntry {
     let within = || model.panes().iter().filter(|pane| pane.session_name == session);
     let windows: BTreeSet<&String> = within().map(|pane| &pane.window).collect();

@@ -12,7 +12,8 @@ use super::model_server::{ModelServer, ServerAction};
 use super::operations;
 use super::stream::{WatchFollower, identity};
 
-/// Reconciling finds changes without a hint every two to four seconds.
+/// How long to wait until agtmux agrees with tmux. Reconciling, which finds changes without a hint, runs every two to
+/// four seconds.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 const SCOPES: [&str; 3] = ["panes", "windows", "sessions"];
@@ -97,7 +98,7 @@ impl<'a> TopologyModel<'a> {
         (entries.into_iter().flatten().collect(), times.into_iter().max().expect("there are followers"))
     }
 
-    /// Checks that the snapshot with all events applied equals the lists, field by field.
+    /// Checks for each stream that its snapshot, with all later events applied, equals the list field by field.
     pub(crate) fn finish(self) {
         for (follower, scope) in self.followers.iter().zip(SCOPES) {
             wait_for("the stream to equal the list", AGREEMENT_TIMEOUT, || {

@@ -76,12 +76,12 @@ impl ModelServer {
         self.pid.is_some()
     }
 
-    /// The panes after the last action, in the order of tmux. Nothing else changes them.
+    /// The panes after the last action, in the order of tmux. Only the actions of the test change them.
     pub(crate) fn panes(&self) -> &[TmuxPaneRow] {
         &self.panes
     }
 
-    /// Performs the action and waits until tmux shows it. Returns the error of tmux if it refuses.
+    /// Performs the action and waits until tmux shows its effect. Returns the error of tmux if tmux refuses the action.
     pub(crate) fn perform(&mut self, action: &ServerAction) -> Result<(), String> {
         match action {
             ServerAction::Start { session } => self.start(session),
@@ -103,8 +103,8 @@ impl ModelServer {
         self.run(&words)
     }
 
-    /// Runs the command and the listing in one call. Extra calls would make agtmux list the server more often, and
-    /// the test would not find missed changes.
+    /// Runs the command and the listing in one tmux call. A second call would make agtmux list the server once more,
+    /// and the test would not notice a change that agtmux had missed.
     fn run(&mut self, words: &[String]) -> Result<(), String> {
         let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
         words.extend([";", "list-panes", "-a", "-F", FORMAT]);

@@ -30,7 +30,8 @@ fn wait_for_agents(world: &TestWorld, places: &[&str]) -> BTreeMap<String, Strin
     })
 }
 
-/// The command of a fake agent. Call it once: a running program file cannot be written again.
+/// The command of a fake agent. Call this function only once: it writes the program file, which cannot be written again
+/// while the program runs.
 fn claude(world: &TestWorld) -> String {
     world.fake_agent_command("claude")
 }

@@ -20,7 +20,7 @@ pub(crate) const SESSIONS: [&str; 3] = ["own", "plain", "shared"];
 const FLAGS: &str = "#{pane_id} #{pane_pipe} #{pane_in_mode} #{window_flags} #{window_bell_flag} \
                      #{window_width}x#{window_height} #{session_attached} #{session_many_attached}";
 
-/// The output of every tmux command that shows state, with the command.
+/// The tmux commands that show state, each with its output.
 pub(crate) type TmuxStateDump = Vec<(String, Vec<u8>)>;
 
 pub(crate) struct UserServer {
@@ -124,7 +124,7 @@ impl UserServer {
     }
 }
 
-/// The dump without the hooks of agtmux. tmux shows an emptied hook array by its bare name.
+/// The dump without the hooks of agtmux. If a hook array has no entry left, tmux shows only its name.
 pub(crate) fn without_agtmux_hooks(imprint: &TmuxStateDump) -> TmuxStateDump {
     let theirs = |answer: &[u8]| -> Vec<u8> {
         let text = String::from_utf8_lossy(answer);

@@ -31,7 +31,8 @@ fn signals_sent_to_the_wrapper_reach_the_child() {
     }
 }
 
-/// The process of `agtmux run`. `setsid` may have replaced itself with it.
+/// The process of `agtmux run`: a descendant of `pid`, or `pid` itself if `setsid` has replaced itself with the
+/// wrapper.
 fn wrapper_below(pid: u32) -> u32 {
     let is_wrapper = |pid: &u32| process::argv(*pid).get(1).is_some_and(|word| word == b"run");
     let below = process::descendants(pid);
@@ -125,7 +126,8 @@ fn a_stop_signal_from_outside_stops_the_job() {
     assert_eq!(screen(&logger.server).matches("Stopped").count(), 1);
 }
 
-/// A process that ignores SIGCHLD passes this setting on to its children. Not every sh does, so this test uses bash.
+/// If a process ignores SIGCHLD, the programs that it starts ignore SIGCHLD too. Not every sh passes this setting on,
+/// so this test uses bash.
 #[test]
 fn the_exit_code_is_returned_when_sigchld_is_ignored() {
     let world = world();

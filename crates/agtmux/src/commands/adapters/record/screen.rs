@@ -10,8 +10,9 @@ pub(super) struct RedactedScreen {
     pub(super) ansi: Vec<u8>,
 }
 
-/// Searches for secrets in the plain text, because colour codes inside a secret would hide it. A row with a secret
-/// loses its colours. If a secret is found only across rows, the whole screen loses its colours.
+/// Redacts the secrets on a screen. Searches the plain text, because colour codes inside a secret would hide the
+/// secret. Rows with a secret lose their colours. If a secret is found only when all rows are searched together, the
+/// whole screen loses its colours.
 pub(super) fn redact_screen(capture: &[u8]) -> RedactedScreen {
     let screen = CapturedScreen::parse(capture);
     let rows: Vec<&str> = screen.rows().iter().map(|row| row.text()).collect();

@@ -37,7 +37,7 @@ impl HookEditor {
         }
     }
 
-    /// The item of an event's list: an entry, or a group with one entry.
+    /// The item that setup adds to the list of an event: an entry, or in the grouped format a group with one entry.
     pub(super) fn item(&self, event: &str) -> String {
         let fields = self.fields(&self.hook_command.line(event)).into_iter();
         let entry = object(fields.map(|(key, value)| written_member(key, &value.to_string())));
@@ -46,8 +46,8 @@ impl HookEditor {
         object(matcher.into_iter().chain([written_member(HOOKS, &format!("[{entry}]"))]))
     }
 
-    /// The commands of agtmux in one list item. If the item is a group with content of the user, each command comes
-    /// with the group's list and its index in that list.
+    /// The commands of agtmux in one item of an event's list. If the item is a group that also has content of the user,
+    /// each command is returned with the list of the group and the command's index in this list.
     pub(super) fn commands_in<'v, 't>(
         &self,
         item: &'v Value<'t>,

@@ -1,4 +1,4 @@
-//! Installs hooks in JSON files and removes them, with the lists and objects that setup created for them.
+//! Installs hooks in JSON files. Removes the hooks together with the lists and objects that setup created for them.
 
 use agtmux_agents::{SetupFile, SetupFormat};
 use jsonc_parser::ast::Value;
@@ -56,7 +56,8 @@ impl SettingsEditor for HookEditor {
         Ok(found == wanted)
     }
 
-    /// Removes the entries, the brackets that held nothing else, and the version if setup added it.
+    /// Removes the entries of agtmux, the lists and objects that setup created for them, and the `version` field if
+    /// setup added it.
     fn remove(&self, text: &str, hints: &EditHints) -> Result<String, EditError> {
         let mut left = text.to_owned();
         // Remove one entry at a time, because each removal moves the others.
@@ -137,8 +138,8 @@ impl HookEditor {
 struct InstalledEntry<'t> {
     event: String,
     command: String,
-    /// The brackets around the entry, from the outside in, each with its path and the index of the item that is or
-    /// contains the entry.
+    /// The brackets around the entry, the outermost first. Each has its path, and the index of its item that is the
+    /// entry or contains the entry.
     around: Vec<(String, JsonBrackets<'t>, usize)>,
 }
 
@@ -149,7 +150,9 @@ fn append(path: &str, brackets: &JsonBrackets<'_>, item: &str, hints: &mut EditH
     brackets.append(item)
 }
 
-/// Removes the entry and the brackets around it, up to the first brackets that the user wrote or that hold other items.
+/// Removes the entry, then the brackets around it from the inside out. Stops at brackets that hold other items or
+/// comments, or that the user wrote. If the entry contains comments, this call only moves them out of the entry, and
+/// the next call removes the entry.
 fn without_entry(text: &str, entry: InstalledEntry<'_>, hints: &EditHints) -> String {
     let mut around = entry.around;
     if let Some((_, brackets, index)) = around.last().filter(|(_, brackets, index)| brackets.has_comments_in(*index)) {
@@ -165,7 +168,7 @@ fn without_entry(text: &str, entry: InstalledEntry<'_>, hints: &EditHints) -> St
     text.to_owned()
 }
 
-/// Moves the comments of an item to the lines before it, because they belong to the user.
+/// Moves the comments inside an item to lines before the item, because the comments belong to the user.
 fn lift_comments(text: &str, item: &std::ops::Range<usize>) -> String {
     let (comments, indent) = (json::comments(text, item.clone()), indent_at(text, item.start));
     let lines = comments.iter().map(|range| format!("{}{}{indent}", &text[range.clone()], newline_of(text)));
@@ -173,8 +176,8 @@ fn lift_comments(text: &str, item: &std::ops::Range<usize>) -> String {
     apply(text, std::iter::once((item.start..item.start, lines.collect())).chain(removals))
 }
 
-/// Completes the hints for a file that only agtmux writes. Setup added the `version` field if there is no record, or if
-/// an older agtmux recorded that the file was blank.
+/// Completes the hints for a file that only agtmux writes. Older versions of agtmux did not record that setup added the
+/// `version` field. Setup added it if there is no record, or if the recorded blank text has no such field.
 fn completed_for_own_file(hints: &EditHints) -> EditHints {
     let was_blank = hints.blank.as_ref().map_or(hints.events.is_empty(), |blank| !blank.contains(VERSION));
     let blank = hints.blank.clone().or(was_blank.then(String::new));
@@ -191,7 +194,7 @@ fn without_version(text: String, hints: &EditHints) -> Result<String, EditError>
     Ok(without.unwrap_or(text))
 }
 
-/// Restores a text that was blank originally, if nothing else is left in it.
+/// Restores the original text if it contained no value and if only an empty object is left besides it.
 fn restore_blank(text: String, hints: &EditHints) -> Result<String, EditError> {
     let (Some(blank), Some(root)) = (hints.blank_text(), json::root_object(&text)?) else { return Ok(text) };
     let is_empty = JsonBrackets::object(&text, &root).inner().trim().is_empty();

@@ -1,6 +1,6 @@
-//! JSON with comments. The syntax tree gives the positions of the items, the scanner the commas and comments between
-//! them. The editable tree of the same library is not used, because its edits cannot be undone exactly: inserting into
-//! `{"a":1}` splits the line, and removing the number from `[1 /* why */]` removes the comment.
+//! Edits JSON with comments. The syntax tree gives the positions of the items. The scanner gives the commas and
+//! comments between the items. The editable tree of the same library is not used, because its edits cannot be undone
+//! exactly: inserting into `{"a":1}` splits the line, and removing the number from `[1 /* why */]` removes the comment.
 
 use std::ops::Range;
 
@@ -100,8 +100,9 @@ impl<'t> JsonBrackets<'t> {
         !comments(self.text, self.items[index].clone()).is_empty()
     }
 
-    /// The line break and indentation before a new item. They are the same as before the last item. In empty brackets,
-    /// the item starts a new line unless the whole text is on one line. Empty if the item stays on the same line.
+    /// The line break and indentation before a new item. Empty if the new item stays on the line of the last item. In
+    /// brackets without items, the new item starts a line if the text has several lines or if the brackets are those of
+    /// the root object.
     fn line_break(&self) -> String {
         let text = self.text;
         let line_at = |at: usize, unit: &str| format!("{}{}{unit}", newline_of(text), indent_at(text, at));
@@ -116,15 +117,15 @@ impl<'t> JsonBrackets<'t> {
         }
     }
 
-    /// An object with this member, as an item of these brackets.
+    /// The text of an object with this member, laid out as an item of these brackets.
     pub(super) fn nested(&self, member: &str) -> String {
         let line_break = self.line_break();
         let unit = if line_break.is_empty() { "" } else { unit_of(self.text) };
         format!("{{{line_break}{unit}{member}{line_break}}}")
     }
 
-    /// The offset after the last item, its comma and the comments on the same line. Also returns whether a line comment
-    /// ends there.
+    /// The offset after the last item, its comma and the comments that follow on the same line. The second value is
+    /// true if a line comment ends at this offset.
     fn end_of(&self, last: &Range<usize>) -> (usize, bool) {
         let comma = comma(self.text, last.end..self.inside.end);
         let (mut end, mut to_line_end) = (comma.map_or(last.end, |comma| comma.end), false);
@@ -155,7 +156,8 @@ impl<'t> JsonBrackets<'t> {
         apply(text, [(last.end..last.end, comma.to_owned()), (at..at, item)])
     }
 
-    /// The exact reverse of [`append`](Self::append). `inner` is the original text of brackets that were empty.
+    /// Removes an item, as the exact reverse of [`append`](Self::append). If the brackets held no item before `append`,
+    /// `inner` is the original text between them.
     pub(super) fn without(&self, index: usize, inner: Option<&str>) -> String {
         let (text, item) = (self.text, &self.items[index]);
         let gap_before = if index == 0 { self.inside.start } else { self.items[index - 1].end }..item.start;
@@ -179,8 +181,9 @@ fn comment_texts(text: &str, part: Range<usize>) -> Vec<&str> {
     comments(text, part).into_iter().map(|range| &text[range]).collect()
 }
 
-/// The start of the whitespace to remove with an item. `rest` is the offset of the text that follows. A line comment
-/// before the item keeps its newline, so that this text does not become part of the comment.
+/// The start of the whitespace to remove before an item. `rest` is the offset of the text after the removed item. If a
+/// line comment precedes the item, the newline after the comment stays. Otherwise the text at `rest` would become part
+/// of the comment.
 fn blanks_before(text: &str, gap: Range<usize>, rest: usize) -> usize {
     let last = tokens(text, gap.clone()).pop();
     let start = last.as_ref().map_or(gap.start, |(_, range)| range.end);

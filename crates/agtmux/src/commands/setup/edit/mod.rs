@@ -1,5 +1,5 @@
-//! Edits settings files without changing any other byte: the syntax trees give the positions, and edits replace text
-//! there.
+//! Adds hooks to settings files and removes them, without changing any other byte. Syntax trees give the positions of
+//! the edits, and each edit replaces text at its position.
 
 #[cfg(test)]
 mod comment_tests;
@@ -43,7 +43,8 @@ pub(super) struct EditHints {
     /// Whether setup added the `version` field.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) version: bool,
-    /// The events that setup installed. Another version of agtmux may install others.
+    /// The events for which setup installed hooks. Another version of agtmux may have used other events than this
+    /// version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) events: Vec<String>,
 }
@@ -52,7 +53,8 @@ pub(super) struct EditHints {
 pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
 
 impl EditHints {
-    /// The original text that contained no value. Older versions recorded it with the byte order mark.
+    /// The original text, if it contained no value. Removes the byte order mark, which older versions of agtmux
+    /// recorded as part of this text.
     fn blank_text(&self) -> Option<&str> {
         self.blank.as_deref().map(|text| text.trim_start_matches(BYTE_ORDER_MARK))
     }

@@ -1,6 +1,7 @@
-//! Codex's `notify`, a root key of config.toml. Codex allows one program, so agtmux calls the user's program after its
-//! own work. The edits replace text at the positions of the syntax tree: the tree itself prints `a = 1\r\n` without
-//! the `\r`.
+//! Edits `notify`, a root key of Codex's config.toml. Codex allows only one notify program. If the user already has
+//! one, setup replaces it by agtmux, and agtmux calls the user's program after its own work. The edits replace text at
+//! the positions that the syntax tree gives. Printing the tree instead would change `a = 1\r\n`: the `\r` would be
+//! lost.
 
 use std::ops::Range;
 
@@ -75,7 +76,7 @@ struct NotifyList<'t> {
 struct NotifyWord {
     text: String,
     range: Range<usize>,
-    /// The end of the comments after the word: the position of its comma, if there is one.
+    /// The end of the whitespace and comments after the word. If the word has a comma, the comma is at this position.
     end: usize,
 }
 
@@ -99,7 +100,7 @@ impl<'t> NotifyList<'t> {
         Ok(Some(Self { source, key, inside: range.start + 1..range.end - 1, words, blanks }))
     }
 
-    /// The list, if it starts with the words that setup writes, with any path of agtmux.
+    /// The list, if it starts with the words that setup writes. The path of agtmux in these words may be any.
     fn installed(source: &'t str, hook_command: &HookCommand) -> Result<Option<Self>, EditError> {
         let is_installed = |list: &Self| {
             let words: Vec<&str> = list.words.iter().map(|word| word.text.as_str()).collect();
@@ -133,7 +134,7 @@ fn parse(text: &str) -> Result<Document<&str>, EditError> {
     })
 }
 
-/// Inserts a line after the last root value. Everything after the first table header belongs to a table.
+/// Inserts a line after the last root value. After the first table header, the line would belong to a table.
 fn new_line(text: &str, line: &str) -> Result<TextSplice, EditError> {
     let (document, newline) = (parse(text)?, newline_of(text));
     let values = document.as_table().get_values();
@@ -145,7 +146,8 @@ fn new_line(text: &str, line: &str) -> Result<TextSplice, EditError> {
     })
 }
 
-/// The range of a line to remove. A comment at its end belongs to the user and stays.
+/// The range to remove for a key with its value, which is usually the whole line. A comment at the end of the line
+/// belongs to the user and stays.
 fn whole_line(text: &str, start: usize, end: usize) -> Range<usize> {
     let rest = text[end..].trim_start_matches([' ', '\t']);
     if rest.starts_with('#') {

@@ -22,7 +22,8 @@ impl SettingsEditor for OwnFileEditor {
         if text.is_empty() { Ok((self.written(), EditHints::default())) } else { Err(EditError::at(text, 0, why)) }
     }
 
-    /// Recognizes files of any version and any path of agtmux. Fails if the file was changed after setup wrote it.
+    /// Recognizes files that any version of agtmux wrote, with any path of agtmux in them. Fails if the file was
+    /// changed after setup wrote it.
     fn installed_program(&self, text: &str, _: &EditHints) -> Result<Option<String>, EditError> {
         let rest = text.strip_prefix(MARK).and_then(|rest| rest.split_once('\n'));
         let why = "the file was changed after agtmux wrote it; move or delete it and run agtmux setup again";

@@ -64,7 +64,8 @@ fn without_hooks(mut value: Value) -> Value {
     value
 }
 
-/// The value without empty hooks. The comparison of bytes covers them.
+/// The value without empty lists and objects of hooks. Whether these are restored is checked by the comparison of
+/// bytes.
 pub(super) fn without_empty_hooks(mut value: Value) -> Value {
     if let Some(hooks) = value.get_mut("hooks").and_then(Value::as_object_mut) {
         hooks.retain(|_, list| list != &json!([]));
@@ -214,7 +215,8 @@ fn entries_of_the_user_in_an_own_file_stay() {
     }
 }
 
-/// Older versions of agtmux did not record that setup added the `version` field, and recorded the byte order mark.
+/// Older versions of agtmux did not record that setup added the `version` field. They recorded the byte order mark as
+/// part of the original text.
 #[test]
 fn a_record_of_an_older_version_restores_the_file() {
     let only_version = "{\n  \"version\": 1\n}\n";
@@ -345,7 +347,7 @@ fn object(name: &'static str, item: impl Strategy<Value = String>) -> impl Strat
         .prop_map(|(items, trailing, end)| listed('{', items, '}', trailing, end))
 }
 
-/// Settings with and without hooks, for events of agtmux and for others.
+/// Random settings. Some have no hooks; others have hooks for events that agtmux uses and for other events.
 pub(super) fn settings() -> impl Strategy<Value = String> {
     let group = prop_oneof![Just(USERS_HOOK.to_owned()), object("[a-z]{1,3}", value())];
     let hooks = object("(Stop|PreToolUse|Other)", array(group)).prop_map(Some);

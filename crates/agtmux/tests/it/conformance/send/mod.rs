@@ -47,8 +47,8 @@ fn check(agent: &str, mode: EvidenceMode, numbers: std::ops::Range<usize>) {
     }
 }
 
-/// The first half is sent with hooks, the rest without. A soak run sends every kind of text in both modes,
-/// which takes three to six minutes per agent.
+/// The numbers of the texts to send in this mode. The first half is sent with hooks, the rest without. A soak run sends
+/// every kind of text in both modes, which takes three to six minutes per agent.
 fn sample_numbers(mode: EvidenceMode) -> std::ops::Range<usize> {
     match (soak(), mode) {
         (false, EvidenceMode::Hooks) => 0..8,

@@ -54,8 +54,8 @@ pub(crate) fn sample(number: usize) -> SampleText {
     SampleText { text, kind }
 }
 
-/// Whether the model received the text, apart from changes that the agent itself makes. These changes were determined
-/// by pasting with tmux alone.
+/// Whether the model received the text unchanged, except for the changes that the agent itself makes. Pasting with tmux
+/// alone has shown which changes these are.
 pub(crate) fn arrived_unchanged(agent: &str, part: &str, text: &str) -> bool {
     match agent {
         // Claude Code composes combining characters.
