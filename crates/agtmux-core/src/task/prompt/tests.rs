@@ -1,11 +1,14 @@
+mod examples;
+
 use proptest::prelude::*;
 
 use super::{recognize_prompt, table};
+use examples::EXAMPLES;
 
 #[test]
 fn every_pattern_recognizes_its_prompts_and_no_lookalikes() {
     let mut wrong: Vec<&&str> = Vec::new();
-    for row in table::PROMPT_PATTERNS.iter().chain(table::ABOVE_CURSOR_PATTERNS) {
+    for row in EXAMPLES {
         wrong.extend(row.prompts.iter().filter(|line| recognize_prompt(line).as_deref() != Some(line.trim())));
         wrong.extend(row.not_prompts.iter().filter(|line| recognize_prompt(line).is_some()));
     }
@@ -14,11 +17,13 @@ fn every_pattern_recognizes_its_prompts_and_no_lookalikes() {
 
 #[test]
 fn each_pattern_matches_its_own_examples() {
+    let patterns = table::PROMPT_PATTERNS.iter().chain(table::ABOVE_CURSOR_PATTERNS);
     let rules = super::RULES.iter().chain(&*super::ABOVE_CURSOR_RULES);
-    for (row, rule) in table::PROMPT_PATTERNS.iter().chain(table::ABOVE_CURSOR_PATTERNS).zip(rules) {
-        let alone = |line: &&&str| rule.pattern.is_match(line.trim());
-        let own = row.prompts.iter().filter(alone).count();
-        assert_eq!(own, row.prompts.len(), "a pattern does not match all of its examples: {:?}", row.prompts);
+    assert_eq!(patterns.clone().count(), EXAMPLES.len(), "each pattern has examples");
+    for ((row, rule), examples) in patterns.zip(rules).zip(EXAMPLES) {
+        assert_eq!(row.name, examples.name);
+        let missed: Vec<&&str> = examples.prompts.iter().filter(|line| !rule.pattern.is_match(line.trim())).collect();
+        assert!(!examples.prompts.is_empty() && missed.is_empty(), "{} does not match {missed:?}", row.name);
     }
 }
 
