@@ -74,8 +74,8 @@ pub(crate) struct EventRule {
     /// The report is probable, but other situations produce the same event.
     #[serde(default)]
     pub(super) tentative: bool,
-    /// If an earlier event has reported how the turn ended, report that end instead of `turn`. A stopped or failed
-    /// agent may report the cause first and the end of the turn later. The screen between these events may be outdated.
+    /// A stopped or failed agent may report the cause in one event and the end of the turn in a later one. With this
+    /// flag, the rule of the later event reports that cause, if there is one, instead of its own field `turn`.
     #[serde(default)]
     pub(super) as_ended: bool,
 }

@@ -21,7 +21,7 @@ use super::{ActionPane, Actions, RequestCaller, audit, guards, snapshots};
 use crate::engine::{LocatedPane, ref_error};
 use crate::store::SnapshotRow;
 
-/// One action request, without the code that runs it.
+/// The data of one action request.
 pub(super) struct ActionRequest<'a> {
     pub(super) kind: ActionKind,
     pub(super) guards: &'a ActionGuards,

@@ -30,8 +30,8 @@ pub(crate) struct GuardArgs {
     /// Fail unless this dialog is open (the fingerprint from `agtmux list panes --json`)
     #[arg(long, value_name = "FINGERPRINT")]
     if_dialog: Option<String>,
-    /// Act even if the state is unknown or an --if condition is not met; agtmux still refuses a replaced pane. The
-    /// audit log marks the action as forced
+    /// Act even if the state is unknown or an --if condition is not met. agtmux still refuses if the pane or its
+    /// process changes during the action. The audit log marks the action as forced
     #[arg(long)]
     force_stale: bool,
     /// Idempotency key: repeated requests with the same key run once

@@ -40,8 +40,8 @@ pub(crate) struct WatchArgs {
     /// none for jsonl]
     #[arg(long, value_name = "DURATION")]
     interval: Option<ConfigDuration>,
-    /// Start with only the items that changed since this time (2026-11-15T09:00:00Z) or within this duration
-    /// (10m)
+    /// Of the current items, show only those that changed since this time (2026-11-15T09:00:00Z) or within this
+    /// duration (10m). All later changes are shown
     #[arg(long, value_name = "TIME", value_parser = since::parse_since)]
     since: Option<Timestamp>,
     /// Print the current items and exit
