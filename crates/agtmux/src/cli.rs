@@ -123,7 +123,7 @@ pub(crate) enum CliCommand {
     /// Manage the hosts that agtmux watches over ssh
     #[command(subcommand)]
     Target(target::TargetCommand),
-    /// Internal: stream this host's state to a hub over stdin and stdout
+    /// Internal: stream this host's state to the daemon that watches it over ssh
     Collect {
         /// Use stdin and stdout; this is the only transport
         #[arg(long, required = true)]

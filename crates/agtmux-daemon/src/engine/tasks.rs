@@ -24,9 +24,9 @@ pub(crate) struct TaskUpdate {
 #[derive(Debug, Default)]
 pub(crate) struct TaskUpdateOutcome {
     pub(crate) has_events: bool,
-    /// Runs that need no files any more, because their end is stored.
+    /// The runs whose files can be deleted, because the database has their end.
     pub(crate) finished: Vec<RunId>,
-    /// Runs whose logs cannot be requested any more, because their window is gone or has another run.
+    /// The runs whose logs cannot be requested any more, because their window is gone or has another run.
     pub(crate) without_window: Vec<RunId>,
 }
 

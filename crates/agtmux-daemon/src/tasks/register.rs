@@ -17,7 +17,7 @@ const EXIT_RECORD_TIMEOUT: Duration = Duration::from_millis(200);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 impl Tasks {
-    /// The runs with a spec file that the engine does not know.
+    /// The runs that have a spec file but are unknown to the engine.
     pub(super) fn find_unregistered_runs(&self) -> Vec<RunId> {
         let Ok(entries) = std::fs::read_dir(&self.0.dir) else { return Vec::new() };
         let sessions = self.0.engine.task_sessions().all();

@@ -34,7 +34,7 @@ pub(crate) struct ExplainArgs {
     /// Use the rules of this manifest
     #[arg(long, value_name = "FILE", requires = "screen", conflicts_with = "reference")]
     manifest: Option<PathBuf>,
-    /// The title of the pane on that screen
+    /// The title of the pane that the screen was saved from
     #[arg(long, requires = "screen", conflicts_with = "reference")]
     title: Option<String>,
     /// The program in the foreground of that pane

@@ -176,8 +176,9 @@ fn lift_comments(text: &str, item: &std::ops::Range<usize>) -> String {
     apply(text, std::iter::once((item.start..item.start, lines.collect())).chain(removals))
 }
 
-/// Completes the hints for a file that only agtmux writes. Older versions of agtmux did not record that setup added the
-/// `version` field. Setup added it if there is no record, or if the recorded blank text has no such field.
+/// Completes the hints for a file that only agtmux writes. Older versions of agtmux did not record whether setup added
+/// the `version` field, so this is inferred. If the original text of the file is recorded, setup added the field unless
+/// that text contains it. Without a recorded text, setup added the field if no events are recorded either.
 fn completed_for_own_file(hints: &EditHints) -> EditHints {
     let was_blank = hints.blank.as_ref().map_or(hints.events.is_empty(), |blank| !blank.contains(VERSION));
     let blank = hints.blank.clone().or(was_blank.then(String::new));
