@@ -32,7 +32,7 @@ pub struct Adapter {
 pub enum ManifestOrigin {
     /// The manifest is part of this build.
     BuiltIn,
-    /// A user's file. `replaces` is true if it replaces a manifest of this build.
+    /// A user's file. `replaces` is true if the file replaces a built-in manifest.
     File { path: String, replaces: bool },
 }
 

@@ -8,7 +8,8 @@ use crate::process::ProcessFacts;
 pub(crate) struct Invocation<'a> {
     /// The last part of the executable's path.
     pub(crate) exe_name: Option<&'a [u8]>,
-    /// The name in `argv[0]`: the last part of a path, or the first word of a process title.
+    /// The program name in `argv[0]`: the last component if `argv[0]` is a path, the first word if `argv[0]` is a
+    /// process title.
     pub(crate) own_name: Option<&'a [u8]>,
     pub(crate) program: InvokedProgram<'a>,
     /// The arguments of the program or script.
@@ -18,7 +19,7 @@ pub(crate) struct Invocation<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InvokedProgram<'a> {
     Itself,
-    /// An interpreter that runs the program at this path.
+    /// The script at this path, which an interpreter runs.
     Script(&'a [u8]),
     /// A Python module.
     Module(&'a [u8]),

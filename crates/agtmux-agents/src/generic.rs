@@ -9,8 +9,8 @@ pub(crate) const RULE_VERSION: u32 = 1;
 /// The names that agents use for the session id in a payload.
 pub const SESSION_FIELDS: [&str; 3] = ["session_id", "sessionId", "thread-id"];
 
-/// The assertions of an event of this type. An event of an unknown type makes no assertion: the daemon stores it and
-/// keeps the state.
+/// The assertions that an event of this type makes. An event of an unknown type makes no assertion: the daemon stores
+/// the event and does not change the state.
 pub(crate) fn assertions(event_type: &str) -> &'static [Assertion] {
     let state = match event_type {
         "turn-started" | "start" => State::Running,

@@ -1,10 +1,11 @@
 //! Matches paths against patterns with `*`.
 
-/// The maximum length of a path. Longer texts never match: they are not paths, and an argument may have megabytes.
+/// The maximum length of a path. Longer texts never match, because they are not paths. An argument of a process may
+/// have several megabytes.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// Whether the whole path matches the pattern. `*` matches any bytes, including slashes. A pattern that begins with
-/// `*/` also matches a relative path.
+/// Whether the whole path matches the pattern. `*` matches any bytes, including slashes. A pattern such as `*/bin/tool`
+/// also matches the relative path `bin/tool`.
 pub(crate) fn matches(pattern: &str, path: &[u8]) -> bool {
     if path.len() > MAX_PATH_BYTES {
         return false;
@@ -13,7 +14,8 @@ pub(crate) fn matches(pattern: &str, path: &[u8]) -> bool {
     below_anything || matches_whole(pattern.as_bytes(), path)
 }
 
-/// Backtracks to the last star only, so that a long path cannot make the match slow.
+/// Whether the whole path matches the pattern. After a mismatch, tries again from the last star only, so that a long
+/// path cannot make the match slow.
 fn matches_whole(pattern: &[u8], path: &[u8]) -> bool {
     let (mut p, mut at) = (0, 0);
     let mut retry = None;

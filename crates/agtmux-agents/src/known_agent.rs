@@ -53,7 +53,8 @@ impl KnownAgent {
         ScreenReading::from_screen(&self.manifest, screen, title)
     }
 
-    /// Judges a title of the agent. The result is about a dialog only if the title announces one.
+    /// Judges a pane title of the agent. The observation is about a dialog if the title announces a dialog. Otherwise
+    /// it is about the turn.
     pub fn read_title(&self, title: &str) -> Option<Observation> {
         judge::read_title(&self.manifest, title)
     }
@@ -79,7 +80,7 @@ impl KnownAgent {
         ScreenRegions::find(screen, self.layout()).text_above_box()
     }
 
-    /// Whether the input box shows suggested text behind typed text.
+    /// Whether the input box shows suggested text after typed text.
     pub fn shows_suggestion(&self, screen: &CapturedScreen) -> bool {
         ScreenRegions::find(screen, self.layout()).shows_suggestion()
     }
@@ -98,7 +99,7 @@ impl KnownAgent {
         &self.manifest.typing
     }
 
-    /// The keys that answer a dialog found by this rule.
+    /// The keys that answer a dialog. `rule` is the name of the rule that found the dialog.
     pub fn answer_keys(&self, rule: &str) -> &AnswerKeys {
         self.manifest.answers.for_dialog(rule)
     }

@@ -1,7 +1,7 @@
 //! The agents that agtmux knows, described as data, and the pure functions that judge evidence with these descriptions.
 //!
-//! Each agent has one manifest in `manifests/`. To add an agent, add a file there and list it in the table of
-//! [`AgentRegistry::builtin`]. Users add their own manifests as files: [`UserManifests`].
+//! Each agent has one manifest in `manifests/`. To add an agent, add a file there and add its name to the list
+//! `EMBEDDED` in `registry.rs`. Users add their own manifests as files: [`UserManifests`].
 
 mod adapter;
 mod bridge_hooks;

@@ -1,4 +1,4 @@
-//! Attributes a process to the right agent where one agent has started another.
+//! Finds the agent that a process belongs to, even if another agent has started that agent.
 
 use crate::command_line::{Invocation, is_shell};
 use crate::manifest::{Manifest, MatchStrength};
@@ -11,8 +11,9 @@ impl AgentRegistry {
     /// counts all processes.
     ///
     /// `line` starts with the nearest process; each process is followed by its parent. `same_input` returns whether two
-    /// processes have the same standard input, or None if that is unknown. A launcher passes its standard input to the
-    /// agent. An agent does not pass its terminal to its tools.
+    /// processes have the same standard input, or None if that is unknown. The input distinguishes a launcher from
+    /// another agent: a launcher passes its standard input to the agent, but an agent does not pass its terminal to its
+    /// tools.
     pub fn count_own_processes(
         &self,
         line: &[ProcessFacts<'_>],

@@ -18,7 +18,7 @@ pub struct OscScanner {
 }
 
 impl OscScanner {
-    /// Returns each state that this piece of the stream reports, with all fields of its code.
+    /// Returns each state that this piece of the stream reports, with all fields of the code that reports it.
     pub fn read(&mut self, piece: &[u8]) -> Vec<(String, Value)> {
         let mut states = Vec::new();
         for byte in piece {
@@ -29,7 +29,7 @@ impl OscScanner {
         states
     }
 
-    /// Adds a byte. If it completes a code, returns the code without its start and end.
+    /// Adds a byte. If this byte completes a code, returns the code without its start and end.
     fn push(&mut self, byte: u8) -> Option<Vec<u8>> {
         if self.pending.is_empty() && byte != ESC {
             return None;
@@ -58,7 +58,8 @@ impl OscScanner {
     }
 }
 
-/// Keeps only known fields with alphanumeric values, because any program can write to the terminal.
+/// Parses a code into its state and its fields. Keeps only known fields with alphanumeric values, because any program
+/// can write to the terminal.
 fn parse(code: &[u8]) -> Option<(String, Value)> {
     let text = std::str::from_utf8(code).ok()?;
     let pairs = text.split(':').filter_map(|pair| pair.split_once('='));

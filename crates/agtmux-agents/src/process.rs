@@ -11,8 +11,9 @@ pub struct ProcessFacts<'a> {
     pub pid: u32,
     pub ppid: u32,
     pub pgrp: u32,
-    /// The foreground process group of the process's own terminal. That terminal may differ from the pane's: sudo and
-    /// script create another one. None if the process has no terminal, or if the group is not known.
+    /// The foreground process group of the process's own terminal. That terminal may differ from the pane's terminal,
+    /// because programs such as sudo and script create another one. None if the process has no terminal, or if the
+    /// group is not known.
     pub tpgid: Option<u32>,
     pub stopped: bool,
     pub zombie: bool,
@@ -23,7 +24,8 @@ pub struct ProcessFacts<'a> {
 }
 
 impl<'a> ProcessFacts<'a> {
-    /// The path of the executable, without the suffix that Linux adds after an update has replaced the file.
+    /// The path of the executable, without the suffix ` (deleted)`. Linux adds this suffix after an update has replaced
+    /// the file.
     pub(crate) fn exe_path(&self) -> Option<&'a [u8]> {
         let path = self.exe?.as_os_str().as_bytes();
         Some(path.strip_suffix(b" (deleted)").unwrap_or(path))

@@ -102,7 +102,8 @@ impl AgentRegistry {
         agents.into_iter().map(Adapter::from)
     }
 
-    /// Finds the agent that a pane shows: the outermost agent of the foreground job, or the outermost stopped agent.
+    /// Finds the agent that a pane shows: the outermost agent of the foreground job. If the foreground job contains no
+    /// agent, finds the outermost stopped agent of the pane.
     ///
     /// `processes` are all processes of the pane, parents before children. The foreground job is the terminal's
     /// foreground process group and its descendants. Descendants are included because sudo runs its command in another

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-/// A directory with session files. Each session is one file, in that directory or in a directory for its project.
+/// A directory with session files. Each session is one file, either directly in that directory or in a subdirectory for
+/// its project.
 #[derive(Debug)]
 pub struct SessionDir {
     /// The environment variable that sets the root.
@@ -19,15 +20,16 @@ pub const SESSION_DIRS: [SessionDir; 3] = [
     SessionDir { root_variable: "CLAUDE_CONFIG_DIR", root: Some(".claude"), path: "projects" },
 ];
 
-/// Whether a file with this name is the file of this session. Claude names the file by the session id, Pi by the start
-/// time, `_` and the session id.
+/// Whether a file with this name is the file of this session. Claude's file names are session ids. Pi's file names
+/// consist of the start time, `_` and the session id.
 pub fn is_session_file(name: &str, session_id: &str) -> bool {
     let name = name.strip_suffix(".jsonl");
     name.is_some_and(|name| name == session_id || name.split_once('_').is_some_and(|(_, id)| id == session_id))
 }
 
-/// The entry types that set a title, and the field that contains the title. Earlier types take precedence, as in the
-/// agent's own list of sessions. The last entry of a type sets its title; an empty text clears the title.
+/// The entry types that set a title, each with the field that contains the title. If a session has titles of several
+/// types, the first type in this list wins, as in the agent's own list of sessions. If a session has several entries of
+/// one type, the last entry counts. An empty text clears the title of that type.
 const TITLES: [(&str, &str); 5] = [
     ("session_info", "name"),
     ("agent-name", "agentName"),
@@ -78,7 +80,7 @@ fn is_from_user(entry: &Value) -> bool {
     is_entry && entry["message"]["role"] == "user" && !is_meta
 }
 
-/// The first text of a message, which is a string or a list of parts.
+/// The first text in a message that the user typed. `content` is a string or a list of parts.
 fn message_text(content: &Value) -> Option<String> {
     let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
     if parts.iter().any(|part| part["type"] == "tool_result") {
@@ -93,7 +95,8 @@ fn message_text(content: &Value) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Whether the agent generated the text: a command with its output in tags, or the note about an interruption.
+/// Whether the agent generated the text. Generated texts are commands and their output, which begin with a tag, and the
+/// note about an interruption.
 fn is_generated(text: &str) -> bool {
     let text = text.trim_start();
     let tag = text.strip_prefix('<').and_then(|rest| rest.split(['>', ' ', '\n']).next());

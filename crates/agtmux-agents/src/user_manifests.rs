@@ -27,7 +27,8 @@ pub struct ManifestFile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestFault {
     pub error: ManifestError,
-    /// The agent that the file describes, if the last valid version of the file stays in use.
+    /// The agent that the last valid version of the file describes. That version stays in use. None if no version of
+    /// the file is in use.
     pub agent_kept: Option<String>,
 }
 

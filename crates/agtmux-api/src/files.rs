@@ -43,8 +43,8 @@ pub fn read_dir_files(dir: &Path, extension: &str, largest: u64) -> io::Result<V
     Ok(paths.into_iter().map(found).collect())
 }
 
-/// Reads a regular file of the current user up to `largest` bytes. Follows symbolic links and never blocks on a FIFO or
-/// device.
+/// Reads a regular file that belongs to the current user. Fails if the file is larger than `largest` bytes. Follows
+/// symbolic links, and never blocks on a FIFO or device.
 pub fn read_plain(path: &Path, largest: u64) -> io::Result<String> {
     read_text(open_plain(path, OFlags::empty())?, largest)
 }

@@ -33,7 +33,8 @@ impl Paths {
         Self::resolve(|name| std::env::var_os(name).filter(|v| !v.is_empty()))
     }
 
-    /// Resolves the paths from `AGTMUX_*` variables, then the XDG directories, then their defaults below HOME.
+    /// Takes each path from its `AGTMUX_*` variable. If that is not set, uses the XDG directory, or its default below
+    /// HOME.
     pub fn resolve(var: impl Fn(&'static str) -> Option<OsString>) -> Result<Self, PathError> {
         let absolute = |name: &'static str| -> Result<Option<PathBuf>, PathError> {
             match var(name).map(PathBuf::from) {
@@ -72,13 +73,14 @@ impl Paths {
         self.config.with_file_name("agents")
     }
 
-    /// The directory of the control sockets of ssh connections. It is next to the daemon's socket, because that path is
-    /// short enough for a socket.
+    /// The directory of the control sockets of ssh connections. It is next to the daemon's socket: the path of a socket
+    /// has a maximum length, and the paths in that place are short enough.
     pub fn control_dir(&self) -> PathBuf {
         self.socket.with_file_name("ssh")
     }
 
-    /// The owner id stored in tmux sessions made by this installation of this user.
+    /// The owner id that agtmux stores in the tmux sessions that it creates. It identifies this user and this
+    /// installation.
     pub fn task_owner(&self) -> String {
         let dir = self.tasks_dir();
         let bytes = dir.as_os_str().as_encoded_bytes();
@@ -129,11 +131,13 @@ state_files! {
     /// The files that tmux hooks write to. They are not in the runtime directory, because that directory is removed at
     /// logout while the tmux server and its hooks continue.
     hook_dir => "hooks",
-    /// Events that could not be delivered, one file each. The daemon ingests them as soon as it sees them.
+    /// Events that could not be delivered to the daemon, one file per event. The daemon ingests each file as soon as it
+    /// sees it.
     spool_dir => "spool",
-    /// The files of running tasks. The daemon reads from them what the tasks did, also while the daemon was stopped.
+    /// The files of running tasks. The daemon learns from these files what the tasks did, even while the daemon was
+    /// stopped.
     tasks_dir => "tasks",
-    /// The changes that `agtmux setup` made to agent settings, so that it can remove them.
+    /// The changes that `agtmux setup` made to agent settings. Setup needs this record to remove the changes again.
     setup_record => "setup.json",
     /// The lock held by a running `agtmux setup`.
     setup_lock => "setup.lock",
@@ -141,8 +145,8 @@ state_files! {
     records_dir => "records",
 }
 
-/// Creates a directory that only the current user can access. Fails if it is a symbolic link or belongs to another
-/// user.
+/// Creates a directory that only the current user can access. Fails if the path is a symbolic link or belongs to
+/// another user.
 pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError> {
     let io_error = |source| PathError::Io { path: path.to_owned(), source };
     let refuse = |why: &str| PathError::Unsafe { path: path.to_owned(), why: why.into(), variable };

@@ -1,5 +1,6 @@
-//! The files of a running task. Three processes share them: the daemon, the wrapper of the program in the pane, and the
-//! reader of the program's output. A restarted daemon reads from them what happened while it was stopped.
+//! The files of a running task. Three processes share them: the daemon, the wrapper that runs the program in the pane,
+//! and the reader of the program's output. After a restart, the daemon learns from these files what happened while it
+//! was stopped.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -49,7 +50,8 @@ pub struct OutputStatus {
     pub quiet: bool,
     /// Whether all output up to the program's end has been read.
     pub ended: bool,
-    /// The number of prompts answered: lines completed after output had paused at a possible prompt.
+    /// The number of answered prompts. A prompt counts as answered if the output paused at a possible prompt and that
+    /// line was then completed.
     pub answers: u64,
 }
 
@@ -62,7 +64,7 @@ impl OutputStatus {
         format!("{line}{sum:010}\n")
     }
 
-    /// Parses a status line. Returns `None` for a partial write.
+    /// Parses a status line. Returns `None` if the line was written only partly.
     fn parse_line(line: &str) -> Option<Self> {
         let (line, sum) = line.trim_end_matches('\n').rsplit_once(' ')?;
         let line = format!("{line} ");
@@ -123,7 +125,8 @@ impl RunFiles {
         self.spec.with_extension("out")
     }
 
-    /// The log file. It is in another directory, so that writes to it do not wake the daemon.
+    /// The log file. It is not in the directory that the daemon watches, so that writes to the log do not wake the
+    /// daemon.
     pub fn log(&self) -> PathBuf {
         let name = self.spec.with_extension("log");
         let name = name.file_name().map(ToOwned::to_owned).unwrap_or_default();
@@ -173,7 +176,8 @@ impl RunFiles {
         OutputStatus::parse_line(&read_plain_no_follow(&self.output(), MAX_FILE_BYTES).ok()?)
     }
 
-    /// Finds the status of the reader by the lock of the status file. The reader holds the lock until it ends.
+    /// Determines the status of the reader from the lock on the status file. The reader holds this lock until the
+    /// reader ends.
     pub fn reader_status(&self) -> ReaderStatus {
         if self.read_output().is_some_and(|status| status.ended) {
             return ReaderStatus::Finished;
@@ -186,12 +190,12 @@ impl RunFiles {
         }
     }
 
-    /// The size of the newer file of the log. The size changes while the reader is active.
+    /// The size of the newer one of the two log files. The size changes while the reader is active.
     pub fn log_size(&self) -> u64 {
         fs::metadata(self.log()).map_or(0, |data| data.len())
     }
 
-    /// Removes the files that are not needed once the exit is stored. The log stays.
+    /// Removes the files of the run, except the log and the specification that is kept next to the log.
     pub fn remove(&self) {
         for path in [&self.spec, &self.exit(), &self.output()] {
             let _ = fs::remove_file(path);
@@ -211,7 +215,8 @@ impl RunFiles {
 pub struct OutputStatusFile(File);
 
 impl OutputStatusFile {
-    /// Creates the file. It is locked before it becomes visible, and stays locked until its writer ends.
+    /// Creates the file, and locks it before it appears at `path`. The file stays locked until the process that writes
+    /// it ends.
     pub fn create(path: &Path) -> io::Result<Self> {
         let draft = draft_path(path);
         let file = create_fresh(&draft)?;

@@ -13,11 +13,11 @@ use tokio::net::UnixStream;
 use crate::error::broken;
 use crate::{ClientError, EventStream, LineStream};
 
-/// A healthy daemon answers much sooner.
+/// How long to wait for an answer. A healthy daemon needs much less time.
 pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) const ACTION_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A client of the daemon on one unix socket. It never starts the daemon.
+/// Sends requests to the daemon that listens on one unix socket. Never starts a daemon.
 #[derive(Debug, Clone)]
 pub struct ApiClient {
     socket: PathBuf,
@@ -137,7 +137,7 @@ fn with_query(path: &str, query: &impl Serialize) -> Result<String, ClientError>
     Ok(if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") })
 }
 
-/// Encodes the fields of an object as a query string. Absent fields are left out.
+/// Encodes the fields of an object as a query string. Fields that are null are left out.
 fn encode_query(fields: &serde_json::Value) -> Result<String, ClientError> {
     use serde_json::Value;
     let mut query = form_urlencoded::Serializer::new(String::new());

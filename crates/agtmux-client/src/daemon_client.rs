@@ -10,13 +10,14 @@ use crate::api_client::{ACTION_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::error::broken;
 use crate::{ApiClient, ClientError, LineStream};
 
-/// A client that starts the daemon when a request finds none, as tmux does with its server.
+/// A client that starts the daemon if none is running when a request is sent, just as the `tmux` command starts its
+/// server.
 #[derive(Debug, Clone)]
 pub struct DaemonClient {
     pub paths: Paths,
     /// Sends requests and never starts the daemon.
     pub api: ApiClient,
-    /// The agtmux program to start as the daemon. `None`: the program of this process.
+    /// The agtmux program that is started as the daemon. If `None`, the program that this process runs.
     pub program: Option<PathBuf>,
 }
 
@@ -26,7 +27,8 @@ impl DaemonClient {
         Self { paths, api, program: None }
     }
 
-    /// A client of this user's daemon. Environment variables determine the paths.
+    /// Creates a client of the current user's daemon. The paths of its socket and files come from environment
+    /// variables.
     pub fn from_env() -> Result<Self, ClientError> {
         Ok(Self::new(Paths::from_env()?))
     }

@@ -10,7 +10,7 @@ pub struct EventStream(pub(crate) LineStream);
 /// in the stream.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct ServerEvent {
-    /// The position after this event. A client may resume there.
+    /// The position in the stream after this event. A client that reconnects can resume the stream there.
     pub id: Option<u64>,
     pub kind: String,
     pub data: Option<Bytes>,
@@ -30,7 +30,7 @@ impl EventStream {
 }
 
 impl ServerEvent {
-    /// Reads one line. Returns false at the empty line that ends the event.
+    /// Adds one line to this event. Returns false for the empty line that ends the event.
     fn read(&mut self, line: &Bytes) -> bool {
         // The daemon sends the data of each event on one line. Other lines are comments.
         if let Some(data) = line.strip_prefix(b"data: ") {

@@ -18,10 +18,11 @@ use crate::{ClientError, DaemonClient, EventStream, ServerEvent};
 /// How long to wait for a daemon that is being restarted. If it is not back by then, this client starts a daemon
 /// itself.
 const RESTART_GRACE: Duration = Duration::from_secs(1);
-/// Pause before reconnecting to a daemon that accepts connections and drops them.
+/// The pause before each reconnect. Without it, the client would reconnect in a tight loop to a daemon that accepts
+/// connections and drops them.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// Capacity of the channel to the follower. When the channel is full, the client stops reading, and the daemon treats
-/// the client as slow.
+/// How many signals may wait until the caller reads them. When this many wait, the client stops reading the stream, and
+/// the daemon treats it as a slow client.
 const CHANNEL_CAPACITY: usize = 256;
 
 /// What a followed stream reports.
@@ -30,11 +31,11 @@ pub enum StreamSignal<T> {
     Event(T),
     /// The daemon has sent all events up to now. This signal follows each snapshot.
     CaughtUp,
-    /// The stream broke, for this reason. Events continue when the client has reconnected.
+    /// The stream broke; the text says why. More events follow when the client has reconnected.
     Disconnected(String),
 }
 
-/// A stream that reconnects by itself and resumes after the last event. Dropping it closes the stream.
+/// A stream that reconnects by itself and resumes after the last event. Dropping the follower closes the stream.
 #[derive(Debug)]
 pub struct Follower<T> {
     signals: mpsc::Receiver<Result<StreamSignal<T>, ClientError>>,
@@ -45,7 +46,8 @@ pub struct Follower<T> {
 type Decoder<T> = fn(&ServerEvent, &[u8]) -> serde_json::Result<Option<T>>;
 
 impl DaemonClient {
-    /// Follows `/v1/events`, starting with a snapshot or after the event `query.last_event_id`.
+    /// Follows `/v1/events`. The stream starts after the event `query.last_event_id`, or with a snapshot if that field
+    /// is not set.
     pub fn watch(&self, mut query: ListQuery) -> Follower<WatchEvent> {
         let after = query.last_event_id.take();
         self.follow_with("/v1/events", query, after, |event, data| {

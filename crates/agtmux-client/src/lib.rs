@@ -1,7 +1,7 @@
 //! How a front end talks to the daemon. The commands of `agtmux` use this crate, and so can any other program.
 //!
-//! [`DaemonClient`] sends requests and starts the daemon if it is not running. Its field `api` is an [`ApiClient`],
-//! which never starts the daemon. Every failure is a [`ClientError`].
+//! [`DaemonClient`] sends requests and starts the daemon if it is not running. The field `api` of this client is an
+//! [`ApiClient`], which never starts the daemon. Every failure is a [`ClientError`].
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), agtmux_client::ClientError> {
@@ -15,8 +15,8 @@
 //! # }
 //! ```
 //!
-//! [`DaemonClient::watch`] follows the event stream and continues it when the daemon restarts. A [`FleetReplica`] turns
-//! the stream into a local copy of the fleet, which answers every list without a request:
+//! [`DaemonClient::watch`] follows the event stream and continues it when the daemon restarts. A [`FleetReplica`]
+//! builds a local copy of the fleet from the stream. A program can then list panes without sending a request:
 //!
 //! ```no_run
 //! # async fn example(daemon: agtmux_client::DaemonClient) -> Result<(), agtmux_client::ClientError> {

@@ -3,7 +3,7 @@ use agtmux_api::wire::WatchEvent;
 
 use crate::StreamSignal;
 
-/// A local copy of the fleet. The copy changes only when the stream has caught up, so it never shows a part of a
+/// A local copy of the fleet. The copy changes only when the stream has caught up, so it never shows an incomplete
 /// snapshot.
 #[derive(Debug, Default)]
 pub struct FleetReplica {
@@ -14,7 +14,7 @@ pub struct FleetReplica {
 }
 
 impl FleetReplica {
-    /// Takes the next signal of the stream. Returns true if the copy has changed.
+    /// Processes the next signal of the stream. Returns true if the copy has changed.
     pub fn receive(&mut self, signal: StreamSignal<WatchEvent>) -> bool {
         match signal {
             StreamSignal::Event(event) => self.pending.push(event),
@@ -36,7 +36,7 @@ impl FleetReplica {
         self.complete
     }
 
-    /// The items; none before the first snapshot is complete.
+    /// The items of the fleet. There are none until the first snapshot is complete.
     pub fn items(&self) -> &FleetItems {
         &self.items
     }

@@ -9,14 +9,15 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{ClientError, DaemonClient};
 
-/// A detached daemon prints one of these two texts on stdout for the process that started it.
+/// A daemon that was started with `--detached` prints [`READY`] or [`ALREADY_RUNNING`] on stdout. The process that
+/// started it reads this line.
 pub const READY: &str = "ready";
 pub const ALREADY_RUNNING: &str = "already running";
 
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How long to wait for the daemon that holds the lock to open its socket. After that, the client assumes that this
-/// daemon is exiting.
+/// How long to wait until another daemon, which holds the lock, opens its socket. If it does not, the client assumes
+/// that this daemon is exiting, and tries again to start one.
 const OTHER_OPENS_WITHIN: Duration = Duration::from_secs(1);
 
 enum SpawnOutcome {
@@ -31,7 +32,8 @@ impl DaemonClient {
         if forbidden { Err(ClientError::AutostartForbidden(self.paths.socket.clone())) } else { self.start().await }
     }
 
-    /// Starts the daemon and returns when it serves requests. Another process may have started it first.
+    /// Starts the daemon and returns when it serves requests. If another process has started the daemon first, waits
+    /// for that daemon instead.
     pub async fn start(&self) -> Result<(), ClientError> {
         let deadline = Instant::now() + START_TIMEOUT;
         loop {
@@ -51,7 +53,7 @@ impl DaemonClient {
         }
     }
 
-    /// Waits until a daemon listens on the socket. Returns false at the deadline.
+    /// Waits until a daemon listens on the socket. Returns false if none listens at the deadline.
     pub(crate) async fn wait_until_listening(&self, deadline: Instant) -> bool {
         loop {
             match self.api.connect().await {

@@ -13,19 +13,19 @@ use crate::wire_enum::wire_enum;
 /// The daemon may detect an agent's process up to this long after the agent's first event.
 const MAX_DETECTION_DELAY: SignedDuration = SignedDuration::from_secs(5);
 
-/// How long after an agent's end its events may still arrive.
+/// Events of an agent may still arrive this long after the agent has ended.
 const RECENTLY_ENDED_FOR: SignedDuration = SignedDuration::from_secs(60);
 
-/// The origin of an event that does not name its runtime.
+/// The facts that an event gives about its sender. Used to find the runtime if the event does not name it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EventOrigin {
     pub target: TargetName,
     /// `None`: any server of the target.
     pub server: Option<ServerName>,
-    /// `None`: the processes identify the runtime.
+    /// `None` if the event names no pane. The processes in `pids` then identify the runtime.
     pub pane: Option<PaneId>,
     pub agent_type: Option<AgentType>,
-    /// Processes that may be the agent, usually the sender's ancestors.
+    /// Processes, one of which may be the agent. Usually these are the ancestors of the process that sent the event.
     pub pids: Vec<u32>,
     pub start: Option<u64>,
     /// Start times by pid, where known.
@@ -33,8 +33,8 @@ pub struct EventOrigin {
     pub starts: BTreeMap<u32, u64>,
     /// The agent's own session id.
     pub session: Option<String>,
-    /// Ancestors of the agent that sent the event. An outer agent among them is not the sender, so the event is never
-    /// bound to it.
+    /// The ancestors of the agent that sent the event. One of them may be another agent, which started this one. The
+    /// event is never bound to that outer agent.
     #[serde(default, alias = "above")]
     pub outer_pids: Vec<u32>,
     pub cwd: Option<String>,
@@ -102,7 +102,8 @@ pub fn pane_has_agent(fleet: &Fleet, from: &EventOrigin) -> bool {
     from.pane.is_some() && runtimes_at(fleet, from).next().is_some()
 }
 
-/// Runtimes at the event's origin: in the named pane, or in all panes if the event names none.
+/// The runtimes on the target that the event names. If the event also names a server or a pane, only the runtimes
+/// there.
 fn runtimes_at<'f>(fleet: &'f Fleet, from: &'f EventOrigin) -> impl Iterator<Item = (PaneKey, &'f Runtime)> {
     let servers = fleet.servers().filter(|(key, _)| {
         key.target == from.target && from.server.as_ref().is_none_or(|server| *server == key.server)
@@ -263,7 +264,7 @@ mod tests {
         assert!(bind(&fleet, &none_ended(), &EventOrigin { start: Some(7), ..from() }, at(75)).is_ok());
     }
 
-    /// An origin without a pane. The sender of the event has these ancestors.
+    /// The origin of an event that names no pane. `pids` are the ancestors of the event's sender.
     fn below(pids: &[u32]) -> EventOrigin {
         EventOrigin { pane: None, pids: pids.to_vec(), ..from() }
     }

@@ -1,4 +1,4 @@
-//! Dialogs: what a waiting agent asks, in a form that can be shown and answered.
+//! Dialogs. A dialog is the question that a waiting agent asks, with the options to answer it.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -52,8 +52,9 @@ fn truncate_subject(subject: String) -> String {
     format!("{}… ({more} more characters, {})", &subject[..cut], &mark[..8])
 }
 
-/// Hashes the content of the dialog. The selected option is left out, because it changes with every key press. The
-/// subject is included, so that an approval of one command does not apply to the next.
+/// Hashes the content of the dialog. The hash does not depend on which option is highlighted, because that changes with
+/// every key press. It does depend on the subject, so that an approval of one command does not apply to the next
+/// command.
 fn fingerprint(kind: DialogKind, question: &str, subject: Option<&str>, options: &[DialogOption]) -> String {
     let mut name = String::from(kind.as_str());
     // Length prefixes keep the texts separate.

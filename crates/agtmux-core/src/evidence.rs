@@ -88,8 +88,8 @@ impl Assertion {
         }
     }
 
-    /// The assertions of a source that reports this state. A waiting agent may be in the middle of a turn, so a waiting
-    /// state asserts nothing about the turn. Every other known state asserts that no dialog is open.
+    /// The assertions that a source makes when it reports this state. A waiting agent may be in the middle of a turn,
+    /// so a waiting state asserts nothing about the turn. Every other known state also asserts that no dialog is open.
     pub fn for_state(state: State) -> &'static [Self] {
         match state {
             State::Running => &[Self::Running, Self::NoDialog],
@@ -102,8 +102,8 @@ impl Assertion {
         }
     }
 
-    /// Whether this assertion refutes the earlier assertion `other`. `Idle` does not refute the result of the last
-    /// turn.
+    /// Whether this assertion refutes the earlier assertion `other`. `Idle` does not refute `Completed` or `Failed`,
+    /// because an idle agent may still show the result of its last turn.
     pub fn contradicts(self, other: Self) -> bool {
         let keeps_turn_result = self == Self::Idle && matches!(other, Self::Completed | Self::Failed);
         self.claim() == other.claim() && self != other && !keeps_turn_result
@@ -119,36 +119,38 @@ pub struct Observation {
     /// Whether this observation can decide the state. If false, it is only a hint and never decides the state.
     #[serde(default = "yes")]
     pub conclusive: bool,
-    /// The time of the event, or the start of the screen capture.
+    /// The time of the event. For a screen, the time when the capture began.
     pub as_of: Timestamp,
-    /// For a screen: whether output had settled before the capture.
+    /// Used only for a screen: whether the pane's output had stopped changing before the capture.
     #[serde(default = "yes")]
     pub settled: bool,
-    /// How long the observation stays valid without a repeat. `None`: until it is contradicted.
+    /// How long the observation stays valid if it is not repeated. If `None`, it stays valid until another observation
+    /// contradicts it.
     pub ttl: Option<SignedDuration>,
-    /// Set when the observation arrives at the engine.
+    /// Decides which of two observations is newer. Set when the observation arrives at the engine.
     #[serde(default)]
     pub order: OrderKey,
     pub rule: RuleRef,
     /// The line of evidence, verbatim.
     pub excerpt: String,
-    /// The observation is probable, but its evidence has other explanations.
+    /// Whether the evidence may also have another explanation. The observation is then only probable.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tentative: bool,
-    /// The adapter concluded this from text that is missing on the screen. Such an observation does not refute a
-    /// running turn that the agent itself reported.
+    /// Whether the adapter concluded the assertion from a text that is missing on the screen. Such an observation does
+    /// not refute the agent's own report that a turn is running.
     #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "yields")]
     pub inferred_from_absence: bool,
-    /// The source shows no trace of any turn, so this observation refutes the result of the last turn.
+    /// Whether the source shows no trace of any turn. Such an observation refutes the result of the last turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "anew")]
     pub no_turn_visible: bool,
-    /// The open dialog, if the source shows it.
+    /// The content of the open dialog, if the source shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialog: Option<Box<Dialog>>,
 }
 
 impl Observation {
-    /// A conclusive observation of settled evidence, which stays valid until it is contradicted.
+    /// Creates a conclusive observation of settled evidence. The observation stays valid until another one contradicts
+    /// it.
     pub fn new(source: Source, assertion: Assertion, as_of: Timestamp, rule: RuleRef) -> Self {
         Self {
             source,
@@ -167,7 +169,7 @@ impl Observation {
         }
     }
 
-    /// The ledger keeps one entry per source and claim.
+    /// The key of this observation in the ledger, which keeps one entry per source and claim.
     pub(crate) fn key(&self) -> (Source, Claim) {
         (self.source, self.assertion.claim())
     }

@@ -13,7 +13,7 @@ text_type!(
 );
 
 impl TargetName {
-    /// The machine that runs the daemon; always watched.
+    /// The name of the machine that runs the daemon. This machine is always watched.
     pub const LOCAL: &'static str = "host";
 
     pub fn local() -> Self {
@@ -26,12 +26,12 @@ impl TargetName {
 }
 
 text_type!(
-    /// The name of a tmux server: its socket's file name in the user's tmux directory, or the full path of a socket
-    /// elsewhere.
+    /// The name of a tmux server. If the server's socket is in the user's tmux directory, this is the file name of the
+    /// socket. Otherwise it is the full path of the socket.
     ServerName
 );
 
-/// One tmux server, independent of its generation.
+/// Identifies a tmux server. The key does not contain the generation, so it stays the same when the server restarts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ServerKey {
     pub target: TargetName,
@@ -108,7 +108,7 @@ tmux_ids! {
 pub struct TmuxIdError;
 
 text_type!(
-    /// The type of an agent, by the name of its manifest: `claude`, `codex`, …
+    /// The type of an agent. It is the name of the agent's manifest, such as `claude` or `codex`.
     AgentType
 );
 

@@ -1,6 +1,6 @@
 //! The pure core of agtmux: shared vocabulary types, the fleet model and the state resolver.
 //!
-//! This crate does no IO, spawns no tasks and reads no clock: `now` is always an argument, so every decision can be
+//! This crate does no IO, starts no threads and reads no clock. `now` is always an argument, so every decision can be
 //! replayed.
 
 pub mod binding;

@@ -5,11 +5,13 @@ use std::cmp::Ordering;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// An event time that is earlier than the arrival time by more than this is replaced by the arrival time.
+/// An event is expected to arrive at most this long after its event time. If the event time is earlier, it is replaced
+/// by the arrival time, because the clock of the sender may be wrong.
 const MAX_CLOCK_LAG: SignedDuration = SignedDuration::from_secs(10);
 
-/// The sort key of an event: the source's own sequence number if both events have one, then event time, arrival time
-/// and id. The id makes the order total, so every replay decides the same way.
+/// Decides which of two events of one source is newer. If both events have a sequence number, these numbers are
+/// compared first. If that does not decide, the event times are compared, then the arrival times, then the ids. Two
+/// events never have the same id, so every replay decides the same way.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderKey {
     pub source_seq: Option<u64>,

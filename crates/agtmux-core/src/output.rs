@@ -28,7 +28,8 @@ enum ParsedByte {
 struct EscapeParser(EscapeState);
 
 impl EscapeParser {
-    /// Parses like tmux: CAN and SUB end every sequence, and an escape starts a new one anywhere.
+    /// Parses one byte as tmux does: CAN and SUB end any sequence, and ESC starts a new sequence, even inside another
+    /// one.
     fn advance(&mut self, byte: u8) -> ParsedByte {
         let (next, piece) = match (self.0, byte) {
             (_, 0x1b) => (EscapeState::Escape, ParsedByte::Nothing),
@@ -52,7 +53,7 @@ impl EscapeParser {
     }
 }
 
-/// Counts bells. Keeps its parser state, so a sequence may be split across two reads.
+/// Counts bells in output that is read piece by piece. A control sequence may begin in one piece and end in the next.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct BellCounter(EscapeParser);
 
@@ -89,8 +90,8 @@ pub fn lines(bytes: &[u8]) -> Vec<String> {
 /// Final bytes of CSI sequences that keep the cursor on its line.
 const CSI_WITHIN_LINE: &[u8] = b"mKhlncqt";
 
-/// Returns the last visible line, with a trailing line feed if the line is complete. Returns `None` if a sequence moved
-/// the cursor off the line: only a full terminal emulator can tell where the cursor is then.
+/// Returns the last visible line, with a trailing line feed if the line is complete. Returns `None` if a sequence in
+/// the line may have moved the cursor, because only a full terminal emulator can then tell where the cursor is.
 pub fn last_line(bytes: &[u8]) -> Option<String> {
     let open = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let start = open.iter().rposition(|byte| *byte == b'\n').map_or(0, |before| before + 1);
@@ -104,8 +105,8 @@ pub fn last_line(bytes: &[u8]) -> Option<String> {
     Some(line)
 }
 
-/// Whether the cursor stays on its line when a terminal prints these bytes, as it does for the echo of typed input. A
-/// program that redraws its output moves the cursor to another line first.
+/// Whether the cursor stays on its line when a terminal prints these bytes. The echo of typed input keeps the cursor on
+/// its line. A program that redraws its output first moves the cursor to another line.
 pub fn stays_in_line(bytes: &[u8]) -> bool {
     !bytes.contains(&b'\n')
         && !has_csi(bytes, |last| !CSI_WITHIN_LINE.contains(&last) && !CSI_LINE_EDITING.contains(&last))

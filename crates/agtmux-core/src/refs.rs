@@ -13,10 +13,10 @@ use crate::runtime::{Runtime, RuntimeId};
 pub enum PaneRef {
     /// `runtime:<id>`
     Runtime(RuntimeId),
-    /// `pane:<target>/<session>/<window>/<pane>`, with `<target>@<server>` to choose among servers. Parts are
-    /// percent-encoded.
+    /// `pane:<target>/<session>/<window>/<pane>`. If the target has several servers, `<target>@<server>` selects one of
+    /// them. Each part is percent-encoded.
     Path { target: String, server: Option<String>, session: String, window: WindowId, pane: PaneId },
-    /// `%12`, on this machine only: pane ids of other hosts use the same numbers.
+    /// `%12`. It means only a pane on this machine, because other hosts have panes with the same ids.
     Pane(PaneId),
     /// The name of an agent, its type, or the name of the tmux session that shows it. Exactly one agent must match.
     Agent(String),
@@ -25,10 +25,10 @@ pub enum PaneRef {
 /// The maximum length of an agent name.
 const MAX_NAME_LEN: usize = 64;
 
-/// The maximum number of candidates listed from other hosts.
+/// The maximum number of panes on other hosts that an error message lists.
 const MAX_OTHER_HOSTS: usize = 4;
 
-/// Whether this is a valid agent name that a reference can resolve.
+/// Whether this is a valid name for an agent. A valid name can also be used as a reference.
 pub fn is_agent_name(name: &str) -> bool {
     name.len() <= MAX_NAME_LEN && matches!(name.parse(), Ok(PaneRef::Agent(_)))
 }
@@ -152,7 +152,8 @@ impl PaneRef {
         })
     }
 
-    /// Resolves the reference to exactly one pane. A pane reference also matches a pane without an agent.
+    /// Resolves the reference to exactly one pane. A reference of the form `%12` or `pane:…` also matches a pane
+    /// without an agent.
     pub fn locate(&self, fleet: &Fleet) -> Result<PaneKey, RefError> {
         let matching = self.matching_panes(fleet).collect();
         self.only_one(fleet, matching, |(key, pane)| candidate(key, pane)).map(|(key, _)| key)

@@ -9,7 +9,8 @@ use uuid::Uuid;
 use crate::ids::{AgentType, Generation, PaneId, ProcessRef, ServerKey};
 use crate::state::{Confidence, ReasonCode, State};
 
-/// A runtime's id, derived from its whole identity. It survives a daemon restart, and two runtimes never share an id.
+/// The id of a runtime, derived from all fields of [`RuntimeIdentity`]. The id stays the same when the daemon restarts,
+/// and two runtimes never have the same id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RuntimeId(String);
@@ -59,7 +60,7 @@ impl RuntimeIdentity<'_> {
 
 const NAMESPACE: Uuid = Uuid::from_u128(0x8d2f_6a1c_54b7_4e0e_9b43_0c6d_2a7e_51f9);
 
-/// The state of one runtime and when it began.
+/// The state of one runtime, and the time when this state began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateRecord {
     pub state: State,
@@ -84,7 +85,7 @@ impl StateRecord {
     }
 }
 
-/// An agent or task process in a pane. The state resolver decides its state.
+/// An agent or task that runs in a pane. Its state is not stored here but in the state resolver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Runtime {
     pub id: RuntimeId,

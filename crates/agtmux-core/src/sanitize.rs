@@ -4,7 +4,8 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::text;
 
-/// Escapes control characters, invisible and direction-changing characters and invalid bytes. Other text is unchanged.
+/// Escapes control characters, invisible characters, characters that change the text direction, and invalid bytes.
+/// Other text is unchanged.
 pub fn for_terminal(untrusted: &str) -> String {
     let mut out = String::with_capacity(untrusted.len());
     for c in untrusted.chars() {
@@ -33,14 +34,16 @@ pub fn keeping_colours(untrusted: &str) -> String {
     out
 }
 
-/// Matches `CSI … m` at the start of the text.
+/// Matches `CSI … m`, which sets a color or attribute, at the start of the text. Returns its length, and true because
+/// the sequence is kept.
 fn attribute(text: &str) -> Option<(usize, bool)> {
     let parameters = text.strip_prefix("\u{1b}[")?;
     let end = parameters.find(|c: char| !c.is_ascii_digit() && !matches!(c, ';' | ':'))?;
     parameters[end..].starts_with('m').then_some((end + 3, true))
 }
 
-/// Matches `OSC 8 ; … ST` at the start of the text.
+/// Matches `OSC 8 ; … ST`, which begins or ends a hyperlink, at the start of the text. Returns its length, and false
+/// because the sequence is dropped.
 fn link(text: &str) -> Option<(usize, bool)> {
     let body = text.strip_prefix("\u{1b}]8;")?;
     let end = body.find(|c: char| c.is_control())?;
@@ -54,7 +57,7 @@ fn link(text: &str) -> Option<(usize, bool)> {
     Some((4 + end + close, false))
 }
 
-/// Like [`for_terminal`], cut to a number of columns, with `…` at the end if text was cut.
+/// Like [`for_terminal`], but cuts the result to a number of columns. A text that was cut ends with `…`.
 pub fn for_column(untrusted: &str, columns: usize) -> String {
     let mut out = String::new();
     let mut used = 0;
@@ -94,7 +97,7 @@ fn push_safe(out: &mut String, c: char) {
     }
 }
 
-/// Characters that affect a terminal or a reader without being visible.
+/// Whether this character is invisible but affects a terminal or misleads a reader.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -1,8 +1,8 @@
 //! Lossless conversion between external bytes and `String`.
 //!
-//! Paths and process names are bytes; JSON, SQL and terminals need text. An invalid byte `b` becomes the private-use
-//! character U+10FF00 + b. If the input contains such a character, its bytes are escaped too, so the mapping is
-//! reversible.
+//! Paths and process names are bytes; JSON, SQL and terminals need text. A byte `b` that is not valid UTF-8 becomes the
+//! private-use character U+10FF00 + b. If the input already contains such a character, each of its UTF-8 bytes is
+//! converted in the same way, so the conversion can always be reversed.
 
 const BASE: u32 = 0x10_FF00;
 
@@ -10,7 +10,7 @@ fn escape_byte(byte: u8) -> char {
     char::from_u32(BASE + u32::from(byte)).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// The byte that this character encodes, if it is an escape character.
+/// The byte that this character stands for, if it is one of the private-use characters for invalid bytes.
 pub fn escaped_byte(c: char) -> Option<u8> {
     u8::try_from((c as u32).checked_sub(BASE)?).ok().filter(|b| *b >= 0x80)
 }

@@ -1,6 +1,6 @@
-//! Types that wrap a text, so that a text of one kind cannot be used as another.
+//! Types that wrap a text, so that a name of one kind cannot be used where another kind is expected.
 
-/// Defines a name that can be any text.
+/// Defines a type for names that may be any text.
 macro_rules! text_type {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

@@ -40,7 +40,7 @@ macro_rules! named_enum {
     };
 }
 
-/// Defines a [`named_enum`] of this crate that also derives its schemas.
+/// Like [`named_enum`], for the enums of this crate. With the feature `schema`, the enum also derives its schemas.
 macro_rules! wire_enum {
     ($(#[$doc:meta])* $name:ident { $($variants:tt)+ }) => {
         $crate::named_enum! {

@@ -1,4 +1,4 @@
-//! The daemon's clock: starts at the wall-clock time and never jumps, even if the wall clock is changed.
+//! The daemon's clock. It starts at the wall-clock time. Later changes of the wall clock do not affect it.
 
 use std::time::Instant;
 
@@ -15,8 +15,8 @@ impl Clock {
         Self { base: Timestamp::now(), started: Instant::now() }
     }
 
-    /// The current time in whole microseconds. The store has the same precision, so a replay sees exactly the same
-    /// times.
+    /// The current time in whole microseconds. The store keeps times in microseconds, too, so a replay sees exactly the
+    /// times that the daemon saw.
     pub(crate) fn now(&self) -> Timestamp {
         let passed = SignedDuration::try_from(self.started.elapsed()).unwrap_or(SignedDuration::MAX);
         let now = self.base.checked_add(passed).unwrap_or(Timestamp::MAX);

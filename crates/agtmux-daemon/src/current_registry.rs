@@ -1,4 +1,5 @@
-//! The agent registry in force. Users can add and change manifests while the daemon runs.
+//! The agent registry that the daemon uses now. It is replaced when users add or change manifests while the daemon
+//! runs.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -12,7 +13,7 @@ impl CurrentRegistry {
         Self(RwLock::new(registry))
     }
 
-    /// The registry at this moment. Later replacements do not change it.
+    /// Returns the current registry. If the registry is replaced later, the returned one does not change.
     pub(crate) fn get(&self) -> Arc<AgentRegistry> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

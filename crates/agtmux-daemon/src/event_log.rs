@@ -1,5 +1,5 @@
-//! The published state: the view, the recent events and the last sequence number. The engine writes it; every other
-//! part reads it.
+//! The published state: the view, the recent events and the last sequence number. The engine writes this state. All
+//! other parts of the daemon only read it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -11,12 +11,12 @@ use tokio::sync::watch;
 
 use crate::view::FleetView;
 
-/// The buffer, from which readers that lag can catch up, holds at most this many events and this many bytes. A reader
-/// that lags further starts over.
+/// The most events and the most bytes in the buffer of recent events. A reader that lags catches up from this buffer. A
+/// reader that needs events older than the buffer must read a new snapshot.
 const MAX_EVENTS: usize = 8192;
 const MAX_BYTES: usize = 16 << 20;
-/// A change with more events than this, such as a new server with hundreds of panes, is not buffered. Readers then read
-/// a new snapshot, which costs no more than the events would.
+/// If one change causes more events than this, the events are not buffered. An example is a new server with hundreds of
+/// panes. Readers then read a new snapshot, which costs no more than the events would.
 const MAX_EVENTS_AT_ONCE: usize = 256;
 
 #[derive(Debug)]
@@ -33,11 +33,11 @@ pub(crate) struct EventLogState {
     seq: u64,
     /// The sequence number at the start of this daemon.
     start_seq: u64,
-    /// The sequence number of the last event that was dropped from the buffer.
+    /// The sequence number of the last event that was dropped from the buffer. 0 if none was dropped.
     dropped_up_to: u64,
 }
 
-/// An event and its encoded frame, which most readers receive unchanged.
+/// An event, and the same event encoded as a frame. Most readers receive the frame unchanged.
 #[derive(Debug)]
 pub(crate) struct PublishedEvent {
     pub(crate) event: WatchEvent,
@@ -48,7 +48,8 @@ pub(crate) struct PublishedEvent {
 #[derive(Debug)]
 pub(crate) enum EventsSince {
     Events(Vec<Arc<PublishedEvent>>),
-    /// The events are no longer buffered, or the number is from another daemon. The reader needs a new snapshot.
+    /// Some of these events are no longer buffered, or the sequence number is from another daemon. The reader needs a
+    /// new snapshot.
     TooOld,
 }
 
@@ -64,8 +65,9 @@ impl EventLog {
         self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the view and publishes the resulting events. Readers see both at the same time. Sequence numbers up to
-    /// `after` are already used by the transitions and task events that caused the change.
+    /// Changes the view and publishes the resulting events in one step: no reader sees the new view without the events.
+    /// The events are numbered from `after` + 1 or higher, because the transitions and task events that caused the
+    /// change already have the numbers up to `after`.
     pub(crate) fn publish(
         &self,
         now: Timestamp,
@@ -116,7 +118,7 @@ impl EventLogState {
         self.seq
     }
 
-    /// Drops the oldest events to make room, but never the newest.
+    /// Appends an event. If the buffer is then too large, drops the oldest events, but never the appended one.
     fn push(&mut self, published: PublishedEvent) {
         self.recent_bytes += published.frame.len();
         self.recent.push_back(Arc::new(published));
@@ -144,8 +146,8 @@ fn task_watch_event(task_event: TaskWatchEvent) -> WatchEvent {
     WatchEvent { task: Some(Box::new(task_event)), ..event }
 }
 
-/// Encodes one server-sent event. Pass `with_id` only if a reader can resume after this event, because it has then
-/// received everything up to here.
+/// Encodes one server-sent event. Pass true as `with_id` only if a reader that has this event also has all earlier
+/// ones. The id allows the reader to resume after this event.
 pub(crate) fn frame(event: &WatchEvent, with_id: bool) -> Bytes {
     let data = serde_json::to_string(event).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"));
     let kind = event.kind.as_str();

@@ -8,15 +8,15 @@ use jiff::Timestamp;
 
 use crate::store::{PaneRecord, StoreChange};
 
-/// Remembers the stored records, so that an unchanged record costs no write.
+/// Remembers the stored record of each pane, so that an unchanged pane causes no write.
 #[derive(Debug, Default)]
 pub(crate) struct FleetDiff {
     stored: HashMap<PaneKey, PaneRecord>,
 }
 
 impl FleetDiff {
-    /// The writes for a delta. The ends of runtimes come first, because a pane must have at most one current runtime
-    /// even in the middle of a batch.
+    /// The writes that store a delta. The writes that end runtimes come first, because a pane must have at most one
+    /// current runtime even in the middle of a batch.
     pub(crate) fn changes(&mut self, fleet: &Fleet, delta: &FleetDelta, now: Timestamp) -> Vec<StoreChange> {
         let ended = delta.runtime_changes.iter().filter_map(|life| match life {
             RuntimeChange::Ended { runtime, .. } => Some(StoreChange::EndRuntime { id: runtime.clone(), at: now }),
@@ -44,7 +44,8 @@ impl FleetDiff {
         changes
     }
 
-    /// The writes for the whole fleet, used after writes have failed.
+    /// The writes that store the whole fleet. Used after a write has failed, because the stored records are then out of
+    /// date.
     pub(crate) fn all_changes(&mut self, fleet: &Fleet, now: Timestamp) -> Vec<StoreChange> {
         self.stored.clear();
         let mut delta = FleetDelta { targets_changed: true, ..FleetDelta::default() };

@@ -15,7 +15,7 @@ pub(crate) struct DaemonLock {
     _file: File,
 }
 
-/// Takes the lock; `None` if another process holds it.
+/// Takes the lock. Returns `None` if another process holds it.
 pub(crate) fn acquire(path: &Path) -> io::Result<Option<DaemonLock>> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -25,7 +25,7 @@ pub(crate) fn acquire(path: &Path) -> io::Result<Option<DaemonLock>> {
     }
 }
 
-/// The process that holds the lock, as the kernel reports it. A pid file could be outdated.
+/// The pid of the process that holds the lock. The kernel reports it; a pid file could be out of date.
 pub(crate) fn holder(path: &Path) -> Option<u32> {
     let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
     let lock = fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)).ok()??;

@@ -9,7 +9,8 @@ use std::sync::Mutex;
 use agtmux_api::config::LogLevel;
 use tracing_subscriber::EnvFilter;
 
-/// A larger log is renamed at the next start. One old log is kept.
+/// If the log file is larger than this when the daemon starts, the daemon renames it to `*.log.old` and begins a new
+/// one. An earlier `*.log.old` is overwritten.
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
 pub(crate) fn to_stderr(level: LogLevel) {

@@ -1,4 +1,4 @@
-//! Checks whether the engine log still produces the published states.
+//! Replays the engine log and checks whether it still produces the states that were published.
 
 use std::path::Path;
 
@@ -29,11 +29,11 @@ pub enum ReplayError {
         schema::VERSION
     )]
     OtherSchema { path: String, found: u32 },
-    #[error("'{0}' has no checkpoint: it was not written by an agtmux daemon")]
+    #[error("'{0}' is not the database of an agtmux daemon: no checkpoint found")]
     NoCheckpoint(String),
 }
 
-/// One line of a JSON log: an input and its transitions. The first line may be a checkpoint.
+/// One line of a JSON log: an input and the transitions that it caused. The first line may be a checkpoint instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ReplayLine {
@@ -41,7 +41,7 @@ pub enum ReplayLine {
     Logged { n: u64, at: Timestamp, input: ResolverInput, transitions: Vec<StateTransition> },
 }
 
-/// Replays the inputs after the first checkpoint of a database. The file is opened read-only.
+/// Replays the inputs after the oldest checkpoint in a database. The database is opened read-only.
 pub fn replay_database(path: &Path) -> Result<ReplayOutcome, ReplayError> {
     let unreadable =
         |e: rusqlite::Error| ReplayError::Unreadable { path: path.display().to_string(), message: e.to_string() };
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// A checkpoint, the start of an agent and its end.
+    /// Three lines of a log: a checkpoint, the start of an agent, and the end of that agent.
     fn lines() -> Vec<String> {
         let mut engine = StateResolver::new(SignedDuration::from_secs(120));
         let runtime = RuntimeId::from_stored("r".into());

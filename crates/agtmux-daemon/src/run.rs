@@ -26,7 +26,8 @@ use crate::tasks::Tasks;
 use crate::view::FleetView;
 use crate::{lock, logging};
 
-/// How long the shutdown waits for clients to disconnect and for the removal of the daemon's hooks from tmux servers.
+/// How long the shutdown waits in total for two things: clients disconnect, and the daemon's hooks are removed from the
+/// tmux servers.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(4);
 
 #[derive(Debug)]
@@ -85,7 +86,8 @@ pub fn run(options: DaemonOptions, on_ready: impl FnOnce() + Send + 'static) -> 
     outcome
 }
 
-/// Each pane needs one or two file descriptors, so the usual soft limit of 1024 is too low.
+/// Raises the soft limit of open files. Each pane needs one or two file descriptors, so the usual limit of 1024 is too
+/// low for many panes.
 fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);

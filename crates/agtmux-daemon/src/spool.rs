@@ -1,5 +1,5 @@
-//! Delivers events that hooks saved while the daemon was not reachable. The spool directory is read at the start and
-//! after each change; delivered files are deleted.
+//! Delivers events that hooks saved while the daemon was not reachable. The daemon reads the spool directory when it
+//! starts and after each change of the directory. It deletes a file after delivering it.
 
 use std::fs;
 use std::io;
@@ -17,11 +17,11 @@ use crate::engine::{EngineHandle, IncomingEvent};
 use crate::observe::Discovery;
 use crate::serve;
 
-/// The largest event. The API has the same limit.
+/// The most bytes of an event in the spool. The API has the same limit.
 const MAX_EVENT_BYTES: u64 = 1 << 20;
 /// How many unreadable files are kept for inspection.
 const MAX_BAD_FILES: usize = 100;
-/// The delay after a disk error or a failed delivery.
+/// The delay before the next attempt after a disk error or a failed delivery.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
 const WATCH_TOKEN: WatchToken = WatchToken(1);
@@ -80,13 +80,14 @@ impl Spool {
         }
     }
 
-    /// Creates a missing directory, and watches a replaced one again.
+    /// Creates the spool directory if it is missing, and watches it. Called before every read, because the directory
+    /// may have been replaced since the last one.
     fn watch(&self, platform: &Platform) -> io::Result<()> {
         private_dir(&self.dir, "AGTMUX_STATE_DIR").map_err(io::Error::other)?;
         platform.watcher.watch_dir(WATCH_TOKEN, &self.dir)
     }
 
-    /// Delivers all files, oldest first. Returns false if a file has to be retried.
+    /// Delivers all files, oldest first. Returns false if at least one file must be delivered again later.
     async fn deliver_all(&self) -> bool {
         let mut all = true;
         for path in pending_files(&self.dir) {
@@ -132,7 +133,7 @@ impl Spool {
     }
 }
 
-/// The event files, sorted by name and so by time. Drafts and the `bad` directory are excluded.
+/// The event files, oldest first: their names sort by time. Unfinished files and the `bad` directory are left out.
 fn pending_files(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let is_event = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");

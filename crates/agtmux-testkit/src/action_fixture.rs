@@ -22,7 +22,7 @@ pub struct ActionFixture {
 }
 
 impl ActionFixture {
-    /// Starts a daemon with additional settings as dotted keys.
+    /// Starts a daemon with additional settings, written as dotted keys.
     pub fn new(settings: &str) -> Self {
         Self::with_world(|_| settings.to_owned())
     }

@@ -93,7 +93,7 @@ pub fn items(listing: &Value) -> &Vec<Value> {
     listing["items"].as_array().unwrap_or_else(|| panic!("no items in {listing}"))
 }
 
-/// The codes of the target errors, each with its server.
+/// The code and the server of each target error.
 pub fn errors(listing: &Value) -> Vec<(String, Option<String>)> {
     let errors = listing["target_errors"].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().map(str::to_owned);

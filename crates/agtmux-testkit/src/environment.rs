@@ -9,7 +9,7 @@ use std::process::Command;
 /// The variable that marks every process of a world and its descendants.
 pub(crate) const WORLD_VARIABLE: &str = "AGTMUX_WORLD";
 
-/// Variables inherited from the test: programs and coverage need them.
+/// The variables that a world takes over from the test process. Programs and the measurement of coverage need them.
 const INHERITED_VARIABLES: [&str; 4] = ["PATH", "RUST_BACKTRACE", "LLVM_PROFILE_FILE", "LD_LIBRARY_PATH"];
 
 #[derive(Debug)]

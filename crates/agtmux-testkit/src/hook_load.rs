@@ -21,7 +21,7 @@ pub struct HookLoad {
 }
 
 impl HookLoad {
-    /// Plans about as many turns as fit into this duration.
+    /// Plans about as many turns as fit into this duration at `per_second` hooks per second.
     pub fn new(sessions: &[String], per_second: f64, duration: Duration) -> Self {
         let turns = duration.as_secs_f64() * per_second / 2.0;
         let turns_each = ((turns / sessions.len() as f64).round() as usize).max(1);
@@ -33,7 +33,7 @@ impl HookLoad {
         self.turns_each * self.sessions.len()
     }
 
-    /// The time at which the nth prompt of this agent was posted, or None if it was not posted yet.
+    /// The time at which the nth prompt of this agent was posted, or None if the prompt was not posted yet.
     pub fn prompt_posted_at(&self, agent: usize, nth: usize) -> Option<Instant> {
         self.prompt_times[agent].lock().unwrap_or_else(PoisonError::into_inner).get(nth).copied()
     }

@@ -123,7 +123,7 @@ impl TestHosts {
         self.add_alias(alias, &host.address, host.port);
     }
 
-    /// Gives this hub access to a host of the hub `owner`. `alias` is the name of the host on this hub.
+    /// Gives this hub access to a host that belongs to the hub `owner`. `alias` is the name of the host on this hub.
     pub fn grant_access(&self, owner: &Self, host: &TestHost, alias: &str) {
         for file in ["key", "key.pub", "known_hosts"] {
             fs::copy(owner.dir.join(file), self.dir.join(file)).expect("the file is copied");
@@ -166,7 +166,7 @@ pub struct TestHost {
 }
 
 impl TestHost {
-    /// The name of the host in the hub's `ssh`.
+    /// The name of the host in the hub's ssh configuration.
     pub fn alias(&self) -> &str {
         &self.alias
     }
@@ -214,7 +214,7 @@ impl TestHost {
         wait_until("sshd to listen", ANSWER_TIMEOUT, || self.log().contains("Server listening"));
     }
 
-    /// Kills its sshd and every connection, as a crash would.
+    /// Kills the host's sshd and every connection, as a crash would.
     pub fn kill_sshd(&self) {
         let pids = self.sshd_pids();
         let Some(mut running) = self.sshd.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };

@@ -10,12 +10,12 @@ use crate::fake_agent::FakeAgent;
 use crate::http::{self, HttpResponse};
 use crate::{TestHost, TestHosts, TestWorld, wait_for};
 
-/// How long a test waits for the hub to notice an outage. The goal of the hub is ten seconds, but the test machine may
-/// be busy.
+/// How long a test waits for the hub to notice an outage. The hub should need at most ten seconds, but the test machine
+/// may be busy.
 pub const OUTAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The health of a target must leave `ok` within this time after its host stops answering.
 const MAX_OUTAGE_DELAY: Duration = Duration::from_secs(10);
-/// Timeout for a reconnect: attempts are up to 30 s apart after a long outage.
+/// How long a test waits for the hub to reconnect. After a long outage the attempts of the hub are up to 30 s apart.
 pub const RECOVERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A hub with a daemon, and its hosts. Fields are dropped in order: the hosts before the world.

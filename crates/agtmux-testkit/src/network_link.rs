@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::TestHostOptions;
 
-/// A link to a network namespace. Dropping it removes both.
+/// A link to a network namespace. Dropping it removes the link and the namespace.
 #[derive(Debug)]
 pub struct NetworkLink {
     name: String,

@@ -75,7 +75,8 @@ pub fn resident_memory(pid: u32) -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
-/// The number of processes and threads started since boot, by all users. Compare two readings on a quiet machine.
+/// The number of processes and threads that all users have started since boot. To count the starts during a test,
+/// compare two readings on a quiet machine.
 pub fn started_since_boot() -> u64 {
     let stat = fs::read_to_string("/proc/stat").expect("/proc/stat is readable");
     let line = stat.lines().find_map(|line| line.strip_prefix("processes ")).expect("/proc/stat counts processes");
@@ -131,7 +132,7 @@ impl Footprint {
         Some(Self { fds: open_fds(pid), children: children(pid), resident_memory })
     }
 
-    /// Fails the test if `later` has more descriptors or children.
+    /// Fails the test if `later` has more descriptors or more children than `self`.
     #[track_caller]
     pub fn assert_no_leak(&self, later: &Self) {
         let children: Vec<String> = later.children.iter().map(|pid| describe(*pid)).collect();

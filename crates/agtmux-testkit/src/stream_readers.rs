@@ -12,13 +12,13 @@ use tokio::sync::watch;
 
 use crate::hook_load::HookLoad;
 
-/// How readers connect, and the load that they follow.
+/// How readers connect, and the hook load whose events they read.
 #[derive(Clone)]
 pub struct StreamSubscription {
     pub address: SocketAddr,
     /// The authorization header.
     pub bearer: String,
-    /// The agent ids in the order of the load's sessions.
+    /// The ids of the agents, in the same order as the sessions of `load`.
     pub agent_ids: Arc<[String]>,
     pub load: Arc<HookLoad>,
 }
@@ -32,7 +32,7 @@ pub struct ReaderProgress {
     pub prompts: AtomicU64,
     /// The number of skipped events and resyncs.
     pub missed: AtomicU64,
-    /// When each prompt was posted, and after how many milliseconds this reader received it.
+    /// For each prompt: when it was posted, and how many milliseconds later this reader received it.
     lags: Mutex<Vec<(Instant, f64)>>,
 }
 
@@ -45,7 +45,7 @@ pub struct StreamReaders {
 }
 
 impl StreamReaders {
-    /// Opens all connections. Returns when the daemon has answered each.
+    /// Opens all connections. Returns when the daemon has answered on each of them.
     pub fn connect(subscription: &StreamSubscription, readers: usize, stalled: usize) -> Self {
         let stalled = (0..stalled).map(|_| subscription.open_stream()).collect();
         let (end, ended) = watch::channel(false);
@@ -69,7 +69,7 @@ impl StreamReaders {
         self.readers.iter().map(|reader| reader.missed.load(Ordering::SeqCst)).sum()
     }
 
-    /// The latencies of all readers, ordered by the time of posting.
+    /// The latencies of all readers, ordered by the time at which the prompt was posted.
     pub fn lags(&self) -> Vec<f64> {
         let of = |reader: &Arc<ReaderProgress>| reader.lags.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut lags: Vec<(Instant, f64)> = self.readers.iter().flat_map(of).collect();

@@ -43,7 +43,7 @@ fn open(columns: u16) -> (File, File) {
     (File::from(terminal), program_side)
 }
 
-/// Reads until the other side is closed, which makes reads fail.
+/// Reads until a read fails. Reads fail when the other side is closed.
 fn read_all(mut terminal: File) -> Vec<u8> {
     let (mut all, mut buffer) = (Vec::new(), [0; 8192]);
     while let Ok(count @ 1..) = terminal.read(&mut buffer) {

@@ -79,7 +79,7 @@ impl TestTmuxServer {
         command
     }
 
-    /// A command for another program, in the environment of this world.
+    /// A command that runs another program in the environment of this world.
     pub(crate) fn command_for(&self, program: &str) -> Command {
         self.environment.command(program)
     }

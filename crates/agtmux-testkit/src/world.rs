@@ -56,7 +56,7 @@ impl TestWorld {
         world
     }
 
-    /// Sets the time after which processes that still run count as leaked.
+    /// Sets how long processes may still run after the world is dropped. After this time they count as leaked.
     pub fn set_shutdown_timeout(&mut self, farewell: Duration) {
         self.shutdown_timeout = farewell;
     }

@@ -1,4 +1,4 @@
-//! Lists all panes with activity data, for hosts whose terminals cannot be watched.
+//! Lists all panes with values that show activity. Used for hosts whose terminals cannot be watched.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,9 @@ use crate::input::SERVER_TIME;
 use crate::listing::{self, PANE, PANE_FIELDS, SERVER, SERVER_FIELDS, ServerListing, WINDOW, WINDOW_FIELDS};
 use crate::server::TmuxError;
 
-/// Values that change when a pane is active. `window_activity` changes when any pane of the window writes, even if the
-/// cursor and the history stay the same. It is in whole seconds.
+/// Values that show whether a pane is active. `window_activity` changes when any pane of the window writes, even if the
+/// cursor and the history stay the same. It counts whole seconds, so a second write in the same second does not change
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneActivity {
     /// Seconds by the server's clock.

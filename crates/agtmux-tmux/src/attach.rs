@@ -1,4 +1,4 @@
-//! The tmux arguments that attach a client to a pane, guarded by the pane's identity.
+//! The tmux arguments that attach a client to a pane, if the pane is still the expected one.
 
 use crate::command::{Framing, TmuxCommand};
 use crate::input::{DONE, PaneGuard, pane_matches, print_facts};

@@ -1,16 +1,16 @@
-//! Captures of several panes in one tmux call.
+//! Captures several panes in one tmux call.
 
 use crate::command::{Framing, TmuxCommand};
 use crate::listing::{parse_id, parse_number};
 
-/// The content of one pane. Texts are bytes: the encoding is unknown.
+/// The content of one pane. Texts are bytes, because their encoding is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
-    /// The server that answered. Panes of another server can have the same ids.
+    /// The pid of the server that answered. Another server can have panes with the same ids.
     pub server_pid: u32,
     pub pane: u32,
     pub pane_pid: u32,
-    /// The alternate screen is active: the program draws the whole screen and keeps no history.
+    /// Whether the alternate screen is active. The program then draws the whole screen, and there is no history.
     pub full_screen: bool,
     pub title: Vec<u8>,
     pub screen: Vec<u8>,
@@ -18,7 +18,7 @@ pub struct Capture {
 
 const FIELDS: &str = "pid pane_id pane_pid alternate_on pane_title";
 
-/// Larger than any screen, and enough for ten thousand lines of history.
+/// The maximum size of one capture. It is larger than any screen, and enough for ten thousand lines of history.
 const MAX_SCREEN_BYTES: usize = 8 << 20;
 
 /// The commands that capture these panes. If a pane is gone, tmux stops there and prints only the panes before it.
@@ -32,7 +32,8 @@ pub(crate) fn capture_commands(framing: &Framing, panes: &[u32]) -> Vec<TmuxComm
     panes.iter().flat_map(one).collect()
 }
 
-/// The commands that capture the last lines of one pane with its history. Wrapped rows are joined.
+/// The commands that capture the screen of one pane and at most `lines` lines of its history. The rows of a wrapped
+/// line are joined.
 pub(crate) fn history_commands(framing: &Framing, pane: u32, lines: u32, colours: bool) -> Vec<TmuxCommand> {
     let capture = TmuxCommand::new("capture-pane").arg("-p").arg("-J").arg("-S").arg(format!("-{lines}"));
     let capture = if colours { capture.arg("-e") } else { capture };

@@ -21,7 +21,8 @@ impl TmuxCommand {
         self
     }
 
-    /// Prints a format for a pane. The target is an id, because tmux matches names by prefix.
+    /// A command that expands a format for a pane and prints the result. The pane is given by its id, because tmux
+    /// would match a name by prefix.
     pub fn display(format: &str, pane: Option<u32>) -> Self {
         let command = Self::new("display-message").arg("-p");
         let command = match pane {
@@ -53,14 +54,14 @@ impl TmuxCommand {
 /// A newline inside a quoted word: closes the quote, adds the newline and opens the quote again.
 pub(crate) const QUOTED_NEWLINE: &str = "'\"\\n\"'";
 
-/// Quotes a word for tmux's parser. The result contains no raw newline, because the parser removes a backslash before a
-/// newline even between quotes.
+/// Quotes a word for tmux's parser. The result contains no raw newline: the parser would remove a backslash before it,
+/// even between quotes.
 fn quote_on_one_line(word: &[u8]) -> Vec<u8> {
     let quoted = crate::tap::quoted(word);
     quoted.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(QUOTED_NEWLINE.as_bytes())
 }
 
-/// tmux splits its argument vector after words that end in `;`.
+/// Escapes a `;` at the end of a word, because tmux would read it as the end of the command.
 fn escape_trailing_semicolon(word: &OsStr) -> OsString {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     match word.as_bytes().strip_suffix(b";") {
@@ -116,7 +117,7 @@ impl Framing {
         [head, body, TmuxCommand::display(&self.record(SECTION_END, &[]), Some(pane))]
     }
 
-    /// The fields and the output of each section. A section without its end is skipped.
+    /// The fields and the output of each section. A section without an end record is skipped.
     pub(crate) fn sections<'a>(&self, answer: &'a [u8]) -> impl Iterator<Item = (Vec<&'a [u8]>, &'a [u8])> {
         let end = self.record(SECTION_END, &[]);
         self.groups(SECTION_HEAD, answer).into_iter().filter_map(move |(fields, body)| {

@@ -1,11 +1,11 @@
-//! Lists all panes in one call: the format and its parser.
+//! The tmux commands that list panes, and the parser of their output.
 
 use std::collections::HashMap;
 
 use crate::command::{Framing, TmuxCommand};
 use crate::server::TmuxError;
 
-/// One pane in one session. Texts are bytes: the encoding is unknown.
+/// One pane in one session. Texts are bytes, because their encoding is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ListedPane {
     pub session: u32,
@@ -59,8 +59,8 @@ pub(crate) const WINDOW: char = 'w';
 pub(crate) const PANE: char = 'p';
 pub(crate) const SERVER: char = 's';
 
-/// Lists all panes, window by window. Repeating the window fields in each pane record would double the cost. The server
-/// record comes last and proves that the answer is complete.
+/// Lists all panes. tmux prints the fields of a window once, before the panes of the window, because repeating them for
+/// each pane would double the cost. The server record comes last and proves that the answer is complete.
 pub(crate) fn list_all(framing: &Framing) -> Vec<TmuxCommand> {
     let window = framing.variables(WINDOW, WINDOW_FIELDS);
     let panes = framing.variables(PANE, PANE_FIELDS);
@@ -82,8 +82,9 @@ pub(crate) fn has_no_session(message: &str) -> bool {
     message.contains("no current target")
 }
 
-/// Parses a full listing. Checks that it contains as many windows and panes as tmux reports, because newer servers
-/// under load can silently drop output in the middle of a long line.
+/// Parses a full listing. tmux also reports how many windows a session has and how many panes a window has. Fails if
+/// the listing contains another number, because newer tmux servers under load can silently drop output in the middle of
+/// a long line.
 pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<ServerListing, TmuxError> {
     let windows = framing.groups(WINDOW, answer);
     let mut counted: HashMap<&[u8], usize> = HashMap::new();
@@ -128,7 +129,7 @@ fn parse_server(fields: &[&[u8]]) -> Option<ServerInfo> {
     })
 }
 
-/// tmux prints empty fields for a pane that is gone.
+/// Whether all fields are empty. tmux prints empty fields for a pane that is gone.
 fn is_missing_pane(window: &[&[u8]], pane: &[&[u8]]) -> bool {
     window.iter().chain(pane).all(|field| field.is_empty())
 }

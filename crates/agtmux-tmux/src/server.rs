@@ -36,10 +36,10 @@ pub enum TmuxError {
     Unreachable(String),
 }
 
-/// Larger than any listing. A server that sends more is misbehaving.
+/// The maximum output of one call. It is larger than any listing, so a server that sends more is misbehaving.
 const MAX_OUTPUT_BYTES: u64 = 64 << 20;
 
-/// `-N` never starts a server. `-u` forces UTF-8, because other locales damage text.
+/// `-N` keeps tmux from starting a server. `-u` forces UTF-8, because tmux damages text in other locales.
 const NEVER_START_FLAGS: [&str; 2] = ["-u", "-N"];
 
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ enum Executor {
     Host(HostShell),
 }
 
-/// Text that is sent to another host extends the timeout of the call: by one second for this many bytes.
+/// A call that sends text to another host gets one more second for every `MIN_BYTES_PER_SECOND` bytes of the text.
 const MIN_BYTES_PER_SECOND: usize = 200_000;
 
 impl TmuxServer {
@@ -120,7 +120,7 @@ impl TmuxServer {
     }
 
     /// Types into the pane if it still matches the guard. If a step fails, the later steps are not typed. Nothing is
-    /// typed after this returns, even if a stopped server continues later.
+    /// typed after this function returns, even if the tmux server is stopped now and continues later.
     pub async fn type_into(&self, guard: PaneGuard, typing: PaneInput<'_>) -> Result<(), TypeError> {
         let framing = Framing::fresh();
         for step in input::steps(guard.pane, typing) {
@@ -135,7 +135,7 @@ impl TmuxServer {
         Ok(())
     }
 
-    /// Checks that the pane exists and has this process, dead or alive.
+    /// Checks that the pane exists and that its process is the one in the guard. The process may have ended.
     pub async fn check_pane(&self, guard: PaneGuard) -> Result<(), TypeError> {
         let framing = Framing::fresh();
         let answer = self.run(&[attach::check_pane(&framing, guard)]).await?;
@@ -161,7 +161,8 @@ impl TmuxServer {
         tokio::spawn(async move { server.run(&[forget]).await });
     }
 
-    /// The last lines of the pane and its history, with wrapped lines joined, and with colours if requested.
+    /// The screen of the pane and at most `lines` lines of its history. The rows of a wrapped line are joined. Colours
+    /// are included if requested.
     pub async fn output(&self, pane: u32, lines: u32, colours: bool) -> Result<Option<Capture>, TmuxError> {
         let framing = Framing::fresh();
         let commands = capture::history_commands(&framing, pane, lines, colours);
@@ -234,7 +235,7 @@ impl TmuxServer {
         flags.iter().map(OsString::from).chain(socket).chain(chain_arguments(commands)).collect()
     }
 
-    /// The call as a line for the host's shell.
+    /// The tmux call as a command line for the host's shell.
     pub(crate) fn shell_line(&self, commands: &[TmuxCommand], stdin: Option<&[u8]>, timeout: Duration) -> Vec<u8> {
         let mut line = stdin.map(|text| [print_command(text), b" | ".to_vec()].concat()).unwrap_or_default();
         if let Executor::Host(shell) = &self.executor
@@ -272,7 +273,7 @@ impl TmuxServer {
         tokio::time::timeout(self.timeout, all).await.unwrap_or(Err(TmuxError::Timeout(self.timeout)))
     }
 
-    /// The version of the tmux program, which can differ from the server's.
+    /// The version of the tmux program. The running server can have another version.
     pub async fn program_version(program: &Path, timeout: Duration) -> Result<TmuxVersion, TmuxError> {
         let mut command = tokio::process::Command::new(program);
         command.arg("-V").stdin(Stdio::null()).kill_on_drop(true);
@@ -282,7 +283,7 @@ impl TmuxServer {
     }
 }
 
-/// A write error is ignored: tmux then fails and reports why.
+/// Writes the bytes to the stdin of tmux. Ignores write errors, because tmux then fails and reports the reason.
 async fn write_all(to: Option<tokio::process::ChildStdin>, bytes: &[u8]) {
     if let Some(mut to) = to {
         let _ = to.write_all(bytes).await;

@@ -15,8 +15,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 pub struct SocketDir(PathBuf);
 
 impl SocketDir {
-    /// The socket directory of the current user. It is in `tmpdir`, the value of `$TMUX_TMPDIR`, otherwise in /tmp.
-    /// tmux chooses the same directory.
+    /// The socket directory of the current user, the same that tmux chooses. `tmpdir` is the value of `$TMUX_TMPDIR`.
+    /// The directory is in `tmpdir`, or in /tmp if `tmpdir` is missing or relative.
     pub fn below(tmpdir: Option<&OsStr>) -> Self {
         let base = tmpdir.map(Path::new).filter(|p| p.is_absolute()).unwrap_or(Path::new("/tmp"));
         Self(base.join(format!("tmux-{}", rustix::process::geteuid().as_raw())))
@@ -26,7 +26,8 @@ impl SocketDir {
         &self.0
     }
 
-    /// The sockets of the current user, with or without a listener. Empty if the directory belongs to another user.
+    /// The sockets of the current user, with or without a listener. Empty if the socket directory belongs to another
+    /// user.
     pub fn sockets(&self) -> Vec<PathBuf> {
         let ours = |meta: &fs::Metadata| meta.uid() == rustix::process::geteuid().as_raw();
         if !fs::symlink_metadata(&self.0).is_ok_and(|meta| meta.is_dir() && ours(&meta)) {
@@ -39,13 +40,14 @@ impl SocketDir {
     }
 }
 
-/// Whether this is a socket of the current user. Symbolic links are not followed.
+/// Whether the path is a socket that belongs to the current user. Symbolic links are not followed.
 pub fn is_own_socket(path: &Path) -> bool {
     fs::symlink_metadata(path)
         .is_ok_and(|meta| meta.file_type().is_socket() && meta.uid() == rustix::process::geteuid().as_raw())
 }
 
-/// Whether a process listens on the socket. Connects for a moment, which tmux treats as a client that disconnected.
+/// Whether a process listens on the socket. Connects to the socket for a moment. tmux treats this connection as a
+/// client that has disconnected.
 pub fn is_listening(path: &Path) -> bool {
     match connect(path) {
         Ok(_) => true,
@@ -62,7 +64,7 @@ fn connect(path: &Path) -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
-/// The process that listens on the socket, even if it does not answer.
+/// The pid of the process that listens on the socket. Also works if the process does not answer.
 pub fn listener_pid(path: &Path) -> Option<u32> {
     let peer = socket_peercred(connect(path).ok()?).ok()?;
     u32::try_from(peer.pid.as_raw_nonzero().get()).ok()

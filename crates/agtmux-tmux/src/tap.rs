@@ -7,7 +7,8 @@ use crate::command::{Framing, TmuxCommand};
 
 const PIPE_IN_USE: char = 't';
 
-/// Checks for a pipe and opens one in the same server command, so that a pipe of the user is never replaced.
+/// Opens a pipe if the pane has none. The server checks and opens in the same command, so that a pipe of the user is
+/// never replaced.
 pub(crate) fn open_pipe(framing: &Framing, pane: u32, argv: &[OsString]) -> Vec<TmuxCommand> {
     let target = format!("%{pane}");
     let taken = format!("display-message -p {}", framing.record(PIPE_IN_USE, &[]));
@@ -34,7 +35,7 @@ pub(crate) fn quoted(word: &[u8]) -> Vec<u8> {
     [b"'", &parts.join(br"'\''".as_slice())[..], b"'"].concat()
 }
 
-/// tmux expands the line as a format and as a time format, so `#` and `%` are doubled.
+/// Doubles `#` and `%`, because tmux expands the line as a format and as a time format.
 pub(crate) fn escape_formats(line: &[u8]) -> Vec<u8> {
     line.iter().flat_map(|byte| if matches!(byte, b'#' | b'%') { vec![*byte; 2] } else { vec![*byte] }).collect()
 }

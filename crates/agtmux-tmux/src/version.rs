@@ -5,7 +5,7 @@ use std::fmt;
 /// The oldest supported tmux.
 pub const MIN_VERSION: TmuxVersion = TmuxVersion { major: 3, minor: 2 };
 
-/// A tmux version. `3.3a` equals 3.3: letters are bug-fix releases.
+/// A tmux version without the letter of a bug-fix release, so `3.3a` equals `3.3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TmuxVersion {
     pub major: u32,
@@ -13,8 +13,8 @@ pub struct TmuxVersion {
 }
 
 impl TmuxVersion {
-    /// Parses `tmux -V` or `#{version}`: `tmux 3.3a`, `3.2`, `next-3.7`, `openbsd-7.5`, `master`. A version without a
-    /// number is a development build and is treated as newer than any release.
+    /// Parses the output of `tmux -V` or of `#{version}`, such as `tmux 3.3a`, `3.2`, `next-3.7`, `openbsd-7.5` or
+    /// `master`. `openbsd-…` and versions without a number are treated as newer than any release.
     pub fn parse(text: &str) -> Self {
         let text = text.trim().trim_start_matches("tmux ").trim_start_matches("next-");
         if text.starts_with("openbsd-") {

@@ -137,7 +137,7 @@ pub(crate) enum CliCommand {
     Config(config::ConfigCommand),
     /// Show a demo with scripted agents on a private tmux server
     ///
-    /// Removes the tmux server, the daemon and the files of the demo when it ends.
+    /// When the demo ends, agtmux removes the tmux server, the daemon and the files of the demo.
     Demo,
     /// Show your agents, or the demo if no tmux server is running
     Welcome,

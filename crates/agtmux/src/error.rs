@@ -111,7 +111,7 @@ impl From<ClientError> for CliError {
         match error {
             ClientError::Paths(error) => error.into(),
             ClientError::AutostartForbidden(_) => Self::new(CliExit::NoDaemon, message)
-                .because("AGTMUX_NO_AUTOSTART is set, so agtmux did not start it")
+                .because("AGTMUX_NO_AUTOSTART is set, so agtmux did not start the daemon")
                 .hint("agtmux daemon start"),
             ClientError::NoProgram(_) | ClientError::Spawn { .. } => Self::failed(message),
             ClientError::StartFailed { stderr, exit_code } => {

@@ -8,7 +8,7 @@ use super::rule;
 use crate::manifest::{DialogRule, OptionFormat, StyleCondition};
 use crate::screen::{ScreenRegions, is_border, start_within_frame, unframed};
 
-/// The maximum height of a dialog. Rows above it are ignored.
+/// The maximum height of a dialog. Only this many rows at the end of the screen are searched.
 const MAX_DIALOG_ROWS: usize = 120;
 
 /// A row without its frame.
@@ -114,7 +114,8 @@ fn match_rule(
     Some(FoundDialog { dialog, selected, ticks: found.ticks })
 }
 
-/// The selected option: the only one with this style.
+/// The number of the selected option, which is the only option with this style. None if no option or several options
+/// have this style.
 fn selected_by_style(
     found: &FoundOptions,
     regions: &ScreenRegions<'_>,
@@ -130,7 +131,7 @@ fn selected_by_style(
     fitting.next().is_none().then_some(selected)
 }
 
-/// The row of the hint, which may be wrapped over two rows.
+/// The first row of the hint. The hint may be wrapped over two rows.
 fn find_hint_line(lines: &[DialogLine<'_>], hint: &Regex, trail: usize) -> Option<usize> {
     let with_text: Vec<usize> = (0..lines.len()).rev().filter(|at| lines[*at].has_text()).take(trail + 1).collect();
     let broken = |at: usize| {
@@ -141,7 +142,7 @@ fn find_hint_line(lines: &[DialogLine<'_>], hint: &Regex, trail: usize) -> Optio
     whole.or_else(|| with_text.into_iter().find(|at| broken(*at)))
 }
 
-/// Joins consecutive rows into paragraphs. Blank rows and borders separate them.
+/// Joins consecutive rows into paragraphs. Blank rows and borders separate the paragraphs.
 fn paragraphs(lines: &[DialogLine<'_>]) -> Vec<String> {
     lines
         .split(|line| !line.has_text())

@@ -32,7 +32,7 @@ pub struct SavedScreen<'a> {
 pub struct Judgement {
     pub agent_type: String,
     pub state: State,
-    /// Whether the rule is certain without other evidence.
+    /// Whether the state is certain without other evidence.
     pub conclusive: bool,
     pub rule: Option<String>,
     #[serde(skip)]

@@ -8,7 +8,7 @@ const NON_AGENT_PROGRAMS: [&str; 4] = ["tmux", "tmux: client", "login", "screen"
 /// The text that tmux writes into a dead pane, below the last output (`remain-on-exit`).
 const DEAD_PANE_TEXT: &str = "Pane is dead (";
 
-/// The proof that no agent runs in the pane.
+/// Why it is certain that no agent runs in the pane. None if an agent may run there.
 pub(super) fn no_agent_reason(command: Option<&str>, screen: &CapturedScreen) -> Option<String> {
     let command = command.map(str::trim).unwrap_or_default();
     let name = command.strip_prefix('-').unwrap_or(command);

@@ -36,7 +36,7 @@ pub(super) struct FoundOptions {
     pub(super) ticks: Vec<(u32, bool)>,
 }
 
-/// Reads rows such as `1. Yes`, upwards from the last one above `end`.
+/// Reads options in rows such as `1. Yes`. Starts at the row above `end` and reads upwards.
 pub(super) fn numbered(
     lines: &[DialogLine<'_>],
     end: usize,
@@ -140,7 +140,7 @@ pub(super) fn listed(lines: &[DialogLine<'_>], end: usize, marker: &Regex) -> Op
         .then_some(FoundOptions { options, lines: rows, labels, marked, ..FoundOptions::default() })
 }
 
-/// The column at which the text behind a marker begins.
+/// The column at which the text after the marker begins. None if the row is not marked.
 fn marked_column(text: &str, marker: &Regex) -> Option<usize> {
     let trimmed = text.trim_start();
     let sign = trimmed.chars().next()?;
@@ -151,7 +151,7 @@ fn marked_column(text: &str, marker: &Regex) -> Option<usize> {
     is_marked.then(|| text[..text.len() - label.len()].chars().count())
 }
 
-/// Reads the options in the last row that contains several.
+/// Reads the options in the last row that contains at least two options.
 pub(super) fn inline(lines: &[DialogLine<'_>], end: usize, each: &Regex) -> Option<FoundOptions> {
     let from = end.saturating_sub(MAX_GAP_ROWS);
     let at = (from..end).rev().find(|at| each.find_iter(lines[*at].text).nth(1).is_some())?;

@@ -1,4 +1,4 @@
-//! Observations from one screen or title. The ledger compares them with other sources.
+//! Observations from one screen or title. The ledger compares them with observations from other sources.
 
 use agtmux_core::dialog::Dialog;
 use agtmux_core::evidence::{Assertion, Observation, RuleRef, Source};
@@ -9,8 +9,8 @@ use super::{dialog, rule};
 use crate::manifest::Manifest;
 use crate::screen::{CapturedScreen, ScreenRegions, normalize_text};
 
-/// A placeholder. This module does not know when a screen was captured, so the caller sets the time of the
-/// observations.
+/// A placeholder for the time of an observation. This module does not know when a screen was captured. The caller sets
+/// the time.
 const UNDATED: Timestamp = Timestamp::UNIX_EPOCH;
 
 /// All observations from a screen. Empty if no rule matches.
@@ -56,7 +56,7 @@ impl ScreenReading {
     }
 }
 
-/// The observation from a title. It is about a dialog only if the title announces one.
+/// The observation from a title. It is about a dialog if the title announces a dialog. Otherwise it is about the turn.
 pub(crate) fn read_title(manifest: &Manifest, title: &str) -> Option<Observation> {
     let title = normalize_text(title);
     let rule = manifest.title.iter().find(|rule| rule.pattern.is_match(&title))?;

@@ -54,8 +54,9 @@ fn title_matches(rule: &ScreenRule, regions: &ScreenRegions<'_>, title: Option<&
             .is_none_or(|from| title.is_some_and(|title| repeats_footer_name(title, from, regions)))
 }
 
-/// Whether the title repeats the name or path that `from` finds below the box. A part of the title must equal the name,
-/// or a component of the path. Both texts may be truncated, and more words may follow the name below the box.
+/// Whether the title repeats the name or path that `from` finds in the rows below the box. A part of the title must
+/// equal the name, or a component of the path. The title and the text below the box may both be truncated. Below the
+/// box, more words may follow the name.
 fn repeats_footer_name(title: &str, from: &Regex, regions: &ScreenRegions<'_>) -> bool {
     let found = from.captures_iter(regions.text(ScreenRegion::Footer)).filter_map(|found| found.get(1));
     let names: Vec<&str> = found.flat_map(|name| name.as_str().split('/')).map(str::trim).collect();

@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use super::pattern::{Pattern, check_all};
 
-/// The answers as written in TOML. A dialog uses the defaults for the keys that it does not set.
+/// The table `answers` of a manifest. Its own keys are the defaults. A table in `dialogs` overrides them for one
+/// dialog.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct AnswersToml {
     approve: Option<AnswerMethod>,
@@ -62,7 +63,7 @@ pub enum AnswerMethod {
 pub struct OptionPattern {
     #[serde(rename = "option")]
     include: Pattern,
-    /// Excludes options that allow more than the request.
+    /// Options that match this pattern are not chosen, because they allow more than the request, for example "always".
     except: Option<Pattern>,
 }
 
@@ -72,7 +73,7 @@ impl OptionPattern {
     }
 }
 
-/// How to answer with free text: the steps before and after typing it.
+/// How to answer with free text: the steps before and after the text is typed.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextAnswerMethod {
@@ -88,14 +89,14 @@ pub struct TextAnswerMethod {
     /// Press these keys after the text and before Enter. They move the selection to the control that submits the text.
     #[serde(default)]
     pub leave: Vec<String>,
-    /// Whether the steps before the text close the dialog. The text is then typed into the next dialog, if that one
-    /// accepts text, or into the input box.
+    /// Whether the steps before the text close the dialog. If true, the text is typed into what appears next: another
+    /// dialog that accepts text, or the input box.
     #[serde(default)]
     pub opens: bool,
     /// The field accepts a single line only.
     #[serde(default)]
     pub one_line: bool,
-    /// The dialog accepts no text, whatever the defaults say.
+    /// The dialog accepts no text, even if the defaults of the manifest have a text answer.
     #[serde(default)]
     none: bool,
 }
@@ -106,11 +107,11 @@ pub struct AnswerKeys {
     pub approve: Option<AnswerMethod>,
     pub deny: Option<AnswerMethod>,
     pub option: Option<OptionKeys>,
-    /// The keys that submit the ticked options, pressed while an option is selected. None if only one option can be
-    /// chosen.
+    /// The keys that submit all ticked options. They are pressed while the selection is on an option. None if the
+    /// dialog accepts only one option.
     pub many: Option<Vec<String>>,
     pub text: Option<TextAnswerMethod>,
-    /// Follow-up dialogs that an answer may open, and how agtmux answers each of them.
+    /// The dialogs that may open after an answer to this dialog, and how agtmux answers each of them.
     pub then: BTreeMap<String, SimpleAnswer>,
 }
 
@@ -121,7 +122,7 @@ pub(crate) struct AnswerRules {
 }
 
 impl AnswerRules {
-    /// Adds the defaults to the answers of each dialog.
+    /// Gives each dialog the default answers, except those that the dialog sets itself.
     pub(super) fn new(raw: AnswersToml) -> Result<Self, String> {
         let AnswersToml { approve, deny, option, text, dialogs } = raw;
         let given = DialogAnswersToml { approve, deny, option, many: None, text, then: BTreeMap::new() };

@@ -16,10 +16,11 @@ fn default_trail() -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OptionFormat {
-    /// Rows such as `1. Yes`. If the rule has a marker, the marker must match the text before the number in one row.
+    /// Rows such as `1. Yes`. If the rule has the pattern `marker`, one of the rows must be marked: the pattern must
+    /// match the text before the number of that row.
     Numbered,
-    /// Rows without numbers. All labels begin in the same column, and one row is marked. The marker must match the text
-    /// of that row up to its first non-blank character.
+    /// Rows without numbers. All labels begin in the same column, and one row is marked. The pattern `marker` must
+    /// match the text of the marked row up to and including its first non-blank character.
     Listed,
     /// All options in one row, each matched by the pattern `choices`.
     Inline,
@@ -33,10 +34,10 @@ pub(crate) struct DialogRule {
     pub(crate) kind: DialogKind,
     pub(crate) options: OptionFormat,
     pub(crate) marker: Option<Pattern>,
-    /// The style of the selected option, for dialogs without a marker.
+    /// The style of the selected option. Set for dialogs that show the selection by a style and not by a marker.
     pub(crate) selected: Option<StyleCondition>,
     pub(crate) choices: Option<Pattern>,
-    /// Whether rows below an option describe it. Otherwise they are part of its label.
+    /// Whether the rows below an option describe the option. If false, these rows continue the label of the option.
     #[serde(default)]
     pub(crate) described: bool,
     /// Whether the options must have tick boxes.
@@ -44,9 +45,9 @@ pub(crate) struct DialogRule {
     pub(crate) ticks: bool,
     /// Must match above the options.
     pub(crate) head: Option<Pattern>,
-    /// Must match in a paragraph above the options. The question is that paragraph, or only the group `asks` if the
-    /// pattern has it. Without this pattern, the question is the last paragraph with a question mark, or else the last
-    /// paragraph.
+    /// A pattern that must match in a paragraph above the options. That paragraph is the question. If the pattern has a
+    /// group named `asks`, only the text of that group is the question. If the rule has no such pattern, the question
+    /// is the last paragraph with a question mark, or the last paragraph if no paragraph has a question mark.
     pub(crate) question: Option<Pattern>,
     /// Must match the label of an option.
     pub(crate) offers: Option<Pattern>,

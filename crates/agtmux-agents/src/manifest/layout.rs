@@ -9,19 +9,19 @@ use super::pattern::{Pattern, check_all};
 pub(crate) struct ScreenLayout {
     /// The row above the box.
     pub(crate) top: Option<Pattern>,
-    /// A row right above the prompt. It identifies a box that has no `top` row. If one of the `gap` non-blank rows
-    /// above the lid is a `top` row, the box begins at that row instead.
+    /// A row right above the prompt. It identifies a box even if there is no `top` row. If one of the `gap` non-blank
+    /// rows above the lid is a `top` row, the box begins at that `top` row. Otherwise the box begins at the lid.
     pub(crate) lid: Option<Pattern>,
-    /// A prompt that identifies the current input box by itself. It occurs nowhere else, so the rows above it do not
-    /// matter.
+    /// A prompt that occurs only in the current input box. It identifies the box by itself, so the rows above the
+    /// prompt are not checked.
     pub(crate) alone: Option<Pattern>,
-    /// The first row in the box, without a frame. The group `sign` is not part of the typed text.
+    /// The first row in the box, without its frame. The text of the group `sign` is the prompt sign, not typed text.
     pub(crate) prompt: Pattern,
     /// The maximum number of non-blank rows between the top and the prompt.
     #[serde(default)]
     pub(crate) gap: usize,
-    /// The row below the box. Without this pattern, a box with a `top` ends at the first blank row or border, and a box
-    /// without a `top` ends at the `foot` row.
+    /// The row below the box. If the layout has a `top` but no `bottom`, the box ends at the first blank row or border.
+    /// If the layout has neither, the box ends at the `foot` row.
     pub(crate) bottom: Option<Pattern>,
     /// A row that must exist below the box.
     pub(crate) foot: Option<Pattern>,

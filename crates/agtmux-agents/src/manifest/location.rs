@@ -27,7 +27,8 @@ impl ManifestError {
         Self { file: file.into(), line, problem: error.message().lines().collect::<Vec<_>>().join("; ") }
     }
 
-    /// An error in a rule or key. The line is found from the names in `problem`.
+    /// An error in a rule or key. `problem` contains the name of the rule or key in quotes. The line is found by that
+    /// name.
     pub(super) fn invalid(file: &str, text: &str, problem: String) -> Self {
         Self { file: file.into(), line: line_of_problem(text, &problem), problem }
     }
@@ -41,14 +42,14 @@ pub(super) fn format_location(file: &str, line: Option<usize>, what: &str) -> St
     }
 }
 
-/// The line of a key, named by its path: `screen.0.colour`.
+/// The line of the key at this path. A path looks like `screen.0.colour`.
 pub(super) fn line_of_key(text: &str, path: &str) -> Option<usize> {
     let document = DeTable::parse(text).ok()?;
     find_key(document.get_ref(), path).map(|span| line_at(text, span.start))
 }
 
-/// The line that a problem refers to. `problem` contains names in quotes. The first is the name of a rule or the path
-/// of a key. If it is a rule, the second may be a key in that rule.
+/// The line that a problem refers to. `problem` contains names in quotes. The first name is a rule or the path of a
+/// key. If the first name is a rule, the second name may be a key in that rule.
 fn line_of_problem(text: &str, problem: &str) -> Option<usize> {
     let document = DeTable::parse(text).ok()?;
     let root = document.get_ref();
@@ -67,7 +68,8 @@ fn line_at(text: &str, byte: usize) -> usize {
     1 + text.bytes().take(byte).filter(|b| *b == b'\n').count()
 }
 
-/// The last table with this name in any list. If two tables have the same name, the second one is the error.
+/// The table with this name, in any list. If two tables have the same name, returns the second one, because the
+/// repeated name is the error.
 fn table_named<'a, 'i>(root: &'a DeTable<'i>, name: &str) -> Option<(&'a DeTable<'i>, Range<usize>)> {
     let lists = root.iter().filter_map(|(_, value)| value.get_ref().as_array());
     let tables = lists.flat_map(|list| list.iter()).filter_map(|item| Some((item.get_ref().as_table()?, item.span())));
@@ -77,7 +79,8 @@ fn table_named<'a, 'i>(root: &'a DeTable<'i>, name: &str) -> Option<(&'a DeTable
     tables.filter(|(table, _)| is_named(table)).max_by_key(|(_, span)| span.start)
 }
 
-/// The position of the key at this path, or of the last part of the path that exists.
+/// The position of the key at this path. If only the first parts of the path exist, the position of the last existing
+/// part.
 fn find_key(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));
     let (key, value) = entry(table, first)?;
@@ -163,8 +166,8 @@ turn = 'completed'
         assert_eq!(
             warnings,
             [
-                "o.toml:20: 'dialog.0.colour' is unknown to this build and has no effect",
-                "o.toml:7: 'layout.line' is unknown to this build and has no effect",
+                "o.toml:20: 'dialog.0.colour' is unknown to this version of agtmux and has no effect",
+                "o.toml:7: 'layout.line' is unknown to this version of agtmux and has no effect",
             ]
         );
     }

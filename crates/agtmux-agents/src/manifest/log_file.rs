@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::glob;
 use crate::native::value_at;
 
-/// Whether a file name matches the pattern of one path component.
+/// Whether a file name matches a pattern with `*`. The pattern is one component of a path.
 pub fn name_matches(pattern: &str, name: &[u8]) -> bool {
     glob::matches(pattern, name)
 }
@@ -19,12 +19,13 @@ pub struct AgentLogFile {
     pub root: String,
     /// The path of the log in that directory; `*` matches any part of a name.
     pub path: String,
-    /// The lock file beside the log of an agent; `{pid}` stands for the id of the agent's process. If this key is not
-    /// set, the agent's log is the one that its process has open.
+    /// The name of the lock file that a running agent has next to its log; `{pid}` stands for the pid of the agent.
+    /// agtmux finds the log of an agent by this file. If this key is not set, the log is the file that the agent's
+    /// process has open.
     pub lock: Option<String>,
-    /// Where a record contains its type (paths of keys). The first path that leads to a text is used.
+    /// The paths of keys at which a record may contain its type. The first path that leads to a text is used.
     event: Vec<String>,
-    /// Where a record contains its time (a path of keys).
+    /// The path of keys at which a record contains its time.
     time: String,
 }
 
@@ -38,10 +39,10 @@ impl AgentLogFile {
         if !plain(&self.root) || self.root.contains('*') || !plain(&self.path) || !lock {
             return Some("'log' must name a directory below HOME, a file in it, and a lock file beside the log".into());
         }
-        self.event.is_empty().then(|| "'log.event' must name the path of the record's type".into())
+        self.event.is_empty().then(|| "'log.event' must be the path of the field that holds a record's type".into())
     }
 
-    /// Whether a path, relative to the agent's directory, is one of its logs.
+    /// Whether this path is one of the agent's logs. The path is relative to the agent's directory.
     pub fn matches_path(&self, below_root: &str) -> bool {
         let (wanted, found) = (self.path.split('/'), below_root.split('/'));
         wanted.clone().count() == found.clone().count()

@@ -37,7 +37,8 @@ pub use typing::TypingRules;
 /// The version of the manifest format that this build reads.
 pub const CONTRACT: u32 = 1;
 
-/// The part of a manifest that is read first: under another contract, the other keys may have other meanings.
+/// The part of a manifest that is read first. The other keys are read only if this build supports the contract, because
+/// under another contract they may have other meanings.
 #[derive(Deserialize)]
 struct ManifestHeader {
     contract: u32,
@@ -56,7 +57,8 @@ pub(crate) struct Manifest {
     #[serde(rename = "contract")]
     _contract: u32,
     pub(crate) name: AgentType,
-    /// The version of the rules. Each judgement stores it, so that old judgements can be distinguished from new ones.
+    /// The version of the rules. Each judgement stores this version, so that judgements by old rules can be
+    /// distinguished from judgements by new rules.
     #[serde(default = "default_version")]
     pub(crate) version: u32,
     /// Whether the rules were verified on the agent itself. If false, they come from its documentation.
@@ -121,14 +123,14 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Parses the text and adds a warning for each unknown key. The rules are checked later, so that an error can name
-    /// its rule.
+    /// Parses the text and adds a warning for each unknown key. Does not check the rules: a later step checks them, and
+    /// can name the invalid rule in its error.
     fn read(file: &str, text: &str) -> Result<Self, ManifestError> {
         let syntax = |error| ManifestError::syntax(file, text, &error);
         let header: ManifestHeader = toml::from_str(text).map_err(syntax)?;
         if header.contract != CONTRACT {
             let problem = format!(
-                "written for contract {}, this build reads contract {CONTRACT}; update agtmux or the manifest",
+                "written for contract {}, but this agtmux reads contract {CONTRACT}; update agtmux or the manifest",
                 header.contract
             );
             return Err(ManifestError {
@@ -141,7 +143,7 @@ impl Manifest {
         let manifest = serde_ignored::deserialize(document, |key| {
             // serde_ignored writes an optional part of the path as a question mark.
             let key = key.to_string().replace(".?", "");
-            let what = format!("'{key}' is unknown to this build and has no effect");
+            let what = format!("'{key}' is unknown to this version of agtmux and has no effect");
             warnings.push(location::format_location(file, location::line_of_key(text, &key), &what));
         });
         Ok(Self { warnings, ..manifest.map_err(syntax)? })

@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-/// The maximum size of a compiled pattern. Matching time is proportional to this size and to the text, so no pattern
-/// can block the daemon.
+/// The maximum size of a compiled pattern. The time of a match grows with this size and with the length of the text.
+/// This limit therefore keeps a pattern from blocking the daemon.
 const MAX_PATTERN_BYTES: usize = 256 << 10;
 const MAX_DFA_BYTES: usize = 1 << 20;
 
-/// A pattern of a rule; `^` and `$` match at each line. It is compiled on first use, because compiled patterns take
-/// memory and most users run only a few of the known agents.
+/// A pattern of a rule; `^` and `$` match at the start and end of each line. A pattern is compiled on first use,
+/// because compiled patterns take memory and most users run only a few of the known agents.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub struct Pattern {
@@ -49,7 +49,8 @@ fn compile(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).multi_line(true).size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_DFA_BYTES).build()
 }
 
-/// The reason in an error of the `regex` crate. The last line contains it; the lines before show the position.
+/// The reason in an error of the `regex` crate. The last line of the error contains the reason; the lines before show
+/// the position.
 fn reason(error: &str) -> &str {
     let last = error.trim_end().lines().next_back().unwrap_or(error);
     last.strip_prefix("error: ").unwrap_or(last)

@@ -24,13 +24,14 @@ pub(crate) struct ProcessRules {
     /// example a server for other programs.
     #[serde(default)]
     helpers: Vec<Vec<String>>,
-    /// Options, or words right after the program name, with which the agent runs a single turn without user
-    /// interaction.
+    /// Options such as `-p` and commands such as `exec` with which the agent runs a single turn without user
+    /// interaction. A command must be the first argument that is not an option.
     #[serde(default)]
     headless: Vec<String>,
 }
 
-/// How certain a match is. A direct match wins over a possible wrapper.
+/// How certain it is that a process is the agent. With a weak match, the process may be only a wrapper of the agent. A
+/// direct match wins over a weak one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MatchStrength {
     Weak,
@@ -88,9 +89,9 @@ impl ProcessRules {
         named || path_matches() || interpreted()
     }
 
-    /// Whether the process may be the agent, but may also be a wrapper. This is so for a shell script with the agent's
-    /// name. It is also so if the process has no command line and its name in the kernel is the agent's name, because
-    /// the kernel may use the name of a script there.
+    /// Whether the process may be either the agent or a wrapper of the agent. There are two such cases: a shell script
+    /// with the agent's name, and a process without a command line whose name in the kernel is the agent's name. In the
+    /// second case, the kernel may have taken the name from a script.
     fn is_weak(&self, process: &ProcessFacts<'_>, invocation: &Invocation<'_>) -> bool {
         match invocation.program {
             InvokedProgram::ShellScript(path) => self.is_program_name(file_name(path)),
@@ -108,7 +109,8 @@ fn any_matches(patterns: &[String], path: &[u8]) -> bool {
 }
 
 /// Whether the arguments start with these words. Leading options and their values are skipped. The manifest does not
-/// say which options take a value, so the word after an option may be its value or the first of the words.
+/// say which options take a value. The word after an option is therefore tried as the first of these words, and
+/// otherwise skipped as the value of the option.
 fn starts_with_words(args: &[Vec<u8>], words: &[String]) -> bool {
     let starts_here = |rest: &[Vec<u8>]| {
         rest.len() >= words.len() && rest.iter().zip(words).all(|(arg, word)| arg == word.as_bytes())

@@ -2,7 +2,7 @@ use serde::Deserialize;
 
 const SESSION: &str = "{session}";
 
-/// The command that resumes a session of an agent after it has ended.
+/// The command that resumes an ended session of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ResumeTemplate {
     /// The words of the command line; `{session}` stands for the session id.
@@ -10,15 +10,15 @@ pub struct ResumeTemplate {
 }
 
 impl ResumeTemplate {
-    /// The command line for this session. None if the id has unusual characters, because agtmux types the command into
-    /// a shell.
+    /// The command line that resumes this session. None if the session id is not a plain word: agtmux types the command
+    /// into a shell, which may interpret other characters.
     pub fn command_line(&self, session: &str) -> Option<String> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
         let is_valid_length = !session.is_empty() && session.len() <= 128 && !session.starts_with('-');
         (is_valid_length && session.bytes().all(plain)).then(|| self.command.join(" ").replace(SESSION, session))
     }
 
-    /// Checks that the words need no quotes in any shell and that exactly one contains `{session}`.
+    /// Checks that no word needs quotes in any shell, and that exactly one word contains `{session}`.
     pub(super) fn problem(&self) -> Option<String> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./=:@+".contains(&b);
         let is_plain = |word: &String| {

@@ -17,13 +17,13 @@ pub(crate) enum ScreenRegion {
     Footer,
     /// In the input box, without ghost text.
     Box,
-    /// The row above the input box that belongs to it.
+    /// The `top` or `lid` row above the input box. If the box has neither, the first row of the box.
     Rim,
     /// The last rows above the input box, or the last rows of the screen if there is no box.
     Above,
     /// The last entry of the transcript.
     Last,
-    /// The transcript from the last message of the user on.
+    /// The part of the transcript that begins with the last message of the user.
     Turn,
 }
 
@@ -58,12 +58,13 @@ pub(crate) enum StyleCondition {
     Coloured,
     /// In the terminal's default colour and not dim.
     Plain,
-    /// On another background than the row around it.
+    /// On another background than the start of the row.
     Filled,
 }
 
-/// The text that the pattern matches must have this style. If the pattern has a group, only the text of the first group
-/// must have it. A capture without styles matches only if the rule has `plain_too`.
+/// The text that the pattern `match` finds must have the style `is`. If the pattern has a group, only the text of the
+/// first group must have that style. If a capture has no styles, a rule with this condition matches only if the rule
+/// has `plain_too`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct StyleRule {
     #[serde(rename = "match")]
@@ -93,23 +94,24 @@ pub(crate) struct ScreenRule {
     pub(crate) none: Vec<Pattern>,
     #[serde(default)]
     pub(crate) style: Vec<StyleRule>,
-    /// Whether a capture without styles matches, although `style` cannot be checked.
+    /// Whether the rule can match a capture without styles. In such a capture, `style` is not checked.
     #[serde(default)]
     pub(crate) plain_too: bool,
     #[serde(default)]
     pub(crate) absent: Vec<AbsentRule>,
     pub(crate) title: Option<Pattern>,
     pub(crate) not_title: Option<Pattern>,
-    /// The first group of this pattern finds a name below the box. The title must repeat that name. The stale title of
-    /// a shell does not repeat it.
+    /// The first group of this pattern finds a name in the rows below the box. The title must contain that name. This
+    /// excludes a stale title that a shell has set.
     pub(crate) title_from: Option<Pattern>,
     pub(crate) state: State,
     #[serde(default = "default_true")]
     pub(crate) conclusive: bool,
-    /// The rule concludes its state from the absence of text, so the agent's own events overrule it.
+    /// The rule infers the state from text that is missing on the screen. The agent's own events therefore overrule the
+    /// rule.
     #[serde(default)]
     pub(crate) yields: bool,
-    /// The rule matches only a screen without any turn, for example after the conversation was restarted.
+    /// Set if the rule can match only a screen that shows no turn, for example after the conversation was restarted.
     #[serde(default)]
     pub(crate) anew: bool,
     #[serde(default)]

@@ -16,7 +16,7 @@ pub struct AgentSetup {
     pub program: String,
     /// The environment variable that overrides the settings directory.
     pub root_variable: Option<String>,
-    /// A path to append to the value of that variable.
+    /// The path that is appended to the value of `root_variable`. The result is the settings directory.
     #[serde(default)]
     pub below_variable: String,
     /// The settings directory, relative to HOME.
@@ -39,7 +39,7 @@ pub struct SetupFile {
     pub events: Vec<String>,
     /// The matcher to write into each group of hooks.
     pub matcher: Option<String>,
-    /// Whether a hook has a name that the agent shows.
+    /// Whether to write a name into each hook. The agent shows that name.
     #[serde(default)]
     pub named: bool,
     /// The timeout of each hook, in the unit that the agent uses.
@@ -55,7 +55,7 @@ pub struct SetupFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SetupFormat {
-    /// JSON with the hooks of each event in groups.
+    /// JSON in which each event has groups of hooks.
     Grouped,
     /// JSON without groups, in a file that only agtmux writes.
     Own,

@@ -12,13 +12,14 @@ pub struct AgentStatusFile {
     pub root_variable: Option<String>,
     /// The agent's directory, relative to HOME.
     pub root: String,
-    /// The path of the file in that directory; `{pid}` stands for the agent's process.
+    /// The path of the file in that directory; `{pid}` stands for the pid of the agent.
     pub path: String,
-    /// The event type under which the contents are reported.
+    /// The type of the event that agtmux makes from the contents of the file.
     pub event: String,
-    /// Where the file's content contains the start time of the process, in kernel ticks (a path of keys).
+    /// The path of keys at which the file contains the start time of the process, in kernel ticks.
     start: Option<String>,
-    /// Where the file's content contains the time of writing (a path of keys). Default: the file's modification time.
+    /// The path of keys at which the file contains the time of writing. If not set, the modification time of the file
+    /// is used.
     time: Option<String>,
 }
 
@@ -30,8 +31,8 @@ impl AgentStatusFile {
         wrong.then(|| "'status_file' must name a directory below HOME and a file in it".into())
     }
 
-    /// Whether these contents describe the process with this start time. A killed agent leaves its file behind, and
-    /// another process may get its pid.
+    /// Whether these contents describe the process with this start time. If not, an earlier process with the same pid
+    /// has written them: a killed agent leaves its file behind, and another process may get its pid.
     pub fn is_about(
         &self,
         contents: &Value,
@@ -47,7 +48,7 @@ impl AgentStatusFile {
     }
 }
 
-/// Reads the start time as a number. None if it is a date, as on some systems.
+/// Reads the start time as a number. None if the file contains a date instead, as on some systems.
 fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }

@@ -40,7 +40,10 @@ fn unknown_keys_cause_warnings() {
 #[test]
 fn another_contract_is_rejected_before_its_keys_are_read() {
     let message = error("contract = 2\nunknown_key = true\n");
-    assert_eq!(message, "x.toml:1: written for contract 2, this build reads contract 1; update agtmux or the manifest");
+    assert_eq!(
+        message,
+        "x.toml:1: written for contract 2, but this agtmux reads contract 1; update agtmux or the manifest"
+    );
 }
 
 #[test]

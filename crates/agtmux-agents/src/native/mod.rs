@@ -35,15 +35,15 @@ pub struct AdapterMemory {
     /// The number of prompts whose turns have not ended.
     #[serde(alias = "prompts")]
     pending_prompts: u32,
-    /// How the last turn ended or will end, if a hook has reported it.
+    /// How the last turn has ended or the current turn will end. None if no hook has reported that.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "ended")]
     turn_end: Option<Assertion>,
-    /// Observations to release later, unless their source reports something else first.
+    /// Observations to report later. Each one is dropped if its source reports something else about the turn first.
     held: Vec<HeldObservation>,
     /// The sources whose last report was a running turn.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty", alias = "under_way")]
     running_sources: BTreeSet<Source>,
-    /// The time of the newest log record read. Older records are ignored if they are read again.
+    /// The time of the newest log record that was read. Older records are ignored, because they have been read before.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "logged")]
     log_read_until: Option<Timestamp>,
 }
@@ -71,7 +71,7 @@ struct HeldObservation {
 #[derive(Debug, Clone, Copy)]
 pub enum Evidence<'a> {
     Event(NativeEvent<'a>),
-    /// An entry of the agent's log, which may be read more than once.
+    /// An entry of the agent's log. The same entry may be read more than once.
     LogEntry(NativeEvent<'a>),
     TimePassed,
 }
@@ -218,8 +218,8 @@ impl AdapterMemory {
         all
     }
 
-    /// If this source no longer reports a running turn, releases the observations that wait for this confirmation. Each
-    /// released observation gets the time of the confirmation if that is later than its own.
+    /// If this source no longer reports a running turn, releases the observations that wait for this confirmation. If
+    /// the confirmation is later than a released observation, the observation gets the time of the confirmation.
     fn release_confirmed(&mut self, by: Source, assertion: Assertion, as_of: Timestamp) -> Vec<Observation> {
         if assertion == Assertion::Running {
             self.running_sources.insert(by);
@@ -230,8 +230,8 @@ impl AdapterMemory {
         confirmed.map(|held| Observation { as_of: held.as_of.max(as_of), ..held }).collect()
     }
 
-    /// Opens and closes questions. If the event concerns questions, returns an assertion about the newest open
-    /// question, or that no question is open.
+    /// Opens and closes questions. Returns None if the event does not concern questions. Otherwise returns the
+    /// assertion that the newest open question is open, or, if there is none, that no dialog is open.
     fn update_questions(
         &mut self,
         rule: &EventRule,

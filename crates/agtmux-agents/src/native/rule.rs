@@ -13,12 +13,13 @@ use serde_json::Value;
 pub(crate) struct NativeRules {
     /// The paths of the session id in a payload. The first path that leads to a text is used.
     pub(super) session: Option<PayloadPaths>,
-    /// The agent may start other agents of its type in the same pane. Events of another session are ignored, unless
-    /// their rule has `changes_session`.
+    /// Set if the agent may start other agents of its type in the same pane. Events of other sessions are then ignored,
+    /// unless their rule has `changes_session`.
     pub(super) one_session: bool,
-    /// The path of the sub-agent id in a payload. Payloads of the agent itself have no text there.
+    /// The path of the sub-agent id in a payload. A payload without a text at this path is from the agent itself.
     pub(super) owner: Option<String>,
-    /// One process may serve the agents of several panes. All its events name the pane of the first agent.
+    /// Set if one process may serve the agents of several panes. All events of such a process name the pane of its
+    /// first agent.
     pub(crate) shared_process: bool,
 }
 
@@ -32,8 +33,8 @@ pub(crate) struct EventRule {
     /// Conditions on the payload, by path. All of them must hold.
     #[serde(default)]
     when: BTreeMap<String, PayloadCondition>,
-    /// The path of the session id. The rule matches only if this id is the agent's session id: side threads have other
-    /// ids.
+    /// The path of a session id in the payload. The rule matches only if that id is the agent's session id. This
+    /// excludes events of side threads, which have other ids.
     of_session: Option<String>,
     pub(super) turn: Option<TurnState>,
     /// The event opens a question of this kind. The question stays open until an event closes it.
@@ -49,14 +50,14 @@ pub(crate) struct EventRule {
     /// The paths whose values identify a question.
     #[serde(default)]
     pub(super) key: Vec<String>,
-    /// Which question is open now, for a source that reports states instead of events.
+    /// The question that is open now. Set only if the source reports states, not events.
     pub(super) asks: Option<AskedQuestion>,
-    /// The event reports a prompt, so the end of one more turn is expected.
+    /// The event reports a new prompt. Each prompt has its own turn, so the end of one more turn is expected.
     #[serde(default)]
     pub(super) prompt: bool,
-    /// The path of the prompt's text, if the event reports a submitted prompt.
+    /// The path of the prompt's text. Set only if the event reports that a prompt was submitted.
     pub(crate) submits: Option<String>,
-    /// How the turn ends. This event does not report the end; a later event whose rule has `as_ended` reports it.
+    /// How the turn will end. This event only announces the end. A later event, whose rule has `as_ended`, reports it.
     pub(super) ends: Option<TurnState>,
     /// How long to wait before `turn` is reported. If the same source sends another event about the turn meanwhile,
     /// `turn` is not reported.
@@ -68,14 +69,13 @@ pub(crate) struct EventRule {
     /// Do not report the end of the turn while this source still reports a running turn: other hooks of the agent may
     /// continue the turn.
     pub(super) confirmed_by: Option<Source>,
-    /// Where the payload contains the time since which the report is true, in milliseconds (a path of keys). Default:
-    /// the time of the event.
+    /// The path of the time since which the report is true, in milliseconds. If not set, the time of the event is used.
     pub(super) since_ms: Option<String>,
-    /// The report is probable, but other situations produce the same event.
+    /// The report is probably true, but the agent also sends this event in other situations.
     #[serde(default)]
     pub(super) tentative: bool,
-    /// A stopped or failed agent may report the cause in one event and the end of the turn in a later one. With this
-    /// flag, the rule of the later event reports that cause, if there is one, instead of its own field `turn`.
+    /// The event reports the end of a turn, but not its cause. If an earlier event has reported how the turn ends, for
+    /// example by `ends`, this rule reports that ending instead of its own `turn`.
     #[serde(default)]
     pub(super) as_ended: bool,
 }
@@ -166,7 +166,8 @@ impl EventRule {
         turn.into_iter().chain(self.opens.map(Assertion::DialogOpen)).chain(self.asks.map(AskedQuestion::assertion))
     }
 
-    /// Why the rule is invalid. A rule without any effect is valid: it prevents later rules from matching.
+    /// Why the rule is invalid. None if the rule is valid. A rule without any effect is valid, because it keeps later
+    /// rules from matching.
     pub(crate) fn problem(&self) -> Option<String> {
         let named = |what: &str| Some(format!("the event rule for '{}' {what}", self.event_type));
         if self.event_type.is_empty() {

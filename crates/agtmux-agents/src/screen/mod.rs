@@ -18,7 +18,7 @@ pub struct CapturedScreen {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScreenRow {
     text: String,
-    /// The byte offset at which each style begins.
+    /// The styles in the row, each with the byte offset at which it begins.
     runs: Vec<(usize, CellStyle)>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn unframed(text: &str) -> &str {
     inner
 }
 
-/// Removes the scrollbar that some agents draw beside all rows while the screen scrolls.
+/// Removes the scrollbar from the end of a row. Some agents draw a scrollbar beside all rows while the screen scrolls.
 fn without_scrollbar(text: &str) -> &str {
     let Some(rest) = text.strip_suffix(['█', '┃']) else { return text };
     let beside = rest.ends_with([' ', '│']) && !rest.trim_start().starts_with(['█', '┃']);

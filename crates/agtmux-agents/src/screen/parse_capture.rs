@@ -6,7 +6,8 @@ use vte::{Params, Parser, Perform};
 
 use super::{CapturedScreen, CellStyle, ScreenRow};
 
-/// The maximum number of rows. Of a longer capture only the last rows are kept, because agents draw there.
+/// The maximum number of rows. If a capture has more rows, only the last ones are kept, because agents draw at the
+/// bottom.
 const MAX_ROWS: usize = 1000;
 /// The maximum length of a row.
 const MAX_ROW_BYTES: usize = 8 << 10;

@@ -115,13 +115,14 @@ impl<'s> ScreenRegions<'s> {
             })
     }
 
-    /// The first row of the dialog that ends above row `before`.
+    /// The first row of the dialog that is above row `before`. This is the row below the last row there that matches
+    /// the pattern `dialog` of the layout. If no row matches, it is row 0.
     pub(crate) fn dialog_start(&self, before: usize) -> usize {
         let begins = |row: &ScreenRow| self.layout.is_some_and(|layout| fits(&layout.dialog, row));
         self.screen.rows()[..before].iter().rposition(begins).map_or(0, |top| top + 1)
     }
 
-    /// Whether a transcript entry of the user begins in these rows.
+    /// Whether a message of the user begins in one of these rows.
     pub(crate) fn has_user_entry(&self, rows: Range<usize>) -> bool {
         let rows = self.screen.rows().get(rows).unwrap_or_default();
         let begins = |layout: &ScreenLayout, row: &ScreenRow| fits(&layout.user, row) && fits(&layout.entry, row);
@@ -134,8 +135,8 @@ impl<'s> ScreenRegions<'s> {
     }
 }
 
-/// Removes ghost text from a row. Ghost text is faint. The character under the cursor is reversed or underlined, and is
-/// ghost text if the next character is faint.
+/// Removes ghost text from a row. Ghost text is faint, except for the character under the cursor, which is reversed or
+/// underlined. That character is ghost text if the next character is faint.
 fn without_ghost(row: &ScreenRow, styled: bool) -> String {
     let text = unframed(row.text());
     if !styled {
@@ -156,8 +157,8 @@ fn without_ghost(row: &ScreenRow, styled: bool) -> String {
     typed
 }
 
-/// Whether the row has a letter in the style of typed text. Placeholders may have any other colour, depending on the
-/// theme.
+/// Whether the row has a letter or digit in the style of typed text: not faint, and in white or the default colour.
+/// Placeholders have other styles, which depend on the theme.
 fn has_plain_text(row: &ScreenRow) -> bool {
     let is_plain = |style: CellStyle| !style.is_faint() && matches!(style.fg, CellColour::Default | CellColour::White);
     let mut letters = row.text().char_indices().filter(|(_, c)| c.is_alphanumeric());
@@ -176,7 +177,8 @@ fn find_box(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
     (has_foot && !is_old && found.inside.len() <= MAX_BOX_ROWS).then_some(found)
 }
 
-/// The box between the last `bottom` row and the `top` row above it.
+/// The box between the last `bottom` row and the `top` row above it. If the layout has no `top`, the box consists of
+/// the `prompt` rows right above the `bottom` row.
 fn find_closed_box(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
     let bottom = rows.iter().rposition(|row| fits(&layout.bottom, row))?;
     let (rim, inside) = match layout.top {
@@ -210,7 +212,7 @@ fn find_box_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<Input
     Some(InputBox { rim, inside: first..end, footer: end })
 }
 
-/// The prompt below the last `top` row, and that row.
+/// The row of the prompt below the last `top` row, and the row of that `top`.
 fn find_prompt_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(usize, usize)> {
     let rim = rows.iter().rposition(|row| fits(&layout.top, row))?;
     let with_text = (rim + 1..rows.len()).filter(|at| !rows[*at].is_blank());
@@ -218,7 +220,8 @@ fn find_prompt_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(u
     Some((first, rim))
 }
 
-/// The last prompt right below a `lid` row, and the upper end of its box: a `top` row close above the lid, or the lid.
+/// The row of the last prompt that is right below a `lid` row, and the row at which its box begins. The box begins at a
+/// `top` row close above the lid, if there is one. Otherwise it begins at the lid.
 fn find_prompt_below_lid(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(usize, usize)> {
     let lid =
         rows.windows(2).rposition(|pair| fits(&layout.lid, &pair[0]) && layout.prompt.is_match(pair[1].text()))?;

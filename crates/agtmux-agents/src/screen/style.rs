@@ -28,7 +28,7 @@ impl CellStyle {
         self.dim || self.fg == CellColour::Grey
     }
 
-    /// Applies the parameters of one `CSI … m`, each with its sub-parameters.
+    /// Applies one escape sequence `CSI … m`. Each item of `params` is one parameter with its sub-parameters.
     pub(super) fn apply<'a>(&mut self, params: impl Iterator<Item = &'a [u16]>) {
         let mut params = params;
         while let Some(param) = params.next() {
@@ -62,7 +62,8 @@ fn basic_colour(n: u16) -> CellColour {
     }
 }
 
-/// Reads an extended colour. `38:5:n` contains its values; `38;5;n` takes them from the next parameters.
+/// Reads an extended colour. In `38:5:n`, the values are sub-parameters (`subs`). In `38;5;n`, the values are the next
+/// parameters (`rest`).
 fn extended_colour<'a>(subs: &[u16], rest: &mut impl Iterator<Item = &'a [u16]>) -> Option<CellColour> {
     let mut next = || rest.next().and_then(|param| param.first().copied());
     match subs {

@@ -1,5 +1,5 @@
-//! Cursor was not available: these screens are written by hand from its documentation. They only prove that the rules
-//! match the documented screens.
+//! Cursor was not available, so these screens are written by hand from its documentation. The tests prove only that the
+//! rules match the documented screens.
 
 use agtmux_agents::{Judgement, SavedScreen, judge};
 use agtmux_core::state::State;

@@ -1,4 +1,5 @@
-//! Identifying a process is safe for any name, arguments and ids.
+//! Processes with arbitrary names, arguments and ids: identifying an agent never panics and finds only an existing
+//! process.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -4,9 +4,10 @@ use agtmux_agents::AgentRegistry;
 
 use crate::process_tree::ProcessTree;
 
-/// Each line is one process, indented below its parent: marks, then its command line, then `=> type` on the process
-/// that must be found. `~` is a space inside an argument. Marks: `fg` and `bg` begin a job, `pty` begins a job on
-/// another terminal, `stopped`, `zombie`, `exe:PATH`, `comm:NAME`.
+/// Each case has a name and a process tree. In the tree, each line is one process, indented below its parent. A line
+/// consists of marks and the command line, followed by `=> type` on the process that must be found. `~` stands for a
+/// space inside an argument. The marks `fg` and `bg` begin a job; `pty` begins a job on another terminal. The marks
+/// `stopped`, `zombie`, `exe:PATH` and `comm:NAME` set properties of the process.
 const CASES: &[(&str, &str)] = &[
     ("started by a shell", "-bash\n fg claude => claude"),
     ("the pane's own command", "claude --continue => claude"),
@@ -141,9 +142,9 @@ fn identify_finds_the_agent_of_the_foreground_job() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// The last process is a hook. `=> type` marks the outermost process of the agent that runs the hook. It is missing if
-/// no process above the hook is an agent. The second field says whether a child shares the standard input of its
-/// parent, if known.
+/// Process trees whose last process is a hook. `=> type` marks the outermost process of the agent that runs the hook.
+/// This mark is missing if no process above the hook is an agent. The second field says whether each child shares the
+/// standard input of its parent. It is None if that is unknown.
 const HOOKS: &[(&str, Option<bool>, &str)] = &[
     ("no agent at all", None, "zsh\n fg vim\n  sh -c hook"),
     ("of the agent", None, "zsh\n fg claude => claude\n  sh -c hook"),

@@ -1,4 +1,5 @@
-//! Captures that were edited by hand to mislead a rule, with the states that are acceptable besides `unknown`.
+//! Captures that were edited by hand to mislead a rule. Each one has a list of acceptable states; the state `unknown`
+//! is always acceptable.
 
 use std::fs;
 use std::path::Path;

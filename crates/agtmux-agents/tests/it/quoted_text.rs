@@ -1,4 +1,4 @@
-//! Screens that quote the words of a state in places where they mean nothing.
+//! Screens that quote words which normally indicate a state, in places where these words mean nothing.
 
 use agtmux_agents::{CapturedScreen, Judgement, SavedScreen, judge};
 use agtmux_core::state::State;

@@ -1,4 +1,5 @@
-//! A user's manifest with arbitrary contents either works or is rejected with its file and line.
+//! A user's manifest with arbitrary contents either works, or is rejected with an error that names the file and, if
+//! known, the line.
 
 use agtmux_agents::{AgentRegistry, ManifestFile, SavedScreen, UserManifests, check_manifest, judge};
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! The configuration. `defaults.toml` is the only place with default values: it is parsed for its values and printed
-//! with its comments.
+//! The configuration. All default values are in `defaults.toml` and nowhere else. agtmux reads the values from this
+//! file, and `agtmux config show --defaults` prints the file with its comments.
 
 mod yaml;
 
@@ -245,7 +245,7 @@ impl Config {
     }
 
     /// Returns the configuration file to read: `path`, or the YAML file of the same name if the TOML file does not
-    /// exist. Fails if both files exist.
+    /// exist. Fails if more than one of these files exists.
     pub fn resolve_file(path: &Path) -> Result<PathBuf, ConfigError> {
         if path.extension().is_none_or(|extension| extension != "toml") {
             return Ok(path.to_owned());

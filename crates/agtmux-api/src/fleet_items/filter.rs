@@ -38,7 +38,8 @@ impl ItemFilter {
                 || query.session.as_deref().is_some_and(|s| s != session)
             {
                 let message = "target_session contradicts target or session";
-                return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("use only one of them"));
+                let error = ApiError::new(ErrorCode::BadRequest, message);
+                return Err(error.with_hint("use either target_session, or target and session"));
             }
             filter.target = Some(target.to_owned());
             filter.session = Some(session.to_owned());
@@ -68,8 +69,8 @@ impl ItemFilter {
             && (!self.given.needs_action || pane.needs_action)
     }
 
-    /// Whether the filter accepts the task of this event. The task is treated like a pane in the state that the task
-    /// has after the event.
+    /// Whether the filter accepts the task of this event. The task is treated like a pane, and the state of that pane
+    /// is the state of the task after the event.
     pub fn accepts_task(&self, task_event: &TaskWatchEvent) -> bool {
         let state = task_event.event.state();
         self.matches_session(Some(&task_event.target), task_event.event.session.as_str())

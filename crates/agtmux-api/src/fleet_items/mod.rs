@@ -1,5 +1,6 @@
-//! The items of the fleet. The daemon lists them. A client keeps a copy of them by applying the events of the stream.
-//! Both use this code, so that filters, order and counts are the same.
+//! The items of the fleet: panes, windows, sessions and targets. The daemon lists them. A client keeps a copy of them
+//! by applying the events of the stream. The daemon and the client use the same code, so that filters, order and counts
+//! are the same.
 
 mod filter;
 mod lists;

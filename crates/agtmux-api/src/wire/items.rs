@@ -75,8 +75,8 @@ pub struct PaneItem {
 }
 
 impl PaneItem {
-    /// The order in which a person should look at panes: the most urgent state first, then the agent that has been in
-    /// it for longest. Panes without an agent come last.
+    /// The order in which a person should look at panes: the most urgent state first. Among panes with the same state,
+    /// the pane that has been in this state for longest comes first. Panes without an agent come last.
     pub fn attention_order(&self) -> impl Ord + '_ {
         (self.state.is_none(), self.state, self.since, &self.identity)
     }

@@ -56,13 +56,13 @@ pub enum TopologyUpdate {
     Processes { server: ServerKey, generation: Generation, panes: Vec<PaneProcess> },
     /// The server's process ended.
     ServerGone { server: ServerKey },
-    /// The server exists and cannot be read.
+    /// The server exists but cannot be read.
     ServerOutage { server: ServerKey, generation: Generation, code: OutageCode, message: String },
-    /// A task started in a pane or changed its status. `None` when the pane no longer has a task.
+    /// A task started in a pane or changed its status. `task` is `None` when the pane no longer has a task.
     Task { server: ServerKey, generation: Generation, pane: PaneId, task: Option<PaneTask> },
     /// The target's tmux cannot be read. `outage` is `None` when tmux can be read again.
     TargetOutage { target: TargetName, outage: Option<(OutageCode, String)> },
-    /// The target is unreachable, with all its servers.
+    /// The target and all its servers are unreachable.
     TargetUnreachable { target: TargetName, message: String },
     /// The target is no longer watched.
     TargetRemoved { target: TargetName },
@@ -311,7 +311,8 @@ impl FleetChanges {
         self.mark_changed(&pane_key, pane);
     }
 
-    /// Returns whether the pane's runtime changed.
+    /// Makes the detected agent the runtime of the pane. If no agent was detected, ends the runtime, unless it is a
+    /// local task. Returns whether the runtime changed.
     fn update_agent(
         &mut self,
         key: &PaneKey,

@@ -18,7 +18,7 @@ pub struct FleetDelta {
     pub sessions: BTreeSet<(ServerKey, SessionId)>,
     /// Changes of runtimes and their servers, in order.
     pub runtime_changes: Vec<RuntimeChange>,
-    /// A target's outage began, changed or ended.
+    /// Whether the outage of a target began, changed or ended.
     pub targets_changed: bool,
 }
 

@@ -11,7 +11,7 @@ use crate::runtime::{Runtime, RuntimeId};
 pub struct Fleet {
     pub(super) servers: BTreeMap<ServerKey, Server>,
     pub(super) target_outages: BTreeMap<TargetName, Outage>,
-    /// Tasks by pane, including panes that have not been listed yet.
+    /// Tasks by pane. A task may be known before its pane is listed.
     pub(super) tasks: BTreeMap<PaneKey, (Generation, PaneTask)>,
 }
 
@@ -69,7 +69,7 @@ pub struct Pane {
     pub updated_at: Timestamp,
 }
 
-/// One session and window index that shows a pane.
+/// One place where a pane is shown: a session, and the index of the pane's window in this session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Placement {
     pub session: SessionId,
@@ -77,7 +77,7 @@ pub struct Placement {
     pub window_index: u32,
 }
 
-/// How the process of a dead pane ended. Both fields are empty for a moment after the death.
+/// How the process of a dead pane ended. Both fields may be `None` for a moment, until tmux knows the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaneExitStatus {
     pub status: Option<i32>,
@@ -147,7 +147,7 @@ impl Fleet {
         self.target_outages.iter()
     }
 
-    /// Names the runtime in this pane if its id matches. Returns whether the name changed.
+    /// Gives the runtime in this pane a name, but only if the runtime has this id. Returns whether the name changed.
     pub fn name_runtime(&mut self, key: &PaneKey, id: &RuntimeId, name: &str) -> bool {
         let pane = self.servers.get_mut(&key.server).and_then(|server| server.panes.get_mut(&key.pane));
         match pane.and_then(|pane| pane.runtime.as_mut()).filter(|runtime| runtime.id == *id) {

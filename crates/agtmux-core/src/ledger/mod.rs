@@ -1,8 +1,8 @@
 //! The ledger of one runtime: derives one state from the observations of many sources.
 //!
 //! Per source and claim, the ledger keeps the newest observation and the newest conclusive one. Of older observations,
-//! it keeps only the times that refute turns. The state depends only on this data, so neither the order of arrival nor
-//! duplicates matter.
+//! it keeps only the times in [`TurnContradictions`]. The state depends only on this data, so neither the order of
+//! arrival nor duplicates matter.
 
 mod contradictions;
 #[cfg(test)]
@@ -23,7 +23,7 @@ pub use verdict::{ObservationStatus, RatedObservation, StateVerdict};
 pub struct Ledger {
     #[serde(with = "as_list", rename = "heard")]
     entries: BTreeMap<(Source, Claim), LedgerEntry>,
-    /// Per source, the time since which its evidence has matched no rule.
+    /// Contains each source whose latest evidence matched no rule, with the time since when this is so.
     #[serde(default, rename = "silent")]
     unrecognized_since: BTreeMap<Source, Timestamp>,
     #[serde(default, skip_serializing_if = "TurnContradictions::is_empty")]
@@ -94,8 +94,8 @@ impl Ledger {
         changed
     }
 
-    /// Notes that a source's evidence matches no rule. The earlier observations of this source then expire after their
-    /// TTL.
+    /// Notes that the evidence of a source matches no rule since `at`. For a screen, a title or a file, the TTL of
+    /// earlier observations starts then.
     pub fn mark_unrecognized(&mut self, source: Source, at: Timestamp) {
         self.unrecognized_since.entry(source).or_insert(at);
     }
@@ -105,7 +105,7 @@ impl Ledger {
         self.unrecognized_since.contains_key(&source)
     }
 
-    /// Turns completed observations into idle ones.
+    /// Marks every observation of a completed turn as demoted, so that it asserts `idle` from now on.
     pub fn demote_completed(&mut self) {
         for record in self.records_mut() {
             record.demoted |= record.observation.assertion == Assertion::Completed;

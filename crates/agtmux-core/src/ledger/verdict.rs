@@ -61,8 +61,9 @@ impl Ledger {
         StateVerdict { state, reason: None, confidence: confidence(strongest), dialog }
     }
 
-    /// Whether an observation could change the verdict. If it repeats the last observation of its source, it can change
-    /// the verdict only if the last observation expires or another source has disagreed since.
+    /// Whether an observation could change the verdict. An observation that repeats the last one of its source can
+    /// change it only in two cases: the last one would expire without the repeat, or another source has disagreed
+    /// since.
     pub fn is_new_information(&self, observation: &Observation) -> bool {
         let Some(last) = self.entries.get(&observation.key()).map(|entry| &entry.newest) else { return true };
         let previous = &last.observation;
@@ -100,7 +101,7 @@ impl Ledger {
         })
     }
 
-    /// When the verdict may change without a new observation.
+    /// When the verdict may next change without a new observation, because an observation expires.
     pub fn next_deadline(&self, now: Timestamp) -> Option<Timestamp> {
         let conclusive = self.entries.values().filter_map(|entry| entry.conclusive.as_ref());
         conclusive.filter_map(|record| self.expires_at(record)).filter(|at| *at > now).min()

@@ -7,7 +7,8 @@ use super::{is_marked, marker, secret_names, text};
 /// The kind of a secret that was recognized by its field name.
 const FIELD_KIND: &str = "field";
 
-/// Redacts all strings and keys of a document, and every value of a field that is named like a secret.
+/// Redacts the secrets in all strings and keys of a document. If a field is named like a secret, its whole value is
+/// redacted.
 ///
 /// Recurses as deep as the document, so the document must come from a parser with a depth limit (serde_json's is 128).
 pub fn json(value: &mut Value) {

@@ -14,7 +14,7 @@ pub(super) fn prepare() {
 }
 
 struct CompiledPatterns {
-    /// All patterns in one scan: most texts match none.
+    /// Finds in one scan which patterns match. Most texts match none.
     any: RegexSet,
     /// One regex per pattern. Each is compiled when `any` first reports that its pattern matches, because most are
     /// never needed.
@@ -22,7 +22,7 @@ struct CompiledPatterns {
     markers: Regex,
 }
 
-/// A matched range and its pattern. `None` marks a range that is already a redaction marker.
+/// A range of the text and the pattern that matched it. `row` is `None` if the range is already a redaction marker.
 struct SecretMatch {
     range: Range<usize>,
     row: Option<&'static SecretPattern>,
@@ -69,7 +69,7 @@ impl CompiledPatterns {
 }
 
 /// A match may contain the name of another secret (`password://{"password": …`), so the search continues inside a match
-/// up to this length. It skips longer matches to avoid quadratic time.
+/// that is at most this long. After a longer match, the search continues behind the match, to avoid quadratic time.
 const MAX_RESCAN_LEN: usize = 1024;
 
 fn find_row(pattern: &Regex, row: &'static SecretPattern, text: &str) -> Vec<SecretMatch> {
@@ -85,7 +85,7 @@ fn find_row(pattern: &Regex, row: &'static SecretPattern, text: &str) -> Vec<Sec
     finds
 }
 
-/// The first group that matched, or the whole match of a pattern without groups.
+/// The part of a match that is the secret: the first group that matched, or the whole match if no group matched.
 fn secret_part<'t>(found: &Captures<'t>) -> Option<Match<'t>> {
     found.iter().skip(1).flatten().next().or_else(|| found.get(0))
 }
@@ -120,7 +120,7 @@ fn replace<'f>(text: &str, wanted: impl Iterator<Item = &'f SecretMatch>) -> Opt
     (copied > 0).then(|| out + &text[copied..])
 }
 
-/// Whether one pattern alone matches.
+/// Whether the pattern in this row of the table matches, regardless of the other patterns.
 #[cfg(test)]
 pub(super) fn finds(index: usize, text: &str) -> bool {
     !find_row(RULES.row(index), &SECRET_PATTERNS[index], text).is_empty()

@@ -72,7 +72,7 @@ pub(super) fn may_name_several_secrets(name: &str) -> bool {
     MANY.is_match(name)
 }
 
-/// Whether the argument after this one is a secret.
+/// Whether this argument is an option, such as `--token`, that is followed by a secret as the next argument.
 pub(super) fn is_secret_flag(argument: &str) -> bool {
     FLAG.is_match(argument)
 }

@@ -3,8 +3,8 @@
 pub(super) struct SecretPattern {
     /// The kind shown in the redaction marker.
     pub kind: &'static str,
-    /// The first matching group is the secret; the rest of the match is kept. Without groups the whole match is the
-    /// secret. `<part>` refers to a part in [`super::secret_names`].
+    /// The first group that matches is the secret; the rest of the match is kept. If the pattern has no groups, the
+    /// whole match is the secret. `<name>` stands for the part with this name in [`super::secret_names`].
     pub pattern: &'static str,
 }
 

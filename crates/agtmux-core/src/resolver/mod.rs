@@ -45,7 +45,7 @@ impl StateResolver {
         Self { completed_for, runtimes: BTreeMap::new(), unreachable: BTreeSet::new() }
     }
 
-    /// Updates the setting, which may have changed since the checkpoint.
+    /// Sets how long a completed turn is shown as completed. A checkpoint may contain an older value of this setting.
     pub fn set_completed_for(&mut self, completed_for: SignedDuration) {
         self.completed_for = completed_for;
     }
@@ -124,8 +124,8 @@ impl StateResolver {
         }
     }
 
-    /// Returns the inputs that are due because time has passed: demotions of completed turns, and expired observations.
-    /// The caller applies them like any other input.
+    /// Returns the inputs that are due because time has passed: demotions of completed turns, and new evaluations of
+    /// runtimes with expired observations. The caller applies them like any other input.
     pub fn due_inputs(&self, now: Timestamp) -> Vec<ResolverInput> {
         let of_runtime = |(id, entry): (&RuntimeId, &RuntimeState)| {
             let demotion = self
@@ -138,7 +138,7 @@ impl StateResolver {
         self.runtimes.iter().filter_map(of_runtime).collect()
     }
 
-    /// When [`due_inputs`](Self::due_inputs) will next return something if no other input arrives.
+    /// When [`due_inputs`](Self::due_inputs) will next return an input, provided that no other input is applied before.
     pub fn next_deadline(&self, now: Timestamp) -> Option<Timestamp> {
         let of_runtime = |entry: &RuntimeState| {
             [self.demotion_at(entry), entry.ledger.next_deadline(now)].into_iter().flatten().min()

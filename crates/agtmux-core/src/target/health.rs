@@ -52,7 +52,7 @@ pub struct TargetHealthLog {
 }
 
 impl Default for TargetHealthLog {
-    /// Degraded: no attempt has been made yet.
+    /// Starts as degraded, because no attempt has been made yet.
     fn default() -> Self {
         Self { health: TargetHealth::Degraded, failures: VecDeque::new(), successes: 0 }
     }

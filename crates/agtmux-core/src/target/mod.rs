@@ -1,4 +1,5 @@
-//! Targets, the hosts whose tmux is watched: valid names, how they are reached, and their health.
+//! Targets are the hosts whose tmux is watched. This module defines their valid names, how the daemon reaches them, and
+//! their health.
 
 mod health;
 mod target_names;

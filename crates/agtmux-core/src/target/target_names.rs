@@ -1,5 +1,5 @@
-//! Validates target names and `ssh` destinations. Both use allow-lists, so `ssh` or a shell can never read a name as an
-//! option, a command or several words.
+//! Validates target names and `ssh` destinations. Only a few characters are allowed in them, so neither `ssh` nor a
+//! shell can read a name as an option, a command or several words.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! How a task event is delivered to the user and the agent. The rules are data, so that every harness delivers an event
-//! the same way.
+//! How a task event is delivered to the user and the agent. Each event contains its delivery rules, so that every
+//! harness delivers the event in the same way.
 
 use serde::{Deserialize, Serialize};
 
@@ -48,10 +48,11 @@ impl Delivery {
     const CONVERSATION: Self =
         Self { status: true, notice: false, message: true, agent_turn: Some(AgentTurn::FollowUp) };
 
-    /// The delivery of an event that the message of another event already reports: only the status line is redrawn.
+    /// The delivery of an event that is already reported in the message of another event: only the status line is
+    /// redrawn.
     pub const COLLAPSED: Self = Self { status: true, notice: false, message: false, agent_turn: None };
 
-    /// The delivery of a startup report: a notice for the user only.
+    /// The delivery of the report on leftover sessions that is made at startup: a notice that only the user sees.
     pub const STARTUP: Self = Self { status: false, notice: true, message: false, agent_turn: None };
 
     pub fn of(kind: TaskEventKind) -> Self {

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The exit code or signal of a process. At most one is set; neither if the outcome is unknown.
+/// The exit code of a process, or the signal that ended it. At most one of the two is set. Neither is set if the
+/// outcome is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskExit {
     #[serde(rename = "exit_code")]
@@ -29,7 +30,7 @@ impl TaskExit {
     }
 }
 
-/// Prints `code 0`, `signal SIGTERM` or `unknown code`, to follow "exited with".
+/// Prints a text such as `code 0`, `signal SIGTERM` or `unknown code`. A message puts it after the words "exited with".
 impl fmt::Display for TaskExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.signal, self.code) {
@@ -81,7 +82,8 @@ const PLATFORM_SIGNALS: &[(u8, &str)] = &[
 const PLATFORM_SIGNALS: &[(u8, &str)] =
     &[(7, "SIGEMT"), (10, "SIGBUS"), (12, "SIGSYS"), (30, "SIGUSR1"), (31, "SIGUSR2")];
 
-/// The real-time signals in glibc's numbering. They are named by their offset from the first.
+/// The numbers of the real-time signals in glibc. The first is printed as `SIGRTMIN`, the next as `SIGRTMIN+1`, and so
+/// on.
 #[cfg(target_os = "linux")]
 const REAL_TIME: std::ops::RangeInclusive<u8> = 34..=64;
 #[cfg(not(target_os = "linux"))]

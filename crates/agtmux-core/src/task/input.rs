@@ -10,27 +10,30 @@ use crate::ids::{Generation, PaneId, WindowId};
 /// Everything that can lead to a task event. Applying the same input again changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskInput {
-    /// A snapshot of the session. It is ignored for a run whose launch or exit was applied after the snapshot began.
+    /// A snapshot of the session. If the launch or exit of a run was applied after the snapshot began, the snapshot may
+    /// be outdated for this run, so it is ignored for this run.
     Snapshot(TaskSessionSnapshot),
     /// The daemon launched a run. The daemon applies this input at once, so that even an immediate exit is reported.
     Started(LaunchedRun),
-    /// The process of a run ended, as reported by its wrapper or a dead pane. The machine then waits for a snapshot: if
-    /// the window is gone, the event becomes `disappeared`, because killing a window also ends its process.
+    /// The process of a run ended, as reported by its wrapper or a dead pane. The machine then waits for a snapshot,
+    /// because killing a window also ends its process. If the window is gone, the machine reports `disappeared` instead
+    /// of `exited`.
     Exited {
         run: RunId,
         exit: TaskExit,
-        /// The total number of bells. Unreported bells are reported first.
+        /// The total number of bells of the run. Bells that are not reported yet are reported before the exit.
         bells: u64,
         /// The last lines of output.
         output: String,
     },
-    /// The process ended and still had its terminal, so its window was not killed and no snapshot is needed.
+    /// Like `Exited`, but the process still had its terminal when it ended. Its window was therefore not killed, so the
+    /// exit is reported without a snapshot.
     ExitConfirmed { run: RunId, exit: TaskExit, bells: u64, output: String },
     /// A run rang the bell; `bells` is the total.
     BellRang { run: RunId, bells: u64, output: String },
     /// The daemon is about to remove or stop tasks.
     RemovalPlanned(PlannedRemoval),
-    /// Time has passed, as requested by [`TaskMachine::next_tick_at`](super::TaskMachine::next_tick_at).
+    /// The time that [`TaskMachine::next_tick_at`](super::TaskMachine::next_tick_at) returned has come.
     Tick,
 }
 
@@ -45,7 +48,7 @@ pub struct LaunchedRun {
     pub task: String,
 }
 
-/// A removal by the daemon, announced before it happens.
+/// A removal by the daemon. The daemon announces it to the task machine before it removes anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlannedRemoval {
     /// Remove these windows, whose tasks have ended.

@@ -37,7 +37,7 @@ impl EventCause<'_> {
         format!("tmux task {window} ({task}) {text}")
     }
 
-    /// A failed or unknown exit is a warning.
+    /// A warning for a prompt, a disappearance, and an exit that failed or whose outcome is unknown. Otherwise an info.
     pub(super) fn level(self) -> EventLevel {
         match self {
             Self::Input(_) | Self::Disappeared { .. } => EventLevel::Warning,

@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::{output, redact, sanitize};
 
-/// The number of lines shown with an event.
+/// The maximum number of output lines that an event shows.
 const MAX_LINES: usize = 3;
 
 /// Longer lines are cut.
@@ -18,8 +18,8 @@ const MAX_BYTES: usize = 16 * 1024;
 static PANE_IS_DEAD: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^Pane is dead(?: \((?:status|signal) .*\))?$").expect("a pattern that compiles"));
 
-/// Returns the last useful lines: without blank lines, separator lines and tmux's own "Pane is dead" text, with secrets
-/// redacted and control characters escaped.
+/// Returns the last useful lines of the output. Blank lines, separator lines and tmux's own "Pane is dead" text are
+/// skipped. Secrets are redacted, and control characters are escaped.
 pub fn recent_output(written: &str) -> Vec<String> {
     let shown = output::lines(tail(written).as_bytes()).join("\n");
     let clean = redact::text(&shown);

@@ -21,7 +21,8 @@ impl From<uuid::Uuid> for RunId {
     }
 }
 
-/// The id becomes part of a path, so it is checked: it comes from a window option, which any process may set.
+/// Rejects ids that are not safe in a path. The id becomes part of a path, and it comes from a window option, which any
+/// process may set.
 fn check_run_id(id: &str) -> Result<(), RunIdError> {
     let plain = id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     if plain && (1..=MAX_LEN).contains(&id.len()) { Ok(()) } else { Err(RunIdError) }

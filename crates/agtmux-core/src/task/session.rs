@@ -1,4 +1,4 @@
-//! Names of task sessions. A task session is the tmux session with the tasks of one harness session.
+//! Names of task sessions. A task session is the tmux session that contains the tasks of one harness session.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::text;
 use crate::text_types::checked_text_type;
 
 checked_text_type!(
-    /// The name of a task session. It contains only characters that tmux keeps and does not interpret.
+    /// The name of a task session. It contains only characters that tmux neither replaces nor interprets.
     TaskSessionName,
     check_session_name,
     SessionNameError
@@ -42,8 +42,9 @@ impl TaskSessionName {
         format!("pi-{slug}-{id}").parse()
     }
 
-    /// The harness's own session id. It can be separated from the project's name only if the caller knows the id or the
-    /// id is a UUID.
+    /// Returns the harness's own session id, with which this name ends. The caller passes the id as `known` if it knows
+    /// the id. Returns `None` if the name ends neither with `known` nor with a UUID, because it is then unclear where
+    /// the id begins.
     pub fn session_id(&self, known: Option<&str>) -> Option<&str> {
         let ends_with = |id: &str| self.0.strip_suffix(id).is_some_and(|rest| rest.ends_with('-'));
         let start = match known.filter(|id| !id.is_empty() && ends_with(id)) {
@@ -66,8 +67,8 @@ pub fn project_slug(project: &Path) -> Result<String, SessionNameError> {
     Ok(if slug.is_empty() { FALLBACK_SLUG.to_owned() } else { slug })
 }
 
-/// Replaces each run of characters for which `kept` is false with one `-`, and trims `-` at both ends. `_` and `-` are
-/// always kept.
+/// Keeps `_`, `-` and the characters for which `kept` is true. Replaces each run of other characters with one `-`. Then
+/// trims `-` at both ends.
 fn plain(text: &str, kept: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut in_run = false;

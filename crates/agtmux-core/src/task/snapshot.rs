@@ -64,12 +64,12 @@ pub struct TaskSnapshot {
     /// The text of the cursor's line up to the cursor. `None` if it was not read.
     #[serde(skip)]
     pub cursor_line: Option<String>,
-    /// The cursor's line number, counted from the start of the pane's history. The same prompt on a later line is a new
-    /// one.
+    /// The cursor's line number, counted from the start of the pane's history. If the same prompt text appears on a
+    /// later line, it is a new prompt.
     #[serde(skip)]
     pub cursor_row: Option<u64>,
-    /// The number of prompts answered so far, derived from the output. The same prompt after an answer is a new one,
-    /// even on the same line.
+    /// The number of prompts answered so far, derived from the output. If the same prompt text appears after a further
+    /// answer, it is a new prompt, even on the same line.
     #[serde(skip)]
     pub answers: u64,
     /// Whether the daemon launched the run and the task machine has not applied the launch yet.

@@ -1,7 +1,8 @@
 //! Decides what to do with task sessions left by earlier harness sessions.
 //!
-//! A session name is no proof of ownership: the sessions of project `foo-bar` also start with `pi-foo-`, and two
-//! checkouts may share a name. The owner and project stored with the session decide.
+//! A session name does not prove which project owns the session: the sessions of project `foo-bar` also start with
+//! `pi-foo-`, and two checkouts may have the same directory name. Therefore the owner and the project are stored with
+//! each session, and only these decide.
 
 use super::session::TaskSessionName;
 use super::snapshot::TaskSnapshot;
@@ -36,12 +37,12 @@ pub struct LeftoverSession<'a> {
 /// The action to take on a leftover session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeftoverAction {
-    /// Leave the session alone and report nothing. Its owner is another one or unknown, or the session is in use, has
-    /// no tasks, or is the task session of the starting harness session.
+    /// Leave the session alone and report nothing. The reason is one of these: the owner or project is unknown or not
+    /// the same; the session is in use; it has no tasks; it is the task session of the starting harness session.
     Keep,
-    /// Remove it: it is unused and no task runs.
+    /// Remove the session, because it is unused and nothing runs in it.
     Remove,
-    /// Report it: it is unused, but these tasks still run.
+    /// Report the session to the user. It is unused, but these tasks and windows still run.
     Report(Vec<String>),
 }
 

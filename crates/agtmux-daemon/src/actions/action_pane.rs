@@ -15,14 +15,14 @@ use crate::engine::{LocatedAgent, LocatedPane};
 use crate::observe;
 use crate::remote::{HostProcesses, ProcessesUnavailable, ServerAccess};
 
-/// How long a read-only action waits for a host whose connection broke.
+/// How long a read-only action waits until a host whose connection broke has reconnected.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an action waits until the engine knows what the screen shows.
+/// How long an action waits until the engine has noticed what the screen already shows.
 const ENGINE_TIMEOUT: Duration = Duration::from_millis(1500);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A pane that this daemon types into: on this host, or on an agentless host. tmux types only if `guard` matches the
-/// pane.
+/// A pane that this daemon types into. The pane is on this host or on an agentless host. tmux types only if `guard`
+/// still matches the pane.
 #[derive(Clone)]
 pub(super) struct ActionPane<'a> {
     pub(super) actions: &'a Actions,
@@ -31,12 +31,12 @@ pub(super) struct ActionPane<'a> {
     pub(super) processes: HostProcesses,
     pub(super) guard: PaneGuard,
     pub(super) forced: bool,
-    /// Type only while a shell in the pane waits for a command.
+    /// If true, types only while a shell in the pane waits for a command.
     pub(super) shell_only: bool,
 }
 
 impl ActionPane<'_> {
-    /// The agent in the pane, or an error.
+    /// The agent in the pane. Fails if the pane has no agent.
     pub(super) fn agent(&self) -> ApiResult<&LocatedAgent> {
         self.located.agent.as_ref().ok_or_else(|| {
             let pane = self.located.key.pane;
@@ -44,7 +44,7 @@ impl ActionPane<'_> {
         })
     }
 
-    /// The processes in the pane; `None` if its first process is gone.
+    /// The processes in the pane. `None` if the first process of the pane is gone.
     pub(super) async fn process_tree(&self) -> ApiResult<Option<PaneProcesses>> {
         self.processes.try_tree(self.guard.pane_pid).await.map_err(|error| self.processes_unavailable(&error))
     }
@@ -56,8 +56,8 @@ impl ActionPane<'_> {
         error.with_hint(format!("agtmux target doctor {target}"))
     }
 
-    /// Checks that the located agent still runs in the foreground of the pane. If the pane had no agent, checks that
-    /// none has been started in it.
+    /// Checks that the agent that was located before still runs in the foreground of the pane. If no agent was located,
+    /// checks that none has been started in the pane since.
     ///
     /// After an agent has ended, its output is still on the screen, but the shell in the pane reads the input. That
     /// shell would run a prompt as a command.
@@ -100,8 +100,8 @@ impl ActionPane<'_> {
 
     /// Types if `allows` accepts the current screen.
     ///
-    /// The screen is captured after the check of the agent, directly before typing. The check may take long, and a
-    /// person may type during it.
+    /// First checks the agent, then captures the screen. In the opposite order, the screen could be out of date when
+    /// agtmux types: the check may take long, and a person may type during the check.
     pub(super) async fn type_if(
         &self,
         typing: PaneInput<'_>,
@@ -125,8 +125,9 @@ impl ActionPane<'_> {
         .map_err(type_error)
     }
 
-    /// Waits until `wanted` accepts the agent's state and dialog as the engine knows them. Returns the fingerprint of
-    /// the dialog, or `Some(None)` if no dialog is open. Returns `None` on timeout or if the agent is gone.
+    /// Waits until `wanted` accepts the state and the dialog fingerprint that the engine has for the agent. Then
+    /// returns the fingerprint, or `Some(None)` if no dialog is open. Returns `None` on timeout or if the agent is
+    /// gone.
     ///
     /// Actions call this before they return, so that clients already see the effect of the action.
     pub(super) async fn wait_for_engine(

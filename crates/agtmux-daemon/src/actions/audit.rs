@@ -119,7 +119,8 @@ pub(super) fn hash(content: &str) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, content.as_bytes()).simple().to_string()
 }
 
-/// The result as the audit log stores it. Pane output is never stored.
+/// The result of an action in the form that the audit log stores. `None` for `view-output`, because the output of a
+/// pane is never stored.
 pub(super) fn stored_result<T: Serialize>(
     config: &Config,
     kind: ActionKind,

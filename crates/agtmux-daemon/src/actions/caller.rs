@@ -87,7 +87,8 @@ impl Actions {
         Err(error.with_hint("run the command yourself, or set actions.allow_from_agents in the configuration"))
     }
 
-    /// The agent that the caller runs under. A caller that cannot be identified counts as an agent.
+    /// The agent that the caller runs under. `None` if there is no such agent. A caller that cannot be identified
+    /// counts as an agent.
     pub(crate) async fn agent_behind_caller(&self, caller: &RequestCaller) -> Option<String> {
         match self.caller_origin(caller).await {
             CallerOrigin::NotAgent => None,
@@ -96,8 +97,8 @@ impl Actions {
         }
     }
 
-    /// The process that owns what the caller creates: the process named in the request, otherwise the agent that the
-    /// caller runs under.
+    /// The process that owns the things that the caller creates. This is the process named in the request, otherwise
+    /// the agent that the caller runs under.
     ///
     /// No other ancestor becomes the owner, because it may be a short-lived wrapper.
     pub(crate) fn owner_process_of(&self, caller: &RequestCaller) -> Option<u32> {

@@ -56,7 +56,7 @@ pub(super) fn type_error(error: TypeError) -> ApiError {
             let is_lost = matches!(error, TmuxError::Unreachable(_));
             let error = tmux_error(error);
             let code = if is_lost { ErrorCode::OutcomeUnknown } else { error.code };
-            let hint = "agtmux view-output REF   (shows whether the text was typed; it will not be typed later)";
+            let hint = "agtmux view-output REF   (shows whether the text was typed; agtmux does not type it later)";
             ApiError { code, done_something: true, ..error.with_hint(hint) }
         }
         TypeError::Tmux(error) => tmux_error(error),

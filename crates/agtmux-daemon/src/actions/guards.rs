@@ -9,9 +9,10 @@ use jiff::{SignedDuration, Timestamp};
 use crate::engine::LocatedPane;
 use crate::store::SnapshotRow;
 
-/// Checks the guards that apply to every action and reports the first that fails.
+/// Checks the guards that apply to every action. Returns an error for the first guard that fails.
 ///
-/// With `force_stale`, checks only that the pane is still the same.
+/// With `force_stale`, checks only the identity of the pane. Guards about the agent, its state and its dialog are
+/// skipped.
 pub(super) fn check(
     guards: &ActionGuards,
     seen: Option<&SnapshotRow>,
@@ -108,7 +109,7 @@ fn check_updated_within(located: &LocatedPane, within_ms: u64, now: Timestamp) -
     if age <= within {
         return Ok(());
     }
-    Err(state_changed(format!("the last update was {} s ago; the limit is {within:#}", age.as_secs())))
+    Err(state_changed(format!("the agent and its pane last changed {} s ago; the limit is {within:#}", age.as_secs())))
 }
 
 /// Refuses actions if the tmux server does not answer or the agent's state is unknown.

@@ -55,7 +55,7 @@ impl Actions {
         Ok(sanitized_if_remote(done, &action))
     }
 
-    /// Whether this caller has already read this pane. That read is in the audit log, so the next ones are not
+    /// Whether this caller has already read this pane. The first read is in the audit log, and later reads are not
     /// recorded.
     async fn is_follower(&self, action: &OutputAction, caller: &RequestCaller) -> bool {
         let Ok(located) = self.locate(&action.guards.r#ref).await else { return false };

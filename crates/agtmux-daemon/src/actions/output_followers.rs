@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::RequestCaller;
 
-/// At this limit all followers are forgotten. The next read of each follower is recorded in the audit log again.
+/// When there are this many followers, all of them are forgotten. The next read of each follower is then recorded in
+/// the audit log again.
 const MAX_FOLLOWERS: usize = 4096;
 
 type FollowerKey = (Option<u32>, &'static str, String);

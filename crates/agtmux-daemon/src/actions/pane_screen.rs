@@ -38,7 +38,7 @@ impl ActionPane<'_> {
         Ok(PaneScreen { screen: CapturedScreen::parse(&capture.screen), raw: capture.screen, title })
     }
 
-    /// Captures the screen until `shows` returns a value. `None` on timeout.
+    /// Captures the screen repeatedly until `shows` returns a value. Returns `None` on timeout.
     pub(super) async fn poll_screen<T>(
         &self,
         timeout: Duration,

@@ -29,7 +29,8 @@ pub(super) struct ActionRequest<'a> {
     /// A short description for the audit log.
     pub(super) summary: Option<String>,
     pub(super) text: Option<&'a str>,
-    /// Serialized request. Distinguishes requests that use the same `request_ref`.
+    /// The serialized request. If two requests have the same `request_ref` but different contents, the second one is
+    /// refused.
     pub(super) content: String,
     /// Whether the action waits until no other action types into the pane.
     pub(super) locks_pane: bool,
@@ -56,8 +57,8 @@ impl<'a> ActionRequest<'a> {
 /// The most bytes of a reference that the audit log stores.
 const MAX_REF_BYTES: usize = 512;
 
-/// How long a request waits for its locks in total. By then most callers have given up, so the request fails and the
-/// action does not run late.
+/// How long a request waits for its locks in total. After this time the request fails and the action does not run,
+/// because most callers have given up by then.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn pane_busy() -> ApiError {
@@ -68,7 +69,7 @@ fn pane_busy() -> ApiError {
 fn request_still_running(name: &str) -> ApiError {
     let message = format!("request '{name}' is still running after 60 s; it was not started again");
     ApiError::new(ErrorCode::Timeout, message)
-        .with_hint("agtmux audit   (shows its result); or repeat the command with the same request_ref")
+        .with_hint("agtmux audit   (shows the result of the request); or repeat the command with the same request_ref")
 }
 
 impl Actions {
@@ -259,7 +260,7 @@ impl Actions {
         Ok(shown)
     }
 
-    /// Locates a pane to read it, if the guards hold.
+    /// Locates a pane and checks the guards, for a request that only reads the pane. Also takes a snapshot of the pane.
     pub(super) async fn look(
         &self,
         guards: &ActionGuards,

@@ -1,4 +1,4 @@
-//! Records task commands in the audit log: first that they began, then their result.
+//! Records task commands in the audit log. Records the start of a command first, and its result when it ends.
 
 use agtmux_api::error::ApiResult;
 use agtmux_api::wire::{ActionGuards, ActionKind};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use agtmux_api::wire::{PaneIdentity, PaneItem};
 
-/// The identity of a pane and its new item, or `None` if the pane is gone.
+/// The identity of a pane, and the new item of that pane. The item is `None` if the pane is gone.
 pub(super) type PaneChange = (PaneIdentity, Option<PaneItem>);
 
 /// The panes of agents whose native session is known. A native session can be open in several panes, and a pane can be
@@ -25,7 +25,7 @@ impl AgentPanes {
         before.and_then(|pane| pane.agent_id).filter(|agent_id| Some(agent_id) != agent_now.as_ref())
     }
 
-    /// The first pane of the agent by identity.
+    /// One pane of the agent. If the agent has several, the pane whose identity sorts first.
     pub(super) fn pane_of(&self, agent_id: &str) -> Option<&PaneItem> {
         self.0.values().find(|pane| pane.agent_id.as_deref() == Some(agent_id))
     }
@@ -38,7 +38,8 @@ impl AgentPanes {
         self.0.values().any(is)
     }
 
-    /// The changes that lead from the stored panes to `now`: removed panes first, then every pane of `now`.
+    /// The changes that turn the stored panes into `now`: first the stored panes that are not in `now`, as removed,
+    /// then every pane of `now`.
     pub(super) fn changes_to(&self, now: Vec<PaneItem>) -> Vec<PaneChange> {
         let removed = self.0.keys().filter(|identity| !now.iter().any(|pane| pane.identity == **identity)).cloned();
         let removed: Vec<PaneChange> = removed.map(|identity| (identity, None)).collect();

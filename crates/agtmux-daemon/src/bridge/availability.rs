@@ -12,7 +12,8 @@ use tokio::time::MissedTickBehavior;
 
 use super::{Bridge, BridgeEventKind, TrackedAgent};
 
-/// The most checks that run in parallel. Parallel checks keep one hanging tmux server from delaying the others.
+/// The most checks that run in parallel. Because checks run in parallel, one tmux server that hangs does not delay the
+/// checks on other servers.
 const MAX_PARALLEL_CHECKS: usize = 8;
 
 pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
@@ -91,8 +92,8 @@ impl Bridge {
         self.0.last_full_check.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Called before a reader subscribes. Before the first reader, this requests a check of every agent: without
-    /// readers there are no interval checks, so the known results may be old.
+    /// Called before a reader subscribes. If there is no reader yet, requests a check of every agent: agents are
+    /// checked at an interval only while there are readers, so the known results may be old.
     pub(crate) fn on_reader_joining(&self) {
         if self.0.ring.has_readers() {
             return;

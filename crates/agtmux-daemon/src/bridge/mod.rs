@@ -45,8 +45,8 @@ struct Inner {
     last_full_check: Mutex<Option<Instant>>,
 }
 
-/// The agents that the bridge follows. Events are published while the lock around this struct is held, so that they
-/// appear in order.
+/// The agents that the bridge follows. Events are published only while the lock around this struct is held, so that the
+/// order of the events matches the order of the changes.
 #[derive(Debug, Default)]
 struct TrackedAgents {
     agents: HashMap<String, TrackedAgent>,
@@ -59,8 +59,8 @@ struct TrackedAgents {
 struct TrackedAgent {
     runtime_id: String,
     state: Option<State>,
-    /// The last published state name. After a prompt to an agent at rest, the name is `COMMANDED` until the state of
-    /// the agent changes.
+    /// The state name that was published last. When an agent at rest gets a prompt, the name becomes `COMMANDED`, until
+    /// the agent's state changes.
     published_state: Option<&'static str>,
     available: Option<bool>,
     /// Check the availability as soon as possible.
@@ -109,7 +109,7 @@ impl Bridge {
         self.tracked().agents.get(agent_id).map(|agent| agent.runtime_id.clone())
     }
 
-    /// All runtimes of the agent: a session can be open in several panes.
+    /// All runtimes of the agent. There are several if its session is open in several panes.
     pub(crate) fn runtimes_of(&self, agent_id: &str) -> BTreeSet<String> {
         self.panes_of(agent_id).into_iter().filter_map(|pane| pane.runtime_id).collect()
     }
@@ -119,8 +119,8 @@ impl Bridge {
         panes(&log).filter(|pane| pane.agent_id.as_deref() == Some(agent_id)).collect()
     }
 
-    /// Waits until no other caller is answering the agent, and locks out other callers. The next state change then
-    /// belongs to this caller's answer.
+    /// Waits until no other caller is answering the agent, and keeps other callers from answering until the guard is
+    /// dropped. The next state change can therefore be attributed to this caller's answer.
     pub(crate) async fn lock_answers(&self, agent_id: &str) -> Option<OwnedMutexGuard<()>> {
         let answer_lock = self.tracked().agents.get(agent_id)?.answer_lock.clone();
         Some(answer_lock.lock_owned().await)

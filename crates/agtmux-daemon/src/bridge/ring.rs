@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// The buffer, from which readers that lag can catch up, holds at most this many events and this many bytes.
+/// The most events and the most bytes in the buffer. A reader that lags catches up from this buffer.
 const MAX_EVENTS: usize = 4096;
 const MAX_BYTES: usize = 8 << 20;
-/// The most events per read. A stalled reader keeps at most this many in memory.
+/// The most events per read. For a stalled reader, at most this many events are kept in memory.
 const MAX_PER_READ: usize = 256;
 
 named_enum!(
@@ -38,7 +38,8 @@ pub(crate) struct BridgeEvent {
 pub(crate) struct EventRing {
     state: RwLock<RingState>,
     latest: watch::Sender<u64>,
-    /// Always has the same value as `latest`, but its subscribers do not count as readers.
+    /// Always has the same value as `latest`. The subscribers of `latest` count as readers of the bridge, the
+    /// subscribers of this channel do not.
     silent_latest: watch::Sender<u64>,
 }
 
@@ -52,8 +53,8 @@ struct RingState {
 }
 
 impl EventRing {
-    /// The ids count up from the daemon's start time in microseconds. Ids of an earlier daemon are smaller, so they
-    /// count as too old.
+    /// The first id is the daemon's start time in microseconds, and each event adds 1. Ids from an earlier daemon are
+    /// therefore smaller, and count as too old.
     pub(super) fn new(started: Timestamp) -> Self {
         let last = u64::try_from(started.as_microsecond()).unwrap_or(0);
         let state = RingState { events: VecDeque::new(), bytes: 0, complete_from: last, last };
@@ -91,7 +92,8 @@ impl EventRing {
         self.notify(last);
     }
 
-    /// The next events after this id. `None` if some of them were dropped, or if no event has had this id yet.
+    /// The events after this id, at most `MAX_PER_READ`. `None` if some of them were dropped, or if the id is larger
+    /// than the newest id.
     pub(crate) fn since(&self, id: u64) -> Option<Vec<Arc<BridgeEvent>>> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         if id < state.complete_from || id > state.last {
@@ -109,7 +111,7 @@ impl EventRing {
         self.latest.subscribe()
     }
 
-    /// Wakes on every event without counting as a reader.
+    /// Returns a receiver that wakes on every event. It does not count as a reader.
     pub(crate) fn subscribe_silently(&self) -> watch::Receiver<u64> {
         self.silent_latest.subscribe()
     }

@@ -89,8 +89,8 @@ fn changes_since(bridge: &Bridge, seq: u64, agent_panes: &AgentPanes) -> (u64, V
     (log.seq(), changes)
 }
 
-/// Applies all changes before it decides which agents are gone, because an agent that moves leaves its old pane before
-/// it appears in the new one.
+/// First applies all changes, then decides which agents are gone. An agent that moves to another pane leaves the old
+/// pane before it appears in the new one.
 async fn apply_changes(bridge: &Bridge, agent_panes: &mut AgentPanes, changes: Vec<PaneChange>) {
     let mut left = Vec::new();
     for (identity, pane) in changes {
@@ -179,7 +179,8 @@ pub(super) fn start_tracking(bridge: &Bridge, tracked: &mut TrackedAgents, agent
     bridge.0.check_requested.notify_one();
 }
 
-/// Publishes the running state that was missed after an answer: the agent may complete before a running state is seen.
+/// Publishes the running state of an agent that completes after an answer, if that state was not published. The agent
+/// may complete before the daemon sees it run.
 fn publish_skipped_running(bridge: &Bridge, agent_id: &str) {
     let (Some(waiting), processing) = (bridge_state(State::WaitingInput), bridge_state(State::Running)) else { return };
     let mut tracked = bridge.tracked();

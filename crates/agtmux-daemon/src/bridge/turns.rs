@@ -14,7 +14,7 @@ pub(crate) enum TurnIntent {
     Completion,
 }
 
-/// One turn. Its text is stored without secrets.
+/// One turn. Secrets are removed from the text before it is stored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BridgeTurn<'a> {
     pub(crate) agent_id: &'a str,
@@ -48,8 +48,8 @@ impl Bridge {
         turn_id
     }
 
-    /// Announces a turn before it is delivered. The agent's next state change carries the id of the turn, even if the
-    /// state changes before the delivery is verified.
+    /// Announces a turn before its text is typed. The agent's next state change carries the id of the turn, even if the
+    /// state changes before agtmux has verified that the agent received the text.
     pub(crate) fn expect_turn(&self, agent_id: &str, turn_id: &str) {
         if let Some(agent) = self.tracked().agents.get_mut(agent_id) {
             agent.turn_id = Some(turn_id.to_owned());

@@ -251,7 +251,7 @@ impl Engine {
         }
     }
 
-    /// The runtime in a pane. `None` if its process is not this one any more.
+    /// The runtime in a pane. `None` if the runtime has another process than `process`.
     pub(super) fn runtime_of(&self, pane: &PaneKey, process: ProcessRef) -> Option<RuntimeId> {
         let runtime = self.fleet.pane(pane)?.runtime.as_ref()?;
         (runtime.process == process).then(|| runtime.id.clone())

@@ -67,8 +67,8 @@ fn candidate(rated: &RatedObservation<'_>, now: Timestamp) -> ExplainCandidate {
 fn why_not(status: ObservationStatus) -> Option<String> {
     match status {
         ObservationStatus::Fresh => None,
-        ObservationStatus::Inconclusive => Some("inconclusive: it cannot decide a state".into()),
-        ObservationStatus::Expired => Some("expired: not repeated within its TTL".into()),
+        ObservationStatus::Inconclusive => Some("inconclusive: not enough to decide the state".into()),
+        ObservationStatus::Expired => Some("expired: the source did not repeat this observation in time".into()),
         ObservationStatus::Contradicted(source) => Some(format!("contradicted by a later observation from {source}")),
         ObservationStatus::Replaced => Some("replaced by a later observation from the same source".into()),
     }

@@ -7,7 +7,7 @@ use super::step::EngineStep;
 use crate::store::{StoreChange, StoreError};
 use crate::view::FleetView;
 
-/// Sequence numbers are reserved in blocks, so that most changes need no write of their own.
+/// How many extra sequence numbers each reservation in the store covers. Most steps then need no new reservation.
 const SEQ_BLOCK: u64 = 10_000;
 
 impl Engine {

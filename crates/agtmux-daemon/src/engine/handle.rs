@@ -26,8 +26,8 @@ use crate::view::TargetChange;
 pub(crate) struct EngineHandle {
     pub(super) inputs: mpsc::Sender<EngineInput>,
     pub(super) submitted: broadcast::Sender<SubmittedPrompt>,
-    /// Sends the key of a task session when one of its task panes was removed or died, or when another pane in it
-    /// changed.
+    /// Sends the key of a task session when a task pane of the session was removed or died, or when a pane of the
+    /// session that is not a task changed.
     pub(super) task_session_changed: broadcast::Sender<TaskSessionKey>,
     pub(super) task_sessions: Arc<TaskSessions>,
 }
@@ -50,7 +50,7 @@ impl EngineHandle {
         let _ = self.inputs.send(EngineInput::FileEvidence(Box::new(evidence))).await;
     }
 
-    /// Returns when the event is stored, or the reason why it was rejected.
+    /// Returns after the event is stored, or fails with the reason why it was rejected or not stored.
     pub(crate) async fn ingest_event(&self, event: IncomingEvent) -> Result<EventReceipt, ApiError> {
         self.request(|reply| EngineInput::Event(Box::new(event), reply)).await.unwrap_or_else(|| Err(stopping_error()))
     }
@@ -77,7 +77,7 @@ impl EngineHandle {
         self.query(servers).await.unwrap_or_default()
     }
 
-    /// Prompts that agents report as submitted, from now on.
+    /// Subscribes to the prompts that agents report as submitted after this call.
     pub(crate) fn subscribe_submitted(&self) -> broadcast::Receiver<SubmittedPrompt> {
         self.submitted.subscribe()
     }

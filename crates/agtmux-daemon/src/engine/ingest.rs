@@ -210,7 +210,7 @@ fn conflict(key: &str) -> ApiError {
 }
 
 fn no_such_runtime(id: &RuntimeId) -> ApiError {
-    let error = ApiError::new(ErrorCode::RuntimeNotFound, format!("there is no running runtime '{id}'"));
+    let error = ApiError::new(ErrorCode::RuntimeNotFound, format!("no running agent has the runtime id '{id}'"));
     error.with_hint("agtmux list panes --json shows the runtime_id of every agent")
 }
 

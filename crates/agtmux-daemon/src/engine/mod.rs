@@ -62,15 +62,17 @@ const MAX_BATCH: usize = 256;
 /// A checkpoint is written after about this many inputs, which limits how many inputs a replay must apply.
 const CHECKPOINT_EVERY: u64 = 5_000;
 
-/// The capacity of the broadcast channel for submitted prompts. The receivers read every prompt immediately.
+/// The capacity of the broadcast channel for submitted prompts. Receivers read each prompt as soon as it arrives, so
+/// few prompts wait in the channel.
 const SUBMITTED_CAPACITY: usize = 256;
 
-/// Capacity of the broadcast channel; slow receivers re-read all sessions.
+/// The capacity of the broadcast channel for changed task sessions. A receiver that falls behind checks all sessions
+/// again.
 const TASK_SESSION_CAPACITY: usize = 1024;
 
 const PURGE_EVERY: SignedDuration = SignedDuration::from_hours(1);
 
-/// Reads the engine at the given time and sends the reply.
+/// A function that reads the engine and sends a reply. The timestamp is the current time.
 type EngineQuery = Box<dyn FnOnce(&Engine, Timestamp) + Send>;
 
 pub(crate) enum EngineInput {
@@ -120,7 +122,7 @@ pub(crate) struct Engine {
     recheck_hints: Arc<RecheckHints>,
     /// Events that wait for their runtime.
     unbound_events: UnboundEvents,
-    /// Before this time, no state changes only because time passes.
+    /// When work is due next even if no input arrives, for example because a state changes as time passes.
     deadline: Timestamp,
     /// When the last step ran.
     last_step_at: Timestamp,

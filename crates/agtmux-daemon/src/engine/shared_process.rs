@@ -12,9 +12,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::Engine;
 use crate::store::EventRow;
 
-/// The daemon may see the start of a turn up to this much later than the time of the turn's event, because the agent
-/// draws the turn and the daemon captures the screen after the event. The second value is how much earlier than the
-/// event the daemon may see it, because the agent may send the event late.
+/// An event belongs to a turn only if the daemon saw the turn begin at most this long after the time of the event. The
+/// daemon sees the beginning late, because the agent must draw it and the daemon must capture the screen. The second
+/// value is the limit for the opposite order: the agent may send the event late, after the daemon saw the turn begin.
 const MAX_DISPLAY_DELAY: SignedDuration = SignedDuration::from_secs(3);
 const MAX_EVENT_DELAY: SignedDuration = SignedDuration::from_secs(1);
 

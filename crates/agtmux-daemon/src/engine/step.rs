@@ -115,8 +115,8 @@ impl EngineStep {
         self.task_replies.push((reply, outcome));
     }
 
-    /// Takes the task events to publish. Returns none if they were not stored: they are then sent again later with
-    /// other numbers.
+    /// Takes the task events to publish. Returns no events if they were not stored: the caller of the update tries
+    /// again, and the events then get other numbers.
     pub(super) fn take_task_events(&mut self, stored: bool) -> Vec<TaskWatchEvent> {
         std::mem::take(&mut self.task_events).into_iter().filter(|_| stored).collect()
     }
@@ -129,7 +129,8 @@ impl EngineStep {
         })
     }
 
-    /// Transitions and published events share one sequence.
+    /// Logs an input with its transitions. Each transition gets the next number of the sequence that published events
+    /// also use.
     pub(super) fn log_input(
         &mut self,
         input_seq: u64,
@@ -159,7 +160,7 @@ impl EngineStep {
         items as u64 * 8 + self.targets.len() as u64 + 2
     }
 
-    /// Replies only after the commit: an acknowledged event is stored.
+    /// Sends all replies. Must be called after the commit, because an event may be acknowledged only once it is stored.
     pub(super) fn send_replies(self, stored: Result<(), StoreError>) {
         for (reply, outcome) in self.receipts {
             let outcome = match (&stored, outcome) {

@@ -19,7 +19,7 @@ impl TaskSessions {
         Self(RwLock::new(stored.into_iter().map(|(key, session)| (key, Arc::new(session))).collect()))
     }
 
-    /// The session with this key. A session that is not known has no windows and no runs.
+    /// The session with this key. If there is none, returns a session without windows and runs.
     pub(crate) fn get(&self, key: &TaskSessionKey) -> Arc<TaskSession> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
         known.unwrap_or_else(|| Arc::new(TaskSession::new(key.session.clone())))

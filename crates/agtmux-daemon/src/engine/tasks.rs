@@ -1,4 +1,4 @@
-//! Tasks: applies inputs to the state machines of their sessions, and shows the results in the fleet.
+//! Tasks: applies inputs to the state machine of each task session, and shows the results in the fleet.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ pub(crate) struct TaskUpdate {
     pub(crate) launched: Option<TaskRunRow>,
 }
 
-/// The effects of a stored update that concern files.
+/// What a stored update changed, as far as the caller must react: new events, and files to delete.
 #[derive(Debug, Default)]
 pub(crate) struct TaskUpdateOutcome {
     pub(crate) has_events: bool,
     /// The runs whose files can be deleted, because the database has their end.
     pub(crate) finished: Vec<RunId>,
-    /// The runs whose logs cannot be requested any more, because their window is gone or has another run.
+    /// The runs whose logs cannot be requested any more, because their window is gone or shows another run.
     pub(crate) without_window: Vec<RunId>,
 }
 
@@ -109,7 +109,7 @@ impl Engine {
         self.apply_topology(TopologyUpdate::Task { server, generation: run.generation, pane, task }, step);
     }
 
-    /// Updates the states of task runtimes, and reports sessions in which a task pane was removed or died.
+    /// Updates the states of task runtimes. Requests a check of each session in which a task pane was removed or died.
     pub(super) fn apply_task_changes(&mut self, delta: &FleetDelta, step: &mut EngineStep) {
         if self.task_panes.is_empty() || delta.is_empty() {
             return;
@@ -128,8 +128,8 @@ impl Engine {
         }
     }
 
-    /// Reports the task sessions in which a pane that is not a task appeared, changed or vanished. Such a pane may be
-    /// next to tasks in the same session.
+    /// Requests a check of each task session in which a pane that is not a task appeared, changed or vanished. A task
+    /// session may contain such panes next to its tasks.
     fn check_sessions_of_foreign_panes(&self, delta: &FleetDelta, step: &mut EngineStep) {
         let is_foreign = |key: &PaneKey| !self.task_panes.contains_key(key);
         if !delta.changed.iter().chain(&delta.removed).any(is_foreign) {
@@ -177,7 +177,7 @@ fn launched_run(row: &TaskRunRow) -> LaunchedRun {
     }
 }
 
-/// The status of a finished run. `None` if its window is gone.
+/// The status of a finished run, taken from its exit event. `None` if `events` contains no exit of this run.
 fn ended_status(run: &RunId, events: &[TaskEvent]) -> Option<PaneTaskStatus> {
     let exit = events.iter().find(|event| event.kind == TaskEventKind::Exited && event.run_id.as_ref() == Some(run))?;
     Some(PaneTaskStatus::Ended { success: exit.exit_code == Some(0) })

@@ -80,7 +80,7 @@ impl TestEngine {
         self.dir.path().join("state.db")
     }
 
-    /// The status of the event with this key, and why it was dropped.
+    /// The status of the event with this key, and the reason if it was dropped.
     fn event_status(&self, key: &str) -> (String, Option<String>) {
         let connection = rusqlite::Connection::open(self.database()).expect("opened");
         let sql = "SELECT status, drop_reason FROM events WHERE dedupe_key = ?1";
@@ -170,7 +170,7 @@ fn run<T>(test: impl AsyncFnOnce() -> T) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(test())
 }
 
-/// The engine runs on the same thread, so this must yield while it waits.
+/// Waits until the condition holds. Sleeps between two checks, because the engine runs on the same thread.
 async fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let poll = async {
         while !condition() {

@@ -53,7 +53,7 @@ impl AgentFiles {
         self.changed.insert(pane);
     }
 
-    /// Forgets everything read with the old manifests, and reads all files again.
+    /// Forgets everything that was read with the old manifests. All files are then read again.
     pub(super) fn apply_new_manifests(&mut self, panes: &WatchedPanes, now: Instant) {
         (self.status_files, self.logs) = (AgentMap::default(), AgentMap::default());
         self.follow(panes, now);

@@ -121,7 +121,7 @@ impl Discovery {
         self.wait_for_first_listings().await;
     }
 
-    /// Reports a tmux that is missing or too old, even if no server runs.
+    /// Reports an outage of this machine if tmux is missing or too old. Works even if no server runs.
     async fn check_program(&self) {
         let config = &self.0.context.config.tmux;
         let fault = match TmuxServer::program_version(&config.program, config.command_timeout.0).await {
@@ -233,7 +233,8 @@ impl Discovery {
         RunningObserver { hints, report, task }
     }
 
-    /// Whether a configured socket has no running observer. Its server may start at any time.
+    /// Whether some configured socket has no running observer. Such a socket is polled, because its server may start at
+    /// any time.
     fn has_unobserved_configured(&self) -> bool {
         let known = self.known();
         known.configured.iter().any(|socket| known.observed.get(socket).is_none_or(|o| o.task.is_finished()))

@@ -18,8 +18,8 @@ use super::signal_router::{HintSender, HintWatcher, ObserverHint, WatchGuard, Wa
 use super::watched_panes::WatchedPanes;
 use super::{ObserverContext, convert};
 
-/// How long the server stays active after a query, until our tmux client has exited. This activity is not a sign of a
-/// change.
+/// How long the tmux client of a query takes to exit. The server is active during this time, but that activity is not a
+/// sign of a change.
 const CLIENT_EXIT_TIME: Duration = Duration::from_millis(30);
 
 /// The panes of the server count as writing for this long after the last output of any of them.
@@ -59,7 +59,8 @@ pub(super) struct LocalServer {
 struct ServerProcess {
     /// The watched generation.
     watch: Option<(Generation, WatchGuard)>,
-    /// The server's wake-up count, read after our last client exited, and the time of the next read.
+    /// The server's wake-up count, read after the client of our last query exited. The second field is set while that
+    /// client exits: it is the time at which the count is read.
     wakeups: Option<u64>,
     count_wakeups_at: Option<Instant>,
     /// The process has ended. It may still be a zombie with a pid.
@@ -73,7 +74,7 @@ enum ServerPresence {
 }
 
 impl LocalServer {
-    /// Makes an observer. `known` is the generation in the store.
+    /// Makes an observer. `known` is the generation of this server according to the store.
     pub(super) fn new(
         context: Arc<ObserverContext>,
         key: ServerKey,
@@ -335,7 +336,7 @@ impl LocalServer {
         }
     }
 
-    /// Starts watching this server generation. Returns whether it is new.
+    /// Starts watching the process of this server generation. Returns false if it was already watched.
     fn watch_generation(&mut self, generation: Generation) -> bool {
         if self.process.watch.as_ref().is_some_and(|(watched, _)| *watched == generation) {
             return false;

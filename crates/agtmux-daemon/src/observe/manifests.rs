@@ -13,9 +13,10 @@ use super::convert;
 use super::discovery::Discovery;
 use super::signal_router::{HintWatcher, ObserverHint, WatchGuard, WatchSubject};
 
-/// Files are written in several steps. Wait this long, so that an incomplete file is not reported as faulty.
+/// The delay between a change in the directory and the reload. A file may be written in several steps, and an
+/// incomplete file must not be reported as faulty.
 const WRITE_SETTLE_TIME: Duration = Duration::from_millis(100);
-/// How often manifests are read again if they cannot be watched or are symbolic links.
+/// How often manifests are read again if the directory cannot be watched, or if a manifest is a symbolic link.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) struct UserManifestWatch {
@@ -63,7 +64,7 @@ impl UserManifestWatch {
         }
     }
 
-    /// The manifest directory, or its nearest existing parent, because the directory may be created later.
+    /// The directory to watch: the manifest directory, or its nearest existing parent if it does not exist yet.
     fn nearest_existing_dir(&self) -> Option<PathBuf> {
         self.dir.ancestors().find(|dir| dir.is_dir()).map(Path::to_owned)
     }

@@ -10,18 +10,19 @@ use agtmux_tmux::platform::{PaneProcesses, ProcessInfo, ProcessTable};
 
 use super::convert;
 
-/// The interval between checks after a change. It grows up to the second value while nothing changes.
+/// The interval between two checks of a pane after a change. While nothing changes, the interval doubles up to the
+/// second value.
 const MIN_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_INTERVAL: Duration = Duration::from_secs(60);
 /// The delay before a new job is checked again. A new job looks like its shell until it executes its program.
 const NEW_JOB_DELAY: Duration = Duration::from_millis(20);
-/// A pane is settled once its check interval has grown to this value. A cheap check then decides whether its process
-/// tree is read.
+/// A pane is settled once its check interval has grown to this value. The process tree of a settled pane is read only
+/// if a cheap check finds a change.
 const SETTLED_AFTER: Duration = Duration::from_secs(8);
 /// How often a pane that keeps writing gets a cheap check.
 pub(super) const ACTIVITY_INTERVAL: Duration = Duration::from_millis(500);
-/// The delay of the first follow-up check after activity. Jobs can start without output, so cheap checks follow at
-/// growing intervals until the pane is settled.
+/// The delay between activity of a pane and the first follow-up check. A job can start without output, so more cheap
+/// checks follow at growing intervals. They end when the interval reaches `SETTLED_AFTER`.
 const FIRST_FOLLOW_UP: Duration = Duration::from_millis(10);
 /// Activity after this much silence starts a new series of follow-up checks.
 const QUIET_AFTER: Duration = Duration::from_secs(1);
@@ -149,7 +150,7 @@ impl PaneProcessWatch {
     }
 }
 
-/// Reads the process trees of these panes and returns those that changed.
+/// Reads the process trees of these panes. Returns the panes whose foreground job or agent changed.
 pub(super) fn check_panes(
     table: &dyn ProcessTable,
     registry: &AgentRegistry,

@@ -20,7 +20,7 @@ impl RecheckHints {
         }
     }
 
-    /// Sends the hints about a server to this observer, and forgets the observers that have ended.
+    /// From now on, sends hints about this server to this observer. Also removes observers that have ended.
     pub(super) fn subscribe(&self, server: ServerKey, observer: HintSender) {
         let mut observers = self.observers();
         observers.retain(|_, observer| !observer.is_closed());

@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::screen_schedule::DueCapture;
 
 /// Observations of a captured screen are dated this much before the capture. An agent draws its screen after it acts,
-/// so a screen may be older than an event that the agent sent just before the capture.
+/// so a capture may still show the screen from before an event that the agent has just sent.
 const DRAW_LAG: SignedDuration = SignedDuration::from_millis(250);
 /// The same for a captured title. The value is larger, because agents update their title later than their screen.
 const TITLE_LAG: SignedDuration = SignedDuration::from_secs(1);
@@ -27,7 +27,7 @@ pub(crate) struct ScreenEvidence {
     pub(crate) server: ServerKey,
     pub(crate) generation: Generation,
     pub(crate) pane: PaneId,
-    /// The agent that ran in the pane before the capture.
+    /// The process of the agent that ran in the pane when the capture began.
     pub(crate) process: ProcessRef,
     pub(crate) captured_at: Timestamp,
     pub(crate) observations: Vec<Observation>,
@@ -65,7 +65,7 @@ impl ScreenJudge {
         self.previous.retain(|pane, _| panes(*pane));
     }
 
-    /// Judges a capture that began at this time.
+    /// Judges a capture. `began` is when the capture began.
     pub(super) fn judge(
         &mut self,
         registry: &AgentRegistry,

@@ -9,13 +9,13 @@ use super::agent_map::{AgentMap, FoundAgent};
 
 /// Output has settled after this much silence.
 const SETTLE_TIME: Duration = Duration::from_millis(150);
-/// How long after the first new output a pane is captured if its output does not settle.
+/// If the output of a pane does not settle, the pane is captured this long after its first new output.
 const FIRST_CAPTURE_DELAY: Duration = Duration::from_millis(300);
 /// How often a screen is captured while output continues.
 const WRITING_INTERVAL: Duration = Duration::from_secs(1);
 /// How many captures of one pane may follow each other quickly. After that, there is one per [`WRITING_INTERVAL`].
 const MAX_BURST: f64 = 4.0;
-/// The delay of the capture after an event of the agent. The agent draws a moment after it sends the event.
+/// How long after an event of an agent its screen is captured. The agent draws a moment after it sends the event.
 const DRAW_DELAY: Duration = Duration::from_millis(400);
 /// Captures that are due within this time are made together.
 const BATCH_WINDOW: Duration = Duration::from_millis(50);
@@ -25,7 +25,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 struct ScheduledAgent {
     wrote_at: Option<Instant>,
-    /// The time of the first output that was not captured.
+    /// The time of the first output since the last capture.
     uncaptured_since: Option<Instant>,
     captured_at: Option<Instant>,
     /// The last capture was made while the pane wrote, so another is due when the output ends.

@@ -25,8 +25,8 @@ pub(super) struct ServerHooks {
     installed: bool,
 }
 
-/// How often to check the hooks. The user can set hooks on a session at any time, which hide agtmux's hooks in that
-/// session, and no hint announces this.
+/// How often to check the hooks. The user can set hooks on a session at any time. Such hooks hide agtmux's hooks in
+/// that session, and no hint announces this.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 impl ServerHooks {
@@ -88,7 +88,8 @@ impl ServerHooks {
         }
     }
 
-    /// Creates the hint file again if a cleanup tool removed it. Returns whether it still existed.
+    /// Creates the hint file again if it is gone, for example because a cleanup tool removed it. Returns true if the
+    /// file still existed.
     fn ensure_hint_file(&mut self) -> io::Result<bool> {
         if self.hint_file.exists() {
             return Ok(true);

@@ -24,7 +24,8 @@ use super::screen_schedule::{DueCapture, ScreenSchedule};
 use super::signal_router::HintSender;
 use super::{ObserverContext, convert};
 
-/// How many failures in a row are tolerated. A server may fail while it exits.
+/// How many failed listings in a row are tolerated before an outage is reported. A listing may fail while the server
+/// exits.
 const MAX_FAILURES: u32 = 2;
 
 pub(crate) struct ServerObserver {
@@ -47,7 +48,7 @@ pub(crate) struct ServerObserver {
 /// A listing of a supported server.
 pub(crate) struct AcceptedListing {
     pub(crate) rows: Vec<PaneRow>,
-    /// The rows differ from the last listing, or the server was unreachable since then.
+    /// The rows differ from the previous listing, or the server was unreachable after the previous listing.
     pub(crate) has_changed: bool,
     /// The server was restarted. The same pane ids now mean other panes.
     pub(crate) is_new_generation: bool,
@@ -79,7 +80,7 @@ impl ServerObserver {
         }
     }
 
-    /// The generation of a server that answers.
+    /// The generation of the server. `None` if the server is unreachable, or if its generation is not known yet.
     pub(crate) fn reachable_generation(&self) -> Option<Generation> {
         self.generation.filter(|_| !self.unreachable)
     }
@@ -223,7 +224,7 @@ impl ServerObserver {
         self.screens.wake_at().filter(|_| self.reachable_generation().is_some())
     }
 
-    /// Returns the capture of this pane. If it is missing, requests it again.
+    /// Finds the capture that `due` asked for. If it is missing, plans a retry.
     pub(crate) fn find_capture<'a>(&mut self, due: &DueCapture, captures: &'a [Capture]) -> Option<&'a Capture> {
         let pid = self.generation.map(|generation| generation.pid);
         let found = captures.iter().find(|capture| capture.pane == due.pane && Some(capture.server_pid) == pid);
@@ -233,7 +234,8 @@ impl ServerObserver {
         found
     }
 
-    /// Judges a capture that began at this time and reports the result. Returns whether the result is certain.
+    /// Judges a capture and reports the result. `began` is when the capture began. Returns false if the screen may
+    /// still be changing, so that another capture is needed.
     pub(crate) async fn report_screen(
         &mut self,
         registry: &AgentRegistry,

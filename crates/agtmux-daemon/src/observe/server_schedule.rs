@@ -1,37 +1,40 @@
-//! When to query a tmux server. Queries are rare, because each one costs the server time in proportion to all its
-//! panes.
+//! Decides when to query a tmux server. Queries are kept rare, because the cost of each query grows with the number of
+//! panes on the server.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-/// After a listing the server rests this many times as long as the listing took. A few listings may follow each other
-/// without a rest, because one change often causes several hints.
+/// After a listing, agtmux leaves the server alone for this many times the duration of the listing. The first few
+/// listings of a burst are exempt, because one change often causes several hints.
 const REST_FACTOR: u32 = 5;
 const MAX_LISTING_BURST: f64 = 3.0;
 const MIN_REST: Duration = Duration::from_millis(10);
 const MAX_REST: Duration = Duration::from_secs(1);
 
-/// A reconcile is a listing without a hint. Its interval grows with the number of rows, because large listings are
-/// expensive.
+/// A reconcile is a listing that no hint requested. The interval between reconciles is at least this value times the
+/// number of listed rows, because large listings are expensive. The interval is never longer than the configured idle
+/// interval.
 const RECONCILE_PER_ROW: Duration = Duration::from_millis(30);
-/// While panes write, the reconcile interval is this many times longer, because the output explains why the server is
-/// active.
+/// While panes write, the shortest reconcile interval is this many times longer. Output alone keeps the server active,
+/// so its activity is then only a weak sign of a change.
 const RECONCILE_WRITING_FACTOR: u32 = 3;
 
-/// If a pane writes after this much silence, it is read promptly after each of its first writes. The second value is
-/// the number of these writes.
+/// When a pane writes again after this much silence, the pane is read promptly after each of its first writes. The
+/// second value is the number of these writes.
 const QUIET_AFTER: Duration = Duration::from_secs(3);
 const PROMPT_READS: u8 = 2;
-/// How many of these prompt reads may follow each other quickly, and how many there are per second after that.
+/// The limits of the prompt reads of all panes together: how many may follow each other without a pause, and how many
+/// there may be per second after that.
 const READ_BURST: f64 = 8.0;
 const READS_PER_SECOND: f64 = 2.0;
-/// How often all panes that keep writing are read together. On a large server they are read less often, because
-/// listings read them, too.
+/// All panes that keep writing are read together, once per this interval. On a large server the interval is longer (the
+/// second value times the number of rows), because listings read these panes, too.
 const STEADY_READS: Duration = Duration::from_secs(6);
 const STEADY_READS_PER_ROW: Duration = Duration::from_millis(10);
 const PANES_PER_READ: usize = 64;
 
-/// How often the process table is checked for activity of the server. This costs the server nothing.
+/// How often the process table is checked for signs that the tmux server was active. The check costs the server
+/// nothing.
 pub(super) const TICK: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +52,7 @@ pub(super) struct ServerSchedule {
     list_not_before: Instant,
     list_credit: f64,
     listed_at: Option<Instant>,
-    /// When the next reconcile is due, and how long after it the following one is due.
+    /// When the next reconcile is due. The second field is the time from the next listing to the reconcile after it.
     reconcile_at: Option<Instant>,
     reconcile_interval: Duration,
     writers: HashMap<u32, Writer>,
@@ -153,7 +156,7 @@ impl ServerSchedule {
         self.list_not_before = now + rest.mul_f64((1.0 - self.list_credit).max(0.0)).max(MIN_REST);
     }
 
-    /// Takes the work that is due. The caller must do it.
+    /// Returns the work that is due. The caller must do this work, because the schedule forgets the panes to read.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<ServerWork> {
         let net = self.reconcile_at.is_some_and(|at| at <= now);
         if (self.list_wanted || net) && self.list_not_before <= now {
@@ -170,7 +173,7 @@ impl ServerSchedule {
         Some(ServerWork::Read(self.take_panes()))
     }
 
-    /// The panes to read, including those that keep writing.
+    /// Takes at most `PANES_PER_READ` panes: first those that need a prompt read, then those that keep writing.
     fn take_panes(&mut self) -> Vec<u32> {
         let panes: BTreeSet<u32> = self.prompt.iter().chain(&self.steady).take(PANES_PER_READ).copied().collect();
         self.prompt.retain(|pane| !panes.contains(pane));

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 /// A hint that something may have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ObserverHint {
-    /// The program in this pane wrote or read.
+    /// The program in this pane wrote output or read input.
     Output(u32),
     /// The pane's first process ended, or its terminal was closed.
     PaneEnded(u32),
@@ -55,7 +55,7 @@ pub(super) enum WatchSubject<'a> {
     Process(u32, Option<u64>),
     File(&'a Path),
     Dir(&'a Path),
-    /// A directory and the writes to its files.
+    /// The entries of a directory, and writes to the files in it.
     DirContents(&'a Path),
 }
 
@@ -83,7 +83,7 @@ impl HintWatcher {
         Ok(guard)
     }
 
-    /// Sends a hint to the observer itself.
+    /// Sends this hint to the watcher's own observer at once, without a watch.
     pub(super) fn send(&self, hint: ObserverHint) {
         // The observer may have ended.
         let _ = self.to.send(hint);

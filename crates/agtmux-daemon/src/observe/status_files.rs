@@ -70,7 +70,8 @@ impl StatusFileReader {
     }
 }
 
-/// The directory of an agent's files: the one that the agent's environment names, otherwise the default below its home.
+/// The directory of an agent's files: the directory that a variable in the agent's environment names, otherwise the
+/// default directory below the agent's home directory.
 pub(super) fn agent_file_root(
     variable: Option<&str>,
     below_home: &str,

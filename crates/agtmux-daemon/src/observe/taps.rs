@@ -13,8 +13,8 @@ use agtmux_tmux::TmuxServer;
 use super::agent_map::AgentMap;
 use super::watched_panes::WatchedPanes;
 
-/// The delay before the next try if the pane is already piped. The pipe of an earlier daemon closes a moment after that
-/// daemon has ended.
+/// The delay before the next attempt if another program already reads the pane's pipe. If that program is the reader of
+/// an earlier daemon, it exits a moment after that daemon.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_TRIES: u8 = 5;
 
@@ -25,8 +25,8 @@ pub(super) struct OutputTaps {
     taps: AgentMap<OutputTap>,
 }
 
-/// The program that reads the output, and the daemon's socket. The reader's command line contains both paths, because
-/// the reader runs with the environment of the tmux server.
+/// The paths of the program that reads the output and of the daemon's socket. The reader gets both paths on its command
+/// line, because it runs with the environment of the tmux server and cannot look them up.
 struct TapReader {
     program: PathBuf,
     daemon: PathBuf,
@@ -85,7 +85,7 @@ impl TapReader {
         program.is_file().then_some(Self { program, daemon })
     }
 
-    /// The reader's command line. The reader ends with the agent or with the daemon.
+    /// The reader's command line. The reader exits when the agent or the daemon ends.
     fn command(&self, pane: u32, agent_type: &AgentType, process: ProcessRef, server: &OsStr) -> Vec<OsString> {
         let numbers = [pane, process.pid].map(|number| OsString::from(number.to_string()));
         let mut words = vec![self.program.clone().into_os_string()];

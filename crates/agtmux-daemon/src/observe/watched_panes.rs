@@ -29,7 +29,8 @@ pub(super) struct WatchedPanes {
     context: Arc<ObserverContext>,
     watcher: HintWatcher,
     panes: HashMap<u32, WatchedPane>,
-    /// When to wake up for a pane. Cached, because there may be a thousand panes and a hundred wake-ups per second.
+    /// The earliest time at which a pane needs an urgent check. Cached, because there may be a thousand panes and a
+    /// hundred wake-ups per second.
     urgent_at: Option<Instant>,
     epoch: Instant,
 }
@@ -101,7 +102,7 @@ impl WatchedPanes {
         changed
     }
 
-    /// Panes that keep writing are checked together, in rounds.
+    /// When the next round of checks begins. Panes that keep writing are checked together, once per round.
     fn next_round(&self, now: Instant) -> Instant {
         let rounds = now.saturating_duration_since(self.epoch).as_nanos() / ACTIVITY_INTERVAL.as_nanos() + 1;
         self.epoch + ACTIVITY_INTERVAL * u32::try_from(rounds).unwrap_or(u32::MAX)
@@ -121,7 +122,7 @@ impl WatchedPanes {
         })
     }
 
-    /// Watches the processes of new agents and stops watching those that are gone.
+    /// Watches the processes of new agents, and stops watching the processes of agents that are gone.
     pub(super) fn follow_agents(&mut self) {
         for (pane, watched) in &mut self.panes {
             let agent = watched.processes.agent().map(|agent| agent.process);

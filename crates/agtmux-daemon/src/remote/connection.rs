@@ -33,7 +33,8 @@ const COLLECT_COMMAND: &str = "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin:$HOME/.
 const MAX_UNWRITTEN_BYTES: usize = 1 << 20;
 /// The assumed throughput of a slow link.
 const SLOW_LINK_BYTES_PER_SECOND: usize = 32 << 10;
-/// Login shells may print a greeting. More output means that agtmux does not answer.
+/// How much a login shell may print before agtmux sends its hello. More output means that the answer does not come from
+/// agtmux.
 const MAX_GREETING_BYTES: usize = 64 << 10;
 const MAX_STDERR_BYTES: u64 = 8 << 10;
 
@@ -160,7 +161,8 @@ impl CollectConnection {
         Ok(batch)
     }
 
-    /// Returns the next line. Pending requests are written meanwhile, so that a blocked write cannot hide a silent host.
+    /// Returns the next line. Writes pending requests while it waits. If it wrote them first, a blocked write would
+    /// keep it from noticing that the host has gone silent.
     async fn next_line(&mut self) -> Result<Bytes, ConnectionEnd> {
         loop {
             let (silent_at, stuck_at) = (self.silence_deadline(), self.write_deadline());
@@ -199,7 +201,7 @@ impl CollectConnection {
         self.lines.partial_line_at().unwrap_or(self.last_seen_at).max(self.last_seen_at) + SILENCE_TIMEOUT
     }
 
-    /// When the host counts as stuck. The deadline moves on while no bytes wait to be written.
+    /// When the host counts as stuck. While no bytes wait to be written, this is always `WRITE_TIMEOUT` from now.
     fn write_deadline(&self) -> Instant {
         let since = if self.unwritten.is_empty() { Instant::now() } else { self.last_write_at };
         since + WRITE_TIMEOUT
@@ -228,8 +230,9 @@ impl CollectConnection {
         self.queue_line(&HubLine::Request(NumberedRequest { id: self.last_id, action: Box::new(action) }));
     }
 
-    /// The time on the host's clock at which the hub gives this connection up if the host stays silent. The host must
-    /// not run the request after that time, because the hub then tells the caller that the request may be lost.
+    /// The time on the host's clock at which the hub gives this connection up if the host stays silent. `size` is the
+    /// number of bytes that must be sent first. The host must not run the request after that time, because by then the
+    /// hub has told the caller that the request may be lost.
     fn deadline_on_host(&self, size: usize) -> Option<Timestamp> {
         let left = (self.silence_deadline() + transfer_time(size)).saturating_duration_since(Instant::now());
         self.clock.now().checked_add(self.remote_clock_ahead).ok()?.checked_add(left).ok()

@@ -54,7 +54,7 @@ pub(super) fn classify_exit(status: Option<ExitStatus>, stderr: &str) -> Connect
             ConnectionEnd::new(TargetFault::VersionMismatch, sanitize::for_terminal(&first))
         }
         Some(WRONG_USAGE) if stderr.contains("collect") => {
-            ConnectionEnd::new(TargetFault::VersionMismatch, "agtmux on the host is too old for this hub")
+            ConnectionEnd::new(TargetFault::VersionMismatch, "agtmux on the host is too old for agtmux on this machine")
         }
         _ => ConnectionEnd::new(TargetFault::Disconnected, last_line_or("the connection ended")),
     }

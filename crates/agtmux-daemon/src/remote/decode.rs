@@ -24,9 +24,9 @@ use serde::de::value::{Error, StrDeserializer};
 use super::encode::ASSERTIONS;
 use super::limits::{MAX_EXTRA_ROWS, MAX_PANES};
 
-/// Longer texts are truncated: they are shown in full nowhere.
+/// Longer texts are truncated, because no view shows them in full.
 const MAX_TEXT_LEN: usize = 4096;
-/// Lower than `MAX_TEXT_LEN`: a listing may hold thousands of names.
+/// The limit for names. Lower than `MAX_TEXT_LEN`, because a listing may contain thousands of names.
 const MAX_NAME_LEN: usize = 1024;
 const MAX_LABEL_LEN: usize = 256;
 const MAX_OPTIONS: usize = 32;
@@ -35,7 +35,7 @@ const MAX_OPTIONS: usize = 32;
 #[derive(Debug)]
 pub(crate) struct RemoteBatch {
     pub(crate) target: TargetName,
-    /// Whether the batch is complete: servers not in it do not exist.
+    /// Whether the batch describes the whole host. A server that is not in such a batch does not exist.
     pub(crate) full: bool,
     /// Whether the host sent more than the limits allow.
     pub(crate) truncated: bool,
@@ -68,7 +68,7 @@ pub(super) struct EvidenceDecoder {
     /// How far the local clock is ahead of the host's clock.
     clock_offset: SignedDuration,
     now: Timestamp,
-    /// Pieces of evidence that this version does not know.
+    /// How many pieces of evidence were skipped, because this version does not know their kind.
     skipped: usize,
     panes: usize,
     extra_rows: usize,
@@ -91,7 +91,8 @@ impl EvidenceDecoder {
         RemoteBatch { target: self.target, full: batch.full, truncated: self.truncated, updates }
     }
 
-    /// Skips evidence about a server with a name that is too long.
+    /// Converts one piece of evidence and appends the result to `updates`. Skips evidence about a server whose name is
+    /// too long.
     fn decode(&mut self, evidence: HostEvidence, updates: &mut Vec<RemoteUpdate>) {
         let update = match evidence {
             HostEvidence::Panes { complete: false, panes, .. } if panes.is_empty() => None,

@@ -1,4 +1,4 @@
-//! Checks a host: what it has, what that means, and what to run.
+//! Checks a host: what is installed there, what follows from that, and which command to run next.
 
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use tokio::process::Command;
 use super::connection_end::last_line;
 use super::targets::TargetManager;
 
-/// Enough for a slow login and a few programs.
+/// How long the probe may take. Enough for a slow login and a few programs.
 const SSH_TIMEOUT: Duration = Duration::from_secs(12);
 /// Far more than the probe prints.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;
@@ -143,10 +143,10 @@ fn check(name: &str, ok: bool, found: impl Into<String>, means: &str, run: Optio
 fn check_tmux(found: &HostReport) -> TargetCheck {
     let run = Some("install tmux on the host with its package manager".to_owned());
     if found.tmux.is_empty() {
-        return check("tmux", false, "no tmux", "there is nothing to watch", run);
+        return check("tmux", false, "no tmux", "without tmux, the host has no panes to watch", run);
     }
     let fine = TmuxVersion::parse(&found.tmux).is_supported();
-    let means = if fine { "agtmux can watch its panes" } else { "this version is too old" };
+    let means = if fine { "agtmux can watch the panes of the host" } else { "this version of tmux is too old" };
     check("tmux", fine, format!("{} (needs {MIN_VERSION})", found.tmux), means, run)
 }
 
@@ -159,14 +159,14 @@ fn check_agtmux(found: &HostReport, ssh: &SshTarget) -> TargetCheck {
         return check("agtmux", false, "not installed", means, Some(install));
     }
     let same = version == VERSION;
-    let means = if same { "events and screens of its agents arrive at once" } else { "the versions differ" };
+    let means = if same { "events and screens of the host arrive at once" } else { "the versions differ" };
     check("agtmux", same, format!("{version} (here: {VERSION})"), means, Some(install))
 }
 
 fn check_agents(found: &HostReport) -> TargetCheck {
     let any = !found.agents.is_empty();
     let (list, means) = match any {
-        true => (found.agents.join(", "), "agtmux recognises these by process and screen"),
+        true => (found.agents.join(", "), "agtmux recognises these agents by process and screen"),
         false => ("none on the PATH".to_owned(), "agents that are started by path are still detected"),
     };
     check("agents", any, list, means, Some("install an agent, or check with `agtmux list panes --all`".into()))
@@ -186,7 +186,10 @@ fn check_hooks(found: &HostReport, ssh: &SshTarget) -> TargetCheck {
 
 fn check_clock(ahead_ms: i64) -> TargetCheck {
     let off = ahead_ms.abs() > MAX_CLOCK_DIFFERENCE_MS;
-    let means = if off { "times are corrected; set the host's clock" } else { "the clocks agree" };
+    let means = match off {
+        true => "agtmux corrects the times that the host reports; set the host's clock",
+        false => "the clocks agree",
+    };
     check("clock", !off, format!("{ahead_ms} ms ahead"), means, Some("timedatectl set-ntp true   (on the host)".into()))
 }
 

@@ -7,10 +7,10 @@ use agtmux_core::fleet::{Fleet, OutageCode, PaneProcess, PaneRow, TopologyUpdate
 use agtmux_core::ids::{PaneId, ServerKey, TargetName};
 
 const MAX_SERVERS: usize = 64;
-/// Also the limit of an agentless host.
+/// The most panes of one host. Also applies to agentless hosts.
 pub(super) const MAX_PANES: usize = 5_000;
-/// A pane has one row per session that shows it. This is the limit for all rows beyond the first of each pane. The
-/// decoder drops the rows over this limit.
+/// A pane has one row per session that shows it. The first row of each pane does not count towards this limit; all its
+/// other rows do. The decoder drops the rows over the limit.
 pub(super) const MAX_EXTRA_ROWS: usize = 2 * MAX_PANES;
 const MAX_AGENTS: usize = 512;
 

@@ -32,7 +32,8 @@ impl RemotePane {
         sanitize_reply::sanitize_report(&mut value);
         let outcome: ActionOutcome<T> = serde_json::from_value(value).map_err(|error| {
             // Sanitize the error, because it may quote a value of the answer.
-            let why = format!("its answer is invalid: {}", sanitize_reply::sanitize_message(&error.to_string()));
+            let error = sanitize_reply::sanitize_message(&error.to_string());
+            let why = format!("the answer of the host was invalid: {error}");
             self.failure(LinkError::Lost(why), changes)
         })?;
         Ok(outcome.report)
@@ -121,8 +122,8 @@ impl RemotePane {
         }
     }
 
-    /// Tells the user to check the pane first. The hint uses the full reference of the pane, because on the hub the
-    /// pane id alone means a different pane.
+    /// The hint that tells the user to check the pane before repeating the command. It contains the full reference of
+    /// the pane, because the pane id alone would name a pane of the hub.
     fn check_first_hint(&self) -> String {
         format!("check the pane before you repeat the command: agtmux view-output {}", self.located.reference())
     }

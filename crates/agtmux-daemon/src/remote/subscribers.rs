@@ -122,7 +122,8 @@ impl EvidenceSubscriber {
         let _ = reply.send(EvidenceBatch { full, evidence });
     }
 
-    /// All panes of a server if some appeared, vanished or moved, else only the changed panes.
+    /// What to send about the panes of a server: all panes if some appeared, vanished or moved, otherwise only the
+    /// changed panes. If the server is gone, returns that instead.
     fn changed_panes(&mut self, key: &ServerKey, pending: &PendingEvidence, fleet: &Fleet) -> Option<HostEvidence> {
         let Some(server) = fleet.server(key) else {
             self.reported.remove(key);

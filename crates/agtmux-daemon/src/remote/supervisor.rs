@@ -25,14 +25,14 @@ use crate::engine::EngineHandle;
 use crate::observe::Discovery;
 use crate::view::TargetChange;
 
-/// The delay between attempts grows from the first value to the second.
+/// The delay between two attempts to connect grows from the first value to the second.
 const MIN_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
-/// After a connection of this length the backoff starts again.
+/// After a connection that lasted at least this long, the delay starts again at `MIN_BACKOFF`.
 const STABLE_CONNECTION_TIME: Duration = Duration::from_secs(30);
 /// How many requests may wait to be written.
 const MAX_QUEUED_REQUESTS: usize = 32;
-/// Smaller differences between the two clocks are ignored, because they are mostly latency.
+/// Smaller differences between our clock and the host's clock are ignored, because they are mostly latency.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(1);
 
 pub(super) struct Supervisor {

@@ -161,7 +161,7 @@ impl TargetManager {
         let guard = self.0.change_lock.lock().await;
         if self.is_known(name.as_str()) {
             let error = ApiError::new(ErrorCode::TargetExists, format!("target '{name}' already exists"));
-            return Err(error.with_hint(format!("agtmux target remove {name}   (then add it again)")));
+            return Err(error.with_hint(format!("agtmux target remove {name}   (then add the target again)")));
         }
         if self.entries().len() >= MAX_TARGETS {
             let error = ApiError::new(ErrorCode::BadRequest, format!("at most {MAX_TARGETS} targets are allowed"));
@@ -198,8 +198,8 @@ impl TargetManager {
 
     pub(crate) async fn remove(&self, name: &str) -> Result<(), ApiError> {
         if name == TargetName::LOCAL {
-            let error = ApiError::new(ErrorCode::BadRequest, "this machine is always watched");
-            return Err(error.with_hint("agtmux target list"));
+            let message = "this machine cannot be removed: agtmux always watches this machine";
+            return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("agtmux target list"));
         }
         let _turn = self.0.change_lock.lock().await;
         let (key, ssh, _) = self.find(name)?;

@@ -19,14 +19,14 @@ use std::time::Duration;
 
 use agtmux_core::target::TargetHealth;
 
-/// The upper limit that the documentation promises.
+/// The longest time that a lost host may still be shown as `ok`, according to the documentation.
 #[cfg(test)]
 const MAX_DETECTION_TIME: Duration = Duration::from_secs(10);
 
 /// A host with agtmux sends a heartbeat every three seconds. It counts as gone after two missed heartbeats and one
 /// second.
 pub(crate) const SILENCE_TIMEOUT: Duration = Duration::from_secs(7);
-/// A host that reads nothing of a pending write for this long is stuck.
+/// If bytes wait to be written and the host reads none of them for this long, the host counts as stuck.
 pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// After the end of its output, ssh gets this long to exit and to print the reason.
 pub(crate) const SSH_EXIT_TIMEOUT: Duration = Duration::from_secs(1);

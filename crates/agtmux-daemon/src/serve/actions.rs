@@ -137,7 +137,7 @@ pub(super) async fn get_pane_health(
 pub(super) async fn get_action(context: ServeContext, NameInPath(id): NameInPath) -> JsonResult<ActionRecord> {
     match context.actions.action(id).await? {
         Some(record) => Ok(Json(record)),
-        None => Err(ApiError::new(ErrorCode::NotFound, "no such action").with_hint("agtmux audit").into()),
+        None => Err(ApiError::new(ErrorCode::NotFound, "no action has this id").with_hint("agtmux audit").into()),
     }
 }
 

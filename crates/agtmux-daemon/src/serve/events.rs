@@ -1,5 +1,5 @@
-//! The stream of changes: a snapshot first, then the changes that pass the client's filter. Changes that were read from
-//! the log together are followed by one position, so that a client can show all of them at once.
+//! The stream of changes. A snapshot comes first, then the changes that pass the client's filter. After each group of
+//! changes, the stream contains a comment with the new position. A client can therefore show the whole group at once.
 
 use std::collections::HashSet;
 use std::sync::Arc;

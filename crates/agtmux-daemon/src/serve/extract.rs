@@ -61,7 +61,7 @@ impl IntoResponse for ErrorResponse {
     }
 }
 
-/// Whether the same request may succeed later, because the daemon and not the request caused the error.
+/// Whether the same request may succeed later. This is so if the daemon caused the error, and not the request.
 pub(crate) fn is_retryable(code: ErrorCode) -> bool {
     status(code).is_server_error()
 }
@@ -78,7 +78,7 @@ impl FromRequestParts<Self> for ServeContext {
     }
 }
 
-/// The listener that accepted the connection has attached the caller to the request.
+/// Takes the caller from the request. The listener that accepted the connection has put the caller there.
 impl<S: Send + Sync> FromRequestParts<S> for RequestCaller {
     type Rejection = ExtensionRejection;
 
@@ -121,7 +121,7 @@ pub(super) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
     serde_json::from_value(value).map_err(|error| bad_body(format!("invalid request: {}", shorten(&error))))
 }
 
-/// The start of an error text. The error quotes the body, which may be long.
+/// The start of an error text. The full text may be long, because it quotes the body.
 pub(super) fn shorten(error: &serde_json::Error) -> String {
     error.to_string().chars().take(MAX_QUOTED_CHARS).collect()
 }

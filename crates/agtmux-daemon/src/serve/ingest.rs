@@ -29,13 +29,14 @@ use crate::observe::{self, Discovery};
 pub(super) const MAX_EVENT_BYTES: usize = 1 << 20;
 const MAX_WORD_LEN: usize = 512;
 const MAX_PATH_LEN: usize = 4096;
-/// More than the ancestors of any real process.
+/// The most process ids that are read from an event: the sender and its ancestors. Real processes have fewer ancestors
+/// than this.
 const MAX_PIDS: usize = 64;
 
 /// A body larger than this counts as a large event. Smaller bodies are parsed and redacted within a few milliseconds.
 const LARGE_EVENT_BYTES: usize = 16 << 10;
 
-/// How many large events are read at a time. Each needs memory of its own for the redaction.
+/// Limits how many large events are read at the same time. The redaction of each one needs additional memory.
 static LARGE_EVENT_SLOTS: Semaphore = Semaphore::const_new(2);
 
 /// Post an event about an agent.
@@ -163,13 +164,14 @@ fn can_be_bound(origin: &EventOrigin) -> bool {
     origin.pane.is_some() || !origin.pids.is_empty() || (origin.session.is_some() && origin.agent_type.is_some())
 }
 
-/// The server of the socket that the event names.
+/// The tmux server whose socket the event names.
 fn server_of(event: &EventSubmission) -> Option<ServerName> {
     let socket = event.socket.as_deref().filter(|socket| socket.starts_with('/') && socket.len() <= MAX_PATH_LEN)?;
     Some(observe::server_name(Path::new(socket)))
 }
 
-/// Reads a text from the payload, from the first of these fields that contains one. Agents name the field differently.
+/// Returns the text of the first of these payload fields that contains a text. Several names are tried, because agents
+/// use different names for the same field.
 fn payload_text(event: &EventSubmission, names: &[&str]) -> Option<String> {
     let payload = event.payload.as_ref()?;
     let text = names.iter().find_map(|name| payload.get(name)?.as_str())?;

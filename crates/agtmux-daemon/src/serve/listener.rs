@@ -81,7 +81,7 @@ pub(super) async fn pause_after_accept_error(error: &io::Error) {
     tokio::time::sleep(Duration::from_millis(100)).await;
 }
 
-/// `None` if the peer belongs to another user.
+/// The peer of the connection. `None` if the peer belongs to another user.
 fn peer(stream: &UnixStream) -> Option<Peer> {
     let peer = stream.peer_cred().ok().filter(|peer| peer.uid() == rustix::process::geteuid().as_raw())?;
     Some(Peer { uid: peer.uid(), pid: peer.pid().and_then(|pid| u32::try_from(pid).ok()) })

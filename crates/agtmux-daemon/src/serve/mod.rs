@@ -72,7 +72,7 @@ pub(crate) async fn serve(socket: BoundSocket, context: ServeContext) -> std::io
     axum::serve(socket, router).with_graceful_shutdown(stopped).await
 }
 
-/// The caller of a request on the unix socket is the process at its other end.
+/// Attaches the caller to a request on the unix socket. The caller is the process at the other end of the connection.
 async fn attach_caller(ConnectInfo(peer): ConnectInfo<Peer>, mut request: Request, next: Next) -> Response {
     request.extensions_mut().insert(RequestCaller { peer: Some(peer), via: "unix", peer_gone: false, owner_pid: None });
     next.run(request).await

@@ -1,5 +1,5 @@
-//! Server-sent event streams. Each client reads from a shared buffer at its own pace. The daemon keeps only the
-//! position of a stalled client in the buffer. A client that is too far behind gets a reset.
+//! Server-sent event streams. All clients read from one shared buffer, each at its own pace. For a client that stops
+//! reading, the daemon keeps only a position in the buffer. A client that is too far behind gets a reset.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -27,7 +27,8 @@ pub(super) trait EventSource: Send + 'static {
     fn position(&self) -> Option<u64>;
 }
 
-/// A comment with the current position: a client whose filter passes few events can resume from there.
+/// A comment with the current position. A client can resume from this position even if its filter has not passed an
+/// event for a long time.
 pub(super) fn comment(position: Option<u64>) -> Bytes {
     match position {
         Some(id) => Bytes::from(format!(":\nid: {id}\n\n")),

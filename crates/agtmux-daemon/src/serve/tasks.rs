@@ -25,7 +25,8 @@ use crate::event_log::{EventLog, EventsSince};
 use crate::observe::server_name;
 use crate::tasks::Tasks;
 
-/// How often a stream that follows one run checks whether the run is over. Events are sent at once.
+/// How often a stream that follows one run checks whether the run is over. The events of the run do not wait for this
+/// check: they are sent at once.
 const RUN_HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// List the tasks of a session.
@@ -201,7 +202,8 @@ struct TaskEventReader {
 }
 
 impl sse::ChunkReader for TaskEventReader {
-    /// The next events. If there are none, a comment is sent at the start of the stream and after a long silence.
+    /// The next events. If there are no new events, returns a comment: once at the start of the stream, and after each
+    /// long silence.
     async fn next(&mut self) -> Option<Bytes> {
         let heartbeat = if self.query.run_id.is_some() { RUN_HEARTBEAT } else { sse::HEARTBEAT };
         // The deadline is set once, so that events that are filtered out do not delay the heartbeat.
@@ -261,7 +263,7 @@ impl TaskEventReader {
     }
 }
 
-/// The same filter as in the store's query.
+/// Whether the event matches the query. The store's SQL query applies the same filter.
 fn matches_query(query: &TaskEventsQuery, task_event: &TaskWatchEvent) -> bool {
     let matches = |wanted: &Option<String>, found: Option<&str>| wanted.is_none() || wanted.as_deref() == found;
     let socket = query.socket.as_ref().map(|socket| server_name(Path::new(socket)).to_string());

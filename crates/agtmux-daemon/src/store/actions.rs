@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use super::insert::insert;
 use super::rows::{json_column, to_json};
 
-/// One action. The whole record is stored as JSON. Only fields that may be searched also have columns.
+/// One action. The whole record is stored as JSON. The fields that queries may search also have columns of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActionRow {
     pub(crate) record: ActionRecord,
@@ -79,7 +79,7 @@ pub(crate) fn by_request(connection: &Connection, request_ref: &str) -> rusqlite
     connection.query_row(sql, [request_ref], read).optional()
 }
 
-/// The last `limit` actions that began at or after `since`, oldest first.
+/// The newest `limit` of the actions that began at or after `since`. They are returned oldest first.
 pub(crate) fn newest_since(
     connection: &Connection,
     since: Timestamp,

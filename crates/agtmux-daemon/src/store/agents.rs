@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::insert::insert;
 
-/// What a hook reported about an agent. A field that is None keeps its stored value.
+/// What a hook reported about an agent. If a field is `None`, its stored value does not change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReportedAgentRow {
     pub(crate) agent_id: String,

@@ -1,4 +1,4 @@
-//! For each runtime and source, the position of the newest event.
+//! The cursors: for each runtime and source, the position of the newest event.
 
 use agtmux_core::evidence::Source;
 use agtmux_core::ordering::OrderKey;

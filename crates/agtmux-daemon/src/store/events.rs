@@ -12,7 +12,7 @@ use super::cursors;
 use super::insert::insert;
 use super::rows::{parse_column, timestamp_column};
 
-/// One event, bound to a runtime or pending.
+/// One event. It is either bound to a runtime or pending, which means that its runtime is not known yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EventRow {
     pub(crate) order: OrderKey,
@@ -63,7 +63,7 @@ pub(super) fn discard(tx: &Transaction<'_>, event_id: &str, why: &str) -> rusqli
     tx.prepare_cached(sql)?.execute(params![event_id, why]).map(drop)
 }
 
-/// The id and content hash of the event with this key.
+/// The id and the content hash of the event with this deduplication key, from this source and for this runtime.
 pub(crate) fn content_of(
     connection: &Connection,
     runtime: &RuntimeId,
@@ -78,7 +78,7 @@ pub(crate) fn content_of(
         .optional()
 }
 
-/// The redacted body of an event, if it is still kept.
+/// The redacted body of an event. `None` if the event is unknown or its body was deleted.
 pub(crate) fn body_of(connection: &Connection, event_id: &str) -> rusqlite::Result<Option<String>> {
     let sql = "SELECT raw_payload FROM events WHERE event_id = ?1";
     connection.prepare_cached(sql)?.query_row([event_id], |row| row.get(0)).optional().map(Option::flatten)

@@ -1,7 +1,7 @@
 //! How rows are inserted.
 
-/// Inserts a row. The arguments are the start of the statement, each column with its value, and optionally the clause
-/// for a row that already exists.
+/// Inserts a row. The arguments are: the start of the statement, the columns with their values, and optionally an `ON
+/// CONFLICT` clause, which applies if the row already exists.
 macro_rules! insert {
     (@next $column:ident) => { ", ?" };
     ($tx:expr, $into:literal, { $first:ident: $value:expr, $($column:ident: $next:expr,)* } $($on_conflict:literal)?) => {

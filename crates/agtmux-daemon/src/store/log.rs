@@ -1,4 +1,4 @@
-//! The log of all inputs that decided states. Every state can be recomputed from it.
+//! The log of all inputs from which states were decided. Every state can be recomputed from this log.
 
 use agtmux_core::resolver::{ResolverInput, StateResolver, StateTransition};
 use agtmux_core::state::{Confidence, ReasonCode, State};
@@ -15,11 +15,11 @@ pub(crate) struct LoggedInput {
     pub(crate) at: Timestamp,
     pub(crate) event_id: Option<String>,
     pub(crate) input: ResolverInput,
-    /// Each with the sequence number under which it is published.
+    /// The transitions that the input caused. Each has the sequence number under which it is published.
     pub(crate) transitions: Vec<(u64, StateTransition)>,
 }
 
-/// A stored transition, with the fields that are compared with a replay.
+/// A stored transition: its sequence number, and the fields that a replay must reproduce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredTransition {
     pub(crate) seq: u64,
@@ -148,7 +148,7 @@ pub(crate) fn inputs_after(
     rows.collect()
 }
 
-/// The transitions of the inputs after `input_seq`, in order.
+/// The transitions that were caused by the inputs after `input_seq`, in order.
 pub(crate) fn transitions_after(connection: &Connection, input_seq: u64) -> rusqlite::Result<Vec<StoredTransition>> {
     let mut statement = connection.prepare(&format!("{TRANSITIONS} WHERE input_seq > ?1 ORDER BY seq"))?;
     statement.query_map([input_seq.cast_signed()], transition)?.collect()

@@ -48,7 +48,7 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<(RuntimeId, A
     Ok(rows.into_iter().filter_map(read).collect())
 }
 
-/// Stores whether an adapter is enabled. Its manifest defines everything else.
+/// Stores whether an adapter is enabled. Everything else about the adapter comes from its manifest.
 pub(super) fn put_adapter(tx: &Transaction<'_>, name: &str, enabled: bool, at: Timestamp) -> rusqlite::Result<()> {
     insert!(tx, "INSERT INTO adapters", {
         adapter_name: name,

@@ -1,4 +1,4 @@
-//! The SQLite database. One thread writes; a batch is committed completely or not at all.
+//! The SQLite database. Only one thread writes. It commits each batch completely or not at all.
 
 pub(crate) mod actions;
 pub(crate) mod agents;
@@ -59,9 +59,9 @@ struct WriteJob {
 #[derive(Debug)]
 pub(crate) struct StoreContents {
     pub(crate) fleet: Fleet,
-    /// Every sequence number up to this one may have been used.
+    /// The largest sequence number that may have been used. New numbers must be larger.
     pub(crate) seq: u64,
-    /// The states, recomputed from the log; None in a new database.
+    /// The states, recomputed from the log. `None` if the database is new.
     pub(crate) states: Option<StateResolver>,
     /// The number of the last input in the log.
     pub(crate) last_input_seq: u64,
@@ -88,7 +88,7 @@ impl Store {
         Ok((store, opened.contents))
     }
 
-    /// Returns when the batch is committed or rejected as a whole.
+    /// Writes the changes as one batch. Returns when all of them are committed, or an error if none is.
     pub(crate) async fn commit(&self, changes: Vec<StoreChange>) -> Result<(), StoreError> {
         let (done, outcome) = oneshot::channel();
         let gone = || StoreError::Write("the writer thread has stopped".into());
@@ -96,7 +96,7 @@ impl Store {
         outcome.await.map_err(|_| gone())?
     }
 
-    /// Runs a query on a read-only connection, on a thread that may block. The query sees committed data.
+    /// Runs a query on a read-only connection, on a thread that may block. The query sees only committed data.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -106,7 +106,7 @@ impl Store {
         outcome.map_err(|error| StoreError::Read(error.to_string()))?.map_err(|e| StoreError::Read(e.to_string()))
     }
 
-    /// Opens a read-only connection. It sees committed data.
+    /// Opens a read-only connection. The connection sees only committed data.
     pub(crate) fn reader(&self) -> Result<Connection, StoreError> {
         open_reader(&self.path)
             .map_err(|error| StoreError::Open { path: self.path.clone(), message: error.to_string() })

@@ -1,4 +1,5 @@
-//! Opens the database. Replaces a damaged database, and refuses one that a newer version wrote.
+//! Opens the database. Moves a damaged database aside and creates a new one. Refuses a database that a newer version of
+//! agtmux wrote.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};

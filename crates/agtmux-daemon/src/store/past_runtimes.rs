@@ -17,7 +17,7 @@ pub(crate) struct PastRuntime {
     /// The native session, and its working directory.
     pub(crate) session: Option<String>,
     pub(crate) cwd: Option<String>,
-    /// Names the pane of the runtime. `None` if the pane no longer exists.
+    /// A reference to the pane of the runtime. `None` if the pane no longer exists.
     pub(crate) pane_ref: Option<PaneRef>,
 }
 

@@ -76,7 +76,7 @@ pub(crate) enum StoreChange {
     },
     PutEvent {
         event: Box<EventRow>,
-        /// The whole request, redacted. Only the database keeps it.
+        /// The whole request, redacted. The daemon does not keep it in memory.
         body: Option<String>,
     },
     BindEvent {
@@ -111,7 +111,7 @@ pub(crate) enum StoreChange {
         payloads_before: Timestamp,
         all_before: Timestamp,
     },
-    /// Sequence numbers up to this one may be in use.
+    /// Reserves all sequence numbers up to this one. After a restart, the daemon uses larger numbers only.
     ReserveSeq(u64),
 }
 
@@ -259,8 +259,8 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
     } "ON CONFLICT (runtime_id) DO UPDATE SET ended_at = NULL, name = excluded.name")
 }
 
-/// Gives an ended runtime another pane epoch if a new runtime needs the epoch that the ended one has. This happens
-/// after a server was lost and found again, because the pane epochs of the server then start over.
+/// Changes the pane epoch of an ended runtime if a new runtime in the same pane has the same epoch. Two such runtimes
+/// exist after a server was lost and found again, because the pane epochs of the server then start over.
 fn free_pane_epoch(tx: &Transaction<'_>, record: &PaneRecord, runtime: &Runtime) -> rusqlite::Result<()> {
     let [target, server, pane] = pane_params(&record.key);
     tx.prepare_cached(
@@ -298,8 +298,8 @@ fn put_state(tx: &Transaction<'_>, pane: &PaneKey, runtime: &RuntimeId, record: 
     })
 }
 
-/// Ends all runtimes of the pane except the current one. Usually `EndRuntime` has already done this, but if that write
-/// was lost, the old runtime must not block the next one.
+/// Ends all runtimes of the pane except the current one. Usually `EndRuntime` has already ended them. If that write was
+/// lost, the old runtime would prevent the new one from being stored.
 fn end_other_runtimes(
     tx: &Transaction<'_>,
     [target, server, pane]: [&str; 3],
@@ -342,7 +342,8 @@ pub(super) fn read_contents(connection: &Connection) -> rusqlite::Result<StoreCo
     })
 }
 
-/// The fleet when the daemon last stopped. The first listing of each server corrects it.
+/// The fleet as it was when the daemon last stopped. It may be out of date until each server is listed for the first
+/// time.
 fn restore_fleet(connection: &Connection) -> rusqlite::Result<Fleet> {
     let mut fleet = Fleet::default();
     let mut servers: BTreeMap<ServerKey, Server> = BTreeMap::new();

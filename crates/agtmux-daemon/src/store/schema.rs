@@ -1,4 +1,4 @@
-//! The tables. A migration that has been released is never edited: a new one is added.
+//! The tables. Never edit a migration that has been released. Add a new migration instead.
 
 use rusqlite_migration::{M, Migrations};
 
@@ -217,7 +217,7 @@ ALTER TABLE agents ADD COLUMN cwd TEXT;
 ALTER TABLE runtimes ADD COLUMN name TEXT;
 ";
 
-/// The turns of conversations: actor, intent and text.
+/// The turns of conversations. Each turn has an actor, an intent and a text.
 const TURNS: &str = "
 CREATE TABLE turns (
     turn_id  TEXT PRIMARY KEY,

@@ -22,7 +22,7 @@ pub(super) fn remove(tx: &Transaction<'_>, name: &TargetName) -> rusqlite::Resul
     tx.prepare_cached("DELETE FROM targets WHERE target_id = ?1 AND kind = 'ssh'")?.execute([name.as_str()]).map(drop)
 }
 
-/// All targets with a valid name. Others are skipped.
+/// All stored ssh targets. A target whose name is not valid is skipped.
 pub(crate) fn all(connection: &Connection) -> rusqlite::Result<Vec<Target>> {
     let sql = "SELECT target_name, connection_ref FROM targets WHERE kind = 'ssh' ORDER BY target_name";
     let mut statement = connection.prepare(sql)?;

@@ -67,7 +67,7 @@ pub(super) fn drop_run(tx: &Transaction<'_>, run_id: &RunId) -> rusqlite::Result
     tx.prepare_cached("DELETE FROM task_runs WHERE run_id = ?1")?.execute([run_id.as_str()]).map(drop)
 }
 
-/// Stores the state machine of a session, or deletes it if the machine knows no window.
+/// Stores the state machine of a session. If the machine has no windows, deletes the stored one instead.
 pub(super) fn put_machine(tx: &Transaction<'_>, key: &TaskSessionKey, machine: &TaskMachine) -> rusqlite::Result<()> {
     if machine.is_empty() {
         let mut delete = tx.prepare_cached("DELETE FROM task_machines WHERE socket = ?1 AND session = ?2")?;
@@ -157,8 +157,8 @@ impl TaskArchive {
         })
     }
 
-    /// The matching events, oldest first. If the query has `after`, returns the first events after that sequence
-    /// number, otherwise the newest events.
+    /// The events that match the query, oldest first. If there are more than the limit, returns the first ones after
+    /// `after`. If the query has no `after`, returns the newest ones.
     pub(crate) fn events(&self, query: &TaskEventsQuery) -> rusqlite::Result<Vec<TaskEvent>> {
         self.read(|connection| events(connection, query))
     }

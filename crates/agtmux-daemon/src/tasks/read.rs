@@ -20,7 +20,7 @@ use crate::observe::server_name;
 
 /// How many lines are read from a pane without a log, if the caller gives no number. A log is read completely.
 const DEFAULT_PANE_LINES: u32 = 2000;
-/// How much of the end of a log one answer may contain.
+/// The most bytes of a log that one answer contains. They are taken from the end of the log.
 const MAX_LOG_BYTES: u64 = 16 << 20;
 
 impl Tasks {
@@ -81,7 +81,7 @@ impl Tasks {
         })
     }
 
-    /// Types text into a task with the same sender and guards as `agtmux send`.
+    /// Types text into a task, in the same way and with the same checks as `agtmux send`.
     pub(crate) async fn input(
         &self,
         action: TaskInputAction,

@@ -45,8 +45,9 @@ impl Tasks {
         });
     }
 
-    /// Adopts a run that has a spec file but is not stored, because the daemon ended or the tmux server did not answer
-    /// while the run was being started. If a window shows the run, the run was started.
+    /// Handles a run that has a spec file but is not stored. This happens if the daemon ended or the tmux server did
+    /// not answer while the run was being started. If a window shows the run, registers the run; otherwise deletes its
+    /// files.
     ///
     /// Returns false if tmux cannot tell whether a window shows the run, or if the store failed.
     pub(super) async fn adopt(&self, run_id: &RunId) -> bool {
@@ -121,7 +122,7 @@ impl Tasks {
         true
     }
 
-    /// Waits for the exit record of a replaced task. The task may have ended by itself a moment before its replacement.
+    /// Waits for the exit record of a replaced task. The task may have ended by itself a moment before it was replaced.
     async fn wait_for_exit_records(&self, key: &TaskSessionKey, window: WindowId) {
         let processes = self.0.discovery.processes();
         let until = Instant::now() + EXIT_RECORD_TIMEOUT;

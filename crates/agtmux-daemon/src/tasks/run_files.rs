@@ -17,7 +17,8 @@ const TAIL_BYTES: u64 = 16 << 10;
 const ANSWER_DELAY: Duration = Duration::from_millis(250);
 /// How often to check a reader after the task ended. No event announces that a reader died.
 pub(super) const READER_CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// A reader that has read nothing for this long will not see an end mark: the supervisor was killed before writing it.
+/// If a reader has read nothing for this long after the task ended, agtmux stops waiting for the end mark. It assumes
+/// that the supervisor was killed before writing the mark.
 const READER_STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest wait for readers before a window is closed.
 const READER_WAIT: Duration = Duration::from_secs(10);
@@ -39,7 +40,7 @@ pub(super) struct RunReader {
     pub(super) recheck_at: Option<Instant>,
 }
 
-/// The progress of the log's writer after the task ended.
+/// How far the log has grown since the task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct UnreadOutput {
     /// When the log last grew.

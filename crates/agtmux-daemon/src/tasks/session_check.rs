@@ -60,8 +60,8 @@ impl Tasks {
         self.followed(key, |followed| followed.pending_windows.clone())
     }
 
-    /// Sets remain-on-exit on the windows in an owned session that agtmux did not make, so that the exit status of
-    /// their programs can be read.
+    /// In a session that agtmux owns, sets remain-on-exit on the windows that agtmux did not make, so that the exit
+    /// status of their programs can be read.
     async fn keep_windows(&self, tmux: &TmuxServer, session: Option<&TmuxTaskSession>) {
         let Some(session) = session.filter(|session| self.is_ours(&session.owner)) else { return };
         let closes = |pane: &&TaskPane| !pane.remain_on_exit && !pane.awaits_run && !pane.dead;

@@ -7,7 +7,7 @@ use agtmux_tmux::{TaskPane, TmuxTaskSession};
 use super::Tasks;
 use crate::actions::RequestCaller;
 
-/// Formats a process as `PID.START`. The pid alone can be reused.
+/// Formats a process as `PID.START`. The start time is needed, because a pid can be reused.
 fn format_process(pid: u32, start: u64) -> String {
     format!("{pid}.{start}")
 }

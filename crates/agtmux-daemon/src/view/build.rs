@@ -164,8 +164,8 @@ fn local_hint(code: OutageCode, pid: u32) -> String {
     }
 }
 
-/// The hint for an outage on another host. Its commands run over ssh, because a pid of that host means nothing on this
-/// one.
+/// The hint for an outage on another host. The commands in the hint run over ssh, because a pid of that host means
+/// nothing on this one.
 fn remote_hint(target: &str, code: OutageCode, pid: u32) -> String {
     match code {
         OutageCode::TmuxNotInstalled => format!("install tmux 3.2 or newer on {target}"),

@@ -30,7 +30,7 @@ pub(crate) struct FleetView {
     sessions: HashMap<(ServerKey, SessionId), Vec<SessionIdentity>>,
 }
 
-/// The items that changed, by what happened to them.
+/// The items that were removed, and the items that are new or have changed.
 #[derive(Default)]
 struct ItemChanges {
     removed: Vec<WatchItem>,

@@ -24,14 +24,15 @@ pub struct ModelRequest {
     pub is_side_request: bool,
     /// The names of the tools in the request.
     pub tools: Vec<String>,
-    /// The request body, shortened. Empty for older requests.
+    /// The request body, cut to `MAX_BODY_BYTES`. Only the newest `MAX_BODIES` requests have one; older ones have an
+    /// empty text.
     pub body: String,
     pub at: Instant,
     /// When the first byte of the answer was sent.
     pub answer_began: Option<Instant>,
-    /// When the answer was complete, or was cut as scripted.
+    /// When the answer ended: it was complete, or the script cut it off.
     pub answer_ended: Option<Instant>,
-    /// When the agent disconnected before the end of the answer.
+    /// When the agent disconnected. Set only if the answer was not complete yet.
     pub client_left: Option<Instant>,
 }
 

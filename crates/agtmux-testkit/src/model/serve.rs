@@ -60,9 +60,9 @@ async fn answer(State(log): State<Arc<RequestLog>>, method: Method, uri: Uri, bo
     response(StatusCode::OK, "text/event-stream", answer_stream::body(frames, log, number))
 }
 
-/// The scripted action for a request. None for a side request, for a prompt without a keyword, and for a tool result:
-/// the mock model then answers with a fixed text. If the tool result says that a subagent was started, returns
-/// [`ScriptedAction::Await`].
+/// The scripted action for a request. If the request contains the result of a tool that started a subagent, returns
+/// [`ScriptedAction::Await`]. Returns None for other tool results, for a side request and for a prompt without a
+/// keyword: the mock model then answers with a fixed text.
 fn action_for(request: &ParsedRequest) -> Option<ScriptedAction> {
     if request.side_answer.is_some() || request.after_tool {
         return request.started_subagent.clone().map(ScriptedAction::Await);

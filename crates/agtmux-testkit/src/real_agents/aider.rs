@@ -78,7 +78,7 @@ impl ConformanceAgent for Aider {
         }
     }
 
-    /// After other failures aider retries for a minute.
+    /// aider does not retry after this failure. After other failures it retries for a minute.
     fn failing_prompt(&self) -> &'static str {
         "FAIL 400"
     }

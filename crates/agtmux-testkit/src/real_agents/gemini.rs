@@ -94,7 +94,7 @@ impl ConformanceAgent for Gemini {
         }
     }
 
-    /// After most other failures Gemini retries for minutes.
+    /// Gemini does not retry after this failure. After most others it retries for minutes.
     fn failing_prompt(&self) -> &'static str {
         "FAIL 400"
     }

@@ -1,8 +1,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Calls `attempt` until it returns a value. Returns None after the deadline. The waits of the testkit fail the test
-/// instead.
+/// Calls `attempt` until it returns a value. Returns None after the deadline, unlike `wait_for`, which fails the test.
 pub fn poll_until<T>(deadline: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     const PAUSE: Duration = Duration::from_millis(25);
     let start = Instant::now();

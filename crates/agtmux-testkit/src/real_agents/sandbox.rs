@@ -37,7 +37,7 @@ pub struct AgentSandbox {
     world: TestWorld,
 }
 
-/// The binary under test: the one of this build, or the one in AGTMUX_CONFORMANCE_AGTMUX.
+/// The binary under test: the one that AGTMUX_CONFORMANCE_AGTMUX names, otherwise the one of this build.
 fn agtmux_binary() -> PathBuf {
     let named = std::env::var_os("AGTMUX_CONFORMANCE_AGTMUX").filter(|path| !path.is_empty());
     named.map_or_else(agtmux_program, PathBuf::from)

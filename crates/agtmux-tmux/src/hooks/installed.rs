@@ -45,7 +45,8 @@ pub(super) fn session_ids(framing: &Framing, answer: &[u8]) -> Vec<u32> {
     records.iter().filter_map(|fields| parse_id(b'$', fields.first()?)).collect()
 }
 
-/// A line is `alert-bell` for an empty array, or `alert-bell[3] command` for an entry.
+/// Parses one line of `show-hooks`. The line is `alert-bell` for an empty array, or `alert-bell[3] command` for one
+/// entry of an array.
 fn read_line(arrays: &mut HookArrays, line: &str) {
     let (head, value) = line.split_once(' ').unwrap_or((line, ""));
     let (name, index) = match head.split_once('[') {

@@ -16,8 +16,8 @@ use crate::server::{TmuxError, TmuxServer};
 use installed::InstalledHooks;
 use plan::HookPlan;
 
-/// The tmux hooks that read the hint file. tmux runs all of them by itself, when something changes. `after-*` hooks are
-/// left out, because tmux runs them as part of a client's command.
+/// The tmux hooks that read the hint file. tmux runs these hooks on its own when something changes. `after-*` hooks are
+/// left out, because tmux runs those as part of a client's command.
 const HOOK_NAMES: [&str; 10] = [
     "alert-bell",
     "pane-died",
@@ -34,14 +34,15 @@ const HOOK_NAMES: [&str; 10] = [
 /// The suffix of hint files. agtmux recognises its own hooks by this suffix.
 pub const FILE_SUFFIX: &str = ".agtmux-hint";
 
-/// tmux reads the hint file, which is empty, as a configuration file. `-q` ignores a missing file.
+/// The hook makes tmux read the hint file, which is empty, as a configuration file. With `-q`, a missing file is no
+/// error.
 const HOOK_COMMAND: &str = "source-file -q ";
 
 /// The maximum number of attempts to change the hooks. An attempt fails if a session ends after its hooks were read and
 /// before they are changed.
 const ATTEMPTS: u32 = 5;
 
-/// The hooks of one daemon, which all read one hint file.
+/// The hooks of one daemon. All of them read the same hint file.
 #[derive(Debug, Clone)]
 pub struct HintHooks {
     hint_file: PathBuf,
@@ -108,8 +109,8 @@ impl HintHooks {
     }
 }
 
-/// Runs the commands and checks that the output is complete. With a partial output, a used index would look free and
-/// hooks in some sessions would be missed.
+/// Runs the commands and checks that the output is complete. If a part were missing, an index that is in use would look
+/// free, and the hooks of some sessions would not be found.
 async fn run_to_end_marker(
     server: &TmuxServer,
     mut commands: Vec<TmuxCommand>,

@@ -4,15 +4,15 @@ use super::installed::{HookArrays, HookEntries, InstalledHooks};
 use super::{HintHooks, hint_file_of};
 use crate::command::TmuxCommand;
 
-/// The first index for our hooks, higher than users choose by hand.
+/// The first index for our hooks. Users do not choose such high indexes by hand.
 const FIRST_INDEX: u32 = 4242;
 
 /// One change of a hook array. `session: None` means the global array.
 #[derive(Debug, PartialEq, Eq)]
 struct HookChange {
     session: Option<u32>,
-    /// An entry, such as `alert-bell[3]`, or a whole array. To remove the last entry of a session's array, the whole
-    /// array is removed, because an empty array would still hide the global one.
+    /// The name of one entry, such as `alert-bell[3]`, or of a whole array. To remove the last entry of a session's
+    /// array, the whole array is removed, because an empty array would still hide the global one.
     hook: String,
     /// `None` removes the hook.
     command: Option<String>,

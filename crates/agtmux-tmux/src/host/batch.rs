@@ -2,7 +2,7 @@
 
 use super::ShellError;
 
-/// Larger than any valid output. A host that sends more is misbehaving.
+/// The maximum output of a batch. It is larger than any valid output, so a host that sends more is misbehaving.
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
 
 /// The shell function that runs after each line. It prints the end marker and the exit status to stdout and stderr.

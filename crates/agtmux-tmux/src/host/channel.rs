@@ -19,7 +19,7 @@ const EXIT_GRACE: Duration = Duration::from_millis(500);
 
 pub(super) struct ShellRequest {
     pub(super) batch: ShellBatch,
-    /// The maximum time without output. `timeout` is the maximum time for the whole batch.
+    /// The maximum time between two outputs. `timeout` is the maximum time for the whole batch.
     pub(super) silence_timeout: Duration,
     pub(super) timeout: Duration,
     pub(super) reply: oneshot::Sender<Result<Vec<ShellOutput>, ShellError>>,
@@ -136,7 +136,7 @@ impl ShellProcess {
         }
     }
 
-    /// Why the shell ended: its stderr, or its exit status.
+    /// The reason why the shell ended: its stderr, or its exit status if stderr is empty.
     async fn closed_error(&mut self) -> ShellError {
         let mut bytes = [0; 4096];
         let rest = async {

@@ -29,7 +29,7 @@ pub const REMOTE_COMMAND: &str = "exec sh";
 
 /// The time for the network round trip. The caller waits this much longer than the timeout that applies on the host.
 pub const ROUND_TRIP_ALLOWANCE: Duration = Duration::from_secs(2);
-/// The maximum extra time for a long text.
+/// A long text extends the timeout of a call by at most this much.
 pub const MAX_TEXT_ALLOWANCE: Duration = Duration::from_secs(3);
 
 /// The maximum number of requests in the queue.
@@ -42,7 +42,7 @@ pub enum ShellError {
     #[error("the host did not answer within {within:?}")]
     Timeout {
         within: Duration,
-        /// How many lines of the batch had finished by then.
+        /// How many lines of the batch had finished before the timeout.
         answered: usize,
     },
     #[error("the connection ended: {0}")]

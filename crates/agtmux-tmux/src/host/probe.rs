@@ -19,7 +19,7 @@ pub struct HostFacts {
     /// The system name from `uname -s`.
     pub system: String,
     pub(crate) process_source: ProcessSource,
-    /// `timeout` is installed and can end a slow program.
+    /// Whether the program `timeout` is installed, which can end a slow program.
     pub(crate) has_timeout: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Quotes words for shells, and prints exact bytes.
+//! Quotes words for shells, and builds shell commands that print exact bytes.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -62,7 +62,7 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
     use std::process::{Command, Stdio};
 
-    /// The installed shells. `scripts/ensure-tools shells` installs the others.
+    /// The tested shells that are installed. `scripts/ensure-tools shells` installs the missing ones.
     fn shells() -> Vec<&'static str> {
         let works = |shell: &&str| Command::new(shell).args(["-c", ":"]).stderr(Stdio::null()).status().is_ok();
         ["sh", "dash", "bash", "zsh", "fish", "mksh", "busybox"].into_iter().filter(works).collect()

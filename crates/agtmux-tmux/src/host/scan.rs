@@ -39,8 +39,8 @@ pub struct HostScan {
 /// The maximum time of a whole scan. A slower host counts as unreachable.
 const MAX_SCAN_TIME: Duration = Duration::from_secs(9);
 
-/// The maximum number of sockets per host. The scan lists one socket more, so that the caller can report that some are
-/// left out.
+/// The maximum number of sockets per host. The scan lists one more, so that the caller can tell that sockets were left
+/// out.
 pub const MAX_SOCKETS: usize = 64;
 /// The maximum size of the output of a scan.
 const MAX_SCAN_BYTES: usize = 16 << 20;
@@ -110,7 +110,7 @@ impl HostShell {
     }
 
     /// The timeout of the whole batch. If the host has the program `timeout`, which ends slow lines, each line may take
-    /// the full time. Otherwise all lines together may take that time.
+    /// `timeout`. Otherwise all lines together may take `timeout`.
     fn scan_timeout(&self, batch: &ShellBatch, timeout: Duration) -> Duration {
         let turns = if self.facts().has_timeout { batch.len() } else { 1 };
         (timeout * u32::try_from(turns).unwrap_or(u32::MAX) + super::ROUND_TRIP_ALLOWANCE).min(MAX_SCAN_TIME)

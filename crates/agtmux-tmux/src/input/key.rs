@@ -115,7 +115,7 @@ mod tests {
     }
 
     proptest! {
-        /// The word becomes part of a command that tmux parses.
+        /// tmux parses the command that contains the key.
         #[test]
         fn a_key_is_always_one_plain_word(text in prop_oneof![any::<String>(), "(C-|M-|S-){0,3}[ -~]{0,8}"]) {
             if let Ok(key) = text.parse::<TmuxKey>() {

@@ -120,7 +120,7 @@ fn is(variable: &str, value: impl Display) -> String {
     format!("#{{==:#{{{variable}}},{value}}}")
 }
 
-/// A format that is true if both are true.
+/// A format that is true if both given formats are true.
 pub(crate) fn and(one: String, other: String) -> String {
     format!("#{{&&:{one},{other}}}")
 }
@@ -130,7 +130,7 @@ pub(crate) fn is_before(until: u64) -> String {
     format!("#{{<:{SERVER_TIME},{until}}}")
 }
 
-/// A command that prints the facts of the pane, which explain a refusal.
+/// A command that prints facts about the pane. They explain why the server refused to type.
 pub(crate) fn print_facts(framing: &Framing, target: &str, before_deadline: &str) -> String {
     let facts = framing.record(FACTS, &[&FIELDS[..], &[before_deadline]].concat());
     format!("display-message -p -t {target} '{facts}'")
@@ -144,8 +144,8 @@ impl TypeStep<'_> {
         vec![load, self.guarded(framing, guard, until, &format!("delete-buffer -b {buffer} ; "))]
     }
 
-    /// A tmux command that runs this step if the pane matches and the deadline has not passed. Otherwise it prints the
-    /// facts.
+    /// A tmux command that runs this step if the pane matches and the deadline has not passed. Otherwise the command
+    /// prints facts about the pane.
     fn guarded(&self, framing: &Framing, guard: PaneGuard, until: u64, cleanup: &str) -> TmuxCommand {
         let target = format!("%{}", guard.pane);
         let before_deadline = is_before(until);

@@ -1,7 +1,7 @@
 //! The operating system layer: terminal output, process exits, files, and the process table.
 //!
 //! Linux uses inotify, pidfd and `/proc`. `portable` uses `ps` and polling, works on every Unix, and is also tested on
-//! Linux. Signals are only hints: after a signal, the reader checks the real state.
+//! Linux. A [`PlatformSignal`] is only a hint: the reader then checks the real state.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -30,9 +30,9 @@ pub use tty::{max_line_bytes, unread_input};
 
 /// Watches terminals, processes, files and directories, and sends [`PlatformSignals`].
 ///
-/// A token can have one watch of each kind, for example one for a pane's terminal and one for its process. A second
-/// watch of the same kind replaces the first. If both watch the same object, nothing changes. Several tokens can watch
-/// the same object. Dropping the watcher ends all watches and closes the signals.
+/// A token can have one watch of each kind, for example one for a pane's terminal and one for its process. A new watch
+/// replaces the token's earlier watch of the same kind, or changes nothing if both watch the same object. Several
+/// tokens can watch the same object. Dropping the watcher ends all watches and closes the signals.
 pub trait PlatformWatcher: Send + Sync {
     /// The tty must be a character device. If [`reports_output`](Self::reports_output) is false, only
     /// [`PlatformSignal::TerminalGone`] is sent.

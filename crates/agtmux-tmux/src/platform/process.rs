@@ -2,7 +2,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// The maximum number of processes per pane. Those closest to the pane's first process are kept.
+/// The maximum number of processes per pane. If there are more, the ones closest to the pane's first process are kept.
 pub const MAX_TREE: usize = 512;
 
 /// One process as the kernel reports it. Texts come from the process and can be any bytes.
@@ -14,7 +14,8 @@ pub struct ProcessInfo {
     /// The foreground process group of the process's own terminal. That terminal can differ from the pane's, for
     /// example under sudo or script.
     pub tpgid: Option<u32>,
-    /// The start time in a unit of the platform. Together with the pid it identifies a process until the next reboot.
+    /// The start time, in a unit that depends on the platform. Together with the pid it identifies a process until the
+    /// next reboot.
     pub start: u64,
     /// Stopped by a signal or by a tracer.
     pub stopped: bool,
@@ -22,8 +23,8 @@ pub struct ProcessInfo {
     pub zombie: bool,
     /// The short name (`comm`), cut to 15 bytes on Linux.
     pub name: Vec<u8>,
-    /// Empty for a zombie. The portable table splits the output of `ps` at blanks, so an argument that contains blanks
-    /// becomes several.
+    /// Empty for a zombie. The portable table splits the output of `ps` at blanks, so it splits an argument that
+    /// contains blanks into several arguments.
     pub argv: Vec<Vec<u8>>,
     pub exe: Option<PathBuf>,
 }
@@ -52,7 +53,7 @@ pub trait ProcessTable: Send + Sync {
         self.trees(&[pid]).pop()??.processes.into_iter().find(|process| process.pid == pid)
     }
 
-    /// The processes that exist, in the order of `pids`.
+    /// Those processes in `pids` that exist, in the order of `pids`.
     fn living(&self, pids: &[u32]) -> Vec<ProcessInfo> {
         pids.iter().filter_map(|pid| self.process(*pid)).collect()
     }
@@ -77,7 +78,7 @@ pub trait ProcessTable: Send + Sync {
         Vec::new()
     }
 
-    /// The start of this process by the wall clock; `None` if the system does not report it.
+    /// The time at which this process started, by the wall clock; `None` if the system does not report it.
     fn started_at(&self, _pid: u32) -> Option<SystemTime> {
         None
     }

@@ -35,7 +35,7 @@ pub(super) fn parse_args(line: &[u8]) -> Option<(u32, u64, Vec<Vec<u8>>)> {
     Some((pid, start, split_arguments(&fields.rest())))
 }
 
-/// Splits at blanks, because `ps` does not separate arguments.
+/// Splits the arguments at blanks, because `ps` prints no other separator between them.
 pub(super) fn split_arguments(args: &[u8]) -> Vec<Vec<u8>> {
     args.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
 }

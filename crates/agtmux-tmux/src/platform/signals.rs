@@ -1,4 +1,4 @@
-//! The queue from the watches to the reader.
+//! The queue through which the watches send signals to the reader.
 //!
 //! Signals are hints, so a signal that is already queued is not queued again. The number of watches therefore limits
 //! the length of the queue, even if the reader is slow. No signal is lost.
@@ -21,7 +21,7 @@ pub enum PlatformSignal {
     /// A process closed this terminal, or the terminal is gone. If the terminal is gone, the watch has ended; otherwise
     /// the watch continues.
     TerminalGone(WatchToken),
-    /// The process ended, and with it the watch.
+    /// The process ended. The watch has ended too.
     Exited(WatchToken),
     /// The file was opened (if the system reports it), written, touched, replaced or removed. After a removal the watch
     /// has ended.
@@ -103,7 +103,7 @@ impl SignalSender {
     }
 }
 
-/// The receiving end, with one reader. Waiting is cancel-safe.
+/// The receiving end of the queue. It has one reader. Cancelling `recv` loses no signal.
 pub struct PlatformSignals {
     channel: Arc<SignalChannel>,
 }

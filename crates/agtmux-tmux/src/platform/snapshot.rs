@@ -13,7 +13,8 @@ use super::stat;
 pub struct ProcessSnapshot {
     rows: HashMap<u32, ProcessInfo>,
     children: HashMap<u32, Vec<u32>>,
-    /// The arguments by pid, each with the start time of the process if the listing contains start times.
+    /// The arguments of each process, by pid. The start time of the process is included if the listing contains start
+    /// times.
     args: HashMap<u32, (Option<u64>, Vec<Vec<u8>>)>,
 }
 
@@ -23,7 +24,7 @@ impl ProcessSnapshot {
         Self::new(rows, args.collect())
     }
 
-    /// Builds a snapshot from two listings of `ps`: processes and arguments.
+    /// Builds a snapshot from two outputs of `ps`: one lists the processes, the other lists their arguments.
     pub(crate) fn from_ps(rows: &[u8], args: &[u8]) -> Self {
         Self::from_rows(lines(rows).filter_map(parse_row), args)
     }
@@ -91,8 +92,9 @@ fn without_name<'a>(args: &'a [u8], name: &[u8]) -> &'a [u8] {
     after_name.map_or(args, <[u8]>::trim_ascii_start)
 }
 
-/// Parses `/proc/N/stat:N (name) …`. A name that contains a newline is split into lines that are invalid, or that have
-/// the pid of the process itself. A process therefore cannot forge the row of another process.
+/// Parses `/proc/N/stat:N (name) …`. If a name contains a newline, the second line also begins with the path
+/// `/proc/N/stat`. A line is valid only if its pid matches its path, so a process cannot forge the row of another
+/// process.
 fn parse_stat_line(line: &[u8]) -> Option<ProcessInfo> {
     let line = line.strip_prefix(b"/proc/")?;
     let file = line.iter().position(|&byte| byte == b'/')?;

@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TcpPeer {
     Process(u32),
-    /// The process exists but cannot be inspected: it belongs to another user, it forbids inspection as sshd does, or
-    /// the system does not report it.
+    /// The process exists but agtmux cannot identify it. It belongs to another user, it forbids inspection as sshd
+    /// does, or the system does not report which process has the connection.
     Hidden,
     /// The peer has closed its end.
     Gone,
@@ -26,7 +26,7 @@ pub fn tcp_peer(local: SocketAddr, remote: SocketAddr) -> TcpPeer {
     }
 }
 
-/// The inode of the socket in this line, if it belongs to this connection. The fields are
+/// The inode of the socket that this line describes. `None` if the line describes another connection. The fields are
 /// `sl local remote state queues timer retransmits uid timeout inode …`.
 fn inode_of(line: &str, local: SocketAddr, remote: SocketAddr) -> Option<u64> {
     let mut fields = line.split_ascii_whitespace().skip(1);

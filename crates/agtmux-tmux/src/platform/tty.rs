@@ -3,7 +3,8 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
-/// The line limit of Linux (4096) and macOS (1024) without the newline.
+/// The maximum number of bytes in a line, without the newline. The system limit includes the newline: 4096 on Linux,
+/// 1024 on macOS.
 const MAX_LINE_BYTES: usize = if cfg!(target_os = "linux") { 4095 } else { 1023 };
 
 /// Bytes that were typed but not yet read by the program; `None` if unknown.
@@ -45,10 +46,11 @@ impl TerminalIdentity {
         Ok(Self::from(&metadata))
     }
 
-    /// Terminals with the same number share the inode number but differ in their creation time. The change time is the
-    /// creation time until chmod (or `mesg`) runs. Output changes only the seconds of the modification time: the
-    /// nanoseconds stay those of the creation. Two terminals that were created within one tick of the kernel's clock, a
-    /// few milliseconds, look the same. That does not matter, because no relevant pane is that short-lived.
+    /// Whether both identities belong to the same terminal. Two terminals with the same number have the same inode
+    /// number, but different creation times. The change time equals the creation time until chmod (or `mesg`) runs.
+    /// Output changes only the seconds of the modification time: its nanoseconds stay those of the creation time. Two
+    /// terminals that were created within one tick of the kernel's clock, a few milliseconds, look the same. That does
+    /// not matter, because no relevant pane is that short-lived.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.device == other.device
             && self.inode == other.inode

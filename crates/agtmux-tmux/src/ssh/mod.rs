@@ -1,5 +1,5 @@
-//! Calls the system's `ssh`. The user's configuration, agent, jump hosts and known hosts apply. Our options only
-//! prevent prompts, hangs and forwarding.
+//! Calls the system's `ssh`. The user's ssh configuration, ssh agent, jump hosts and known hosts apply. The options
+//! that agtmux adds only prevent prompts, hangs and forwarding.
 
 mod process_group;
 
@@ -90,7 +90,7 @@ impl SshClient {
         args
     }
 
-    /// Removes the control socket, so that the next call creates a new connection instead of waiting for a stale one.
+    /// Removes the control socket. The next call then creates a new connection and does not wait for a stale one.
     pub fn remove_control_socket(&self) {
         let _ = std::fs::remove_file(&self.control);
     }

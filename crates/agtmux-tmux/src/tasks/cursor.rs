@@ -9,7 +9,7 @@ pub struct CursorScreen {
     pub width: usize,
     /// The line of the cursor, counted from the start of the history.
     pub line: u64,
-    /// The rows as shown: a wrapped line takes several.
+    /// The rows of the screen. A wrapped line takes several rows.
     pub rows: Vec<String>,
 }
 

@@ -7,15 +7,15 @@ use crate::input::{and, is_before, server_matches};
 use crate::listing::{parse_id, parse_number};
 use crate::tap::{escape_formats, exec_line};
 
-/// The program of a new window until the task starts. If no task starts, the window closes by itself.
+/// The program that runs in a new window until the task starts. If no task starts, the window closes by itself.
 const PLACEHOLDER_PROGRAM: [&str; 2] = ["sleep", "30"];
 
 /// The hook that counts bells. The daemon's hooks start at the index before this one. Both indexes are higher than
 /// users choose by hand.
 const BELL_HOOK: &str = "alert-bell[4243]";
 
-/// The maximum size of the command and of the directory in the window options, each in quoted form. tmux accepts at
-/// most 16 KiB per call.
+/// The maximum size of a text in a window option. It applies to the command and to the directory of a task, each in
+/// quoted form. tmux accepts at most 16 KiB per call.
 const MAX_SHOWN_BYTES: usize = 4 << 10;
 
 /// Ends a text that was cut.
@@ -84,7 +84,7 @@ pub(super) fn parse_new_window(framing: &Framing, answer: &[u8]) -> Option<u32> 
     parse_id(b'@', records.first()?.first()?)
 }
 
-/// A format that is true if this server generation runs and its clock is before `until`.
+/// A format that is true if the server is this generation and its clock is before `until`.
 pub(super) fn server_matches_before(pid: u32, start: i64, until: u64) -> String {
     and(server_matches(pid, start), is_before(until))
 }
@@ -126,7 +126,7 @@ fn mark_task_pane(pane: &str, run: &str) -> TmuxCommand {
     TmuxCommand::new("set-option").literal("-p").literal("-t").literal(pane).literal(TASK_PANE).literal(run)
 }
 
-/// Cuts a text to `MAX_SHOWN_BYTES` in quoted form, and marks the cut.
+/// If the quoted text is longer than `MAX_SHOWN_BYTES`, cuts the text and marks the cut.
 fn truncate_shown(text: &str) -> String {
     let mut size = 0;
     let is_too_much = |c: char| {
@@ -147,7 +147,8 @@ fn set_owner_process(session: u32, owner: &str) -> TmuxCommand {
     TmuxCommand::new("set-option").literal("-t").literal(format!("${session}:")).literal(OWNER_PID).literal(owner)
 }
 
-/// Counts bells in a window option. agtmux uses this count for panes whose output it does not get through its own pipe.
+/// A hook that counts bells in a window option. agtmux uses this count for panes whose output it does not get through
+/// its own pipe.
 fn bell_hook(session: u32) -> TmuxCommand {
     let count = format!("set-option -wF {BELLS} '#{{e|+:0#{{{BELLS}}},1}}'");
     TmuxCommand::new("set-hook").literal("-t").literal(format!("${session}:")).literal(BELL_HOOK).literal(count)

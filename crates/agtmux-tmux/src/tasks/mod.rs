@@ -19,7 +19,7 @@ pub use cursor::CursorScreen;
 pub use launch::{LaunchedPane, TRUNCATION_MARK, TaskLaunch};
 pub use read::{TaskPane, TmuxTaskSession};
 
-/// The owner of a session, stored in tmux options. The name of a session does not prove its owner.
+/// The owner of a session, stored in tmux options, because the name of a session does not prove its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSessionOwner {
     /// The user and the agtmux instance.
@@ -72,8 +72,8 @@ impl TmuxServer {
         Ok(self.read_task_sessions(Some(name)).await?.into_iter().find(|session| session.name == name))
     }
 
-    /// Runs a command that ends at once. If the server missed the exit of another child, this exit makes the server
-    /// notice both.
+    /// Runs a command that ends at once. tmux can miss the exit of a child. The exit of this command makes tmux check
+    /// all of its children.
     pub async fn reap_children(&self) -> Result<(), TmuxError> {
         self.run(&[TmuxCommand::new("run-shell").arg("true")]).await.map(drop)
     }
@@ -177,7 +177,7 @@ impl TmuxServer {
     }
 }
 
-/// A missing session or server is a valid answer; other errors are returned.
+/// Ignores the errors for a missing session or server. Returns other errors.
 fn accept_missing(error: TmuxError) -> Result<(), TmuxError> {
     match error {
         TmuxError::NoServer => Ok(()),

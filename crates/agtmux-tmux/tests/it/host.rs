@@ -34,8 +34,8 @@ async fn shell_of(world: &TestWorld, program: &str, args: &[&str]) -> Result<Hos
     HostShell::open(Command::from(command), TIMEOUT).await
 }
 
-/// The shells without arguments. These are host shells, which read a script from stdin. The shells of panes have
-/// arguments.
+/// The shells that run without arguments. These are the host shells, which read a script from stdin. The shells in
+/// panes have arguments.
 fn shells(world: &TestWorld) -> Vec<u32> {
     world.processes().into_iter().filter(|pid| process::argv(*pid) == [b"sh"]).collect()
 }
@@ -210,7 +210,7 @@ async fn stopped_shell(world: &TestWorld) -> HostShell {
     shell
 }
 
-/// A silent host says nothing about its tmux, so the result is unknown.
+/// If the host is silent, the result of the tmux call is unknown.
 #[test]
 fn a_silent_host_makes_tmux_unreachable() {
     in_world(async |world| {
@@ -222,7 +222,8 @@ fn a_silent_host_makes_tmux_unreachable() {
     });
 }
 
-/// A scan of twenty servers may take longer than one program timeout, but the host must print something in this time.
+/// A scan of twenty servers may take longer than the timeout of one program. But the scan fails as soon as the host has
+/// printed nothing for that time.
 #[test]
 fn a_scan_of_a_silent_host_ends_after_one_program_timeout() {
     in_world(async |world| {

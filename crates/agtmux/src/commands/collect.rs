@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::error::{CliError, CliExit, CliResult};
 
-/// Capacity of each queue of lines. While the queue of lines for the hub is full, no more evidence is read from the
+/// How many lines each queue holds. While the queue of lines for the hub is full, no more evidence is read from the
 /// daemon.
 const MAX_QUEUED_LINES: usize = 16;
 /// How many requests run at the same time.
@@ -43,7 +43,9 @@ pub(crate) async fn run() -> CliResult {
     tokio::select! {
         forwarded = forward_evidence => forwarded.map_err(CliError::from)?,
         handled = handle_requests(requests, daemon.api.clone(), lines.clone()) => handled?,
-        written = write_lines(waiting) => written.map_err(|error| CliError::io("write to the hub", error))?,
+        written = write_lines(waiting) => {
+            written.map_err(|error| CliError::io("write to the daemon that watches this host", error))?;
+        }
     }
     Ok(())
 }
@@ -79,7 +81,7 @@ async fn handle_requests(
     loop {
         let Some(line) = requests.recv().await else { return Ok(()) };
         match serde_json::from_slice(&line) {
-            Ok(HubLine::Hello { .. }) => return Err(unexpected("the hub sent a second hello")),
+            Ok(HubLine::Hello { .. }) => return Err(unexpected("the message is a second hello")),
             Ok(HubLine::Request(NumberedRequest { id, action })) => {
                 let Ok(permit) = room.clone().acquire_owned().await else { return Ok(()) };
                 let (client, replies) = (client.clone(), replies.clone());
@@ -106,14 +108,14 @@ fn check_hello(line: &[u8]) -> CliResult {
             Ok(_) => Ok(()),
             Err(gap) => Err(version_mismatch(gap, &version)),
         },
-        HubLine::Request(_) => Err(unexpected("the hub sent a request before its hello")),
+        HubLine::Request(_) => Err(unexpected("the message is a request, but the first message must be a hello")),
     }
 }
 
 fn unexpected(why: impl ToString) -> CliError {
-    CliError::failed("cannot use a message from the hub")
+    CliError::failed("cannot read a message from the daemon that watches this host")
         .because(why.to_string())
-        .hint("agtmux target doctor   (on the hub)")
+        .hint("agtmux target doctor NAME   (on the machine that watches this host)")
 }
 
 /// The id of a request that this version cannot parse, because the hub is newer. The request is refused, because a
@@ -159,10 +161,12 @@ async fn run_request(client: &ApiClient, action: &HubRequest) -> ReplyOutcome {
 
 fn version_mismatch(gap: VersionGap, hub: &str) -> CliError {
     let (older, newest) = match gap {
-        VersionGap::PeerTooOld => ("the hub", VERSION),
-        VersionGap::PeerTooNew => ("this host", hub),
+        VersionGap::PeerTooOld => ("the watching host", VERSION),
+        VersionGap::PeerTooNew => ("the watched host", hub),
     };
-    let message = format!("the hub has agtmux {hub}, this host has {VERSION}: agtmux on {older} is too old");
-    let hint = format!("install agtmux {newest} on {older}, then run there: agtmux daemon restart");
+    let message = format!(
+        "the watching host has agtmux {hub}, the watched host has agtmux {VERSION}: agtmux on {older} is too old"
+    );
+    let hint = format!("install agtmux {newest} on {older}, then run on that host: agtmux daemon restart");
     CliError::new(CliExit::OtherVersion, message).hint(hint)
 }

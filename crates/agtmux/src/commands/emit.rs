@@ -37,7 +37,7 @@ pub(crate) struct EmitArgs {
     /// The source of the event: hook, notify, wrapper, file, screen, title, process, osc or bell
     #[arg(long, value_parser = Source::parse)]
     source: Source,
-    /// The type of the event
+    /// The type of the event: a state such as completed, or a name of your own
     #[arg(long)]
     event_type: String,
     /// A key for this event; a second event with the same key is ignored

@@ -68,7 +68,7 @@ impl GuardArgs {
     }
 }
 
-/// The agent that the guards name, as it is now.
+/// The current snapshot of the agent that the guards name.
 pub(super) async fn snapshot(daemon: &DaemonClient, guards: &ActionGuards) -> CliResult<ActionSnapshot> {
     Ok(parse(&daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?)?)
 }

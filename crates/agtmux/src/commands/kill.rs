@@ -17,7 +17,7 @@ const SIGNALS: [(&str, KillSignal); 3] =
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
-  0  sent; `ended` in the JSON says whether the agent ended within 2 s
+  0  the signal was sent; `ended` in the JSON says whether the agent ended within 2 s
   1  you did not confirm
   2  confirmation is needed, but stdin or stderr is not a terminal
   5  the daemon rejected the request

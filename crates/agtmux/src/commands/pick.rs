@@ -15,8 +15,8 @@ use crate::error::{CliError, CliExit, CliResult};
 const PAGE_SIZE: usize = 12;
 const MAX_LABEL_WIDTH: usize = 100;
 
-/// Returns the given reference, or the agent that the user chooses. A reference that the daemon will reject can be
-/// returned too: the daemon then gives the reason.
+/// Returns the reference that the user gave, or the agent that the user chooses at the prompt. Some given references
+/// are returned unchecked; if such a reference is wrong, the daemon rejects the action and gives the reason.
 pub(crate) async fn resolve_reference(daemon: &DaemonClient, given: Option<&str>) -> CliResult<String> {
     let can_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     match given {

@@ -16,7 +16,7 @@ use crate::output;
     Example:\n  agtmux resume %12"
 )]
 #[command(mut_arg("reference", |arg| arg.help("The pane of the ended agent, such as %12, or its runtime:ID")))]
-#[command(mut_arg("if_runtime", |arg| arg.help("Fail unless this agent was the last one in the pane (its runtime_id)")))]
+#[command(mut_arg("if_runtime", |arg| arg.help("Fail unless the last agent in the pane had this runtime_id")))]
 // An agent that has ended has no state and no dialog.
 #[command(mut_arg("if_state", |arg| arg.hide(true)), mut_arg("if_dialog", |arg| arg.hide(true)))]
 pub(crate) struct ResumeArgs {

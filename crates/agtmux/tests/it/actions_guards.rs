@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const TEXT: &str = "hello, this is for you alone";
 
-/// Posts every changing action, guarded by this snapshot.
+/// Posts every action that changes something, guarded by this snapshot.
 fn post_all_actions(
     fixture: &ActionFixture,
     snapshot: &Value,

@@ -1,4 +1,5 @@
-//! Delivery of sent texts: whole, once and in one piece, despite concurrent senders, disconnects and daemon kills.
+//! Each sent text arrives whole, once and not mixed with other texts, despite concurrent senders, disconnects and
+//! daemon kills.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -195,7 +196,7 @@ fn control_characters_are_refused_and_line_ends_normalized() {
     assert_eq!(agent.submitted_texts(), ["one\ntwo\n\tthree \u{202e}日本語"]);
 }
 
-/// The agent has no hooks, so only its screen shows that it works.
+/// The agent has no hooks, so only its screen shows that it is working.
 #[test]
 fn wait_after_send_ignores_the_idle_state_before_it() {
     let fixture = ActionFixture::new("");

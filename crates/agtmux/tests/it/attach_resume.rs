@@ -238,7 +238,7 @@ fn resume_starts_the_agent_in_its_shell_and_directory() {
         fixture.server.run(&["display-message", "-p", "-t", "%1", "#{pane_current_command}"]) == "sleep"
     });
     let busy = fixture.resume("%1", &[]);
-    assert!(busy.code == Some(5) && busy.stderr.contains("'sleep' runs in its foreground"), "{busy:?}");
+    assert!(busy.code == Some(5) && busy.stderr.contains("'sleep' runs in the foreground of the pane"), "{busy:?}");
     fixture.server.run(&["send-keys", "-t", "%1", "C-c"]);
     wait_until("the shell to be idle", SOON, || {
         fixture.server.run(&["display-message", "-p", "-t", "%1", "#{pane_current_command}"]) == "sh"
@@ -316,7 +316,7 @@ fn resume_is_refused_for_unknown_sessions_and_changed_panes() {
     wait_until("the new shell to be known", SOON, || process::is_alive(pid.parse().expect("a pid")));
     let other = wait_for("the new shell to be noticed", SOON, || {
         let done = fixture.resume(&format!("runtime:{hostile}"), &[]);
-        if done.stderr.contains("was reused since") { Ok(done) } else { Err(done) }
+        if done.stderr.contains("another program has run in pane") { Ok(done) } else { Err(done) }
     });
     assert_eq!(other.code, Some(5));
     assert_eq!(fixture.agent_starts().len(), 2, "no agent was started");

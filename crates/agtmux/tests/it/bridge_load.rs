@@ -22,13 +22,14 @@ struct LoadSize {
 
 const SHORT: LoadSize =
     LoadSize { readers: 20, stalled: 2, agents: 4, hooks_per_second: 100.0, duration: Duration::from_secs(2) };
-/// A turn is two hooks and five events.
+/// The size of a soak run. Each turn of an agent causes two hooks and five events.
 const LONG: LoadSize =
     LoadSize { readers: 190, stalled: 10, agents: 10, hooks_per_second: 200.0, duration: Duration::from_secs(60) };
-/// The memory allowance: a fixed amount for the event buffer, and a quarter of a MiB per connection.
+/// How much more memory the daemon may use for its event buffer.
 const EVENT_BUFFER_MIB: usize = 8;
+/// How many connections may together use one more MiB of the daemon's memory.
 const CONNECTIONS_PER_MIB: usize = 4;
-/// Delivery may take longer on a busy machine.
+/// How long to wait for the last events. The time is long, because the machine may be busy.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[test]

@@ -56,7 +56,7 @@ fn a_request_before_the_hello_ends_the_connection() {
 fn a_hub_without_a_common_version_learns_which_side_to_update() {
     let world = world();
     for (versions, older) in
-        [(json!({"collect": 1}), "the hub"), (json!({"collect": 9, "collect_min": 9}), "this host")]
+        [(json!({"collect": 1}), "the watching host"), (json!({"collect": 9, "collect_min": 9}), "the watched host")]
     {
         let mut hello = versions;
         (hello["type"], hello["version"]) = (json!("hello"), json!("0.0.9"));

@@ -93,7 +93,8 @@ fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).expect("readable")).expect("JSON")
 }
 
-/// Runs a hook with this stdin, optionally left open. The hook must exit quickly with code 0 and print nothing.
+/// Runs a hook with this stdin. With `keep_open`, stdin is not closed after the text. The hook must exit quickly with
+/// code 0 and print nothing.
 #[track_caller]
 fn run_quiet(command: &mut Command, stdin: &[u8], keep_open: bool) -> Duration {
     let began = Instant::now();

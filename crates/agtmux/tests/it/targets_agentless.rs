@@ -9,7 +9,7 @@ use agtmux_testkit::{TestHost, TestHostOptions, TestHosts, process, skip_without
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-/// A host that stops answering must not be `ok` after this time.
+/// A host that stops answering must no longer be `ok` when this time has passed.
 const MAX_OUTAGE_DELAY: Duration = Duration::from_secs(10);
 
 /// A hub and its hosts. The fields are dropped in this order, so that the hub stops before the hosts.

@@ -1,4 +1,4 @@
-//! No task event is lost: exits of very short tasks, bells in quick succession, and all output.
+//! Nothing is lost: exits of very short tasks, bells in quick succession, and the output of tasks.
 
 use std::collections::BTreeMap;
 use std::thread;

@@ -146,7 +146,7 @@ fn manifest_changes_apply_immediately() {
     let karl = otto.adapter("karl").expect("is known");
     assert_eq!((&karl["error"], otto.adapter("otto")), (&Value::Null, None));
     let warning = karl["warnings"][0].as_str().unwrap_or_default();
-    assert!(warning.contains("otto.toml:3: 'colour' is unknown to this build"), "{karl}");
+    assert!(warning.contains("otto.toml:3: 'colour' is unknown to this version of agtmux"), "{karl}");
 
     fs::remove_file(manifest_path(&otto.world, "otto.toml")).expect("removed");
     otto.wait_for_state(&Value::Null, &Value::Null);
@@ -326,13 +326,14 @@ fn adapters_check_works_without_a_daemon() {
         "  recognised by  otto\n",
         "  rules          4 screen, 2 dialog, 0 title, 0 event\n",
         "  states         error, waiting_approval, waiting_input, running, completed, idle\n",
-        "to use it, move it to ",
+        "to use this manifest, move the file to ",
     ] {
         assert!(good.text().contains(part), "{}", good.text());
     }
     let warned = check(&MANIFEST.replace("footer = 1", "footer = 1\nheader = 1"), &[]);
     assert_eq!(warned.code, Some(0));
-    assert!(warned.text().contains("otto.toml:13: 'layout.header' is unknown to this build"), "{}", warned.text());
+    let warning = "otto.toml:13: 'layout.header' is unknown to this version of agtmux";
+    assert!(warned.text().contains(warning), "{}", warned.text());
     let replaces = check(&MANIFEST.replace("\"otto\"", "\"codex\""), &[]);
     assert!(replaces.text().contains("replaces       the built-in agent 'codex'"), "{}", replaces.text());
     let bad = check(&MANIFEST.replace("'^press", "'^(press"), &[]);

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use super::{APPROVAL, AdapterTest, NO_DIALOG, QUESTION, builtin};
 
-/// The session id put into the payloads of the main agent. Sub-agents keep their own.
+/// The session id that replaces the recorded one in payloads of the main agent. Payloads of sub-agents keep their own.
 const SESSION: &str = "505c68e0-81e8-45bd-bc80-a4bf153ca65c";
 
 impl AdapterTest {
-    /// The assertions from a recorded payload. Its file name begins with the event name.
+    /// The assertions from a recorded payload. The name of the recording begins with the event name.
     fn copilot(&mut self, name: &str) -> Vec<Assertion> {
         let mut payload = self.recorded(name);
         if payload.get("parentAgentId").is_none() {

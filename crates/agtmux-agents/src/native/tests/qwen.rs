@@ -1,4 +1,4 @@
-//! Qwen Code: the hooks of Claude Code with some differences.
+//! Events of Qwen Code. Its hooks are those of Claude Code, with some differences.
 
 use agtmux_core::evidence::Assertion;
 use serde_json::json;

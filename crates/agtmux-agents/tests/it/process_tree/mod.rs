@@ -98,8 +98,8 @@ impl ProcessTree {
         self
     }
 
-    /// The outermost process of the agent that runs the last process. `same_input` says whether processes share their
-    /// input, if known.
+    /// The pid of the outermost process of the agent that runs the last process. `same_input` says whether the
+    /// processes share their standard input. It is None if that is unknown.
     pub(crate) fn own(&self, registry: &AgentRegistry, same_input: Option<bool>) -> Option<u32> {
         let parent = |row: &&TreeProcess| self.rows.iter().find(|other| other.pid == row.ppid);
         let line: Vec<ProcessFacts<'_>> = successors(self.rows.last(), parent).map(TreeProcess::facts).collect();

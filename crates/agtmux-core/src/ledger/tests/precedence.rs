@@ -1,4 +1,4 @@
-//! Precedence between observations, and refutations that persist.
+//! Tests which of two observations prevails, and that a refuted observation stays refuted.
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Texts with secrets, for each pattern of the table.
 
-/// The kind of each pattern, in the order of the table, and examples with the secret in ‹›. The test removes each `·`,
-/// which hides the examples from secret scanners.
+/// One entry per pattern, in the order of the table: the kind of the pattern, and examples with the secret between ‹
+/// and ›. The `·` in the examples hides them from secret scanners. The test removes each `·`.
 pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "private-key",

@@ -12,7 +12,7 @@ use super::slot::{Removal, RemovalKind, RunPhase, RunState, TaskSlot};
 use super::{BELL_HOLD, TaskMachine};
 use crate::ids::{Generation, WindowId};
 
-/// The maximum number of earlier runs that a slot keeps while their exits are unreported.
+/// The maximum number of earlier runs that a slot keeps. If a launch adds one more, the oldest is dropped.
 const MAX_EARLIER_RUNS: usize = 32;
 
 impl TaskMachine {
@@ -215,7 +215,8 @@ impl TaskMachine {
         Some(slot)
     }
 
-    /// Replaces the run of a slot. The old run's exit is reported when it arrives, unless the daemon ended that run.
+    /// Replaces the run of a slot. The exit of the old run is still reported when it arrives, unless the daemon itself
+    /// replaced that run.
     fn supersede(&mut self, window: WindowId, mut old: TaskSlot, run: RunState, events: &mut EventBuffer) -> TaskSlot {
         // The window exists, because a new run is in it. A pending exit needs no snapshot to be reported.
         old.report_exit(&mut events.of(window));
@@ -279,12 +280,13 @@ impl TaskSlot {
         }
     }
 
-    /// Whether the exit arrived after the snapshot began. Such a snapshot cannot show what happened to the window.
+    /// Whether the exit arrived after the snapshot began. If so, the snapshot may show the window as it was before the
+    /// exit.
     fn exited_after(&self, snapshot_began: Timestamp) -> bool {
         matches!(self.run.phase, RunPhase::ExitPending { since, .. } if snapshot_began < since)
     }
 
-    /// Whether the launch was applied after the snapshot began. Such a snapshot may not show the run.
+    /// Whether the launch was applied after the snapshot began. If so, the snapshot may not show the run yet.
     fn launched_after(&self, snapshot_began: Timestamp) -> bool {
         self.run.launched_at.is_some_and(|at| snapshot_began < at)
     }
@@ -304,7 +306,7 @@ impl TaskSlot {
         }
     }
 
-    /// Compares a snapshot with the known run.
+    /// Compares a snapshot with the known run and reports what has changed.
     fn compare(&mut self, snapshot: &TaskSnapshot, writer: &mut TaskEventWriter<'_>) {
         let launch_pane_lost =
             self.run.id.is_some() && snapshot.pane_id.is_some() && self.pane.is_some() && snapshot.pane_id != self.pane;
@@ -339,7 +341,8 @@ impl TaskSlot {
         }
     }
 
-    /// Handles a window whose launch pane is gone while panes made by the user remain.
+    /// Handles a window that still exists although the pane of its run is gone, because the user made other panes in
+    /// it.
     fn launch_pane_gone(&mut self, writer: &mut TaskEventWriter<'_>) {
         if self.run.phase == RunPhase::Closed {
             return;

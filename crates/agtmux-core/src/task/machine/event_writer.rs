@@ -51,7 +51,7 @@ impl TaskEventWriter<'_> {
         true
     }
 
-    /// Reports the exit of a run. An unreported bell shares the message of the exit.
+    /// Reports the exit of a run. If a bell is not reported yet, one message reports the bell and the exit together.
     pub(super) fn exited(&mut self, task: &str, pane: Option<PaneId>, run: &mut RunState, exit: TaskExit) {
         let had_bell = self.notify(task, pane, run);
         if let Some(notify) = self.events.last_mut().filter(|_| had_bell) {

@@ -1,6 +1,7 @@
 //! The state machine of one task session: turns snapshots and facts into task events.
 //!
-//! The machine can be stored and restored. After a restart, it reports what happened meanwhile and repeats no event.
+//! The machine can be stored and restored. After a restart of the daemon, it reports what happened while the daemon was
+//! down, and repeats no event that was already reported.
 
 mod apply;
 mod event_writer;
@@ -24,17 +25,19 @@ use super::run::RunId;
 use super::session::TaskSessionName;
 use crate::ids::{Generation, WindowId};
 
-/// How long a bell is held back, so that a bell and an exit can share one message.
+/// How long the report of a bell is delayed. If the run exits within this time, one message reports the bell and the
+/// exit together.
 pub const BELL_HOLD: SignedDuration = SignedDuration::from_millis(40);
 
-/// How long an exit waits for a snapshot that shows whether the window still exists.
+/// How long the report of an exit waits for a snapshot that shows whether the window still exists. After this time, the
+/// exit is reported without a snapshot.
 pub const EXIT_HOLD: SignedDuration = SignedDuration::from_secs(1);
 
-/// How long an exit with an unknown status waits for the status. A pane is dead once its terminal is closed, but tmux
-/// knows the exit status only when the process ends.
+/// How long the report of an exit waits for an exit status that is not known yet. tmux shows a pane as dead once its
+/// terminal is closed, but it knows the exit status only when the process ends.
 const UNKNOWN_EXIT_HOLD: SignedDuration = SignedDuration::from_secs(5);
 
-/// How long a prompt must stay unchanged between two snapshots.
+/// A prompt is reported only if two snapshots that are at least this far apart show it unchanged.
 pub const PROMPT_STABLE_FOR: SignedDuration = SignedDuration::from_millis(300);
 
 /// If a window still exists this long after its removal was planned, the plan is dropped.
@@ -89,12 +92,12 @@ impl TaskMachine {
         self.slots.values().filter_map(TaskSlot::next_tick_at).min()
     }
 
-    /// When the next snapshot is needed. It shows whether a window still exists, or whether a prompt is stable.
+    /// When the machine next needs a snapshot, to see whether a window still exists or whether a prompt is stable.
     pub fn next_snapshot_at(&self) -> Option<Timestamp> {
         self.slots.values().filter_map(TaskSlot::next_snapshot_at).min()
     }
 
-    /// The reported prompt at which the task in this window waits.
+    /// The prompt at which the task in this window waits, if this prompt was already reported.
     pub fn open_prompt(&self, window: WindowId) -> Option<&str> {
         self.slots.get(&window).filter(|slot| slot.run.phase == RunPhase::Live)?.prompt.reported_prompt()
     }
@@ -109,7 +112,7 @@ impl TaskMachine {
         self.server
     }
 
-    /// All runs of existing windows, ended or not.
+    /// All runs in windows that still exist, including runs that have ended.
     pub fn runs(&self) -> impl Iterator<Item = &RunId> {
         self.run_states().filter_map(|run| run.id.as_ref())
     }
@@ -123,16 +126,16 @@ impl TaskMachine {
         self.run_states().any(|known| known.id.as_ref() == Some(run) && known.phase != RunPhase::Closed)
     }
 
-    /// Whether the exit of this run was reported or needs no report. Returns false for a run that the first snapshot
-    /// already showed: if the launch of this run is applied later, all events of the run are reported from its start
-    /// on.
+    /// Whether the exit of this run was reported or needs no report. Returns false for a run that is known only from
+    /// the first snapshot. If the launch of such a run is applied later, the machine reports all its events, beginning
+    /// with its start.
     pub fn has_ended(&self, run: &RunId) -> bool {
         let found = |slot: &TaskSlot| slot.run.in_baseline && slot.run.id.as_ref() == Some(run);
         self.knows_run(run) && !self.awaits_exit(run) && !self.slots.values().any(found)
     }
 
-    /// Whether the run in this window has ended and its exit status is known, reported or not. A further snapshot would
-    /// then add nothing.
+    /// Whether the run in this window has ended and its exit status is known. The exit may not have been reported yet.
+    /// If this returns true, a further snapshot adds nothing.
     pub fn exit_is_known(&self, window: WindowId) -> bool {
         self.slots.get(&window).is_some_and(|slot| slot.run.phase != RunPhase::Live && !slot.run.exit_is_unknown())
     }

@@ -13,7 +13,8 @@ pub(super) struct PromptTracker {
     /// The reported prompt, until it disappears.
     #[serde(alias = "told")]
     reported: Option<SeenPrompt>,
-    /// A possible prompt. Not stored: it contains output, which may include secrets. The next snapshot finds it again.
+    /// A prompt that is not confirmed yet. It is not stored, because it contains output, which may include secrets.
+    /// After a restart, the next snapshot finds the prompt again.
     #[serde(skip)]
     candidate: Option<CandidatePrompt>,
 }
@@ -35,7 +36,7 @@ struct CandidatePrompt {
 }
 
 impl PromptTracker {
-    /// Returns the prompt if this snapshot confirms it.
+    /// Returns a prompt if this snapshot confirms it and it was not reported yet.
     pub(super) fn observe(&mut self, snapshot: &TaskSnapshot, now: Timestamp) -> Option<String> {
         // Without the cursor line, neither the presence nor the absence of a prompt is known.
         let line = snapshot.cursor_line.as_deref()?;

@@ -8,8 +8,8 @@ use super::super::exit::TaskExit;
 use super::super::output::recent_output;
 use super::super::run::RunId;
 
-/// The maximum number of ended runs that are remembered, and of runs with early facts. A fact and the launch of its run
-/// arrive only moments apart, so few runs start between them.
+/// At most this many ended runs are remembered, and facts are kept for at most this many runs whose launch is not known
+/// yet. The facts about a run and its launch arrive only moments apart, so few other runs start in between.
 const MAX_KEPT: usize = 128;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ impl RunMemory {
         push(&mut self.early, (run.clone(), merged));
     }
 
-    /// Takes the facts that arrived before the launch.
+    /// Removes and returns the facts about this run that arrived before its launch.
     pub(super) fn take_early(&mut self, run: &RunId) -> RunFacts {
         let at = self.early.iter().position(|(id, _)| id == run);
         at.and_then(|at| self.early.remove(at)).map(|(_, facts)| facts).unwrap_or_default()

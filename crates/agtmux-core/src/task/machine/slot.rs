@@ -38,10 +38,11 @@ pub(super) struct RunState {
     pub(super) output: Vec<String>,
     /// Whether a snapshot has shown the pane dead.
     pub(super) seen_dead: bool,
-    /// Whether the run was found in the first snapshot, so its start was not reported.
+    /// Whether the run was already in the first snapshot. The start of such a run is not reported.
     #[serde(alias = "found")]
     pub(super) in_baseline: bool,
-    /// When the launch of the run was applied. Not stored: the clock of another daemon may differ.
+    /// When the launch of the run was applied. Not stored, because the clock may be different after the daemon
+    /// restarts.
     #[serde(skip)]
     pub(super) launched_at: Option<Timestamp>,
 }
@@ -84,7 +85,7 @@ pub(super) enum RemovalKind {
 }
 
 impl BellState {
-    /// Updates the total. A smaller number is outdated and ignored.
+    /// Updates the number of bells. If `total` is smaller than the known number, it is outdated and ignored.
     pub(super) fn count(&mut self, total: u64, now: Timestamp) {
         if total > self.counted {
             self.counted = total;
@@ -132,7 +133,7 @@ impl RunState {
         }
     }
 
-    /// When the exit is reported without a further snapshot.
+    /// When a pending exit is reported even if no further snapshot arrives.
     pub(super) fn exit_due_at(&self) -> Option<Timestamp> {
         let RunPhase::ExitPending { exit, since } = self.phase else { return None };
         since.checked_add(if exit == TaskExit::UNKNOWN { UNKNOWN_EXIT_HOLD } else { EXIT_HOLD }).ok()
@@ -156,7 +157,8 @@ impl TaskSlot {
         }
     }
 
-    /// Builds the slot of a window in the first snapshot. Nothing about it is reported.
+    /// Builds the slot of a window that was already in the first snapshot. Its start, its bells so far and an exit that
+    /// already happened are not reported.
     pub(super) fn from_baseline(snapshot: &TaskSnapshot) -> Self {
         let mut slot = Self::new(snapshot.window_name.clone(), snapshot.pane_id, RunState::new(snapshot.run.clone()));
         let count = snapshot.bell_count.max(u64::from(snapshot.bell && snapshot.run.is_none()));

@@ -14,9 +14,9 @@ pub struct CursorPosition {
 /// The maximum number of rows that a wrapped prompt may span.
 const MAX_ROWS: usize = 6;
 
-/// Returns the line at the cursor, up to the cursor. `rows` are the visible rows as printed by `capture-pane -p`
-/// without `-J`; wrapped rows are joined here. If the line is empty, returns the line above with a line feed: some
-/// programs print a prompt and then move to the next line.
+/// Returns the text of the cursor's line up to the cursor. `rows` are the visible rows as printed by `capture-pane -p`
+/// without `-J`, so this function joins wrapped rows itself. If the cursor's line is empty, returns the line above it,
+/// with a line feed at the end, because some programs print a prompt and then move to the next line.
 pub fn cursor_line(rows: &[&str], width: usize, cursor: CursorPosition) -> String {
     let row = rows.get(cursor.y).copied().unwrap_or_default();
     let line = join_wrapped(rows, width, cursor.y, row_before_cursor(row, cursor.x));
@@ -29,7 +29,8 @@ pub fn cursor_line(rows: &[&str], width: usize, cursor: CursorPosition) -> Strin
     line
 }
 
-/// Joins a row with the full-width rows before it.
+/// Joins the row `last` with the rows directly above it that fill the whole width. A long line is wrapped into such
+/// rows.
 fn join_wrapped(rows: &[&str], width: usize, y: usize, last: &str) -> String {
     let is_full = |row: &&&str| width > 0 && cells(row) >= width;
     let before = rows.get(..y).unwrap_or_default().iter().rev().take_while(is_full).take(MAX_ROWS - 1);

@@ -17,7 +17,7 @@ pub use cursor::{CursorPosition, cursor_line};
 /// Longer lines are never prompts.
 const MAX_LEN: usize = 400;
 
-/// Marks a line that ended with a line feed: the cursor is on the empty line below it.
+/// Appended to a line that ended with a line feed. The cursor is then on the empty line below it.
 const LINE_ENDED: char = '\n';
 
 struct PromptRule {
@@ -43,7 +43,7 @@ fn compile(pattern: &str) -> Regex {
         .unwrap_or_else(|error| panic!("invalid prompt pattern: {error}"))
 }
 
-/// Returns the prompt if the line, as returned by [`cursor_line`], asks for input.
+/// Returns the prompt if the line asks for input. `line` is the result of [`cursor_line`].
 pub fn recognize_prompt(line: &str) -> Option<String> {
     let from_above = line.ends_with(LINE_ENDED);
     let prompt = line.trim();

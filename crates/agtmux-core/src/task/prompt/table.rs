@@ -1,7 +1,7 @@
 //! The table of prompt patterns.
 
 pub(super) struct PromptPattern {
-    /// The kind of prompt. The examples in the tests refer to it.
+    /// The kind of prompt. The examples for this pattern in the tests have the same name.
     #[cfg_attr(not(test), expect(dead_code, reason = "only tests read it"))]
     pub name: &'static str,
     /// Matches the trimmed line. Case is ignored, and so is whitespace in the pattern.
@@ -154,7 +154,8 @@ pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
     },
 ];
 
-/// Prompts that are also recognized on a complete line right above the cursor, because such a text has no other use.
+/// Patterns that also apply if the cursor is on the empty line below the prompt. Programs print a text such as "Press
+/// Enter to continue" only as a prompt, so the position of the cursor does not matter.
 pub(super) const ABOVE_CURSOR_PATTERNS: &[PromptPattern] = &[
     PromptPattern {
         name: "A request to press a key to continue.",

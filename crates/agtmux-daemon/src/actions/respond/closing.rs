@@ -29,8 +29,8 @@ pub(super) async fn wait_until_closed<'a>(open: &OpenDialog<'a>) -> ApiResult<Di
     wait_until_closed_or(open, |_| true).await
 }
 
-/// Like [`wait_until_closed`], but the dialog also counts as closed when its text changes. Only for dialogs into which
-/// nothing was typed.
+/// Like [`wait_until_closed`], but the dialog also counts as closed when its text changes. Use this only for dialogs
+/// into which nothing was typed, because typed text changes a dialog that is still open.
 pub(super) async fn wait_until_closed_or_changed<'a>(open: &OpenDialog<'a>) -> ApiResult<DialogClosing<'a>> {
     let is_unchanged = |capture: &PaneScreen| {
         let seen = OpenDialog::from_screen(open.pane, capture).ok().flatten();
@@ -63,7 +63,7 @@ pub(super) async fn wait_until_closed_or<'a>(
 }
 
 /// Waits until the engine knows that the dialog closed. After this action, the caller may immediately answer the next
-/// dialog or wait for a state, and both rely on what the engine knows.
+/// dialog or wait for a state. These requests rely on what the engine knows.
 pub(super) async fn wait_until_engine_knows(open: &OpenDialog<'_>, closing: &DialogClosing<'_>) {
     if closing.verified != Verification::Confirmed {
         return;

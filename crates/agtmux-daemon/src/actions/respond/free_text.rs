@@ -60,8 +60,8 @@ pub(super) async fn answer_with_text<'a>(open: &OpenDialog<'a>, text: &str) -> A
     .map_err(after_typing_if(moved || !keys.is_empty()))
 }
 
-/// Types the text into the dialog itself and submits it. `untouched` means that no key was pressed before: the dialog
-/// must then be exactly the same as when it was read.
+/// Types the text into the dialog itself and submits it. `untouched` means that this action has pressed no key yet. The
+/// dialog must then be exactly the same as when it was read; otherwise only its question must be the same.
 async fn type_into_dialog<'a>(
     open: &OpenDialog<'a>,
     method: &TextAnswerMethod,
@@ -129,7 +129,7 @@ async fn leave_text_field(open: &OpenDialog<'_>, method: &TextAnswerMethod) -> A
     })
 }
 
-/// What accepts the text after the dialog closed.
+/// Where the text is typed after the dialog has closed.
 enum TextTarget<'a> {
     Dialog(Box<OpenDialog<'a>>),
     InputBox,
@@ -188,7 +188,7 @@ async fn submit_as_prompt<'a>(pane: &ActionPane<'_>, text: &str) -> ApiResult<Di
     Ok(DialogClosing { verified: sent.verified, by: sent.by, next: None, event_ids: sent.event_ids })
 }
 
-/// The end of the text without whitespace. A narrow field may show no more than that.
+/// The last characters of the last line that is not blank, without whitespace. A narrow text field may show only these.
 fn text_end(text: &str) -> String {
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(text);
     let squashed = without_whitespace(last);

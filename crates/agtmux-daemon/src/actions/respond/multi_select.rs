@@ -11,7 +11,7 @@ use super::closing::{DialogClosing, wait_until_closed};
 use super::open_dialog::OpenDialog;
 use super::single_select::{self, MAX_DIGIT_OPTION, move_selection, press_while};
 
-/// How long an agent may take to draw a tick after its key.
+/// How long an agent may take to draw the tick after the number key of an option is pressed.
 const TICK_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Ticks these options, unticks the others, and submits the dialog.

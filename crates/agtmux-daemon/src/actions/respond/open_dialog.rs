@@ -49,7 +49,7 @@ impl<'a> OpenDialog<'a> {
         Ok(Self::from_screen(self.pane, capture)?.filter(|seen| seen.is_same_question(self)))
     }
 
-    /// Whether the dialog is exactly the same as before.
+    /// Whether this dialog is exactly the same as `since`.
     pub(super) fn is_unchanged_since(&self, since: &Self) -> bool {
         self.rule == since.rule && self.dialog.fingerprint == since.dialog.fingerprint
     }
@@ -125,8 +125,10 @@ impl<'a> OpenDialog<'a> {
         words.extend(several);
         words.extend(plain("--text", self.keys.text.is_some()));
         match words.is_empty() {
-            true => "answer it in the pane: agtmux attach REF".into(),
-            false => format!("accepted answers: {}; or answer it in the pane: agtmux attach REF", words.join(", ")),
+            true => "answer the dialog in the pane: agtmux attach REF".into(),
+            false => {
+                format!("accepted answers: {}; or answer the dialog in the pane: agtmux attach REF", words.join(", "))
+            }
         }
     }
 }

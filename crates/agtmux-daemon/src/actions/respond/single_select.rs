@@ -45,8 +45,8 @@ pub(super) async fn select_option(open: &OpenDialog<'_>, n: u32) -> ApiResult<()
 
 /// Presses the keys of one answer.
 ///
-/// The first key is pressed only if the dialog is unchanged. This key may close the dialog. If another dialog opens
-/// then, the remaining keys are not pressed, because they would answer that dialog.
+/// The first key is pressed only if the dialog is unchanged. This key may close the dialog, and another dialog may
+/// open. The remaining keys are then not pressed, because they would answer the other dialog.
 pub(super) async fn press_answer(open: &OpenDialog<'_>, keys: &[TmuxKey]) -> ApiResult<()> {
     let Some((first, rest)) = keys.split_first() else { return Ok(()) };
     press_settled(open, first).await?;
@@ -74,7 +74,7 @@ pub(super) async fn press_keys(open: &OpenDialog<'_>, keys: &[TmuxKey]) -> ApiRe
     Ok(())
 }
 
-/// Waits until a dialog is visible again after a key: the agent may be redrawing.
+/// Waits after a key until a dialog is visible again. While the agent redraws the screen, no dialog is visible.
 async fn wait_until_drawn(pane: &ActionPane<'_>) -> ApiResult<()> {
     pause(pane).await;
     pane.poll_screen(MOVE_TIMEOUT, |capture| OpenDialog::from_screen(pane, capture)).await.map(drop)
@@ -99,8 +99,8 @@ async fn press_if(
 /// Waits until the dialog has settled, and presses a key if the dialog is exactly the same as when it was read.
 ///
 /// Some agents ignore keys for a moment after they draw a dialog, to prevent accidental answers. In a changed dialog,
-/// the key could select another option. The key is pressed only once: if the same question still shows, the agent may
-/// have asked it again after the first key.
+/// the key could select another option. The key is never pressed a second time: if the screen still shows the question,
+/// the agent may have accepted the key and asked the same question again.
 pub(super) async fn press_settled(open: &OpenDialog<'_>, key: &TmuxKey) -> ApiResult<()> {
     wait_until_settled(open.pane).await?;
     press_if(open.pane, key, |seen| seen.is_some_and(|seen| seen.is_unchanged_since(open))).await

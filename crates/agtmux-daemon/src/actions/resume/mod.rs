@@ -1,4 +1,5 @@
-//! `resume`: restarts an agent that has ended, in its pane and directory, with its own session.
+//! `resume`: restarts an agent that has ended. The agent runs in the same pane and directory as before and continues
+//! its session.
 
 pub(super) mod shell;
 
@@ -65,7 +66,8 @@ impl Actions {
         check_pane_epoch(&located, forced, wanted?).err()
     }
 
-    /// The runtime that a reference names by id, live or ended.
+    /// The runtime that the reference names with `runtime:ID`. The runtime may have ended. `None` if the reference has
+    /// another form or the id is unknown.
     async fn named_runtime(&self, reference: &str) -> ApiResult<Option<PastRuntime>> {
         let Ok(PaneRef::Runtime(id)) = reference.parse() else { return Ok(None) };
         Ok(self.0.store.read(move |connection| past_runtimes::by_id(connection, id.as_str())).await?)
@@ -113,7 +115,8 @@ fn check_pane_epoch(located: &LocatedPane, forced: bool, past: &PastRuntime) -> 
     if next || (forced && past.generation == located.generation) {
         return Ok(());
     }
-    let message = format!("{} was reused since runtime:{} ended", located.key.pane, past.runtime_id);
+    let (pane, runtime) = (located.key.pane, &past.runtime_id);
+    let message = format!("another program has run in pane {pane} since runtime:{runtime} ended");
     Err(guards::runtime_stale(message))
 }
 

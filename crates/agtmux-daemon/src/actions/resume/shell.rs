@@ -8,20 +8,20 @@ const SHELLS: [&str; 9] = ["sh", "bash", "zsh", "fish", "dash", "ash", "ksh", "m
 
 /// The shell that runs in the foreground and waits for a command, or the reason why no shell does.
 pub(in crate::actions) fn shell_at_prompt(tree: &PaneProcesses, collects_lines: bool) -> Result<&ProcessInfo, String> {
-    let Some(group) = tree.foreground_pgrp else { return Err("no program runs in its foreground".into()) };
+    let Some(group) = tree.foreground_pgrp else { return Err("no program runs in the foreground of the pane".into()) };
     let holders: Vec<&ProcessInfo> = tree.processes.iter().filter(|p| p.pgrp == group && !p.zombie).collect();
     match holders.as_slice() {
         [one] if is_interactive_shell(one) && collects_lines && has_line_editor(one) => {
             Err(format!("'{}' is running a command or reading input", text::from_bytes(&one.name)))
         }
         [one] if is_interactive_shell(one) => Ok(*one),
-        [one, ..] => Err(format!("'{}' runs in its foreground", text::from_bytes(&one.name))),
-        [] => Err("another program runs in its foreground".into()),
+        [one, ..] => Err(format!("'{}' runs in the foreground of the pane", text::from_bytes(&one.name))),
+        [] => Err("another program runs in the foreground of the pane".into()),
     }
 }
 
-/// Whether the shell reads single keys at its prompt. While the terminal is in line mode, such a shell is not at its
-/// prompt: it runs a loop or a `read`.
+/// Whether the shell reads single keys while it is at its prompt. If the terminal is in line mode instead, such a shell
+/// is not at its prompt: it runs a loop or a `read`.
 fn has_line_editor(process: &ProcessInfo) -> bool {
     let name = process.name.strip_prefix(b"-").unwrap_or(&process.name);
     [&b"bash"[..], b"zsh", b"fish"].contains(&name) && !process.argv.iter().any(|word| word == b"--noediting")

@@ -33,7 +33,7 @@ use verify::{EnterResult, SubmitWatcher};
 /// How long a freshly started agent may take to show its input box.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// The most keys per request. Each key takes time while other actions wait for the pane.
+/// The most keys per request. Other actions wait for the pane while the keys are pressed, and each key takes time.
 const MAX_KEYS: usize = 256;
 
 impl Actions {
@@ -255,7 +255,8 @@ impl<'a> TextSender<'a> {
         )
     }
 
-    /// Waits for the input box and returns its text. `None` for programs without a known box.
+    /// Waits for the input box and returns its text. Returns `None` if agtmux cannot read the program's input box, and
+    /// for a forced request if the box is not visible.
     async fn wait_for_input_box(&self) -> ApiResult<Option<String>> {
         let Some(agent) = self.input_box_agent() else { return Ok(None) };
         let deadline = Instant::now() + READY_TIMEOUT;
@@ -302,7 +303,7 @@ impl<'a> TextSender<'a> {
         self.capture_input_box(agent).await.map(|(typed, _)| typed)
     }
 
-    /// The text in the input box and the capture it came from. Fails if a dialog is open.
+    /// The text in the input box, and the capture that shows the box. Fails if a dialog is open.
     async fn capture_input_box(&self, agent: &KnownAgent) -> ApiResult<(Option<String>, PaneScreen)> {
         let capture = self.pane.capture().await?;
         self.check_no_dialog(agent, &capture)?;
@@ -330,7 +331,7 @@ impl<'a> TextSender<'a> {
             Some(process) if process.stopped => {
                 let pane = self.pane.located.reference();
                 let message = "the text was typed, but the agent is stopped; Enter was not pressed";
-                let hint = format!("continue it with fg or SIGCONT; then agtmux send {pane} --key Enter");
+                let hint = format!("continue the agent with fg or SIGCONT; then agtmux send {pane} --key Enter");
                 Err(ApiError::new(ErrorCode::SendFailed, message).with_hint(hint))
             }
             Some(_) => Ok(()),

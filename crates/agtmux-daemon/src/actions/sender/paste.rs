@@ -161,11 +161,11 @@ enum PasteProgress {
     Pending,
     /// The box shows a new text and has settled.
     Shown,
-    /// No box has been visible for as long as agents need for a text of this length.
+    /// No box is visible, and the time has passed that agents need for a text of this length.
     NoBox {
         timed_out: bool,
     },
-    /// At the timeout, the box is empty or still shows its text from before the paste.
+    /// The timeout has passed, and the box is empty or still shows the text from before the paste.
     TimedOut,
 }
 
@@ -173,7 +173,7 @@ enum PasteProgress {
 struct PasteDelays {
     /// How long the box must stay unchanged.
     stable_for: Duration,
-    /// The time since the paste, if a box is visible.
+    /// How much time must pass after the paste if a box is visible.
     with_box: Duration,
     without_box: Duration,
 }
@@ -193,7 +193,8 @@ impl<'a> PasteWatch<'a> {
         Self { before, delays, begun, last: None, unchanged_since: begun }
     }
 
-    /// Judges a capture. `typed` is the text in its input box, or `None` if no box is visible.
+    /// Returns what this capture and the earlier ones show. `typed` is the text in the input box of this capture, or
+    /// `None` if no box is visible.
     fn judge(&mut self, typed: Option<&str>, now: Instant) -> PasteProgress {
         let timed_out = now - self.begun >= PASTE_TIMEOUT;
         if self.last.as_ref().map(Option::as_deref) != Some(typed) {
@@ -248,8 +249,8 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Judges captures after a paste into a box that showed `before`. Each capture consists of the milliseconds since
-    /// the paste and the text in the box.
+    /// Judges captures after a paste into a box that showed `before`. Each capture is a pair: the milliseconds since
+    /// the paste, and the text in the box.
     fn judge_all<const N: usize>(before: &str, captures: [(u32, Option<&str>); N]) -> [PasteProgress; N] {
         let begun = Instant::now();
         let delays = PasteDelays { stable_for: 60 * MS, with_box: 120 * MS, without_box: 500 * MS };

@@ -1,4 +1,4 @@
-//! Compares a typed text with the part of it that a screen or an event shows.
+//! Compares a typed text with a screen or an event that may show only a part of the text.
 
 const MIN_TEXT_CHARS: usize = 40;
 const MIN_LINE_CHARS: usize = 15;

@@ -6,8 +6,8 @@ use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
-/// Returns the text as it is typed, with CRLF replaced by LF. Refuses all control characters except newlines and tabs:
-/// they could end the paste early and act as keys.
+/// Returns the text as it is typed: each CRLF is replaced by LF. Refuses all control characters except newlines and
+/// tabs, because they could end the paste early and act as keys.
 pub(crate) fn checked_text(text: &str) -> ApiResult<Cow<'_, str>> {
     if text.is_empty() {
         return Err(bad("the text is empty".into(), "pass a text with --text, or press keys with --key"));

@@ -15,10 +15,10 @@ use super::{TextSender, snippet};
 use crate::actions::pane_screen::PaneScreen;
 use crate::engine::SubmittedPrompt;
 
-/// How long to wait for the effect of each Enter.
+/// How long to wait for an effect after Enter is pressed. Applies to each Enter.
 const ENTER_TIMEOUT: Duration = Duration::from_millis(1500);
-/// How long to wait for an agent that has not read the Enter yet. The agent may be busy, and another Enter would only
-/// queue up.
+/// How long to wait for an agent that has not read the Enter yet. The agent may be busy. Another Enter would not help,
+/// because the agent would read it only after the first one.
 const UNREAD_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the box may be invisible while the agent redraws.
 const BOX_TIMEOUT: Duration = Duration::from_secs(4);
@@ -28,8 +28,8 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_millis(160);
 /// How long to wait for a prompt event after the box is empty, if the agent sends such events.
 const EVENT_TIMEOUT: Duration = Duration::from_millis(400);
 /// How long a slash command must be gone from the box before it counts as submitted. An agent may remove an unknown
-/// command, report that it is unknown, and put it back into the box. The longer time applies while the agent has not
-/// printed the command.
+/// command from the box, report that it is unknown, and put it back. The shorter time applies if the agent has printed
+/// the command, the longer time if it has not.
 const ANSWERED_COMMAND_WAIT: Duration = Duration::from_millis(600);
 const UNANSWERED_COMMAND_WAIT: Duration = Duration::from_secs(2);
 /// How many characters of a prompt event are compared with the text.
@@ -244,7 +244,7 @@ fn is_busy(reading: &ScreenReading) -> bool {
         || reading.observations.iter().any(|observation| observation.assertion.state() == Some(State::Running))
 }
 
-/// Compares the box with the text that it showed before Enter.
+/// Compares the text that the box shows now with the text that it showed before Enter.
 fn compare_box(typed: &str, before: &str, snippet: Option<&str>) -> BoxState {
     let (typed, before) = (snippet::without_whitespace(typed), snippet::without_whitespace(before));
     if typed.is_empty() {

@@ -243,7 +243,7 @@ fn shared_process_event(key: &str, kind: &str, session: &str, dir: &str) -> Inco
     IncomingEvent { address: EventAddress::Origin(origin), ..hook(key, &payload) }
 }
 
-/// Sets what the title of one of the two agents shows.
+/// Reports this assertion as read from the title of the agent in this pane.
 async fn set_title(engine: &TestEngine, pane: u32, assertion: Assertion) {
     let process = ProcessRef { pid: 50 + pane, start: 7 };
     engine

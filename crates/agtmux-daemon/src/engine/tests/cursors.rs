@@ -1,4 +1,4 @@
-//! Events that their source numbers.
+//! Events with a sequence number from their source.
 
 use super::*;
 

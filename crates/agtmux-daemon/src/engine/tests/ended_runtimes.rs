@@ -4,7 +4,7 @@ use super::*;
 
 const OLD: ProcessRef = ProcessRef { pid: 50, start: 7 };
 
-/// Events about the old runtime change nothing, and events about the new one are still applied.
+/// Checks that events about the old runtime change nothing, and that events about the new runtime are still applied.
 async fn assert_independent(engine: &TestEngine, old: &str, new: &str) {
     assert_ne!(old, new);
     let state = || engine.agents().into_iter().find(|(id, _)| id == new).map(|(_, state)| state);

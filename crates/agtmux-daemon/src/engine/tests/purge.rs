@@ -89,7 +89,7 @@ fn after_the_metadata_retention_the_rest_replays_from_the_checkpoint() {
     });
 }
 
-/// The daemon has run for a long time and wrote checkpoints only at its start and at the purge.
+/// Simulates a daemon that ran for a long time and wrote checkpoints only at its start and at the purge.
 #[test]
 fn a_purge_keeps_everything_that_a_replay_needs() {
     run(async || {

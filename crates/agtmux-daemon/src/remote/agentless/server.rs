@@ -17,12 +17,13 @@ use tokio::sync::mpsc;
 
 use crate::observe::{DueCapture, ObserverContext, ObserverHint, ServerObserver, process_watch};
 
-/// The delay before a screen is captured a second time. A screen that is unchanged then has settled.
+/// The delay before a screen is captured a second time. If the screen has not changed by then, it has settled.
 const RECHECK_DELAY: Duration = Duration::from_millis(300);
 
 pub(super) struct AgentlessServer {
     pub(super) observer: ServerObserver,
-    /// When to probe a hung server. It is probed separately, because it would delay the others.
+    /// When to probe this server again. Set only while the server hangs. A hung server is probed alone, because it
+    /// would delay the listings of the other servers.
     pub(super) retry_at: Option<Instant>,
     panes: HashMap<u32, AgentlessPane>,
     /// The host's clock at the last listing.

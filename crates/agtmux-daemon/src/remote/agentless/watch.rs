@@ -332,7 +332,7 @@ impl<'a> HostWatch<'a> {
         Ok(())
     }
 
-    /// Drops the servers without a socket whose process has ended.
+    /// Of the servers without a socket, drops those whose process has ended.
     async fn drop_ended(&mut self, snapshot: &ProcessSnapshot) {
         let has_ended = |(_, generation): &mut (ServerKey, Generation)| !has_server_process(snapshot, *generation);
         let gone: Vec<(ServerKey, Generation)> = self.without_socket.extract_if(.., has_ended).collect();

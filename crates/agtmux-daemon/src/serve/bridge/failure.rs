@@ -30,7 +30,7 @@ impl BridgeFailure {
         self.status() == StatusCode::NOT_FOUND
     }
 
-    /// Adds to the message how many of several answers were sent before the error.
+    /// For a request with several answers: adds to the message how many of them were sent before the error.
     pub(super) fn after_answers(mut self, sent: usize, count: usize) -> Self {
         if sent > 0 {
             self.error.message = format!("{sent} of {count} answers were sent: {}", self.error.message);
@@ -38,7 +38,8 @@ impl BridgeFailure {
         self
     }
 
-    /// Sets the `error_type` of an invalid answer, which depends on the mode.
+    /// The document has a different `error_type` for an invalid answer in each mode. If this error is about an invalid
+    /// answer, sets the type of this mode.
     pub(super) fn for_mode(mut self, mode: BridgeMode) -> Self {
         if self.error_type == MISSING_TEXT {
             self.error_type = match mode {

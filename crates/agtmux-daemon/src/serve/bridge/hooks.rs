@@ -154,8 +154,8 @@ fn to_event(
     })
 }
 
-/// The only runtime of the agent. `None` if the agent has no runtime, or if its session is open in several runtimes and
-/// the sender is ambiguous.
+/// The runtime of the agent. `None` if the agent has no runtime. Also `None` if its session is open in several
+/// runtimes, because any of them may have sent the event.
 fn only_runtime_of(context: &ServeContext, agent_id: &str) -> Option<String> {
     let mut runtimes = context.bridge.runtimes_of(agent_id).into_iter();
     runtimes.next().filter(|_| runtimes.next().is_none())

@@ -32,7 +32,7 @@ pub(super) fn read(value: &Value) -> Result<BridgeRespondRequest, BridgeFailure>
     })
 }
 
-/// One answer per question, in the order of the questions.
+/// The answers of the request: one per question, in the order of the questions.
 pub(super) fn answers(request: &BridgeRespondRequest) -> Result<Vec<DialogAnswer>, BridgeFailure> {
     let missing_text = || {
         BridgeFailure::bad_request(
@@ -63,7 +63,7 @@ pub(super) fn answers(request: &BridgeRespondRequest) -> Result<Vec<DialogAnswer
     }
 }
 
-/// Exactly one of the three fields must be set.
+/// The answer that a choice contains. `None` if the choice is not valid: exactly one of its three fields must be set.
 fn answer_of(choice: &BridgeChoice) -> Option<DialogAnswer> {
     match choice {
         BridgeChoice { option_index: Some(index), option_indices: None, text: None } => {
@@ -84,7 +84,7 @@ fn options_answer(indices: &[u32]) -> Option<DialogAnswer> {
     numbers.filter(|numbers| !numbers.is_empty()).map(DialogAnswer::Options)
 }
 
-/// The API counts options from 0, the screen from 1.
+/// Converts an option index of the API to the option number on the screen. The API counts from 0, the screen from 1.
 fn option_number(index: Option<u32>) -> Option<u32> {
     index.filter(|index| *index < MAX_OPTIONS).map(|index| index + 1)
 }

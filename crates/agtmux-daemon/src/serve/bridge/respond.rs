@@ -23,7 +23,7 @@ use crate::store::agents;
 
 /// How long to wait for the answer's effect.
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long to wait for other answers to the same agent.
+/// How long a request waits until other requests have finished answering the same agent.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Answer an agent's open dialog.
@@ -63,7 +63,7 @@ async fn respond(
 ) -> Result<Json<BridgeRespondReply>, BridgeFailure> {
     let Ok(_lock) = timeout(LOCK_TIMEOUT, context.bridge.lock_answers(agent_id)).await else {
         let error = ApiError::new(ErrorCode::Precondition, "another client is answering this agent");
-        return Err(error.with_hint("check its dialog, then try again").into());
+        return Err(error.with_hint("check the agent's dialog, then try again").into());
     };
     let mut changes = context.bridge.ring().subscribe_silently();
     let before = context.bridge.state_of(agent_id);
@@ -98,7 +98,7 @@ async fn respond(
     }))
 }
 
-/// A request that is repeated with the same `request_ref` has the same turn id.
+/// The id of the turn. If a request is repeated with the same `request_ref`, the id is the same.
 fn turn_id(agent_id: &str, request_ref: Option<&str>) -> String {
     let id = match request_ref {
         Some(name) => Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("turn {agent_id} {name}").as_bytes()),
@@ -198,7 +198,7 @@ fn may_be_delivered(error: &ApiError) -> bool {
     error.done_something && !not_delivered.contains(&error.code)
 }
 
-/// The runtime of the agent, or why there is none.
+/// The runtime of the agent. Fails with the reason if the agent has none.
 async fn runtime_of(context: &ServeContext, agent_id: &str) -> Result<String, BridgeFailure> {
     if let Some(runtime_id) = context.bridge.runtime_of(agent_id) {
         return Ok(runtime_id);
@@ -217,7 +217,7 @@ async fn runtime_of(context: &ServeContext, agent_id: &str) -> Result<String, Br
         Some(Some(pane)) => {
             let message = format!("the agent is no longer in pane {pane}");
             let error = ApiError::new(ErrorCode::PaneNotFound, message);
-            Err(error.with_hint("run `agtmux resume` to start it again").into())
+            Err(error.with_hint("run `agtmux resume` to start the agent again").into())
         }
     }
 }

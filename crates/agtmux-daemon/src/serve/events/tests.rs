@@ -65,7 +65,7 @@ enum FleetStep {
         name: &'static str,
         health: TargetHealth,
     },
-    /// A reader reads, perhaps after it has reconnected.
+    /// A reader reads its stream. It may reconnect first.
     Read {
         reader: usize,
         reconnected: bool,
@@ -139,7 +139,7 @@ fn target_status(name: &str, health: TargetHealth) -> TargetStatus {
     }
 }
 
-/// The queries of the readers. Each sees another part of the fleet.
+/// The queries of the readers. Each query selects a different part of the fleet.
 fn queries() -> Vec<ListQuery> {
     let scope = |scope| ListQuery { scope: Some(scope), ..ListQuery::default() };
     let panes = || scope(ListScope::Panes);

@@ -101,7 +101,9 @@ fn check_write(access: AccessLevel, request: &Request) -> ApiResult<()> {
     }
     match access {
         AccessLevel::Full => Ok(()),
-        AccessLevel::ReadOnly => Err(forbidden("this access is read-only", "agtmux web url   (without --read-only)")),
+        AccessLevel::ReadOnly => {
+            Err(forbidden("this token or login is read-only", "agtmux web url   (without --read-only)"))
+        }
     }
 }
 
@@ -120,7 +122,8 @@ fn access(auth: &WebAuth, request: &Request) -> Option<AccessLevel> {
         .find_map(|(_, session)| auth.access_by_session(session))
 }
 
-/// Finds the process that sent the request, because an agent may also know the token.
+/// Finds the process that sent the request. The token does not show whether the caller is an agent, because an agent
+/// may know the token, too.
 fn caller(request: &Request, client: TcpClient) -> RequestCaller {
     let unknown_caller = RequestCaller { peer: None, via: "tcp", peer_gone: false, owner_pid: None };
     let is_local = client.from.ip().is_loopback() || Some(client.from.ip()) == client.to.map(|to| to.ip());

@@ -11,7 +11,7 @@ use super::tokens::{WebTokens, random_token};
 const LINK_LIFETIME: Duration = Duration::from_secs(120);
 /// How long a browser session stays valid.
 const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The largest number of open links, and of browser sessions.
+/// The most login links that are open at the same time. The same limit applies to browser sessions.
 const MAX_LOGINS: usize = 256;
 
 /// What an authenticated client may do.
@@ -84,7 +84,7 @@ impl WebAuth {
         logins.sessions.get(session).map(|(access, _)| *access)
     }
 
-    /// Creates a code that logs in one browser, once.
+    /// Creates a code for a login link. The code logs in one browser and works only once.
     pub(super) fn create_link(&self, access: AccessLevel) -> String {
         let code = random_token();
         let mut logins = self.lock_logins();

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use super::TcpClient;
 use crate::serve::listener::{StallGuard, pause_after_accept_error};
 
-/// Enough for many dashboards with many streams each.
+/// The most open connections. This is enough for many dashboards with many streams each.
 const MAX_CONNECTIONS: usize = 512;
 /// How long a client may take to send the head of a request. On a connection that is kept alive, the daemon also waits
 /// at most this long for the next request.
@@ -29,7 +29,8 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest request head.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// Serves until `stopping` turns true. Then accepts no new connections, and returns when the open ones are closed.
+/// Accepts and serves connections until `stopping` turns true. Then accepts no new connections, and returns when the
+/// open connections are closed.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -104,7 +105,8 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
     use tokio::time::{Instant, timeout};
 
-    /// Sends these bytes on a connection. Returns the answer, and after how long the server closed the connection.
+    /// Sends these bytes on a new connection. Returns the server's answer, and the time until the server closed the
+    /// connection.
     async fn answer_to(bytes: &str) -> (String, Duration) {
         // Use a stream in memory, because the paused clock does not wait for the kernel to deliver bytes.
         let (mut client, server) = duplex(MAX_HEAD_BYTES);

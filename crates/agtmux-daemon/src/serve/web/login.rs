@@ -17,7 +17,7 @@ use crate::serve::ServeContext;
 use crate::serve::extract::{ErrorResponse, JsonResult, MAX_SMALL_BODY_BYTES, NameInPath, parse_object, read_body};
 use crate::serve::routes::Error;
 
-/// Cookies are shared between ports, so the port is part of the name.
+/// The name of the session cookie. It contains the port, because browsers share cookies between all ports of a host.
 pub(super) fn cookie_name(auth: &WebAuth) -> String {
     format!("agtmux-{}", auth.address().port())
 }

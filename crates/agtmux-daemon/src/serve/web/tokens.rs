@@ -1,4 +1,4 @@
-//! The two tokens for scripts. Each is stored in a file that only its owner can read.
+//! The two tokens for scripts. Each token is stored in its own file, which only the user of the daemon can read.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -32,7 +32,8 @@ impl WebTokens {
         })
     }
 
-    /// Takes the same time for every token, right or wrong.
+    /// The access that a token gives. The comparison takes the same time for right and wrong tokens, so that a token
+    /// cannot be guessed from the response time.
     pub(super) fn access(&self, given: &str) -> Option<AccessLevel> {
         let matches = |token: &str| bool::from(token.as_bytes().ct_eq(given.as_bytes()));
         let (full, read_only) = (matches(&self.full), matches(&self.read_only));

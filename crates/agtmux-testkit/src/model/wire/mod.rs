@@ -41,8 +41,8 @@ impl ParsedRequest {
         self.prompt_parts.join("\n")
     }
 
-    /// The first of these names that the agent offers as a tool, or `names[0]` if it offers none. Agents rename their
-    /// tools between versions.
+    /// The first of these names that the agent offers as a tool, or `names[0]` if the agent offers none of them. Agents
+    /// rename their tools between versions.
     fn tool(&self, names: &[&str]) -> String {
         let offered = names.iter().find(|name| self.tools.iter().any(|tool| tool == *name));
         (*offered.unwrap_or(&names[0])).to_owned()

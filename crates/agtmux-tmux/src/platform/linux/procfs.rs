@@ -150,7 +150,8 @@ fn argv(pid: u32) -> Vec<Vec<u8>> {
     split_argv(&joined)
 }
 
-/// Each argument ends with a NUL. Programs that overwrite their title leave many NULs at the end.
+/// Splits the arguments, each of which ends with NUL. Ignores further NULs at the end, which remain if a program
+/// overwrites its title.
 fn split_argv(joined: &[u8]) -> Vec<Vec<u8>> {
     let Some(last) = joined.iter().rposition(|&byte| byte != 0) else { return Vec::new() };
     joined[..=last].split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()

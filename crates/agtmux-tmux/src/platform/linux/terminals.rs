@@ -1,10 +1,11 @@
-//! Terminals have one-shot watches: an event disarms the watch, and a timer arms it again. A program that writes all
-//! the time therefore costs no more than one that writes ten times a second, and the watch does not slow it down.
+//! Terminals have one-shot watches: an event disarms the watch, and a timer arms it again. Watching a program that
+//! writes all the time therefore costs no more than watching one that writes ten times a second, and does not slow the
+//! program down.
 //!
-//! A quiet terminal is armed on the immediate queue, which wakes the watcher. A terminal that just wrote is armed on
-//! the deferred queue, which is read only when the timer fires. The number of wake-ups therefore does not grow with the
-//! number of busy terminals. One round lasts until the timer fires. A terminal returns to the immediate queue after one
-//! round without output, or after a few such rounds if it was busy for longer.
+//! The watch of a quiet terminal is armed on the immediate queue, which wakes the watcher. The watch of a terminal that
+//! just wrote is armed on the deferred queue, which is read only when the timer fires. The number of wake-ups therefore
+//! does not grow with the number of busy terminals. One round lasts until the timer fires. The watch returns to the
+//! immediate queue after one round without output, or after a few such rounds if the terminal was busy for longer.
 //!
 //! The watcher does not see output while a watch is disarmed. After it arms the watch again, it therefore sends one
 //! more [`PlatformSignal::Wrote`]. A reader that captures the pane after this signal sees all earlier output, and later
@@ -21,7 +22,7 @@ use super::inotify::{Inotify, InotifyEvent, Wd};
 use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
 use crate::platform::tty::TerminalIdentity;
 
-/// At most one [`PlatformSignal::Wrote`] per terminal in this time.
+/// Each terminal causes at most one [`PlatformSignal::Wrote`] in this time.
 pub(super) const REARM_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Used instead of [`REARM_INTERVAL`] while the busy score of a terminal is at its maximum.
@@ -48,7 +49,7 @@ struct WatchedTerminal {
     tokens: Vec<WatchToken>,
     immediate_wd: Option<Wd>,
     deferred_wd: Option<Wd>,
-    /// When the timer fires; `None` while armed on the immediate queue.
+    /// When the timer fires. `None` while the watch is armed on the immediate queue.
     due: Option<Instant>,
     /// Output was seen since the timer last fired.
     wrote: bool,

@@ -95,7 +95,7 @@ fn a_steady_writer_gives_one_signal_per_interval() {
     assert_eq!(fixture.terminals.next_due(), None);
 }
 
-/// The length of this round of a steady writer.
+/// The length of this round, if the program writes all the time.
 fn length(round: usize) -> Duration {
     if round < usize::from(MAX_BUSY_SCORE) { REARM_INTERVAL } else { BUSY_REARM_INTERVAL }
 }

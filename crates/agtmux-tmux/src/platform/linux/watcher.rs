@@ -30,8 +30,8 @@ struct WatcherState {
     tables: Mutex<WatchTables>,
 }
 
-/// The watches, behind one lock. Signals are sent while the lock is held, and `unwatch` takes the same lock. A token
-/// therefore gets no signal after it was removed.
+/// The watches, behind one lock. Signals are sent while the lock is held, and `unwatch` takes the same lock. After
+/// `unwatch` returns, no signal for its token is therefore sent.
 struct WatchTables {
     terminals: TerminalWatches,
     paths: PathWatches,

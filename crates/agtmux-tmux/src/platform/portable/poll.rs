@@ -30,8 +30,8 @@ pub(in crate::platform) struct PollingWatcher {
 
 struct PollState {
     signals: SignalSender,
-    /// The watched items by the signal that reports their change. A second watch with the same signal replaces the
-    /// first.
+    /// The watched items. The key is the signal that reports a change of the item. A second watch with the same signal
+    /// replaces the first.
     watched: Mutex<HashMap<PlatformSignal, WatchedItem>>,
     /// Notified when a watch is added.
     watch_added: Notify,

@@ -8,7 +8,7 @@ use super::ps_rows::{ARGS_COLUMNS, COLUMNS, lines, parse_row};
 use crate::platform::process::{PaneProcesses, ProcessInfo, ProcessTable};
 use crate::platform::snapshot::ProcessSnapshot;
 
-/// How long one listing is reused for single lookups.
+/// For this long after a listing, lookups of single processes use that listing.
 const CACHE_TTL: Duration = Duration::from_millis(500);
 
 type PsRows = HashMap<u32, ProcessInfo>;
@@ -79,7 +79,7 @@ pub(super) fn row(pid: u32) -> io::Result<Option<ProcessInfo>> {
     Ok(lines(&printed).filter_map(parse_row).find(|row| row.pid == pid))
 }
 
-/// Runs `ps`. Its exit code is ignored, because it also fails if no process matches.
+/// Runs `ps`. Ignores the exit code, because `ps` also fails if no process matches.
 fn ps(which: &[&str], columns: &str) -> io::Result<Vec<u8>> {
     let mut command = Command::new("ps");
     command.args(which).args(["-o", columns]).env("LC_ALL", "C").env("TZ", "UTC0").env_remove("COLUMNS");

@@ -85,10 +85,10 @@ type ModifiedAt = (i64, i64);
 
 #[derive(PartialEq, Eq)]
 pub(super) enum PathState {
-    /// The device and inode number, and what a write changes.
+    /// `identity` is the device number and the inode number. A write changes `length` or `modified`.
     File { identity: (u64, u64), length: u64, modified: ModifiedAt },
-    /// Two values are compared, because neither is enough. The time is too coarse on some file systems, and the names
-    /// stay the same when an entry is replaced.
+    /// Both values are compared, because one is not enough. `modified` is too coarse on some file systems. `names`
+    /// stays the same when an entry is replaced.
     Dir { modified: ModifiedAt, names: Vec<OsString> },
     /// Name, length and modification time of each file.
     Contents(Vec<(OsString, u64, ModifiedAt)>),

@@ -1,4 +1,4 @@
-//! The same tests for all backends, on real terminals, processes and files.
+//! Runs the same tests on all backends, with real terminals, processes and files.
 
 #[cfg(target_os = "linux")]
 mod cost;

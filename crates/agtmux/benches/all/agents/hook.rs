@@ -1,4 +1,4 @@
-//! Measures the cost of a hook for the agent, compared with the program `true`.
+//! Measures the time and the CPU time that a hook costs the agent. The baseline is the program `true`.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! Measures the time from an agent's action to a line of `agtmux watch`, and the cost of a hook for the agent.
+//! Measures two things: the time from an agent's action to the line of `agtmux watch` that reports it, and the cost of
+//! a hook for the agent.
 //!
 //! A scripted agent calls a hook or draws the recorded screen of a real agent.
 

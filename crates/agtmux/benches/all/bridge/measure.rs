@@ -1,4 +1,5 @@
-//! One run with a number of readers: posts hooks and measures the lag of each reader.
+//! One run with a given number of readers and stalled readers: posts hooks, and measures how late each reader receives
+//! the events.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +28,8 @@ pub(crate) struct BridgeMeasurement {
     pub(crate) lags: Vec<f64>,
     /// Samples of the daemon's resident memory in bytes.
     pub(crate) memory: Vec<u64>,
-    /// The daemon's open files before the run, with all readers connected, and at the end.
+    /// The number of the daemon's open files at three times: before the readers connect, when all readers are
+    /// connected, and at the end.
     pub(crate) open_files: [usize; 3],
     /// Percent of one core.
     pub(crate) cpu: f64,

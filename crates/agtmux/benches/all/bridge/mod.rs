@@ -1,5 +1,5 @@
-//! Many dashboards follow the bridge's stream, and some of them have stopped reading. The others must miss no event,
-//! the lag must not grow, and the memory of the daemon must stay bounded.
+//! Many dashboards follow the bridge's stream, and some of them have stopped reading. The readers that still read must
+//! miss no event, their lag must not grow, and the memory of the daemon must stay bounded.
 
 mod measure;
 mod plan;

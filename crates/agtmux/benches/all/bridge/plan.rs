@@ -5,7 +5,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct BridgeBenchPlan {
     pub(crate) agents: usize,
-    /// The rate of all agents together. Each turn of an agent causes two hooks and five events.
+    /// The number of hooks per second of all agents together. Each turn of an agent causes two hooks and five events.
     pub(crate) hooks_per_second: f64,
     pub(crate) readers: usize,
     pub(crate) stalled: usize,

@@ -7,9 +7,9 @@ use super::plan::BridgeBenchPlan;
 use crate::harness::met;
 use crate::harness::stats::{mebibytes, percentile};
 
-/// The memory allowance per connection: read buffer, write buffer and a few events.
+/// How much memory the daemon may use per connection, for a read buffer, a write buffer and a few events.
 const MIB_PER_CONNECTION: f64 = 0.25;
-/// The memory allowance for the stored events, kept for readers that reconnect.
+/// How much memory the daemon may use for the events that it keeps for readers that reconnect.
 const MIB_FOR_EVENTS: f64 = 8.0;
 
 const METHOD: &str = "\

@@ -15,7 +15,7 @@ use std::{env, fs};
 pub(crate) struct BenchRun {
     quick: bool,
     /// Describes the machine without identifying it. The description includes the load of the machine before the first
-    /// measurement, so that only other programs count.
+    /// measurement. This load comes only from other programs.
     pub(crate) machine: String,
 }
 

@@ -1,4 +1,4 @@
-//! Worlds with the measured executable, their panes and daemons.
+//! Sets up worlds that run the measured executable, and their panes and daemons.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;

@@ -13,7 +13,7 @@ use super::setup::LoadRuntime;
 use crate::harness::connection::LoadConnection;
 use crate::harness::stats::millis;
 
-/// The delay before the first event, so that every connection is open.
+/// The delay before the first event. By then every connection is open.
 const START_DELAY: Duration = Duration::from_millis(200);
 /// The points at which memory is sampled, as fractions of the run.
 const MEMORY_SAMPLE_POINTS: [f64; 4] = [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0];
@@ -25,7 +25,7 @@ pub(crate) struct EventLoad {
     duration: Duration,
     rate: usize,
     connections: usize,
-    /// The start of each post, in nanoseconds after the start of the run.
+    /// The time at which each post started, in nanoseconds since the start of the run.
     post_times: Vec<AtomicU64>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct SendStats {
     pub(crate) sent: usize,
     /// The numbers of the acknowledged events.
     pub(crate) acknowledged: Vec<usize>,
-    /// The time from the post to its response, in milliseconds.
+    /// The time from each post to its response, in milliseconds.
     pub(crate) to_ack: Vec<f64>,
     /// How much later than planned each post began, in milliseconds.
     pub(crate) start_delays: Vec<f64>,
@@ -54,7 +54,7 @@ impl EventLoad {
         }
     }
 
-    /// The planned time of event `n`, after the start of the run.
+    /// The time at which event `n` is to be posted, as a duration since the start of the run.
     pub(crate) fn due(&self, n: usize) -> Duration {
         Duration::from_secs_f64(n as f64 / self.rate as f64)
     }

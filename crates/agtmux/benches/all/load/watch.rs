@@ -29,8 +29,8 @@ pub(crate) struct StreamWatcher {
 #[derive(Debug, Default)]
 pub(crate) struct StreamLags {
     pub(crate) since_post: Vec<f64>,
-    /// The lag since the planned time of the post. It includes the time that the post waited for the previous post of
-    /// its connection.
+    /// The lag since the time at which the post was planned. It includes the time that the post waited for the previous
+    /// post on the same connection.
     pub(crate) since_due: Vec<f64>,
 }
 

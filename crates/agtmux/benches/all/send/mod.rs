@@ -1,7 +1,6 @@
 //! Measures the time from the start of `agtmux send` to the proof that the real Claude Code has accepted the text.
 //!
-//! Compares this time with the time of a paste by hand, which proves nothing, and with the time that the agent itself
-//! needs.
+//! For comparison, also measures a paste by hand, which gives no proof, and the time that the agent itself needs.
 
 mod report;
 mod send_bench;
@@ -16,7 +15,7 @@ use crate::harness::BenchRun;
 
 /// The sizes of the texts in bytes: a line, a page, a file.
 const TEXT_SIZES: [usize; 3] = [60, 2_000, 20_000];
-/// The number of sends per session. Long conversations become slow.
+/// The number of sends per session. After this many sends a new session starts, because long conversations become slow.
 const SENDS_PER_SESSION: usize = 30;
 
 pub(crate) fn run(run: &BenchRun) {

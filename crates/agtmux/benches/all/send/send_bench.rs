@@ -89,8 +89,8 @@ impl SendBench {
         wall
     }
 
-    /// The time that the agent itself needs from Enter to its request to the model. The agent calls its own hook before
-    /// this request.
+    /// The time that the agent itself needs from Enter to its request to the model. The time includes the agent's own
+    /// hook, which the agent calls before this request.
     pub(crate) fn measure_agent(&self, text: &str) -> Duration {
         self.paste(text);
         std::thread::sleep(Duration::from_millis(500));

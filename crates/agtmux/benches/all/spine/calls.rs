@@ -10,10 +10,10 @@ use super::plan::SpineBenchPlan;
 use super::setup::SpineBench;
 use super::writers::BusyWriters;
 
-/// A daemon that has just started checks everything several times.
+/// How long to wait before counting, because a daemon that has just started checks everything several times.
 const WARM_UP: Duration = Duration::from_secs(4);
 
-/// The number of tmux processes per second with busy panes.
+/// The number of tmux processes that the daemon starts per second while panes are busy.
 pub(crate) fn per_second(bench: &mut SpineBench, plan: &SpineBenchPlan) -> f64 {
     eprintln!("{} panes: counting processes", bench.size);
     let (script, count) = (bench.world.home().join("tmux"), bench.world.home().join("calls"));

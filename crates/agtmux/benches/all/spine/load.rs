@@ -40,7 +40,7 @@ pub(crate) struct BusyCost {
     pub(crate) naive: CpuShare,
 }
 
-/// Measures the idle servers of all sizes at the same time, after one settling time for all of them. There is no
+/// Measures the idle servers of all sizes at the same time, after one wait until all of them are idle. There is no
 /// measurement without an observer, because an idle server uses no CPU by itself.
 pub(crate) fn idle(benches: &[SpineBench], plan: &SpineBenchPlan, measured: &mut [SpineMeasurement]) {
     eprintln!("all panes: waiting until idle");
@@ -60,7 +60,7 @@ pub(crate) fn idle(benches: &[SpineBench], plan: &SpineBenchPlan, measured: &mut
     }
 }
 
-/// Measures without an observer, with agtmux and with a naive poller, in rounds.
+/// Measures the cost under load in three cases: no observer, agtmux, a naive poller. Each round runs all three.
 pub(crate) fn busy(bench: &SpineBench, plan: &SpineBenchPlan) -> BusyCost {
     eprintln!("{} panes: under load", bench.size);
     let busy = bench.busy_panes();

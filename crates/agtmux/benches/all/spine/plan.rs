@@ -5,7 +5,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct SpineBenchPlan {
     pub(crate) sizes: &'static [usize],
-    /// Pairs of one `tmux list-panes` and one `agtmux list`.
+    /// How often each list command is timed: `tmux list-panes`, `agtmux list` with all panes, and `agtmux list` with
+    /// agents only.
     pub(crate) list_pairs: usize,
     /// The number of rounds. Each round makes every kind of change once.
     pub(crate) lag_rounds: usize,

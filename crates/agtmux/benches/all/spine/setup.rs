@@ -8,8 +8,9 @@ use agtmux_testkit::{ChildGuard, TestPane, TestTmuxServer, TestWorld, process, w
 use super::writers::BUSY_PANES;
 use crate::harness::world::{self, STARTUP_TIMEOUT, add_panes, list_panes};
 
-/// The first panes: two shells to type into, then three fake agents.
+/// The number of shells to type into. They run in the first panes.
 pub(crate) const SHELLS: usize = 2;
+/// The number of fake agents. They run in the panes after the shells.
 const AGENTS: usize = 3;
 
 /// The tmux format with the same information as `agtmux list`.
@@ -83,7 +84,7 @@ impl SpineBench {
         command
     }
 
-    /// The panes without a shell or an agent.
+    /// The panes that run neither a shell nor an agent.
     pub(crate) fn spare_panes(&self) -> &[TestPane] {
         &self.panes[SHELLS + AGENTS..]
     }

@@ -12,9 +12,9 @@ use crate::harness::world::{self, STARTUP_TIMEOUT, list_panes, program};
 pub(crate) struct IdleTargetsCost {
     pub(crate) label: &'static str,
     pub(crate) targets: usize,
-    /// CPU use of the hub's daemon in percent of one core: with these targets and, in the next field, without any
-    /// target.
+    /// CPU use of the hub's daemon while it watches these targets, in percent of one core.
     pub(crate) cpu: f64,
+    /// CPU use of the hub's daemon before the first target is added, in percent of one core.
     pub(crate) cpu_without_targets: f64,
     /// CPU use of all ssh processes together.
     pub(crate) ssh_cpu: f64,

@@ -23,10 +23,11 @@ pub(crate) struct SshBenchPlan {
     rounds: usize,
     idle: Duration,
     targets: usize,
-    /// This field and the next two: the number of outages of each kind, the number of rounds measured on the other
-    /// hosts during the last outage, and the number of lists per measurement.
+    /// The number of outages of each kind.
     outages: u32,
+    /// The number of rounds that are measured on the other hosts during the last outage of each kind.
     outage_rounds: usize,
+    /// The number of lists per measurement.
     lists: usize,
 }
 

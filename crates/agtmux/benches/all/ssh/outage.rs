@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::SshBenchPlan;
 use super::setup::SshBench;
 
-/// How long each measurement may take. If it takes longer, this value is recorded.
+/// How long to wait until an outage is detected, and later until the host is ok again. If an outage is not detected
+/// within this time, this time is recorded.
 const OUTAGE_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -21,7 +22,7 @@ pub(crate) struct OutageMeasurement {
     pub(crate) detected_after: Vec<Duration>,
     /// The lags of hook events on the other hosts with agtmux during the outage.
     pub(crate) hook_lags: Vec<Duration>,
-    /// The times of `list panes` during the outage.
+    /// How long each `list panes` took during the outage.
     pub(crate) list_times: Vec<Duration>,
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct HostLags {
     pub(crate) screen_lags: Vec<Duration>,
 }
 
-/// The measurements during outages, and the list times before.
+/// The measurements during outages, and the duration of lists before the first outage.
 pub(crate) struct OutageResults {
     pub(crate) lists_before: Vec<Duration>,
     pub(crate) outages: Vec<OutageMeasurement>,
@@ -37,8 +37,9 @@ send 10 events per second. Each time is from just before an agent's action to th
 |---|---|---|---|---|---|---|---|
 ";
 
-/// The goals: the maximum extra lag of a hook on another host, and the maximum lag of a screen on an agentless host.
+/// The goal for a hook on another host: how much longer its lag may be than on this host.
 const MAX_EXTRA_HOOK_LAG_MS: f64 = 100.0;
+/// The goal for a screen on an agentless host: how long its lag may be.
 const MAX_AGENTLESS_SCREEN_LAG_MS: f64 = 1500.0;
 const MAX_IDLE_CPU_PERCENT: f64 = 2.0;
 /// The goal: the maximum time in seconds until an unreachable host is no longer `ok`.

@@ -63,7 +63,7 @@ impl SshBench {
         self.link.as_ref().expect("the link exists")
     }
 
-    /// Posts events of the second agent of each host until the result is dropped.
+    /// Posts events of the second agent of each host with agtmux. Stops when the result is dropped.
     pub(crate) fn start_load(&self) -> BackgroundLoad {
         let stop = Arc::new(AtomicBool::new(false));
         let sockets: Vec<_> =

@@ -1,4 +1,4 @@
-//! Measures the time from the end of a task, or from its bell, to its line of `agtmux task events`.
+//! Measures the time from the end or the bell of a task to the line of `agtmux task events` that reports it.
 //!
 //! For comparison, a poller checks the same tasks every two seconds, as harnesses without a daemon do.
 

@@ -55,7 +55,7 @@ impl TaskPoller {
         Self(shared)
     }
 
-    /// Polls after this time and restarts the interval from there.
+    /// Makes the next poll happen after this time. The interval to the poll after that one starts at the next poll.
     pub(crate) fn poll_after(&self, time: Duration) {
         self.0.state().next = Instant::now() + time;
         self.0.changed.notify_all();

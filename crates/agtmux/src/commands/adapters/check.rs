@@ -13,7 +13,7 @@ use crate::{agent_registry, output};
 
 #[derive(Debug, Args)]
 pub(crate) struct AdapterCheckArgs {
-    /// The manifest file
+    /// The manifest: a TOML file, as created by `agtmux adapters new`
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Print JSON
@@ -71,7 +71,7 @@ fn check_lines(file: &Path, checked: &KnownAgent) -> Vec<String> {
     let dir = Paths::from_env().map(|paths| paths.agents_dir()).ok();
     let here = |dir: &PathBuf| std::path::absolute(file).is_ok_and(|file| file.parent() == Some(dir));
     if let Some(dir) = dir.filter(|dir| !here(dir)) {
-        lines.push(format!("to use it, move it to {}", agent_registry::display_path(&dir)));
+        lines.push(format!("to use this manifest, move the file to {}", agent_registry::display_path(&dir)));
     }
     lines
 }

@@ -26,13 +26,13 @@ pub(crate) struct AdaptersArgs {
 
 #[derive(Debug, Subcommand)]
 enum AdaptersCommand {
-    /// Enable an adapter
+    /// Enable an adapter: agtmux again detects the states of agents of this type
     Enable(AdapterNameArgs),
-    /// Disable an adapter
+    /// Disable an adapter: agtmux no longer detects the states of agents of this type
     ///
     /// agtmux ignores the events and screens of agents of this type. They are still listed, with state unknown.
     Disable(AdapterNameArgs),
-    /// Check a manifest of your own
+    /// Check a manifest of your own (the TOML file that describes an agent)
     ///
     /// Exits with 0 and prints a summary if the manifest is valid. Otherwise exits with 2 and prints the line and the
     /// reason.

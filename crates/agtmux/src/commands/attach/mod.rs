@@ -72,7 +72,7 @@ fn on_terminal() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
-/// Prints the command to run on a terminal.
+/// Prints the command, so that the user can run it on a terminal. Then fails, because this process has no terminal.
 fn print_for_terminal(command_line: &str, reference: &str) -> CliResult {
     output::line(command_line.as_bytes())?;
     Err(CliError::failed("cannot attach: stdin or stdout is not a terminal")

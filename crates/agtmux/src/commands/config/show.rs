@@ -27,7 +27,8 @@ fn as_toml(text: String, path: &Path) -> CliResult<String> {
     Ok(Config::parse_table(&text, path)?.to_string())
 }
 
-/// The commented defaults with the user's values in their places.
+/// The default settings with their comments. A value that the user has changed replaces its default, and a comment
+/// names the default.
 fn overlay(text: &str, path: &Path) -> Result<String, TomlError> {
     let users: DocumentMut = text.parse()?;
     let mut shown: DocumentMut = DEFAULTS.parse()?;
@@ -43,7 +44,7 @@ fn overlay(text: &str, path: &Path) -> Result<String, TomlError> {
     Ok(shown.to_string())
 }
 
-/// Returns whether any value differs from its default.
+/// Copies the user's values that differ from their defaults. Returns whether there are any.
 fn put_values(from: &dyn TableLike, into: &mut Table) -> bool {
     let mut changed = false;
     for (key, item) in from.iter() {

@@ -1,5 +1,4 @@
-//! Finds the process of the daemon. Asks the kernel instead of the daemon, so that this works with every version of the
-//! daemon.
+//! Finds the process of the daemon. Asks the kernel and not the daemon, so that every version of the daemon is found.
 
 use agtmux_client::{ClientError, DaemonClient};
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};

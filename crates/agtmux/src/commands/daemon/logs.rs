@@ -51,8 +51,8 @@ fn open(path: &Path) -> CliResult<File> {
     })
 }
 
-/// Returns the last lines and leaves the file position at the end. Reads a block at the end of the file, and a larger
-/// block as long as the block holds too few lines.
+/// Returns the last lines and leaves the file position at the end. Reads a block at the end of the file. If the block
+/// holds too few lines, reads a larger block instead.
 fn tail(file: &mut File, lines: usize) -> std::io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let mut block = FIRST_BLOCK;

@@ -32,7 +32,10 @@ async fn not_running(daemon: &DaemonClient) -> CliResult<CliError> {
     let message = match find(daemon).await? {
         None => CliMessage::new("the daemon is not running").hint("agtmux daemon start"),
         Some(pid) => CliMessage::new(format!("the daemon (pid {}) is starting, ending or stuck", pid.as_raw_nonzero()))
-            .because(format!("it holds the lock '{}' but does not listen on its socket", daemon.paths.lock().display()))
+            .because(format!(
+                "the daemon holds the lock '{}' but does not listen on the daemon's socket",
+                daemon.paths.lock().display()
+            ))
             .hint("agtmux daemon logs")
             .hint("agtmux daemon restart"),
     };

@@ -45,7 +45,8 @@ impl DemoEnvironment {
         Ok(environment)
     }
 
-    /// Takes only the tmux program from the user's configuration. The demo does not use the user's sockets.
+    /// Writes the configuration of the demo. Only the tmux program comes from the user's configuration, so that the
+    /// demo does not use the user's sockets.
     fn write_config(&self) -> std::io::Result<()> {
         let mut config = toml_edit::DocumentMut::new();
         config["tmux"] = toml_edit::table();
@@ -108,7 +109,7 @@ impl DemoEnvironment {
         let deadline = Instant::now() + READY_TIMEOUT;
         loop {
             let listed = self.agtmux(&["list", "panes", "--json"]).stderr(Stdio::null()).output();
-            let listed = listed.map_err(|error| CliError::io("look at the demo", error))?.stdout;
+            let listed = listed.map_err(|error| CliError::io("list the agents of the demo", error))?.stdout;
             let listing: serde_json::Value = serde_json::from_slice(&listed).unwrap_or_default();
             let items = listing["items"].as_array().map(Vec::as_slice).unwrap_or_default();
             let mut shown: Vec<&str> = items.iter().filter_map(|item| item["state"].as_str()).collect();

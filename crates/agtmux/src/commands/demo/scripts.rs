@@ -104,7 +104,7 @@ pub(super) const PANES: &[DemoPane] = &[
     DemoPane { window: "infra", script: &CURSOR, first: 0 },
 ];
 
-/// Writes the scripts. They exit when the demo process is gone.
+/// Writes the scripts. Each script exits when the demo process is gone.
 pub(super) fn write(dir: &Path, agtmux: &Path, demo: u32) -> io::Result<()> {
     for script in SCRIPTS {
         for scene in script.scenes {

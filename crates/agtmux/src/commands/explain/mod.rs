@@ -31,7 +31,7 @@ pub(crate) struct ExplainArgs {
     /// The type of the agent on that screen
     #[arg(long, value_name = "TYPE", requires = "screen", conflicts_with = "reference")]
     agent: Option<String>,
-    /// Use the rules of this manifest
+    /// Use the rules in this agent file (a TOML manifest, see `agtmux adapters`)
     #[arg(long, value_name = "FILE", requires = "screen", conflicts_with = "reference")]
     manifest: Option<PathBuf>,
     /// The title of the pane that the screen was saved from

@@ -21,8 +21,8 @@ pub(super) fn new(source: &str, event_type: &str, time: Timestamp) -> EventSubmi
     }
 }
 
-/// An event of this process. Of the environment, it contains only TMUX and TMUX_PANE, because other variables can hold
-/// secrets.
+/// An event that comes from this process. It contains only two environment variables, TMUX and TMUX_PANE, because other
+/// variables can hold secrets.
 pub(crate) fn of_this_process(source: &str, event_type: &str, time: Timestamp) -> EventSubmission {
     let socket = variable("TMUX").as_deref().and_then(socket_of_tmux_variable);
     let ancestors = ancestors::of_this_process();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// How many bytes of the input are kept. The daemon accepts no more.
+/// How many bytes of the input are kept. The daemon would reject a longer request.
 const MAX_KEPT: usize = 1 << 20;
 /// How many bytes after the kept ones are read and dropped. If the pipe were closed instead, the agent's write could
 /// fail.

@@ -21,7 +21,7 @@ use crate::error::CliExit;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChildEnd {
     Exited(i32),
-    /// Killed by the signal with this number. Real-time signals have no name.
+    /// The signal that killed the child. It is stored as a number, because real-time signals have no name.
     Killed(i32),
 }
 
@@ -73,7 +73,7 @@ impl ChildJob {
         }
     }
 
-    /// Handles every pending status change of the child. Returns how it ended, if it has.
+    /// Handles every pending status change of the child. Returns how the child ended, or `None` if it has not ended.
     fn poll_child(&self) -> Option<ChildEnd> {
         let flags = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
         let child = rustix::process::Pid::from_raw(self.child.as_raw());
@@ -110,9 +110,9 @@ impl ChildJob {
         }
     }
 
-    /// After a signal has stopped the child, stops this process with the same signal, because the shell waits for this
-    /// process and not for the child. If the parent is not a shell with job control, no process would continue this
-    /// one, so it keeps running.
+    /// Stops this process with the signal that has stopped the child, because the shell waits for this process and not
+    /// for the child. Does nothing if the parent is not a shell with job control, because no process would then
+    /// continue this process.
     fn stop_like_child(&self, signal: Signal) {
         if !has_job_control_shell() {
             return;

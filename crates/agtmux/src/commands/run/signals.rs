@@ -57,9 +57,9 @@ impl BlockedSignals {
     }
 }
 
-/// Installs a handler for SIGCHLD. This process may have been started with SIGCHLD ignored. The kernel would then
-/// discard the exit status of the child. The handler never runs, because the signal is blocked. The child starts with
-/// the default action.
+/// Installs a handler for SIGCHLD. Without a handler, SIGCHLD could still be ignored, because a process inherits this
+/// setting from its parent. The kernel would then discard the exit status of the child. The handler never runs, because
+/// the signal is blocked. The child starts with the default action.
 fn collect_child_status() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _context = runtime.enter();

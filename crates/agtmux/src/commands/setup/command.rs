@@ -28,7 +28,7 @@ impl HookCommand {
         vec![self.program.clone(), "hook".into(), self.agent.into(), event.into()]
     }
 
-    /// Whether setup wrote this line, with any path of agtmux.
+    /// Whether setup wrote this line. The path of agtmux in the line need not be the current one.
     pub(super) fn matches_line(&self, line: &str, event: &str) -> bool {
         self.program_in(line, event).is_some()
     }
@@ -64,8 +64,8 @@ fn unquoted(text: &str) -> Option<String> {
     (!inner.contains('\'')).then(|| inner.replace('\0', "'"))
 }
 
-/// The path of this program. If PATH leads to the same program, returns that path, because it stays valid when an
-/// update changes the link.
+/// The path of this program. Prefers the path found through `$PATH` if it is the same program. That path is often a
+/// symbolic link, which an update points to the new version; the resolved path would go stale.
 pub(super) fn own_path() -> std::io::Result<PathBuf> {
     let exe = without_deleted_suffix(std::env::current_exe()?);
     let same = |path: &PathBuf| path.canonicalize().is_ok_and(|real| Some(real) == exe.canonicalize().ok());
@@ -79,13 +79,16 @@ fn without_deleted_suffix(exe: PathBuf) -> PathBuf {
     replaced.filter(|path| !exe.exists() && path.is_file()).unwrap_or(exe)
 }
 
-/// The error for a program path that uninstall could not recognize later.
+/// The error message if uninstall could not recognize hooks with this program path. `None` if it could.
 pub(super) fn name_problem(program: &Path) -> Option<CliMessage> {
     if program.file_name().is_some_and(|name| name == NAME) && program.is_file() {
         return None;
     }
     let path = program.display();
-    let message = CliMessage::new("nothing was changed: a later setup could not recognize hooks with this path");
+    let message = CliMessage::new(
+        "nothing was changed: agtmux is installed at a path that `agtmux setup` could not recognize later to update or \
+         remove its hooks",
+    );
     Some(if program.is_file() {
         message
             .because(format!("the program is '{path}', but its file name must be '{NAME}'"))

@@ -173,7 +173,10 @@ fn confirm(args: &SetupArgs, mode: SetupMode) -> CliResult {
             .hint(yes_command(mode))
             .hint("agtmux setup --dry-run   (prints the changes)"));
     }
-    if input::confirm("Make these changes?")? { Ok(()) } else { Err(CliError::failed("nothing was changed")) }
+    if input::confirm("Make these changes?")? {
+        return Ok(());
+    }
+    Err(CliError::failed("nothing was changed").because("you did not confirm"))
 }
 
 /// Applies the plans under the lock. Plans again first, because the files may have changed since the plans were shown.

@@ -56,7 +56,7 @@ pub(super) struct FileChange {
     pub(super) entry: Option<SetupRecordEntry>,
     /// Whether to keep a backup, because the file holds content that setup did not write.
     pub(super) keeps_copy: bool,
-    /// How many parent directories of the file setup created.
+    /// How many parent directories setup created for the file.
     pub(super) made_dirs: usize,
 }
 
@@ -70,7 +70,7 @@ impl FilePlan {
     }
 }
 
-/// Keeps the changes that were shown to the user. Refuses to change a file if the change now differs from the one that
+/// Returns the new plans of the files that were shown to the user. Refuses a change that differs from the change that
 /// was shown.
 pub(super) fn keep_agreed(shown: &[FilePlan], now: Vec<FilePlan>) -> Vec<FilePlan> {
     let agreed = |plan: FilePlan| {

@@ -22,16 +22,16 @@ pub(super) struct SetupRecord {
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SetupRecordEntry {
-    /// The agent and, in the next field, its settings file. The path of the entry in the record may end with another
-    /// file name, because links in that path are resolved.
     #[serde(default)]
     pub(super) agent: String,
+    /// The name of the settings file in the agent's manifest. The path of this entry in the record may end with another
+    /// file name, because links in that path are resolved.
     #[serde(default)]
     pub(super) file: String,
     /// Whether setup created the file.
     #[serde(default)]
     pub(super) created: bool,
-    /// How many parent directories of the file setup created.
+    /// How many parent directories setup created for the file.
     #[serde(default)]
     pub(super) made_dirs: usize,
     #[serde(default)]

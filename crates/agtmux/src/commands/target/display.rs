@@ -35,8 +35,8 @@ fn advice_for(target: &TargetStatus) -> Option<CliMessage> {
     let screens = target.kind == TargetKind::Ssh && target.evidence == EvidenceKind::Screen;
     screens.then(|| {
         CliMessage::new(format!("{name}: agtmux sees only screens and processes"))
-            .because("agtmux is not installed there, so events of the agents are missing")
-            .hint(format!("agtmux target doctor {name}   (shows how to install it)"))
+            .because("agtmux is not installed on the host, so events of the agents are missing")
+            .hint(format!("agtmux target doctor {name}   (shows how to install agtmux on the host)"))
     })
 }
 

@@ -107,8 +107,9 @@ struct TaskEventPrinter {
     json: bool,
     conversation: bool,
     zone: TimeZone,
-    /// Collapsed events, held until the next event that is not collapsed. With --conversation, the message of that
-    /// event includes them. Otherwise they are dropped.
+    /// Collapsed events, which are not printed at once. With --conversation, they are held until an event comes that is
+    /// not collapsed, and the message of that event includes them. Without --conversation, the next event of any kind
+    /// discards them.
     held: Vec<TaskEvent>,
 }
 
@@ -127,7 +128,8 @@ impl TaskEventPrinter {
         if self.conversation { self.print_conversation(event) } else { self.show(event) }
     }
 
-    /// Prints the collapsed events for which no further event came.
+    /// Must be called after the last event. Without --conversation, prints the collapsed event that is still held,
+    /// because no later event has discarded it.
     fn finish(&mut self) -> CliResult {
         let held = std::mem::take(&mut self.held);
         // A collapsed event alone makes no conversation message.

@@ -17,7 +17,8 @@ use rustix::fs::OFlags;
 use crate::commands::run::job::{ChildEnd, ChildJob};
 use crate::error::CliExit;
 
-/// How long to wait until a stopped terminal accepts the end mark, and then until the log writer has read the mark.
+/// The time limit for each of two waits: until a stopped terminal accepts the end mark, and until the log writer has
+/// read the mark.
 const TIMEOUT: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 

@@ -10,9 +10,10 @@ use agtmux_core::output::{BellCounter, last_line, stays_in_line};
 use agtmux_core::task::recognize_prompt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// How long a program must be silent before its last line is checked for a prompt. The second value applies if a
-/// newline ends that line.
+/// How long a program must be silent before its last line is checked for a prompt, if the line does not end with a
+/// newline.
 const PROMPT_SILENCE: Duration = Duration::from_millis(150);
+/// The same time for a last line that ends with a newline.
 const PROMPT_SILENCE_AFTER_LINE: Duration = Duration::from_secs(1);
 /// How many bytes at the end of the output are kept, to search them for a prompt.
 const TAIL_BYTES: usize = 4 << 10;
@@ -79,8 +80,8 @@ struct OutputMonitor {
     silence_checked: bool,
     /// The line that may be a prompt.
     prompt_line: Option<String>,
-    /// The output since the prompt, while it can be the echo of an answer that the user types. `None` if there is no
-    /// prompt, or if the program has printed something else since.
+    /// The output since the prompt, as long as it can be the echo of an answer that the user types. `None` if there is
+    /// no prompt, or if the output since the prompt cannot be such an echo.
     typed_answer: Option<Vec<u8>>,
 }
 
@@ -96,8 +97,9 @@ impl OutputMonitor {
         (!self.silence_checked && self.status.bytes > 0).then_some(quiet)
     }
 
-    /// Marks the task as quiet if its last line may be a prompt. If the program moved the cursor, the last line is
-    /// unknown. The task is then marked as quiet too, so that the daemon checks the screen.
+    /// Called when the program has been silent long enough. Marks the task as quiet if its last line may be a prompt.
+    /// If the program moved the cursor, the last line is unknown. The task is then marked as quiet too, so that the
+    /// daemon checks the screen.
     fn handle_silence(&mut self) {
         self.silence_checked = true;
         self.prompt_line = last_line(&self.tail);
@@ -119,8 +121,8 @@ impl OutputMonitor {
         }
     }
 
-    /// Counts an answer when a newline ends the prompt line. If the cursor moves before that, the program redraws the
-    /// prompt, and no answer is counted.
+    /// Counts an answer when a newline ends the line of the prompt. If the output moves the cursor before this newline,
+    /// the program is redrawing the prompt, and no answer is counted.
     fn count_answer(&mut self, bytes: &[u8]) {
         let Some(mut typed) = self.typed_answer.take() else { return };
         let end = bytes.iter().position(|byte| *byte == b'\n');

@@ -28,7 +28,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const LOG: WatchToken = WatchToken(1);
 const LOG_APPEARS_WITHIN: Duration = Duration::from_secs(2);
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
-/// How much of the existing log --follow reads: the same limit as without --follow.
+/// How many bytes at the end of the existing log --follow reads. The limit is the same without --follow.
 const MAX_READ: u64 = 16 << 20;
 
 #[derive(Debug, Args)]
@@ -185,8 +185,8 @@ impl LogFollower {
     }
 }
 
-/// The current file of a log and the file that was renamed before it, both opened at the same moment and with their
-/// inodes.
+/// The two files of a log, each with its inode: the current file, and the file that was renamed last. The log was not
+/// renamed while the two files were opened.
 struct LogParts {
     current: (File, u64),
     /// The file that was renamed last.

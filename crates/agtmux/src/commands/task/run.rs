@@ -96,7 +96,7 @@ fn explain_unknown_start(error: CliError, run: &TaskRunRequest) -> CliError {
         return error;
     }
     error
-        .because(format!("'{}' may have been started", run.task))
+        .because(format!("task '{}' may have been started", run.task))
         .hint(format!("agtmux task list --session {}", run.session))
 }
 
@@ -139,7 +139,8 @@ async fn wait_for_end(daemon: &DaemonClient, started: &TaskStarted, patience: Co
     }
     let outcome = wait::wait_until_end(daemon, query, Some(patience.0), &mut quit).await?;
     if let TaskWaitOutcome::Interrupted(exit) = outcome {
-        still_running_message(started, format!("stopped waiting; '{}' keeps running", started.task)).print_stderr();
+        let text = format!("stopped waiting; task '{}' keeps running", started.task);
+        still_running_message(started, text).print_stderr();
         return Err(CliError::silent(exit));
     }
     let logs_query = TaskLogsQuery {
@@ -166,7 +167,7 @@ async fn wait_for_end(daemon: &DaemonClient, started: &TaskStarted, patience: Co
         TaskWaitOutcome::Removed => Err(wait::removed_error(&started.task)),
         _ => {
             if !json {
-                let text = format!("'{}' is still running after {patience}", started.task);
+                let text = format!("task '{}' is still running after {patience}", started.task);
                 still_running_message(started, text).print_stderr();
             }
             Ok(())

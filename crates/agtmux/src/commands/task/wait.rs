@@ -80,7 +80,7 @@ pub(crate) async fn run(args: TaskWaitArgs) -> CliResult {
         // The task ended before its events were recorded.
         TaskWaitOutcome::Removed if task.dead => print_ended(task, args.json),
         TaskWaitOutcome::Removed => Err(removed_error(&args.task)),
-        TaskWaitOutcome::TimedOut => Err(CliError::failed(format!("'{}' is still running", args.task))
+        TaskWaitOutcome::TimedOut => Err(CliError::failed(format!("task '{}' is still running", args.task))
             .because("the time is up")
             .hint(format!("agtmux task logs {} -f", args.task))),
     }
@@ -100,7 +100,7 @@ fn fail_unless(success: bool) -> CliResult {
 }
 
 pub(super) fn removed_error(task: &str) -> CliError {
-    CliError::failed(format!("'{task}' was removed or restarted before it ended")).hint("agtmux task list")
+    CliError::failed(format!("task '{task}' was removed or restarted before it ended")).hint("agtmux task list")
 }
 
 pub(super) async fn wait_until_end(

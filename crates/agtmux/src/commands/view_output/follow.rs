@@ -80,7 +80,7 @@ impl TerminalWrites {
 struct OutputFollower {
     daemon: DaemonClient,
     request: OutputAction,
-    /// The first answer, updated with the newest output.
+    /// The first answer. Each later read replaces its report; the other fields stay.
     seen: ActionOutcome<OutputReport>,
     window: u32,
     /// The last known location of the pane, for a last read after the agent has ended.
@@ -149,8 +149,9 @@ impl OutputFollower {
         }
     }
 
-    /// Prints the new lines. A full-screen program is read without history, because the lines above its screen are
-    /// older than the program. If the answer was read with the wrong setting, reads the pane again at once.
+    /// Prints the new lines. The history of a full-screen program must not be read, because the lines above its screen
+    /// are older than the program. The history of other programs must be read. If this read did the opposite, prints
+    /// nothing and schedules a new read at once.
     fn handle_answer(&mut self, answer: &[u8]) -> CliResult {
         let now: ActionOutcome<OutputReport> = parse(answer)?;
         let lines = (!now.report.full_screen).then_some(self.window);

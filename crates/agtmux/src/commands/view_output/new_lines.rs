@@ -2,8 +2,8 @@
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Returns the lines of `now` that are new since `before`, in order. Lines above the first line that both have in
-/// common come from the history and are not new.
+/// Returns the lines of `now` that are new since `before`, in order. Lines above the first line that occurs in both
+/// reads come from the history and do not count as new.
 pub(super) fn new_lines<'a>(before: &[String], now: &'a [String]) -> Vec<&'a String> {
     let ops = capture_diff_slices(Algorithm::Myers, before, now);
     let common = ops.iter().position(|op| matches!(op, DiffOp::Equal { .. }));

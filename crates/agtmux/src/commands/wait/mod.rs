@@ -38,8 +38,8 @@ starts in the pane.
 With --all, the agents need not be in the state at the same time.
 
 Exit codes:
-  0  reached
-  1  timeout
+  0  the state was reached
+  1  the time given with --timeout is up
   2  an agent is gone, or wrong usage
   3  the daemon is not running and was not started
 

@@ -30,7 +30,7 @@ const DEFAULT_INTERVAL: Duration = Duration::from_millis(200);
 pub(crate) struct WatchArgs {
     #[command(flatten)]
     filters: FilterArgs,
-    /// Follow panes, windows, sessions or targets
+    /// Follow panes, windows, sessions or targets (hosts)
     #[arg(long, default_value = "panes", value_parser = scopes())]
     scope: ListScope,
     /// The output format [default: table on a terminal, jsonl in a pipe]

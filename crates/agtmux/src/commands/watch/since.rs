@@ -32,8 +32,8 @@ pub(super) struct ChangedSince {
 }
 
 impl ChangedSince {
-    /// Requests the list of panes, which shows the windows and sessions that have changed. In the scopes panes and
-    /// targets no request is needed, because each item has the time of its last change.
+    /// Requests the list of panes, because the panes show which windows and sessions have changed. For the scopes panes
+    /// and targets, requests nothing, because each item of these scopes has the time of its last change.
     pub(super) async fn load(plan: &WatchPlan) -> Result<Self, CliError> {
         if plan.since.is_none() || matches!(plan.scope, ListScope::Panes | ListScope::Targets) {
             return Ok(Self { since: plan.since, ..Self::default() });

@@ -29,8 +29,8 @@ impl StdoutWatcher {
     }
 }
 
-/// Waits until the pipe is closed. poll is asked for no events, so it reports only errors. A regular file has no
-/// errors, so for a file this function blocks forever.
+/// Waits until poll reports an error, which happens when the reader closes the pipe. poll is asked for no other events.
+/// A regular file has no errors, so for a file this function blocks forever.
 fn wait_for_error() -> bool {
     let stdout = std::io::stdout();
     loop {

@@ -60,7 +60,7 @@ struct LiveTable<'a> {
     filter: ItemFilter,
     signals: Follower<WatchEvent>,
     replica: FleetReplica,
-    /// What the table shows until it is refreshed.
+    /// The items that the table shows. Newer items appear at the next refresh.
     shown: FleetItems,
     notice: Option<String>,
 }
@@ -132,7 +132,7 @@ impl<'a> LiveTable<'a> {
         }
     }
 
-    /// The rows of the table that fit, and the summary and notices below it.
+    /// The lines to draw: the rows of the table that fit, then the summary and the notices.
     fn compose(&self, terminal: &StdoutTerminal, now: Timestamp) -> Vec<String> {
         let WatchedList { table, summary, target_errors } = self.list(now);
         let mut lines = table.lines(terminal);
@@ -204,8 +204,8 @@ impl TableView {
     }
 }
 
-/// Whether the table needs all panes. With --since, the panes show whether their window or session has changed. The
-/// table of targets counts the panes of each target.
+/// Whether the table needs the list of all panes. The tables of windows and sessions need it with --since, because the
+/// panes show which windows and sessions have changed. The table of targets needs it to count the panes of each target.
 fn needs_all_panes(plan: &WatchPlan) -> bool {
     match plan.scope {
         ListScope::Windows | ListScope::Sessions => plan.since.is_some(),

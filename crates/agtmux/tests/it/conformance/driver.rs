@@ -148,7 +148,7 @@ impl ScenarioDriver<'_> {
         }
     }
 
-    /// Presses each key after the screen has settled from the previous one.
+    /// Presses the keys one after the other. Before each key, waits until the screen has stopped changing.
     pub(crate) fn press_all(&self, keys: &[&str]) {
         for key in keys {
             self.wait_until_steady();

@@ -74,7 +74,7 @@ impl EvidenceRecorder {
     }
 }
 
-/// The requests to the model, and the tools of the last one.
+/// Describes the requests to the model, and the tools that the last main request offers.
 fn describe_model_requests(driver: &ScenarioDriver<'_>) -> Value {
     let requests = driver.sandbox.model.requests();
     let tools = requests.iter().rev().find(|request| !request.is_side_request).map(|request| request.tools.clone());

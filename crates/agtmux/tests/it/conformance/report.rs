@@ -68,7 +68,7 @@ fn cell(outcome: &ScenarioOutcome) -> String {
     }
 }
 
-/// The first reported state that is accepted but not the best one.
+/// The first reported state that its step accepts, but not as the best state. Empty if there is none.
 fn second_best_state(outcome: &ScenarioOutcome) -> String {
     let lesser = outcome.steps.iter().find(|step| step.accepted.first() != Some(&step.reported));
     lesser.map(|step| format!(" ({})", step.reported)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Checks that `agtmux respond` answers dialogs of the real agents, and only the intended ones.
+//! Checks that `agtmux respond` answers the intended dialog of a real agent, and no other dialog.
 
 mod bridge;
 mod soak;

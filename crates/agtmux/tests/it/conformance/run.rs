@@ -130,7 +130,7 @@ fn next_job(jobs: &Mutex<VecDeque<ScenarioJob>>) -> Option<ScenarioJob> {
     jobs.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
 }
 
-/// Runs the core scenarios of one agent in one mode, in one agent process as far as possible.
+/// Runs the core scenarios of one agent in one mode. The scenarios share one sandbox until one of them fails.
 pub(crate) fn run_core(agent: &str, mode: EvidenceMode) -> Result<Vec<ScenarioOutcome>, String> {
     let agent = real_agents::ALL.into_iter().find(|known| known.name() == agent).expect("a known agent");
     let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;

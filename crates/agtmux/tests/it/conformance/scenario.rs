@@ -157,7 +157,7 @@ fn starts_working(name: &'static str, prompt: &'static str) -> ScenarioStep {
     step(name, StepAction::Prompt(prompt), GroundTruth::ModelAsked(prompt), &[Running], &[Idle, Completed, Error])
 }
 
-/// Waits for the end of the turn of this prompt.
+/// Waits until the agent has finished the turn that this prompt started.
 fn turn_ends(prompt: &'static str, allowed_before: &[ReportedState]) -> ScenarioStep {
     let ground_truth = GroundTruth::ModelAnswered(prompt, ScreenState::Done);
     step("done", StepAction::Wait, ground_truth, &[Completed], allowed_before).or_without_hooks(&[Idle])

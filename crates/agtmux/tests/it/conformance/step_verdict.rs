@@ -52,8 +52,8 @@ pub(crate) fn judge_step(step: &ScenarioStep, accepted: Vec<ReportedState>, time
     }
 }
 
-/// The states reported since the start of the step that are neither accepted nor allowed before the accepted state.
-/// Each has its duration in milliseconds.
+/// The wrong states reported since the start of the step, each with its duration in milliseconds. A state is wrong if
+/// the step neither accepts it nor allows it before the accepted state.
 fn wrong_states(
     step: &ScenarioStep,
     accepted: &[ReportedState],

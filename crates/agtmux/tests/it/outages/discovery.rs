@@ -1,4 +1,4 @@
-//! How servers and panes are found without an event, and panes that are in several sessions.
+//! How the daemon finds servers and changes that no event reports. Also: dead panes, and panes in several sessions.
 
 use std::fs;
 

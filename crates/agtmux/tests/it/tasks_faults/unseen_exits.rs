@@ -1,4 +1,5 @@
-//! Windows are removed after their task has ended, but the exit has no record or is not shown by tmux yet.
+//! A task has ended and its window is removed, but agtmux has not seen the exit: no exit file was written, or tmux does
+//! not show the exit yet.
 
 use std::io::Read;
 use std::process::Stdio;

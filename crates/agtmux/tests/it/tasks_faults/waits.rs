@@ -100,7 +100,7 @@ fn interrupting_run_wait_leaves_the_task_running() {
         waiting_command.stderr.take().expect("a pipe").read_to_string(&mut output).expect("text");
         assert_eq!(waiting_command.wait().expect("the command ended").code(), Some(130), "{output}");
         for words in [
-            format!("stopped waiting; '{task}' keeps running"),
+            format!("stopped waiting; task '{task}' keeps running"),
             format!("try: agtmux task logs {task} -f --session {}", fixture.session),
             format!("try: agtmux task wait {task} --session {}", fixture.session),
         ] {

@@ -77,7 +77,7 @@ impl<'a> TopologyModel<'a> {
         }
     }
 
-    /// Waits until the streams and lists agree with tmux. Returns when the streams agreed.
+    /// Waits until the streams and lists agree with tmux. Returns the time at which the streams agreed.
     fn wait_for_agreement(&mut self) -> Instant {
         let expected = entries::entries_of_tmux(&self.servers, &SCOPES);
         let agreed_at = wait_for("agtmux watch to agree with tmux", AGREEMENT_TIMEOUT, || {

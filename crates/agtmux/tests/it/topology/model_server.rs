@@ -56,7 +56,7 @@ pub(crate) enum ServerAction {
     Restart {
         session: String,
     },
-    /// Kills the server with SIGKILL, which leaves its socket, and starts a new one whose ids start again.
+    /// Kills the server with SIGKILL, which leaves its socket. Then starts a new server, which uses the same ids again.
     CrashAndRestart {
         session: String,
     },

@@ -111,7 +111,8 @@ impl UserServer {
         self.server.try_run_bytes(command).unwrap_or_else(|error| panic!("tmux {command:?}: {error}"))
     }
 
-    /// The hooks of agtmux by command and name, with duplicates.
+    /// The hooks of agtmux, each with the `show-hooks` command that lists it. A hook that is set twice is returned
+    /// twice.
     #[track_caller]
     pub(crate) fn agtmux_hooks(&self) -> Vec<String> {
         let mut ours = Vec::new();

@@ -25,7 +25,7 @@ pub(super) fn session() -> TaskSessionName {
     "pi-foo-1".parse().expect("a name")
 }
 
-/// A window with a live pane of the same number.
+/// A window with a live pane. The window and the pane have the same number.
 pub(super) fn window(id: u32, name: &str) -> TaskSnapshot {
     TaskSnapshot {
         window_id: WindowId(id),
@@ -108,7 +108,7 @@ impl SessionFixture {
         self.windows.retain(|window| window.window_id.0 != id);
     }
 
-    /// Launches a run; the window shows it from now on.
+    /// Launches a run. All later snapshots show the run in its window.
     pub(super) fn launch(&mut self, id: u32, name: &str, run_id: &str) -> Vec<String> {
         self.close(id);
         self.windows.push(TaskSnapshot { run: Some(run(run_id)), ..window(id, name) });
@@ -142,7 +142,7 @@ impl SessionFixture {
         self.apply(TaskInput::RemovalPlanned(ending))
     }
 
-    /// Ends the process; the pane stays as a dead pane.
+    /// Ends the process in this window. Later snapshots show a dead pane.
     pub(super) fn die(&mut self, id: u32, exit: TaskExit) {
         let window = self.window(id);
         (window.dead, window.exit_code, window.signal) = (true, exit.code, exit.signal);
@@ -154,7 +154,7 @@ impl SessionFixture {
         window.output_preview = line.trim_end().to_owned();
     }
 
-    /// Stores and restores the machine, like a daemon restart.
+    /// Stores the machine and restores it, as happens when the daemon restarts.
     pub(super) fn restart(&mut self) {
         let stored = serde_json::to_string(&self.machine).expect("writes");
         self.machine = serde_json::from_str(&stored).expect("reads");

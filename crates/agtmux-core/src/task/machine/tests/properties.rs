@@ -15,10 +15,10 @@ enum PropertyStep {
     Exit(u32, i32),
     /// Like `Exit`, with a confirmed exit.
     Finish(u32, i32),
-    /// The process ends without a report of its own.
+    /// The process ends. No input reports the exit; only snapshots show it.
     Die(u32, i32),
     Ring(u32, u64),
-    /// The window is closed; optionally the exit of its process is reported too.
+    /// The window is closed. If the flag is set, the exit of its process is reported too.
     Kill(u32, bool),
     Ask(u32, bool),
     Snapshot,
@@ -65,7 +65,8 @@ struct PropertyRun {
     facts: Vec<TaskInput>,
     events: Vec<TaskEvent>,
     launches: u32,
-    /// The window of each slot. tmux never reuses a window id.
+    /// The window of each slot. A slot whose window is gone gets a window with a new id, because tmux never reuses a
+    /// window id.
     windows: BTreeMap<u32, u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Lines that each pattern must recognize as prompts, and lines that only look like them.
+//! Lines that each pattern must recognize as prompts, and lines that look similar but are not prompts.
 
 pub(super) struct PromptExamples {
     /// The name of the pattern.

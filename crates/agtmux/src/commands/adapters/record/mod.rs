@@ -85,7 +85,7 @@ async fn capture(daemon: &DaemonClient, explanation: &Explanation) -> CliResult<
     captures.into_iter().find(|capture| capture.server_pid == server.pid).ok_or_else(gone)
 }
 
-/// Redacts secrets in the answer and formats it.
+/// Formats the daemon's answer as JSON, with secrets redacted.
 fn redacted_json(mut answer: Value) -> CliResult<Vec<u8>> {
     redact::json(&mut answer);
     let mut bytes = serde_json::to_vec_pretty(&answer).map_err(|error| CliError::io("write JSON", error))?;

@@ -13,7 +13,7 @@ const MATCHER: &str = "matcher";
 const NAME: &str = "agtmux";
 
 impl HookEditor {
-    /// The matcher of each group, if the format has groups.
+    /// `None` if the format has no groups. Otherwise the matcher of each group, if the groups have one.
     fn grouped(&self) -> Option<Option<&'static str>> {
         (self.file.format == SetupFormat::Grouped).then_some(self.file.matcher.as_deref())
     }
@@ -23,8 +23,8 @@ impl HookEditor {
     /// - Grouped, the format of Claude Code, which other agents use too:
     ///   `{"hooks": {"Event": [{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}]}}`
     /// - Own, the format of Copilot: `{"version": 1, "hooks": {"event": [{"type": "command", "bash": "…"}]}}`
-    /// - Flat, the format of Cursor: `{"version": 1, "hooks": {"event": [{"command": "…"}]}}`. It has no timeout: the
-    ///   documentation is unclear about the unit, and the hook returns at once.
+    /// - Flat, the format of Cursor: `{"version": 1, "hooks": {"event": [{"command": "…"}]}}`. Setup writes no timeout,
+    ///   because Cursor's documentation is unclear about the unit, and because the hook returns at once.
     fn fields(&self, command: &str) -> Vec<(&'static str, JsonValue)> {
         let (kind, command, timeout) = (JsonValue::from("command"), JsonValue::from(command), self.file.timeout.into());
         match self.file.format {
@@ -47,7 +47,7 @@ impl HookEditor {
     }
 
     /// The commands of agtmux in one item of an event's list. If the item is a group that also has content of the user,
-    /// each command is returned with the list of the group and the command's index in this list.
+    /// each command comes with its place: the list of the group, and the index in this list.
     pub(super) fn commands_in<'v, 't>(
         &self,
         item: &'v Value<'t>,

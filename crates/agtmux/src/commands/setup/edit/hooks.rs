@@ -11,7 +11,7 @@ use crate::commands::setup::command::HookCommand;
 
 const VERSION: &str = "version";
 
-/// The path of an event's list in `EditHints::empty`.
+/// The key of `EditHints::empty` for the list of an event.
 fn path_of(event: &str) -> String {
     format!("{HOOKS}/{event}")
 }
@@ -138,8 +138,8 @@ impl HookEditor {
 struct InstalledEntry<'t> {
     event: String,
     command: String,
-    /// The brackets around the entry, the outermost first. Each has its path, and the index of its item that is the
-    /// entry or contains the entry.
+    /// The brackets around the entry, the outermost first. Each pair of brackets has its key in `EditHints::empty`, and
+    /// the index of one of its items. This item is the entry or contains the entry.
     around: Vec<(String, JsonBrackets<'t>, usize)>,
 }
 
@@ -177,8 +177,9 @@ fn lift_comments(text: &str, item: &std::ops::Range<usize>) -> String {
 }
 
 /// Completes the hints for a file that only agtmux writes. Older versions of agtmux did not record whether setup added
-/// the `version` field, so this is inferred. If the original text of the file is recorded, setup added the field unless
-/// that text contains it. Without a recorded text, setup added the field if no events are recorded either.
+/// the `version` field. This function assumes that setup added the field in two cases: an original text is recorded and
+/// does not contain the word `version`, or neither an original text nor events are recorded. In the second case it also
+/// assumes that the original text was empty.
 fn completed_for_own_file(hints: &EditHints) -> EditHints {
     let was_blank = hints.blank.as_ref().map_or(hints.events.is_empty(), |blank| !blank.contains(VERSION));
     let blank = hints.blank.clone().or(was_blank.then(String::new));
@@ -195,7 +196,8 @@ fn without_version(text: String, hints: &EditHints) -> Result<String, EditError>
     Ok(without.unwrap_or(text))
 }
 
-/// Restores the original text if it contained no value and if only an empty object is left besides it.
+/// Restores the original text if it contained no JSON value. Leaves the text unchanged if it holds more than the
+/// original text and an empty object.
 fn restore_blank(text: String, hints: &EditHints) -> Result<String, EditError> {
     let (Some(blank), Some(root)) = (hints.blank_text(), json::root_object(&text)?) else { return Ok(text) };
     let is_empty = JsonBrackets::object(&text, &root).inner().trim().is_empty();

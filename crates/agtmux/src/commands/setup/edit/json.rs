@@ -100,9 +100,9 @@ impl<'t> JsonBrackets<'t> {
         !comments(self.text, self.items[index].clone()).is_empty()
     }
 
-    /// The line break and indentation before a new item. Empty if the new item stays on the line of the last item. In
-    /// brackets without items, the new item starts a line if the text has several lines or if the brackets are those of
-    /// the root object.
+    /// The line break and indentation before a new item, or an empty text if the new item starts no line. In brackets
+    /// without items, the new item starts a line if the text has several lines or if the brackets are those of the root
+    /// object.
     fn line_break(&self) -> String {
         let text = self.text;
         let line_at = |at: usize, unit: &str| format!("{}{}{unit}", newline_of(text), indent_at(text, at));
@@ -181,9 +181,9 @@ fn comment_texts(text: &str, part: Range<usize>) -> Vec<&str> {
     comments(text, part).into_iter().map(|range| &text[range]).collect()
 }
 
-/// The start of the whitespace to remove before an item. `rest` is the offset of the text after the removed item. If a
-/// line comment precedes the item, the newline after the comment stays. Otherwise the text at `rest` would become part
-/// of the comment.
+/// The start of the whitespace to remove before an item. `rest` is the offset after the removed item. If a line comment
+/// precedes the item, the newline after the comment stays, unless another newline follows at `rest`. Without a newline,
+/// the text at `rest` would become part of the comment.
 fn blanks_before(text: &str, gap: Range<usize>, rest: usize) -> usize {
     let last = tokens(text, gap.clone()).pop();
     let start = last.as_ref().map_or(gap.start, |(_, range)| range.end);

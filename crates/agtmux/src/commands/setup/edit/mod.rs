@@ -34,7 +34,7 @@ pub(super) trait SettingsEditor {
 /// Facts about the original text that the edited text does not show. Uninstall needs them.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct EditHints {
-    /// The text between brackets that were empty, by their path.
+    /// The original text between brackets that held no item, by the path of the brackets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) empty: BTreeMap<String, String>,
     /// The whole original text, if it contained no JSON value.
@@ -43,8 +43,8 @@ pub(super) struct EditHints {
     /// Whether setup added the `version` field.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) version: bool,
-    /// The events for which setup installed hooks. Another version of agtmux may have used other events than this
-    /// version.
+    /// The events for which setup installed hooks. Another version of agtmux may have installed them, for other events
+    /// than this version uses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) events: Vec<String>,
 }

@@ -100,7 +100,8 @@ impl<'t> NotifyList<'t> {
         Ok(Some(Self { source, key, inside: range.start + 1..range.end - 1, words, blanks }))
     }
 
-    /// The list, if it starts with the words that setup writes. The path of agtmux in these words may be any.
+    /// The list, if it starts with the words that setup writes. The path of agtmux in the list need not be the current
+    /// one.
     fn installed(source: &'t str, hook_command: &HookCommand) -> Result<Option<Self>, EditError> {
         let is_installed = |list: &Self| {
             let words: Vec<&str> = list.words.iter().map(|word| word.text.as_str()).collect();

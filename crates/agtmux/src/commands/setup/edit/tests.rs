@@ -64,8 +64,7 @@ fn without_hooks(mut value: Value) -> Value {
     value
 }
 
-/// The value without empty lists and objects of hooks. Whether these are restored is checked by the comparison of
-/// bytes.
+/// The value without empty lists and objects of hooks. The tests compare these separately, as bytes.
 pub(super) fn without_empty_hooks(mut value: Value) -> Value {
     if let Some(hooks) = value.get_mut("hooks").and_then(Value::as_object_mut) {
         hooks.retain(|_, list| list != &json!([]));
