@@ -9,8 +9,8 @@ use super::pattern::{Pattern, check_all};
 pub(crate) struct ScreenLayout {
     /// The row above the box.
     pub(crate) top: Option<Pattern>,
-    /// A row right above the prompt. It identifies a box even if there is no `top` row. If one of the `gap` non-blank
-    /// rows above the lid is a `top` row, the box begins at that `top` row. Otherwise the box begins at the lid.
+    /// A row right above the prompt: the lid. It identifies a box even if there is no `top` row. The box begins at the
+    /// nearest `top` row within `gap` non-blank rows above the lid. Without such a row, the box begins at the lid.
     pub(crate) lid: Option<Pattern>,
     /// A prompt that occurs only in the current input box. It identifies the box by itself, so the rows above the
     /// prompt are not checked.

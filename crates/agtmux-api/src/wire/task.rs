@@ -35,7 +35,7 @@ pub struct TaskRunRequest {
     /// The project that owns the session; the working directory by default.
     #[serde(default)]
     pub project: Option<String>,
-    /// The process that owns the session; by default the requesting agent, if the caller is one.
+    /// The process that owns the session. Default: the agent that the caller runs under, if there is one.
     #[serde(default)]
     #[serde(alias = "keeper")]
     pub owner: Option<u32>,
@@ -78,7 +78,7 @@ pub struct TaskRestartRequest {
     #[serde(default)]
     pub socket: Option<String>,
     pub task: String,
-    /// The process that owns the session; by default the requesting agent, if the caller is one.
+    /// The process that owns the session. Default: the agent that the caller runs under, if there is one.
     #[serde(default)]
     #[serde(alias = "keeper")]
     pub owner: Option<u32>,
@@ -213,7 +213,7 @@ pub struct TaskStartupRequest {
     pub socket: Option<String>,
     /// The project whose sessions are checked: an absolute path.
     pub project: String,
-    /// The process that owns the session; by default the requesting agent, if the caller is one.
+    /// The process that owns the session. Default: the agent that the caller runs under, if there is one.
     #[serde(default)]
     #[serde(alias = "keeper")]
     pub owner: Option<u32>,

@@ -24,7 +24,7 @@ pub(crate) struct TaskUpdate {
 #[derive(Debug, Default)]
 pub(crate) struct TaskUpdateOutcome {
     pub(crate) has_events: bool,
-    /// The runs whose files can be deleted, because the database has their end.
+    /// The runs whose files can be deleted, because the database records how they ended.
     pub(crate) finished: Vec<RunId>,
     /// The runs whose logs cannot be requested any more, because their window is gone or shows another run.
     pub(crate) without_window: Vec<RunId>,

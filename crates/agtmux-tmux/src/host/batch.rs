@@ -66,7 +66,8 @@ impl ShellBatch {
     }
 }
 
-/// The first script of a shell: defines the end function and clears the tmux environment.
+/// The script that every new shell runs first. It defines the function that marks the end of a command's output, and
+/// unsets the tmux variables.
 pub(super) fn preamble() -> String {
     format!(
         "{END_FUNCTION}() {{ set -- \"$1\" \"$?\"; printf '%s:%s.' \"$1\" \"$2\"; printf '%s:%s.' \"$1\" \"$2\" >&2; }}\n\

@@ -144,7 +144,7 @@ fn no_home() -> CliError {
 fn no_agents_found(missing: &[&str]) -> CliError {
     CliError::failed("no agent found")
         .because(format!("looked for the programs and settings of {}", missing.join(", ")))
-        .hint("agtmux setup --agent claude   (works before claude is installed)")
+        .hint("agtmux setup --agent claude   (also works if claude is not installed yet)")
 }
 
 fn print_plans(plans: &AgentPlans, mode: SetupMode) -> CliResult {

@@ -35,8 +35,8 @@ pub(crate) struct TaskEventsArgs {
     /// Show at most the newest N events
     #[arg(long, value_name = "N", default_value = "20")]
     limit: u32,
-    /// Print only the events for the agent that started the task: one line of JSON each, with the text to add to its
-    /// conversation
+    /// Print only the events that concern the agent that started the task, one line of JSON per event. Each line has
+    /// the text to add to the agent's conversation
     #[arg(long, conflicts_with = "json")]
     conversation: bool,
     /// Print JSON; with --follow, one line per event

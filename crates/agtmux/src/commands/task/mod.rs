@@ -48,7 +48,7 @@ pub(crate) enum TaskCommand {
     Wait(wait::TaskWaitArgs),
     /// Print the events of tasks: started, exited, notify, input, disappeared
     Events(events::TaskEventsArgs),
-    /// Clean up after earlier sessions of the project; for programs that run agents
+    /// Remove the project's old task sessions; a program that starts agents calls this
     Startup(startup::TaskStartupArgs),
     /// Print the name of the tmux session for a project's tasks
     SessionName(session_name::TaskSessionNameArgs),

@@ -13,7 +13,7 @@ use crate::output;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Removes the sessions of the same project that agtmux created and in which nothing runs. Prints the \
+    after_help = "Removes the sessions of the project if agtmux created them and nothing runs in them. Prints the \
     sessions in which a task still runs. Keeps sessions whose owner is still running, and sessions that agtmux did \
     not create."
 )]
