@@ -42,6 +42,10 @@ pub(super) fn tmux_error(error: TmuxError) -> ApiError {
         TmuxError::Failed(message) if message.contains("can't find pane") => {
             (ErrorCode::PaneNotFound, "agtmux list panes --all")
         }
+        // tmux says this while it exits: its last session is gone.
+        TmuxError::Failed(message) if message.contains("no current target") => {
+            (ErrorCode::RuntimeStale, "agtmux list panes --all   (the tmux server has no session left)")
+        }
         TmuxError::Spawn(_) | TmuxError::Failed(_) => (ErrorCode::SubprocessFailed, "agtmux daemon logs"),
         TmuxError::Unreadable(_) => (ErrorCode::Unknown, "agtmux daemon logs"),
         TmuxError::Unreachable(_) => (ErrorCode::TargetUnreachable, "agtmux target list"),
@@ -94,5 +98,13 @@ mod tests {
         let refused = name_reference(typing_refused(TypeRefusal::Dead), "my work");
         assert_eq!(refused.message, "nothing was typed: the pane's program has ended");
         assert_eq!(refused.hint.as_deref(), Some("agtmux resume 'my work'   (restarts the agent)"));
+    }
+
+    #[test]
+    fn a_tmux_server_that_exits_makes_the_runtime_stale() {
+        let code = |message: &str| tmux_error(TmuxError::Failed(message.into())).code;
+        assert_eq!(code("no current target"), ErrorCode::RuntimeStale);
+        assert_eq!(code("can't find pane: %0"), ErrorCode::PaneNotFound);
+        assert_eq!(code("unknown command: x"), ErrorCode::SubprocessFailed);
     }
 }

@@ -83,7 +83,7 @@ pub(crate) async fn prune_dead(args: TaskPruneArgs) -> CliResult {
 pub(crate) async fn kill_all(args: TaskKillAllArgs) -> CliResult {
     let TaskSessionQuery { session, socket } = args.session.resolve()?;
     if !args.yes {
-        let question = format!("kill all tasks of session '{session}' and the session itself?");
+        let question = format!("kill all tasks of '{session}' and the session?");
         input::require_confirmation(&question, "agtmux task kill-all --yes")?;
     }
     run_cleanup("/v1/tasks/kill-all", &TaskCleanupRequest { session, socket }, args.json, "killed").await
