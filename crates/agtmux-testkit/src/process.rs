@@ -34,6 +34,11 @@ pub fn parent(pid: u32) -> Option<u32> {
     ProcStat::read(pid).map(|stat| stat.parent)
 }
 
+/// Whether the process belongs to the foreground process group of its terminal.
+pub fn is_in_foreground(pid: u32) -> bool {
+    ProcStat::read(pid).is_some_and(|stat| stat.group == stat.foreground_group)
+}
+
 /// The living children of a process.
 pub fn children(pid: u32) -> Vec<u32> {
     let child_of = |candidate: &u32| ProcStat::read(*candidate).is_some_and(|s| s.parent == pid && s.state != 'Z');
@@ -145,6 +150,9 @@ impl Footprint {
 struct ProcStat {
     state: char,
     parent: u32,
+    group: i32,
+    /// The foreground process group of the terminal, or -1 without a terminal.
+    foreground_group: i32,
     own_ticks: u64,
     children_ticks: u64,
 }
@@ -160,6 +168,8 @@ impl ProcStat {
         Some(Self {
             state: fields.first()?.chars().next()?,
             parent: fields.get(1)?.parse().ok()?,
+            group: fields.get(2)?.parse().ok()?,
+            foreground_group: fields.get(5)?.parse().ok()?,
             own_ticks: number(11)? + number(12)?,
             children_ticks: number(13)? + number(14)?,
         })

@@ -134,6 +134,11 @@ impl AgentSandbox {
         process::descendants(self.shell)
     }
 
+    /// Whether the shell of the pane waits for a command.
+    pub fn shell_is_ready(&self) -> bool {
+        process::is_in_foreground(self.shell)
+    }
+
     /// Restores the default settings, in which agents may not run actions, and restarts the daemon.
     pub fn forbid_agent_actions(&self) {
         fs::write(self.world.config_file(), "").expect("the world is writable");

@@ -51,7 +51,12 @@ fn run_resume(driver: &ScenarioDriver<'_>) -> Result<(), DriveError> {
     // Clear the screen, so that only the resumed agent can show the old text.
     driver.sandbox.type_text("clear");
     driver.sandbox.press("Enter");
-    poll_until(RESUME_TIMEOUT, || (!driver.sandbox.capture().screen.contains(EARLIER_TEXT)).then_some(()));
+    // `clear` still runs for a moment after it has cleared the screen.
+    let is_ready = poll_until(RESUME_TIMEOUT, || {
+        let capture = driver.sandbox.capture();
+        (!capture.screen.contains(EARLIER_TEXT) && driver.sandbox.shell_is_ready()).then_some(())
+    });
+    is_ready.ok_or_else(|| DriveError("the shell did not finish `clear`".to_owned()))?;
     let resumed = stdout_of(driver.sandbox.agtmux_command().args(["resume", &format!("runtime:{runtime}"), "--json"]))?;
     let resumed: Value = serde_json::from_str(&resumed).map_err(|error| DriveError(format!("{error} in {resumed}")))?;
     let mut trusted = false;
