@@ -100,7 +100,7 @@ pub struct RunFiles {
     spec: PathBuf,
 }
 
-/// The maximum size of a file that is read here. No specification is that large.
+/// The maximum size of a task file that is read here. Real ones are far smaller.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 impl RunFiles {

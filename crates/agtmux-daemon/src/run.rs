@@ -30,6 +30,10 @@ use crate::{lock, logging};
 /// tmux servers.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(4);
 
+/// How many threads read events, files and the store at the same time. The allocator keeps free memory for each thread,
+/// so with more threads the memory of the daemon grows under load.
+const MAX_BLOCKING_THREADS: usize = 4;
+
 #[derive(Debug)]
 pub struct DaemonOptions {
     pub paths: Paths,
@@ -78,6 +82,7 @@ pub fn run(options: DaemonOptions, on_ready: impl FnOnce() + Send + 'static) -> 
     // One thread is enough, because the daemon mostly waits. The store has its own thread.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .max_blocking_threads(MAX_BLOCKING_THREADS)
         .build()
         .map_err(|source| DaemonError::System { what: "start the async runtime", source })?;
     let outcome = runtime.block_on(run_until_stopped(options, on_ready));

@@ -83,8 +83,8 @@ pub(crate) fn has_no_session(message: &str) -> bool {
 }
 
 /// Parses a full listing. tmux also reports how many windows a session has and how many panes a window has. Fails if
-/// the listing contains another number, because newer tmux servers under load can silently drop output in the middle of
-/// a long line.
+/// the listing contains more or fewer: newer tmux servers under load can silently drop output in the middle of a long
+/// line.
 pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<ServerListing, TmuxError> {
     let windows = framing.groups(WINDOW, answer);
     let mut counted: HashMap<&[u8], usize> = HashMap::new();

@@ -275,7 +275,7 @@ fn key_digest(key: &[&Value]) -> String {
     uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, text.as_bytes()).simple().to_string()
 }
 
-/// The observations of a generic event, for any agent.
+/// Converts an event whose type means the same for every agent, such as `completed`, into observations.
 fn generic_observations(event: NativeEvent<'_>) -> Vec<Observation> {
     let rule = || RuleRef::new(generic::RULE_NAME, generic::RULE_VERSION);
     generic::assertions(event.event_type).iter().map(|assertion| event.observation(*assertion, rule())).collect()

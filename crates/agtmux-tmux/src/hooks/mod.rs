@@ -42,7 +42,7 @@ const HOOK_COMMAND: &str = "source-file -q ";
 /// before they are changed.
 const ATTEMPTS: u32 = 5;
 
-/// The hooks of one daemon. All of them read the same hint file.
+/// The hooks of one daemon. Each of them makes tmux read the same hint file.
 #[derive(Debug, Clone)]
 pub struct HintHooks {
     hint_file: PathBuf,

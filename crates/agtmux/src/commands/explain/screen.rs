@@ -20,7 +20,7 @@ pub(super) fn run(file: &Path, args: &ExplainArgs) -> CliResult {
     };
     let fault = |error: std::io::Error| CliError::io(&format!("read '{}'", file.display()), error);
     if std::fs::metadata(file).map_err(fault)?.len() > MAX_SCREEN_BYTES {
-        return Err(CliError::usage(format!("'{}' is too large for a screen: the limit is 16 MiB", file.display()))
+        return Err(CliError::usage(format!("the file '{}' is too large: a saved screen has at most 16 MiB", file.display()))
             .hint("tmux capture-pane -p -e -t %12 > FILE"));
     }
     let text = std::fs::read(file).map_err(fault)?;
