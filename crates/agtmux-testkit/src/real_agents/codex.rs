@@ -100,7 +100,12 @@ enabled = false
             quiet(pattern.and_shows("Ask Codex to do anything").lacks("esc to interrupt)").in_last_rows(10))
         };
         Some(match state {
-            ScreenState::Ready => at_rest(ScreenPattern::shows("for shortcuts").lacks("Worked for").lacks("■")),
+            // A starting Codex draws its input box before the spinner in its title. The title without the spinner follows
+            // when it has started; before that, the title is the one of the shell.
+            ScreenState::Ready => {
+                let ready = ScreenPattern::shows("for shortcuts").lacks("Worked for").lacks("■");
+                at_rest(ready.title_shows("proj"))
+            }
             ScreenState::ReadyToPlan => at_rest(ScreenPattern::shows("Plan mode")),
             ScreenState::Trust => ScreenPattern::shows("Trust this folder?").and_shows("1. Trust and continue"),
             ScreenState::Approval => {
