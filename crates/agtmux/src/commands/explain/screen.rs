@@ -20,8 +20,11 @@ pub(super) fn run(file: &Path, args: &ExplainArgs) -> CliResult {
     };
     let fault = |error: std::io::Error| CliError::io(&format!("read '{}'", file.display()), error);
     if std::fs::metadata(file).map_err(fault)?.len() > MAX_SCREEN_BYTES {
-        return Err(CliError::usage(format!("the file '{}' is too large: a saved screen has at most 16 MiB", file.display()))
-            .hint("tmux capture-pane -p -e -t %12 > FILE"));
+        return Err(CliError::usage(format!(
+            "the file '{}' is too large: a saved screen has at most 16 MiB",
+            file.display()
+        ))
+        .hint("tmux capture-pane -p -e -t %12 > FILE"));
     }
     let text = std::fs::read(file).map_err(fault)?;
     let screen = SavedScreen { text: &text, title: args.title.as_deref(), command: args.command.as_deref() };
