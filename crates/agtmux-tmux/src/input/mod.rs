@@ -53,7 +53,7 @@ pub enum TypeRefusal {
     Synchronized,
     #[error("input to the pane is disabled (select-pane -d)")]
     InputOff,
-    #[error("tmux typed nothing: it read the request after its deadline")]
+    #[error("tmux read the request after its deadline")]
     TooLate,
 }
 
