@@ -77,11 +77,6 @@ pub(crate) fn list_some(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     reads.chain([TmuxCommand::display(&framing.variables(SERVER, SERVER_FIELDS), None)]).collect()
 }
 
-/// Whether the error means that the server has no session.
-pub(crate) fn has_no_session(message: &str) -> bool {
-    message.contains("no current target")
-}
-
 /// Parses a full listing. tmux also reports how many windows a session has and how many panes a window has. Fails if
 /// the listing contains more or fewer: newer tmux servers under load can silently drop output in the middle of a long
 /// line.

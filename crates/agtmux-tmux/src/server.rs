@@ -36,6 +36,13 @@ pub enum TmuxError {
     Unreachable(String),
 }
 
+impl TmuxError {
+    /// Whether the server has no session: it was started without one, or it is about to exit.
+    pub fn means_no_session(&self) -> bool {
+        matches!(self, Self::Failed(message) if message.contains("no current target"))
+    }
+}
+
 /// The maximum output of one call. It is larger than any listing, so a server that sends more is misbehaving.
 const MAX_OUTPUT_BYTES: u64 = 64 << 20;
 
@@ -78,9 +85,7 @@ impl TmuxServer {
         let framing = Framing::fresh();
         let answer = match self.run(&listing::list_all(&framing)).await {
             // A server can run without a session; then `list-windows` fails.
-            Err(TmuxError::Failed(message)) if listing::has_no_session(&message) => {
-                self.run(&listing::list_some(&framing, &[])).await?
-            }
+            Err(error) if error.means_no_session() => self.run(&listing::list_some(&framing, &[])).await?,
             answer => answer?,
         };
         listing::parse_all(&framing, &answer)

@@ -42,8 +42,7 @@ pub(super) fn tmux_error(error: TmuxError) -> ApiError {
         TmuxError::Failed(message) if message.contains("can't find pane") => {
             (ErrorCode::PaneNotFound, "agtmux list panes --all")
         }
-        // tmux says this while it exits: its last session is gone.
-        TmuxError::Failed(message) if message.contains("no current target") => {
+        error if error.means_no_session() => {
             (ErrorCode::RuntimeStale, "agtmux list panes --all   (the tmux server has no session left)")
         }
         TmuxError::Spawn(_) | TmuxError::Failed(_) => (ErrorCode::SubprocessFailed, "agtmux daemon logs"),

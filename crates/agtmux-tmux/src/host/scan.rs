@@ -11,7 +11,6 @@ use super::{HostShell, ShellError, processes, quoted};
 use crate::activity::{self, ActivityListing};
 use crate::capture::{self, Capture};
 use crate::command::{Framing, TmuxCommand};
-use crate::listing;
 use crate::platform::ProcessSnapshot;
 use crate::server::{TmuxError, TmuxServer};
 
@@ -126,7 +125,7 @@ impl HostShell {
         match self.tmux(socket, timeout).check_status(answer) {
             Ok(()) => activity::parse_all(framing, &answer.stdout),
             // A server can run without a session; then `list-windows` fails.
-            Err(TmuxError::Failed(message)) if listing::has_no_session(&message) => {
+            Err(error) if error.means_no_session() => {
                 let listing = self.tmux(socket, timeout).list().await?;
                 Ok(ActivityListing { listing, activity: HashMap::new(), clock: None })
             }
