@@ -18,6 +18,11 @@ pub enum PaneRef {
     Path { target: String, server: Option<String>, session: String, window: WindowId, pane: PaneId },
     /// `%12`. It means only a pane on this machine, because other hosts have panes with the same ids.
     Pane(PaneId),
+    /// `@3`. It means the only agent in this window of this machine.
+    Window(WindowId),
+    /// `work:1.2` or `work:editor`, as tmux users write it. `place` is the part after the colon: the index or the name
+    /// of a window, optionally followed by a dot and the index of a pane.
+    Place { session: String, place: String },
     /// The name of an agent, its type, or the name of the tmux session that shows it. Exactly one agent must match.
     Agent(String),
 }
@@ -60,6 +65,18 @@ impl FromStr for PaneRef {
         }
         if s.starts_with('%') {
             return s.parse().map(Self::Pane).map_err(|_| invalid());
+        }
+        if s.starts_with('@') {
+            return s.parse().map(Self::Window).map_err(|_| invalid());
+        }
+        // tmux allows no colon in the name of a session, so the first colon ends it.
+        if let Some((session, place)) = s.split_once(':') {
+            let is_valid = !session.is_empty() && !place.is_empty() && !s.chars().any(char::is_control);
+            return if is_valid {
+                Ok(Self::Place { session: session.into(), place: place.into() })
+            } else {
+                Err(invalid())
+            };
         }
         let name = !s.is_empty() && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
         if name { Ok(Self::Agent(s.to_owned())) } else { Err(invalid()) }
@@ -116,6 +133,8 @@ impl fmt::Display for PaneRef {
                 write!(f, "pane:{}{at}/{}/{window}/{pane}", encode(target), encode(session))
             }
             Self::Pane(id) => write!(f, "{id}"),
+            Self::Window(id) => write!(f, "{id}"),
+            Self::Place { session, place } => write!(f, "{session}:{place}"),
             Self::Agent(name) => f.write_str(name),
         }
     }
@@ -152,8 +171,8 @@ impl PaneRef {
         })
     }
 
-    /// Resolves the reference to exactly one pane. A reference of the form `%12` or `pane:…` also matches a pane
-    /// without an agent.
+    /// Resolves the reference to exactly one pane. A reference of the form `%12`, `work:1.2` or `pane:…` also matches a
+    /// pane without an agent.
     pub fn locate(&self, fleet: &Fleet) -> Result<PaneKey, RefError> {
         let matching = self.matching_panes(fleet).collect();
         self.only_one(fleet, matching, |(key, pane)| candidate(key, pane)).map(|(key, _)| key)
@@ -201,13 +220,17 @@ impl PaneRef {
                     || runtime.name.as_ref() == Some(name)
                     || pane.placements.iter().any(|p| p.session_name == *name)
             }
+            Self::Window(id) => key.server.target.is_local() && pane.window == *id,
+            Self::Place { session, place } => is_at(pane, session, place).is_some(),
             Self::Path { .. } | Self::Pane(_) => self.matches_pane(key, pane),
         }
     }
 
     fn matches_pane(&self, key: &PaneKey, pane: &Pane) -> bool {
         match self {
-            Self::Runtime(_) | Self::Agent(_) => false,
+            Self::Runtime(_) | Self::Agent(_) | Self::Window(_) => false,
+            // Only a place with a pane index names a pane. A window stands for the agent in it.
+            Self::Place { session, place } => is_at(pane, session, place) == Some(Precision::Pane),
             Self::Pane(id) => key.server.target.is_local() && key.pane == *id,
             Self::Path { target, server, session, window, pane: id } => {
                 key.server.target.as_str() == target
@@ -217,6 +240,25 @@ impl PaneRef {
             }
         }
     }
+}
+
+/// How precisely a place names a pane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Precision {
+    Window,
+    Pane,
+}
+
+/// Whether the pane is at this place of the session. The name of a window may contain dots and digits, so the whole
+/// place is compared with each way to write it.
+fn is_at(pane: &Pane, session: &str, place: &str) -> Option<Precision> {
+    let placements = pane.placements.iter().filter(|placement| placement.session_name == session);
+    let windows = placements.flat_map(|placement| [placement.window_index.to_string(), pane.window_name.clone()]);
+    let mut precisions = windows.filter_map(|window| match place.strip_prefix(&*window)? {
+        "" => Some(Precision::Window),
+        rest => (rest.strip_prefix('.')? == pane.pane_index.to_string()).then_some(Precision::Pane),
+    });
+    precisions.next()
 }
 
 /// Formats a candidate: the full reference of the pane and the agent in the pane.
@@ -266,9 +308,26 @@ mod tests {
         let odd = "pane:host@%2Ftmp%2Fs/%2512/@1/%2512".parse::<PaneRef>().expect("a path reference");
         let PaneRef::Path { server, session, pane, .. } = odd else { panic!("a path reference") };
         assert_eq!((server.as_deref(), session.as_str(), pane), (Some("/tmp/s"), "%12", PaneId(2512)));
-        for bad in
-            ["", "%", "%x", "runtime:", "runtime:a/b", "pane:host/s/1/%3", "pane:host/s/@1", "a b", "pane:h/%zz/@1/%1"]
-        {
+        assert_eq!("@7".parse(), Ok(PaneRef::Window(WindowId(7))));
+        let place = |session: &str, place: &str| PaneRef::Place { session: session.into(), place: place.into() };
+        assert_eq!("work:1.2".parse(), Ok(place("work", "1.2")));
+        assert_eq!("my work:a: b.c".parse(), Ok(place("my work", "a: b.c")));
+        for bad in [
+            "@",
+            "@x",
+            ":1",
+            "work:",
+            "work:a\nb",
+            "",
+            "%",
+            "%x",
+            "runtime:",
+            "runtime:a/b",
+            "pane:host/s/1/%3",
+            "pane:host/s/@1",
+            "a b",
+            "pane:h/%zz/@1/%1",
+        ] {
             assert!(matches!(bad.parse::<PaneRef>(), Err(RefError::Invalid(_))), "{bad}");
         }
     }

@@ -64,7 +64,7 @@ impl ItemFilter {
         let agent = &self.given.agent;
         self.matches_session(Some(&pane.identity.target), &pane.identity.session_name)
             && (self.given.all || pane.state.is_some())
-            && self.given.state.is_none_or(|state| pane.state == Some(state))
+            && self.given.state.as_ref().is_none_or(|wanted| pane.state.is_some_and(|state| wanted.contains(state)))
             && agent.as_ref().is_none_or(|agent| pane.agent_type.as_ref().is_some_and(|a| a.as_str() == agent))
             && (!self.given.needs_action || pane.needs_action)
     }
@@ -74,7 +74,7 @@ impl ItemFilter {
     pub fn accepts_task(&self, task_event: &TaskWatchEvent) -> bool {
         let state = task_event.event.state();
         self.matches_session(Some(&task_event.target), task_event.event.session.as_str())
-            && self.given.state.is_none_or(|wanted| state == Some(wanted))
+            && self.given.state.as_ref().is_none_or(|wanted| state.is_some_and(|state| wanted.contains(state)))
             && self.given.agent.as_ref().is_none_or(|agent| agent == AgentType::TASK)
             && (!self.given.needs_action || state.is_some_and(State::needs_action))
     }
@@ -105,7 +105,7 @@ impl ItemFilter {
 
     fn matches_counts(&self, counts: &StateTally) -> bool {
         let any = |wanted: fn(&State) -> bool| State::ALL.iter().any(|s| wanted(s) && counts.of(*s) > 0);
-        self.given.state.is_none_or(|state| counts.of(state) > 0)
+        self.given.state.as_ref().is_none_or(|wanted| wanted.iter().any(|state| counts.of(state) > 0))
             && (!self.given.needs_action || any(|s| s.needs_action()))
     }
 }

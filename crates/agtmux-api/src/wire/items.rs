@@ -46,6 +46,11 @@ impl PaneIdentity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct PaneItem {
     pub identity: PaneIdentity,
+    /// The index of the window in this session, as tmux shows it in the status line.
+    pub window_index: u32,
+    pub window_name: String,
+    /// The index of the pane in its window.
+    pub pane_index: u32,
     pub runtime_id: Option<String>,
     pub agent_id: Option<String>,
     #[schemars(with = "Option<String>")]
@@ -75,10 +80,24 @@ pub struct PaneItem {
 }
 
 impl PaneItem {
-    /// The order in which a person should look at panes: the most urgent state first. Among panes with the same state,
-    /// the pane that has been in this state for longest comes first. Panes without an agent come last.
+    /// The order in which a person should look at panes: agents that wait for an answer first, then errors, completed,
+    /// running, idle and unknown ones. Of equally urgent agents, the one that has been in its state for longest comes
+    /// first. Panes without an agent come last.
     pub fn attention_order(&self) -> impl Ord + '_ {
-        (self.state.is_none(), self.state, self.since, &self.identity)
+        (self.state.map_or(u8::MAX, attention_rank), self.since, &self.identity)
+    }
+}
+
+/// The rank of a state in the attention order. It differs from the order of `State`, which is the precedence of states
+/// within a window: an agent that waits blocks work that can go on, an agent that failed has already stopped.
+fn attention_rank(state: State) -> u8 {
+    match state {
+        State::WaitingApproval | State::WaitingInput => 0,
+        State::Error => 1,
+        State::Completed => 2,
+        State::Running => 3,
+        State::Idle => 4,
+        State::Unknown => 5,
     }
 }
 

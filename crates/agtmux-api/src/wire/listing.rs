@@ -2,13 +2,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use agtmux_core::fleet::OutageCode;
-use agtmux_core::state::State;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::items::StateTally;
+use super::state_set::StateSet;
 
 /// The response of every list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
@@ -49,7 +49,10 @@ pub struct ListFilters {
     pub target: Option<String>,
     pub target_session: Option<String>,
     pub session: Option<String>,
-    pub state: Option<State>,
+    /// One state, or several with commas: `running,idle`.
+    #[schemars(with = "Option<String>")]
+    #[schema(value_type = Option<String>, example = "running,idle")]
+    pub state: Option<StateSet>,
     pub agent: Option<String>,
     pub needs_action: bool,
     /// Whether panes without an agent are included.
@@ -67,8 +70,9 @@ pub struct ListQuery {
     pub target_session: Option<String>,
     /// Only sessions with this name.
     pub session: Option<String>,
-    /// Only agents in this state.
-    pub state: Option<State>,
+    /// Only agents in this state, or in one of several states with commas: `running,idle`.
+    #[param(value_type = Option<String>, example = "running,idle")]
+    pub state: Option<StateSet>,
     /// Only agents of this type.
     pub agent: Option<String>,
     /// Only agents that need a person to act.
@@ -89,7 +93,7 @@ impl ListQuery {
             target: self.target.clone(),
             target_session: self.target_session.clone(),
             session: self.session.clone(),
-            state: self.state,
+            state: self.state.clone(),
             agent: self.agent.clone(),
             needs_action: self.needs_action,
             all: self.all,

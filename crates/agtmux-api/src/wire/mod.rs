@@ -9,6 +9,7 @@ mod health;
 mod ingest;
 mod items;
 mod listing;
+mod state_set;
 mod targets;
 mod task;
 mod web;
@@ -36,6 +37,7 @@ pub use items::{
     WindowItem,
 };
 pub use listing::{ListFilters, ListQuery, ListResponse, ListScope, ListSummary, SessionGrouping, TargetError};
+pub use state_set::StateSet;
 pub use targets::{EvidenceKind, NewTarget, TargetCheck, TargetCheckReport, TargetItem, TargetList, TargetStatus};
 pub use task::{
     ActiveLeftoverSession, EndedTask, TaskCleanupRequest, TaskEndReport, TaskEvents, TaskEventsQuery, TaskInputAction,

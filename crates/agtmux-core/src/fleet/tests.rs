@@ -282,3 +282,30 @@ fn a_pane_id_without_a_host_means_this_machine() {
     fleet.apply(listed(FIRST, rows), at(2));
     assert_eq!(bare.locate(&fleet), Ok(key(5)), "the pane of the other host is not used");
 }
+
+#[test]
+fn a_place_in_tmux_names_a_pane_or_the_agent_in_a_window() {
+    use crate::refs::{PaneRef, RefError};
+    let mut fleet = fleet_with_agent();
+    let at_place = |pane: u32, pid: u32, window: u32, index: u32, name: &str| PaneRow {
+        window: WindowId(window),
+        window_index: window,
+        window_name: name.into(),
+        pane_index: index,
+        ..row(0, pane, pid)
+    };
+    let rows =
+        vec![row(0, 0, 10), at_place(1, 11, 0, 1, "w"), at_place(2, 12, 3, 0, "v1.2"), at_place(3, 13, 4, 0, "w")];
+    fleet.apply(listed(FIRST, rows), at(3));
+    let locate = |text: &str| text.parse::<PaneRef>().expect("a reference").locate(&fleet);
+    for (text, pane) in [("s0:0.0", 0), ("s0:0.1", 1), ("s0:w.1", 1), ("s0:3.0", 2), ("s0:v1.2.0", 2)] {
+        assert_eq!(locate(text), Ok(key(pane)), "{text}");
+    }
+    for window in ["s0:0", "s0:w", "@0"] {
+        assert_eq!(locate(window), Ok(key(0)), "{window}: the only agent in the window");
+    }
+    for missing in ["s0:9.0", "s0:0.7", "s:0.0", "s0:3", "s0:v1.2", "@3", "@9"] {
+        assert!(matches!(locate(missing), Err(RefError::NotFound(_))), "{missing}");
+    }
+    assert!(matches!(locate("s0:w.0"), Err(RefError::Ambiguous { .. })), "two windows have this name");
+}

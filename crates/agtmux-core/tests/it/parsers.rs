@@ -20,6 +20,8 @@ fn any_ref() -> impl Strategy<Value = PaneRef> {
     prop_oneof![
         "[A-Za-z0-9-]{1,40}".prop_map(|id| PaneRef::Runtime(RuntimeId::from_stored(id))),
         any::<u32>().prop_map(|n| PaneRef::Pane(PaneId(n))),
+        any::<u32>().prop_map(|n| PaneRef::Window(WindowId(n))),
+        ("[a-z ]{1,9}[0-9]", "[a-z0-9.: ]{1,20}").prop_map(|(session, place)| PaneRef::Place { session, place }),
         "[A-Za-z0-9_.-]{1,20}".prop_map(PaneRef::Agent),
         path_parts.prop_map(|(target, server, session, window, pane)| PaneRef::Path {
             target,

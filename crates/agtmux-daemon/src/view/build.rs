@@ -23,6 +23,7 @@ pub(super) fn panes(fleet: &Fleet, states: &StateResolver, key: &PaneKey) -> Vec
 fn pane_item(key: &PaneKey, pane: &Pane, states: &StateResolver, session: &str) -> PaneItem {
     let runtime = pane.runtime.as_ref();
     let state = runtime.and_then(|r| states.state(&r.id));
+    let placement = pane.placements.iter().find(|placement| placement.session_name == session);
     PaneItem {
         identity: PaneIdentity {
             target: key.server.target.to_string(),
@@ -31,6 +32,9 @@ fn pane_item(key: &PaneKey, pane: &Pane, states: &StateResolver, session: &str) 
             window_id: pane.window,
             pane_id: key.pane,
         },
+        window_index: placement.map_or(0, |placement| placement.window_index),
+        window_name: pane.window_name.clone(),
+        pane_index: pane.pane_index,
         runtime_id: runtime.map(|r| r.id.to_string()),
         agent_id: runtime.and_then(|r| states.agent_id(&r.id)).map(ToOwned::to_owned),
         agent_type: runtime.map(|r| r.agent_type.clone()),

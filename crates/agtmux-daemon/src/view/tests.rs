@@ -158,7 +158,7 @@ fn filters_select_items_and_invalid_filters_are_rejected() {
     assert_eq!(count(ListQuery::default()), 1);
     assert_eq!(count(ListQuery { all: true, ..ListQuery::default() }), 2);
     assert_eq!(count(ListQuery { target_session: Some("host/s0".into()), all: true, ..ListQuery::default() }), 1);
-    assert_eq!(count(ListQuery { state: Some(State::Running), ..ListQuery::default() }), 0);
+    assert_eq!(count(ListQuery { state: Some(State::Running.into()), ..ListQuery::default() }), 0);
     assert_eq!(count(ListQuery { agent: Some("codex".into()), ..ListQuery::default() }), 0);
     assert_eq!(count(ListQuery { needs_action: true, ..ListQuery::default() }), 0);
     let bad = ListQuery { target_session: Some("no-slash".into()), ..ListQuery::default() };
@@ -211,7 +211,7 @@ fn task_events_pass_the_filter_like_the_pane_of_the_task() {
         all.iter().map(|task_event| filter.accepts_task(task_event)).collect::<Vec<_>>()
     };
     let query = ListQuery::default;
-    let of = |state| ListQuery { state: Some(state), ..query() };
+    let of = |state: State| ListQuery { state: Some(state.into()), ..query() };
     assert_eq!(passing(query()), [true; 5]);
     assert_eq!(passing(of(State::Running)), [true, false, false, false, false]);
     assert_eq!(passing(of(State::WaitingInput)), [false, true, false, false, false]);

@@ -1,6 +1,6 @@
 //! The filter options of `list` and `watch`.
 
-use agtmux_api::wire::ListQuery;
+use agtmux_api::wire::{ListQuery, StateSet};
 use agtmux_core::state::State;
 use clap::Args;
 use clap::builder::TypedValueParser;
@@ -21,9 +21,9 @@ pub(crate) struct FilterArgs {
     /// Show only sessions with this name, on every target
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// Show only agents in this state
-    #[arg(long, value_parser = states())]
-    state: Option<State>,
+    /// Show only agents in this state. Several states: `--state running,idle`, or repeat the option
+    #[arg(long, value_delimiter = ',', value_parser = states())]
+    state: Vec<State>,
     /// Show only agents of this type: claude, codex, gemini, …
     #[arg(long, value_name = "TYPE")]
     agent: Option<String>,
@@ -41,7 +41,7 @@ impl FilterArgs {
             target: self.target.clone(),
             target_session: self.target_session.clone(),
             session: self.session.clone(),
-            state: self.state,
+            state: StateSet::new(self.state.iter().copied()),
             agent: self.agent.clone(),
             needs_action: self.needs_action,
             all: self.all,

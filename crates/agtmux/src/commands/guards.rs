@@ -14,8 +14,8 @@ pub(crate) const CLIENT_NAME: &str = "cli";
 
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
-    /// The agent: %12 (a pane of this machine), runtime:ID, pane:TARGET/SESSION/@W/%P, or its name, type or session.
-    /// If REF is omitted or several agents match, agtmux asks you to choose; without a terminal, it fails
+    /// The agent: its name, type or session, a place (work:1.2, work:editor), %12 or @3 (a pane or window of this
+    /// machine), runtime:ID, or pane:TARGET/SESSION/@W/%P. If REF is omitted or several agents match, agtmux asks you to choose; without a terminal, it fails
     #[arg(value_name = "REF")]
     pub(crate) reference: Option<String>,
     /// Fail unless the pane still runs this agent process (the runtime_id from `agtmux list panes --json`)

@@ -22,6 +22,7 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod send;
 pub(crate) mod setup;
+pub(crate) mod sort;
 pub(crate) mod status;
 pub(crate) mod target;
 pub(crate) mod task;

@@ -43,18 +43,19 @@ async fn check_reference(daemon: &DaemonClient, given: &str) -> CliResult {
     Ok(())
 }
 
-/// Whether the prompt may offer agents to choose from. If a pane id such as %12 is not found, the prompt offers no
-/// other pane.
+/// Whether the prompt may offer agents to choose from. If a pane or window such as %12, @3 or work:1.2 is not found, the
+/// prompt offers no other pane.
 fn can_choose(given: &str, error: &CliError) -> bool {
     match error.code() {
         Some(ErrorCode::RefAmbiguous) => true,
-        Some(ErrorCode::RefNotFound) => !given.starts_with('%'),
+        Some(ErrorCode::RefNotFound) => !given.starts_with(['%', '@']) && !given.contains(':'),
         _ => false,
     }
 }
 
 pub(crate) fn no_agent_named() -> CliError {
-    CliError::usage("no agent given").hint("agtmux list panes   (use a pane such as %12, or the name under AGENT)")
+    CliError::usage("no agent given")
+        .hint("agtmux list panes   (use a name under AGENT, or a place under WHERE or PANE)")
 }
 
 async fn choose(daemon: &DaemonClient, given: &str, error: CliError) -> CliResult<String> {

@@ -35,7 +35,7 @@ pub(crate) struct RespondArgs {
     #[arg(value_parser = parse_answer)]
     answer: Option<DialogAnswer>,
     /// Answer with free text, if the dialog accepts it
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     text: Option<String>,
     /// Print the dialog and the answer as JSON
     #[arg(long)]

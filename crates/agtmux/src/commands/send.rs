@@ -29,7 +29,7 @@ pub(crate) struct SendArgs {
     #[command(flatten)]
     guards: GuardArgs,
     /// The text to send
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     text: Option<String>,
     /// Read the text from stdin
     #[arg(long)]

@@ -15,7 +15,7 @@ mod table;
 mod targets;
 mod tasks;
 #[cfg(test)]
-mod test_items;
+pub(crate) mod test_items;
 mod windows;
 
 pub(crate) use adapters::{adapter_faults, adapters};

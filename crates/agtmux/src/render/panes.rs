@@ -10,24 +10,30 @@ use super::colour::Colour;
 use super::locations::LocationFormat;
 use super::table::{TableColumn, TextTable};
 
-/// The table of panes, sorted by target, server and session.
+/// How many words of a dialog the table may show.
+const MAX_ASKS_WORDS: usize = 40;
+
+/// The table of panes, in the given order.
 pub(crate) fn panes(items: &[impl Borrow<PaneItem>], now: Timestamp) -> TextTable {
     let home = std::env::var("HOME").ok().filter(|home| home.len() > 1);
     draw(items, now, home.as_deref())
 }
 
 fn draw(items: &[impl Borrow<PaneItem>], now: Timestamp, home: Option<&str>) -> TextTable {
-    let mut items: Vec<&PaneItem> = items.iter().map(Borrow::borrow).collect();
+    let items: Vec<&PaneItem> = items.iter().map(Borrow::borrow).collect();
     let format = LocationFormat::for_servers(items.iter().map(|item| (&*item.identity.target, &*item.identity.server)));
-    items.sort_by(|a, b| a.identity.cmp(&b.identity));
     let since = |item: &PaneItem| item.since.map(|since| age(since, now));
     let cwd = |item: &PaneItem| item.cwd.as_deref().map(|cwd| below_home(cwd, home));
     let mut columns = vec![
         TableColumn::required("STATE", 7, &items, |item| state(item)),
         TableColumn::required("AGENT", 5, &items, |item| TableCell::from_option(agent(item).as_deref())),
         TableColumn::required("WHERE", 8, &items, |item| location(item, format)),
+        TableColumn::optional("PANE", 3, &items, |item| TableCell::new(&item.identity.pane_id.to_string())),
         TableColumn::required("SINCE", 3, &items, |item| TableCell::from_option(since(item).as_deref())),
     ];
+    if items.iter().any(|item| item.dialog.is_some()) {
+        columns.push(TableColumn::optional("ASKS", 12, &items, |item| TableCell::from_option(asks(item).as_deref())));
+    }
     // If every pane has an agent, the command column adds nothing.
     if items.iter().any(|item| item.agent_type.is_none()) {
         columns
@@ -63,10 +69,19 @@ fn dead_label(dead: DeadPane) -> String {
     }
 }
 
+/// What the agent asks, in one line: the command or file that needs approval, otherwise the question.
+fn asks(item: &PaneItem) -> Option<String> {
+    let dialog = item.dialog.as_ref()?;
+    let text = dialog.subject.as_deref().filter(|subject| !subject.trim().is_empty()).unwrap_or(&dialog.question);
+    // A column shows far less than this.
+    Some(text.split_whitespace().take(MAX_ASKS_WORDS).collect::<Vec<_>>().join(" "))
+}
+
+/// The place of the pane as tmux users write it: `session:window.pane`.
 fn location(item: &PaneItem, format: LocationFormat) -> TableCell {
     let id = &item.identity;
     TableCell::new(&format.session(&id.target, &id.server, &id.session_name))
-        .with_tail(format!(":{} {}", id.window_id, id.pane_id))
+        .with_tail(format!(":{}.{}", item.window_index, item.pane_index))
 }
 
 fn below_home(cwd: &str, home: Option<&str>) -> String {
@@ -81,6 +96,8 @@ fn below_home(cwd: &str, home: Option<&str>) -> String {
 mod tests {
     use super::*;
     use crate::render::test_items::{at, drawn, pane, wide};
+    use agtmux_core::dialog::Dialog;
+    use agtmux_core::evidence::DialogKind;
     use agtmux_core::state::ReasonCode;
     use unicode_width::UnicodeWidthStr;
 
@@ -94,15 +111,15 @@ mod tests {
         let mut unknown = pane("work", 1, 3, Some("codex"), Some(State::Unknown));
         unknown.reason_code = Some(ReasonCode::NoAdapter);
         unknown.title = Some("日本語のタイトル".into());
-        vec![unknown, waiting]
+        vec![waiting, unknown]
     }
 
     #[test]
     fn the_table_shows_one_row_per_agent() {
         insta::assert_snapshot!(show(&some_panes(), 120), @r"
-        STATE                 AGENT   WHERE       SINCE  TITLE             CWD
-        waiting_approval      claude  work:@1 %2  1m     ✳ Fix the login   ~/src
-        unknown (no_adapter)  codex   work:@1 %3  1m     日本語のタイトル  ~/src
+        STATE                 AGENT   WHERE     PANE  SINCE  TITLE             CWD
+        waiting_approval      claude  work:1.2  %2    1m     ✳ Fix the login   ~/src
+        unknown (no_adapter)  codex   work:1.3  %3    1m     日本語のタイトル  ~/src
         ");
     }
 
@@ -110,20 +127,38 @@ mod tests {
     fn the_name_is_shown_after_the_type() {
         let mut named = pane("work", 1, 2, Some("claude"), Some(State::Idle));
         named.name = Some("reviewer".into());
-        assert!(show(&[named], 120).contains("claude reviewer  work:@1 %2"));
+        assert!(show(&[named], 120).contains("claude reviewer  work:1.2"));
+    }
+
+    #[test]
+    fn a_dialog_is_shown_by_its_subject_or_its_question() {
+        let mut approval = pane("work", 1, 2, Some("claude"), Some(State::WaitingApproval));
+        let ask = |subject: Option<&str>, question: &str| {
+            Some(Dialog::new(DialogKind::Approval, question.into(), subject.map(str::to_owned), Vec::new()))
+        };
+        approval.dialog = ask(Some("Bash command\n  git push --force\n"), "Do you want to proceed?");
+        let mut question = pane("work", 1, 3, Some("codex"), Some(State::WaitingInput));
+        question.dialog = ask(None, "Which colour?");
+        let idle = pane("work", 1, 4, Some("codex"), Some(State::Idle));
+        insta::assert_snapshot!(show(&[approval, question, idle], 120), @r"
+        STATE             AGENT   WHERE     PANE  SINCE  ASKS                           TITLE  CWD
+        waiting_approval  claude  work:1.2  %2    1m     Bash command git push --force  -      ~/src
+        waiting_input     codex   work:1.3  %3    1m     Which colour?                  -      ~/src
+        idle              codex   work:1.4  %4    1m     -                              -      ~/src
+        ");
     }
 
     #[test]
     fn narrow_terminals_keep_the_required_columns() {
-        insta::assert_snapshot!(show(&some_panes(), 50), @r"
-        STATE                 AGENT   WHERE       SINCE
-        waiting_approval      claude  work:@1 %2  1m
-        unknown (no_adapter)  codex   work:@1 %3  1m
+        insta::assert_snapshot!(show(&some_panes(), 48), @r"
+        STATE                 AGENT   WHERE     SINCE
+        waiting_approval      claude  work:1.2  1m
+        unknown (no_adapter)  codex   work:1.3  1m
         ");
         insta::assert_snapshot!(show(&some_panes(), 30), @r"
         STATE     AGENT  WHERE     SI…
-        waiting…  clau…  w…:@1 %2  1m
-        unknown…  codex  w…:@1 %3  1m
+        waiting…  clau…  work:1.2  1m
+        unknown…  codex  work:1.3  1m
         ");
     }
 
@@ -134,9 +169,9 @@ mod tests {
         let mut dead = pane("work", 1, 2, None, None);
         dead.dead = Some(DeadPane { exit_code: Some(1), signal: None });
         insta::assert_snapshot!(show(&[shell, dead], 120), @r"
-        STATE          AGENT  WHERE       SINCE  COMMAND  TITLE  CWD
-        -              -      work:@1 %1  -      vim      -      ~/src
-        dead (exit 1)  -      work:@1 %2  -      -        -      ~/src
+        STATE          AGENT  WHERE     PANE  SINCE  COMMAND  TITLE  CWD
+        -              -      work:1.1  %1    -      vim      -      ~/src
+        dead (exit 1)  -      work:1.2  %2    -      -        -      ~/src
         ");
     }
 
@@ -146,7 +181,7 @@ mod tests {
         other.identity.server = "second".into();
         let here = pane("work", 1, 2, Some("claude"), Some(State::Idle));
         let text = show(&[other, here], 120);
-        assert!(text.contains("host@default work:@1 %2") && text.contains("host@second work:@1 %2"), "{text}");
+        assert!(text.contains("host@default work:1.2") && text.contains("host@second work:1.2"), "{text}");
     }
 
     #[test]

@@ -149,7 +149,7 @@ fn queries() -> Vec<ListQuery> {
         ListQuery { target: Some("vm1".into()), ..scope(ListScope::All) },
         panes(),
         ListQuery { all: true, target_session: Some("host/s1".into()), ..panes() },
-        ListQuery { state: Some(State::Running), ..panes() },
+        ListQuery { state: Some(State::Running.into()), ..panes() },
         ListQuery { agent: Some("codex".into()), needs_action: true, ..panes() },
         ListQuery { needs_action: true, ..scope(ListScope::Windows) },
         ListQuery { session: Some("s0".into()), ..scope(ListScope::Sessions) },
@@ -166,7 +166,7 @@ fn local_queries(query: &ListQuery) -> Vec<ListQuery> {
     vec![
         query.clone(),
         ListQuery { needs_action: true, ..query.clone() },
-        ListQuery { state: Some(State::Idle), ..query.clone() },
+        ListQuery { state: Some(State::Idle.into()), ..query.clone() },
         ListQuery { session: Some("s2".into()), group_by: Some(SessionGrouping::SessionName), ..query.clone() },
     ]
 }

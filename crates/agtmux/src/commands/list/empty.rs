@@ -29,11 +29,12 @@ pub(crate) fn explain(scope: ListScope, filters: &ListFilters, health: &DaemonHe
 }
 
 fn describe(filters: &ListFilters) -> Vec<String> {
+    let states = filters.state.as_ref().map(ToString::to_string);
     let given = [
         ("--target", filters.target.as_deref()),
         ("--target-session", filters.target_session.as_deref()),
         ("--session", filters.session.as_deref()),
-        ("--state", filters.state.map(|state| state.as_str())),
+        ("--state", states.as_deref()),
         ("--agent", filters.agent.as_deref()),
     ];
     let mut words: Vec<String> =

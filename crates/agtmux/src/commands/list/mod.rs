@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use serde::de::DeserializeOwned;
 
 use super::filters::FilterArgs;
+use super::sort::{PaneSort, orders};
 use crate::choices::one_of;
 use crate::error::CliResult;
 use crate::output;
@@ -31,7 +32,7 @@ pub(crate) struct ListArgs {
 enum ListCommand {
     /// List the panes in which an agent runs, or all panes
     Panes(PanesArgs),
-    /// List windows and the number of their panes and agents
+    /// List windows with the number of their agents and the most urgent state
     Windows(WindowsArgs),
     /// List sessions and the number of their panes and agents
     Sessions(SessionsArgs),
@@ -41,6 +42,9 @@ enum ListCommand {
 struct PanesArgs {
     #[command(flatten)]
     filters: FilterArgs,
+    /// Sort the table: waiting agents first, by place in tmux, by time in the state, or by agent
+    #[arg(long, value_name = "ORDER", default_value = "attention", value_parser = orders())]
+    sort: PaneSort,
     /// Print the daemon's answer as JSON
     #[arg(long)]
     json: bool,
@@ -50,10 +54,9 @@ struct PanesArgs {
 struct WindowsArgs {
     #[command(flatten)]
     filters: FilterArgs,
-    /// Show the most urgent state in each window (error, waiting_approval, waiting_input, running, …) and how many
-    /// agents are waiting and running. JSON always includes this
-    #[arg(long)]
-    with_agent_status: bool,
+    /// Accepted for compatibility: the states are always shown
+    #[arg(long = "with-agent-status", hide = true)]
+    _with_agent_status: bool,
     /// Print the daemon's answer as JSON
     #[arg(long)]
     json: bool,
@@ -80,11 +83,15 @@ struct SessionsArgs {
 pub(crate) async fn run(args: ListArgs) -> CliResult {
     match args.what.unwrap_or(ListCommand::Panes(args.panes)) {
         ListCommand::Panes(args) => {
-            let table = |list: &ListResponse<PaneItem>| render::panes(&list.items, list.generated_at);
+            let table = |list: &ListResponse<PaneItem>| {
+                let mut panes: Vec<&PaneItem> = list.items.iter().collect();
+                args.sort.sort(&mut panes);
+                render::panes(&panes, list.generated_at)
+            };
             show(ListScope::Panes, &args.filters.query(), args.json, table).await
         }
         ListCommand::Windows(args) => {
-            let table = |list: &ListResponse<WindowItem>| render::windows(&list.items, args.with_agent_status);
+            let table = |list: &ListResponse<WindowItem>| render::windows(&list.items);
             show(ListScope::Windows, &args.filters.query(), args.json, table).await
         }
         ListCommand::Sessions(args) => {

@@ -21,6 +21,7 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
 use super::filters::FilterArgs;
+use super::sort::{PaneSort, orders};
 use crate::error::{CliError, CliExit};
 use crate::terminal::StdoutTerminal;
 
@@ -33,6 +34,9 @@ pub(crate) struct WatchArgs {
     /// Follow panes, windows, sessions or targets (hosts)
     #[arg(long, default_value = "panes", value_parser = scopes())]
     scope: ListScope,
+    /// Sort the table of panes: waiting agents first, by place in tmux, by time in the state, or by agent
+    #[arg(long, value_name = "ORDER", default_value = "attention", value_parser = orders())]
+    sort: PaneSort,
     /// The output format [default: table on a terminal, jsonl in a pipe]
     #[arg(long, value_enum)]
     format: Option<WatchFormat>,
@@ -60,6 +64,7 @@ enum WatchFormat {
 struct WatchPlan {
     daemon: DaemonClient,
     scope: ListScope,
+    sort: PaneSort,
     query: ListQuery,
     since: Option<Timestamp>,
     interval: Option<Duration>,
@@ -70,6 +75,7 @@ pub(crate) async fn run(args: WatchArgs) -> Result<CliExit, CliError> {
     let plan = WatchPlan {
         daemon: DaemonClient::from_env()?,
         scope: args.scope,
+        sort: args.sort,
         query: ListQuery { scope: Some(args.scope), ..args.filters.query() },
         since: args.since,
         interval: args.interval.map(|span| span.0),

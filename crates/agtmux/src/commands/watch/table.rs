@@ -112,7 +112,7 @@ impl<'a> LiveTable<'a> {
             ListScope::Windows => {
                 let mut list = fleet.list_windows(filter, now);
                 list.items.retain(|window| changed.window(&window.identity));
-                WatchedList::new(render::windows(&list.items, true), list)
+                WatchedList::new(render::windows(&list.items), list)
             }
             ListScope::Sessions => {
                 let mut list = fleet.list_sessions(filter, now);
@@ -127,6 +127,7 @@ impl<'a> LiveTable<'a> {
             ListScope::Panes | ListScope::All => {
                 let mut list = fleet.list_panes(filter, now);
                 list.items.retain(|pane| changed.pane(pane));
+                self.plan.sort.sort(&mut list.items);
                 WatchedList::new(render::panes(&list.items, now), list)
             }
         }
