@@ -15,6 +15,7 @@ Exit codes:
   3    the daemon is not running and was not started
   4    the daemon has another version; run `agtmux daemon restart`
   5    the daemon rejected the request or did not answer
+  6    with `agtmux wait`: an agent asks something else
   126  with `agtmux run`: the program cannot be executed
   127  with `agtmux run`: the program was not found
   130  interrupted with Ctrl-C
@@ -204,6 +205,10 @@ mod tests {
             "agtmux audit --since 1h --limit 20 --json",
             "agtmux audit --since 2026-11-15T09:00:00Z",
             "agtmux send --text hi",
+            "agtmux send %1 --text -item",
+            "agtmux respond %1 --text --",
+            "agtmux list panes --state running,idle --state error --sort age",
+            "agtmux watch --sort place",
             "agtmux kill --signal TERM --yes",
             "agtmux explain",
             "agtmux history --since 1h",
@@ -231,6 +236,8 @@ mod tests {
             "agtmux list panes --target host --all-targets",
             "agtmux watch --target host --all-targets",
             "agtmux list panes --state busy",
+            "agtmux list panes --state running,",
+            "agtmux list panes --sort colour",
             "agtmux list panes --target-session nosession",
             "agtmux list sessions --group-by window",
             "agtmux list panes --group-by session-name",

@@ -19,6 +19,7 @@ pub(crate) enum CliExit {
     NoDaemon = 3,
     OtherVersion = 4,
     DaemonFailed = 5,
+    AgentAsks = 6,
     NotExecutable = 126,
     NotFound = 127,
     Interrupted = 130,

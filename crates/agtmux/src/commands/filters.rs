@@ -50,7 +50,7 @@ impl FilterArgs {
     }
 }
 
-pub(super) fn states() -> impl TypedValueParser<Value = State> {
+fn states() -> impl TypedValueParser<Value = State> {
     one_of(State::ALL.iter().map(|state| (state.as_str(), *state)))
 }
 

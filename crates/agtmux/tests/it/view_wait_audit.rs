@@ -245,6 +245,26 @@ fn wait_survives_a_daemon_restart_and_requires_a_daemon() {
 }
 
 #[test]
+fn wait_ends_when_the_turn_is_finished_or_the_agent_asks() {
+    let (world, ..) = world_with_claude();
+    emit_state(&world, "%0", "running");
+    let finished = ["wait", "claude", "--for", "finished", "--timeout", "60s"];
+    let waiter = run_in_background(&world, &finished);
+    wait_until_following(&waiter);
+    emit_state(&world, "%0", "idle");
+    let (code, stdout, stderr) = waiter.wait_for_exit();
+    assert_eq!((code, stdout.starts_with("idle claude %0")), (Some(0), true), "{stdout}{stderr}");
+
+    emit_state(&world, "%0", "running");
+    let waiter = run_in_background(&world, &finished);
+    wait_until_following(&waiter);
+    emit_state(&world, "%0", "waiting_approval");
+    let (code, _, stderr) = waiter.wait_for_exit();
+    assert_eq!(code, Some(6), "{stderr}");
+    assert!(stderr.contains("try: agtmux respond claude"), "{stderr}");
+}
+
+#[test]
 fn audit_lists_actions_with_their_results() {
     let (world, ..) = world_with_claude();
     let nothing = agtmux(&world, &["audit"]);

@@ -13,15 +13,16 @@ use agtmux_client::{ClientError, DaemonClient, FleetReplica, StreamSignal, parse
 use agtmux_core::sanitize;
 use agtmux_core::state::State;
 use clap::Args;
+use clap::builder::TypedValueParser;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::filters::states;
 use super::pick;
-use crate::error::{CliError, CliResult};
+use crate::choices::one_of;
+use crate::error::{CliError, CliExit, CliResult};
 use crate::output;
 use crate::quit_signals::QuitSignals;
-use waited_agents::{WaitOutcome, WaitedAgent, WaitedAgents};
+use waited_agents::{WaitGoals, WaitOutcome, WaitedAgent, WaitedAgents};
 
 /// The time limit without --timeout: longer than any process runs.
 const NO_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -42,17 +43,19 @@ Exit codes:
   1  the time given with --timeout is up
   2  an agent is gone, or wrong usage
   3  the daemon is not running and was not started
+  6  an agent asks something that you do not wait for; answer it with `agtmux respond`
 
 Examples:
-  agtmux wait %12 --for completed,idle --timeout 10m
+  agtmux wait %12 --for finished --timeout 10m
   agtmux wait claude codex --for waiting_approval --any")]
 pub(crate) struct WaitArgs {
     /// The agents: %12, runtime:ID, pane:TARGET/SESSION/@W/%P, or a name, type or session that matches one agent
     #[arg(value_name = "REF")]
     references: Vec<String>,
-    /// Wait for one of these states, separated by commas
-    #[arg(long = "for", value_name = "STATE", required = true, value_delimiter = ',', value_parser = states())]
-    states: Vec<State>,
+    /// Wait for one of these states, separated by commas. `finished` means that the turn has ended: completed, an
+    /// error, idle after it ran, or the agent ended
+    #[arg(long = "for", value_name = "STATE", required = true, value_delimiter = ',', value_parser = goals())]
+    goals: Vec<WaitGoal>,
     /// Wait until one of the agents has reached one of the states
     #[arg(long, conflicts_with = "all")]
     any: bool,
@@ -65,6 +68,32 @@ pub(crate) struct WaitArgs {
     /// Print the result for each agent as JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WaitGoal {
+    State(State),
+    Finished,
+}
+
+const FINISHED: &str = "finished";
+
+fn goals() -> impl TypedValueParser<Value = WaitGoal> {
+    let states = State::ALL.iter().map(|state| (state.as_str(), WaitGoal::State(*state)));
+    one_of(states.chain([(FINISHED, WaitGoal::Finished)]))
+}
+
+impl WaitArgs {
+    fn wanted(&self) -> WaitGoals {
+        let state = |goal: &WaitGoal| match goal {
+            WaitGoal::State(state) => Some(*state),
+            WaitGoal::Finished => None,
+        };
+        WaitGoals {
+            states: self.goals.iter().filter_map(state).collect(),
+            finished: self.goals.contains(&WaitGoal::Finished),
+        }
+    }
 }
 
 pub(crate) async fn run(args: WaitArgs) -> CliResult {
@@ -146,7 +175,7 @@ impl WaitedAgents {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Self::new(agents, &args.states))
+        Ok(Self::new(agents, args.wanted()))
     }
 }
 
@@ -166,6 +195,7 @@ fn report(args: &WaitArgs, outcome: WaitOutcome, waited: &WaitedAgents) -> CliRe
             let error = CliError::usage("an agent ended before it reached the state");
             Err(gone.into_iter().fold(error, CliError::because).hint("agtmux list panes"))
         }
+        WaitOutcome::Asks => Err(asks_error(waited)),
     }
 }
 
@@ -180,12 +210,25 @@ fn agent_line(agent: &WaitedAgent, state: Option<State>) -> String {
 
 /// The timeout error. It lists the current state of each agent that has not reached a wanted state.
 fn timeout_error(args: &WaitArgs, waited: &WaitedAgents) -> CliError {
-    let states: Vec<&str> = args.states.iter().map(|state| state.as_str()).collect();
+    let word = |goal: &WaitGoal| match goal {
+        WaitGoal::State(state) => state.as_str(),
+        WaitGoal::Finished => FINISHED,
+    };
+    let states: Vec<&str> = args.goals.iter().map(word).collect();
     let missing: Vec<&WaitedAgent> = waited.agents.iter().filter(|agent| !agent.has_reached()).collect();
     let error = CliError::failed(format!("timed out while waiting for {}", states.join(" or ")));
     let error = missing.iter().fold(error, |error, agent| error.because(current_line(agent)));
     let reference = missing.first().map_or("REF", |agent| agent.reference.as_str());
     error.hint(format!("agtmux explain {reference}"))
+}
+
+/// The error if an agent asks something: it does not go on until it is answered.
+fn asks_error(waited: &WaitedAgents) -> CliError {
+    let asking: Vec<&WaitedAgent> = waited.agents.iter().filter(|agent| agent.asks()).collect();
+    let error = CliError::new(CliExit::AgentAsks, "an agent asks something, so it does not go on by itself");
+    let error = asking.iter().fold(error, |error, agent| error.because(current_line(agent)));
+    let reference = asking.first().map_or("REF", |agent| agent.reference.as_str());
+    error.hint(format!("agtmux respond {reference}")).hint("agtmux list panes --needs-action")
 }
 
 /// Prints state changes on stderr while waiting, if stderr is a terminal.

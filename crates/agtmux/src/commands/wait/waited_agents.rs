@@ -11,6 +11,8 @@ use serde::Serialize;
 pub(super) enum WaitOutcome {
     Reached,
     Gone,
+    /// An agent asks something that the caller does not wait for. It will not go on by itself.
+    Asks,
     /// The timeout passed first.
     #[serde(rename = "timeout")]
     TimedOut,
@@ -28,6 +30,31 @@ pub(super) struct WaitedAgent {
     /// The wanted state that the agent has reached.
     pub(super) reached: Option<State>,
     pub(super) gone: bool,
+    /// Whether the agent has run since the wait began.
+    #[serde(skip)]
+    has_run: bool,
+    /// Whether the end of the agent is what the caller waits for.
+    #[serde(skip)]
+    end_counts: bool,
+}
+
+/// What the caller waits for.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct WaitGoals {
+    pub(super) states: Vec<State>,
+    /// Whether the end of the turn counts, however it ends: completed, an error, idle after it ran, or the agent ended.
+    pub(super) finished: bool,
+}
+
+impl WaitGoals {
+    fn are_met(&self, state: State, has_run: bool) -> bool {
+        let is_finished = match state {
+            State::Completed | State::Error => true,
+            State::Idle => has_run,
+            _ => false,
+        };
+        self.states.contains(&state) || (self.finished && is_finished)
+    }
 }
 
 impl WaitedAgent {
@@ -50,22 +77,28 @@ impl WaitedAgent {
     }
 
     pub(super) fn has_reached(&self) -> bool {
-        self.reached.is_some()
+        self.reached.is_some() || (self.gone && self.end_counts)
+    }
+
+    /// Whether the agent asks something that the caller does not wait for.
+    pub(super) fn asks(&self) -> bool {
+        !self.has_reached() && self.state.is_some_and(State::is_waiting)
     }
 }
 
 #[derive(Debug, Default)]
 pub(super) struct WaitedAgents {
     pub(super) agents: Vec<WaitedAgent>,
-    wanted: Vec<State>,
+    goals: WaitGoals,
 }
 
 impl WaitedAgents {
-    pub(super) fn new(agents: Vec<WaitedAgent>, wanted: &[State]) -> Self {
-        let mut waited = Self { agents: Vec::new(), wanted: wanted.to_vec() };
+    pub(super) fn new(agents: Vec<WaitedAgent>, goals: WaitGoals) -> Self {
+        let mut waited = Self { agents: Vec::new(), goals };
         for mut agent in agents {
             let state = agent.state.take();
-            set_state(&mut agent, state, &waited.wanted);
+            agent.end_counts = waited.goals.finished;
+            set_state(&mut agent, state, &waited.goals);
             // The same agent may be given twice.
             if !waited.agents.iter().any(|other| other.runtime_id == agent.runtime_id) {
                 waited.agents.push(agent);
@@ -78,7 +111,7 @@ impl WaitedAgents {
     pub(super) fn update_from_list<'a>(&mut self, panes: impl Iterator<Item = &'a Arc<PaneItem>> + Clone) {
         for agent in &mut self.agents {
             match panes.clone().find(|pane| pane.runtime_id.as_deref() == Some(&agent.runtime_id)) {
-                Some(pane) => set_state(agent, pane.state, &self.wanted),
+                Some(pane) => set_state(agent, pane.state, &self.goals),
                 None => (agent.gone, agent.state) = (true, None),
             }
         }
@@ -91,7 +124,7 @@ impl WaitedAgents {
         };
         for agent in &mut self.agents {
             if pane.runtime_id.as_deref() == Some(&agent.runtime_id) {
-                set_state(agent, pane.state, &self.wanted);
+                set_state(agent, pane.state, &self.goals);
             }
         }
     }
@@ -102,17 +135,22 @@ impl WaitedAgents {
         let reached = if any { there.any(|is| is) } else { there.all(|is| is) };
         let mut lost = self.agents.iter().map(|agent| agent.gone && !agent.has_reached());
         let gone = if any { lost.all(|is| is) } else { lost.any(|is| is) };
-        match (reached, gone) {
-            (true, _) => Some(WaitOutcome::Reached),
-            (false, true) => Some(WaitOutcome::Gone),
-            (false, false) => None,
+        // With `any`, another agent may still reach the state while one of them asks.
+        let mut stuck = self.agents.iter().map(|agent| agent.asks() || (agent.gone && !agent.has_reached()));
+        let asks = if any { stuck.all(|is| is) } else { self.agents.iter().any(WaitedAgent::asks) };
+        match (reached, gone, asks) {
+            (true, _, _) => Some(WaitOutcome::Reached),
+            (false, true, _) => Some(WaitOutcome::Gone),
+            (false, false, true) => Some(WaitOutcome::Asks),
+            (false, false, false) => None,
         }
     }
 }
 
-fn set_state(agent: &mut WaitedAgent, state: Option<State>, wanted: &[State]) {
+fn set_state(agent: &mut WaitedAgent, state: Option<State>, goals: &WaitGoals) {
     agent.state = state;
-    agent.reached = agent.reached.or(state.filter(|state| wanted.contains(state)));
+    agent.has_run |= state == Some(State::Running);
+    agent.reached = agent.reached.or(state.filter(|state| goals.are_met(*state, agent.has_run)));
 }
 
 #[cfg(test)]
@@ -125,7 +163,37 @@ mod tests {
 
     fn waited(states: &[State]) -> WaitedAgents {
         let agents = states.iter().enumerate().map(|(n, state)| agent(&n.to_string(), *state)).collect();
-        WaitedAgents::new(agents, &[State::Idle, State::Completed])
+        WaitedAgents::new(agents, WaitGoals { states: vec![State::Idle, State::Completed], finished: false })
+    }
+
+    fn waiting_for_the_end(state: State) -> WaitedAgents {
+        WaitedAgents::new(vec![agent("0", state)], WaitGoals { states: Vec::new(), finished: true })
+    }
+
+    #[test]
+    fn a_turn_is_finished_however_it_ends() {
+        for state in [State::Completed, State::Error] {
+            assert_eq!(waiting_for_the_end(state).outcome(false), Some(WaitOutcome::Reached), "{state}");
+        }
+        let mut idle = waiting_for_the_end(State::Idle);
+        assert_eq!(idle.outcome(false), None, "the agent has not run yet");
+        for state in [State::Running, State::Idle] {
+            set_state(&mut idle.agents[0], Some(state), &idle.goals);
+        }
+        assert_eq!(idle.outcome(false), Some(WaitOutcome::Reached));
+        let mut ended = waiting_for_the_end(State::Running);
+        ended.update_from_list([].iter());
+        assert_eq!(ended.outcome(false), Some(WaitOutcome::Reached));
+    }
+
+    #[test]
+    fn a_question_that_is_not_waited_for_ends_the_wait() {
+        let both = waited(&[State::WaitingApproval, State::Running]);
+        assert_eq!((both.outcome(true), both.outcome(false)), (None, Some(WaitOutcome::Asks)));
+        assert_eq!(waited(&[State::WaitingApproval, State::WaitingInput]).outcome(true), Some(WaitOutcome::Asks));
+        let wanted = WaitGoals { states: vec![State::WaitingApproval], finished: true };
+        let asked = WaitedAgents::new(vec![agent("0", State::WaitingApproval)], wanted);
+        assert_eq!(asked.outcome(false), Some(WaitOutcome::Reached));
     }
 
     #[test]
