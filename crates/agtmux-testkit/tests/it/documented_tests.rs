@@ -43,6 +43,20 @@ fn tests_named_in_tasks_exist() {
     assert_names_tests("docs/dev/tasks.md", 30);
 }
 
+/// There are 45 checks. Each names a test, a command that measures it, or the feature that it still needs.
+#[test]
+fn every_check_names_an_existing_test() {
+    assert_names_tests("docs/dev/checks.md", 70);
+    let page = fs::read_to_string(root().join("docs/dev/checks.md")).expect("the page exists");
+    let rows: Vec<&str> = page.lines().skip_while(|line| !line.starts_with("| id")).skip(2).collect();
+    assert_eq!(rows.len(), 45);
+    for row in rows {
+        let tests = row.trim_end_matches([' ', '|']).rsplit(" | ").next().unwrap_or_default();
+        let is_held = quoted(tests).any(|text| is_test(text.rsplit("::").next().unwrap_or_default()));
+        assert!(is_held || tests.starts_with("open: ") || tests == "`make lint`", "no test is named: {row}");
+    }
+}
+
 /// The tmux-bridge document has 29 scenarios.
 #[test]
 fn every_bridge_scenario_names_an_existing_test() {

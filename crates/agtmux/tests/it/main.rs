@@ -32,6 +32,7 @@ mod outages;
 mod respond;
 mod respond_races;
 mod send_proof;
+mod service_manager;
 mod settings;
 mod setup;
 mod setup_concurrent;
