@@ -28,7 +28,7 @@ pub(super) fn matching_line(rule: &ScreenRule, regions: &ScreenRegions<'_>, titl
         return None;
     }
     let rows = regions.rows(rule.region);
-    let looks: Vec<_> = rule.style.iter().map(|style| rows.iter().find(|row| style_matches(row, style))).collect();
+    let looks: Vec<_> = rule.style.iter().map(|style| row_with_style(&rows, style)).collect();
     let looks_right = match regions.screen.is_styled() {
         true => looks.iter().all(Option::is_some),
         false => looks.is_empty() || rule.plain_too,
@@ -36,7 +36,7 @@ pub(super) fn matching_line(rule: &ScreenRule, regions: &ScreenRegions<'_>, titl
     if !looks_right {
         return None;
     }
-    let styled = looks.first().copied().flatten();
+    let styled: Option<&ScreenRow> = looks.first().copied().flatten();
     let found = any.or_else(|| rule.all.first().and_then(|pattern| pattern.find(text)));
     let line = found.map(|found| line_around(text, found.start()));
     let line = line.or(styled.map(|row| row.text())).map(collapse_runs).unwrap_or_default();
@@ -91,6 +91,14 @@ fn collapse_runs(line: &str) -> String {
         }
     }
     out
+}
+
+fn row_with_style<'r>(rows: &[&'r ScreenRow], rule: &StyleRule) -> Option<&'r ScreenRow> {
+    if rule.last {
+        let last = rows.iter().rev().find(|row| rule.pattern.is_match(row.text()));
+        return last.filter(|row| style_matches(row, rule)).copied();
+    }
+    rows.iter().find(|row| style_matches(row, rule)).copied()
 }
 
 fn style_matches(row: &ScreenRow, rule: &StyleRule) -> bool {

@@ -25,10 +25,12 @@ pub(crate) enum ScreenRegion {
     Last,
     /// The part of the transcript that begins with the last message of the user.
     Turn,
+    /// All rows above the input box, or the whole screen if there is no box.
+    Transcript,
 }
 
 impl ScreenRegion {
-    pub(crate) const COUNT: usize = Self::Turn as usize + 1;
+    pub(crate) const COUNT: usize = Self::Transcript as usize + 1;
 }
 
 /// Whether the rule requires an input box on the screen.
@@ -70,6 +72,9 @@ pub(crate) struct StyleRule {
     #[serde(rename = "match")]
     pub(crate) pattern: Pattern,
     pub(crate) is: StyleCondition,
+    /// Only the last row that the pattern matches counts.
+    #[serde(default)]
+    pub(crate) last: bool,
 }
 
 /// The pattern must not match in this region.

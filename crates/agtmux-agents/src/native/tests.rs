@@ -2,6 +2,7 @@
 
 mod confirmed;
 mod copilot;
+mod end_of_turn;
 mod opencode;
 mod pi;
 mod qwen;

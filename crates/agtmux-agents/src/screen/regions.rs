@@ -58,6 +58,7 @@ impl<'s> ScreenRegions<'s> {
             ScreenRegion::Above => (0..above, ABOVE_ROWS),
             ScreenRegion::Last => (self.last_match_before(above, |layout| layout.entry.as_ref())..above, usize::MAX),
             ScreenRegion::Turn => (self.last_match_before(above, |layout| layout.user.as_ref())..above, usize::MAX),
+            ScreenRegion::Transcript => (0..above, usize::MAX),
         };
         let rows: Vec<&ScreenRow> = all[range].iter().filter(|row| !row.is_blank()).collect();
         rows[rows.len().saturating_sub(most)..].to_vec()

@@ -3,6 +3,7 @@
 mod cursor;
 mod damaged_screens;
 mod dialogs;
+mod failed_turns;
 mod hostile_processes;
 mod identify;
 mod misleading_screens;

@@ -36,6 +36,13 @@ pub struct ModelRequest {
     pub client_left: Option<Instant>,
 }
 
+impl ModelRequest {
+    /// Whether the request is part of the conversation and its prompt has a line that begins with this text.
+    pub fn asks(&self, text: &str) -> bool {
+        !self.is_side_request && self.prompt.lines().any(|line| line.trim_start().starts_with(text))
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct RequestLog(Mutex<StoredRequests>);
 

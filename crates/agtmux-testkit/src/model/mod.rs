@@ -2,29 +2,38 @@
 //! says. So tests can bring real command line agents into any state without a network.
 
 mod answer_stream;
+mod connection;
+mod failure;
 mod log;
 mod script;
 mod serve;
 mod wire;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use connection::ClientConnection;
 use log::RequestLog;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+pub use failure::ModelFailure;
 pub use log::ModelRequest;
 pub use script::{CLOSING_TEXT, QUOTED_TEXT, SLOW_END_TEXT, ScriptedAction};
 
-/// The mock model server. It runs until it is dropped.
+/// The mock model server. It runs until it is stopped or dropped.
 #[derive(Debug)]
 pub struct MockModel {
     address: SocketAddr,
     log: Arc<RequestLog>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    server: Mutex<Option<RunningServer>>,
+}
+
+#[derive(Debug)]
+struct RunningServer {
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
 }
 
 impl MockModel {
@@ -37,16 +46,28 @@ impl MockModel {
         let (stop, stopped) = oneshot::channel();
         let for_server = Arc::clone(&log);
         let thread = thread::spawn(move || {
+            let service = serve::router(for_server).into_make_service_with_connect_info::<ClientConnection>();
             runtime.block_on(async {
                 tokio::select! {
-                    _ = axum::serve(listener, serve::router(for_server)) => {}
+                    _ = axum::serve(listener, service) => {}
                     _ = stopped => {}
                 }
             });
             // End unfinished answers at once. A normal shutdown would wait for slow ones.
             runtime.shutdown_background();
         });
-        Self { address, log, stop: Some(stop), thread: Some(thread) }
+        Self { address, log, server: Mutex::new(Some(RunningServer { stop, thread })) }
+    }
+
+    /// Stops the server and closes all connections. From now on, new connections are refused.
+    pub fn stop(&self) {
+        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(RunningServer { stop, thread }) = server {
+            // Fails only if the server has already ended.
+            let _ = stop.send(());
+            // `drop` calls this function and must not panic. A panic in the thread was already printed.
+            let _ = thread.join();
+        }
     }
 
     /// The base URL, without a path and without a trailing slash.
@@ -61,18 +82,12 @@ impl MockModel {
 
     /// The newest request whose prompt has a line that begins with this text. Side requests are ignored.
     pub fn find_request(&self, text: &str) -> Option<ModelRequest> {
-        let is_it = |request: &ModelRequest| request.prompt.lines().any(|line| line.trim_start().starts_with(text));
-        self.requests().into_iter().rev().find(|request| !request.is_side_request && is_it(request))
+        self.requests().into_iter().rev().find(|request| request.asks(text))
     }
 }
 
 impl Drop for MockModel {
     fn drop(&mut self) {
-        // Fails only if the server has already ended.
-        let _ = self.stop.take().map(|stop| stop.send(()));
-        if let Some(thread) = self.thread.take() {
-            // A drop must not panic. A panic in the thread was already printed.
-            let _ = thread.join();
-        }
+        self.stop();
     }
 }

@@ -58,6 +58,8 @@ pub enum ScriptedAction {
     Fail(u16),
     /// `DROP`: send half an answer, then close the connection.
     Drop,
+    /// `HANGUP`: reset the connection instead of answering.
+    Hangup,
     /// `QUOTE`: answer with [`QUOTED_TEXT`].
     Quote,
 }
@@ -96,6 +98,7 @@ impl ScriptedAction {
             "SEVERAL" => Some(Self::Several),
             "PLAN" => Some(Self::Plan),
             "DROP" => Some(Self::Drop),
+            "HANGUP" => Some(Self::Hangup),
             "QUOTE" => Some(Self::Quote),
             _ => None,
         }
@@ -121,6 +124,7 @@ impl ScriptedAction {
             }
             // Not used: the server sends an error before it asks for the parts of the answer.
             Self::Fail(code) => say(&format!("failure {code}")),
+            Self::Hangup => vec![AnswerPart::Cut],
             call => vec![AnswerPart::Text("I will use a tool.".into()), AnswerPart::Tool(call)],
         }
     }

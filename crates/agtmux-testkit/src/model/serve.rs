@@ -5,12 +5,13 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, State};
 use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::answer_stream;
+use super::answer_stream::{self, StreamFrame};
+use super::connection::ClientConnection;
 use super::log::{ModelRequest, RequestLog};
 use super::script::{AnswerPart, CLOSING_TEXT, ScriptedAction};
 use super::wire::{ParsedRequest, WireProtocol};
@@ -21,7 +22,13 @@ pub(super) fn router(log: Arc<RequestLog>) -> Router {
     Router::new().fallback(answer).layer(DefaultBodyLimit::max(MAX_REQUEST_BYTES)).with_state(log)
 }
 
-async fn answer(State(log): State<Arc<RequestLog>>, method: Method, uri: Uri, body: Bytes) -> Response {
+async fn answer(
+    State(log): State<Arc<RequestLog>>,
+    ConnectInfo(connection): ConnectInfo<ClientConnection>,
+    method: Method,
+    uri: Uri,
+    body: Bytes,
+) -> Response {
     let path = uri.path().to_owned();
     let request_body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let protocol = (method == Method::POST).then(|| WireProtocol::from_path(&path)).flatten();
@@ -44,6 +51,12 @@ async fn answer(State(log): State<Arc<RequestLog>>, method: Method, uri: Uri, bo
     if let Some(ScriptedAction::Fail(code)) = action {
         let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         return complete_response(status, &protocol.error_body(status.as_u16()), &log, number);
+    }
+    if action == Some(ScriptedAction::Hangup) {
+        connection.reset_when_closed();
+        // The server closes the connection without sending the header if the body fails at once.
+        let nothing = answer_stream::body(vec![StreamFrame::Cut], log, number);
+        return response(StatusCode::OK, "text/event-stream", nothing);
     }
     if let Some(counted) = protocol.token_count(&path) {
         return complete_response(StatusCode::OK, &counted, &log, number);

@@ -2,8 +2,8 @@
 //! suggests.
 
 use super::{
-    AgentWorkspace, ConformanceAgent, DialogReply, EvidenceMode, LaunchMode, PackageRegistry, ScreenPattern,
-    ScreenState, SlashCommand,
+    AfterFailure, AgentWorkspace, ConformanceAgent, DialogReply, EvidenceMode, LaunchMode, ModelFailure,
+    PackageRegistry, ScreenPattern, ScreenState, SlashCommand,
 };
 
 pub(super) struct Aider;
@@ -53,7 +53,9 @@ impl ConformanceAgent for Aider {
             ScreenState::Failed => at_rest(ScreenPattern::shows("litellm.BadRequestError")),
             ScreenState::Interrupted => at_rest(ScreenPattern::shows("^C")),
             ScreenState::ReadyToPlan | ScreenState::Trust | ScreenState::Question | ScreenState::Plan => return None,
-            ScreenState::Background | ScreenState::Subagent | ScreenState::Queued => return None,
+            ScreenState::Background | ScreenState::Subagent | ScreenState::Queued | ScreenState::FailureDialog => {
+                return None;
+            }
         })
     }
 
@@ -78,8 +80,10 @@ impl ConformanceAgent for Aider {
         }
     }
 
-    /// aider does not retry after this failure. After other failures it retries for a minute.
-    fn failing_prompt(&self) -> &'static str {
-        "FAIL 400"
+    fn after_failure(&self, failure: ModelFailure) -> AfterFailure {
+        match failure {
+            ModelFailure::Status(400..429) => AfterFailure::Fails,
+            _ => AfterFailure::Retries,
+        }
     }
 }

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ScreenPattern, ScreenState, SlashCommand,
+    AfterFailure, AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ModelFailure, ScreenPattern,
+    ScreenState, SlashCommand,
 };
 
 pub(super) struct Claude;
@@ -99,7 +100,12 @@ impl ConformanceAgent for Claude {
                 at_rest(ScreenPattern::shows("Interrupted · What should Claude do"))
             }
             ScreenState::Retrying => ScreenPattern::shows("Retrying in"),
-            ScreenState::Failed => at_rest(ScreenPattern::shows("API Error")),
+            ScreenState::Failed => at_rest(ScreenPattern::default().and_shows_one_of(&[
+                "API Error",
+                "There's an issue with the selected model",
+                "Request too large",
+            ])),
+            ScreenState::FailureDialog => return None,
             ScreenState::Background => at_rest(ScreenPattern::shows("shell still running")),
             ScreenState::Subagent => ScreenPattern::shows("Waiting for 1 background agent to finish").in_last_rows(12),
             ScreenState::Queued => ScreenPattern::shows("Press up to edit queued messages"),
@@ -120,6 +126,14 @@ impl ConformanceAgent for Claude {
         match command {
             SlashCommand::Clear => "/clear",
             SlashCommand::Exit => "/exit",
+        }
+    }
+
+    fn after_failure(&self, failure: ModelFailure) -> AfterFailure {
+        match failure {
+            // Claude requests the answer again, without streaming.
+            ModelFailure::BrokenStream => AfterFailure::Recovers,
+            _ => AfterFailure::Fails,
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{AgentWorkspace, ConformanceAgent, DialogReply, LaunchMode, ScreenPattern, ScreenState, SlashCommand};
+use super::{
+    AfterFailure, AgentWorkspace, ConformanceAgent, DialogReply, LaunchMode, ModelFailure, ScreenPattern, ScreenState,
+    SlashCommand,
+};
 
 pub(super) struct Codex;
 
@@ -112,7 +115,7 @@ enabled = false
                 ScreenPattern::shows("Would you like to run the following command?").and_shows("1. Yes, proceed")
             }
             ScreenState::Question => ScreenPattern::shows("Question 1/1").and_shows("enter to submit answer"),
-            ScreenState::Plan | ScreenState::Background => return None,
+            ScreenState::Plan | ScreenState::Background | ScreenState::FailureDialog => return None,
             ScreenState::Done => at_rest(ScreenPattern::shows("Worked for")),
             ScreenState::Quoted => quiet(ScreenPattern::shows("end-of-quote.").and_shows("Worked for")),
             ScreenState::Denied => at_rest(ScreenPattern::shows("✗ You canceled")),
@@ -138,6 +141,14 @@ enabled = false
         match command {
             SlashCommand::Clear => "/clear",
             SlashCommand::Exit => "/quit",
+        }
+    }
+
+    fn after_failure(&self, failure: ModelFailure) -> AfterFailure {
+        match failure {
+            // Codex waits until the network is back.
+            ModelFailure::Refused => AfterFailure::Retries,
+            _ => AfterFailure::Fails,
         }
     }
 }

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ScreenPattern, ScreenState, SlashCommand,
+    AfterFailure, AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ModelFailure, ScreenPattern,
+    ScreenState, SlashCommand,
 };
 
 pub(super) struct Copilot;
@@ -71,14 +72,19 @@ impl ConformanceAgent for Copilot {
             ScreenState::Trust => ScreenPattern::shows("Confirm folder trust").and_shows("❯ 1. Yes"),
             ScreenState::Approval => ScreenPattern::shows("Do you want to run this command?").and_shows("❯ 1. Yes"),
             ScreenState::Question => ScreenPattern::shows("Copilot needs information"),
-            ScreenState::Plan | ScreenState::Background => return None,
+            ScreenState::Plan | ScreenState::Background | ScreenState::FailureDialog => return None,
             ScreenState::Done => at_rest(ScreenPattern::shows("❯")),
             ScreenState::Quoted => at_rest(ScreenPattern::shows("end-of-quote.")),
             ScreenState::Denied | ScreenState::Interrupted => {
                 at_rest(ScreenPattern::shows("Operation cancelled by user"))
             }
-            ScreenState::Retrying => ScreenPattern::shows("transient API error. Retrying"),
-            ScreenState::Failed => at_rest(ScreenPattern::shows("✗ 400")),
+            ScreenState::Retrying => ScreenPattern::shows(". Retrying..."),
+            ScreenState::Failed => at_rest(ScreenPattern::default().and_shows_one_of(&[
+                "✗ 400",
+                "✗ Authentication failed",
+                "✗ Model 'mock-model' not found",
+                "✗ Failed to get response",
+            ])),
             ScreenState::Subagent => ScreenPattern::shows("Working").in_last_rows(2),
             ScreenState::Queued => ScreenPattern::shows("[pending"),
         })
@@ -101,9 +107,11 @@ impl ConformanceAgent for Copilot {
         }
     }
 
-    /// Copilot does not retry after this failure. After most others it retries for longer than a test may take.
-    fn failing_prompt(&self) -> &'static str {
-        "FAIL 400"
+    fn after_failure(&self, failure: ModelFailure) -> AfterFailure {
+        match failure {
+            ModelFailure::Status(429 | 500 | 529) | ModelFailure::Refused => AfterFailure::Retries,
+            ModelFailure::Status(_) | ModelFailure::Reset | ModelFailure::BrokenStream => AfterFailure::Fails,
+        }
     }
 }
 

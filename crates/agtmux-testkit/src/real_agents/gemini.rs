@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ScreenPattern, ScreenState, SlashCommand,
+    AfterFailure, AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ModelFailure, ScreenPattern,
+    ScreenState, SlashCommand,
 };
 
 pub(super) struct Gemini;
@@ -74,6 +75,9 @@ impl ConformanceAgent for Gemini {
             ScreenState::Denied | ScreenState::Interrupted => at_rest(ScreenPattern::shows("ℹ Request cancelled.")),
             ScreenState::Retrying => ScreenPattern::shows("esc to cancel").title_shows("Working"),
             ScreenState::Failed => at_rest(ScreenPattern::shows("✕ [API Error")),
+            ScreenState::FailureDialog => {
+                ScreenPattern::shows("was not found or is invalid").and_shows("1. Keep trying")
+            }
             ScreenState::Subagent => ScreenPattern::shows("esc to cancel").title_shows("Working"),
             ScreenState::Queued => ScreenPattern::shows("Queued (press ↑ to edit)"),
         })
@@ -94,9 +98,14 @@ impl ConformanceAgent for Gemini {
         }
     }
 
-    /// Gemini does not retry after this failure. After most others it retries for minutes.
-    fn failing_prompt(&self) -> &'static str {
-        "FAIL 400"
+    fn after_failure(&self, failure: ModelFailure) -> AfterFailure {
+        match failure {
+            ModelFailure::Status(404) => AfterFailure::Asks,
+            ModelFailure::Status(429 | 500 | 529) | ModelFailure::Refused | ModelFailure::Reset => {
+                AfterFailure::Retries
+            }
+            ModelFailure::Status(_) | ModelFailure::BrokenStream => AfterFailure::Fails,
+        }
     }
 }
 

@@ -22,9 +22,10 @@ pub mod watch;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::model::ModelFailure;
 use install::PackageRegistry;
 use screen_pattern::ScreenPattern;
-use states::{EvidenceMode, ScreenState};
+use states::{AfterFailure, EvidenceMode, ScreenState};
 
 pub use polling::poll_until;
 
@@ -86,10 +87,8 @@ pub trait ConformanceAgent: Sync {
 
     fn slash_command(&self, command: SlashCommand) -> &'static str;
 
-    /// A prompt that makes the agent fail within the time of a test.
-    fn failing_prompt(&self) -> &'static str {
-        "FAIL 500"
-    }
+    /// What the agent does after this failure of the model.
+    fn after_failure(&self, failure: ModelFailure) -> AfterFailure;
 }
 
 /// The directories and settings of an agent during a scenario.

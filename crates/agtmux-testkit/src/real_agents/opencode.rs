@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{
-    AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ScreenPattern, ScreenState, SlashCommand,
+    AfterFailure, AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ModelFailure, ScreenPattern,
+    ScreenState, SlashCommand,
 };
 
 pub(super) struct OpenCode;
@@ -76,7 +77,9 @@ impl ConformanceAgent for OpenCode {
             ScreenState::Ready | ScreenState::ReadyToPlan => at_rest(ScreenPattern::shows("Ask anything").lacks("▣ ")),
             ScreenState::Approval => ScreenPattern::shows("△ Permission required").and_shows("Allow once"),
             ScreenState::Question => ScreenPattern::shows("Which colour").and_shows("esc dismiss"),
-            ScreenState::Trust | ScreenState::Plan | ScreenState::Background => return None,
+            ScreenState::Trust | ScreenState::Plan | ScreenState::Background | ScreenState::FailureDialog => {
+                return None;
+            }
             ScreenState::Done => ended("▣  Build · Mock Model · ").lacks("· interrupted"),
             ScreenState::Quoted => ended("▣  Build · Mock Model · ").in_last_rows(12).and_shows("end-of-quote."),
             ScreenState::Denied => ended("▣  Build · Mock Model"),
@@ -106,8 +109,12 @@ impl ConformanceAgent for OpenCode {
         }
     }
 
-    /// After most other failures opencode retries forever.
-    fn failing_prompt(&self) -> &'static str {
-        "FAIL 400"
+    fn after_failure(&self, failure: ModelFailure) -> AfterFailure {
+        match failure {
+            // opencode compacts the conversation and continues.
+            ModelFailure::Status(413) => AfterFailure::Recovers,
+            ModelFailure::Status(400..429) => AfterFailure::Fails,
+            _ => AfterFailure::Retries,
+        }
     }
 }

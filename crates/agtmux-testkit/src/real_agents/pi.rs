@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{
-    AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ScreenPattern, ScreenState, SlashCommand,
+    AfterFailure, AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ModelFailure, ScreenPattern,
+    ScreenState, SlashCommand,
 };
 
 pub(super) struct Pi;
@@ -103,7 +104,9 @@ impl ConformanceAgent for Pi {
             ScreenState::Trust => ScreenPattern::shows("trust").and_shows("↑↓"),
             ScreenState::Approval => ScreenPattern::shows("Run this command?").and_shows("→ Yes"),
             ScreenState::Question => ScreenPattern::shows("Which colour").and_shows("→ Red"),
-            ScreenState::Plan | ScreenState::Background | ScreenState::Subagent => return None,
+            ScreenState::Plan | ScreenState::Background | ScreenState::Subagent | ScreenState::FailureDialog => {
+                return None;
+            }
             ScreenState::Done => {
                 at_rest(ScreenPattern::shows("%/128k").lacks(" 0.0%").lacks("Error: ").lacks("aborted").in_last_rows(6))
             }
@@ -111,7 +114,15 @@ impl ConformanceAgent for Pi {
             ScreenState::Denied => at_rest(ScreenPattern::shows("Operation aborted").in_last_rows(8)),
             ScreenState::Interrupted => at_rest(ScreenPattern::shows("Operation aborted").in_last_rows(6)),
             ScreenState::Retrying => ScreenPattern::shows("Retrying (").in_last_rows(8),
-            ScreenState::Failed => at_rest(ScreenPattern::shows("Error: Retry failed after ").in_last_rows(6)),
+            // Pi retries after other failures.
+            ScreenState::Failed => at_rest(ScreenPattern::default().in_last_rows(7)).and_shows_one_of(&[
+                "Error: 400",
+                "Error: 401",
+                "Error: 403",
+                "Error: 404",
+                "Error: 413",
+                "Error: Retry failed after ",
+            ]),
             ScreenState::Queued => ScreenPattern::shows("SLOW 4").in_last_rows(8),
         })
     }
@@ -129,5 +140,9 @@ impl ConformanceAgent for Pi {
             SlashCommand::Clear => "/new",
             SlashCommand::Exit => "/quit",
         }
+    }
+
+    fn after_failure(&self, _failure: ModelFailure) -> AfterFailure {
+        AfterFailure::Fails
     }
 }

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ScreenPattern, ScreenState, SlashCommand,
+    AfterFailure, AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ModelFailure, ScreenPattern,
+    ScreenState, SlashCommand,
 };
 
 pub(super) struct Qwen;
@@ -79,7 +80,7 @@ impl ConformanceAgent for Qwen {
             ScreenState::Trust => ScreenPattern::shows("Do you trust"),
             ScreenState::Approval => ScreenPattern::shows("› 1. Yes, allow once").title_shows("✳"),
             ScreenState::Question => ScreenPattern::shows("Which colour").and_shows("Enter: Select").title_shows("✳"),
-            ScreenState::Plan | ScreenState::Background => return None,
+            ScreenState::Plan | ScreenState::Background | ScreenState::FailureDialog => return None,
             ScreenState::Done => at_rest(ScreenPattern::shows("◆")),
             ScreenState::Quoted => quiet(ScreenPattern::shows("end-of-quote.").and_shows("Type your message")),
             ScreenState::Denied => at_rest(ScreenPattern::shows("- Shell")),
@@ -108,9 +109,13 @@ impl ConformanceAgent for Qwen {
         }
     }
 
-    /// Qwen does not retry after this failure. After most others it retries for longer than a test may take.
-    fn failing_prompt(&self) -> &'static str {
-        "FAIL 400"
+    fn after_failure(&self, failure: ModelFailure) -> AfterFailure {
+        match failure {
+            // Qwen asks the model to continue its answer.
+            ModelFailure::BrokenStream => AfterFailure::Recovers,
+            ModelFailure::Status(400..429) => AfterFailure::Fails,
+            _ => AfterFailure::Retries,
+        }
     }
 }
 

@@ -4,12 +4,13 @@
 #[derive(Debug, Clone, Default)]
 pub struct ScreenPattern {
     shows: Vec<&'static str>,
+    shows_one_of: &'static [&'static str],
     lacks: Vec<&'static str>,
     footer_lacks: Vec<&'static str>,
     title_lacks: Vec<&'static str>,
     title_shows: Vec<&'static str>,
     last_row: Option<&'static str>,
-    /// Limits `shows` and `lacks` to this many of the last non-empty rows, because earlier output stays on the screen.
+    /// Limits `shows`, `shows_one_of` and `lacks` to this many of the last non-empty rows, because earlier output stays on the screen.
     rows: Option<usize>,
 }
 
@@ -27,6 +28,12 @@ impl ScreenPattern {
 
     pub fn and_shows(mut self, text: &'static str) -> Self {
         self.shows.push(text);
+        self
+    }
+
+    /// At least one of these texts must be visible.
+    pub fn and_shows_one_of(mut self, texts: &'static [&'static str]) -> Self {
+        self.shows_one_of = texts;
         self
     }
 
@@ -68,6 +75,7 @@ impl ScreenPattern {
         let screen = rows[first..].join("\n");
         let footer = rows[rows.len().saturating_sub(2)..].join("\n");
         self.shows.iter().all(|text| screen.contains(text))
+            && (self.shows_one_of.is_empty() || self.shows_one_of.iter().any(|text| screen.contains(text)))
             && !self.lacks.iter().any(|text| screen.contains(text))
             && !self.footer_lacks.iter().any(|text| footer.contains(text))
             && self.last_row.is_none_or(|row| rows.last() == Some(&row))
@@ -87,6 +95,10 @@ mod tests {
         assert!(ScreenPattern::shows("API Error").matches(&capture));
         assert!(!ScreenPattern::shows("API Error").in_last_rows(2).matches(&capture));
         assert!(ScreenPattern::shows("hello").lacks("API Error").in_last_rows(2).matches(&capture));
+        assert!(ScreenPattern::shows("hello").and_shows_one_of(&["absent", "API Error"]).matches(&capture));
+        assert!(
+            !ScreenPattern::shows("hello").and_shows_one_of(&["absent", "API Error"]).in_last_rows(2).matches(&capture)
+        );
         assert!(ScreenPattern::shows("hello").title_shows("Ready").matches(&capture));
         assert!(!ScreenPattern::shows("hello").title_lacks("Ready").matches(&capture));
         assert!(ScreenPattern::shows("hello").last_row_is(">").matches(&capture));

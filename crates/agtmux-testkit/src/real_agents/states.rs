@@ -92,8 +92,10 @@ pub enum ScreenState {
     Denied,
     /// The agent retries after a model failure.
     Retrying,
-    /// The agent stopped retrying.
+    /// A turn has ended because the model failed.
     Failed,
+    /// The agent asks how to continue after a failure of the model.
+    FailureDialog,
     /// The user interrupted the turn.
     Interrupted,
     /// A turn has ended, and a background shell still runs.
@@ -102,4 +104,21 @@ pub enum ScreenState {
     Subagent,
     /// A queued prompt waits for the end of the turn.
     Queued,
+}
+
+/// What an agent does after a failure of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterFailure {
+    /// The turn ends with an error, at once or after a few retries.
+    Fails,
+    /// The agent retries for longer than a scenario may take.
+    Retries,
+    /// The agent requests the answer in another way, and the turn ends normally.
+    Recovers,
+    /// The agent asks the user how to continue.
+    Asks,
+}
+
+impl AfterFailure {
+    pub const ALL: [Self; 4] = [Self::Fails, Self::Retries, Self::Recovers, Self::Asks];
 }

@@ -1,6 +1,6 @@
 //! The mock model does what the prompt says, in each protocol.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,12 @@ use serde_json::{Value, json};
 const SOON: Duration = Duration::from_secs(20);
 
 fn post(model: &MockModel, path: &str, body: &Value) -> String {
+    // A connection that is cut ends with an error after the data.
+    exchange(model, path, body).0
+}
+
+/// Sends a request. Returns the answer, and how the connection ended.
+fn exchange(model: &MockModel, path: &str, body: &Value) -> (String, io::Result<usize>) {
     let address = model.url().replace("http://", "");
     let mut stream = TcpStream::connect(&address).expect("the model listens");
     let body = body.to_string();
@@ -18,9 +24,8 @@ fn post(model: &MockModel, path: &str, body: &Value) -> String {
         format!("POST {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {}", body.len());
     write!(stream, "{head}\r\n\r\n{body}").expect("the model reads the request");
     let mut answer = Vec::new();
-    // A connection that is cut ends with an error after the data.
-    let _ = stream.read_to_end(&mut answer);
-    String::from_utf8_lossy(&answer).into_owned()
+    let end = stream.read_to_end(&mut answer);
+    (String::from_utf8_lossy(&answer).into_owned(), end)
 }
 
 fn anthropic(prompt: &str) -> Value {
@@ -113,6 +118,16 @@ fn fail_and_drop_end_the_answer() {
 }
 
 #[test]
+fn hangup_resets_the_connection_instead_of_answering() {
+    let model = MockModel::new();
+    for (path, body) in all_protocols("HANGUP") {
+        let (answer, end) = exchange(&model, path, &body);
+        let error = end.expect_err("the connection was reset");
+        assert_eq!((answer.as_str(), error.kind()), ("", io::ErrorKind::ConnectionReset), "{path}");
+    }
+}
+
+#[test]
 fn side_requests_are_answered_in_the_requested_format() {
     let model = MockModel::new();
     let mut title = responses("SLOW 30");
@@ -138,6 +153,16 @@ fn a_slow_answer_is_slow_and_a_disconnect_is_logged() {
     wait_for("the answer to begin", SOON, || model.find_request("SLOW 60")?.answer_began);
     drop(stream);
     wait_for("the disconnect to be logged", SOON, || model.find_request("SLOW 60")?.client_left);
+}
+
+#[test]
+fn a_stopped_server_refuses_connections_and_keeps_its_log() {
+    let model = MockModel::new();
+    post(&model, "/v1/messages", &anthropic("SAY first"));
+    model.stop();
+    let refused = TcpStream::connect(model.url().replace("http://", "")).expect_err("no server listens");
+    assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    assert!(model.find_request("SAY first").is_some());
 }
 
 #[test]

@@ -133,3 +133,17 @@ pub(super) fn complete_answer(request: &ParsedRequest, parts: &[AnswerPart]) -> 
         "usage": {"input_tokens": 100, "output_tokens": 20},
     })
 }
+
+/// Anthropic's name for an HTTP status.
+pub(super) fn error_type(code: u16) -> &'static str {
+    match code {
+        400 => "invalid_request_error",
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        _ => "api_error",
+    }
+}

@@ -91,6 +91,7 @@ pub(super) fn status(code: u16) -> &'static str {
         400 => "INVALID_ARGUMENT",
         401 => "UNAUTHENTICATED",
         403 => "PERMISSION_DENIED",
+        404 => "NOT_FOUND",
         429 => "RESOURCE_EXHAUSTED",
         503 => "UNAVAILABLE",
         _ => "INTERNAL",

@@ -91,7 +91,9 @@ impl WireProtocol {
     pub(super) fn error_body(self, code: u16) -> Value {
         let message = format!("mock failure {code}");
         match self {
-            Self::Anthropic => json!({"type": "error", "error": {"type": "api_error", "message": message}}),
+            Self::Anthropic => {
+                json!({"type": "error", "error": {"type": anthropic::error_type(code), "message": message}})
+            }
             Self::Gemini => json!({"error": {"code": code, "message": message, "status": gemini::status(code)}}),
             _ => {
                 // Agents retry after a `server_error` even if the status is below 500, so such a status needs another

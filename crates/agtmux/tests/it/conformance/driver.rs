@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use agtmux_testkit::model::ModelFailure;
 use agtmux_testkit::process;
 use agtmux_testkit::real_agents::poll_until;
 use agtmux_testkit::real_agents::sandbox::AgentSandbox;
@@ -121,7 +122,12 @@ impl ScenarioDriver<'_> {
             StepAction::Wait => {}
             StepAction::Launch => sandbox.launch(self.agent, launch),
             StepAction::Prompt(text) => self.submit(text, |text| sandbox.paste(text))?,
-            StepAction::FailingPrompt => self.submit(self.agent.failing_prompt(), |text| sandbox.paste(text))?,
+            StepAction::FailingPrompt(failure) => {
+                if *failure == ModelFailure::Refused {
+                    sandbox.model.stop();
+                }
+                self.submit(failure.prompt(), |text| sandbox.paste(text))?;
+            }
             StepAction::SlashCommand(command) => {
                 self.submit(self.agent.slash_command(*command), |text| sandbox.type_text(text))?
             }
@@ -203,11 +209,15 @@ impl ScenarioDriver<'_> {
     fn wait_for_ground_truth(&self, step: &ScenarioStep, job: &[u32], began: Instant) -> Result<Instant, DriveError> {
         match &step.ground_truth {
             GroundTruth::Screen(state) => self.wait_for_screen(*state),
+            GroundTruth::BelowPrompt(text, state) => {
+                self.wait_for_screen_part(*state, |capture| part_below(capture, text))
+            }
             GroundTruth::ModelAsked(text) => self.wait_for_model_request(text, began, false),
+            GroundTruth::ModelAskedAgain(text) => self.wait_for_retry(text, began),
             GroundTruth::ModelAnswered(text, state) => {
                 self.wait_for_model_request(text, began, true)?;
                 // Until the new turn is drawn, the screen still shows the end of the previous turn.
-                let is_typed = matches!(step.action, StepAction::Prompt(typed) if typed == *text);
+                let is_typed = step.action.prompt() == Some(*text);
                 let relevant_part =
                     |capture: &AgentScreen| part_below(capture, text).or_else(|| (!is_typed).then(|| capture.clone()));
                 self.wait_for_screen_part(*state, relevant_part)
@@ -235,6 +245,16 @@ impl ScenarioDriver<'_> {
             (answered || moment >= began).then_some(moment)
         });
         found.ok_or_else(|| DriveError(format!("the model did not receive `{text}`; {}", self.screen_text())))
+    }
+
+    /// Waits until the model has received the text twice since `began`. Returns the time of the second request.
+    fn wait_for_retry(&self, text: &str, began: Instant) -> Result<Instant, DriveError> {
+        let found = poll_until(SCREEN_TIMEOUT, || {
+            let requests = self.sandbox.model.requests();
+            let mut retries = requests.iter().filter(|request| request.asks(text) && request.at >= began).skip(1);
+            retries.next().map(|request| request.at)
+        });
+        found.ok_or_else(|| DriveError(format!("the agent did not send `{text}` again; {}", self.screen_text())))
     }
 
     /// Waits until the screen shows the state. Returns the time of the last capture that did not show it yet, so that a

@@ -5,6 +5,7 @@
 //! `make test` runs the core scenarios. `make conformance` runs all of them and writes `docs/conformance.md`.
 
 mod driver;
+mod failure_scenarios;
 mod outcomes;
 mod record;
 mod report;

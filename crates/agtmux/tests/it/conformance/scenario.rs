@@ -1,11 +1,14 @@
 //! The scenarios as data: the steps, the state after each step, and the states that agtmux may report before it.
 
+use agtmux_testkit::model::ModelFailure;
 use agtmux_testkit::real_agents::states::ReportedState::{
     self, Approval, Completed, Error, Idle, Input, NoAgent, Running,
 };
-use agtmux_testkit::real_agents::states::{EvidenceMode, ScreenState};
+use agtmux_testkit::real_agents::states::{AfterFailure, EvidenceMode, ScreenState};
 use agtmux_testkit::real_agents::{ConformanceAgent, DialogReply, LaunchMode, SlashCommand};
 use rustix::process::Signal;
+
+use super::failure_scenarios;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
@@ -15,6 +18,8 @@ pub(crate) struct Scenario {
     pub(crate) start_condition: StartCondition,
     /// The agents that support the scenario. Empty means all.
     pub(crate) only_agents: &'static [&'static str],
+    /// The failure of the model in the scenario, and what the agents that run it do then.
+    pub(crate) failure: Option<(ModelFailure, AfterFailure)>,
     pub(crate) steps: Vec<ScenarioStep>,
 }
 
@@ -46,12 +51,23 @@ pub(crate) struct ScenarioStep {
 pub(crate) enum StepAction {
     Launch,
     Prompt(&'static str),
-    /// A prompt that makes the model fail.
-    FailingPrompt,
+    /// A prompt that makes the model fail this way.
+    FailingPrompt(ModelFailure),
     Reply(DialogReply),
     SlashCommand(SlashCommand),
     Signal(Signal),
     Wait,
+}
+
+impl StepAction {
+    /// The prompt that the step submits.
+    pub(crate) fn prompt(&self) -> Option<&'static str> {
+        match self {
+            Self::Prompt(text) => Some(text),
+            Self::FailingPrompt(failure) => Some(failure.prompt()),
+            Self::Launch | Self::Reply(_) | Self::SlashCommand(_) | Self::Signal(_) | Self::Wait => None,
+        }
+    }
 }
 
 /// The evidence, independent of agtmux, that the agent has reached the state of the step.
@@ -59,8 +75,12 @@ pub(crate) enum StepAction {
 pub(crate) enum GroundTruth {
     /// The agent's screen shows this state.
     Screen(ScreenState),
+    /// The screen shows this state below the last row with this text.
+    BelowPrompt(&'static str, ScreenState),
     /// The model has received this text.
     ModelAsked(&'static str),
+    /// The model has received this text more than once.
+    ModelAskedAgain(&'static str),
     /// The model has answered this text in full, and the screen shows this state.
     ModelAnswered(&'static str, ScreenState),
     /// A command run by the agent has created this file.
@@ -72,8 +92,8 @@ pub(crate) enum GroundTruth {
 impl GroundTruth {
     fn screen_state(&self) -> Option<ScreenState> {
         match self {
-            Self::Screen(state) | Self::ModelAnswered(_, state) => Some(*state),
-            Self::ModelAsked(_) | Self::FileCreated(_) | Self::ProcessEnded => None,
+            Self::Screen(state) | Self::BelowPrompt(_, state) | Self::ModelAnswered(_, state) => Some(*state),
+            Self::ModelAsked(_) | Self::ModelAskedAgain(_) | Self::FileCreated(_) | Self::ProcessEnded => None,
         }
     }
 }
@@ -93,6 +113,7 @@ impl Scenario {
         let has = |state: ScreenState| agent.screen_pattern(state).is_some();
         (self.only_agents.is_empty() || self.only_agents.contains(&agent.name()))
             && !agent.unsupported_scenarios().contains(&self.name)
+            && self.failure.is_none_or(|(failure, outcome)| agent.after_failure(failure) == outcome)
             && plan_screen
                 .into_iter()
                 .chain(self.steps.iter().filter_map(|step| step.ground_truth.screen_state()))
@@ -100,7 +121,7 @@ impl Scenario {
     }
 }
 
-fn step(
+pub(super) fn step(
     name: &'static str,
     action: StepAction,
     ground_truth: GroundTruth,
@@ -125,12 +146,13 @@ impl ScenarioStep {
     }
 }
 
-fn scenario(name: &'static str, steps: Vec<ScenarioStep>) -> Scenario {
+pub(super) fn scenario(name: &'static str, steps: Vec<ScenarioStep>) -> Scenario {
     Scenario {
         name,
         in_core: false,
         start_condition: StartCondition::Ready(LaunchMode::Plain),
         only_agents: &[],
+        failure: None,
         steps,
     }
 }
@@ -158,7 +180,7 @@ fn starts_working(name: &'static str, prompt: &'static str) -> ScenarioStep {
 }
 
 /// Waits until the agent has finished the turn that this prompt started.
-fn turn_ends(prompt: &'static str, allowed_before: &[ReportedState]) -> ScenarioStep {
+pub(super) fn turn_ends(prompt: &'static str, allowed_before: &[ReportedState]) -> ScenarioStep {
     let ground_truth = GroundTruth::ModelAnswered(prompt, ScreenState::Done);
     step("done", StepAction::Wait, ground_truth, &[Completed], allowed_before).or_without_hooks(&[Idle])
 }
@@ -172,6 +194,7 @@ pub(crate) fn all() -> Vec<Scenario> {
     let mut all = vec![start_scenario(), trust_scenario()];
     all.extend(turn_scenarios());
     all.extend(dialog_scenarios());
+    all.extend(failure_scenarios::all());
     all.extend(stop_scenarios());
     all.extend(other_scenarios());
     all.extend(end_scenarios());
@@ -311,15 +334,7 @@ fn dialog_scenarios() -> [Scenario; 5] {
     ]
 }
 
-fn stop_scenarios() -> [Scenario; 3] {
-    let failed = step(
-        "failed",
-        StepAction::FailingPrompt,
-        GroundTruth::Screen(ScreenState::Failed),
-        &[Error],
-        &[Idle, Completed, Error, Running],
-    )
-    .or_without_hooks(&[Idle, Completed]);
+fn stop_scenarios() -> [Scenario; 2] {
     let retrying = step(
         "retrying",
         StepAction::Prompt("FAIL 500"),
@@ -333,7 +348,6 @@ fn stop_scenarios() -> [Scenario; 3] {
             .or_without_hooks(&[Completed])
     };
     [
-        scenario("error", vec![failed]).core(),
         scenario("retry", vec![ScenarioStep { transient: true, ..retrying }]),
         scenario("interrupt", vec![starts_working("streaming", "SLOW 30"), stopped(&[Running])]).core(),
     ]
