@@ -25,8 +25,8 @@ const MIN_VISIBLE_CHARS: usize = 12;
 /// The dialog as a person must see it: with the whole command, if one open request fits what the screen shows.
 ///
 /// A command is used only if the visible rows are a part of it, and if no other open request has the same part. Blanks
-/// are not compared, because the screen does not tell where it wraps a line. If every open request has a command and
-/// none fits, the screen does not show the dialog in full.
+/// are not compared, because the screen does not tell where it wraps a line. If the screen shows a row of a command but
+/// not the whole command, the subject is truncated.
 pub fn complete(dialog: &Dialog, asked: &[AskedCommand]) -> Dialog {
     if dialog.kind != DialogKind::Approval || asked.is_empty() {
         return dialog.clone();
@@ -50,10 +50,18 @@ pub fn complete(dialog: &Dialog, asked: &[AskedCommand]) -> Dialog {
             Dialog { fingerprint, ..dialog.clone().with_subject(subject.clone()) }
         }
         _ => {
-            let is_hidden = found.is_empty() && asked.iter().all(|asked| asked.command.is_some());
-            Dialog { subject_truncated: dialog.subject_truncated || is_hidden, ..dialog.clone() }
+            let mut commands = asked.iter().filter_map(|asked| asked.command.as_ref());
+            let is_cut = found.is_empty() && commands.any(|command| shows_a_row(&rows, command));
+            Dialog { subject_truncated: dialog.subject_truncated || is_cut, ..dialog.clone() }
         }
     }
+}
+
+/// Whether one of the rows is a part of the command.
+fn shows_a_row(rows: &[&str], command: &str) -> bool {
+    let command = squashed(command);
+    let is_part = |row: String| row.chars().count() >= MIN_VISIBLE_CHARS && command.contains(&row);
+    rows.iter().any(|row| is_part(squashed(row)))
 }
 
 fn derived_fingerprint(of_screen: &str, command: &str) -> String {
@@ -153,10 +161,9 @@ mod tests {
             let kept = complete(&shown(rows, true), &[asks(COMMAND)]);
             assert_eq!(kept, shown(rows, true), "{rows}");
         }
-        let hidden = complete(&shown("touch a", false), &[asks(COMMAND)]);
-        assert!(hidden.subject_truncated, "the screen does not show what the agent asks");
-        let other = AskedCommand { command: None, about: Vec::new() };
-        assert!(!complete(&shown("a.txt", false), &[asks(COMMAND), other]).subject_truncated);
+        assert_eq!(complete(&shown("touch a", false), &[asks(COMMAND)]), shown("touch a", false));
+        let part = complete(&shown("Bash command\ninstall PREFIX=/opt/tools", false), &[asks(COMMAND)]);
+        assert!(part.subject_truncated, "the agent has left out the beginning without a sign");
     }
 
     #[test]
