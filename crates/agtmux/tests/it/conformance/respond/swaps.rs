@@ -68,7 +68,10 @@ impl SwapRound<'_> {
         self.agent.driver.press_all(self.agent.driver.agent.keys(DialogReply::Deny));
         poll_until(RESPONSE_TIMEOUT, || self.agent.is_at_rest().then_some(())).expect("the first dialog closes");
         let prompt = format!("RUN touch {second}");
-        let submitted = self.agent.driver.submit(&prompt, |text| self.agent.sandbox().paste(text));
+        // A key that was pressed at the moment in which the dialog closed is typed into the input box. The model reads
+        // only the last line.
+        let enter = |text: &str| self.agent.sandbox().paste(&format!("the next one:\n{text}"));
+        let submitted = self.agent.driver.submit(&prompt, enter);
         submitted.unwrap_or_else(|error| panic!("{}", error.0));
         let answered = answering.join().expect("the client returns");
         let context = format!("{self:?} answered {answered:?}; {}", self.agent.driver.screen_text());
