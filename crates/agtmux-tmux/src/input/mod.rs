@@ -234,6 +234,14 @@ mod tests {
     }
 
     #[test]
+    fn a_paste_asks_new_versions_of_tmux_not_to_change_the_text() {
+        let [step] = &steps(3, PaneInput::Bracketed("a"))[..] else { panic!("one step") };
+        let (old, new) = step.command.rsplit_once("' 'paste-buffer -S -r -d -b ").expect("two commands");
+        assert!(old.starts_with("if-shell -F '#{||:") && old.contains("#{m:3.[0-6],#{version}}"), "{old}");
+        assert!(old.contains("' 'paste-buffer -r -d -b agtmux-") && new.ends_with(" -t %3'"), "{old} {new}");
+    }
+
+    #[test]
     fn an_empty_answer_is_an_error() {
         let framing = Framing::fixed("W");
         assert!(matches!(parse_outcome(&framing, GUARD, b""), Err(TypeError::Tmux(_))));
