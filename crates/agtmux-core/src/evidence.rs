@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::asked_command::AskedCommand;
 use crate::dialog::Dialog;
 use crate::ordering::OrderKey;
 use crate::state::State;
@@ -146,6 +147,9 @@ pub struct Observation {
     /// The content of the open dialog, if the source shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialog: Option<Box<Dialog>>,
+    /// The open requests for approval, if the source is the agent itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<AskedCommand>,
 }
 
 impl Observation {
@@ -166,6 +170,7 @@ impl Observation {
             inferred_from_absence: false,
             no_turn_visible: false,
             dialog: None,
+            asked: Vec::new(),
         }
     }
 

@@ -3,6 +3,7 @@
 //! This crate does no IO, starts no threads and reads no clock. `now` is always an argument, so every decision can be
 //! replayed.
 
+pub mod asked_command;
 pub mod binding;
 pub mod dialog;
 pub mod evidence;

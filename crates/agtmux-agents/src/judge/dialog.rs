@@ -1,12 +1,21 @@
 //! Finds the dialog at the bottom of a screen.
 
+use std::sync::LazyLock;
+
 use agtmux_core::dialog::Dialog;
+use agtmux_core::evidence::DialogKind;
 use regex::Regex;
 
 use super::options::{self, FoundOptions};
 use super::rule;
 use crate::manifest::{DialogRule, OptionFormat, StyleCondition};
 use crate::screen::{ScreenRegions, is_border, start_within_frame, unframed};
+
+/// Signs that an agent has left out a part: an ellipsis, or a note about hidden lines.
+static SHORTENED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"…|⋯|(?im)^\W*(?:\.\.\. )?(?:\+ ?\d+ (?:more )?lines?|(?:first|last) \d+ lines? hidden)\b")
+        .expect("valid pattern")
+});
 
 /// The maximum height of a dialog. Only this many rows at the end of the screen are searched.
 const MAX_DIALOG_ROWS: usize = 120;
@@ -88,28 +97,41 @@ fn match_rule(
     if rule.offers.as_ref().is_some_and(|offers| !found.options.iter().any(|option| offers.is_match(&option.label))) {
         return None;
     }
-    let start = regions.dialog_start(first + found.lines.start).saturating_sub(first);
+    let top = regions.dialog_top(first + found.lines.start);
+    let start = top.map_or(0, |top| top.saturating_sub(first)).min(found.lines.start);
     let selected = match rule.selected {
         Some(look) => selected_by_style(&found, regions, first, look),
         None => found.marked,
     };
-    let mut paragraphs = paragraphs(&lines[start.min(found.lines.start)..found.lines.start]);
-    paragraphs.extend((!found.lead.is_empty()).then_some(found.lead));
-    if rule.head.as_ref().is_some_and(|head| !paragraphs.iter().any(|paragraph| head.is_match(paragraph))) {
+    let above = &lines[start..found.lines.start];
+    let is_approval = rule.kind == DialogKind::Approval;
+    let mut paragraphs = paragraphs(above, is_approval);
+    paragraphs.extend((!found.lead.is_empty()).then(|| vec![found.lead.as_str()]));
+    if let Some(question) = rule.question.as_ref().filter(|_| is_approval) {
+        separate_question(&mut paragraphs, question);
+    }
+    let texts: Vec<String> = paragraphs.iter().map(|rows| rows.join(" ")).collect();
+    if rule.head.as_ref().is_some_and(|head| !texts.iter().any(|text| head.is_match(text))) {
         return None;
     }
     let asks = match &rule.question {
-        Some(question) => paragraphs.iter().rposition(|paragraph| question.is_match(paragraph))?,
-        None => paragraphs.iter().rposition(|p| p.contains('?')).or(paragraphs.len().checked_sub(1))?,
+        Some(question) => texts.iter().rposition(|text| question.is_match(text))?,
+        None => texts.iter().rposition(|text| text.contains('?')).or(texts.len().checked_sub(1))?,
     };
-    let others = paragraphs.iter().enumerate().filter(|(at, _)| *at != asks).map(|(_, paragraph)| paragraph.as_str());
-    // Ticks change while the user answers, so they are not part of the subject.
-    let is_not_tick = |c: &char| !matches!(c, '☐' | '☑' | '☒' | '✔' | '✓');
-    let subject: String = others.collect::<Vec<_>>().join("\n").chars().filter(is_not_tick).collect();
-    let subject = Some(subject.trim().to_owned()).filter(|subject| !subject.is_empty());
-    let asked = rule.question.as_ref().and_then(|question| question.captures(&paragraphs[asks])?.name("asks"));
-    let question = asked.map_or(paragraphs[asks].as_str(), |asked| asked.as_str()).to_owned();
+    let subject = subject(&paragraphs, asks, is_approval);
+    let asked = rule.question.as_ref().and_then(|question| question.captures(&texts[asks])?.name("asks"));
+    let question = asked.map_or(texts[asks].as_str(), |asked| asked.as_str()).to_owned();
+    let is_top_visible = match top {
+        Some(top) => top >= first,
+        // The question stands above its subject, or a blank row separates the dialog from what is above it.
+        None => {
+            (asks == 0 && rule.question.is_some() && subject.is_some())
+                || (!regions.knows_dialog_top() && paragraphs.len() > 2)
+        }
+    };
+    let is_shortened = SHORTENED.is_match(&question) || subject.as_deref().is_some_and(|text| SHORTENED.is_match(text));
     let mut dialog = Dialog::new(rule.kind, question, subject, found.options);
+    dialog.subject_truncated |= is_approval && (!is_top_visible || is_shortened);
     dialog.multiple = !found.ticks.is_empty();
     Some(FoundDialog { dialog, selected, ticks: found.ticks })
 }
@@ -142,11 +164,43 @@ fn find_hint_line(lines: &[DialogLine<'_>], hint: &Regex, trail: usize) -> Optio
     whole.or_else(|| with_text.into_iter().find(|at| broken(*at)))
 }
 
-/// Joins consecutive rows into paragraphs. Blank rows and borders separate the paragraphs.
-fn paragraphs(lines: &[DialogLine<'_>]) -> Vec<String> {
+/// The rows of each paragraph. Blank rows and borders separate the paragraphs.
+fn paragraphs<'s>(lines: &[DialogLine<'s>], is_approval: bool) -> Vec<Vec<&'s str>> {
+    // A command may draw lines, too: a row of an approval is a border only if it contains nothing else.
+    let has_letters = |line: &DialogLine<'_>| line.text.contains(|c: char| c.is_ascii_graphic());
+    let separates = |line: &DialogLine<'_>| !(line.has_text() || is_approval && has_letters(line));
     lines
-        .split(|line| !line.has_text())
+        .split(separates)
         .filter(|rows| !rows.is_empty())
-        .map(|rows| rows.iter().map(|line| line.text.trim()).collect::<Vec<_>>().join(" "))
+        .map(|rows| rows.iter().map(|line| line.text.trim()).collect())
         .collect()
+}
+
+/// Separates the question from the rows right above it, which may be the end of a command.
+fn separate_question(paragraphs: &mut Vec<Vec<&str>>, question: &Regex) {
+    let Some(asks) = paragraphs.iter().rposition(|rows| question.is_match(&rows.join(" "))) else { return };
+    let rows = &mut paragraphs[asks];
+    let begins = (0..rows.len()).rev().find(|from| question.is_match(&rows[*from..].join(" ")));
+    let own_rows = rows.split_off(begins.unwrap_or(0));
+    match rows.is_empty() {
+        true => *rows = own_rows,
+        false => paragraphs.insert(asks + 1, own_rows),
+    }
+}
+
+/// The text of all paragraphs except the question.
+///
+/// The subject of an approval keeps its rows. The screen does not tell whether a row ends at a blank, within a word or
+/// at a new line of a script, and a person who approves a command must not see a guess.
+fn subject(paragraphs: &[Vec<&str>], asks: usize, is_approval: bool) -> Option<String> {
+    let others = paragraphs.iter().enumerate().filter(|(at, _)| *at != asks).map(|(_, rows)| rows);
+    let subject = match is_approval {
+        true => others.map(|rows| rows.join("\n")).collect::<Vec<_>>().join("\n"),
+        // Ticks change while the user answers, so they are not part of the subject.
+        false => {
+            let is_not_tick = |c: &char| !matches!(c, '☐' | '☑' | '☒' | '✔' | '✓');
+            others.map(|rows| rows.join(" ")).collect::<Vec<_>>().join("\n").chars().filter(is_not_tick).collect()
+        }
+    };
+    Some(subject.trim().to_owned()).filter(|subject| !subject.is_empty())
 }

@@ -7,6 +7,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
+use agtmux_core::asked_command::AskedCommand;
 use agtmux_core::evidence::{Assertion, DialogKind, Observation, RuleRef, Source};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,9 @@ struct OpenQuestion {
     owner: Option<String>,
     /// When the question was opened. The time does not change when another question closes.
     at: Timestamp,
+    /// What an approval is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    asked: Option<AskedCommand>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,11 +185,11 @@ impl Manifest {
         if let Some(ends) = rule.ends {
             memory.turn_end = Some(ends.assertion());
         }
-        all.extend(
-            memory
-                .update_questions(rule, event, owner)
-                .map(|(assertion, at)| Observation { as_of: at, ..observe(assertion) }),
-        );
+        all.extend(memory.update_questions(rule, event, owner).map(|(assertion, at)| Observation {
+            as_of: at,
+            asked: memory.asked(assertion),
+            ..observe(assertion)
+        }));
         all.extend(rule.asks.map(|asks| observe(asks.assertion())));
         all
     }
@@ -255,7 +259,8 @@ impl AdapterMemory {
         if let Some(kind) = rule.opens {
             let key = key_digest(&key());
             self.open_questions.retain(|open| open.key != key);
-            self.open_questions.push(OpenQuestion { key, kind, owner, at: now });
+            let asked = (kind == DialogKind::Approval).then(|| rule.asked(payload));
+            self.open_questions.push(OpenQuestion { key, kind, owner, at: now, asked });
             let excess = self.open_questions.len().saturating_sub(MAX_OPEN_QUESTIONS);
             self.open_questions.drain(..excess);
         }
@@ -266,6 +271,21 @@ impl AdapterMemory {
             Some(open) => (Assertion::DialogOpen(open.kind), open.at),
             None => (Assertion::NoDialog, now),
         })
+    }
+}
+
+/// The requests that are reported with an open approval. More are not open at once.
+const MAX_ASKED: usize = 8;
+
+impl AdapterMemory {
+    /// The open requests for approval, the newest last.
+    fn asked(&self, assertion: Assertion) -> Vec<AskedCommand> {
+        if assertion != Assertion::DialogOpen(DialogKind::Approval) {
+            return Vec::new();
+        }
+        let open = self.open_questions.iter().filter_map(|open| open.asked.as_ref());
+        let skipped = open.clone().count().saturating_sub(MAX_ASKED);
+        open.skip(skipped).cloned().collect()
     }
 }
 

@@ -2,10 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use agtmux_core::asked_command::AskedCommand;
 use agtmux_core::evidence::{Assertion, DialogKind, Source};
+use agtmux_core::redact;
 use jiff::SignedDuration;
 use serde::Deserialize;
 use serde_json::Value;
+
+/// A longer command is not kept: every observation of the agent would repeat it.
+const MAX_ASKED_BYTES: usize = 32 << 10;
+/// The most texts that are kept beside a command.
+const MAX_ABOUT: usize = 8;
 
 /// How to read the agent's own events.
 #[derive(Debug, Default, Deserialize)]
@@ -39,6 +46,8 @@ pub(crate) struct EventRule {
     pub(super) turn: Option<TurnState>,
     /// The event opens a question of this kind. The question stays open until an event closes it.
     pub(super) opens: Option<DialogKind>,
+    /// The path of the shell command that the question asks to run. The dialog on the screen may show only a part of it.
+    pub(super) command: Option<String>,
     #[serde(default)]
     pub(super) closes: ClosedQuestions,
     /// The agent continues in another session.
@@ -155,6 +164,21 @@ impl EventRule {
             && self.when.iter().all(|(path, wanted)| wanted.matches(value_at(payload, path)))
     }
 
+    /// The command that an approval is about, and the texts beside it in the payload.
+    pub(super) fn asked(&self, payload: &Value) -> AskedCommand {
+        let redacted = |text: &str| redact::text_with_code(text).into_owned();
+        let path = self.command.as_deref();
+        let command = path.and_then(|path| text_at(payload, path)).filter(|command| command.len() <= MAX_ASKED_BYTES);
+        let object = path.and_then(|path| path.rsplit_once('.')).map_or(Some(payload), |(at, _)| value_at(payload, at));
+        let beside = object.and_then(Value::as_object).into_iter().flat_map(|fields| fields.values());
+        let texts = beside.filter_map(Value::as_str).filter(|text| command.as_deref() != Some(*text));
+        let about = texts.filter(|text| !text.is_empty() && text.len() <= MAX_ASKED_BYTES).map(redacted);
+        AskedCommand {
+            about: if command.is_some() { about.take(MAX_ABOUT).collect() } else { Vec::new() },
+            command: command.map(|command| redacted(&command)),
+        }
+    }
+
     pub(super) fn hold_time(&self, queued: bool) -> SignedDuration {
         let millis = if queued { self.hold_ms.max(self.queued_hold_ms) } else { self.hold_ms };
         SignedDuration::from_millis(i64::from(millis))
@@ -178,6 +202,9 @@ impl EventRule {
         }
         if matches!(self.ends, Some(TurnState::Running | TurnState::Completed)) {
             return named("has an 'ends' that is neither 'idle' nor 'error'");
+        }
+        if self.command.is_some() && self.opens != Some(DialogKind::Approval) {
+            return named("has a 'command', so it requires 'opens' = 'approval'");
         }
         if self.closes == ClosedQuestions::Same && self.key.is_empty() {
             return named("has 'closes' = 'same', so it requires a 'key'");

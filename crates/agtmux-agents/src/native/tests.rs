@@ -1,5 +1,6 @@
 //! Recorded events of real agents, and the observations that their manifests produce.
 
+mod asked;
 mod confirmed;
 mod copilot;
 mod end_of_turn;

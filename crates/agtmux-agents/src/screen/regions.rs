@@ -119,8 +119,19 @@ impl<'s> ScreenRegions<'s> {
     /// The first row of the dialog that is above row `before`. This is the row below the last row there that matches
     /// the pattern `dialog` of the layout. If no row matches, it is row 0.
     pub(crate) fn dialog_start(&self, before: usize) -> usize {
+        self.dialog_top(before).unwrap_or(0)
+    }
+
+    /// Like [`dialog_start`](Self::dialog_start), but `None` if no row matches: the top of the dialog is not on the
+    /// screen.
+    pub(crate) fn dialog_top(&self, before: usize) -> Option<usize> {
         let begins = |row: &ScreenRow| self.layout.is_some_and(|layout| fits(&layout.dialog, row));
-        self.screen.rows()[..before].iter().rposition(begins).map_or(0, |top| top + 1)
+        self.screen.rows()[..before].iter().rposition(begins).map(|top| top + 1)
+    }
+
+    /// Whether the layout tells which row is above a dialog.
+    pub(crate) fn knows_dialog_top(&self) -> bool {
+        self.layout.is_some_and(|layout| layout.dialog.is_some())
     }
 
     /// Whether a message of the user begins in one of these rows.

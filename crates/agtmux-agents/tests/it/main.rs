@@ -11,6 +11,7 @@ mod process_tree;
 mod quoted_text;
 mod screen_cases;
 mod screens;
+mod truncated_dialogs;
 mod typed_text;
 mod user_manifests;
 mod yielding_rules;

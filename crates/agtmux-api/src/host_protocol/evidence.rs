@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use agtmux_core::asked_command::AskedCommand;
 use agtmux_core::dialog::Dialog;
 use agtmux_core::ids::{PaneId, SessionId, WindowId};
 use jiff::Timestamp;
@@ -163,6 +164,9 @@ pub struct HostObservation {
     pub no_turn_visible: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialog: Option<Box<Dialog>>,
+    /// The open requests for approval that the agent itself reports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<AskedCommand>,
     pub recorded_at: Timestamp,
     /// A completed turn that counts as idle by now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -1,6 +1,7 @@
 use jiff::Timestamp;
 
 use super::{Ledger, LedgerRecord};
+use crate::asked_command::AskedCommand;
 use crate::dialog::Dialog;
 use crate::evidence::{Assertion, Observation, Source};
 use crate::state::{Confidence, ReasonCode, State};
@@ -13,11 +14,13 @@ pub struct StateVerdict<'a> {
     pub confidence: Confidence,
     /// The open dialog of a waiting agent.
     pub dialog: Option<&'a Dialog>,
+    /// The requests for approval that the agent itself reports.
+    pub asked: &'a [AskedCommand],
 }
 
 impl StateVerdict<'_> {
     pub fn unknown(reason: ReasonCode) -> Self {
-        Self { state: State::Unknown, reason: Some(reason), confidence: Confidence::Low, dialog: None }
+        Self { state: State::Unknown, reason: Some(reason), confidence: Confidence::Low, dialog: None, asked: &[] }
     }
 }
 
@@ -55,10 +58,14 @@ impl Ledger {
             return StateVerdict::unknown(self.unknown_reason(&all_rated));
         };
         let dialogs = with_state
+            .clone()
             .filter(|(of, _)| *of == state && state.needs_action())
             .filter_map(|(_, observation)| Some((observation.as_of, observation.dialog.as_deref()?)));
         let dialog = dialogs.max_by_key(|(as_of, _)| *as_of).map(|(_, dialog)| dialog);
-        StateVerdict { state, reason: None, confidence: confidence(strongest), dialog }
+        let reports = with_state.filter(|(of, observation)| *of == state && !observation.asked.is_empty());
+        let asked =
+            reports.max_by_key(|(_, observation)| observation.as_of).map_or(&[][..], |(_, last)| &last.asked[..]);
+        StateVerdict { state, reason: None, confidence: confidence(strongest), dialog, asked }
     }
 
     /// Whether an observation could change the verdict. An observation that repeats the last one of its source can
@@ -69,8 +76,8 @@ impl Ledger {
         let previous = &last.observation;
         let fields =
             |s: &Observation| (s.assertion, s.conclusive, s.tentative, s.inferred_from_absence, s.no_turn_visible);
-        let same = (fields(previous), &previous.rule, &previous.dialog)
-            == (fields(observation), &observation.rule, &observation.dialog)
+        let same = (fields(previous), &previous.rule, &previous.dialog, &previous.asked)
+            == (fields(observation), &observation.rule, &observation.dialog, &observation.asked)
             && previous.settled >= observation.settled
             && (observation.assertion != Assertion::Completed || previous.excerpt == observation.excerpt);
         let ages = self.expires_at(last).is_some();

@@ -2,7 +2,10 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{is_marked, marker, secret_names, text};
+use super::{is_marked, marker, secret_names, text, text_with_code};
+
+/// Fields that hold shell code. A dialog shows this code, so only its literal values are redacted.
+const CODE_FIELDS: [&str; 2] = ["command", "fullCommandText"];
 
 /// The kind of a secret that was recognized by its field name.
 const FIELD_KIND: &str = "field";
@@ -35,6 +38,8 @@ fn redact_object(fields: &mut Map<String, Value>) {
             hide(value);
         } else if secret_names::may_name_several_secrets(name) {
             hide_strings(value);
+        } else if let (true, Value::String(code)) = (CODE_FIELDS.contains(&name.as_str()), &mut *value) {
+            *code = text_with_code(code).into_owned();
         } else {
             json(value);
         }

@@ -4,6 +4,7 @@
 //! recognized.
 
 mod json;
+mod literals;
 mod rules;
 mod secret_names;
 mod table;
@@ -20,9 +21,27 @@ const MAX_ROUNDS: usize = 8;
 
 /// Replaces every secret with `[redacted:<kind>]`. Takes time linear in the length of the text.
 pub fn text(text: &str) -> Cow<'_, str> {
+    redact(text, Extent::WholeMatch)
+}
+
+/// Like [`text`], but hides only literal values and never shell code. For text that tells a person what an approval
+/// runs: in doubt it shows a secret, because the person must see the command.
+pub fn text_with_code(text: &str) -> Cow<'_, str> {
+    redact(text, Extent::Literals)
+}
+
+/// How much of a match is hidden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    WholeMatch,
+    /// Only the parts that cannot be shell code.
+    Literals,
+}
+
+fn redact(text: &str, extent: Extent) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(text);
     for _ in 0..MAX_ROUNDS {
-        match rules::round(&out) {
+        match rules::round(&out, extent) {
             Some(cleaner) => out = Cow::Owned(cleaner),
             None => break,
         }

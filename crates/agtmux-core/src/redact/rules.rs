@@ -4,7 +4,7 @@ use std::sync::{LazyLock, OnceLock};
 use regex::{Captures, Match, Regex, RegexSet};
 
 use super::table::{SECRET_PATTERNS, SecretPattern};
-use super::{is_marked, marker, secret_names};
+use super::{Extent, is_marked, literals, marker, secret_names};
 
 static RULES: LazyLock<CompiledPatterns> =
     LazyLock::new(|| CompiledPatterns::compile().expect("a test compiles every row"));
@@ -32,8 +32,11 @@ struct SecretMatch {
 ///
 /// All patterns match against the same text. If one pattern changed the text for the next, it could remove the name
 /// that identifies another secret (`--token password = hunter2`).
-pub(super) fn round(text: &str) -> Option<String> {
+pub(super) fn round(text: &str, extent: Extent) -> Option<String> {
     let mut found = RULES.find(text);
+    if extent == Extent::Literals {
+        found = found.into_iter().flat_map(|find| literal_matches(text, find)).collect();
+    }
     found.retain(|find| !is_marked(&text[find.range.clone()]));
     if found.is_empty() {
         return None;
@@ -43,6 +46,13 @@ pub(super) fn round(text: &str) -> Option<String> {
     let whole = join_overlapping(found);
     let wanted = whole.iter().filter(|find| !is_marked(&text[find.range.clone()]));
     replace(text, wanted)
+}
+
+/// The parts of a match that can be hidden without hiding shell code.
+fn literal_matches(text: &str, find: SecretMatch) -> Vec<SecretMatch> {
+    let SecretMatch { range, row } = find;
+    let parts = literals::literal_parts(text, range, row.map_or("", |row| row.kind));
+    parts.into_iter().map(|range| SecretMatch { range, row }).collect()
 }
 
 impl CompiledPatterns {
@@ -77,7 +87,9 @@ fn find_row(pattern: &Regex, row: &'static SecretPattern, text: &str) -> Vec<Sec
     let mut from = 0;
     while let Some(found) = (from <= text.len()).then(|| pattern.captures_at(text, from)).flatten() {
         let Some(secret) = secret_part(&found) else { break };
-        finds.push(SecretMatch { range: secret.range(), row: Some(row) });
+        if row.kind != "prose" || !secret_names::is_ordinary_word(secret.as_str()) {
+            finds.push(SecretMatch { range: secret.range(), row: Some(row) });
+        }
         let inside = text[secret.start()..].chars().next().map_or(1, char::len_utf8);
         let end = found.get(0).map_or(secret.end(), |all| all.end());
         from = if secret.len() <= MAX_RESCAN_LEN { secret.start() + inside } else { end };

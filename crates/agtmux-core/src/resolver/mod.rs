@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use input::{ResolverInput, StateTransition};
 
+use crate::asked_command::{self, AskedCommand};
 use crate::dialog::Dialog;
 use crate::ids::{AgentType, ServerKey};
 use crate::ledger::{Ledger, StateVerdict};
@@ -38,6 +39,9 @@ struct RuntimeState {
     record: StateRecord,
     /// The open dialog of a waiting agent.
     dialog: Option<Dialog>,
+    /// The requests for approval that the agent itself reports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    asked: Vec<AskedCommand>,
 }
 
 impl StateResolver {
@@ -54,9 +58,15 @@ impl StateResolver {
         self.runtimes.get(runtime).map(|entry| &entry.record)
     }
 
-    /// The open dialog of a waiting agent, if a source shows it.
-    pub fn dialog(&self, runtime: &RuntimeId) -> Option<&Dialog> {
-        self.runtimes.get(runtime)?.dialog.as_ref()
+    /// The open dialog of a waiting agent, if a source shows it, with the whole command if the agent reports it.
+    pub fn dialog(&self, runtime: &RuntimeId) -> Option<Dialog> {
+        let entry = self.runtimes.get(runtime)?;
+        entry.dialog.as_ref().map(|dialog| asked_command::complete(dialog, &entry.asked))
+    }
+
+    /// The requests for approval that the agent itself reports.
+    pub fn asked(&self, runtime: &RuntimeId) -> &[AskedCommand] {
+        self.runtimes.get(runtime).map_or(&[], |entry| &entry.asked)
     }
 
     /// The agent's own session id, once known.
@@ -172,6 +182,7 @@ impl StateResolver {
             ledger: Ledger::default(),
             record,
             dialog: None,
+            asked: Vec::new(),
         };
         let judged = judge(&entry, &self.unreachable, now);
         entry.record =
@@ -207,7 +218,7 @@ impl RuntimeState {
     /// The verdict that the record contains.
     fn recorded(&self) -> StateVerdict<'_> {
         let StateRecord { state, reason, confidence, .. } = self.record;
-        StateVerdict { state, reason, confidence, dialog: self.dialog.as_ref() }
+        StateVerdict { state, reason, confidence, dialog: self.dialog.as_ref(), asked: &self.asked }
     }
 }
 
@@ -231,12 +242,12 @@ fn commit_judgement(
     if judged == entry.recorded() {
         return None;
     }
-    let StateVerdict { state, reason, confidence, dialog } = judged;
-    let dialog = dialog.cloned();
+    let StateVerdict { state, reason, confidence, dialog, asked } = judged;
+    let (dialog, asked) = (dialog.cloned(), asked.to_vec());
     // A changed confidence or dialog makes a new version but keeps the start time of the state.
     let since = if state == entry.record.state && reason == entry.record.reason { entry.record.since } else { now };
     let to = StateRecord { state, reason, confidence, version: entry.record.version + 1, since, updated_at: now };
-    entry.dialog = dialog;
+    (entry.dialog, entry.asked) = (dialog, asked);
     let from = std::mem::replace(&mut entry.record, to.clone());
     Some(StateTransition { runtime: id.clone(), from: Some(from), to })
 }

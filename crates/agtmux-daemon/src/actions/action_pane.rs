@@ -107,8 +107,17 @@ impl ActionPane<'_> {
         typing: PaneInput<'_>,
         allows: impl FnOnce(&PaneScreen) -> ApiResult<()>,
     ) -> ApiResult<()> {
+        self.type_if_screen(typing, |capture| allows(&capture)).await
+    }
+
+    /// Like [`type_if`](Self::type_if), for callers that keep the screen.
+    pub(super) async fn type_if_screen(
+        &self,
+        typing: PaneInput<'_>,
+        allows: impl FnOnce(PaneScreen) -> ApiResult<()>,
+    ) -> ApiResult<()> {
         self.check_same_agent().await?;
-        allows(&self.capture().await?)?;
+        allows(self.capture().await?)?;
         self.type_guarded(typing).await
     }
 
@@ -125,22 +134,22 @@ impl ActionPane<'_> {
         .map_err(type_error)
     }
 
-    /// Waits until `wanted` accepts the state and the dialog fingerprint that the engine has for the agent. Then
-    /// returns the fingerprint, or `Some(None)` if no dialog is open. Returns `None` on timeout or if the agent is
-    /// gone.
+    /// What the engine knows about the agent now. `None` if the agent is gone.
+    pub(super) async fn agent_now(&self) -> Option<LocatedAgent> {
+        let runtime = self.located.agent.as_ref().map(|agent| agent.runtime.id.clone())?;
+        self.actions.0.engine.locate(PaneRef::Runtime(runtime)).await.ok()?.agent
+    }
+
+    /// Waits until `wanted` accepts what the engine knows about the agent, and returns it. Returns `None` on timeout or
+    /// if the agent is gone.
     ///
     /// Actions call this before they return, so that clients already see the effect of the action.
-    pub(super) async fn wait_for_engine(
-        &self,
-        wanted: impl Fn(State, Option<&String>) -> bool,
-    ) -> Option<Option<String>> {
-        let runtime = self.located.agent.as_ref().map(|agent| agent.runtime.id.clone())?;
+    pub(super) async fn wait_for_engine(&self, wanted: impl Fn(&LocatedAgent) -> bool) -> Option<LocatedAgent> {
         let deadline = Instant::now() + ENGINE_TIMEOUT;
         while Instant::now() < deadline {
-            let agent = self.actions.0.engine.locate(PaneRef::Runtime(runtime.clone())).await.ok()?.agent?;
-            let dialog = agent.dialog.map(|dialog| dialog.fingerprint);
-            if wanted(agent.record.state, dialog.as_ref()) {
-                return Some(dialog);
+            let agent = self.agent_now().await?;
+            if wanted(&agent) {
+                return Some(agent);
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }

@@ -2,6 +2,7 @@
 
 use agtmux_agents::native::NativeEvent;
 use agtmux_api::error::ApiError;
+use agtmux_core::asked_command::AskedCommand;
 use agtmux_core::dialog::Dialog;
 use agtmux_core::evidence::Source;
 use agtmux_core::fleet::{Pane, PaneKey};
@@ -28,6 +29,8 @@ pub(crate) struct LocatedAgent {
     pub(crate) runtime: Runtime,
     pub(crate) record: StateRecord,
     pub(crate) dialog: Option<Dialog>,
+    /// The requests for approval that the agent itself reports.
+    pub(crate) asked: Vec<AskedCommand>,
     /// The agent has sent hook events, and its adapter recognizes submitted prompts in them.
     pub(crate) reports_submissions: bool,
     /// The id that the agent's own host uses for this runtime. `None` if the agent runs on this host, or if the id is
@@ -59,10 +62,11 @@ impl Engine {
         let pane = self.fleet.pane(&key).ok_or_else(gone)?.clone();
         let agent = pane.runtime.clone().and_then(|runtime| {
             let record = self.states.state(&runtime.id)?.clone();
-            let dialog = self.states.dialog(&runtime.id).cloned();
+            let dialog = self.states.dialog(&runtime.id);
+            let asked = self.states.asked(&runtime.id).to_vec();
             let reports_submissions = self.reports_submissions(&runtime);
             let remote_runtime_id = self.remote_agents.get(&runtime.id).and_then(|remote| remote.runtime_id.clone());
-            Some(LocatedAgent { runtime, record, dialog, reports_submissions, remote_runtime_id })
+            Some(LocatedAgent { runtime, record, dialog, asked, reports_submissions, remote_runtime_id })
         });
         let reachable = server.outage.is_none();
         Ok(LocatedPane { generation: server.generation, key, pane, reachable, agent })

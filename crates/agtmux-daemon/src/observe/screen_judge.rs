@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use agtmux_agents::{AgentRegistry, CapturedScreen};
-use agtmux_core::dialog::{Dialog, DialogOption};
 use agtmux_core::evidence::{Assertion, Observation, Source};
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, ServerKey};
 use agtmux_core::{redact, text};
@@ -108,20 +107,11 @@ impl ScreenJudge {
     }
 }
 
-/// Redacts an observation: its excerpt and its dialog may contain a secret, such as a key in a command. The dialog
-/// keeps the fingerprint of its original text.
+/// Redacts an observation: its excerpt and its dialog may contain a secret, such as a key in a command.
 fn without_secrets(observation: Observation) -> Observation {
-    let redacted = |text: String| redact::text(&text).into_owned();
-    let option = |option: DialogOption| DialogOption { label: redacted(option.label), ..option };
-    let dialog = |dialog: Box<Dialog>| Dialog {
-        question: redacted(dialog.question),
-        subject: dialog.subject.map(redacted),
-        options: dialog.options.into_iter().map(option).collect(),
-        ..*dialog
-    };
     Observation {
-        excerpt: redacted(observation.excerpt),
-        dialog: observation.dialog.map(dialog).map(Box::new),
+        excerpt: redact::text(&observation.excerpt).into_owned(),
+        dialog: observation.dialog.map(|dialog| Box::new(dialog.without_secrets())),
         ..observation
     }
 }

@@ -7,6 +7,7 @@ use agtmux_api::host_protocol::{
     AgentEvidence, EvidenceBatch, HostEvidence, HostObservation, HostOutage, HostPane, HostPlacement, HostProcess,
     HostServer,
 };
+use agtmux_core::asked_command::AskedCommand;
 use agtmux_core::dialog::Dialog;
 use agtmux_core::evidence::{Observation, RuleRef, Source};
 use agtmux_core::fleet::{
@@ -28,6 +29,8 @@ use super::limits::{MAX_EXTRA_ROWS, MAX_PANES};
 const MAX_TEXT_LEN: usize = 4096;
 /// The limit for names. Lower than `MAX_TEXT_LEN`, because a listing may contain thousands of names.
 const MAX_NAME_LEN: usize = 1024;
+/// The limit for the subject of a dialog. An approval needs all of it.
+const MAX_SUBJECT_LEN: usize = 80 << 10;
 const MAX_LABEL_LEN: usize = 256;
 const MAX_OPTIONS: usize = 32;
 
@@ -244,19 +247,31 @@ fn record(sent: HostObservation) -> Option<LedgerRecord> {
         inferred_from_absence: sent.inferred_from_absence,
         no_turn_visible: sent.no_turn_visible,
         dialog: sent.dialog.map(|dialog| Box::new(clean_dialog(*dialog))),
+        asked: sent.asked.into_iter().take(MAX_OPTIONS).map(clean_asked).collect(),
     };
     Some(LedgerRecord { observation, recorded_at: sent.recorded_at, demoted: sent.demoted })
 }
 
 fn clean_dialog(mut dialog: Dialog) -> Dialog {
-    dialog.question = clean_text(dialog.question);
-    dialog.subject = dialog.subject.map(clean_text);
+    dialog.question = truncate(dialog.question, MAX_TEXT_LEN);
+    dialog.subject_truncated |= dialog.subject.as_ref().is_some_and(|subject| subject.len() > MAX_SUBJECT_LEN);
+    dialog.subject = dialog.subject.map(|subject| truncate(subject, MAX_SUBJECT_LEN));
     dialog.options.truncate(MAX_OPTIONS);
     for option in &mut dialog.options {
-        option.label = truncate(clean_text(std::mem::take(&mut option.label)), MAX_LABEL_LEN);
+        option.label = truncate(std::mem::take(&mut option.label), MAX_LABEL_LEN);
     }
     dialog.fingerprint = name(dialog.fingerprint);
-    dialog
+    dialog.without_secrets()
+}
+
+/// A command that is too long is dropped, so that no part of it is taken for the whole.
+fn clean_asked(asked: AskedCommand) -> AskedCommand {
+    let redacted = |text: String| redact::text_with_code(&text).into_owned();
+    let about = asked.about.into_iter().take(MAX_OPTIONS).map(|text| redacted(truncate(text, MAX_TEXT_LEN)));
+    AskedCommand {
+        command: asked.command.filter(|command| command.len() <= MAX_SUBJECT_LEN).map(redacted),
+        about: about.collect(),
+    }
 }
 
 fn clean_text(text: String) -> String {

@@ -115,6 +115,7 @@ fn observation(record: &LedgerRecord) -> HostObservation {
         inferred_from_absence: observation.inferred_from_absence,
         no_turn_visible: observation.no_turn_visible,
         dialog: observation.dialog.clone(),
+        asked: observation.asked.clone(),
         recorded_at: record.recorded_at,
         demoted: record.demoted,
     }

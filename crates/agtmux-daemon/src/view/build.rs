@@ -46,7 +46,7 @@ fn pane_item(key: &PaneKey, pane: &Pane, states: &StateResolver, session: &str) 
         since: state.map(|s| s.since),
         updated_at: state.map_or(pane.updated_at, |s| s.updated_at.max(pane.updated_at)),
         needs_action: state.is_some_and(|s| s.state.needs_action()),
-        dialog: runtime.and_then(|r| states.dialog(&r.id)).cloned(),
+        dialog: runtime.and_then(|r| states.dialog(&r.id)),
         title: Some(pane.title.clone()).filter(|t| !t.is_empty()),
         cwd: pane.foreground.as_ref().and_then(|f| f.cwd.clone()),
         command: pane.foreground.as_ref().map(|f| f.command.clone()),

@@ -95,7 +95,7 @@ pub(crate) fn steps<'a>(pane: u32, typing: PaneInput<'a>) -> Vec<TypeStep<'a>> {
         PaneInput::Paste(text) | PaneInput::Bracketed(text) => {
             let brackets = if matches!(typing, PaneInput::Paste(_)) { "-p " } else { "" };
             let buffer = format!("agtmux-{}", uuid::Uuid::new_v4().simple());
-            let command = format!("paste-buffer {brackets}-r -d -b {buffer} -t %{pane}");
+            let command = paste_unchanged(&format!("{brackets}-r -d -b {buffer} -t %{pane}"));
             vec![TypeStep { paste: Some((buffer, text.as_bytes())), ..plain(command) }]
         }
         PaneInput::Keys(keys) => {
@@ -103,6 +103,18 @@ pub(crate) fn steps<'a>(pane: u32, typing: PaneInput<'a>) -> Vec<TypeStep<'a>> {
         }
         PaneInput::LeaveMode => vec![TypeStep { leaves_mode: true, ..plain(format!("copy-mode -q -t %{pane}")) }],
     }
+}
+
+/// Versions whose `paste-buffer` has no option `-S` and never changes the text.
+const PASTES_UNCHANGED: [&str; 3] = ["3.[0-6]", "3.[0-6][a-z]", "next-3.[0-7]"];
+
+/// A command that pastes the buffer as it is. tmux 3.7 writes control characters in another way (`^[` instead of
+/// Escape), also the codes of a bracketed paste, unless it gets an option that older versions reject.
+fn paste_unchanged(options: &str) -> String {
+    let is_old = |pattern: &str| format!("#{{m:{pattern},#{{version}}}}");
+    let any = |one: String, other: String| format!("#{{||:{one},{other}}}");
+    let condition = PASTES_UNCHANGED.map(is_old).into_iter().reduce(any).unwrap_or_default();
+    format!("if-shell -F '{condition}' 'paste-buffer {options}' 'paste-buffer -S {options}'")
 }
 
 /// A format that is true only for this pane with this process on this server generation.
@@ -219,6 +231,14 @@ mod tests {
         assert_eq!(refusal(["9", "100", "42", "0", "0", "1", "0", "1"]), TypeRefusal::Synchronized);
         assert_eq!(refusal(["9", "100", "42", "0", "0", "0", "1", "1"]), TypeRefusal::InputOff);
         assert_eq!(refusal(["9", "100", "42", "0", "0", "0", "0", "0"]), TypeRefusal::TooLate);
+    }
+
+    #[test]
+    fn a_paste_asks_new_versions_of_tmux_not_to_change_the_text() {
+        let [step] = &steps(3, PaneInput::Bracketed("a"))[..] else { panic!("one step") };
+        let (old, new) = step.command.rsplit_once("' 'paste-buffer -S -r -d -b ").expect("two commands");
+        assert!(old.starts_with("if-shell -F '#{||:") && old.contains("#{m:3.[0-6],#{version}}"), "{old}");
+        assert!(old.contains("' 'paste-buffer -r -d -b agtmux-") && new.ends_with(" -t %3'"), "{old} {new}");
     }
 
     #[test]

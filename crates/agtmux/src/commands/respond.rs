@@ -37,6 +37,9 @@ pub(crate) struct RespondArgs {
     /// Answer with free text, if the dialog accepts it
     #[arg(long, allow_hyphen_values = true)]
     text: Option<String>,
+    /// Approve even if only a part of the command is shown. Read it in the pane first: agtmux attach REF
+    #[arg(long)]
+    accept_truncated: bool,
     /// Print the dialog and the answer as JSON
     #[arg(long)]
     json: bool,
@@ -57,7 +60,7 @@ fn parse_answer(word: &str) -> Result<DialogAnswer, String> {
 }
 
 pub(crate) async fn run(args: Box<RespondArgs>) -> CliResult {
-    let RespondArgs { guards: wanted, answer, text, json } = *args;
+    let RespondArgs { guards: wanted, answer, text, accept_truncated, json } = *args;
     let daemon = DaemonClient::from_env()?;
     let mut guards = wanted.resolved(&daemon).await?;
     let answer = match answer.or(text.map(DialogAnswer::Text)) {
@@ -65,7 +68,7 @@ pub(crate) async fn run(args: Box<RespondArgs>) -> CliResult {
         None => ask_user(&daemon, &mut guards, json).await?,
     };
     let reference = guards.r#ref.clone();
-    let action = RespondAction { guards, answer };
+    let action = RespondAction { guards, answer, accept_truncated };
     let reply = daemon.act("/v1/actions/respond", &action).await?;
     let done = output::parsed_answer(&reply, json, outcome_lines)?;
     match done.report.verified {
@@ -129,6 +132,7 @@ fn outcome_lines(done: &ActionOutcome<RespondReport>) -> Vec<String> {
 
 fn dialog_lines(word: &str, dialog: &Dialog) -> Vec<String> {
     let subject = dialog.subject.iter().flat_map(|subject| subject.lines()).map(|line| format!("  {line}"));
+    let cut = dialog.subject_truncated.then(|| "  (a part of this is not visible)".to_owned());
     let options = dialog.options.iter().map(|option| format!("  {}. {}", option.n, option.label));
-    [format!("{word} {}", dialog.question)].into_iter().chain(subject).chain(options).collect()
+    [format!("{word} {}", dialog.question)].into_iter().chain(subject).chain(cut).chain(options).collect()
 }

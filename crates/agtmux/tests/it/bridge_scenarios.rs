@@ -146,7 +146,7 @@ fn error_type_mapping() {
     // The agent reads the key and keeps its dialog open.
     fixture.show_scene(&agent, "dialog", "waiting_approval");
     assert_error(&respond(&fixture, &agent_id, &first_option()), 502, "send_failed");
-    assert_eq!(agent.complete_input(), b"1");
+    assert_eq!(agent.complete_input(), b"1111", "the key is pressed again, because the screen does not change");
     fixture.show_scene(&agent, "idle", "idle");
     assert_error(&respond(&fixture, &agent_id, &first_option()), 409, "wrong_state");
 }

@@ -107,6 +107,34 @@ fn an_answered_dialog_is_closed_when_respond_returns() {
     }
 }
 
+/// Some agents ignore keys for a moment after they draw a dialog.
+#[test]
+fn a_key_that_the_agent_ignores_is_pressed_again() {
+    let agent = DialogAgent::start();
+    agent.ask_permission("touch a");
+    agent.wait_for_dialog("touch a");
+    let done = respond_while(&agent, &["approve"], || {
+        wait_for("the second key", SOON, || (agent.typed() == "11").then_some(()));
+        agent.draw(&format!("● done\n\n{RULE}\n❯ \n{RULE}\n  ? for shortcuts"));
+    });
+    assert_eq!(done.json()["verified"], "confirmed", "{done:?}");
+    assert_eq!(agent.typed(), "11");
+}
+
+/// The agent may have accepted the key and asked for the same command again.
+#[test]
+fn a_key_is_not_pressed_again_after_the_screen_changed() {
+    let agent = DialogAgent::start();
+    agent.ask_permission("touch a");
+    agent.wait_for_dialog("touch a");
+    let done = respond_while(&agent, &["approve"], || {
+        wait_for("the key", SOON, || (agent.typed() == "1").then_some(()));
+        agent.draw(&format!("● Ran touch a\n{}", dialog_agent::permission_dialog("touch a")));
+    });
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert_eq!(agent.typed(), "1");
+}
+
 /// The same question about the same command, with two options swapped.
 fn permission_with_swapped_options(command: &str) -> String {
     format!(

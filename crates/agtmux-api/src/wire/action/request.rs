@@ -101,6 +101,9 @@ pub struct RespondAction {
     #[serde(flatten)]
     pub guards: ActionGuards,
     pub answer: DialogAnswer,
+    /// Approve even if `subject_truncated` is set: the subject was read elsewhere, for example in the pane.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub accept_truncated: bool,
 }
 
 /// The answer to a dialog.

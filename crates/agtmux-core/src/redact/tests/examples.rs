@@ -164,4 +164,25 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
     ("netrc", &["machine h login u password ‹abc›\n"]),
     ("user-password", &["curl -s -u bob:‹hunter2› https://host/", "curl --user 'bob:‹x›' h"]),
     ("sshpass", &["sshpass -p ‹hunter› ssh h", "sshpass -p'‹a b›' ssh h"]),
+    (
+        "database-password",
+        &["mysql -u bob -p‹hunter› db", "mysqldump --all -p'‹a b›' > x", "mariadb-admin -h db -p\"‹x y›\" status"],
+    ),
+    ("twilio", &["id ‹SK·0123456789abcdef0123456789abcdef› ."]),
+    (
+        "twilio",
+        &[
+            "Twilio auth: ‹0123456789abcdef·0123456789abcdef› x",
+            "client = twilio.Client(sid, '‹0123456789abcdef·0123456789abcdef›')",
+        ],
+    ),
+    (
+        "prose",
+        &[
+            "the password is ‹hunter›.",
+            "The passphrase for the key was '‹a b›', I think",
+            "my password for the server is now ‹swordfish›",
+        ],
+    ),
+    ("prose", &["the token is ‹abc123› now", "the API key is \"‹a b›\""]),
 ];

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use agtmux_api::error::ApiResult;
 use agtmux_api::wire::{Verification, VerifiedBy};
+use agtmux_core::dialog::Dialog;
 use agtmux_core::state::State;
 use tokio::time::{Instant, sleep};
 
 use super::super::pane_screen::{POLL_INTERVAL, PaneScreen};
 use super::super::{ActionPane, after_typing};
 use super::open_dialog::OpenDialog;
+use crate::engine::LocatedAgent;
 
 /// How long an agent may take to close an answered dialog.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(6);
@@ -63,22 +65,25 @@ pub(super) async fn wait_until_closed_or<'a>(
 }
 
 /// Waits until the engine knows that the dialog closed. After this action, the caller may immediately answer the next
-/// dialog or wait for a state. These requests rely on what the engine knows.
-pub(super) async fn wait_until_engine_knows(open: &OpenDialog<'_>, closing: &DialogClosing<'_>) {
-    if closing.verified != Verification::Confirmed {
-        return;
-    }
-    let (before, next) = (&open.dialog.fingerprint, closing.next.as_ref().map(|next| &next.dialog.fingerprint));
-    open.pane
-        .wait_for_engine(|state, dialog| match (next, dialog) {
-            (Some(next), dialog) => dialog == Some(next),
-            (None, Some(dialog)) => dialog != before,
-            (None, None) => !matches!(state, State::WaitingApproval | State::WaitingInput),
-        })
-        .await;
+/// dialog or wait for a state. These requests rely on what the engine knows. Returns the next dialog as the engine shows
+/// it.
+pub(super) async fn wait_until_engine_knows(open: &OpenDialog<'_>, closing: &DialogClosing<'_>) -> Option<Dialog> {
+    let next = closing.next.as_ref();
+    let known = |agent: &LocatedAgent| agent.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
+    let knows = |agent: &LocatedAgent| match (next, known(agent)) {
+        (Some(next), dialog) => dialog == Some(next.shown_to(agent).fingerprint),
+        (None, Some(dialog)) => dialog != open.shown.fingerprint,
+        (None, None) => !matches!(agent.record.state, State::WaitingApproval | State::WaitingInput),
+    };
+    let agent = match closing.verified {
+        Verification::Confirmed => open.pane.wait_for_engine(knows).await,
+        _ => None,
+    };
+    next.map(|next| agent.map_or_else(|| next.shown.clone(), |agent| next.shown_to(&agent)))
 }
 
 /// Waits until the engine knows a dialog of this agent, and returns its fingerprint.
 pub(super) async fn wait_for_known_dialog(pane: &ActionPane<'_>) -> Option<String> {
-    pane.wait_for_engine(|_, dialog| dialog.is_some()).await.flatten()
+    let agent = pane.wait_for_engine(|agent| agent.dialog.is_some()).await?;
+    agent.dialog.map(|dialog| dialog.fingerprint)
 }

@@ -8,6 +8,7 @@ mod free_text;
 mod multi_select;
 mod open_dialog;
 mod single_select;
+mod truncated;
 
 use agtmux_agents::{AnswerMethod, SimpleAnswer};
 use agtmux_api::error::ApiResult;
@@ -39,16 +40,11 @@ impl Actions {
             _ => None,
         };
         let request = ActionRequest { text: text.as_deref(), ..request };
-        self.perform(request, async |pane| respond(pane, &action.answer, text.as_deref(), &action.guards).await).await
+        self.perform(request, async |pane| respond(pane, &action, text.as_deref()).await).await
     }
 }
 
-async fn respond(
-    pane: &ActionPane<'_>,
-    answer: &DialogAnswer,
-    text: Option<&str>,
-    guards: &ActionGuards,
-) -> ApiResult<RespondReport> {
+async fn respond(pane: &ActionPane<'_>, action: &RespondAction, text: Option<&str>) -> ApiResult<RespondReport> {
     let asks = matches!(pane.state(), Some(State::WaitingApproval | State::WaitingInput));
     if !asks && !pane.forced {
         let state = pane.state().map_or("no agent runs in the pane", State::as_str);
@@ -59,13 +55,14 @@ async fn respond(
     }
     let open = OpenDialog::wait_for(pane).await?;
     if !pane.forced {
-        check_expected_dialog(&open, guards).await?;
+        check_expected_dialog(&open, &action.guards).await?;
     }
-    let (answered, closing) = give_answer(&open, answer, text).await?;
+    truncated::check(&open, action)?;
+    let (answered, closing) = give_answer(&open, &action.answer, text).await?;
     let closing = answer_follow_ups(&open, closing).await.map_err(after_typing)?;
-    closing::wait_until_engine_knows(&open, &closing).await;
-    let DialogClosing { verified, by, next, event_ids } = closing;
-    Ok(RespondReport { dialog: open.dialog, answered, verified, by, asks_now: next.map(|next| next.dialog), event_ids })
+    let asks_now = closing::wait_until_engine_knows(&open, &closing).await;
+    let DialogClosing { verified, by, event_ids, .. } = closing;
+    Ok(RespondReport { dialog: open.shown, answered, verified, by, asks_now, event_ids })
 }
 
 /// Checks that the dialog on the screen is the one that the caller means.
@@ -80,7 +77,7 @@ async fn check_expected_dialog(open: &OpenDialog<'_>, guards: &ActionGuards) -> 
         None if !unseen => closing::wait_for_known_dialog(open.pane).await,
         None => None,
     };
-    if expected.is_none_or(|expected| expected != open.dialog.fingerprint) {
+    if expected.is_none_or(|expected| expected != open.shown.fingerprint) {
         return Err(guards::state_changed("the dialog has changed; nothing was typed".into()));
     }
     Ok(())

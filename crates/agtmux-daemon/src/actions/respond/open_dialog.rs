@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use agtmux_agents::{AnswerKeys, AnswerMethod, OptionPattern, Pattern};
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
+use agtmux_core::asked_command;
 use agtmux_core::dialog::Dialog;
 
 use super::super::pane_screen::PaneScreen;
 use super::super::{ActionPane, guards};
+use crate::engine::LocatedAgent;
 
 /// How long an agent may take to draw a dialog that it has reported.
 const DRAW_TIMEOUT: Duration = Duration::from_millis(800);
@@ -15,7 +17,10 @@ const DRAW_TIMEOUT: Duration = Duration::from_millis(800);
 #[derive(Clone)]
 pub(super) struct OpenDialog<'a> {
     pub(super) pane: &'a ActionPane<'a>,
+    /// The dialog as the screen shows it.
     pub(super) dialog: Dialog,
+    /// The dialog as clients see it: without secrets, and with the whole command if the agent has reported it.
+    pub(super) shown: Dialog,
     /// The manifest rule that recognized the dialog.
     pub(super) rule: String,
     pub(super) keys: AnswerKeys,
@@ -41,7 +46,21 @@ impl<'a> OpenDialog<'a> {
         let rule = reading.observations.first().map(|observation| observation.rule.name.clone()).unwrap_or_default();
         let keys = agent.answer_keys(&rule).clone();
         let (dialog, selected, ticks) = (reading.dialog().cloned(), reading.selected, reading.ticks);
-        Ok(dialog.map(|dialog| Self { pane, dialog, rule, keys, selected, ticks }))
+        let located = pane.agent()?;
+        Ok(dialog.map(|dialog| {
+            let shown = asked_command::complete(&dialog.clone().without_secrets(), &located.asked);
+            Self { pane, dialog, shown, rule, keys, selected, ticks }
+        }))
+    }
+
+    /// The dialog as clients see it, with what the agent has reported by now.
+    pub(super) fn shown_to(&self, agent: &LocatedAgent) -> Dialog {
+        asked_command::complete(&self.dialog.clone().without_secrets(), &agent.asked)
+    }
+
+    /// Whether the screen shows only a part of the command, and the agent itself reported the rest.
+    pub(super) fn is_completed(&self) -> bool {
+        self.shown.fingerprint != self.dialog.fingerprint
     }
 
     /// The dialog as this screen shows it, or `None` if the screen does not show the same question.

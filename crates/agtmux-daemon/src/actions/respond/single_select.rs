@@ -19,6 +19,9 @@ const MAX_MOVES: u32 = 4;
 /// changing, and at most this long.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 const STABLE_FOR: Duration = Duration::from_millis(300);
+/// An agent that shows the same screen this long after a key has ignored the key.
+const IGNORED_AFTER: Duration = Duration::from_millis(600);
+const MAX_PRESSES: u32 = 4;
 const DIALOG_CHANGED: &str = "the dialog has changed; nothing was typed";
 /// The largest option number that is a single key.
 pub(super) const MAX_DIGIT_OPTION: u32 = 9;
@@ -98,12 +101,54 @@ async fn press_if(
 
 /// Waits until the dialog has settled, and presses a key if the dialog is exactly the same as when it was read.
 ///
-/// Some agents ignore keys for a moment after they draw a dialog, to prevent accidental answers. In a changed dialog,
-/// the key could select another option. The key is never pressed a second time: if the screen still shows the question,
-/// the agent may have accepted the key and asked the same question again.
+/// Some agents ignore keys for a moment after they draw a dialog, to prevent accidental answers. The key is then pressed
+/// again, but only if the agent has read the key and the whole screen is still the same. If anything has changed, the
+/// agent may have accepted the key and asked the same question again.
 pub(super) async fn press_settled(open: &OpenDialog<'_>, key: &TmuxKey) -> ApiResult<()> {
     wait_until_settled(open.pane).await?;
-    press_if(open.pane, key, |seen| seen.is_some_and(|seen| seen.is_unchanged_since(open))).await
+    for attempt in 0..MAX_PRESSES {
+        let pressed = press_on_unchanged(open, key).await.map_err(after_typing_if(attempt > 0))?;
+        if !was_ignored(open.pane, &pressed).await.map_err(after_typing)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Presses a key if the dialog is unchanged. Returns the screen from before the key.
+async fn press_on_unchanged(open: &OpenDialog<'_>, key: &TmuxKey) -> ApiResult<PaneScreen> {
+    check_same_command(open).await?;
+    let mut before = None;
+    let is_unchanged = |capture: PaneScreen| {
+        let seen = OpenDialog::from_screen(open.pane, &capture)?;
+        before = Some(capture);
+        match seen.is_some_and(|seen| seen.is_unchanged_since(open)) {
+            true => Ok(()),
+            false => Err(guards::state_changed(DIALOG_CHANGED.into())),
+        }
+    };
+    open.pane.type_if_screen(PaneInput::Keys(std::slice::from_ref(key)), is_unchanged).await?;
+    before.ok_or_else(|| guards::state_changed(DIALOG_CHANGED.into()))
+}
+
+/// Whether the agent has read the key but shows exactly the same screen for a while.
+async fn was_ignored(pane: &ActionPane<'_>, before: &PaneScreen) -> ApiResult<bool> {
+    let changed = pane.poll_screen(IGNORED_AFTER, |capture| Ok((capture.raw != before.raw).then_some(()))).await?;
+    // A key that is still unread would be read in addition to the next one.
+    Ok(changed.is_none() && pane.processes.unread_input(&pane.located.pane.tty) == Some(0))
+}
+
+/// Checks that the agent still asks to run the same command, if the screen shows only a part of it. The next command may
+/// look the same.
+async fn check_same_command(open: &OpenDialog<'_>) -> ApiResult<()> {
+    if !open.is_completed() {
+        return Ok(());
+    }
+    let now = open.pane.agent_now().await.map(|agent| open.shown_to(&agent).fingerprint);
+    match now.as_ref() == Some(&open.shown.fingerprint) {
+        true => Ok(()),
+        false => Err(guards::state_changed(DIALOG_CHANGED.into())),
+    }
 }
 
 /// Waits until the dialog has settled, and presses a key if `holds` accepts the dialog. Unlike with [`press_settled`],
@@ -114,11 +159,12 @@ pub(super) async fn press_while(
     holds: impl Fn(&OpenDialog<'_>) -> bool,
 ) -> ApiResult<()> {
     wait_until_settled(open.pane).await?;
+    check_same_command(open).await?;
     open.pane.type_if(PaneInput::Keys(std::slice::from_ref(key)), |capture| check_dialog(open, capture, &holds)).await
 }
 
 async fn wait_until_settled(pane: &ActionPane<'_>) -> ApiResult<()> {
-    let age = pane.actions.0.clock.now().duration_since(pane.agent()?.record.since);
+    let age = pane.actions.0.clock.now().duration_since(pane.agent()?.record.updated_at);
     let is_new = age < SignedDuration::try_from(SETTLE_TIMEOUT).unwrap_or_default();
     let begun = Instant::now();
     let (mut capture, mut since) = (pane.capture().await?, begun);

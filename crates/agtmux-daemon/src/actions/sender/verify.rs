@@ -96,7 +96,7 @@ impl<'a> SubmitWatcher<'a> {
         let Some(before) = pane.state() else { return };
         let capture = pane.capture().await;
         if self.was_at_rest() && capture.is_ok_and(|capture| is_busy(&capture.reading(&agent))) {
-            pane.wait_for_engine(|state, _| state != before).await;
+            pane.wait_for_engine(|agent| agent.record.state != before).await;
         }
     }
 

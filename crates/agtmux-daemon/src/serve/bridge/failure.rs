@@ -69,6 +69,7 @@ impl From<ApiError> for BridgeFailure {
             ErrorCode::Precondition
             | ErrorCode::StateChanged
             | ErrorCode::SnapshotExpired
+            | ErrorCode::SubjectTruncated
             | ErrorCode::IdempotencyConflict => "wrong_state",
             ErrorCode::RefNotFound
             | ErrorCode::RuntimeNotFound

