@@ -118,7 +118,7 @@ impl Spool {
             // Registers the tmux server of the event, as a hook does that reaches the daemon directly.
             self.discovery.add_caller_sockets(Some(format!("{socket},0,0")), None).await;
         }
-        let outcome = match serve::read_event(bytes.len(), move || Ok(document), &self.discovery).await {
+        let outcome = match serve::read_event(bytes.len(), move || Ok(document), &self.discovery, None).await {
             Ok(incoming) => self.engine.ingest_event(IncomingEvent { was_spooled: true, ..incoming }).await,
             Err(error) => Err(error),
         };

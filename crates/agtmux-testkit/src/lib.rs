@@ -44,5 +44,5 @@ pub use process::Footprint;
 pub use skip::{skip, skip_outside_soak, skip_without_hosts};
 pub use tmux::{TestPane, TestTmuxServer};
 pub use typescript::runnable_typescript;
-pub use wait::{WaitResult, wait_for, wait_until};
+pub use wait::{WaitResult, wait_for, wait_for_next_second, wait_until};
 pub use world::TestWorld;

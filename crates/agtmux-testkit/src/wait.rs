@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const MAX_PAUSE: Duration = Duration::from_millis(25);
@@ -48,6 +48,13 @@ pub fn wait_for<T, O: WaitResult<T>>(what: &str, deadline: Duration, mut look: i
 #[track_caller]
 pub fn wait_until(what: &str, deadline: Duration, mut holds: impl FnMut() -> bool) {
     wait_for(what, deadline, || holds().then_some(()));
+}
+
+/// Waits until the clock shows another second. tmux counts key presses in whole seconds.
+pub fn wait_for_next_second() {
+    let seconds = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let now = seconds();
+    wait_until("the next second", Duration::from_secs(10), || seconds() > now);
 }
 
 #[cfg(test)]

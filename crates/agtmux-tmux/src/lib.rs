@@ -5,6 +5,7 @@
 mod activity;
 mod attach;
 mod capture;
+mod clients;
 mod command;
 pub mod hooks;
 pub mod host;
@@ -21,6 +22,7 @@ mod version;
 pub use activity::{ActivityListing, PaneActivity};
 pub use attach::AttachMethod;
 pub use capture::Capture;
+pub use clients::TmuxClient;
 pub use command::{Framing, TmuxCommand};
 pub use input::{InvalidKey, PaneGuard, PaneInput, TmuxKey, TypeError, TypeRefusal};
 pub use listing::{ListedPane, PaneExit, ServerInfo, ServerListing};

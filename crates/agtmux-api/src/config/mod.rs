@@ -23,6 +23,7 @@ pub struct Config {
     pub observe: ObserveConfig,
     pub tmux_bridge: TmuxBridgeConfig,
     pub actions: ActionsConfig,
+    pub events: EventsConfig,
     pub audit: AuditConfig,
     pub web: WebConfig,
     pub tasks: TasksConfig,
@@ -98,7 +99,15 @@ pub struct TmuxBridgeConfig {
 #[serde(deny_unknown_fields)]
 pub struct ActionsConfig {
     pub allow_from_agents: bool,
+    pub allow_from_unknown: bool,
     pub snapshot_lifetime: ConfigDuration,
+}
+
+/// Settings for events that programs send about agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventsConfig {
+    pub allow_from_other_agents: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::ingest::EventSender;
+
 /// Explains the state of a runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct Explanation {
@@ -21,6 +23,9 @@ pub struct Explanation {
     pub since: Timestamp,
     /// All recorded observations.
     pub candidates: Vec<ExplainCandidate>,
+    /// The newest event of each source, with its sender.
+    #[serde(default)]
+    pub last_events: Vec<ExplainEvent>,
     /// What would change the state, in words.
     pub would_change: Vec<String>,
 }
@@ -49,6 +54,16 @@ pub struct ExplainCandidate {
     pub evidence: String,
 }
 
+/// The newest event of one source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct ExplainEvent {
+    pub source: Source,
+    pub event_type: String,
+    pub ingested_at: Timestamp,
+    /// The process that sent the event; null if it was saved while no daemon ran.
+    pub sender: Option<EventSender>,
+}
+
 /// The state history of one runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct StateHistory {
@@ -73,6 +88,9 @@ pub struct RuntimeEvent {
     pub event_type: String,
     pub event_time: Timestamp,
     pub ingested_at: Timestamp,
+    /// The process that sent the event; null if it was saved while no daemon ran.
+    #[serde(default)]
+    pub sender: Option<EventSender>,
     /// The payload; null once its retention time has passed.
     #[schemars(with = "serde_json::Value")]
     #[schema(value_type = Object)]

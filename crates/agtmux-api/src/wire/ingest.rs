@@ -43,6 +43,19 @@ pub struct EventSubmission {
     pub payload: Option<serde_json::Value>,
 }
 
+/// The process that sent an event.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct EventSender {
+    pub uid: Option<u32>,
+    pub pid: Option<u32>,
+    /// The program's name.
+    pub program: Option<String>,
+    /// `unix` or `tcp`.
+    pub via: String,
+    /// The type of the agent that the sender belongs to; null if the sender descends from no agent.
+    pub agent: Option<String>,
+}
+
 /// The reply to a submitted event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct EventReceipt {

@@ -29,9 +29,11 @@ pub use bridge::{
     BridgeRespondReply, BridgeRespondRequest,
 };
 pub use event::{ItemIdentity, TaskWatchEvent, WatchEvent, WatchEventKind, WatchItem};
-pub use explain::{ExplainCandidate, Explanation, RuntimeEvent, RuntimeEvents, StateHistory, StateHistoryItem};
+pub use explain::{
+    ExplainCandidate, ExplainEvent, Explanation, RuntimeEvent, RuntimeEvents, StateHistory, StateHistoryItem,
+};
 pub use health::{ComponentHealth, DaemonHealth, ServerHealth, StoreHealth};
-pub use ingest::{EventReceipt, EventReceiptStatus, EventSubmission};
+pub use ingest::{EventReceipt, EventReceiptStatus, EventSender, EventSubmission};
 pub use items::{
     DeadPane, PaneIdentity, PaneItem, SessionIdentity, SessionItem, StateTally, TargetCounts, WindowIdentity,
     WindowItem,

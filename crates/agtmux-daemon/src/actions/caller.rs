@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use agtmux_agents::{AgentRegistry, ProcessFacts};
+use agtmux_agents::ProcessFacts;
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::wire::AuditCaller;
 use agtmux_core::ids::PaneId;
@@ -11,13 +11,11 @@ use agtmux_core::text;
 use agtmux_tmux::platform::{ProcessInfo, ProcessTable};
 use agtmux_tmux::socket_of_tmux_variable;
 
+use super::ancestry::ancestors;
+use super::origin::{CallerOrigin, UnknownOrigin};
 use super::{Actions, audit};
 use crate::observe;
 use crate::serve::Peer;
-
-/// At most this many processes are checked, from the caller upwards. If the chain of ancestors reaches this length, the
-/// caller's origin counts as unknown.
-const MAX_ANCESTORS: usize = 64;
 
 /// A client may send a name for itself. At most this many bytes of the name are recorded.
 const MAX_CLIENT_BYTES: usize = 64;
@@ -33,15 +31,6 @@ pub(crate) struct RequestCaller {
     pub(crate) owner_pid: Option<u32>,
 }
 
-/// Whether an agent is behind a request.
-pub(super) enum CallerOrigin {
-    /// The caller does not descend from an agent.
-    NotAgent,
-    Agent(String),
-    /// The caller has ended or cannot be inspected, so it may descend from an agent.
-    Unknown,
-}
-
 impl Actions {
     pub(super) fn caller_record(&self, caller: &RequestCaller, client: Option<&String>) -> AuditCaller {
         let pid = caller.peer.and_then(|peer| peer.pid);
@@ -51,24 +40,17 @@ impl Actions {
         AuditCaller { uid: caller.peer.map(|peer| peer.uid), pid, program, via: caller.via.into(), client }
     }
 
-    /// Determines whether the caller descends from an agent.
-    pub(super) async fn caller_origin(&self, caller: &RequestCaller) -> CallerOrigin {
-        let Some(peer) = caller.peer else {
-            return if caller.peer_gone { CallerOrigin::Unknown } else { CallerOrigin::NotAgent };
+    /// Determines whether an agent is behind the caller.
+    async fn caller_origin(&self, caller: &RequestCaller) -> CallerOrigin {
+        let origin = match (caller.peer, caller.peer_gone) {
+            (Some(Peer { pid: Some(pid), .. }), _) => self.origin_of_process(pid).await,
+            (None, false) => CallerOrigin::NotAgent,
+            (Some(Peer { pid: None, .. }), _) | (None, true) => CallerOrigin::Unknown(UnknownOrigin::Ended),
         };
-        let processes = self.0.discovery.processes();
-        let registry = self.0.discovery.registry();
-        let ancestry = peer.pid.map(|pid| ancestors(&*processes, pid)).unwrap_or_default();
-        if ancestry.is_empty() || ancestry.len() == MAX_ANCESTORS {
-            return CallerOrigin::Unknown;
+        match origin {
+            CallerOrigin::Unknown(_) if self.config().actions.allow_from_unknown => CallerOrigin::NotAgent,
+            origin => origin,
         }
-        if let Some(found) = agent_among(&registry, &ancestry) {
-            return CallerOrigin::Agent(found);
-        }
-        if let Some(origin) = self.origin_of_tasks(&*processes, &ancestry) {
-            return origin;
-        }
-        self.agent_of_caller_pane(&*processes, &ancestry).await.map_or(CallerOrigin::NotAgent, CallerOrigin::Agent)
     }
 
     /// Refuses callers that are agents, unless `actions.allow_from_agents` is set.
@@ -76,15 +58,17 @@ impl Actions {
         if self.config().actions.allow_from_agents {
             return Ok(());
         }
-        let message = match self.caller_origin(caller).await {
+        let (message, hint) = match self.caller_origin(caller).await {
             CallerOrigin::NotAgent => return Ok(()),
-            CallerOrigin::Agent(agent) => format!("the caller is an agent ({agent}), and agents may not {what}"),
-            CallerOrigin::Unknown => {
-                format!("the caller cannot be identified and may be an agent, and agents may not {what}")
+            CallerOrigin::Agent(agent) => (
+                format!("the caller is an agent ({agent}), and agents may not {what}"),
+                "run the command yourself, or set actions.allow_from_agents in the configuration",
+            ),
+            CallerOrigin::Unknown(why) => {
+                (format!("the caller may be an agent, and agents may not {what}: {why}"), why.hint())
             }
         };
-        let error = ApiError::new(ErrorCode::CallerIsAgent, message);
-        Err(error.with_hint("run the command yourself, or set actions.allow_from_agents in the configuration"))
+        Err(ApiError::new(ErrorCode::CallerIsAgent, message).with_hint(hint))
     }
 
     /// The agent that the caller runs under. `None` if there is no such agent. A caller that cannot be identified
@@ -93,7 +77,7 @@ impl Actions {
         match self.caller_origin(caller).await {
             CallerOrigin::NotAgent => None,
             CallerOrigin::Agent(agent) => Some(agent),
-            CallerOrigin::Unknown => Some("an unidentified caller".into()),
+            CallerOrigin::Unknown(_) => Some("an unidentified caller".into()),
         }
     }
 
@@ -123,7 +107,11 @@ impl Actions {
     /// A daemonized process has lost its parents, but its environment still names the pane. A caller that is younger
     /// than the agent in the foreground of its pane counts as started by that agent. The exception is a caller with an
     /// ancestor that was started in the same pane before the agent.
-    async fn agent_of_caller_pane(&self, processes: &dyn ProcessTable, ancestry: &[ProcessInfo]) -> Option<String> {
+    pub(super) async fn agent_of_caller_pane(
+        &self,
+        processes: &dyn ProcessTable,
+        ancestry: &[ProcessInfo],
+    ) -> Option<String> {
         let pane_of = |process: &ProcessInfo| pane_of_process(processes, process.pid);
         let (socket, pane) = pane_of(ancestry.first()?)?;
         let agent = self.0.engine.runtime_in_pane(observe::server_name(&socket), pane).await?;
@@ -141,21 +129,4 @@ fn pane_of_process(processes: &dyn ProcessTable, pid: u32) -> Option<(PathBuf, P
         |name: &str| processes.environment_variable(pid, name).and_then(|value: OsString| value.into_string().ok());
     let pane: PaneId = variable("TMUX_PANE")?.parse().ok()?;
     Some((socket_of_tmux_variable(&variable("TMUX")?)?, pane))
-}
-
-/// The process and its ancestors, the process itself first.
-fn ancestors(processes: &dyn ProcessTable, pid: u32) -> Vec<ProcessInfo> {
-    let mut ancestry: Vec<ProcessInfo> = Vec::new();
-    let mut next = pid;
-    while ancestry.len() < MAX_ANCESTORS && next > 1 {
-        let Some(process) = processes.process(next) else { break };
-        next = process.ppid;
-        ancestry.push(process);
-    }
-    ancestry
-}
-
-fn agent_among(registry: &AgentRegistry, ancestry: &[ProcessInfo]) -> Option<String> {
-    let facts: Vec<ProcessFacts<'_>> = ancestry.iter().rev().map(observe::process_facts).collect();
-    registry.identify(&facts, None).map(|found| found.agent_type.to_string())
 }

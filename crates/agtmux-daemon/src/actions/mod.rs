@@ -5,16 +5,22 @@
 
 mod action_pane;
 mod action_target;
+mod ancestry;
 mod audit;
 mod caller;
+mod change_audit;
+mod desktop;
+mod event_sender;
 mod failure;
 pub(crate) mod guards;
 mod idempotency;
 mod kill;
 mod locks;
+mod origin;
 mod output;
 mod output_followers;
 mod pane_screen;
+mod pane_visits;
 mod perform;
 mod respond;
 mod resume;
@@ -38,10 +44,14 @@ use crate::store::Store;
 
 use action_pane::ActionPane;
 pub(crate) use caller::RequestCaller;
+pub(crate) use change_audit::ChangeEntry;
+use event_sender::SenderChains;
 pub(crate) use failure::precondition;
 use failure::{after_typing, after_typing_if, tmux_error, type_error};
 pub(crate) use locks::NamedLocks;
+pub(crate) use origin::ContainingPane;
 use output_followers::OutputFollowers;
+use pane_visits::VisitedPanes;
 use snapshots::ActionSnapshots;
 pub(crate) use task_audit::TaskActionEntry;
 
@@ -64,6 +74,8 @@ struct ActionsInner {
     request_locks: NamedLocks,
     snapshots: ActionSnapshots,
     followers: OutputFollowers,
+    visited_panes: VisitedPanes,
+    sender_chains: SenderChains,
     /// The directory of the run files of tasks. The run files of a task name the agent that started the task.
     tasks_dir: PathBuf,
 }
@@ -87,6 +99,8 @@ impl Actions {
             request_locks: NamedLocks::default(),
             snapshots: ActionSnapshots::default(),
             followers: OutputFollowers::default(),
+            visited_panes: VisitedPanes::default(),
+            sender_chains: SenderChains::default(),
             tasks_dir,
         }))
     }

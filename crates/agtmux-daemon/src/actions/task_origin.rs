@@ -3,14 +3,25 @@
 //! A task descends from the tmux server, not from the agent that started it. A request from a process of the task
 //! counts as a request from that agent. Otherwise an agent could start a task that approves the agent's own dialogs.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use agtmux_api::task_files::RunFiles;
 use agtmux_tmux::platform::{ProcessInfo, ProcessTable};
 use agtmux_tmux::socket_of_tmux_variable;
 
 use super::Actions;
-use super::caller::CallerOrigin;
+use super::origin::{CallerOrigin, UnknownOrigin};
+use crate::store::tasks;
+
+/// The command of the process that runs beside each task.
+const WRAPPER_COMMAND: &[u8] = b"task-exec";
+
+/// How often and how long the store is asked for a run that it does not know yet.
+const REGISTRATION_CHECKS: u32 = 40;
+const REGISTRATION_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Set in the environment of every process of a task, unless the process removes it.
 const RUN_ID_VARIABLE: &str = "AGTMUX_RUN_ID";
@@ -23,12 +34,53 @@ impl Actions {
         processes: &dyn ProcessTable,
         ancestry: &[ProcessInfo],
     ) -> Option<CallerOrigin> {
-        let found = ancestry.iter().filter_map(|process| self.origin_of_run(processes, process.pid));
+        let by_wrapper = ancestry.iter().filter_map(|process| self.origin_of_wrapper(process));
+        let by_variable = ancestry.iter().filter_map(|process| self.origin_of_variable(processes, process.pid));
+        let found = by_wrapper.chain(by_variable);
         // Tasks may start tasks, so there may be several origins. A known agent is a better answer than `Unknown`.
         found.reduce(|one, other| if matches!(one, CallerOrigin::Agent(_)) { one } else { other })
     }
 
-    fn origin_of_run(&self, processes: &dyn ProcessTable, pid: u32) -> Option<CallerOrigin> {
+    /// The origin of the task that this process runs, if it is the wrapper of a task. A process of the task can remove
+    /// variables from its environment, but it stays below the wrapper.
+    pub(super) fn origin_of_wrapper(&self, process: &ProcessInfo) -> Option<CallerOrigin> {
+        let files = self.files_of_wrapper(process)?;
+        match files.read_kept_spec().or_else(|_| files.read_spec()) {
+            Ok(spec) => spec.agent.map(CallerOrigin::Agent),
+            Err(_) => Some(CallerOrigin::Unknown(UnknownOrigin::TaskFilesGone)),
+        }
+    }
+
+    /// The files of the run whose wrapper this process is.
+    fn files_of_wrapper(&self, process: &ProcessInfo) -> Option<RunFiles> {
+        let spec = match process.argv.as_slice() {
+            [_, command, spec] if command == WRAPPER_COMMAND => Path::new(OsStr::from_bytes(spec)),
+            _ => return None,
+        };
+        let run = spec.file_stem()?.to_str().filter(|run| is_run_id(run))?;
+        Some(RunFiles::in_dir(&self.0.tasks_dir, run)).filter(|files| same_file(files.spec(), spec))
+    }
+
+    /// Whether this process is the wrapper of a task that no agent started. The store must know the process, because an
+    /// agent can start a wrapper with the files of any task.
+    pub(super) async fn is_task_of_a_person(&self, process: &ProcessInfo) -> bool {
+        let Some(files) = self.files_of_wrapper(process) else { return false };
+        let Some(spec) = files.read_kept_spec().or_else(|_| files.read_spec()).ok() else { return false };
+        if spec.agent.is_some() {
+            return false;
+        }
+        // The run is stored right after its process has started.
+        for _ in 0..REGISTRATION_CHECKS {
+            let run = spec.run_id.clone();
+            match self.0.store.read(move |connection| tasks::process_of_run(connection, &run)).await {
+                Ok(Some(stored)) => return stored == (process.pid, process.start),
+                _ => tokio::time::sleep(REGISTRATION_INTERVAL).await,
+            }
+        }
+        false
+    }
+
+    fn origin_of_variable(&self, processes: &dyn ProcessTable, pid: u32) -> Option<CallerOrigin> {
         let run =
             processes.environment_variable(pid, RUN_ID_VARIABLE)?.into_string().ok().filter(|run| is_run_id(run))?;
         let socket =
@@ -40,7 +92,7 @@ impl Actions {
             Ok(spec) if socket.is_some_and(|socket| !same_file(&socket, Path::new(&spec.socket))) => None,
             Ok(spec) => spec.agent.map(CallerOrigin::Agent),
             // The files of the run are gone, so its origin is unknown.
-            Err(_) => Some(CallerOrigin::Unknown),
+            Err(_) => Some(CallerOrigin::Unknown(UnknownOrigin::TaskFilesGone)),
         }
     }
 }

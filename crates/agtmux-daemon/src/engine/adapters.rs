@@ -85,7 +85,16 @@ pub(crate) struct FileEntry {
     pub(crate) at: Timestamp,
 }
 
+/// The event with which a wrapper reports the agent that it has started.
+pub(crate) const AGENT_STARTED: &str = "agent-started";
+
 impl Engine {
+    /// Whether an agent outside these processes has this name.
+    pub(super) fn is_name_taken(&self, name: &str, own: &[u32]) -> bool {
+        let named = self.runtime_panes.values().filter_map(|key| self.fleet.pane(key)?.runtime.as_ref());
+        named.filter(|runtime| runtime.name.as_deref() == Some(name)).any(|other| !own.contains(&other.process.pid))
+    }
+
     /// Applies an event of the agent itself or of its wrapper.
     pub(super) fn reduce_event(
         &mut self,
@@ -111,7 +120,7 @@ impl Engine {
 
     /// Applies the name that a wrapper gave to the agent it started. Users can then refer to the agent by this name.
     fn apply_agent_name(&mut self, runtime: &RuntimeId, event: NativeEvent<'_>, step: &mut EngineStep) {
-        if event.source != Source::Wrapper || event.event_type != "agent-started" {
+        if event.source != Source::Wrapper || event.event_type != AGENT_STARTED {
             return;
         }
         let name = event.payload.get("name").and_then(Value::as_str).filter(|name| is_agent_name(name));

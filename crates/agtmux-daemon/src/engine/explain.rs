@@ -30,6 +30,7 @@ impl Engine {
             state_version: record.version,
             since: record.since,
             candidates: observations.iter().map(|rated| candidate(rated, now)).collect(),
+            last_events: Vec::new(),
             would_change: would_change(record.state, &observations),
         })
     }

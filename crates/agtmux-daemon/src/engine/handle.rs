@@ -14,8 +14,8 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::ingest::stopping_error;
 use super::{
-    Engine, EngineInput, FileEvidence, IncomingEvent, LocatedPane, SubmittedPrompt, TaskSessions, TaskUpdate,
-    TaskUpdateOutcome,
+    Engine, EngineInput, FileEvidence, IncomingEvent, LocalAgents, LocatedPane, SubmittedPrompt, TaskSessions,
+    TaskUpdate, TaskUpdateOutcome,
 };
 use crate::observe::ScreenEvidence;
 use crate::store::TaskSessionKey;
@@ -67,6 +67,16 @@ impl EngineHandle {
     pub(crate) async fn runtime_in_pane(&self, server: ServerName, pane: PaneId) -> Option<Runtime> {
         let key = PaneKey { server: ServerKey { target: TargetName::local(), server }, pane };
         self.query(move |engine, _| engine.fleet.pane(&key)?.runtime.clone()).await.flatten()
+    }
+
+    /// The agents on this host, and the tmux server among these processes.
+    pub(crate) async fn local_agents(&self, pids: Vec<u32>) -> LocalAgents {
+        self.query(move |engine, _| engine.local_agents(&pids)).await.unwrap_or_default()
+    }
+
+    /// Whether an agent outside these processes has this name.
+    pub(crate) async fn is_name_taken(&self, name: String, own: Vec<u32>) -> bool {
+        self.query(move |engine, _| engine.is_name_taken(&name, &own)).await.unwrap_or_default()
     }
 
     /// The known servers of a target.

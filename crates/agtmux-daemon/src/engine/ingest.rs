@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Engine, EngineStep};
-use crate::store::{EventRow, StoreChange, events};
+use crate::store::{EventRow, StoreChange, StoredSender, events};
 
 /// An event that has been parsed and redacted.
 #[derive(Debug)]
@@ -31,6 +31,7 @@ pub(crate) struct IncomingEvent {
     pub(crate) body: Option<String>,
     /// The event waited in the spool until the daemon started.
     pub(crate) was_spooled: bool,
+    pub(crate) sender: Option<StoredSender>,
 }
 
 #[derive(Debug)]
@@ -66,8 +67,12 @@ impl Engine {
             dedupe_key: incoming.dedupe_key,
             content_hash: incoming.content_hash,
             bind_failure: runtime.as_ref().err().copied().filter(|why| *why == BindFailure::Ambiguous),
+            sender: incoming.sender,
         };
         let Ok(runtime) = runtime else { return self.hold_event(event, incoming.body, step) };
+        if let Some(sender) = self.other_agent_behind(&event, &runtime) {
+            return Err(about_other_agent(sender));
+        }
         if let Some(earlier) = self.duplicate_of(&runtime, &event, step)? {
             return Ok(receipt(earlier, EventReceiptStatus::Duplicate, Some(&runtime)));
         }
@@ -154,17 +159,33 @@ impl Engine {
     }
 
     fn bind_late(&mut self, event: EventRow, runtime: RuntimeId, step: &mut EngineStep) {
+        let is_own = self.other_agent_behind(&event, &runtime).is_none();
         match self.duplicate_of(&runtime, &event, step) {
-            Ok(None) => {
+            Ok(None) if is_own => {
                 let payload = self.stored_payload(&event.order.event_id, step);
                 self.reduce_event(&runtime, &event, &payload, step);
                 step.changes.push(StoreChange::BindEvent { event: Box::new(event), runtime });
             }
-            // The same event arrived another way in the meantime.
+            // The same event arrived another way in the meantime, or another agent sent it.
             _ => step
                 .changes
                 .push(StoreChange::DropEvent { event_id: event.order.event_id, why: BindFailure::NoCandidate }),
         }
+    }
+
+    /// The agent that sent the event, if the event is about another agent and the settings do not allow that.
+    fn other_agent_behind<'e>(&self, event: &'e EventRow, runtime: &RuntimeId) -> Option<&'e str> {
+        let sender = event.sender.as_ref()?;
+        let (own, agent) = (sender.own_processes.as_ref()?, sender.shown.agent.as_deref()?);
+        let key = self.runtime_panes.get(runtime)?;
+        let subject = self.fleet.pane(key)?.runtime.as_ref()?;
+        let is_own = key.server.target.is_local() && own.contains(&subject.process.pid);
+        // One process may serve several agents of its type. Such a process is not below an agent in a pane.
+        let is_shared = || {
+            let shares = self.registry.agent(agent).is_some_and(|known| known.shares_process());
+            shares && subject.agent_type.as_str() == agent && !self.is_below_agent(own)
+        };
+        (!is_own && !is_shared()).then_some(agent)
     }
 
     /// The payload of a pending event. Payloads are not kept in memory, so this reads it from the step or from the
@@ -207,6 +228,12 @@ fn receipt(event_id: String, status: EventReceiptStatus, runtime: Option<&Runtim
 fn conflict(key: &str) -> ApiError {
     let message = format!("the key '{key}' was already used for another event");
     ApiError::new(ErrorCode::IdempotencyConflict, message).with_hint("use another dedupe_key for each event")
+}
+
+fn about_other_agent(sender: &str) -> ApiError {
+    let message = format!("the event comes from an agent ({sender}) and is about another agent");
+    ApiError::new(ErrorCode::CallerIsAgent, message)
+        .with_hint("send the event from that agent, or set events.allow_from_other_agents in the configuration")
 }
 
 fn no_such_runtime(id: &RuntimeId) -> ApiError {

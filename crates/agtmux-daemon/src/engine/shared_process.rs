@@ -68,7 +68,7 @@ impl Engine {
         let is_shared = self.registry.agent(agent_type.as_str()).is_some_and(|agent| agent.shares_process());
         let nothing_else = origin.pane.is_none() && origin.pids.is_empty();
         // A process below a known agent is a nested process that agtmux does not track, so its events are not bound.
-        if (!is_shared && !nothing_else) || self.descends_from_agent(origin) {
+        if (!is_shared && !nothing_else) || self.is_below_agent(&origin.pids) {
             return Err(BindFailure::NoCandidate);
         }
         let candidates = self
@@ -89,10 +89,11 @@ impl Engine {
         }
     }
 
-    fn descends_from_agent(&self, origin: &EventOrigin) -> bool {
+    /// Whether one of these processes is an agent in a pane.
+    pub(super) fn is_below_agent(&self, pids: &[u32]) -> bool {
         self.runtime_panes.values().any(|pane| {
             let runtime = self.fleet.pane(pane).and_then(|pane| pane.runtime.as_ref());
-            runtime.is_some_and(|runtime| origin.pids.contains(&runtime.process.pid))
+            runtime.is_some_and(|runtime| pids.contains(&runtime.process.pid))
         })
     }
 

@@ -163,6 +163,7 @@ fn event(event_type: &str, key: &str) -> IncomingEvent {
         payload: Value::Null,
         body: None,
         was_spooled: false,
+        sender: None,
     }
 }
 

@@ -36,7 +36,10 @@ pub(super) async fn get_explain(
     StrictQuery(query): StrictQuery<HistoryQuery>,
 ) -> JsonResult<Explanation> {
     let reference = parse(&query.r#ref)?;
-    Ok(Json(context.engine.explain(reference).await?))
+    let mut explanation = context.engine.explain(reference).await?;
+    let id = explanation.runtime_id.clone();
+    explanation.last_events = context.store.read(move |connection| events::newest_by_source(connection, &id)).await?;
+    Ok(Json(explanation))
 }
 
 /// List the state changes of an agent, with the duration of each state.

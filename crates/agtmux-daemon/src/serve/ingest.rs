@@ -5,11 +5,12 @@ use std::path::Path;
 
 use agtmux_agents::SESSION_FIELDS;
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
-use agtmux_api::wire::{EventReceipt, EventSubmission};
+use agtmux_api::wire::{ActionKind, EventReceipt, EventSubmission};
 use agtmux_core::binding::EventOrigin;
 use agtmux_core::evidence::Source;
 use agtmux_core::ids::{AgentType, ServerName, TargetName};
 use agtmux_core::redact;
+use agtmux_core::refs::is_agent_name;
 use agtmux_core::runtime::RuntimeId;
 use axum::Json;
 use axum::body::Body;
@@ -23,7 +24,8 @@ use super::ServeContext;
 use super::event_ancestors::add_ancestors;
 use super::extract::{ErrorResponse, read_body};
 use super::routes::Error;
-use crate::engine::{EventAddress, IncomingEvent};
+use crate::actions::{Actions, ChangeEntry, RequestCaller};
+use crate::engine::{AGENT_STARTED, EventAddress, IncomingEvent};
 use crate::observe::{self, Discovery};
 
 pub(super) const MAX_EVENT_BYTES: usize = 1 << 20;
@@ -41,16 +43,23 @@ static LARGE_EVENT_SLOTS: Semaphore = Semaphore::const_new(2);
 
 /// Post an event about an agent.
 ///
-/// The response is sent when the event is stored.
+/// The response is sent when the event is stored. Fails with `E_CALLER_IS_AGENT` if an agent sends an event about another
+/// agent, unless `events.allow_from_other_agents` is set.
 #[utoipa::path(post, path = "/v1/events", request_body = EventSubmission, responses(
-    (status = 202, body = EventReceipt), Error<400>, Error<404>, Error<409>, Error<413>, Error<503>))]
+    (status = 202, body = EventReceipt), Error<400>, Error<403>, Error<404>, Error<409>, Error<413>, Error<503>))]
 pub(super) async fn post_event(
     context: ServeContext,
+    caller: RequestCaller,
     body: Body,
 ) -> Result<(StatusCode, Json<EventReceipt>), ErrorResponse> {
     let bytes = read_body(body, MAX_EVENT_BYTES).await?;
-    let incoming = read_event(bytes.len(), move || parse(&bytes), &context.discovery).await?;
-    Ok((StatusCode::ACCEPTED, Json(context.engine.ingest_event(incoming).await?)))
+    let sender = Some((context.actions.clone(), caller.clone()));
+    let incoming = read_event(bytes.len(), move || parse(&bytes), &context.discovery, sender).await?;
+    let receipt = match given_name(&incoming) {
+        Some(name) => name_agent(&context, &caller, name, incoming).await?,
+        None => context.engine.ingest_event(incoming).await?,
+    };
+    Ok((StatusCode::ACCEPTED, Json(receipt)))
 }
 
 /// Reads an event from a document of about `size` bytes. Runs on a blocking thread for two reasons: the redaction of a
@@ -60,12 +69,14 @@ pub(crate) async fn read_event(
     size: usize,
     document: impl FnOnce() -> ApiResult<Value> + Send + 'static,
     discovery: &Discovery,
+    sender: Option<(Actions, RequestCaller)>,
 ) -> ApiResult<IncomingEvent> {
     let _slot = if size > LARGE_EVENT_BYTES { LARGE_EVENT_SLOTS.acquire().await.ok() } else { None };
     let discovery = discovery.clone();
     let read = tokio::task::spawn_blocking(move || {
         let mut incoming = from_document(document()?)?;
         add_ancestors(&mut incoming.address, &discovery);
+        incoming.sender = sender.map(|(actions, caller)| actions.event_sender(&caller));
         Ok(incoming)
     });
     read.await.unwrap_or_else(|error| {
@@ -73,6 +84,39 @@ pub(crate) async fn read_event(
         tracing::error!(%error, "an event could not be read");
         Err(ApiError::new(ErrorCode::Internal, "the event could not be read").with_hint("agtmux daemon logs"))
     })
+}
+
+/// The name that this event gives to an agent.
+fn given_name(event: &IncomingEvent) -> Option<String> {
+    let is_start = event.source == Source::Wrapper && event.event_type == AGENT_STARTED;
+    let name = event.payload.get("name").filter(|_| is_start)?.as_str()?;
+    is_agent_name(name).then(|| name.to_owned())
+}
+
+/// Names an agent and records that. An agent may not take the name of another agent: the user would then send texts to
+/// the wrong one.
+async fn name_agent(
+    context: &ServeContext,
+    caller: &RequestCaller,
+    name: String,
+    event: IncomingEvent,
+) -> ApiResult<EventReceipt> {
+    let summary = "name an agent";
+    let entry = ChangeEntry { kind: ActionKind::Name, caller, summary, name: &name };
+    let is_agent = event.sender.as_ref().is_some_and(|sender| sender.shown.agent.is_some());
+    let taken = name.clone();
+    let change = async {
+        let own = match &event.address {
+            EventAddress::Origin(origin) => origin.pids.clone(),
+            EventAddress::Runtime(_) => Vec::new(),
+        };
+        if is_agent && context.engine.is_name_taken(taken.clone(), own).await {
+            let message = format!("another agent has the name '{taken}', and agents may not take it");
+            return Err(ApiError::new(ErrorCode::CallerIsAgent, message).with_hint("choose another name"));
+        }
+        context.engine.ingest_event(event).await
+    };
+    context.actions.audited_change(entry, change).await
 }
 
 fn parse(bytes: &[u8]) -> ApiResult<Value> {
@@ -112,6 +156,7 @@ fn from_document(mut document: Value) -> ApiResult<IncomingEvent> {
         body: Some(document.to_string()),
         payload: document["payload"].take(),
         was_spooled: false,
+        sender: None,
     })
 }
 

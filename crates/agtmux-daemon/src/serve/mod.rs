@@ -19,11 +19,13 @@ pub(crate) mod web;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agtmux_api::wire::{ComponentHealth, DaemonHealth, ServerHealth, StoreHealth};
-use agtmux_api::{API_VERSION, SCHEMA_VERSION, VERSION};
-use axum::extract::{ConnectInfo, Request};
-use axum::middleware::{Next, from_fn};
+use agtmux_api::{API_VERSION, SCHEMA_VERSION, TMUX_HEADER, VERSION};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::Method;
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -41,6 +43,9 @@ pub(crate) use extract::is_retryable;
 pub(crate) use ingest::read_event;
 pub(crate) use listener::{BoundSocket, Peer, bind};
 pub use routes::openapi;
+
+/// How long an answer waits until the daemon has checked whether a person uses the caller's pane.
+const VISIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Everything that a request handler needs.
 #[derive(Clone)]
@@ -68,13 +73,27 @@ pub(crate) async fn serve(socket: BoundSocket, context: ServeContext) -> std::io
     let stopped = async move {
         let _ = stopping.wait_for(|stop| *stop).await;
     };
-    let router = routes::router(context).layer(from_fn(attach_caller)).into_make_service_with_connect_info::<Peer>();
+    let router = routes::router(context.clone())
+        .layer(from_fn_with_state(context, attach_caller))
+        .into_make_service_with_connect_info::<Peer>();
     axum::serve(socket, router).with_graceful_shutdown(stopped).await
 }
 
 /// Attaches the caller to a request on the unix socket. The caller is the process at the other end of the connection.
-async fn attach_caller(ConnectInfo(peer): ConnectInfo<Peer>, mut request: Request, next: Next) -> Response {
-    request.extensions_mut().insert(RequestCaller { peer: Some(peer), via: "unix", peer_gone: false, owner_pid: None });
+async fn attach_caller(
+    State(context): State<ServeContext>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let caller = RequestCaller { peer: Some(peer), via: "unix", peer_gone: false, owner_pid: None };
+    if request.method() == Method::GET && request.headers().contains_key(TMUX_HEADER) {
+        let (actions, caller) = (context.actions, caller.clone());
+        let noted = tokio::spawn(async move { actions.note_visit(&caller).await });
+        // The person may leave the pane when the answer has arrived, but a tmux server that hangs delays no answer.
+        let _ = tokio::time::timeout(VISIT_TIMEOUT, noted).await;
+    }
+    request.extensions_mut().insert(caller);
     next.run(request).await
 }
 

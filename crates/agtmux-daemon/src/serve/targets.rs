@@ -1,11 +1,12 @@
 //! `/v1/targets`: the watched hosts.
 
-use agtmux_api::wire::{NewTarget, TargetCheckReport, TargetItem, TargetList};
+use agtmux_api::wire::{ActionKind, NewTarget, TargetCheckReport, TargetItem, TargetList};
 use axum::Json;
 
 use super::ServeContext;
 use super::extract::{JsonBody, JsonResult, MAX_SMALL_BODY_BYTES, NameInPath, run_detached};
 use super::routes::Error;
+use crate::actions::{ChangeEntry, RequestCaller};
 
 /// List the targets with their health.
 #[utoipa::path(get, path = "/v1/targets", responses((status = 200, body = TargetList)))]
@@ -15,24 +16,37 @@ pub(super) async fn get_targets(context: ServeContext) -> Json<TargetList> {
 
 /// Add a target and watch it from now on.
 ///
-/// The response is sent after the first connection attempt.
+/// The response is sent after the first connection attempt. Fails with `E_CALLER_IS_AGENT` if the caller is an agent,
+/// unless `actions.allow_from_agents` is set.
 #[utoipa::path(post, path = "/v1/targets", request_body = NewTarget, responses(
-    (status = 200, body = TargetItem), Error<400>, Error<409>))]
+    (status = 200, body = TargetItem), Error<400>, Error<403>, Error<409>))]
 pub(super) async fn add_target(
     context: ServeContext,
+    caller: RequestCaller,
     JsonBody(new): JsonBody<NewTarget, MAX_SMALL_BODY_BYTES>,
 ) -> JsonResult<TargetItem> {
-    run_detached(async move { context.targets.add(new).await }).await
+    run_detached(async move {
+        let name = new.name.clone();
+        let entry = ChangeEntry { kind: ActionKind::Target, caller: &caller, summary: "add a target", name: &name };
+        context.actions.audited_change_unless_agent(entry, context.targets.add(new)).await
+    })
+    .await
 }
 
 /// Remove a target.
 ///
-/// Nothing changes on the host itself.
+/// Nothing changes on the host itself. Fails with `E_CALLER_IS_AGENT` if the caller is an agent, unless
+/// `actions.allow_from_agents` is set.
 #[utoipa::path(delete, path = "/v1/targets/{name}", params(("name" = String, Path)), responses(
-    (status = 200, body = TargetList), Error<400>, Error<404>))]
-pub(super) async fn remove_target(context: ServeContext, NameInPath(name): NameInPath) -> JsonResult<TargetList> {
+    (status = 200, body = TargetList), Error<400>, Error<403>, Error<404>))]
+pub(super) async fn remove_target(
+    context: ServeContext,
+    caller: RequestCaller,
+    NameInPath(name): NameInPath,
+) -> JsonResult<TargetList> {
     run_detached(async move {
-        context.targets.remove(&name).await?;
+        let entry = ChangeEntry { kind: ActionKind::Target, caller: &caller, summary: "remove a target", name: &name };
+        context.actions.audited_change_unless_agent(entry, context.targets.remove(&name)).await?;
         Ok(context.targets.list())
     })
     .await
@@ -41,8 +55,14 @@ pub(super) async fn remove_target(context: ServeContext, NameInPath(name): NameI
 /// Connect to a target now and return the result.
 #[utoipa::path(post, path = "/v1/targets/{name}/connect", params(("name" = String, Path)), responses(
     (status = 200, body = TargetItem), Error<404>))]
-pub(super) async fn connect_target(context: ServeContext, NameInPath(name): NameInPath) -> JsonResult<TargetItem> {
-    Ok(Json(context.targets.connect(&name).await?))
+pub(super) async fn connect_target(
+    context: ServeContext,
+    caller: RequestCaller,
+    NameInPath(name): NameInPath,
+) -> JsonResult<TargetItem> {
+    let summary = "connect to a target";
+    let entry = ChangeEntry { kind: ActionKind::Target, caller: &caller, summary, name: &name };
+    Ok(Json(context.actions.audited_change(entry, context.targets.connect(&name)).await?))
 }
 
 /// Check what is installed on the host of a target, and suggest commands to run.

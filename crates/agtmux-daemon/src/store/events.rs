@@ -1,12 +1,13 @@
 //! Stored events, redacted.
 
-use agtmux_api::wire::RuntimeEvent;
+use agtmux_api::wire::{EventSender, ExplainEvent, RuntimeEvent};
 use agtmux_core::binding::{BindFailure, EventOrigin};
 use agtmux_core::evidence::Source;
 use agtmux_core::ordering::OrderKey;
 use agtmux_core::runtime::RuntimeId;
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use serde::{Deserialize, Serialize};
 
 use super::cursors;
 use super::insert::insert;
@@ -26,6 +27,19 @@ pub(crate) struct EventRow {
     /// Why a pending event can no longer be bound. For example, an event that matched several runtimes is not bound
     /// later, when only one of them is left.
     pub(crate) bind_failure: Option<BindFailure>,
+    /// The sender. `None` if the event was saved while no daemon ran.
+    pub(crate) sender: Option<StoredSender>,
+}
+
+/// The sender of an event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredSender {
+    #[serde(flatten)]
+    pub(crate) shown: EventSender,
+    /// The sender and its ancestors, if the event must be about an agent among them. `None` if the sender may report
+    /// about every agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) own_processes: Option<Vec<u32>>,
 }
 
 pub(super) fn put(tx: &Transaction<'_>, event: &EventRow, body: Option<&str>) -> rusqlite::Result<()> {
@@ -45,6 +59,7 @@ pub(super) fn put(tx: &Transaction<'_>, event: &EventRow, body: Option<&str>) ->
         origin: origin,
         raw_payload: body,
         drop_reason: event.bind_failure.map(BindFailure::as_str),
+        sender: event.sender.as_ref().and_then(|sender| serde_json::to_string(sender).ok()),
     })?;
     match &event.runtime {
         Some(runtime) => cursors::put(tx, runtime, event),
@@ -87,7 +102,7 @@ pub(crate) fn body_of(connection: &Connection, event_id: &str) -> rusqlite::Resu
 /// The last events of a runtime, oldest first.
 pub(crate) fn last_events(connection: &Connection, runtime: &str, limit: u32) -> rusqlite::Result<Vec<RuntimeEvent>> {
     let mut statement = connection.prepare(
-        "SELECT event_id, source, event_type, event_time, ingested_at, raw_payload FROM events WHERE runtime_id = ?1
+        "SELECT event_id, source, event_type, event_time, ingested_at, raw_payload, sender FROM events WHERE runtime_id = ?1
          ORDER BY ingested_at DESC, event_id DESC LIMIT ?2",
     )?;
     let rows = statement.query_map(params![runtime, limit], |row| {
@@ -98,6 +113,7 @@ pub(crate) fn last_events(connection: &Connection, runtime: &str, limit: u32) ->
             event_type: row.get(2)?,
             event_time: timestamp_column(row, 3)?,
             ingested_at: timestamp_column(row, 4)?,
+            sender: shown_sender(row, 6)?,
             body: body.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
         })
     })?;
@@ -106,11 +122,38 @@ pub(crate) fn last_events(connection: &Connection, runtime: &str, limit: u32) ->
     Ok(events)
 }
 
+/// The newest event of each source of a runtime.
+pub(crate) fn newest_by_source(connection: &Connection, runtime: &str) -> rusqlite::Result<Vec<ExplainEvent>> {
+    // SQLite takes the other columns from the row with the maximum.
+    let mut statement = connection.prepare(
+        "SELECT source, event_type, max(ingested_at), sender FROM events WHERE runtime_id = ?1
+         GROUP BY source ORDER BY source",
+    )?;
+    let rows = statement.query_map([runtime], |row| {
+        Ok(ExplainEvent {
+            source: parse_column(row, 0)?,
+            event_type: row.get(1)?,
+            ingested_at: timestamp_column(row, 2)?,
+            sender: shown_sender(row, 3)?,
+        })
+    })?;
+    rows.collect()
+}
+
+fn stored_sender(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<StoredSender>> {
+    let sender: Option<String> = row.get(column)?;
+    Ok(sender.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+fn shown_sender(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<EventSender>> {
+    Ok(stored_sender(row, column)?.map(|sender| sender.shown))
+}
+
 /// Events that were pending when the daemon stopped.
 pub(super) fn unbound(connection: &Connection) -> rusqlite::Result<Vec<EventRow>> {
     let mut statement = connection.prepare(
         "SELECT event_id, origin, event_type, source, source_event_id, source_seq, event_time, ingested_at, dedupe_key,
-                content_hash, drop_reason FROM events WHERE status = 'pending_bind' ORDER BY ingested_at",
+                content_hash, drop_reason, sender FROM events WHERE status = 'pending_bind' ORDER BY ingested_at",
     )?;
     let rows = statement.query_map([], |row| {
         let (origin, bind_failure): (Option<String>, Option<String>) = (row.get(1)?, row.get(10)?);
@@ -129,6 +172,7 @@ pub(super) fn unbound(connection: &Connection) -> rusqlite::Result<Vec<EventRow>
             dedupe_key: row.get(8)?,
             content_hash: row.get(9)?,
             bind_failure: bind_failure.and_then(|text| text.parse().ok()),
+            sender: stored_sender(row, 11)?,
         })
     })?;
     rows.collect()

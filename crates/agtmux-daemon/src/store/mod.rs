@@ -14,7 +14,7 @@ pub(crate) mod past_runtimes;
 mod rows;
 pub(crate) mod schema;
 pub(crate) mod targets;
-mod tasks;
+pub(crate) mod tasks;
 #[cfg(test)]
 mod tests;
 
@@ -34,7 +34,7 @@ use tokio::sync::oneshot;
 pub(crate) use actions::{ActionRow, SnapshotRow};
 pub(crate) use agents::{ReportedAgentRow, TurnRow};
 pub(crate) use cursors::SourceCursor;
-pub(crate) use events::EventRow;
+pub(crate) use events::{EventRow, StoredSender};
 pub(crate) use log::LoggedInput;
 pub use open::StoreError;
 pub(crate) use rows::{PaneRecord, StoreChange};

@@ -1,7 +1,8 @@
 //! Stored runtimes, for `resume`.
 
-use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, TargetName, WindowId};
+use agtmux_core::ids::{AgentType, Generation, PaneId, ServerKey, ServerName, TargetName, WindowId};
 use agtmux_core::refs::PaneRef;
+use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::rows::parse_column;
@@ -20,6 +21,9 @@ pub(crate) struct PastRuntime {
     /// A reference to the pane of the runtime. `None` if the pane no longer exists.
     pub(crate) pane_ref: Option<PaneRef>,
 }
+
+/// How long after its start an agent is detected at the latest.
+const DETECTION_DELAY: SignedDuration = SignedDuration::from_secs(5);
 
 const SELECT: &str = "SELECT r.runtime_id, r.agent_type, r.server_pid, r.server_start, r.pane_epoch,
            r.ended_at IS NOT NULL, a.native_session_id, a.cwd, r.target_id, r.server, r.pane_id, p.session_name, p.window_id
@@ -50,6 +54,16 @@ pub(crate) fn last_in(
         pane.to_string()
     ];
     connection.query_row(&sql, params, past_runtime).optional()
+}
+
+/// Whether a local agent that has ended since was running at this time. An agent is stored when it is detected, which
+/// may be a few seconds after its start.
+pub(crate) fn agent_ran_at(connection: &Connection, at: Timestamp) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM runtimes WHERE target_id = ?1 AND agent_type <> ?2
+               AND started_at - ?4 <= ?3 AND ended_at >= ?3)";
+    let detection_delay = DETECTION_DELAY.as_micros().try_into().unwrap_or(i64::MAX);
+    let params = params![TargetName::LOCAL, AgentType::TASK, at.as_microsecond(), detection_delay];
+    connection.query_row(sql, params, |row| row.get(0))
 }
 
 fn past_runtime(row: &Row<'_>) -> rusqlite::Result<PastRuntime> {

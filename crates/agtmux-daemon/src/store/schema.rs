@@ -282,8 +282,21 @@ ALTER TABLE events RENAME COLUMN whereabouts TO origin;
 ALTER TABLE runtimes RENAME COLUMN memory TO adapter_state;
 ";
 
-const ALL: &[M<'static>] =
-    &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS), M::up(PLACES), M::up(TURNS), M::up(TASKS), M::up(PLAIN_NAMES)];
+/// The sender of each event, as JSON.
+const SENDERS: &str = "
+ALTER TABLE events ADD COLUMN sender TEXT;
+";
+
+const ALL: &[M<'static>] = &[
+    M::up(FIRST),
+    M::up(MEMORIES),
+    M::up(ACTIONS),
+    M::up(PLACES),
+    M::up(TURNS),
+    M::up(TASKS),
+    M::up(PLAIN_NAMES),
+    M::up(SENDERS),
+];
 
 pub(crate) const VERSION: u32 = ALL.len() as u32;
 

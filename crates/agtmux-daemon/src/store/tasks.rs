@@ -8,7 +8,7 @@ use agtmux_api::wire::TaskEventsQuery;
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
 use agtmux_core::task::{RunId, TaskEvent, TaskMachine, TaskSessionName};
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::insert::insert;
 use super::open_reader;
@@ -194,4 +194,11 @@ fn events(connection: &Connection, query: &TaskEventsQuery) -> rusqlite::Result<
         events.reverse();
     }
     Ok(events)
+}
+
+/// The pid and the start time of the process that runs this run. `None` if the run is not stored.
+pub(crate) fn process_of_run(connection: &Connection, run: &str) -> rusqlite::Result<Option<(u32, u64)>> {
+    let sql = "SELECT pid, pid_start FROM task_runs WHERE run_id = ?1";
+    let process = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned()));
+    connection.query_row(sql, [run], process).optional()
 }

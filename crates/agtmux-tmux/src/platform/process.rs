@@ -73,6 +73,22 @@ pub trait ProcessTable: Send + Sync {
         None
     }
 
+    /// Whether the system shows the environment and the executable of this process. A process can forbid that, and a
+    /// process that changed its user, such as sshd, is not shown either.
+    fn is_inspectable(&self, _pid: u32) -> bool {
+        true
+    }
+
+    /// The user that this process runs as; `None` if the system does not report it.
+    fn uid(&self, _pid: u32) -> Option<u32> {
+        None
+    }
+
+    /// The control group of this process, such as `/user.slice/…/app.service`; `None` if the system has none.
+    fn control_group(&self, _pid: u32) -> Option<String> {
+        None
+    }
+
     /// The paths of the open files of this process; empty if the system does not report them.
     fn open_files(&self, _pid: u32) -> Vec<PathBuf> {
         Vec::new()

@@ -7,6 +7,7 @@ mod actions_kill;
 mod actions_large_texts;
 mod actions_send;
 mod add_your_agent;
+mod agent_escapes;
 mod agent_evidence;
 mod api_fuzz;
 mod approver_sees_code;

@@ -4,7 +4,7 @@ use std::fs;
 
 use agtmux_testkit::agtmux::{SOON, agtmux, configure, items, list, start, world};
 use agtmux_testkit::dialog_agent::DialogAgent;
-use agtmux_testkit::{TestTmuxServer, TestWorld, wait_for};
+use agtmux_testkit::{TestTmuxServer, TestWorld, wait_for, wait_for_next_second};
 use serde_json::Value;
 
 #[test]
@@ -84,10 +84,10 @@ fn respond_on_a_terminal_prompts_and_answers_only_the_shown_dialog() {
         let shown = || agent.server.run(&["capture-pane", "-p", "-J", "-t", &shell]);
         wait_for(what, SOON, || shown().contains(what).then_some(()));
     };
-    let types = |line: &str| {
-        agent.server.run(&["send-keys", "-t", &shell, "-l", line]);
-        agent.server.run(&["send-keys", "-t", &shell, "Enter"]);
-    };
+    // The shell is younger than the agent, so only keys of a client prove that a person uses it.
+    let client = agent.server.attach("person");
+    wait_for_next_second();
+    let types = |line: &str| client.type_keys(format!("{line}\r").as_bytes());
     let respond = format!("clear; {program} respond {}", agent.pane);
     agent.ask_permission("touch a");
     agent.wait_for_dialog("touch a");

@@ -238,6 +238,14 @@ named_enum!(
         Resume => "resume",
         /// An action on a managed task.
         Task => "task",
+        /// An adapter was switched on or off.
+        Adapter => "adapter",
+        /// A target was added, removed or connected.
+        Target => "target",
+        /// A link for a browser was created.
+        Web => "web",
+        /// An agent was given a name.
+        Name => "name",
     }
 );
 

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::actions::RequestCaller;
 use crate::engine::agent_id;
 use crate::serve::ServeContext;
 use crate::serve::extract::{JsonResult, NameInPath, parse_object, read_body, shorten};
@@ -24,9 +25,10 @@ const MAX_ID_LEN: usize = 256;
 ///
 /// Additional fields are stored and passed on in the agent's events.
 #[utoipa::path(post, path = "/hook/{event}", params(("event" = String, Path)), request_body = BridgeHookEvent, responses(
-    (status = 200, body = BridgeHookReply), Error<400>, Error<404>, Error<409>, Error<413>, Error<503>))]
+    (status = 200, body = BridgeHookReply), Error<400>, Error<403>, Error<404>, Error<409>, Error<413>, Error<503>))]
 pub(crate) async fn post_hook(
     context: ServeContext,
+    caller: RequestCaller,
     NameInPath(event): NameInPath,
     body: Body,
 ) -> JsonResult<BridgeHookReply> {
@@ -42,8 +44,9 @@ pub(crate) async fn post_hook(
     let agent_id = agent_id(&agent_type, &hook.session_id);
     let event = to_event(&context, &hook, &agent_type, &agent_id, event_type, payload);
     // Read all of the request before storing any of it.
+    let sender = Some((context.actions.clone(), caller));
     let incoming = match event {
-        Some(event) => Some(read_event(bytes.len(), move || Ok(to_json(&event)), &context.discovery).await?),
+        Some(event) => Some(read_event(bytes.len(), move || Ok(to_json(&event)), &context.discovery, sender).await?),
         // The agent runs outside tmux, or no hook has named its pane yet.
         None => None,
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{WebLink, WebLinkRequest};
+use agtmux_api::wire::{ActionKind, WebLink, WebLinkRequest};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -12,7 +12,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::{AccessLevel, WebAuth};
-use crate::actions::RequestCaller;
+use crate::actions::{ChangeEntry, RequestCaller};
 use crate::serve::ServeContext;
 use crate::serve::extract::{ErrorResponse, JsonResult, MAX_SMALL_BODY_BYTES, NameInPath, parse_object, read_body};
 use crate::serve::routes::Error;
@@ -24,9 +24,10 @@ pub(super) fn cookie_name(auth: &WebAuth) -> String {
 
 /// Create a link that logs in one browser, once, within two minutes.
 ///
-/// Available on the unix socket only.
+/// Available on the unix socket only. Fails with `E_CALLER_IS_AGENT` if the caller is an agent, unless
+/// `actions.allow_from_agents` is set.
 #[utoipa::path(post, path = "/v1/web/link", request_body = WebLinkRequest, responses(
-    (status = 200, body = WebLink), Error<400>, Error<409>))]
+    (status = 200, body = WebLink), Error<400>, Error<403>, Error<409>))]
 pub(crate) async fn post_link(context: ServeContext, caller: RequestCaller, body: Body) -> JsonResult<WebLink> {
     if caller.via != "unix" {
         let error = ApiError::new(ErrorCode::Forbidden, "links can only be created over the unix socket");
@@ -37,7 +38,14 @@ pub(crate) async fn post_link(context: ServeContext, caller: RequestCaller, body
         let error = ApiError::new(ErrorCode::Precondition, "the daemon has no web port");
         return Err(error.with_hint("set web.listen = \"127.0.0.1:7777\" and run agtmux daemon restart").into());
     };
-    let code = auth.create_link(if request.read_only { AccessLevel::ReadOnly } else { AccessLevel::Full });
+    let (access, name) = match request.read_only {
+        true => (AccessLevel::ReadOnly, "read-only"),
+        false => (AccessLevel::Full, "full access"),
+    };
+    let summary = "create a web link";
+    let entry = ChangeEntry { kind: ActionKind::Web, caller: &caller, summary, name };
+    let create = async { Ok(auth.create_link(access)) };
+    let code = context.actions.audited_change_unless_agent(entry, create).await?;
     let url = format!("http://{}/login/{code}", auth.browser_address());
     Ok(Json(WebLink { schema_version: SCHEMA_VERSION, url }))
 }

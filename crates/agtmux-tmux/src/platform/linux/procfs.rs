@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use memchr::memmem::find;
 use rustix::param::clock_ticks_per_second;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -70,6 +71,31 @@ impl ProcessTable for ProcFs {
         let prefix = format!("{name}=");
         let found = environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(prefix.as_bytes()));
         found.map(|value| OsString::from_vec(value.to_vec()))
+    }
+
+    fn is_inspectable(&self, pid: u32) -> bool {
+        let is_denied = |error: std::io::Error| error.kind() == std::io::ErrorKind::PermissionDenied;
+        let environment = File::open(format!("/proc/{pid}/environ")).map(drop);
+        !environment.is_err_and(is_denied) && !fs::read_link(format!("/proc/{pid}/exe")).is_err_and(is_denied)
+    }
+
+    fn uid(&self, pid: u32) -> Option<u32> {
+        let status = read_limited(&format!("/proc/{pid}/status"), MAX_STATUS_BYTES)?;
+        let ids = status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"))?;
+        // The real, effective, saved and file system ids.
+        stat::number(ids.split(u8::is_ascii_whitespace).filter(|id| !id.is_empty()).nth(1)?)
+    }
+
+    fn control_group(&self, pid: u32) -> Option<String> {
+        let groups = read_limited(&format!("/proc/{pid}/cgroup"), MAX_STATUS_BYTES)?;
+        // Version 2 has one group, `0::PATH`. With version 1, systemd has a hierarchy of its own.
+        let lines = || groups.split(|&byte| byte == b'\n');
+        let of_systemd = lines().find_map(|line| Some(line.split_at(find(line, b":name=systemd:")?).1));
+        let path = match of_systemd {
+            Some(line) => &line[b":name=systemd:".len()..],
+            None => lines().find_map(|line| line.strip_prefix(b"0::"))?,
+        };
+        Some(String::from_utf8_lossy(path).into_owned())
     }
 
     fn open_files(&self, pid: u32) -> Vec<PathBuf> {
@@ -200,6 +226,15 @@ fn read_limited(path: &str, limit: u64) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn user_and_control_group_of_this_process_are_read() {
+        let (table, pid) = (ProcFs::new(), std::process::id());
+        assert_eq!(table.uid(pid), Some(rustix::process::geteuid().as_raw()));
+        assert!(table.control_group(pid).is_none_or(|group| group.starts_with('/')));
+        assert!(table.is_inspectable(pid), "a process can inspect itself");
+        assert_eq!((table.uid(u32::MAX), table.control_group(u32::MAX)), (None, None));
+    }
 
     #[test]
     fn empty_arguments_are_kept_and_padding_is_not() {

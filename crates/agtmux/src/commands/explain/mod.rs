@@ -4,7 +4,7 @@ mod screen;
 
 use std::path::PathBuf;
 
-use agtmux_api::wire::{ExplainCandidate, Explanation};
+use agtmux_api::wire::{EventSender, ExplainCandidate, ExplainEvent, Explanation};
 use agtmux_client::DaemonClient;
 use agtmux_core::evidence::{Assertion, DialogKind};
 use agtmux_core::sanitize;
@@ -77,8 +77,25 @@ fn explanation_lines(why: &Explanation) -> Vec<String> {
     ];
     lines.push(if why.candidates.is_empty() { "no observations".into() } else { "observations:".into() });
     lines.extend(why.candidates.iter().map(candidate_line));
+    lines.extend(why.last_events.iter().map(event_line));
     lines.extend(why.would_change.iter().map(|change| format!("would change the state: {change}")));
     lines.iter().map(|line| sanitize::for_terminal(line)).collect()
+}
+
+fn event_line(event: &ExplainEvent) -> String {
+    let sender = event.sender.as_ref().map_or("saved while no daemon ran".to_owned(), sender_text);
+    format!("last event from {}: {} at {} · {sender}", event.source, event.event_type, event.ingested_at)
+}
+
+fn sender_text(sender: &EventSender) -> String {
+    let process = match (&sender.program, sender.pid) {
+        (Some(program), Some(pid)) => format!("{program} {pid}"),
+        (None, Some(pid)) => format!("process {pid}"),
+        _ => "an unknown process".to_owned(),
+    };
+    let uid = sender.uid.map(|uid| format!(", uid {uid}")).unwrap_or_default();
+    let agent = sender.agent.as_ref().map(|agent| format!(", below {agent}")).unwrap_or_default();
+    format!("sent by {process}{uid}{agent}, via {}", sender.via)
 }
 
 fn candidate_line(candidate: &ExplainCandidate) -> String {

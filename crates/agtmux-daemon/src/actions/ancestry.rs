@@ -1,0 +1,112 @@
+//! A process and its ancestors, as far as they prove who started the process.
+
+use agtmux_agents::{AgentRegistry, ProcessFacts};
+use agtmux_tmux::platform::{ProcessInfo, ProcessTable};
+
+use crate::observe;
+
+/// At most this many processes are checked, from the caller upwards. If the chain of ancestors reaches this length, the
+/// caller's origin counts as unknown.
+pub(super) const MAX_ANCESTORS: usize = 64;
+
+/// Programs that adopt the children of ended processes, besides init. Their name says nothing about the process that
+/// started the child.
+const ADOPTING_PROGRAMS: [&[u8]; 6] = [b"init", b"tini", b"dumb-init", b"docker-init", b"catatonit", b"s6-svscan"];
+
+/// The process and its ancestors, the process itself first.
+pub(super) fn ancestors(processes: &dyn ProcessTable, pid: u32) -> Vec<ProcessInfo> {
+    let mut ancestry: Vec<ProcessInfo> = Vec::new();
+    let mut next = pid;
+    while ancestry.len() < MAX_ANCESTORS && next > 1 {
+        let Some(process) = processes.process(next) else { break };
+        next = process.ppid;
+        ancestry.push(process);
+    }
+    ancestry
+}
+
+/// The chain without the adopting programs at its end: every process in it was started by the next one.
+pub(super) fn own_chain(ancestry: &[ProcessInfo]) -> &[ProcessInfo] {
+    let adopter = ancestry.iter().skip(1).position(adopts_children);
+    &ancestry[..adopter.map_or(ancestry.len(), |at| at + 1)]
+}
+
+fn adopts_children(process: &ProcessInfo) -> bool {
+    let is_user_manager = process.name == b"systemd" && process.argv.iter().any(|argument| argument == b"--user");
+    is_user_manager || ADOPTING_PROGRAMS.contains(&process.name.as_slice())
+}
+
+/// The type of the outermost agent in this chain.
+pub(super) fn agent_among(registry: &AgentRegistry, ancestry: &[ProcessInfo]) -> Option<String> {
+    let facts: Vec<ProcessFacts<'_>> = ancestry.iter().rev().map(observe::process_facts).collect();
+    registry.identify(&facts, None).map(|found| found.agent_type.to_string())
+}
+
+#[cfg(test)]
+pub(super) fn test_process(pid: u32, ppid: u32, start: u64, name: &str) -> ProcessInfo {
+    ProcessInfo {
+        pid,
+        ppid,
+        pgrp: pid,
+        tpgid: None,
+        start,
+        stopped: false,
+        zombie: false,
+        name: name.into(),
+        argv: vec![name.into()],
+        exe: None,
+    }
+}
+
+/// A process table with the users and control groups of a test.
+#[cfg(test)]
+#[derive(Default)]
+pub(super) struct TestTable {
+    pub(super) uids: std::collections::HashMap<u32, u32>,
+    pub(super) groups: std::collections::HashMap<u32, &'static str>,
+}
+
+#[cfg(test)]
+impl ProcessTable for TestTable {
+    fn foreground_pgrp(&self, _: u32) -> Option<u32> {
+        None
+    }
+
+    fn start_time(&self, _: u32) -> Option<u64> {
+        None
+    }
+
+    fn trees(&self, roots: &[u32]) -> Vec<Option<agtmux_tmux::platform::PaneProcesses>> {
+        vec![None; roots.len()]
+    }
+
+    fn is_stopped(&self, _: u32) -> bool {
+        false
+    }
+
+    fn uid(&self, pid: u32) -> Option<u32> {
+        self.uids.get(&pid).copied()
+    }
+
+    fn control_group(&self, pid: u32) -> Option<String> {
+        self.groups.get(&pid).map(|&group| group.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_adopts_orphans_is_not_their_parent() {
+        let manager = ProcessInfo {
+            argv: vec![b"/usr/lib/systemd/systemd".to_vec(), b"--user".to_vec()],
+            ..test_process(900, 1, 10, "systemd")
+        };
+        let chain = [test_process(50, 40, 90, "agtmux"), test_process(40, 900, 80, "sh"), manager];
+        assert_eq!(own_chain(&chain).len(), 2);
+        assert_eq!(own_chain(&chain[..2]).len(), 2);
+        let in_container = [test_process(50, 7, 90, "agtmux"), test_process(7, 1, 1, "tini")];
+        assert_eq!(own_chain(&in_container).len(), 1);
+    }
+}

@@ -1,0 +1,97 @@
+//! Finds the process that sent an event, and the agent that it belongs to.
+//!
+//! Events arrive at a high rate, and most come from a few agents. The ancestors of a process are therefore remembered
+//! for a moment.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use agtmux_api::wire::EventSender;
+use agtmux_core::text;
+use agtmux_tmux::platform::ProcessTable;
+
+use super::ancestry::{MAX_ANCESTORS, agent_among};
+use super::origin::CallerOrigin;
+use super::{Actions, RequestCaller};
+use crate::store::StoredSender;
+
+/// How long the ancestors of a process are remembered. A process can become an agent by executing another program.
+const CACHE_TTL: Duration = Duration::from_secs(1);
+/// When more processes than this are remembered, all are forgotten.
+const MAX_CACHED: usize = 4096;
+
+/// A process and its ancestors.
+#[derive(Debug, Default)]
+struct SenderChain {
+    program: Option<String>,
+    /// The process itself first.
+    pids: Vec<u32>,
+    /// The type of the nearest agent in the chain, or of the agent that started the task of the process.
+    agent: Option<String>,
+}
+
+/// The chains of recent senders and of their ancestors, by pid and start time.
+#[derive(Debug, Default)]
+pub(super) struct SenderChains(Mutex<HashMap<(u32, u64), CachedChain>>);
+
+/// A chain, and when it was read.
+type CachedChain = (Instant, Arc<SenderChain>);
+
+impl SenderChains {
+    fn get(&self, process: (u32, u64)) -> Option<Arc<SenderChain>> {
+        let chains = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, chain) = chains.get(&process)?;
+        (at.elapsed() < CACHE_TTL).then(|| chain.clone())
+    }
+
+    fn insert(&self, process: (u32, u64), chain: Arc<SenderChain>) {
+        let mut chains = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if chains.len() >= MAX_CACHED {
+            chains.clear();
+        }
+        chains.insert(process, (Instant::now(), chain));
+    }
+}
+
+impl Actions {
+    /// The sender of an event. Reads the process table, so it may block.
+    pub(crate) fn event_sender(&self, caller: &RequestCaller) -> StoredSender {
+        let processes = self.0.discovery.processes();
+        let pid = caller.peer.and_then(|peer| peer.pid);
+        let chain = pid.map(|pid| self.sender_chain(&*processes, pid, MAX_ANCESTORS)).unwrap_or_default();
+        let is_restricted = chain.agent.is_some() && !self.config().events.allow_from_other_agents;
+        StoredSender {
+            own_processes: is_restricted.then(|| chain.pids.clone()),
+            shown: EventSender {
+                uid: caller.peer.map(|peer| peer.uid),
+                pid,
+                program: chain.program.clone(),
+                via: caller.via.into(),
+                agent: chain.agent.clone(),
+            },
+        }
+    }
+
+    fn sender_chain(&self, processes: &dyn ProcessTable, pid: u32, depth: usize) -> Arc<SenderChain> {
+        let start = processes.start_time(pid).filter(|_| pid > 1 && depth > 0);
+        let Some(key) = start.map(|start| (pid, start)) else { return Arc::default() };
+        if let Some(known) = self.0.sender_chains.get(key) {
+            return known;
+        }
+        let Some(process) = processes.process(pid) else { return Arc::default() };
+        let parent = self.sender_chain(processes, process.ppid, depth - 1);
+        let own_agent = agent_among(&self.0.discovery.registry(), std::slice::from_ref(&process));
+        let agent_of_task = || match self.origin_of_wrapper(&process)? {
+            CallerOrigin::Agent(agent) => Some(agent),
+            _ => None,
+        };
+        let chain = Arc::new(SenderChain {
+            program: Some(text::from_bytes(&process.name)),
+            pids: [pid].into_iter().chain(parent.pids.iter().copied()).collect(),
+            agent: own_agent.or_else(agent_of_task).or_else(|| parent.agent.clone()),
+        });
+        self.0.sender_chains.insert(key, chain.clone());
+        chain
+    }
+}

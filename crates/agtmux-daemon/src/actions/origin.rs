@@ -1,0 +1,214 @@
+//! Decides whether an agent is behind a process.
+//!
+//! The environment of a process is evidence against it, never for it: a process can set its own environment, but not
+//! its ancestors, its start time and its control group.
+
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use agtmux_core::fleet::PaneKey;
+use agtmux_core::ids::{PaneId, SessionId};
+use agtmux_tmux::platform::{ProcessInfo, ProcessTable};
+use jiff::Timestamp;
+
+use super::ancestry::{MAX_ANCESTORS, agent_among, ancestors, own_chain};
+use super::{Actions, desktop};
+use crate::engine::LocalAgents;
+use crate::store::past_runtimes;
+
+/// Whether an agent is behind a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CallerOrigin {
+    /// No agent started the caller.
+    NotAgent,
+    Agent(String),
+    /// An agent may have started the caller.
+    Unknown(UnknownOrigin),
+}
+
+/// Why an agent may be behind a caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UnknownOrigin {
+    Ended,
+    NotInspectable(u32),
+    TaskFilesGone,
+    UnvisitedPane(PaneId),
+    ServerJob,
+    Detached,
+}
+
+impl fmt::Display for UnknownOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended => f.write_str("the caller ended before it could be checked"),
+            Self::NotInspectable(pid) => write!(f, "process {pid} does not allow its inspection"),
+            Self::TaskFilesGone => f.write_str("the caller runs in a task whose files are gone"),
+            Self::UnvisitedPane(pane) => {
+                write!(f, "pane {pane} was made while an agent ran, and you have not typed in it since")
+            }
+            Self::ServerJob => f.write_str("tmux started the caller outside a pane while an agent ran"),
+            Self::Detached => f.write_str("the caller has no parent process and was started while an agent ran"),
+        }
+    }
+}
+
+impl UnknownOrigin {
+    pub(super) fn hint(self) -> &'static str {
+        match self {
+            Self::UnvisitedPane(_) => {
+                "show the pane in your tmux client, press a key in it and repeat the command; \
+                 or set actions.allow_from_unknown in the configuration"
+            }
+            _ => "run the command in a shell of your own, or set actions.allow_from_unknown in the configuration",
+        }
+    }
+}
+
+/// A pane that contains a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ContainingPane {
+    pub(crate) key: PaneKey,
+    /// The sessions that show the pane.
+    pub(crate) sessions: Vec<SessionId>,
+}
+
+impl Actions {
+    pub(super) async fn origin_of_process(&self, pid: u32) -> CallerOrigin {
+        let processes = self.0.discovery.processes();
+        let ancestry = ancestors(&*processes, pid);
+        let Some(caller) = ancestry.first().filter(|_| ancestry.len() < MAX_ANCESTORS) else {
+            return CallerOrigin::Unknown(UnknownOrigin::Ended);
+        };
+        if let Some(found) = agent_among(&self.0.discovery.registry(), &ancestry) {
+            return CallerOrigin::Agent(found);
+        }
+        if !processes.is_inspectable(pid) && !is_started_by_other_user(&*processes, caller) {
+            return CallerOrigin::Unknown(UnknownOrigin::NotInspectable(pid));
+        }
+        if let Some(origin) = self.origin_of_tasks(&*processes, &ancestry) {
+            return origin;
+        }
+        if let Some(agent) = self.agent_of_caller_pane(&*processes, &ancestry).await {
+            return CallerOrigin::Agent(agent);
+        }
+        self.origin_by_age(&*processes, &ancestry).await
+    }
+
+    /// The origin of a process without an agent among its ancestors. An agent can start such a process with the help of
+    /// tmux, or as an orphan.
+    async fn origin_by_age(&self, processes: &dyn ProcessTable, ancestry: &[ProcessInfo]) -> CallerOrigin {
+        let pids: Vec<u32> = ancestry.iter().map(|process| process.pid).collect();
+        let agents = self.0.engine.local_agents(pids).await;
+        match agents.server_at.filter(|at| *at > 0) {
+            Some(at) => self.origin_in_server(processes, &ancestry[at - 1], &agents).await,
+            None => self.origin_outside_tmux(processes, own_chain(ancestry), &agents).await,
+        }
+    }
+
+    /// The origin of a process that a tmux server started. `first` is the child of the server.
+    async fn origin_in_server(
+        &self,
+        processes: &dyn ProcessTable,
+        first: &ProcessInfo,
+        agents: &LocalAgents,
+    ) -> CallerOrigin {
+        if !self.started_while_an_agent_ran(processes, first, agents).await || self.is_task_of_a_person(first).await {
+            return CallerOrigin::NotAgent;
+        }
+        match &agents.pane {
+            Some(pane) if self.is_visited(processes, first, pane).await => CallerOrigin::NotAgent,
+            Some(pane) => CallerOrigin::Unknown(UnknownOrigin::UnvisitedPane(pane.key.pane)),
+            None => CallerOrigin::Unknown(UnknownOrigin::ServerJob),
+        }
+    }
+
+    /// The origin of a process below no tmux server. `chain` ends with the process that has no known parent.
+    pub(super) async fn origin_outside_tmux(
+        &self,
+        processes: &dyn ProcessTable,
+        chain: &[ProcessInfo],
+        agents: &LocalAgents,
+    ) -> CallerOrigin {
+        let Some(top) = chain.last() else { return CallerOrigin::Unknown(UnknownOrigin::Ended) };
+        // A process with parent 0 was started from outside the container.
+        let is_entered = top.ppid == 0;
+        if is_entered
+            || is_below_other_user(processes, chain)
+            || !self.started_while_an_agent_ran(processes, top, agents).await
+        {
+            return CallerOrigin::NotAgent;
+        }
+        let own_uid = rustix::process::geteuid().as_raw();
+        match desktop::has_own_group(processes, top, &agents.pids) || desktop::is_desktop_program(top, own_uid) {
+            true => CallerOrigin::NotAgent,
+            false => CallerOrigin::Unknown(UnknownOrigin::Detached),
+        }
+    }
+
+    /// Whether an agent ran when this process was started, so that the agent may have started it.
+    async fn started_while_an_agent_ran(
+        &self,
+        processes: &dyn ProcessTable,
+        process: &ProcessInfo,
+        agents: &LocalAgents,
+    ) -> bool {
+        if agents.agents.iter().any(|agent| agent.start < process.start) {
+            return true;
+        }
+        let Some(at) = processes.started_at(process.pid).and_then(to_timestamp) else { return false };
+        // If the store cannot be read, assume the worst.
+        self.0.store.read(move |connection| past_runtimes::agent_ran_at(connection, at)).await.unwrap_or(true)
+    }
+}
+
+/// Whether a process of another user started this chain, as a login does. Without users in the process table the chain
+/// cannot be judged, so it counts as well.
+fn is_below_other_user(processes: &dyn ProcessTable, chain: &[ProcessInfo]) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let reports_users = processes.uid(std::process::id()).is_some();
+    !reports_users || chain.iter().any(|process| processes.uid(process.pid).is_some_and(|uid| uid != own))
+}
+
+/// A process that changed its user, such as the one that sshd runs for a login, cannot be inspected. An agent cannot
+/// start a process as the child of another user's process.
+fn is_started_by_other_user(processes: &dyn ProcessTable, process: &ProcessInfo) -> bool {
+    process.ppid > 1 && processes.uid(process.ppid).is_some_and(|uid| uid != rustix::process::geteuid().as_raw())
+}
+
+fn to_timestamp(time: SystemTime) -> Option<Timestamp> {
+    let since = time.duration_since(UNIX_EPOCH).ok()?;
+    Timestamp::from_microsecond(i64::try_from(since.as_micros()).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::actions::ancestry::{TestTable, test_process};
+
+    #[test]
+    fn a_login_of_another_user_is_recognized() {
+        let own = rustix::process::geteuid().as_raw();
+        let chain = [test_process(90, 80, 5, "agtmux"), test_process(80, 70, 4, "sh"), test_process(70, 1, 3, "login")];
+        let table = |login| {
+            let uids = HashMap::from([(std::process::id(), own), (90, own), (80, own), (70, login)]);
+            TestTable { uids, ..TestTable::default() }
+        };
+        assert!(is_below_other_user(&table(own + 1), &chain));
+        assert!(!is_below_other_user(&table(own), &chain));
+        assert!(is_below_other_user(&TestTable::default(), &chain), "this system does not report users");
+    }
+
+    #[test]
+    fn a_hidden_process_is_accepted_only_below_a_process_of_another_user() {
+        let own = rustix::process::geteuid().as_raw();
+        let processes =
+            TestTable { uids: HashMap::from([(1, own + 1), (70, own + 1), (80, own)]), ..TestTable::default() };
+        let started_by = |ppid| is_started_by_other_user(&processes, &test_process(90, ppid, 5, "sshd"));
+        assert!(started_by(70), "sshd of a login");
+        for (ppid, why) in [(80, "an own process"), (1, "an orphan"), (60, "an unknown parent")] {
+            assert!(!started_by(ppid), "{why}");
+        }
+    }
+}

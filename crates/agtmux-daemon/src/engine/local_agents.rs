@@ -1,0 +1,48 @@
+//! The agents and tmux servers of this host, for the check of callers.
+
+use agtmux_core::fleet::PaneKey;
+use agtmux_core::ids::{ProcessRef, TargetName};
+
+use super::Engine;
+use crate::actions::ContainingPane;
+
+/// The agents that run on this host, and the place of a process below a tmux server.
+#[derive(Debug, Default)]
+pub(crate) struct LocalAgents {
+    pub(crate) agents: Vec<ProcessRef>,
+    /// The processes of all agents and tmux servers.
+    pub(crate) pids: Vec<u32>,
+    /// The position of the tmux server in the chain of ancestors.
+    pub(crate) server_at: Option<usize>,
+    /// The pane whose first process is the child of the server in that chain.
+    pub(crate) pane: Option<ContainingPane>,
+}
+
+impl Engine {
+    /// `pids` are a process and its ancestors, the process itself first.
+    pub(super) fn local_agents(&self, pids: &[u32]) -> LocalAgents {
+        let mut found = LocalAgents::default();
+        let target = TargetName::local();
+        for (key, server) in self.fleet.servers_on(&target) {
+            found.pids.push(server.generation.pid);
+            let runtimes = server.panes.values().filter_map(|pane| pane.runtime.as_ref());
+            let agents = runtimes.filter(|runtime| !runtime.agent_type.is_task()).map(|runtime| runtime.process);
+            found.agents.extend(agents);
+            let Some(at) = pids.iter().position(|pid| *pid == server.generation.pid) else { continue };
+            // With nested servers, the nearest one decides.
+            if found.server_at.is_some_and(|nearest| nearest < at) {
+                continue;
+            }
+            found.server_at = Some(at);
+            let first = at.checked_sub(1).and_then(|below| pids.get(below));
+            let pane = first.and_then(|first| server.panes.iter().find(|(_, pane)| pane.pid == *first));
+            found.pane = pane.map(|(id, pane)| ContainingPane {
+                key: PaneKey { server: key.clone(), pane: *id },
+                sessions: pane.placements.iter().map(|placement| placement.session).collect(),
+            });
+        }
+        let agent_pids: Vec<u32> = found.agents.iter().map(|agent| agent.pid).collect();
+        found.pids.extend(agent_pids);
+        found
+    }
+}
