@@ -66,12 +66,17 @@ fn sleep_machine(sandbox: &AgentSandbox) {
     pids.iter().for_each(|pid| {
         process::signal(*pid, Signal::STOP);
     });
-    wait_until("every process to stop", SOON, || pids.iter().all(|pid| process::is_stopped(*pid)));
+    wait_until("every process to stop", SOON, || pids.iter().all(is_at_rest));
     let slept = Instant::now();
     wait_until("the end of the sleep", SOON, || slept.elapsed() >= SLEEP);
     pids.iter().rev().for_each(|pid| {
         process::signal(*pid, Signal::CONT);
     });
+}
+
+/// Whether the process is stopped. A client that the daemon had just started may have ended instead.
+fn is_at_rest(pid: &u32) -> bool {
+    process::is_stopped(*pid) || !process::is_alive(*pid)
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn sleep_machine(fixture: &ActionFixture) {
     for pid in daemons.iter().chain(&pids) {
         process::signal(*pid, Signal::STOP);
     }
-    wait_until("every process to stop", SOON, || pids.iter().all(|pid| process::is_stopped(*pid)));
+    wait_until("every process to stop", SOON, || pids.iter().all(is_at_rest));
     let slept = Instant::now();
     wait_until("the end of the sleep", SOON, || slept.elapsed() >= SLEEP);
     for pid in &daemons {
@@ -32,6 +32,11 @@ fn sleep_machine(fixture: &ActionFixture) {
     for pid in &pids {
         process::signal(*pid, Signal::CONT);
     }
+}
+
+/// Whether the process is stopped. A client that the daemon had just started may have ended instead.
+fn is_at_rest(pid: &u32) -> bool {
+    process::is_stopped(*pid) || !process::is_alive(*pid)
 }
 
 /// The states that the agent has had, in order.
