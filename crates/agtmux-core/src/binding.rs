@@ -70,6 +70,11 @@ impl RecentlyEnded {
         self.0.insert(pane, (process, now));
     }
 
+    /// Moves all times by this much, because the clock of this machine was set.
+    pub fn shift_clock(&mut self, by: SignedDuration) {
+        self.0.values_mut().for_each(|(_, at)| *at = at.checked_add(by).unwrap_or(*at));
+    }
+
     /// Whether the event may be about an agent that ended shortly before `time`.
     fn may_match(&self, pane: &PaneKey, from: &EventOrigin, time: Timestamp) -> bool {
         // An event that names no pane may be about any recently ended process with a matching pid.

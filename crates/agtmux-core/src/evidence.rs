@@ -174,6 +174,11 @@ impl Observation {
         }
     }
 
+    /// All times in this observation.
+    pub fn times_mut(&mut self) -> impl Iterator<Item = &mut Timestamp> {
+        [&mut self.as_of].into_iter().chain(self.order.times_mut())
+    }
+
     /// The key of this observation in the ledger, which keeps one entry per source and claim.
     pub(crate) fn key(&self) -> (Source, Claim) {
         (self.source, self.assertion.claim())

@@ -25,6 +25,10 @@ impl OrderKey {
         self.compare(other) == Ordering::Greater
     }
 
+    pub fn times_mut(&mut self) -> impl Iterator<Item = &mut Timestamp> {
+        [&mut self.event_time, &mut self.ingested_at].into_iter()
+    }
+
     fn compare(&self, other: &Self) -> Ordering {
         let by_number = match (self.source_seq, other.source_seq) {
             (Some(a), Some(b)) => a.cmp(&b),

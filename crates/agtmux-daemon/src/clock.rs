@@ -1,31 +1,264 @@
-//! The daemon's clock. It starts at the wall-clock time. Later changes of the wall clock do not affect it.
+//! The daemon's clock. It shows the time of the wall clock. When the wall clock is set, the daemon's clock follows in one
+//! step, and the engine moves all recorded times by the same step: no age changes, and no time lies in the future.
 
-use std::time::Instant;
+mod source;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock {
-    base: Timestamp,
-    started: Instant,
+#[cfg(test)]
+pub(crate) use source::TestTime;
+use source::{SystemTime, TimeSource};
+
+/// Smaller differences between the wall clock and the daemon's clock are left alone. Time servers correct them all the
+/// time.
+const MIN_STEP: SignedDuration = SignedDuration::from_secs(1);
+
+/// How often the engine calls [`Clock::plan_beat`] while it has agents.
+pub(crate) const BEAT: Duration = Duration::from_secs(1);
+/// If the engine is late by more than this, the machine slept or the daemon was stopped. A busy machine delays it less.
+const MAX_DELAY: SignedDuration = SignedDuration::from_secs(2);
+
+/// Copies of a clock always show the same time.
+#[derive(Clone)]
+pub(crate) struct Clock(Arc<SharedClock>);
+
+struct SharedClock {
+    source: Box<dyn TimeSource>,
+    setting: Mutex<ClockSetting>,
+}
+
+struct ClockSetting {
+    /// The time that this clock showed when the machine booted.
+    booted_at: SignedDuration,
+    /// The steps that the engine has not applied yet.
+    pending_step: SignedDuration,
+    /// The sum of all steps.
+    total_step: SignedDuration,
+    /// When the engine will run next, at the latest, as a time since boot. `None` if it did not say.
+    beat_at: Option<SignedDuration>,
+    /// The sum of all times during which the daemon did not run.
+    total_sleep: SignedDuration,
+}
+
+/// How the clock was set when times were stored. Tells the next daemon by how much the clock was set in between.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ClockAnchor {
+    /// Identifies the boot of the machine. `None` if the system does not tell.
+    boot: Option<String>,
+    /// The wall-clock time of the boot, in microseconds.
+    booted_at: i64,
 }
 
 impl Clock {
     pub(crate) fn start() -> Self {
-        Self { base: Timestamp::now(), started: Instant::now() }
+        Self::with_source(Box::new(SystemTime::from_env()))
+    }
+
+    fn with_source(source: Box<dyn TimeSource>) -> Self {
+        let (booted_at, _) = read(&*source);
+        let zero = SignedDuration::ZERO;
+        let setting =
+            ClockSetting { booted_at, pending_step: zero, total_step: zero, beat_at: None, total_sleep: zero };
+        Self(Arc::new(SharedClock { source, setting: Mutex::new(setting) }))
     }
 
     /// The current time in whole microseconds. The store keeps times in microseconds, too, so a replay sees exactly the
     /// times that the daemon saw.
     pub(crate) fn now(&self) -> Timestamp {
-        let passed = SignedDuration::try_from(self.started.elapsed()).unwrap_or(SignedDuration::MAX);
-        let now = self.base.checked_add(passed).unwrap_or(Timestamp::MAX);
-        Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
+        self.read().1
     }
 
-    /// The `Instant` at which this clock shows `at`.
+    /// The current time, and the steps of the clock since the last call. Only the engine calls this, because it applies
+    /// the steps to everything that it knows.
+    pub(crate) fn now_and_step(&self) -> (Timestamp, Option<SignedDuration>) {
+        let (mut setting, now) = self.read();
+        let step = std::mem::replace(&mut setting.pending_step, SignedDuration::ZERO);
+        (now, Some(step).filter(|step| !step.is_zero()))
+    }
+
+    /// The sum of all steps so far. A reader of wall-clock times compares it to notice a step.
+    pub(crate) fn total_step(&self) -> SignedDuration {
+        self.read().0.total_step
+    }
+
+    /// Called by the engine before it waits. With `is_planned`, the engine runs again within a [`BEAT`]. If it does not,
+    /// the machine slept, or the daemon was stopped.
+    pub(crate) fn plan_beat(&self, is_planned: bool) {
+        let (mut setting, since_boot) = self.check_beat();
+        let beat = SignedDuration::try_from(BEAT).unwrap_or_default();
+        setting.beat_at = is_planned.then(|| since_boot + beat);
+    }
+
+    fn total_sleep(&self) -> SignedDuration {
+        self.check_beat().0.total_sleep
+    }
+
+    fn check_beat(&self) -> (MutexGuard<'_, ClockSetting>, SignedDuration) {
+        let mut setting = self.0.setting.lock().unwrap_or_else(PoisonError::into_inner);
+        let since_boot = self.0.source.since_boot();
+        let late = setting.beat_at.map_or(SignedDuration::ZERO, |beat_at| since_boot - beat_at);
+        if late > MAX_DELAY {
+            setting.total_sleep += late;
+            setting.beat_at = Some(since_boot);
+        }
+        (setting, since_boot)
+    }
+
+    /// The `Instant` at which this clock shows `at`, or the current one if that is past.
     pub(crate) fn instant(&self, at: Timestamp) -> Instant {
-        let from_start = at.duration_since(self.base).max(SignedDuration::ZERO);
-        self.started + from_start.unsigned_abs()
+        let left = at.duration_since(self.now()).max(SignedDuration::ZERO);
+        Instant::now() + left.unsigned_abs()
+    }
+
+    pub(crate) fn anchor(&self) -> ClockAnchor {
+        let booted_at = i64::try_from(self.read().0.booted_at.as_micros()).unwrap_or(i64::MAX);
+        ClockAnchor { boot: self.0.source.boot_id(), booted_at }
+    }
+
+    /// By how much the clock was set since times were stored with this anchor. After a reboot the exact step is unknown.
+    /// The newest stored time is then moved to now if it lies in the future.
+    pub(crate) fn step_since(&self, stored: Option<&ClockAnchor>, newest: Option<Timestamp>) -> SignedDuration {
+        let anchor = self.anchor();
+        let step = match stored.filter(|stored| stored.boot.is_some() && stored.boot == anchor.boot) {
+            Some(stored) => SignedDuration::from_micros(anchor.booted_at.saturating_sub(stored.booted_at)),
+            None => {
+                let now = self.now();
+                newest.map_or(SignedDuration::ZERO, |newest| now.duration_since(newest).min(SignedDuration::ZERO))
+            }
+        };
+        if step.abs() >= MIN_STEP { step } else { SignedDuration::ZERO }
+    }
+
+    /// Reads the time, and notes a step if the wall clock was set.
+    fn read(&self) -> (MutexGuard<'_, ClockSetting>, Timestamp) {
+        let mut setting = self.0.setting.lock().unwrap_or_else(PoisonError::into_inner);
+        let (booted_at, since_boot) = read(&*self.0.source);
+        let step = booted_at - setting.booted_at;
+        if step.abs() >= MIN_STEP {
+            setting.booted_at = booted_at;
+            setting.pending_step += step;
+            setting.total_step += step;
+        }
+        let micros = i64::try_from((setting.booted_at + since_boot).as_micros()).unwrap_or(i64::MAX);
+        (setting, Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX))
+    }
+}
+
+/// The wall-clock time of the boot, and the time since then. The two clocks cannot be read at once, so reads them again
+/// if this thread was interrupted in between.
+fn read(source: &dyn TimeSource) -> (SignedDuration, SignedDuration) {
+    loop {
+        let before = source.since_boot();
+        let wall = source.wall().duration_since(Timestamp::UNIX_EPOCH);
+        let since_boot = source.since_boot();
+        if since_boot - before < MIN_STEP / 10 {
+            // Whole microseconds, like all times that are stored.
+            let micros = i64::try_from((wall - since_boot).as_micros()).unwrap_or(i64::MAX);
+            return (SignedDuration::from_micros(micros), since_boot);
+        }
+    }
+}
+
+/// Notices that the daemon did not run for a while, because the machine slept or the daemon was stopped.
+pub(crate) struct SleepDetector {
+    clock: Clock,
+    seen: SignedDuration,
+}
+
+impl SleepDetector {
+    pub(crate) fn new(clock: Clock) -> Self {
+        let seen = clock.total_sleep();
+        Self { clock, seen }
+    }
+
+    /// How long the daemon did not run since the last call.
+    pub(crate) fn slept(&mut self) -> Option<SignedDuration> {
+        let total = self.clock.total_sleep();
+        let slept = total - std::mem::replace(&mut self.seen, total);
+        Some(slept).filter(|slept| !slept.is_zero())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: SignedDuration = SignedDuration::from_hours(24);
+
+    fn is_about(one: Timestamp, other: Timestamp) -> bool {
+        one.duration_since(other).abs() < SignedDuration::from_mins(1)
+    }
+
+    #[test]
+    fn the_clock_follows_the_wall_clock_and_reports_the_step_once() {
+        let time = TestTime::default();
+        let clock = time.clock();
+        let start = clock.now();
+        assert!(is_about(start, Timestamp::now()));
+        time.set_wall_clock(-DAY);
+        assert!(is_about(clock.now(), start - DAY));
+        let (_, step) = clock.now_and_step();
+        assert!(step.is_some_and(|step| (step + DAY).abs() < MIN_STEP), "{step:?}");
+        assert_eq!(clock.now_and_step().1, None);
+        time.set_wall_clock(SignedDuration::ZERO);
+        assert!(is_about(clock.now(), start));
+        assert!(clock.total_step().abs() < MIN_STEP);
+    }
+
+    #[test]
+    fn a_small_correction_is_no_step() {
+        let time = TestTime::default();
+        let clock = time.clock();
+        time.set_wall_clock(SignedDuration::from_millis(900));
+        assert_eq!(clock.now_and_step().1, None);
+        time.set_wall_clock(SignedDuration::from_millis(-900));
+        assert_eq!(clock.now_and_step().1, None);
+    }
+
+    #[test]
+    fn a_sleep_is_no_step_of_the_clock() {
+        let time = TestTime::default();
+        let (clock, before) = (time.clock(), Timestamp::now());
+        let mut detector = SleepDetector::new(clock.clone());
+        clock.plan_beat(false);
+        time.sleep(DAY);
+        assert_eq!(detector.slept(), None, "without a plan, a pause is no sleep");
+        clock.plan_beat(true);
+        time.sleep(DAY);
+        assert!(is_about(clock.now(), before + DAY + DAY));
+        assert_eq!(clock.now_and_step().1, None);
+        assert!(detector.slept().is_some_and(|slept| (slept - DAY).abs() < SignedDuration::from_mins(1)));
+        assert_eq!(detector.slept(), None);
+    }
+
+    #[test]
+    fn a_step_between_two_daemons_is_known_exactly_during_one_boot() {
+        let time = TestTime::default();
+        let stored = time.clock().anchor();
+        // The daemon was down for an hour, and the clock was set meanwhile.
+        for step in [-DAY, DAY, SignedDuration::from_mins(-2), SignedDuration::from_mins(2)] {
+            time.set_wall_clock(step);
+            time.sleep(SignedDuration::from_hours(1));
+            let found = time.clock().step_since(Some(&stored), None);
+            assert!((found - step).abs() < MIN_STEP, "{found:?} instead of {step:?}");
+        }
+        time.set_wall_clock(SignedDuration::ZERO);
+        assert_eq!(time.clock().step_since(Some(&stored), None), SignedDuration::ZERO);
+    }
+
+    #[test]
+    fn after_a_reboot_future_times_are_moved_back_to_now() {
+        let time = TestTime::default();
+        let stored = ClockAnchor { boot: Some("an earlier boot".into()), ..time.clock().anchor() };
+        let clock = time.clock();
+        for stored in [None, Some(&stored)] {
+            let step = clock.step_since(stored, Some(Timestamp::now() + DAY));
+            assert!((step + DAY).abs() < SignedDuration::from_mins(1), "{step:?}");
+            assert_eq!(clock.step_since(stored, Some(Timestamp::now() - DAY)), SignedDuration::ZERO);
+        }
     }
 }

@@ -116,7 +116,7 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
     let event_log = Arc::new(EventLog::new(FleetView::from_fleet(&fleet, clock.now()), remembered.seq));
     let recheck_hints = Arc::new(RecheckHints::default());
     let (engine, handle) = Engine::new(
-        clock,
+        clock.clone(),
         config.state,
         remembered,
         store.clone(),
@@ -126,11 +126,15 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
     )?;
     let manifests = UserManifestWatch::open(paths.agents_dir());
     tokio::spawn(engine.with_registry(manifests.registry()).run());
+    let observer_clock = clock.clone();
+    let discovery =
+        Discovery::start(config, paths.hook_dir(), handle.clone(), recheck_hints, observer_clock, &fleet, manifests)
+            .await
+            .map_err(system("watch this machine"))?;
+    // Open the socket after the first look at each server: the first answer then has current states, and hooks and the
+    // status line do not wait for it.
     let socket_error = |source| DaemonError::Io { what: "listen on", path: paths.socket.clone(), source };
     let bound = serve::bind(&paths.socket).map_err(socket_error)?;
-    let discovery = Discovery::start(config, paths.hook_dir(), handle.clone(), recheck_hints, clock, &fleet, manifests)
-        .await
-        .map_err(system("watch this machine"))?;
     let stored = store.reader().and_then(|reader| {
         stored_targets::all(&reader).map_err(|error| StoreError::Write(format!("cannot read targets: {error}")))
     })?;
@@ -139,12 +143,25 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
         control_dir: paths.control_dir(),
         discovery: discovery.clone(),
     };
-    let targets =
-        TargetManager::start(target_options, stored, &fleet, handle.clone(), store.clone(), event_log.clone(), clock)
-            .await;
-    let actions =
-        Actions::new(handle.clone(), discovery.clone(), targets.clone(), store.clone(), clock, paths.tasks_dir());
-    let tasks = Tasks::start(handle.clone(), discovery.clone(), actions.clone(), &store, clock, &paths);
+    let targets = TargetManager::start(
+        target_options,
+        stored,
+        &fleet,
+        handle.clone(),
+        store.clone(),
+        event_log.clone(),
+        clock.clone(),
+    )
+    .await;
+    let actions = Actions::new(
+        handle.clone(),
+        discovery.clone(),
+        targets.clone(),
+        store.clone(),
+        clock.clone(),
+        paths.tasks_dir(),
+    );
+    let tasks = Tasks::start(handle.clone(), discovery.clone(), actions.clone(), &store, clock.clone(), &paths);
     let port = match listen {
         Some(address) => Some(WebPort::open(address, &paths.state_dir, &hosts).await.map_err(system("open the port"))?),
         None => None,

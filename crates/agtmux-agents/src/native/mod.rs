@@ -105,7 +105,8 @@ pub fn reduce(
 ) -> (Vec<Observation>, Option<Timestamp>) {
     let observations = match evidence {
         Evidence::TimePassed => memory.take_due(now),
-        Evidence::LogEntry(entry) if memory.is_known_log_entry(entry.at) => Vec::new(),
+        // A record from before the clock was set back has a future time. It must not hide the records after it.
+        Evidence::LogEntry(entry) if memory.is_known_log_entry(entry.at.min(now)) => Vec::new(),
         Evidence::Event(event) | Evidence::LogEntry(event) => {
             let event = NativeEvent { at: event.at.min(now), ..event };
             agent.map_or_else(|| generic_observations(event), |agent| agent.manifest.reduce(memory, event, now))
@@ -125,6 +126,23 @@ impl AdapterMemory {
     /// The next time at which a held observation is due.
     pub fn next_due(&self) -> Option<Timestamp> {
         self.held.iter().map(|held| held.due).min()
+    }
+
+    /// Moves all times by this much, because the clock of this machine was set. Only the time at which a held
+    /// observation is due may be later than `now`.
+    pub fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) {
+        let moved = |at: Timestamp| at.checked_add(by).unwrap_or(now);
+        let shift = |at: &mut Timestamp| *at = moved(*at).min(now);
+        self.open_questions.iter_mut().map(|open| &mut open.at).chain(&mut self.log_read_until).for_each(shift);
+        for held in &mut self.held {
+            held.due = moved(held.due);
+            held.observation.times_mut().for_each(shift);
+        }
+    }
+
+    /// Holds observations longer by this much, because the agent could report nothing during that time.
+    pub fn skip_time(&mut self, by: SignedDuration) {
+        self.held.iter_mut().for_each(|held| held.due = held.due.checked_add(by).unwrap_or(held.due));
     }
 
     /// Removes and returns the held observations that are due.

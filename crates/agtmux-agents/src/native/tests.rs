@@ -14,7 +14,7 @@ use agtmux_core::evidence::{Assertion, DialogKind, Source};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{AdapterMemory, Evidence, NativeEvent, Observation, RuleRef};
+use super::{AdapterMemory, Evidence, HeldObservation, NativeEvent, Observation, RuleRef};
 use crate::{AgentRegistry, KnownAgent};
 
 const APPROVAL: Assertion = Assertion::DialogOpen(DialogKind::Approval);
@@ -338,6 +338,35 @@ fn an_open_question_keeps_its_time() {
     assert_eq!(report("PermissionRequest", "A", 10), Some(second(10)));
     assert_eq!(report("PermissionRequest", "B", 20), Some(second(20)));
     assert_eq!(report("PostToolUse", "B", 60), Some(second(10)), "the first question is still open");
+}
+
+#[test]
+fn log_records_are_read_after_the_clock_was_set_back() {
+    let (mut memory, second) = (AdapterMemory::default(), |n| Timestamp::from_second(n).expect("in range"));
+    let read = |memory: &mut AdapterMemory, at: i64, now: i64| {
+        let entry = NativeEvent { source: Source::File, event_type: "running", payload: &Value::Null, at: second(at) };
+        !super::reduce(None, memory, Evidence::LogEntry(entry), second(now)).0.is_empty()
+    };
+    assert!(read(&mut memory, 86_410, 86_411));
+    memory.shift_clock(SignedDuration::from_hours(-24), second(12));
+    assert!(read(&mut memory, 13, 13));
+    assert!(!read(&mut memory, 9, 14), "older than a record that was read");
+    // A record from before the step is read after it.
+    assert!(read(&mut memory, 86_420, 15));
+    assert!(read(&mut memory, 16, 16));
+}
+
+#[test]
+fn a_held_observation_waits_as_long_after_a_step_of_the_clock() {
+    let at = |second| Timestamp::from_second(second).expect("in range");
+    let observation = Observation::new(Source::Hook, Assertion::Completed, at(90_000), RuleRef::new("claude.Stop", 1));
+    let held = HeldObservation { due: at(90_060), observation, confirmed_by: None };
+    let mut memory = AdapterMemory { held: vec![held], ..AdapterMemory::default() };
+    memory.shift_clock(SignedDuration::from_hours(-24), at(3_610));
+    assert_eq!(memory.next_due(), Some(at(3_660)));
+    assert_eq!(memory.held[0].observation.as_of, at(3_600));
+    memory.skip_time(SignedDuration::from_secs(30));
+    assert_eq!(memory.next_due(), Some(at(3_690)));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Generation, PaneId, ProcessRef, ServerKey, ServerName, SessionId, TargetName, WindowId};
@@ -67,6 +67,13 @@ pub struct Pane {
     pub foreground: Option<ForegroundProcess>,
     pub runtime: Option<Runtime>,
     pub updated_at: Timestamp,
+}
+
+impl Pane {
+    fn times_mut(&mut self) -> impl Iterator<Item = &mut Timestamp> {
+        let started_at = self.runtime.as_mut().map(|runtime| &mut runtime.started_at);
+        [&mut self.updated_at].into_iter().chain(started_at)
+    }
 }
 
 /// One place where a pane is shown: a session, and the index of the pane's window in this session.
@@ -157,6 +164,16 @@ impl Fleet {
             }
             _ => false,
         }
+    }
+
+    /// Moves all times by this much, but none past `now`, because the clock of this machine was set.
+    pub fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) {
+        let shift = |at: &mut Timestamp| *at = at.checked_add(by).unwrap_or(now).min(now);
+        let of_servers = self.servers.values_mut().flat_map(|server| {
+            let outage = server.outage.as_mut().map(|outage| &mut outage.since);
+            outage.into_iter().chain(server.panes.values_mut().flat_map(Pane::times_mut))
+        });
+        of_servers.chain(self.target_outages.values_mut().map(|outage| &mut outage.since)).for_each(shift);
     }
 
     /// Restores a server from the store at startup. The next listing corrects it.

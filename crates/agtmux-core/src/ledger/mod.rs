@@ -152,17 +152,22 @@ impl Ledger {
         }
     }
 
-    /// Converts all times to the local clock, which is `ahead` of the sender's clock. A converted time is never later
-    /// than `now`.
+    /// Moves all times to another clock, which is `ahead` of the clock that set them: the clock of the sender, or the
+    /// clock of this machine before it was set. A moved time is never later than `now`.
     pub fn shift_clock(&mut self, ahead: SignedDuration, now: Timestamp) {
-        let to_local = |at: &mut Timestamp| *at = at.checked_add(ahead).unwrap_or(now).min(now);
+        let shift = |at: &mut Timestamp| *at = at.checked_add(ahead).unwrap_or(now).min(now);
         for record in self.records_mut() {
-            to_local(&mut record.recorded_at);
-            to_local(&mut record.observation.as_of);
-            to_local(&mut record.observation.order.event_time);
-            to_local(&mut record.observation.order.ingested_at);
+            shift(&mut record.recorded_at);
+            record.observation.times_mut().for_each(shift);
         }
-        self.unrecognized_since.values_mut().chain(self.refuted.times_mut()).for_each(to_local);
+        self.unrecognized_since.values_mut().chain(self.refuted.times_mut()).for_each(shift);
+    }
+
+    /// Starts every TTL later by this much, because no source could repeat its observation during that time.
+    pub(crate) fn skip_time(&mut self, by: SignedDuration, now: Timestamp) {
+        let skip = |at: &mut Timestamp| *at = at.checked_add(by).unwrap_or(now).min(now);
+        self.records_mut().for_each(|record| skip(&mut record.recorded_at));
+        self.unrecognized_since.values_mut().for_each(skip);
     }
 
     fn records_mut(&mut self) -> impl Iterator<Item = &mut LedgerRecord> {

@@ -1,4 +1,4 @@
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::{Observation, Source};
@@ -48,6 +48,12 @@ pub enum ResolverInput {
     /// Time has passed and an observation may have expired.
     #[serde(alias = "reconsider")]
     Reevaluate { runtime: RuntimeId },
+    /// The clock of this machine was set. All times recorded so far move by this much, so that every age stays as it
+    /// was and no time lies in the future.
+    ClockStepped { by: SignedDuration },
+    /// This machine slept, or the daemon was stopped. No source could report during this time, so it does not count
+    /// for TTLs and demotions.
+    TimeSkipped { by: SignedDuration },
 }
 
 /// A change of state.

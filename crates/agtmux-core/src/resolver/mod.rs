@@ -42,6 +42,22 @@ struct RuntimeState {
     /// The requests for approval that the agent itself reports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     asked: Vec<AskedCommand>,
+    /// How much of the time since the state began does not count for its demotion, because the machine slept.
+    #[serde(default, skip_serializing_if = "SignedDuration::is_zero")]
+    skipped: SignedDuration,
+    /// The state before the agent could no longer be observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    interrupted: Option<InterruptedState>,
+}
+
+/// A state that is not shown while its server is unreachable or its process is suspended. If it is still the state
+/// afterwards, it keeps its age.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct InterruptedState {
+    state: State,
+    reason: Option<ReasonCode>,
+    since: Timestamp,
+    skipped: SignedDuration,
 }
 
 impl StateResolver {
@@ -131,6 +147,11 @@ impl StateResolver {
                 }
             }),
             ResolverInput::Reevaluate { runtime } => self.change(&runtime, now, |_| {}),
+            ResolverInput::ClockStepped { by } => self.change_all(now, |entry| entry.shift_clock(by, now)),
+            ResolverInput::TimeSkipped { by } => self.change_all(now, |entry| {
+                entry.ledger.skip_time(by, now);
+                entry.skipped = entry.skipped.saturating_add(by);
+            }),
         }
     }
 
@@ -158,8 +179,9 @@ impl StateResolver {
 
     /// When a completed agent becomes idle. A completed task stays completed.
     fn demotion_at(&self, entry: &RuntimeState) -> Option<Timestamp> {
+        let shown_for = self.completed_for.saturating_add(entry.skipped);
         (entry.record.state == State::Completed && !entry.agent_type.is_task())
-            .then(|| entry.record.since.checked_add(self.completed_for).ok())?
+            .then(|| entry.record.since.checked_add(shown_for).ok())?
     }
 
     fn start_runtime(
@@ -183,6 +205,8 @@ impl StateResolver {
             record,
             dialog: None,
             asked: Vec::new(),
+            skipped: SignedDuration::ZERO,
+            interrupted: None,
         };
         let judged = judge(&entry, &self.unreachable, now);
         entry.record =
@@ -212,14 +236,53 @@ impl StateResolver {
         change(entry);
         commit_judgement(runtime, entry, &self.unreachable, now).into_iter().collect()
     }
+
+    fn change_all(&mut self, now: Timestamp, mut change: impl FnMut(&mut RuntimeState)) -> Vec<StateTransition> {
+        let commit = |(id, entry): (&RuntimeId, &mut RuntimeState)| {
+            change(entry);
+            commit_judgement(id, entry, &self.unreachable, now)
+        };
+        self.runtimes.iter_mut().filter_map(commit).collect()
+    }
 }
 
 impl RuntimeState {
+    /// Moves all times by this much, but none into the future.
+    fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) {
+        self.ledger.shift_clock(by, now);
+        let interrupted = self.interrupted.as_mut().map(|interrupted| &mut interrupted.since);
+        for at in [&mut self.record.since, &mut self.record.updated_at].into_iter().chain(interrupted) {
+            *at = at.checked_add(by).unwrap_or(now).min(now);
+        }
+    }
+
+    /// When the judged state began, and how much of the time since then does not count. A state that was only not
+    /// visible for a while began before that.
+    fn beginning_of(&mut self, judged: (State, Option<ReasonCode>), now: Timestamp) -> (Timestamp, SignedDuration) {
+        let (StateRecord { state, reason, since, .. }, skipped) = (self.record.clone(), self.skipped);
+        if judged == (state, reason) {
+            return (since, skipped);
+        }
+        if is_interruption(judged.1) {
+            let shown = (!is_interruption(reason)).then_some(InterruptedState { state, reason, since, skipped });
+            self.interrupted = self.interrupted.take().or(shown);
+            return (now, SignedDuration::ZERO);
+        }
+        let is_same = |before: &InterruptedState| (before.state, before.reason) == judged;
+        let before = self.interrupted.take().filter(is_same);
+        before.map_or((now, SignedDuration::ZERO), |before| (before.since, before.skipped))
+    }
+
     /// The verdict that the record contains.
     fn recorded(&self) -> StateVerdict<'_> {
         let StateRecord { state, reason, confidence, .. } = self.record;
         StateVerdict { state, reason, confidence, dialog: self.dialog.as_ref(), asked: &self.asked }
     }
+}
+
+/// Whether this reason says that the agent cannot be observed, and nothing about what the agent does.
+fn is_interruption(reason: Option<ReasonCode>) -> bool {
+    matches!(reason, Some(ReasonCode::TargetUnreachable | ReasonCode::Suspended))
 }
 
 fn judge<'a>(entry: &'a RuntimeState, unreachable: &BTreeSet<ServerKey>, now: Timestamp) -> StateVerdict<'a> {
@@ -245,7 +308,8 @@ fn commit_judgement(
     let StateVerdict { state, reason, confidence, dialog, asked } = judged;
     let (dialog, asked) = (dialog.cloned(), asked.to_vec());
     // A changed confidence or dialog makes a new version but keeps the start time of the state.
-    let since = if state == entry.record.state && reason == entry.record.reason { entry.record.since } else { now };
+    let since;
+    (since, entry.skipped) = entry.beginning_of((state, reason), now);
     let to = StateRecord { state, reason, confidence, version: entry.record.version + 1, since, updated_at: now };
     (entry.dialog, entry.asked) = (dialog, asked);
     let from = std::mem::replace(&mut entry.record, to.clone());

@@ -1,3 +1,5 @@
+mod times;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -159,6 +161,8 @@ fn any_input() -> impl Strategy<Value = ResolverInput> {
         1 => names.clone().prop_map(|name| ResolverInput::Ended { runtime: id(name) }),
         1 => (names, any::<bool>()).prop_map(|(name, suspended)| ResolverInput::Suspended { runtime: id(name), suspended }),
         1 => any::<bool>().prop_map(|reachable| ResolverInput::Reachable { server: server(), reachable }),
+        1 => (-100i64..100).prop_map(|by| ResolverInput::ClockStepped { by: SignedDuration::from_secs(by) }),
+        1 => (0i64..100).prop_map(|by| ResolverInput::TimeSkipped { by: SignedDuration::from_secs(by) }),
     ]
 }
 

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agtmux_api::config::Config;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
@@ -103,6 +103,11 @@ impl Actions {
             sender_chains: SenderChains::default(),
             tasks_dir,
         }))
+    }
+
+    /// The sum of the steps of the daemon's clock.
+    pub(crate) fn clock_steps(&self) -> SignedDuration {
+        self.0.clock.total_step()
     }
 
     pub(crate) fn now(&self) -> Timestamp {

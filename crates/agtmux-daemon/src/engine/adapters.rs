@@ -53,6 +53,32 @@ impl AdapterMemories {
         self.deadlines.values().min().copied()
     }
 
+    /// Moves all times by this much, because the clock of this machine was set. Returns the changed memories.
+    pub(super) fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) -> Vec<(RuntimeId, AdapterMemory)> {
+        self.change_times(|memory| memory.shift_clock(by, now))
+    }
+
+    /// Holds observations longer by this much, because no agent could report during that time. Returns the changed
+    /// memories.
+    pub(super) fn skip_time(&mut self, by: SignedDuration) -> Vec<(RuntimeId, AdapterMemory)> {
+        self.change_times(|memory| memory.skip_time(by))
+    }
+
+    fn change_times(&mut self, change: impl Fn(&mut AdapterMemory)) -> Vec<(RuntimeId, AdapterMemory)> {
+        let mut changed = Vec::new();
+        for (runtime, memory) in &mut self.memories {
+            let before = memory.clone();
+            change(memory);
+            if *memory != before {
+                changed.push((runtime.clone(), memory.clone()));
+            }
+        }
+        for (runtime, memory) in &changed {
+            self.set_deadline(runtime, memory.next_due());
+        }
+        changed
+    }
+
     /// Removes the deadlines that have passed, and returns their runtimes.
     fn take_due(&mut self, now: Timestamp) -> Vec<RuntimeId> {
         self.deadlines.extract_if(.., |_, due| *due <= now).map(|(runtime, _)| runtime).collect()
@@ -246,6 +272,8 @@ impl Engine {
         at: Timestamp,
         step: &mut EngineStep,
     ) {
+        // The clock may have been set back since the evidence was read.
+        observation.as_of = observation.as_of.min(step.now);
         if self.states.ledger(runtime).is_some_and(|ledger| ledger.is_new_information(&observation)) {
             observation.order = local_order_key(at, step.now);
             self.resolve(observed(runtime, observation), None, step);

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use agtmux_core::evidence::Source;
 use agtmux_core::ordering::OrderKey;
 use agtmux_core::runtime::RuntimeId;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::store::SourceCursor;
 
@@ -40,6 +41,12 @@ impl SourceCursors {
             return true;
         }
         order.source_seq.is_none() || newest.source_seq.is_none()
+    }
+
+    /// Moves all times by this much, because the clock of this machine was set.
+    pub(super) fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) {
+        let orders = self.0.values_mut().flat_map(BTreeMap::values_mut);
+        orders.flat_map(OrderKey::times_mut).for_each(|at| *at = at.checked_add(by).unwrap_or(now).min(now));
     }
 
     pub(super) fn forget(&mut self, runtime: &RuntimeId) {

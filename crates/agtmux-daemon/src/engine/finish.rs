@@ -2,6 +2,8 @@
 
 use std::sync::PoisonError;
 
+use jiff::SignedDuration;
+
 use super::Engine;
 use super::step::EngineStep;
 use crate::store::{StoreChange, StoreError};
@@ -54,6 +56,8 @@ impl Engine {
             changes.extend(self.fleet_diff.all_changes(&self.fleet, step.now));
             step.changed_states.extend(self.runtime_panes.keys().cloned());
             self.checkpoint(step, true);
+            let (by, now, anchor) = (SignedDuration::ZERO, step.now, self.clock.anchor());
+            step.changes.push(StoreChange::SetClock { by, now, anchor });
         }
         changes.append(&mut step.changes);
         for runtime in &step.changed_states {

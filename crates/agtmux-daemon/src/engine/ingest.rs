@@ -44,7 +44,7 @@ impl Engine {
     pub(super) fn ingest(&mut self, incoming: IncomingEvent, step: &mut EngineStep) -> Result<EventReceipt, ApiError> {
         let event_time = match incoming.event_time {
             // A spooled event has a local timestamp, so its age is trusted.
-            Some(time) if incoming.was_spooled => time.min(step.now),
+            Some(time) if incoming.was_spooled => self.spooled_time(time, step.now),
             claimed => trusted_time(claimed, step.now),
         };
         let (runtime, origin) = match incoming.address {

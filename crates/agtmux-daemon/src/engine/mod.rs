@@ -3,6 +3,7 @@
 
 mod adapter_switches;
 mod adapters;
+mod clock_steps;
 mod cursors;
 mod explain;
 mod finish;
@@ -21,6 +22,7 @@ mod unbound_events;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Instant;
 
 use agtmux_agents::{AgentRegistry, UserManifests};
 use agtmux_api::config;
@@ -34,7 +36,7 @@ use agtmux_core::runtime::{Runtime, RuntimeId};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use crate::clock::Clock;
+use crate::clock::{BEAT, Clock, SleepDetector};
 use crate::event_log::EventLog;
 use crate::fleet_diff::FleetDiff;
 use crate::observe::{RecheckHints, ScreenEvidence};
@@ -105,6 +107,9 @@ pub(crate) enum EngineInput {
 
 pub(crate) struct Engine {
     clock: Clock,
+    sleep_detector: SleepDetector,
+    /// By how much the clock was set since the last daemon stored its times.
+    step_at_start: SignedDuration,
     settings: config::StateConfig,
     fleet: Fleet,
     states: StateResolver,
@@ -166,8 +171,10 @@ impl Engine {
         let reserved_seq = event_log.read().seq();
         let reader = store.reader()?;
         let completed_for = SignedDuration::try_from(settings.completed_to_idle.0).unwrap_or(SignedDuration::MAX);
+        let step_at_start = clock.step_since(contents.clock_anchor.as_ref(), contents.newest_input_at);
         let mut engine = Self {
-            clock,
+            sleep_detector: SleepDetector::new(clock.clone()),
+            step_at_start,
             settings,
             fleet: contents.fleet,
             states: contents.states.unwrap_or_else(|| StateResolver::new(completed_for)),
@@ -188,6 +195,7 @@ impl Engine {
             last_input_seq: contents.last_input_seq,
             checkpoint_seq: 0,
             purge_at: clock.now(),
+            clock,
             fleet_diff: FleetDiff::default(),
             store,
             reader,
@@ -220,12 +228,18 @@ impl Engine {
         let mut batch = Vec::new();
         loop {
             self.deadline = self.next_deadline(self.last_step_at);
-            let deadline = self.clock.instant(self.deadline).into();
+            let mut wake_at = self.clock.instant(self.deadline);
+            // Without agents a sleep does not matter, and the daemon needs no timer.
+            let has_agents = !self.runtime_panes.is_empty();
+            if has_agents {
+                wake_at = wake_at.min(Instant::now() + BEAT);
+            }
+            self.clock.plan_beat(has_agents);
             tokio::select! {
                 received = self.inputs.recv_many(&mut batch, MAX_BATCH) => if received == 0 { return },
-                () = tokio::time::sleep_until(deadline) => {}
+                () = tokio::time::sleep_until(wake_at.into()) => {}
             }
-            let mut step = EngineStep::new(self.clock.now(), self.event_log.read().seq());
+            let mut step = self.begin_step();
             for input in batch.drain(..) {
                 self.handle_input(input, &mut step);
             }
@@ -236,7 +250,8 @@ impl Engine {
 
     /// Reconciles the stored fleet with the stored states, because the two may have been stored at different times.
     async fn reconcile_on_start(&mut self) {
-        let mut step = EngineStep::new(self.clock.now(), self.event_log.read().seq());
+        let mut step = self.begin_step();
+        self.apply_stored_clock_step(&mut step);
         let orphans: Vec<RuntimeId> = self
             .states
             .runtimes()

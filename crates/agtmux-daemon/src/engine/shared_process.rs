@@ -40,6 +40,11 @@ impl TurnStarts {
         self.started_at.remove(runtime);
     }
 
+    /// Moves all times by this much, because the clock of this machine was set.
+    pub(super) fn shift_clock(&mut self, by: SignedDuration) {
+        self.started_at.values_mut().for_each(|at| *at = at.checked_add(by).unwrap_or(*at));
+    }
+
     /// Whether a turn has begun since the last call.
     pub(super) fn take_has_new(&mut self) -> bool {
         std::mem::take(&mut self.has_new)

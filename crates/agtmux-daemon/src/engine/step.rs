@@ -81,7 +81,9 @@ impl EngineStep {
             | ResolverInput::Suspended { .. }
             | ResolverInput::Reachable { .. }
             | ResolverInput::DemotionDue { .. }
-            | ResolverInput::Reevaluate { .. } => {}
+            | ResolverInput::Reevaluate { .. }
+            | ResolverInput::ClockStepped { .. }
+            | ResolverInput::TimeSkipped { .. } => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! Tests of the engine with a real store and without tmux.
 
 mod adapters;
+mod clock;
 mod collect;
 mod cursors;
 mod ended_runtimes;
@@ -24,6 +25,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::*;
+use crate::clock::TestTime;
 use crate::replay::{ReplayOutcome, replay_database};
 use crate::view::FleetView;
 
@@ -34,6 +36,8 @@ struct TestEngine {
     event_log: Arc<EventLog>,
     handle: Option<EngineHandle>,
     task: tokio::task::JoinHandle<()>,
+    time: TestTime,
+    clock: Clock,
 }
 
 fn server(name: &str) -> ServerKey {
@@ -46,14 +50,25 @@ impl TestEngine {
     }
 
     fn start_with(dir: TempDir, settings: config::StateConfig) -> Self {
+        Self::start_at(dir, settings, TestTime::default())
+    }
+
+    fn start_at(dir: TempDir, settings: config::StateConfig, time: TestTime) -> Self {
         let (store, contents) = Store::open(&dir.path().join("state.db")).expect("opened");
-        let clock = Clock::start();
+        let clock = time.clock();
         let view = FleetView::from_fleet(&contents.fleet, clock.now());
         let event_log = Arc::new(EventLog::new(view, contents.seq));
-        let (engine, handle) =
-            Engine::new(clock, settings, contents, Arc::new(store), Arc::default(), event_log.clone(), Arc::default())
-                .expect("an engine");
-        Self { dir, event_log, handle: Some(handle), task: tokio::spawn(engine.run()) }
+        let (engine, handle) = Engine::new(
+            clock.clone(),
+            settings,
+            contents,
+            Arc::new(store),
+            Arc::default(),
+            event_log.clone(),
+            Arc::default(),
+        )
+        .expect("an engine");
+        Self { dir, event_log, handle: Some(handle), task: tokio::spawn(engine.run()), time, clock }
     }
 
     fn new() -> Self {
@@ -71,7 +86,8 @@ impl TestEngine {
     }
 
     async fn restart(self) -> Self {
-        let engine = Self::start(self.stop().await);
+        let time = self.time.clone();
+        let engine = Self::start_at(self.stop().await, Config::default().state, time);
         engine.handle().flush().await;
         engine
     }

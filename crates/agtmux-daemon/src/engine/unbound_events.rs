@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use agtmux_core::binding::EventOrigin;
 use agtmux_core::evidence::Source;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::store::EventRow;
 
@@ -50,6 +51,18 @@ impl UnboundEvents {
             self.removed += 1;
             self.by_key.remove(&key(&event));
         }
+    }
+
+    /// Moves all times by this much, because the clock of this machine was set.
+    pub(super) fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) {
+        let times = self.events.iter_mut().flat_map(|event| event.order.times_mut());
+        times.for_each(|at| *at = at.checked_add(by).unwrap_or(now).min(now));
+    }
+
+    /// Lets the events wait longer by this much, because no agent could be found during that time.
+    pub(super) fn skip_time(&mut self, by: SignedDuration, now: Timestamp) {
+        let arrivals = self.events.iter_mut().map(|event| &mut event.order.ingested_at);
+        arrivals.for_each(|at| *at = at.checked_add(by).unwrap_or(now).min(now));
     }
 
     /// Takes all events out, to be bound again.

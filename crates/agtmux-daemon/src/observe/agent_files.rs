@@ -7,6 +7,7 @@ use std::time::Instant;
 use agtmux_core::evidence::Source;
 use agtmux_core::fleet::PaneKey;
 use agtmux_core::ids::{AgentType, PaneId};
+use jiff::SignedDuration;
 
 use super::ObserverContext;
 use super::agent_map::AgentMap;
@@ -27,13 +28,16 @@ pub(super) struct AgentFiles {
     pub(super) taps: OutputTaps,
     /// Panes whose agents may have changed their files.
     changed: BTreeSet<u32>,
+    /// The sum of the steps of the clock when the start times of the agents were computed.
+    clock_steps: SignedDuration,
 }
 
 impl AgentFiles {
     pub(super) fn new(context: Arc<ObserverContext>, watcher: HintWatcher) -> Self {
         let taps = OutputTaps::new(context.config.observe.osc_tap);
         let (status_files, logs) = (AgentMap::default(), AgentMap::default());
-        Self { context, watcher, status_files, logs, taps, changed: BTreeSet::new() }
+        let clock_steps = context.clock.total_step();
+        Self { context, watcher, status_files, logs, taps, changed: BTreeSet::new(), clock_steps }
     }
 
     pub(super) fn follow(&mut self, panes: &WatchedPanes, now: Instant) {
@@ -62,6 +66,9 @@ impl AgentFiles {
     /// Reads the changed status files and logs and reports them to the engine.
     pub(super) async fn read(&mut self, observer: &mut ServerObserver) {
         let Some(generation) = observer.generation else { return };
+        if !self.changed.is_empty() {
+            self.follow_clock();
+        }
         for number in std::mem::take(&mut self.changed) {
             self.read_log(observer, number).await;
             let (at, pane) = (self.context.clock.now(), PaneId(number));
@@ -80,6 +87,16 @@ impl AgentFiles {
                 }
             }
             observer.screens.agent_sent_event(number, Instant::now());
+        }
+    }
+
+    /// Agents date their files by the wall clock. If it was set, the known start times of the agents are wrong.
+    fn follow_clock(&mut self) {
+        let steps = self.context.clock.total_step();
+        if std::mem::replace(&mut self.clock_steps, steps) != steps {
+            let table = self.context.processes.as_ref();
+            self.status_files.iter_mut().for_each(|(_, _, _, file)| file.clock_stepped(table));
+            self.logs.iter_mut().for_each(|(_, _, _, log)| log.clock_stepped(table));
         }
     }
 

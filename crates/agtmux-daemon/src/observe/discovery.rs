@@ -37,8 +37,9 @@ const RESCAN_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest time that a new server may take from creating its socket to opening its first terminal.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the start of the daemon waits for the first listings. A server that needs longer appears when it answers.
-const FIRST_LISTING_TIMEOUT: Duration = Duration::from_millis(1500);
+/// How long the start of the daemon waits for the first look at each server. A server that needs longer appears when it
+/// answers.
+const FIRST_LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
 pub(crate) struct Discovery(Arc<DiscoveryInner>);
@@ -69,7 +70,7 @@ struct RunningObserver {
 }
 
 impl Discovery {
-    /// Finds the running servers and waits for their first listings, so that the daemon's first answer is complete.
+    /// Finds the running servers and waits for the first look at each of them, so that the daemon's first answer is complete.
     pub(crate) async fn start(
         config: Config,
         hook_dir: PathBuf,
@@ -118,7 +119,7 @@ impl Discovery {
         for key in known.into_keys().filter(|key| !found.contains(key)) {
             self.0.context.engine.apply_topology(TopologyUpdate::ServerGone { server: key }).await;
         }
-        self.wait_for_first_listings().await;
+        self.wait_for_first_look().await;
     }
 
     /// Reports an outage of this machine if tmux is missing or too old. Works even if no server runs.
@@ -252,21 +253,21 @@ impl Discovery {
             new_dir || new_socket
         };
         if is_new {
-            // The caller expects to see its own server, so wait for its first listing.
+            // The caller expects to see its own server, so wait for the first look at it.
             self.scan(&HashMap::new());
-            self.wait_for_first_listings().await;
+            self.wait_for_first_look().await;
             self.0.rescan.notify_one();
         }
     }
 
-    async fn wait_for_first_listings(&self) {
+    async fn wait_for_first_look(&self) {
         let reports: Vec<_> = self.known().observed.values().map(|o| o.report.clone()).collect();
         let all = async {
             for mut report in reports {
                 let _ = report.wait_for(Option::is_some).await;
             }
         };
-        let _ = tokio::time::timeout(FIRST_LISTING_TIMEOUT, all).await;
+        let _ = tokio::time::timeout(FIRST_LOOK_TIMEOUT, all).await;
         self.0.context.engine.flush().await;
     }
 

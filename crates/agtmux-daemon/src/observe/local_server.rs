@@ -15,6 +15,7 @@ use super::server_hooks::ServerHooks;
 use super::server_observer::ServerObserver;
 use super::server_schedule::{ServerSchedule, ServerWork};
 use super::signal_router::{HintSender, HintWatcher, ObserverHint, WatchGuard, WatchSubject};
+use super::wake::WakeWatch;
 use super::watched_panes::WatchedPanes;
 use super::{ObserverContext, convert};
 
@@ -41,8 +42,8 @@ pub(super) struct LocalServer {
     process: ServerProcess,
     /// The registry changed since the processes were last checked.
     registry_changed: bool,
-    /// Screens were captured after the first listing.
-    captured: bool,
+    /// The processes and screens of all panes of the first listing were read.
+    looked: bool,
     /// The server may have been active since the last listing, even if its wake-up count does not show that.
     may_have_run: bool,
     /// When a pane last wrote.
@@ -51,6 +52,7 @@ pub(super) struct LocalServer {
     has_dead_panes: bool,
     /// When to check whether a new terminal belongs to this server.
     terminal_check_at: Option<Instant>,
+    wake: WakeWatch,
     report: watch::Sender<Option<ServerHealth>>,
 }
 
@@ -92,6 +94,7 @@ impl LocalServer {
         let socket = tmux.socket().to_owned();
         let server = Self {
             observer: ServerObserver::new(context.clone(), key, socket, known, own_hints.clone()),
+            wake: WakeWatch::new(context.clock.clone()),
             context,
             tmux,
             hints,
@@ -102,7 +105,7 @@ impl LocalServer {
             hooks,
             process: ServerProcess::default(),
             registry_changed: false,
-            captured: false,
+            looked: false,
             may_have_run: false,
             written_at: None,
             has_dead_panes: false,
@@ -218,8 +221,18 @@ impl LocalServer {
         self.written_at.is_some_and(|at| now < at + WRITE_GRACE)
     }
 
+    /// After a sleep, waits for a second look before anything counts as gone or changed.
+    fn check_sleep(&mut self) {
+        let now = Instant::now();
+        if self.wake.has_woken(now) {
+            self.panes.woke(now);
+            self.observer.woke(now);
+        }
+    }
+
     async fn work(&mut self) -> ServerPresence {
         let now = Instant::now();
+        self.check_sleep();
         self.check_terminals(now);
         self.count_wakeups(now);
         let ticked = self.schedule.tick(now);
@@ -229,9 +242,11 @@ impl LocalServer {
         // Check processes before the server is queried, because a query may take long.
         self.check_processes(ticked).await;
         self.files.read(&mut self.observer).await;
-        self.capture_screens(now).await;
-        if self.observer.was_listed() && !std::mem::replace(&mut self.captured, true) {
+        // Agents that were just found are captured now, too.
+        self.capture_screens(Instant::now()).await;
+        if !self.looked && self.observer.was_listed() && self.panes.all_checked() && self.observer.screens.all_taken() {
             // Publish the first report only after the screens were captured, so that it has current states.
+            self.looked = true;
             self.publish_health();
         }
         match self.schedule.take_due(now) {
@@ -248,6 +263,9 @@ impl LocalServer {
     /// true if the server cannot be queried now.
     async fn tick(&mut self, now: Instant) -> bool {
         let Some(Generation { pid, .. }) = self.observer.generation else { return false };
+        if self.context.processes.is_stopped(pid) && self.wake.is_waking(now) {
+            return true;
+        }
         if self.context.processes.is_stopped(pid) {
             self.report_outage(OutageCode::ServerNotResponding, format!("the tmux server (pid {pid}) is stopped"))
                 .await;
@@ -331,7 +349,7 @@ impl LocalServer {
             self.schedule.want_list();
         }
         self.note_query();
-        if self.captured {
+        if self.looked {
             self.publish_health();
         }
     }
@@ -417,7 +435,13 @@ impl LocalServer {
     }
 
     async fn listing_failed(&mut self, error: TmuxError) -> ServerPresence {
+        self.check_sleep();
         let now = Instant::now();
+        if self.wake.is_waking(now) && matches!(error, TmuxError::Timeout(_)) {
+            // The machine slept while the server was queried.
+            self.schedule.retry_in(RETRY_DELAY / 10, now);
+            return ServerPresence::Alive;
+        }
         let outage = self.observer.listing_failed(&error);
         if error == TmuxError::NoServer && !self.is_server_alive() && !is_listening(self.tmux.socket()) {
             return ServerPresence::Gone;

@@ -62,6 +62,11 @@ impl AgentLog {
         Some(Self { process, agent_type, spec, root, process_started_at, searched_at: None, open: None })
     }
 
+    /// Computes the start time of the process again, because the clock was set.
+    pub(super) fn clock_stepped(&mut self, table: &dyn ProcessTable) {
+        self.process_started_at = status_files::process_started_at(self.process, table);
+    }
+
     /// Reads the new entries of this pane's agent.
     pub(super) fn read(&mut self, pane: u32, context: &ObserverContext, watcher: &HintWatcher) -> Option<LogUpdate> {
         let registry = context.registry.get();

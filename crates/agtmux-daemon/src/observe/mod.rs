@@ -17,6 +17,7 @@ mod server_schedule;
 mod signal_router;
 mod status_files;
 mod taps;
+mod wake;
 mod watched_panes;
 
 use std::sync::Arc;

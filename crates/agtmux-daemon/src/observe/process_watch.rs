@@ -27,6 +27,10 @@ const FIRST_FOLLOW_UP: Duration = Duration::from_millis(10);
 /// Activity after this much silence starts a new series of follow-up checks.
 const QUIET_AFTER: Duration = Duration::from_secs(1);
 
+/// How long after a sleep an agent that still runs does not count as gone or stopped. The processes of a machine do not
+/// continue all at once.
+const WAKE_TIME: Duration = Duration::from_secs(5);
+
 /// The last known processes of a pane, and when to check them again.
 #[derive(Debug)]
 pub(super) struct PaneProcessWatch {
@@ -43,6 +47,8 @@ pub(super) struct PaneProcessWatch {
     activity_at: Option<Instant>,
     follow_up_at: Option<Instant>,
     follow_up_interval: Duration,
+    /// The machine woke up. Until this time, an agent that still runs does not count as gone.
+    waking_until: Option<Instant>,
 }
 
 impl PaneProcessWatch {
@@ -60,11 +66,32 @@ impl PaneProcessWatch {
             activity_at: None,
             follow_up_at: None,
             follow_up_interval: FIRST_FOLLOW_UP,
+            waking_until: None,
         }
+    }
+
+    /// Notes that the machine slept until now.
+    pub(super) fn woke(&mut self, now: Instant) {
+        self.recheck(now);
+        self.waking_until = Some(now + WAKE_TIME);
+    }
+
+    /// Whether this sighting shows a known agent as gone or stopped although its process runs, directly after a sleep.
+    fn is_premature(&self, table: &dyn ProcessTable, sighting: &PaneProcess, now: Instant) -> bool {
+        let Some(known) = self.agent().filter(|_| self.waking_until.is_some_and(|until| now < until)) else {
+            return false;
+        };
+        let continues = |seen: &DetectedAgent| seen.process == known.process && (!seen.suspended || known.suspended);
+        let runs = |process: ProcessInfo| process.start == known.process.start && !process.zombie;
+        !sighting.agent.as_ref().is_some_and(continues) && table.process(known.process.pid).is_some_and(runs)
     }
 
     pub(super) fn agent(&self) -> Option<&DetectedAgent> {
         self.sighting.as_ref()?.agent.as_ref()
+    }
+
+    pub(super) fn is_checked(&self) -> bool {
+        self.sighting.is_some()
     }
 
     pub(super) fn is_headless(&self) -> bool {
@@ -167,6 +194,10 @@ pub(super) fn check_panes(
         let group = tree.as_ref().and_then(|t| t.foreground_pgrp);
         let cwd = |leader: u32| table.cwd(leader).map(|path| convert::path_text(&path));
         let (sighting, headless) = sighting(registry, (PaneId(watch.pane), watch.pane_pid), tree.as_ref(), cwd);
+        if watch.is_premature(table, &sighting, now) {
+            watch.check_at = now + MIN_INTERVAL;
+            continue;
+        }
         watch.headless = headless;
         if watch.apply_sighting(&sighting, group, now) {
             changed.push(sighting);
@@ -243,6 +274,7 @@ pub(crate) fn process_facts(process: &ProcessInfo) -> ProcessFacts<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agtmux_core::ids::AgentType;
     use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
     /// A process table with one pane. Counts the cheap checks.
@@ -306,6 +338,61 @@ mod tests {
             }
         }
         times
+    }
+
+    /// A process table in which one process exists.
+    struct OneProcess(ProcessRef);
+
+    impl ProcessTable for OneProcess {
+        fn foreground_pgrp(&self, _: u32) -> Option<u32> {
+            None
+        }
+
+        fn start_time(&self, pid: u32) -> Option<u64> {
+            (pid == self.0.pid).then_some(self.0.start)
+        }
+
+        fn trees(&self, roots: &[u32]) -> Vec<Option<PaneProcesses>> {
+            let process = ProcessInfo {
+                pid: self.0.pid,
+                ppid: 1,
+                pgrp: self.0.pid,
+                tpgid: None,
+                start: self.0.start,
+                stopped: false,
+                zombie: false,
+                name: Vec::new(),
+                argv: Vec::new(),
+                exe: None,
+            };
+            let tree = |root: &u32| {
+                (*root == self.0.pid).then(|| PaneProcesses { processes: vec![process.clone()], foreground_pgrp: None })
+            };
+            roots.iter().map(tree).collect()
+        }
+
+        fn is_stopped(&self, _: u32) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn an_agent_that_still_runs_is_not_gone_directly_after_a_sleep() {
+        let (start, process) = (Instant::now(), ProcessRef { pid: 7, start: 1 });
+        let agent = DetectedAgent { agent_type: AgentType::new("claude"), process, suspended: false };
+        let with = |agent| PaneProcess { pane: PaneId(1), pane_pid: 1, foreground: None, agent };
+        let stopped = with(Some(DetectedAgent { suspended: true, ..agent.clone() }));
+        let mut watch = settled(start);
+        watch.apply_sighting(&with(Some(agent.clone())), Some(1), start);
+        let (alive, dead) = (OneProcess(process), OneProcess(ProcessRef { pid: 7, start: 2 }));
+        assert!(!watch.is_premature(&alive, &with(None), start), "no sleep");
+        watch.woke(start);
+        for sighting in [with(None), stopped] {
+            assert!(watch.is_premature(&alive, &sighting, start));
+            assert!(!watch.is_premature(&dead, &sighting, start), "its process has ended");
+            assert!(!watch.is_premature(&alive, &sighting, start + WAKE_TIME), "the machine is awake for a while");
+        }
+        assert!(!watch.is_premature(&alive, &with(Some(agent)), start), "the agent is found");
     }
 
     #[test]

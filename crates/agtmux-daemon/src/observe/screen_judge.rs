@@ -20,6 +20,11 @@ const TITLE_LAG: SignedDuration = SignedDuration::from_secs(1);
 /// output continues.
 const STABLE_FOR: SignedDuration = SignedDuration::from_millis(300);
 
+/// How long after a sleep a changed screen must be seen twice, and how far apart the two captures must be. After a sleep,
+/// agents draw their screens again in several parts.
+const WAKE_TIME: SignedDuration = SignedDuration::from_secs(10);
+const CONFIRM_AFTER: SignedDuration = SignedDuration::from_secs(2);
+
 /// What one capture of a pane showed.
 #[derive(Debug)]
 pub(crate) struct ScreenEvidence {
@@ -50,21 +55,40 @@ impl ScreenEvidence {
 #[derive(Debug, Default)]
 pub(super) struct ScreenJudge {
     previous: HashMap<u32, PreviousCapture>,
+    /// When the machine woke up.
+    woke_at: Option<Timestamp>,
+    /// Changed screens that were seen once since then.
+    unconfirmed: HashMap<u32, PreviousCapture>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct PreviousCapture {
     process: ProcessRef,
     captured_at: Timestamp,
+    /// What the screen and the title show.
     assertions: Vec<Assertion>,
+}
+
+impl PreviousCapture {
+    fn shows_same(&self, other: &Self) -> bool {
+        self.process == other.process && self.assertions == other.assertions
+    }
 }
 
 impl ScreenJudge {
     pub(super) fn retain(&mut self, panes: impl Fn(u32) -> bool) {
         self.previous.retain(|pane, _| panes(*pane));
+        self.unconfirmed.retain(|pane, _| panes(*pane));
     }
 
-    /// Judges a capture. `began` is when the capture began.
+    /// Notes that the machine slept until now.
+    pub(super) fn woke(&mut self, now: Timestamp) {
+        self.woke_at = Some(now);
+        self.unconfirmed.clear();
+    }
+
+    /// Judges a capture. `began` is when the capture began. Returns `None` if the machine has just woken up and another
+    /// capture must confirm this one.
     pub(super) fn judge(
         &mut self,
         registry: &AgentRegistry,
@@ -72,17 +96,21 @@ impl ScreenJudge {
         due: &DueCapture,
         capture: &Capture,
         began: Timestamp,
-    ) -> ScreenEvidence {
+    ) -> Option<ScreenEvidence> {
         let agent = registry.agent(due.agent_type.as_str());
         let title = text::from_bytes(&capture.title);
         let screen = CapturedScreen::parse(&capture.screen);
         let on_screen = agent.map(|agent| agent.read_screen(&screen, Some(&title)).observations).unwrap_or_default();
-        let assertions: Vec<Assertion> = on_screen.iter().map(|observation| observation.assertion).collect();
-        let (settled, shown_from) = self.settled_since(due, began, &assertions);
         // Drop inconclusive observations. A title without conclusive observations counts as silent, which ends what the
         // previous title said.
         let mut in_title = agent.map(|agent| agent.title_observations(&title)).unwrap_or_default();
         in_title.retain(|observation| observation.conclusive);
+        let assertions = on_screen.iter().chain(&in_title).map(|observation| observation.assertion).collect();
+        let capture = PreviousCapture { process: due.process, captured_at: began, assertions };
+        if self.must_be_confirmed(due.pane, &capture) {
+            return None;
+        }
+        let (settled, shown_from) = self.settled_since(due, capture);
         let mut evidence = ScreenEvidence::new(server, PaneId(due.pane), due.process, began);
         evidence.silent_sources.extend(on_screen.is_empty().then_some(Source::Screen));
         evidence.silent_sources.extend(in_title.is_empty().then_some(Source::Title));
@@ -91,14 +119,33 @@ impl ScreenJudge {
         let on_screen = on_screen.into_iter().map(|seen| Observation { as_of: screen_as_of, settled, ..seen });
         let in_title = in_title.into_iter().map(|seen| Observation { as_of: title_as_of, ..seen });
         evidence.observations = on_screen.chain(in_title).map(without_secrets).collect();
-        evidence
+        Some(evidence)
+    }
+
+    /// Whether a capture directly after a sleep shows something else than before the sleep, for the first time.
+    fn must_be_confirmed(&mut self, pane: u32, capture: &PreviousCapture) -> bool {
+        let is_waking = |woke_at: &Timestamp| capture.captured_at.duration_since(*woke_at) < WAKE_TIME;
+        let before = self.previous.get(&pane).filter(|before| before.process == capture.process);
+        if !self.woke_at.as_ref().is_some_and(is_waking) || before.is_none_or(|before| before.shows_same(capture)) {
+            self.unconfirmed.remove(&pane);
+            return false;
+        }
+        let seen = self.unconfirmed.entry(pane).or_insert_with(|| capture.clone());
+        if !seen.shows_same(capture) {
+            *seen = capture.clone();
+        }
+        let is_confirmed = capture.captured_at.duration_since(seen.captured_at) >= CONFIRM_AFTER;
+        if is_confirmed {
+            self.unconfirmed.remove(&pane);
+        }
+        !is_confirmed
     }
 
     /// Whether the screen has settled, and since when it shows the current state.
-    fn settled_since(&mut self, due: &DueCapture, began: Timestamp, assertions: &[Assertion]) -> (bool, Timestamp) {
-        let now = PreviousCapture { process: due.process, captured_at: began, assertions: assertions.to_vec() };
-        let before = self.previous.insert(due.pane, now);
-        let same = before.filter(|b| b.process == due.process && b.assertions == assertions);
+    fn settled_since(&mut self, due: &DueCapture, capture: PreviousCapture) -> (bool, Timestamp) {
+        let began = capture.captured_at;
+        let before = self.previous.insert(due.pane, capture.clone());
+        let same = before.filter(|before| before.shows_same(&capture));
         match same.map(|b| b.captured_at).filter(|b| began.duration_since(*b) >= STABLE_FOR) {
             _ if due.settled => (true, began),
             Some(earlier) => (true, earlier),
@@ -113,5 +160,50 @@ fn without_secrets(observation: Observation) -> Observation {
         excerpt: redact::text(&observation.excerpt).into_owned(),
         dialog: observation.dialog.map(|dialog| Box::new(dialog.without_secrets())),
         ..observation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROCESS: ProcessRef = ProcessRef { pid: 7, start: 1 };
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millisecond(1_000_000 + millis).expect("in range")
+    }
+
+    /// Whether this capture, at this time, must be confirmed. An accepted capture is the previous one of the next.
+    fn is_held(judge: &mut ScreenJudge, millis: i64, assertion: Assertion) -> bool {
+        let capture = PreviousCapture { process: PROCESS, captured_at: at(millis), assertions: vec![assertion] };
+        let held = judge.must_be_confirmed(1, &capture);
+        if !held {
+            judge.previous.insert(1, capture);
+        }
+        held
+    }
+
+    #[test]
+    fn after_a_sleep_a_changed_screen_counts_once_it_is_confirmed() {
+        let mut judge = ScreenJudge::default();
+        assert!(!is_held(&mut judge, 0, Assertion::Running));
+        assert!(!is_held(&mut judge, 10, Assertion::Completed), "no sleep");
+        assert!(!is_held(&mut judge, 20, Assertion::Running));
+        judge.woke(at(30_000));
+        assert!(!is_held(&mut judge, 30_000, Assertion::Running), "the same as before the sleep");
+        assert!(is_held(&mut judge, 30_100, Assertion::Completed), "a screen that is half drawn");
+        assert!(!is_held(&mut judge, 30_600, Assertion::Running));
+        assert!(is_held(&mut judge, 31_000, Assertion::Completed));
+        assert!(is_held(&mut judge, 32_900, Assertion::Completed), "1.9 s");
+        assert!(!is_held(&mut judge, 33_000, Assertion::Completed), "2 s");
+    }
+
+    #[test]
+    fn a_while_after_a_sleep_every_screen_counts() {
+        let mut judge = ScreenJudge::default();
+        assert!(!is_held(&mut judge, 0, Assertion::Running));
+        judge.woke(at(1_000));
+        assert!(is_held(&mut judge, 10_900, Assertion::Completed));
+        assert!(!is_held(&mut judge, 11_000, Assertion::Completed));
     }
 }

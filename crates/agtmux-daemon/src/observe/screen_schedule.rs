@@ -82,6 +82,11 @@ impl ScreenSchedule {
         self.agents.iter_mut().for_each(|(_, _, _, agent)| agent.wanted_at = Some(now));
     }
 
+    /// Whether every agent was captured, or the attempt failed.
+    pub(crate) fn all_taken(&self) -> bool {
+        self.agents.values().all(|agent| agent.captured_at.is_some())
+    }
+
     pub(crate) fn contains(&self, pane: u32) -> bool {
         self.agents.contains(pane)
     }

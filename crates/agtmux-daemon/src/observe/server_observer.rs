@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use agtmux_agents::AgentRegistry;
 use agtmux_api::wire::ServerHealth;
@@ -27,6 +27,9 @@ use super::{ObserverContext, convert};
 /// How many failed listings in a row are tolerated before an outage is reported. A listing may fail while the server
 /// exits.
 const MAX_FAILURES: u32 = 2;
+
+/// How soon a screen is captured again that must be confirmed after a sleep.
+const CONFIRM_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(crate) struct ServerObserver {
     context: Arc<ObserverContext>,
@@ -169,6 +172,12 @@ impl ServerObserver {
         })
     }
 
+    /// Notes that the machine slept until now. Looks at all screens, and waits for confirmation of what they show.
+    pub(crate) fn woke(&mut self, now: Instant) {
+        self.judge.woke(self.context.clock.now());
+        self.screens.request_all(now);
+    }
+
     pub(crate) fn has_failed_often(&self) -> bool {
         self.failures > MAX_FAILURES
     }
@@ -244,7 +253,11 @@ impl ServerObserver {
         began: Timestamp,
     ) -> bool {
         let Some(generation) = self.generation else { return true };
-        let evidence = self.judge.judge(registry, (self.key.clone(), generation), due, capture, began);
+        let judged = self.judge.judge(registry, (self.key.clone(), generation), due, capture, began);
+        let Some(evidence) = judged else {
+            self.screens.request_at(due.pane, Instant::now() + CONFIRM_INTERVAL);
+            return false;
+        };
         let observations = &evidence.observations;
         let is_certain = due.settled || (!observations.is_empty() && observations.iter().all(|seen| seen.settled));
         self.context.engine.apply_screen(evidence).await;

@@ -46,6 +46,11 @@ impl StatusFileReader {
         Some(Self { process, process_started_at: started_at, path, spec: spec.clone(), watch: None, content: None })
     }
 
+    /// Computes the start time of the process again, because the clock was set.
+    pub(super) fn clock_stepped(&mut self, table: &dyn ProcessTable) {
+        self.process_started_at = process_started_at(self.process, table);
+    }
+
     /// Reads the status file of this pane's agent. Returns `None` if the file never existed, is incomplete, is
     /// unchanged, or belongs to an earlier process.
     pub(super) fn read(&mut self, pane: u32, watcher: &HintWatcher) -> Option<StatusFileChange> {

@@ -71,9 +71,20 @@ impl WatchedPanes {
         self.update(pane, |watch| watch.recheck(now));
     }
 
+    /// Whether the processes of every pane were checked.
+    pub(super) fn all_checked(&self) -> bool {
+        self.panes.values().all(|watched| watched.processes.is_checked())
+    }
+
     /// Requests a full check of all panes, because the registry of agents changed.
     pub(super) fn recheck_all(&mut self, now: Instant) {
         self.panes.values_mut().for_each(|watched| watched.processes.recheck(now));
+        self.find_urgent();
+    }
+
+    /// Notes that the machine slept until now.
+    pub(super) fn woke(&mut self, now: Instant) {
+        self.panes.values_mut().for_each(|watched| watched.processes.woke(now));
         self.find_urgent();
     }
 

@@ -43,8 +43,9 @@ pub(super) struct Supervisor {
     pub(super) clock: Clock,
     pub(super) link: TargetLink,
     pub(super) health: TargetHealthLog,
-    /// How far our clock is ahead of the host's.
+    /// How far our clock was ahead of the host's, and the sum of the steps of our clock at that time.
     pub(super) local_clock_ahead: SignedDuration,
+    pub(super) clock_steps: SignedDuration,
 }
 
 impl Supervisor {
@@ -90,7 +91,7 @@ impl Supervisor {
     /// Runs one native connection until it ends.
     async fn run_native(&mut self) -> ConnectionEnd {
         let (mut connection, hello) =
-            match CollectConnection::open(&self.ssh, self.clock, hello_timeout(self.health.health())).await {
+            match CollectConnection::open(&self.ssh, self.clock.clone(), hello_timeout(self.health.health())).await {
                 Ok(opened) => opened,
                 Err(end) => return end,
             };
@@ -109,7 +110,7 @@ impl Supervisor {
                     continue;
                 }
             };
-            let decoder = EvidenceDecoder::new(self.target.clone(), self.local_clock_ahead, self.clock.now());
+            let decoder = EvidenceDecoder::new(self.target.clone(), self.clock_ahead(), self.clock.now());
             self.engine.receive_remote(decoder.batch(batch)).await;
             // Requests are accepted after the first batch, when the state of the host is known.
             if let Some(request_sender) = request_sender.take() {
@@ -118,7 +119,13 @@ impl Supervisor {
         }
     }
 
+    /// How far our clock is ahead of the host's. Our clock may have been set since the host sent its time.
+    fn clock_ahead(&self) -> SignedDuration {
+        self.local_clock_ahead + (self.clock.total_step() - self.clock_steps)
+    }
+
     fn on_hello(&mut self, hello: &HostHello) {
+        (self.local_clock_ahead, self.clock_steps) = (self.clock_ahead(), self.clock.total_step());
         let ahead = self.clock.now().duration_since(hello.now);
         let ahead = if ahead.abs() < CLOCK_TOLERANCE { SignedDuration::ZERO } else { ahead };
         // Small variations are ignored, because a new offset would shift all times of this host.
@@ -132,7 +139,7 @@ impl Supervisor {
         let health = self.health.record_success();
         let version: String = hello.version.chars().take(32).collect();
         tracing::info!(target = %self.target, version, "connected");
-        let (now, clock_ahead) = (self.clock.now(), self.local_clock_ahead);
+        let (now, clock_ahead) = (self.clock.now(), self.clock_ahead());
         let publication = self.publish_status(|link| {
             (link.connected, link.attempts) = (true, link.attempts + 1);
             let target = &mut link.target;

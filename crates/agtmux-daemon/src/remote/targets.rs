@@ -104,10 +104,11 @@ impl TargetManager {
             ssh,
             discovery: self.0.discovery.clone(),
             engine: self.0.engine.clone(),
-            clock: self.0.clock,
+            clock: self.0.clock.clone(),
             link: link.clone(),
             health: TargetHealthLog::default(),
             local_clock_ahead: SignedDuration::ZERO,
+            clock_steps: self.0.clock.total_step(),
         };
         let task = tokio::spawn(supervisor.run());
         self.entries().insert(target.name, TargetEntry { ssh: target.ssh, link, task });

@@ -5,6 +5,7 @@ use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::host_protocol::{HEARTBEAT_INTERVAL, HostHello, HostLine, PROTOCOL_VERSIONS};
 use axum::response::Response;
 use bytes::Bytes;
+use jiff::SignedDuration;
 use tokio::sync::watch;
 
 use super::extract::ErrorResponse;
@@ -22,9 +23,10 @@ pub(super) async fn get_evidence(context: ServeContext, caller: RequestCaller) -
     let Some(subscription) = context.engine.subscribe_evidence().await else {
         return Err(ApiError::new(ErrorCode::Internal, "the daemon is stopping").into());
     };
+    let clock_steps = context.actions.clock_steps();
     let hello = HostLine::Hello(hello(&context));
     let (actions, stopping) = (context.actions.clone(), context.stopping.clone());
-    let lines = EvidenceLines { first: Some(hello), subscription, actions, stopping };
+    let lines = EvidenceLines { first: Some(hello), subscription, actions, clock_steps, stopping };
     Ok(sse::respond("application/x-ndjson", lines))
 }
 
@@ -39,11 +41,14 @@ struct EvidenceLines {
     subscription: EvidenceSubscription,
     /// Provides the clock by which requests expire.
     actions: Actions,
+    /// The sum of the steps of the clock when the stream began.
+    clock_steps: SignedDuration,
     stopping: watch::Receiver<bool>,
 }
 
 impl sse::ChunkReader for EvidenceLines {
-    /// The next line, or `None` when the daemon stops.
+    /// The next line, or `None` when the daemon stops. Also ends the stream when the clock was set, because the hub
+    /// converts times by the clock of the first line. The hub connects again at once.
     async fn next(&mut self) -> Option<Bytes> {
         let line = match self.first.take() {
             Some(hello) => hello,
@@ -53,6 +58,9 @@ impl sse::ChunkReader for EvidenceLines {
                 () = tokio::time::sleep(HEARTBEAT_INTERVAL) => HostLine::Heartbeat { now: self.actions.now() },
             },
         };
+        if self.actions.clock_steps() != self.clock_steps {
+            return None;
+        }
         let mut bytes = serde_json::to_vec(&line).ok()?;
         bytes.push(b'\n');
         Some(Bytes::from(bytes))

@@ -93,7 +93,8 @@ fn past_states(rows: &[StoredTransition]) -> Vec<StateHistoryItem> {
         reason_code: row.reason,
         confidence: row.confidence,
         state_version: row.version,
-        duration_ms: end.map(|end| i64::try_from(end.duration_since(row.at).as_millis()).unwrap_or(i64::MAX)),
+        // If the clock was set back meanwhile, the end has an earlier time than the beginning.
+        duration_ms: end.map(|end| i64::try_from(end.duration_since(row.at).as_millis()).unwrap_or(i64::MAX).max(0)),
     };
     rows.iter().zip(ends).map(item).collect()
 }

@@ -148,6 +148,13 @@ pub(crate) fn inputs_after(
     rows.collect()
 }
 
+/// When the last input was applied. A checkpoint covers inputs that are deleted.
+pub(super) fn newest_input_at(connection: &Connection) -> rusqlite::Result<Option<Timestamp>> {
+    let sql = "SELECT at FROM (SELECT input_seq, at FROM engine_inputs UNION ALL SELECT input_seq, at FROM checkpoints)
+               ORDER BY input_seq DESC, at DESC LIMIT 1";
+    connection.query_row(sql, [], |row| timestamp_column(row, 0)).optional()
+}
+
 /// The transitions that were caused by the inputs after `input_seq`, in order.
 pub(crate) fn transitions_after(connection: &Connection, input_seq: u64) -> rusqlite::Result<Vec<StoredTransition>> {
     let mut statement = connection.prepare(&format!("{TRANSITIONS} WHERE input_seq > ?1 ORDER BY seq"))?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod actions;
 pub(crate) mod agents;
+mod clock;
 mod cursors;
 pub(crate) mod events;
 mod insert;
@@ -30,6 +31,8 @@ use agtmux_core::runtime::RuntimeId;
 use jiff::Timestamp;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
+
+use crate::clock::ClockAnchor;
 
 pub(crate) use actions::{ActionRow, SnapshotRow};
 pub(crate) use agents::{ReportedAgentRow, TurnRow};
@@ -65,6 +68,10 @@ pub(crate) struct StoreContents {
     pub(crate) states: Option<StateResolver>,
     /// The number of the last input in the log.
     pub(crate) last_input_seq: u64,
+    /// When the last input was applied, according to the daemon that applied it.
+    pub(crate) newest_input_at: Option<Timestamp>,
+    /// How the clock of that daemon was set.
+    pub(crate) clock_anchor: Option<ClockAnchor>,
     /// Events that wait for their runtime.
     pub(crate) unbound_events: Vec<EventRow>,
     /// For each current runtime and source, the position of the newest event.

@@ -14,7 +14,7 @@ use agtmux_core::runtime::{Runtime, RuntimeId, StateRecord};
 use agtmux_core::state::ReasonCode;
 use agtmux_core::target::Target;
 use agtmux_core::task::{RunId, TaskEvent};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,7 +26,8 @@ use super::events::{self, EventRow};
 use super::insert::insert;
 use super::log::{self, LoggedInput};
 use super::tasks::{self, TaskRunRow, TaskSession, TaskSessionKey};
-use super::{cursors, memories, targets};
+use super::{clock, cursors, memories, targets};
+use crate::clock::ClockAnchor;
 
 /// One write. Several form a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,6 +114,12 @@ pub(crate) enum StoreChange {
     },
     /// Reserves all sequence numbers up to this one. After a restart, the daemon uses larger numbers only.
     ReserveSeq(u64),
+    /// Stores how the clock is set. If it was set since the stored times were written, moves these times by `by`.
+    SetClock {
+        by: SignedDuration,
+        now: Timestamp,
+        anchor: ClockAnchor,
+    },
 }
 
 /// The stored part of a pane. Titles and commands change too often to be stored.
@@ -218,6 +225,7 @@ pub(super) fn write(tx: &Transaction<'_>, change: &StoreChange, now: Timestamp) 
             tx.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES ('seq_reserved', ?1)")?
                 .execute([seq.to_string()])?;
         }
+        StoreChange::SetClock { by, now, anchor } => clock::set(tx, *by, *now, anchor)?,
     }
     Ok(())
 }
@@ -334,6 +342,8 @@ pub(super) fn read_contents(connection: &Connection) -> rusqlite::Result<StoreCo
         seq,
         states,
         last_input_seq,
+        newest_input_at: log::newest_input_at(connection)?,
+        clock_anchor: clock::anchor(connection)?,
         unbound_events: events::unbound(connection)?,
         cursors: cursors::all(connection)?,
         memories: memories::all(connection)?,

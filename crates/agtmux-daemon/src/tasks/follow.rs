@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use agtmux_core::ids::WindowId;
 use agtmux_core::task::{RunId, TaskInput};
 use agtmux_tmux::platform::{self, Platform, PlatformOptions, WatchToken};
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::broadcast::error::RecvError;
 
 use super::Tasks;
@@ -17,6 +18,8 @@ use crate::store::{TaskSession, TaskSessionKey};
 const WATCH: WatchToken = WatchToken(1);
 /// The interval of checks if files cannot be watched, and of retries after a failure.
 pub(super) const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// A machine holds nothing longer than this. A later time is from before the clock was set back.
+const MAX_HOLD: SignedDuration = SignedDuration::from_secs(10);
 /// How long to sleep if nothing is due.
 const MAX_SLEEP: Duration = Duration::from_secs(3600);
 
@@ -102,8 +105,7 @@ impl Tasks {
         keys.extend(self.0.followed.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned());
         let mut next = Instant::now() + MAX_SLEEP;
         for key in keys {
-            let tick_is_due = self.session(&key).machine.next_tick_at().is_some_and(|at| at <= self.0.clock.now());
-            let tick = tick_is_due.then_some(TaskInput::Tick);
+            let tick = self.is_tick_due(&key).then_some(TaskInput::Tick);
             let stored = self.apply_run_files(&key, |_| false, tick).await;
             if self.take_due_check(&key) {
                 // Check in the background, so that a server that does not answer blocks only its own sessions.
@@ -120,9 +122,17 @@ impl Tasks {
         next.max(Instant::now() + Duration::from_millis(1))
     }
 
+    /// Whether the machine waits for this moment, or until a time from before the clock was set back.
+    fn is_tick_due(&self, key: &TaskSessionKey) -> bool {
+        let (machine, now) = (&self.session(key).machine, self.0.clock.now());
+        let is_from_before = |at: Timestamp| at.duration_since(now) > MAX_HOLD;
+        machine.next_tick_at().is_some_and(|at| at <= now || is_from_before(at))
+            || machine.next_snapshot_at().is_some_and(is_from_before)
+    }
+
     fn next_due(&self, key: &TaskSessionKey) -> Instant {
         let machine = &self.session(key).machine;
-        let instant = |at| self.0.clock.instant(at);
+        let instant = |at| self.0.clock.instant(at).min(Instant::now() + MAX_HOLD.unsigned_abs());
         let (snapshot, tick) = (machine.next_snapshot_at().map(instant), machine.next_tick_at().map(instant));
         self.followed(key, |followed| {
             let check = followed.next_check(snapshot);

@@ -46,6 +46,7 @@ mod task_rules;
 mod tasks;
 mod tasks_completeness;
 mod tasks_faults;
+mod times;
 mod tmux_versions;
 mod topology;
 mod user_agents;

@@ -79,6 +79,10 @@ impl PromptTracker {
         }
     }
 
+    pub(super) fn times_mut(&mut self) -> impl Iterator<Item = &mut Timestamp> {
+        self.candidate.as_mut().map(|candidate| &mut candidate.since).into_iter()
+    }
+
     pub(super) fn reported_prompt(&self) -> Option<&str> {
         self.reported.as_ref().map(|reported| reported.prompt.as_str())
     }

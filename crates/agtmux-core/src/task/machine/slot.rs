@@ -144,7 +144,24 @@ impl RunState {
     }
 }
 
+impl RunState {
+    fn times_mut(&mut self) -> impl Iterator<Item = &mut Timestamp> {
+        let exit = match &mut self.phase {
+            RunPhase::ExitPending { since, .. } => Some(since),
+            RunPhase::Live | RunPhase::Closed => None,
+        };
+        exit.into_iter().chain(&mut self.bells.since).chain(&mut self.launched_at)
+    }
+}
+
 impl TaskSlot {
+    /// All times in this slot.
+    pub(super) fn times_mut(&mut self) -> impl Iterator<Item = &mut Timestamp> {
+        let runs = [&mut self.run].into_iter().chain(&mut self.earlier_runs);
+        let removal = self.removal.as_mut().map(|removal| &mut removal.at);
+        runs.flat_map(RunState::times_mut).chain(removal).chain(self.prompt.times_mut())
+    }
+
     pub(super) fn new(task: String, pane: Option<PaneId>, run: RunState) -> Self {
         Self {
             task,

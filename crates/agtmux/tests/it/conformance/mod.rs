@@ -14,6 +14,7 @@ mod resume;
 mod run;
 mod scenario;
 mod send;
+mod sleep;
 mod step_verdict;
 
 use agtmux_testkit::real_agents::options::ConformanceOptions;

@@ -50,6 +50,7 @@ fn a_stopped_server_is_reported_and_its_panes_are_kept() {
     first.cont(stopped);
     let recovered = wait_for_agent(&world, "first", "unsupported_signal");
     assert_eq!(recovered["runtime_id"], before["runtime_id"]);
+    assert_eq!(recovered["since"], before["since"], "the outage does not change the age of the state");
     assert_eq!(errors(&list(&world)), []);
     first.run(&["kill-window", "-t", "=work:more"]);
     wait_for_panes(&world, "first", &tmux_pane_ids(&first));

@@ -31,6 +31,17 @@ fn a_snapshot_from_before_the_launch_does_not_end_the_run() {
 }
 
 #[test]
+fn the_end_of_a_run_is_reported_after_the_clock_was_set_back() {
+    for back in [120_000, 86_400_000] {
+        let mut session = SessionFixture::new();
+        session.launch(1, "t", "r1");
+        session.wait(-back);
+        session.close(1);
+        assert_eq!(session.apply_snapshot(), ["@1 (t) disappeared from session"]);
+    }
+}
+
+#[test]
 fn a_run_whose_launch_is_not_applied_yet_is_not_baseline() {
     let mut session = SessionFixture::unseen();
     session.windows = vec![TaskSnapshot { run: Some(run("r1")), awaits_launch: true, ..window(1, "t") }];

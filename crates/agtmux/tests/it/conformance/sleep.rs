@@ -1,0 +1,100 @@
+//! The machine sleeps while a real agent runs a tool. Every process is stopped and continued.
+
+use std::time::{Duration, Instant};
+
+use agtmux_testkit::real_agents::options::{AgentVersionChoice, PaneSize};
+use agtmux_testkit::real_agents::sandbox::{AgentSandbox, SandboxOptions};
+use agtmux_testkit::real_agents::states::{EvidenceMode, ReportedState};
+use agtmux_testkit::real_agents::{self, LaunchMode, poll_until};
+use agtmux_testkit::{process, skip, wait_until};
+use rustix::process::Signal;
+
+use super::driver::ScenarioDriver;
+use super::run::install_agent;
+
+const SOON: Duration = Duration::from_secs(45);
+const SLEEP: Duration = Duration::from_secs(15);
+/// How long the state is followed after the sleep. The tool runs longer than that.
+const AFTER: Duration = Duration::from_secs(10);
+const TOOL: &str = "RUN ./free-tool 60";
+
+#[track_caller]
+fn check(name: &str, mode: EvidenceMode) {
+    let agent = *real_agents::ALL.iter().find(|agent| agent.name() == name).expect("a known agent");
+    let installed = match install_agent(agent, AgentVersionChoice::Pinned) {
+        Ok((installed, _)) => installed,
+        Err(why) => return skip(&why),
+    };
+    let sandbox = AgentSandbox::open(&SandboxOptions {
+        agent,
+        program_dirs: &installed.program_dirs,
+        mode,
+        trusted: true,
+        size: PaneSize(120, 40),
+        save_hook_payloads: false,
+    });
+    let driver = ScenarioDriver { agent, sandbox: &sandbox, mode, recorder: None };
+    driver.start(&LaunchMode::Plain).expect("the agent starts");
+    let state = || sandbox.watch.state_reports().last().map_or(ReportedState::NoAgent, |report| report.state);
+    // The screen shows the end of an earlier turn.
+    driver.submit("SAY hello there", |text| sandbox.paste(text)).expect("submitted");
+    let ended = || {
+        matches!(state(), ReportedState::Completed | ReportedState::Idle)
+            && sandbox.capture().screen.contains("hello there")
+    };
+    poll_until(SOON, || ended().then_some(())).expect("the first turn ends");
+    driver.submit(TOOL, |text| sandbox.paste(text)).expect("submitted");
+    let began = sandbox.workspace.project.join("free-tool.began");
+    poll_until(SOON, || (began.exists() && state() == ReportedState::Running).then_some(())).expect("the tool runs");
+    let before = sandbox.watch.state_reports().len();
+    sleep_machine(&sandbox);
+    poll_until(AFTER, || (sandbox.watch.state_reports().len() > before).then_some(()));
+    let after = &sandbox.watch.state_reports()[before..];
+    assert!(
+        after.is_empty(),
+        "{name} {}: {after:?}\n{}\n{}",
+        mode.as_str(),
+        sandbox.explain_output(),
+        sandbox.capture().screen
+    );
+}
+
+fn sleep_machine(sandbox: &AgentSandbox) {
+    let mut pids = sandbox.world().processes();
+    // Stop the shell before its children: a shell that sees its child stop takes the terminal back.
+    pids.sort_unstable();
+    pids.iter().for_each(|pid| {
+        process::signal(*pid, Signal::STOP);
+    });
+    wait_until("every process to stop", SOON, || pids.iter().all(is_at_rest));
+    let slept = Instant::now();
+    wait_until("the end of the sleep", SOON, || slept.elapsed() >= SLEEP);
+    pids.iter().rev().for_each(|pid| {
+        process::signal(*pid, Signal::CONT);
+    });
+}
+
+/// Whether the process is stopped. A client that the daemon had just started may have ended instead.
+fn is_at_rest(pid: &u32) -> bool {
+    process::is_stopped(*pid) || !process::is_alive(*pid)
+}
+
+#[test]
+fn claude_with_hooks_keeps_running() {
+    check("claude", EvidenceMode::Hooks);
+}
+
+#[test]
+fn claude_without_hooks_keeps_running() {
+    check("claude", EvidenceMode::NoHooks);
+}
+
+#[test]
+fn codex_with_hooks_keeps_running() {
+    check("codex", EvidenceMode::Hooks);
+}
+
+#[test]
+fn codex_without_hooks_keeps_running() {
+    check("codex", EvidenceMode::NoHooks);
+}
