@@ -133,6 +133,9 @@ pub struct AgentEvidence {
     pub last_resting: BTreeMap<String, Timestamp>,
     #[serde(default)]
     pub last_cleared: BTreeMap<String, Timestamp>,
+    /// Per source, when a dialog was last open.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub last_asked: BTreeMap<String, Timestamp>,
 }
 
 /// What the host concluded from the evidence of one source.

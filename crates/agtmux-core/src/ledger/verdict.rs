@@ -79,7 +79,8 @@ impl Ledger {
             let since = previous.as_of <= record.observation.as_of && record.observation.as_of < observation.as_of;
             since
                 && (record.assertion().contradicts(observation.assertion)
-                    || observation.assertion.contradicts(record.assertion()))
+                    || observation.assertion.contradicts(record.assertion())
+                    || outlives_failure(observation.assertion, record.assertion()))
         };
         let disagreed_since =
             |entry: &super::LedgerEntry| entry.conclusive.iter().chain([&entry.newest]).any(disagrees);
@@ -182,6 +183,12 @@ fn overrules(later: &LedgerRecord, earlier: &LedgerRecord) -> bool {
         (other, Source::Screen) if other != Source::Screen => later.assertion() != Assertion::NoDialog,
         _ => true,
     }
+}
+
+/// Whether a dialog that is still open is news because the turn has failed since: an open dialog makes an earlier
+/// failure history.
+fn outlives_failure(seen: Assertion, since: Assertion) -> bool {
+    matches!(seen, Assertion::DialogOpen(_)) && since == Assertion::Failed
 }
 
 fn confidence(observation: &Observation) -> Confidence {

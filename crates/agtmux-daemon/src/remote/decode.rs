@@ -166,6 +166,7 @@ impl EvidenceDecoder {
             last_running: by_source(evidence.last_running),
             last_resting: by_source(evidence.last_resting),
             last_cleared: by_source(evidence.last_cleared),
+            last_asked: by_source(evidence.last_asked),
         };
         let mut ledger =
             Ledger::from_parts(records.into_iter().flatten(), by_source(evidence.unrecognized_since), refuted);

@@ -87,6 +87,7 @@ pub(super) fn agent(
         last_running: by_name(&refuted.last_running),
         last_resting: by_name(&refuted.last_resting),
         last_cleared: by_name(&refuted.last_cleared),
+        last_asked: by_name(&refuted.last_asked),
     }
 }
 
