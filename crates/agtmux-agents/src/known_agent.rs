@@ -99,6 +99,11 @@ impl KnownAgent {
         &self.manifest.typing
     }
 
+    /// Whether agtmux can read the agent's dialogs from its screen.
+    pub fn reads_dialogs(&self) -> bool {
+        !self.manifest.dialog.is_empty()
+    }
+
     /// The keys that answer a dialog. `rule` is the name of the rule that found the dialog.
     pub fn answer_keys(&self, rule: &str) -> &AnswerKeys {
         self.manifest.answers.for_dialog(rule)

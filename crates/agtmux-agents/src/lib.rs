@@ -24,7 +24,7 @@ mod user_manifests;
 
 pub use adapter::{Adapter, AgentCapabilities, ManifestOrigin};
 pub use bridge_hooks::{BRIDGE_AGENT, BRIDGE_HOOKS, BridgeHook, SessionChange};
-pub use generic::SESSION_FIELDS;
+pub use generic::{RULE_NAME as GENERIC_RULE, SESSION_FIELDS};
 pub use judge::{Judgement, SavedScreen, ScreenReading, judge};
 pub use known_agent::KnownAgent;
 pub use manifest::{

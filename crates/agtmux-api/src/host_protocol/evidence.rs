@@ -164,6 +164,9 @@ pub struct HostObservation {
     pub inferred_from_absence: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_turn_visible: bool,
+    /// Before this time the observation decides nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts_from: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialog: Option<Box<Dialog>>,
     pub recorded_at: Timestamp,

@@ -1,3 +1,4 @@
+mod holds;
 mod precedence;
 
 use jiff::{SignedDuration, Timestamp};

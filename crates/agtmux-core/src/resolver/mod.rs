@@ -120,6 +120,7 @@ impl StateResolver {
                     entry.ledger.demote_completed();
                 }
             }),
+            ResolverInput::HoldEnded { runtime } => self.change(&runtime, now, |entry| entry.ledger.end_holds()),
             ResolverInput::Reevaluate { runtime } => self.change(&runtime, now, |_| {}),
         }
     }

@@ -3,6 +3,7 @@
 mod adapters;
 mod collect;
 mod cursors;
+mod dialog_holds;
 mod ended_runtimes;
 mod purge;
 mod remote_limits;
@@ -46,12 +47,16 @@ impl TestEngine {
     }
 
     fn start_with(dir: TempDir, settings: config::StateConfig) -> Self {
+        Self::start_observed(dir, settings, Arc::default())
+    }
+
+    fn start_observed(dir: TempDir, settings: config::StateConfig, hints: Arc<RecheckHints>) -> Self {
         let (store, contents) = Store::open(&dir.path().join("state.db")).expect("opened");
         let clock = Clock::start();
         let view = FleetView::from_fleet(&contents.fleet, clock.now());
         let event_log = Arc::new(EventLog::new(view, contents.seq));
         let (engine, handle) =
-            Engine::new(clock, settings, contents, Arc::new(store), Arc::default(), event_log.clone(), Arc::default())
+            Engine::new(clock, settings, contents, Arc::new(store), Arc::default(), event_log.clone(), hints)
                 .expect("an engine");
         Self { dir, event_log, handle: Some(handle), task: tokio::spawn(engine.run()) }
     }

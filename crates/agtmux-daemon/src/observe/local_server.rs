@@ -174,6 +174,7 @@ impl LocalServer {
         match hint {
             ObserverHint::AgentEnded(pane) => self.panes.recheck(pane, now),
             ObserverHint::AgentSentEvent(pane) => self.observer.screens.agent_sent_event(pane, now),
+            ObserverHint::AgentAsked(pane) => self.observer.screens.look_for_dialog(pane, now),
             ObserverHint::AgentFileChanged(pane) => self.files.file_changed(pane),
             ObserverHint::PaneEnded(pane) => {
                 self.panes.recheck(pane, now);

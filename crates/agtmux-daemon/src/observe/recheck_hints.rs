@@ -20,11 +20,27 @@ impl RecheckHints {
         }
     }
 
+    /// Asks the observer of this pane to look for a dialog at once. Returns false if the pane has no observer.
+    pub(crate) fn look_for_dialog(&self, pane: &PaneKey) -> bool {
+        let observers = self.observers();
+        let observer = observers.get(&pane.server);
+        observer.is_some_and(|observer| observer.send(ObserverHint::AgentAsked(pane.pane.0)).is_ok())
+    }
+
     /// From now on, sends hints about this server to this observer. Also removes observers that have ended.
     pub(super) fn subscribe(&self, server: ServerKey, observer: HintSender) {
         let mut observers = self.observers();
         observers.retain(|_, observer| !observer.is_closed());
         observers.insert(server, observer);
+    }
+
+    /// Hints with an observer that only receives.
+    #[cfg(test)]
+    pub(crate) fn with_observer(server: ServerKey) -> (Self, tokio::sync::mpsc::UnboundedReceiver<ObserverHint>) {
+        let (observer, hints) = tokio::sync::mpsc::unbounded_channel();
+        let recheck_hints = Self::default();
+        recheck_hints.subscribe(server, observer);
+        (recheck_hints, hints)
     }
 
     fn observers(&self) -> MutexGuard<'_, HashMap<ServerKey, HintSender>> {

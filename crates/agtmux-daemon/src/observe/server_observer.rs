@@ -246,6 +246,9 @@ impl ServerObserver {
         let Some(generation) = self.generation else { return true };
         let evidence = self.judge.judge(registry, (self.key.clone(), generation), due, capture, began);
         let observations = &evidence.observations;
+        if observations.iter().any(|seen| seen.dialog.is_some()) {
+            self.screens.dialog_seen(due.pane);
+        }
         let is_certain = due.settled || (!observations.is_empty() && observations.iter().all(|seen| seen.settled));
         self.context.engine.apply_screen(evidence).await;
         is_certain

@@ -20,6 +20,8 @@ pub(crate) enum ObserverHint {
     AgentEnded(u32),
     /// The agent in this pane sent an event.
     AgentSentEvent(u32),
+    /// The agent in this pane reported a dialog, whose content only the screen shows.
+    AgentAsked(u32),
     /// A status file or log of the agent in this pane may have changed.
     AgentFileChanged(u32),
     ServerEnded,

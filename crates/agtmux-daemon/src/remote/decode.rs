@@ -244,6 +244,7 @@ fn record(sent: HostObservation) -> Option<LedgerRecord> {
         tentative: sent.tentative,
         inferred_from_absence: sent.inferred_from_absence,
         no_turn_visible: sent.no_turn_visible,
+        counts_from: sent.counts_from,
         dialog: sent.dialog.map(|dialog| Box::new(clean_dialog(*dialog))),
     };
     Some(LedgerRecord { observation, recorded_at: sent.recorded_at, demoted: sent.demoted })

@@ -115,6 +115,7 @@ fn observation(record: &LedgerRecord) -> HostObservation {
         tentative: observation.tentative,
         inferred_from_absence: observation.inferred_from_absence,
         no_turn_visible: observation.no_turn_visible,
+        counts_from: observation.counts_from,
         dialog: observation.dialog.clone(),
         recorded_at: record.recorded_at,
         demoted: record.demoted,

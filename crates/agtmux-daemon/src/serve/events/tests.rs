@@ -274,6 +274,7 @@ impl TestFleet {
             tentative: false,
             inferred_from_absence: false,
             no_turn_visible: false,
+            counts_from: None,
             dialog: None,
         };
         let input = ResolverInput::Observed { runtime: runtime.id.clone(), observation: Box::new(observation) };
