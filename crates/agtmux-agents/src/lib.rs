@@ -17,6 +17,7 @@ mod nested;
 mod osc;
 mod process;
 mod registry;
+mod reporting_process;
 mod screen;
 mod session_files;
 mod transcript;
@@ -35,6 +36,7 @@ pub use manifest::{
 pub use osc::OscScanner;
 pub use process::{IdentifiedAgent, ProcessFacts};
 pub use registry::AgentRegistry;
+pub use reporting_process::{is_shown_suspended, reporting_process};
 pub use screen::{CapturedScreen, CellColour, CellStyle, ScreenRow};
 pub use session_files::{SESSION_DIRS, SessionDir, SessionNames, is_session_file};
 pub use transcript::{add_last_record, transcript_path};

@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use agtmux_agents::{AgentRegistry, ProcessFacts};
 use agtmux_core::fleet::{DetectedAgent, ForegroundProcess, PaneProcess};
-use agtmux_core::ids::{PaneId, ProcessRef};
+use agtmux_core::ids::{AgentType, PaneId, ProcessRef};
 use agtmux_core::text;
 use agtmux_tmux::platform::{PaneProcesses, ProcessInfo, ProcessTable};
 
 use super::convert;
+use super::reported_agents::ReportedAgent;
 
 /// The interval between two checks of a pane after a change. While nothing changes, the interval doubles up to the
 /// second value.
@@ -34,6 +35,8 @@ pub(super) struct PaneProcessWatch {
     pane_pid: u32,
     foreground_group: Option<u32>,
     sighting: Option<PaneProcess>,
+    /// The agent that reported itself, if no manifest recognizes it.
+    pub(super) reported: ReportedAgent,
     /// The agent is headless: it runs one turn without a user.
     headless: bool,
     check_at: Instant,
@@ -52,6 +55,7 @@ impl PaneProcessWatch {
             pane_pid,
             foreground_group: None,
             sighting: None,
+            reported: ReportedAgent::default(),
             headless: false,
             check_at: now,
             check_interval: MIN_INTERVAL,
@@ -166,7 +170,8 @@ pub(super) fn check_panes(
     for (watch, tree) in watches.into_iter().zip(trees) {
         let group = tree.as_ref().and_then(|t| t.foreground_pgrp);
         let cwd = |leader: u32| table.cwd(leader).map(|path| convert::path_text(&path));
-        let (sighting, headless) = sighting(registry, (PaneId(watch.pane), watch.pane_pid), tree.as_ref(), cwd);
+        let (mut sighting, headless) = sighting(registry, (PaneId(watch.pane), watch.pane_pid), tree.as_ref(), cwd);
+        sighting.agent = sighting.agent.or_else(|| watch.reported.find(registry, tree.as_ref()?));
         watch.headless = headless;
         if watch.apply_sighting(&sighting, group, now) {
             changed.push(sighting);
@@ -221,9 +226,14 @@ fn agent_with_mode(registry: &AgentRegistry, tree: &PaneProcesses) -> Option<(De
     Some((agent, found.headless))
 }
 
-/// The agent in a process tree.
-pub(crate) fn agent_in_tree(registry: &AgentRegistry, tree: &PaneProcesses) -> Option<DetectedAgent> {
-    agent_with_mode(registry, tree).map(|(agent, _)| agent)
+/// The agent in a process tree. `known` is the agent that was found there before.
+pub(crate) fn agent_in_tree(
+    registry: &AgentRegistry,
+    tree: &PaneProcesses,
+    known: Option<(AgentType, ProcessRef)>,
+) -> Option<DetectedAgent> {
+    let found = agent_with_mode(registry, tree).map(|(agent, _)| agent);
+    found.or_else(|| known.and_then(|(agent_type, process)| ReportedAgent::known(agent_type, process).find(registry, tree)))
 }
 
 pub(crate) fn process_facts(process: &ProcessInfo) -> ProcessFacts<'_> {

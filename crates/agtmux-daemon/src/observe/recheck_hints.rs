@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use agtmux_core::fleet::PaneKey;
 use agtmux_core::ids::ServerKey;
 
+use super::reported_agents::AgentReport;
 use super::signal_router::{HintSender, ObserverHint};
 
 #[derive(Debug, Default)]
@@ -25,6 +26,13 @@ impl RecheckHints {
         let observers = self.observers();
         let observer = observers.get(&pane.server);
         observer.is_some_and(|observer| observer.send(ObserverHint::AgentAsked(pane.pane.0)).is_ok())
+    }
+
+    /// Tells the observer of this pane that an agent reported itself from there.
+    pub(crate) fn report_agent(&self, pane: &PaneKey, report: AgentReport) {
+        if let Some(observer) = self.observers().get(&pane.server) {
+            let _ = observer.send(ObserverHint::AgentReported(pane.pane.0, report));
+        }
     }
 
     /// From now on, sends hints about this server to this observer. Also removes observers that have ended.

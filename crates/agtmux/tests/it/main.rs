@@ -30,6 +30,7 @@ mod ingest;
 mod mistakes;
 mod osc_tap;
 mod outages;
+mod renamed_agents;
 mod respond;
 mod respond_races;
 mod send_proof;
