@@ -177,6 +177,7 @@ mod tests {
                 agent_type: AgentType::new("claude"),
                 process: ProcessRef { pid: 50, start: 7 },
                 suspended: false,
+                launch: Default::default(),
             };
             let sighting = PaneProcess { pane: PaneId(0), pane_pid: 10, foreground: None, agent: Some(agent) };
             fleet.apply(TopologyUpdate::Processes { server, generation, panes: vec![sighting] }, at(100));

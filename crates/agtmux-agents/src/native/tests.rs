@@ -5,6 +5,7 @@ mod copilot;
 mod opencode;
 mod pi;
 mod qwen;
+mod status_session;
 
 use std::sync::Arc;
 

@@ -295,8 +295,14 @@ impl Config {
         if let Some(socket) = self.tmux.sockets.iter().find(|s| !s.is_absolute()) {
             return fail(format!("tmux.sockets: '{}' must be an absolute path", socket.display()));
         }
-        let StateConfig { completed_to_idle, running_ttl, bind_ttl, dialog_hold, payload_retention, metadata_retention } =
-            self.state;
+        let StateConfig {
+            completed_to_idle,
+            running_ttl,
+            bind_ttl,
+            dialog_hold,
+            payload_retention,
+            metadata_retention,
+        } = self.state;
         for (name, duration, min, max) in [
             ("tmux.command_timeout", self.tmux.command_timeout, "100ms", "1h"),
             ("observe.reconcile_active", self.observe.reconcile_active, "100ms", "1h"),

@@ -112,8 +112,7 @@ impl TestEngine {
         };
         let listed = TopologyUpdate::Listed { server: server(name), generation, rows: vec![row] };
         self.handle().apply_topology(listed).await;
-        let agent =
-            agent.map(|process| DetectedAgent { agent_type: AgentType::new("claude"), process, suspended: false });
+        let agent = agent.map(|process| DetectedAgent::new(AgentType::new("claude"), process));
         let panes = vec![PaneProcess { pane: PaneId(0), pane_pid, foreground: None, agent }];
         self.handle().apply_topology(TopologyUpdate::Processes { server: server(name), generation, panes }).await;
         self.handle().flush().await;

@@ -11,11 +11,11 @@ use agtmux_tmux::{Capture, ServerListing, TmuxError, TmuxServer, is_listening};
 use tokio::sync::{mpsc, watch};
 
 use super::agent_files::AgentFiles;
+use super::reported_agents::RememberedServer;
 use super::server_hooks::ServerHooks;
 use super::server_observer::ServerObserver;
 use super::server_schedule::{ServerSchedule, ServerWork};
 use super::signal_router::{HintSender, HintWatcher, ObserverHint, WatchGuard, WatchSubject};
-use super::reported_agents::RememberedServer;
 use super::watched_panes::WatchedPanes;
 use super::{ObserverContext, convert};
 

@@ -37,7 +37,7 @@ pub(crate) use discovery::Discovery;
 pub(crate) use manifests::UserManifestWatch;
 pub(crate) use process_watch::{agent_in_tree, process_facts};
 pub(crate) use recheck_hints::RecheckHints;
-pub(crate) use reported_agents::{AgentReport, ReportedAgent};
+pub(crate) use reported_agents::AgentReport;
 pub(crate) use screen_judge::ScreenEvidence;
 pub(crate) use screen_schedule::DueCapture;
 pub(crate) use server_observer::ServerObserver;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use agtmux_agents::{AgentRegistry, ProcessFacts};
 use agtmux_core::fleet::{DetectedAgent, ForegroundProcess, PaneProcess};
 use agtmux_core::ids::{AgentType, PaneId, ProcessRef};
+use agtmux_core::runtime::LaunchOptions;
 use agtmux_core::text;
 use agtmux_tmux::platform::{PaneProcesses, ProcessInfo, ProcessTable};
 
@@ -219,11 +220,28 @@ fn agent_with_mode(registry: &AgentRegistry, tree: &PaneProcesses) -> Option<(De
     let found = registry.identify(&facts, tree.foreground_pgrp)?;
     let process = tree.processes.iter().find(|p| p.pid == found.pid)?;
     let agent = DetectedAgent {
-        agent_type: found.agent_type,
+        agent_type: found.agent_type.clone(),
         process: ProcessRef { pid: process.pid, start: process.start },
         suspended: found.suspended,
+        launch: launch_options(registry, &found.agent_type, process, tree),
     };
     Some((agent, found.headless))
+}
+
+/// How the agent in this process was started.
+pub(super) fn launch_options(
+    registry: &AgentRegistry,
+    agent_type: &AgentType,
+    process: &ProcessInfo,
+    tree: &PaneProcesses,
+) -> LaunchOptions {
+    let agent = registry.agent(agent_type.as_str());
+    let arguments = agent.map(|agent| agent.kept_arguments(&process_facts(process))).unwrap_or_default();
+    let is_wrapper = |parent: &ProcessInfo| {
+        let is_run = parent.argv.get(1).is_some_and(|word| word == b"run");
+        parent.pid == process.ppid && parent.name == b"agtmux" && is_run
+    };
+    LaunchOptions { wrapped: tree.processes.iter().any(is_wrapper), arguments }
 }
 
 /// The agent in a process tree. `known` is the agent that was found there before.
@@ -233,7 +251,9 @@ pub(crate) fn agent_in_tree(
     known: Option<(AgentType, ProcessRef)>,
 ) -> Option<DetectedAgent> {
     let found = agent_with_mode(registry, tree).map(|(agent, _)| agent);
-    found.or_else(|| known.and_then(|(agent_type, process)| ReportedAgent::known(agent_type, process).find(registry, tree)))
+    found.or_else(|| {
+        known.and_then(|(agent_type, process)| ReportedAgent::known(agent_type, process).find(registry, tree))
+    })
 }
 
 pub(crate) fn process_facts(process: &ProcessInfo) -> ProcessFacts<'_> {

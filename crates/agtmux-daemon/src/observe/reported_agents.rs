@@ -8,7 +8,7 @@ use agtmux_core::fleet::{DetectedAgent, Server};
 use agtmux_core::ids::{AgentType, Generation, ProcessRef};
 use agtmux_tmux::platform::PaneProcesses;
 
-use super::process_watch::process_facts;
+use super::process_watch::{launch_options, process_facts};
 
 /// An event of an agent in a pane in which no agent was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +76,8 @@ impl ReportedAgent {
         let (agent_type, process) = self.known.as_ref()?;
         registry.agent(agent_type.as_str())?;
         let suspended = is_shown_suspended(&facts, tree.foreground_pgrp, process.pid)?;
-        Some(DetectedAgent { agent_type: agent_type.clone(), process: *process, suspended })
+        let info = tree.processes.iter().find(|info| info.pid == process.pid)?;
+        let launch = launch_options(registry, agent_type, info, tree);
+        Some(DetectedAgent { agent_type: agent_type.clone(), process: *process, suspended, launch })
     }
 }

@@ -265,7 +265,10 @@ mod tests {
         screens.look_for_dialog(1, start + millis(1_000));
         screens.agent_sent_event(1, start + millis(1_000));
         let times = looks(&mut screens, start, 3_000, |_| false);
-        assert_eq!(times.iter().map(|(ms, _)| *ms).collect::<Vec<_>>(), [1_000, 1_060, 1_120, 1_180, 1_240, 1_300, 1_400]);
+        assert_eq!(
+            times.iter().map(|(ms, _)| *ms).collect::<Vec<_>>(),
+            [1_000, 1_060, 1_120, 1_180, 1_240, 1_300, 1_400]
+        );
         screens.look_for_dialog(1, start + millis(3_000));
         screens.dialog_seen(1);
         assert_eq!(screens.wake_at(), None);

@@ -212,6 +212,7 @@ fn pane(pane: HostPane) -> (Vec<PaneRow>, PaneProcess) {
         agent_type: AgentType::new(agent.agent_type),
         process: process_ref(agent.process),
         suspended: agent.suspended,
+        launch: Default::default(),
     });
     (rows, PaneProcess { pane: pane.pane, pane_pid: pane.pid, foreground, agent })
 }

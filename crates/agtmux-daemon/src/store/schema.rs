@@ -282,8 +282,19 @@ ALTER TABLE events RENAME COLUMN whereabouts TO origin;
 ALTER TABLE runtimes RENAME COLUMN memory TO adapter_state;
 ";
 
-const ALL: &[M<'static>] =
-    &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS), M::up(PLACES), M::up(TURNS), M::up(TASKS), M::up(PLAIN_NAMES)];
+/// How an agent was started, which `resume` needs.
+const LAUNCHES: &str = "ALTER TABLE runtimes ADD COLUMN launch TEXT;";
+
+const ALL: &[M<'static>] = &[
+    M::up(FIRST),
+    M::up(MEMORIES),
+    M::up(ACTIONS),
+    M::up(PLACES),
+    M::up(TURNS),
+    M::up(TASKS),
+    M::up(PLAIN_NAMES),
+    M::up(LAUNCHES),
+];
 
 pub(crate) const VERSION: u32 = ALL.len() as u32;
 

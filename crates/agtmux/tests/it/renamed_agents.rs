@@ -38,7 +38,10 @@ impl ShellPane {
 
     /// Makes the program in this pane call the hook of an agent.
     fn call_hook(&self, pane: &str, agent: &str, event: &str) {
-        self.type_line(pane, &format!("printf '{{\"session_id\":\"s-1\",\"prompt\":\"go\"}}' | {AGTMUX} hook {agent} {event}"));
+        self.type_line(
+            pane,
+            &format!("printf '{{\"session_id\":\"s-1\",\"prompt\":\"go\"}}' | {AGTMUX} hook {agent} {event}"),
+        );
     }
 
     #[track_caller]

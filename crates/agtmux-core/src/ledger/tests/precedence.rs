@@ -125,7 +125,8 @@ fn a_screen_that_may_be_outdated_does_not_end_a_failure() {
 
 #[test]
 fn a_dialog_that_stays_open_after_a_failure_is_new_information() {
-    let mut ledger = ledger([observed(Source::Screen, APPROVAL_OPEN, 9), observed(Source::Hook, Assertion::Failed, 10)]);
+    let mut ledger =
+        ledger([observed(Source::Screen, APPROVAL_OPEN, 9), observed(Source::Hook, Assertion::Failed, 10)]);
     let still = observed(Source::Screen, APPROVAL_OPEN, 12);
     assert!(ledger.is_new_information(&still));
     ledger.record(still, at(12));

@@ -81,10 +81,9 @@ async fn check_asks(pane: &ActionPane<'_>) -> ApiResult<()> {
             format!("the screen shows a dialog that agtmux is not certain of (state: {state}); nothing was typed"),
             format!("agtmux attach {}   (answer the dialog in the pane)", pane.located.reference()),
         ),
-        false => precondition(
-            format!("the agent has no open dialog (state: {state})"),
-            "agtmux list panes --needs-action",
-        ),
+        false => {
+            precondition(format!("the agent has no open dialog (state: {state})"), "agtmux list panes --needs-action")
+        }
     })
 }
 

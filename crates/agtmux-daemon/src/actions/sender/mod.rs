@@ -136,8 +136,10 @@ impl<'a> TextSender<'a> {
         let mut watcher = SubmitWatcher::new(self, text);
         let before = self.wait_for_input_box().await?;
         let box_agent = self.input_box_agent();
-        self.paste_text(text, |capture| box_agent.map_or(Ok(()), |agent| self.check_no_dialog(&agent, capture, PanelKeys::Refused)))
-            .await?;
+        self.paste_text(text, |capture| {
+            box_agent.map_or(Ok(()), |agent| self.check_no_dialog(&agent, capture, PanelKeys::Refused))
+        })
+        .await?;
         // The text was pasted: from here on every failure is a failure after typing.
         self.deliver(&mut watcher, before.as_deref(), text, message).await.map_err(after_typing)
     }
@@ -242,7 +244,9 @@ impl<'a> TextSender<'a> {
             let pressed = async {
                 let typing = PaneInput::Keys(std::slice::from_ref(key));
                 match &box_agent {
-                    Some(agent) => self.pane.type_if(typing, |capture| self.check_no_dialog(agent, capture, panels)).await,
+                    Some(agent) => {
+                        self.pane.type_if(typing, |capture| self.check_no_dialog(agent, capture, panels)).await
+                    }
                     None => self.pane.type_checked(typing).await,
                 }
             };

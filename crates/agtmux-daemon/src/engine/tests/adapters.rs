@@ -25,7 +25,12 @@ fn screen_observation(source: Source, assertion: Assertion, as_of: Timestamp, di
 }
 
 impl TestEngine {
-    pub(super) async fn show_screen(&self, process: ProcessRef, observations: Vec<Observation>, silent_sources: Vec<Source>) {
+    pub(super) async fn show_screen(
+        &self,
+        process: ProcessRef,
+        observations: Vec<Observation>,
+        silent_sources: Vec<Source>,
+    ) {
         self.show_screen_in(PaneId(0), process, observations, silent_sources).await;
     }
 
@@ -220,6 +225,7 @@ async fn start_two_agents(engine: &TestEngine, kind: &str, dirs: [&str; 2]) {
             agent_type: AgentType::new(kind),
             process: ProcessRef { pid: 50 + pane, start: 7 },
             suspended: false,
+            launch: Default::default(),
         }),
     };
     let (server, generation) = (server("a"), GENERATION);
