@@ -4,7 +4,7 @@
 use agtmux_core::evidence::Assertion;
 use agtmux_core::state::State;
 
-pub(crate) const RULE_NAME: &str = "generic";
+pub const RULE_NAME: &str = "generic";
 pub(crate) const RULE_VERSION: u32 = 1;
 /// The names that agents use for the session id in a payload.
 pub const SESSION_FIELDS: [&str; 3] = ["session_id", "sessionId", "thread-id"];

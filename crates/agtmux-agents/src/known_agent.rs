@@ -5,11 +5,13 @@ use agtmux_core::ids::AgentType;
 use agtmux_core::state::State;
 
 use crate::adapter::ManifestOrigin;
+use crate::command_line::Invocation;
 use crate::judge::{self, ScreenReading};
 use crate::manifest::{
     AgentLogFile, AgentSetup, AgentStatusFile, AnswerKeys, Manifest, ResumeTemplate, ScreenLayout, TypingRules,
 };
 use crate::native::{self, NativeEvent};
+use crate::process::ProcessFacts;
 use crate::screen::{CapturedScreen, ScreenRegions};
 
 /// An agent that the registry knows.
@@ -99,6 +101,11 @@ impl KnownAgent {
         &self.manifest.typing
     }
 
+    /// Whether agtmux can read the agent's dialogs from its screen.
+    pub fn reads_dialogs(&self) -> bool {
+        !self.manifest.dialog.is_empty()
+    }
+
     /// The keys that answer a dialog. `rule` is the name of the rule that found the dialog.
     pub fn answer_keys(&self, rule: &str) -> &AnswerKeys {
         self.manifest.answers.for_dialog(rule)
@@ -107,6 +114,12 @@ impl KnownAgent {
     /// The command that resumes an ended session.
     pub fn resume(&self) -> Option<&ResumeTemplate> {
         self.manifest.resume.as_ref()
+    }
+
+    /// The arguments of this process of the agent that a resumed agent keeps.
+    pub fn kept_arguments(&self, process: &ProcessFacts<'_>) -> Vec<String> {
+        let arguments = Invocation::from_process(process).args;
+        self.resume().map(|resume| resume.kept_arguments(arguments)).unwrap_or_default()
     }
 
     /// Whether the agent's own events report submitted prompts.

@@ -17,6 +17,7 @@ mod nested;
 mod osc;
 mod process;
 mod registry;
+mod reporting_process;
 mod screen;
 mod session_files;
 mod transcript;
@@ -24,7 +25,7 @@ mod user_manifests;
 
 pub use adapter::{Adapter, AgentCapabilities, ManifestOrigin};
 pub use bridge_hooks::{BRIDGE_AGENT, BRIDGE_HOOKS, BridgeHook, SessionChange};
-pub use generic::SESSION_FIELDS;
+pub use generic::{RULE_NAME as GENERIC_RULE, SESSION_FIELDS};
 pub use judge::{Judgement, SavedScreen, ScreenReading, judge};
 pub use known_agent::KnownAgent;
 pub use manifest::{
@@ -35,6 +36,7 @@ pub use manifest::{
 pub use osc::OscScanner;
 pub use process::{IdentifiedAgent, ProcessFacts};
 pub use registry::AgentRegistry;
+pub use reporting_process::{is_shown_suspended, reporting_process};
 pub use screen::{CapturedScreen, CellColour, CellStyle, ScreenRow};
 pub use session_files::{SESSION_DIRS, SessionDir, SessionNames, is_session_file};
 pub use transcript::{add_last_record, transcript_path};

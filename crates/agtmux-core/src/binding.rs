@@ -107,6 +107,17 @@ pub fn pane_has_agent(fleet: &Fleet, from: &EventOrigin) -> bool {
     from.pane.is_some() && runtimes_at(fleet, from).next().is_some()
 }
 
+/// The pane that the event names, if it is one living pane without an agent or task.
+pub fn pane_without_agent(fleet: &Fleet, from: &EventOrigin) -> Option<PaneKey> {
+    let id = from.pane?;
+    let named = fleet.servers_on(&from.target).filter(|(key, server)| {
+        from.server.as_ref().is_none_or(|name| *name == key.server) && server.panes.contains_key(&id)
+    });
+    let panes: Vec<PaneKey> = named.map(|(server, _)| PaneKey { server: server.clone(), pane: id }).collect();
+    let [only] = panes.as_slice() else { return None };
+    fleet.pane(only).filter(|pane| pane.runtime.is_none() && pane.dead.is_none()).map(|_| only.clone())
+}
+
 /// The runtimes on the target that the event names. If the event also names a server or a pane, only the runtimes
 /// there.
 fn runtimes_at<'f>(fleet: &'f Fleet, from: &'f EventOrigin) -> impl Iterator<Item = (PaneKey, &'f Runtime)> {
@@ -171,6 +182,7 @@ mod tests {
                 agent_type: AgentType::new("claude"),
                 process: ProcessRef { pid: 50, start: 7 },
                 suspended: false,
+                launch: Default::default(),
             };
             let sighting = PaneProcess { pane: PaneId(0), pane_pid: 10, foreground: None, agent: Some(agent) };
             fleet.apply(TopologyUpdate::Processes { server, generation, panes: vec![sighting] }, at(100));
@@ -318,6 +330,26 @@ mod tests {
         for from in [EventOrigin { pane: None, ..inner.clone() }, inner] {
             assert_eq!(bind(&fleet, &none_ended(), &from, at(101)), Err(BindFailure::NoCandidate), "{from:?}");
         }
+    }
+
+    #[test]
+    fn an_agent_can_only_report_itself_in_one_pane_without_an_agent() {
+        let ended = |name: &str| {
+            let mut fleet = fleet(&["a", name]);
+            for server in ["a", name] {
+                let server = ServerKey { target: TargetName::local(), server: ServerName::new(server) };
+                let generation = Generation { pid: 1, start_time: 1 };
+                let sighting = PaneProcess { pane: PaneId(0), pane_pid: 10, foreground: None, agent: None };
+                fleet.apply(TopologyUpdate::Processes { server, generation, panes: vec![sighting] }, at(101));
+            }
+            fleet
+        };
+        assert_eq!(pane_without_agent(&fleet(&["a"]), &from()), None, "the pane has an agent");
+        assert_eq!(pane_without_agent(&ended("a"), &from()).map(|pane| pane.pane), Some(PaneId(0)));
+        assert_eq!(pane_without_agent(&ended("b"), &from()), None, "two panes have this id");
+        let exact = EventOrigin { server: Some(ServerName::new("b")), ..from() };
+        assert!(pane_without_agent(&ended("b"), &exact).is_some_and(|pane| pane.server.server.as_str() == "b"));
+        assert_eq!(pane_without_agent(&ended("a"), &EventOrigin { pane: None, ..from() }), None);
     }
 
     #[test]

@@ -144,6 +144,10 @@ pub struct Observation {
     /// Whether the source shows no trace of any turn. Such an observation refutes the result of the last turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "anew")]
     pub no_turn_visible: bool,
+    /// Before this time the observation decides nothing. Set for a dialog that the agent reports before its screen was
+    /// read, so that the state appears together with the content of the dialog.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts_from: Option<Timestamp>,
     /// The content of the open dialog, if the source shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialog: Option<Box<Dialog>>,
@@ -169,6 +173,7 @@ impl Observation {
             tentative: false,
             inferred_from_absence: false,
             no_turn_visible: false,
+            counts_from: None,
             dialog: None,
             asked: Vec::new(),
         }

@@ -95,6 +95,17 @@ pub struct Runtime {
     pub process: ProcessRef,
     pub suspended: bool,
     pub started_at: Timestamp,
+    pub launch: LaunchOptions,
+}
+
+/// How an agent was started, as far as a resumed agent is started in the same way.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LaunchOptions {
+    /// `agtmux run` started the agent.
+    pub wrapped: bool,
+    /// The arguments to keep. They contain no prompt and no secret.
+    pub arguments: Vec<String>,
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ stty raw -echo
 cr=$(printf '\r')
 redraw=$(printf '\014')
 interrupt=$(printf '\003')
+escape=$(printf '\033')
 rule='────────────────────────────────────────'
 box=''
 
@@ -33,6 +34,19 @@ draw() {
         printf '\033[2J\033[H❯ earlier\r\n\r\n%s\r\n Bash command\r\n\r\n   rm -r everything\r\n\r\n Do you want to proceed?\r\n ❯ 1. Yes\r\n   2. No\r\n\r\n Esc to cancel\r\n' "$rule"
         return
         ;;
+    # These close at Escape; the first two also at a digit.
+    permission)
+        printf '\033[2J\033[H❯ earlier\r\n\r\n%s\r\n Bash command\r\n\r\n   rm -r build\r\n\r\n Do you want to proceed?\r\n ❯ 1. Yes\r\n   2. No\r\n\r\n Esc to cancel\r\n' "$rule"
+        return
+        ;;
+    menu)
+        printf '\033[2J\033[H❯ /model\r\n\r\n%s\r\n  Select model\r\n\r\n  ❯ 1. Default\r\n    2. Opus\r\n\r\n  Enter to confirm · Esc to exit\r\n' "$rule"
+        return
+        ;;
+    panel)
+        printf '\033[2J\033[H❯ /status\r\n\r\n▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔\r\n   Settings  Status   Config   Usage\r\n\r\n   Version:   2.1.325\r\n   Model:     mock\r\n\r\n   Esc to cancel\r\n'
+        return
+        ;;
     garbage)
         printf '\033[2J\033[Han unknown screen\r\n'
         return
@@ -49,6 +63,7 @@ while dd bs=65536 count=1 of="$dir/chunk" 2>/dev/null && [ -s "$dir/chunk" ]; do
     last=$(tail -c 1 "$dir/chunk")
     case $scene:$last in
     asks:[1-9] | works:"$cr") echo running >"$dir/scene" ;;
+    permission:[1-9] | permission:"$escape" | menu:[1-9] | menu:"$escape" | panel:"$escape") echo idle >"$dir/scene" ;;
     esac
     case $last in
     "$cr") [ "$scene" = stuck ] || box='' ;;

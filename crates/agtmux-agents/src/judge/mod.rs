@@ -55,7 +55,7 @@ pub fn judge(agent: &KnownAgent, saved: &SavedScreen<'_>) -> Judgement {
     let on_screen = reading.observations.first();
     // Normally the screen decides, because a title may be stale and does not announce every dialog. But a title that
     // reports a running turn overrules a screen without a dialog, because the screen may not show that turn.
-    let title_leads = reading.dialog().is_none()
+    let title_leads = (reading.dialog().is_none() || reading.is_panel)
         && title
             .as_ref()
             .is_some_and(|observation| observation.conclusive && observation.assertion.state() == Some(State::Running));
@@ -68,7 +68,7 @@ pub fn judge(agent: &KnownAgent, saved: &SavedScreen<'_>) -> Judgement {
         rule: Some(observation.rule.name.clone()),
         rule_version: Some(observation.rule.version),
         evidence: Some(printable(&observation.excerpt)),
-        dialog: reading.dialog().cloned(),
+        dialog: reading.dialog().filter(|_| !title_leads).cloned(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Observations from one screen or title. The ledger compares them with observations from other sources.
 
 use agtmux_core::dialog::Dialog;
-use agtmux_core::evidence::{Assertion, Observation, RuleRef, Source};
+use agtmux_core::evidence::{Assertion, DialogKind, Observation, RuleRef, Source};
+use agtmux_core::state::State;
 use jiff::Timestamp;
 
 use super::dialog::FoundDialog;
@@ -22,6 +23,8 @@ pub struct ScreenReading {
     pub selected: Option<u32>,
     /// The numbers of the options with a tick box, and whether each one is ticked.
     pub ticks: Vec<(u32, bool)>,
+    /// The dialog is a panel: it has replaced the input box, and agtmux cannot read its options. It can only be left.
+    pub is_panel: bool,
 }
 
 impl ScreenReading {
@@ -36,7 +39,7 @@ impl ScreenReading {
         if let Some((rule, FoundDialog { dialog, selected, ticks })) = dialog::find(&manifest.dialog, &regions) {
             let asks = observe(Assertion::DialogOpen(dialog.kind), rule.conclusive, &rule.name, &dialog.question);
             let asks = Observation { dialog: Some(Box::new(dialog)), ..asks };
-            return Self { observations: vec![asks], selected, ticks };
+            return Self { observations: vec![asks], selected, ticks, is_panel: false };
         }
         let fitting =
             manifest.screen.iter().find_map(|r| Some((r, rule::matching_line(r, &regions, title.as_deref())?)));
@@ -46,8 +49,13 @@ impl ScreenReading {
             no_turn_visible: rule.anew,
             ..observe(*assertion, rule.conclusive, &rule.name, &excerpt)
         };
-        let observations = Assertion::for_state(rule.state).iter().map(observe_state);
-        Self { observations: observations.collect(), ..Self::default() }
+        let mut observations: Vec<Observation> = Assertion::for_state(rule.state).iter().map(observe_state).collect();
+        let is_panel = rule.state == State::WaitingInput && rule.conclusive && !regions.has_box();
+        if let Some(asks) = observations.first_mut().filter(|_| is_panel) {
+            let title = rule::panel_title(rule, &regions);
+            asks.dialog = Some(Box::new(Dialog::new(DialogKind::Input, title, None, Vec::new())));
+        }
+        Self { observations, is_panel, ..Self::default() }
     }
 
     /// The open dialog.

@@ -3,7 +3,7 @@
 use regex::Regex;
 
 use crate::manifest::{BoxRequirement, Pattern, ScreenRegion, ScreenRule, StyleCondition, StyleRule};
-use crate::screen::{CellColour, ScreenRegions, ScreenRow, start_within_frame, unframed};
+use crate::screen::{CellColour, ScreenRegions, ScreenRow, is_border, start_within_frame, unframed};
 
 /// The line that the rule matched. None if the rule does not match.
 pub(super) fn matching_line(rule: &ScreenRule, regions: &ScreenRegions<'_>, title: Option<&str>) -> Option<String> {
@@ -23,8 +23,7 @@ pub(super) fn matching_line(rule: &ScreenRule, regions: &ScreenRegions<'_>, titl
     if rule.none.iter().any(|pattern| pattern.is_match(text)) || !rule.all.iter().all(|p| p.is_match(text)) {
         return None;
     }
-    let any = rule.any.iter().find_map(|pattern| pattern.find(text));
-    if !rule.any.is_empty() && any.is_none() {
+    if !rule.any.is_empty() && !rule.any.iter().any(|pattern| pattern.is_match(text)) {
         return None;
     }
     let rows = regions.rows(rule.region);
@@ -37,11 +36,24 @@ pub(super) fn matching_line(rule: &ScreenRule, regions: &ScreenRegions<'_>, titl
         return None;
     }
     let styled: Option<&ScreenRow> = looks.first().copied().flatten();
-    let found = any.or_else(|| rule.all.first().and_then(|pattern| pattern.find(text)));
-    let line = found.map(|found| line_around(text, found.start()));
+    let line = match_start(rule, text).map(|start| line_around(text, start));
     let line = line.or(styled.map(|row| row.text())).map(collapse_runs).unwrap_or_default();
     // Typed text is private: only the prompt sign is reported.
     Some(if rule.region == ScreenRegion::Box { line.chars().take(1).collect() } else { line })
+}
+
+/// Where the rule matches this text.
+fn match_start(rule: &ScreenRule, text: &str) -> Option<usize> {
+    let any = rule.any.iter().find_map(|pattern| pattern.find(text));
+    any.or_else(|| rule.all.first()?.find(text)).map(|found| found.start())
+}
+
+/// The first row of text in the panel that the rule matched.
+pub(super) fn panel_title(rule: &ScreenRule, regions: &ScreenRegions<'_>) -> String {
+    let text = regions.text(rule.region);
+    let rows = text[match_start(rule, text).unwrap_or_default()..].lines();
+    let titles = rows.filter(|row| !is_border(row) && !unframed(row).trim().is_empty());
+    titles.map(collapse_runs).next().unwrap_or_default()
 }
 
 fn title_matches(rule: &ScreenRule, regions: &ScreenRegions<'_>, title: Option<&str>) -> bool {

@@ -1,4 +1,19 @@
+use agtmux_core::redact;
 use serde::Deserialize;
+
+/// The longest value of an option that is kept, and the most words that are kept.
+const MAX_VALUE_BYTES: usize = 256;
+const MAX_KEPT_WORDS: usize = 40;
+
+/// Whether the value of an option may be stored and typed into a shell in quotes: a line without control characters, no
+/// option, no inline settings, and nothing that looks like a secret.
+fn is_harmless(value: &str) -> bool {
+    !value.is_empty()
+        && value.len() <= MAX_VALUE_BYTES
+        && !value.starts_with(['-', '{', '['])
+        && !value.chars().any(char::is_control)
+        && redact::text(value) == value
+}
 
 const SESSION: &str = "{session}";
 
@@ -7,6 +22,12 @@ const SESSION: &str = "{session}";
 pub struct ResumeTemplate {
     /// The words of the command line; `{session}` stands for the session id.
     command: Vec<String>,
+    /// The options without a value that a resumed agent keeps.
+    #[serde(default)]
+    flags: Vec<String>,
+    /// The options with a value that a resumed agent keeps.
+    #[serde(default)]
+    options: Vec<String>,
 }
 
 impl ResumeTemplate {
@@ -16,6 +37,29 @@ impl ResumeTemplate {
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
         let is_valid_length = !session.is_empty() && session.len() <= 128 && !session.starts_with('-');
         (is_valid_length && session.bytes().all(plain)).then(|| self.command.join(" ").replace(SESSION, session))
+    }
+
+    /// The arguments of an agent that a resumed agent keeps: the listed options. Everything else is left out, because it
+    /// may be a prompt, a secret, or the choice of another session.
+    pub(crate) fn kept_arguments(&self, arguments: &[Vec<u8>]) -> Vec<String> {
+        let mut kept = Vec::new();
+        let mut words = arguments.iter().map(|word| std::str::from_utf8(word).unwrap_or_default());
+        while let Some(word) = words.next().filter(|word| *word != "--") {
+            let (name, inline) = match word.split_once('=').filter(|(name, _)| name.starts_with("--")) {
+                Some((name, value)) => (name, Some(value)),
+                None => (word, None),
+            };
+            let is_listed = |list: &[String]| list.iter().any(|listed| listed == name);
+            if inline.is_none() && is_listed(&self.flags) {
+                kept.push(name.to_owned());
+            } else if is_listed(&self.options)
+                && let Some(value) = inline.or_else(|| words.next()).filter(|value| is_harmless(value))
+            {
+                kept.extend([name.to_owned(), value.to_owned()]);
+            }
+        }
+        kept.truncate(MAX_KEPT_WORDS);
+        kept
     }
 
     /// Checks that no word needs quotes in any shell, and that exactly one word contains `{session}`.
@@ -28,6 +72,10 @@ impl ResumeTemplate {
         let program = self.command.first().is_some_and(|word| !word.contains(SESSION) && !word.starts_with('-'));
         let session_count: usize = self.command.iter().map(|word| word.matches(SESSION).count()).sum();
         let good = program && session_count == 1 && self.command.iter().all(is_plain);
+        let is_option = |word: &String| word.starts_with('-') && word.len() > 1 && word.bytes().all(plain);
+        if !self.flags.iter().chain(&self.options).all(is_option) {
+            return Some("'resume.flags' and 'resume.options' must be options, for example [\"--model\"]".into());
+        }
         (!good).then(|| {
             "'resume.command' must be a program and plain words, one of them with '{session}', for example [\"x\", \"--resume\", \"{session}\"]"
                 .into()
@@ -40,7 +88,24 @@ mod tests {
     use super::*;
 
     fn resume(words: &[&str]) -> ResumeTemplate {
-        ResumeTemplate { command: words.iter().map(|word| (*word).to_owned()).collect() }
+        let command = words.iter().map(|word| (*word).to_owned()).collect();
+        ResumeTemplate { command, flags: vec!["--yolo".into()], options: vec!["--model".into(), "-m".into()] }
+    }
+
+    #[test]
+    fn listed_options_are_kept_and_everything_else_is_left_out() {
+        let kept = |words: &[&str]| {
+            let words: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+            resume(&["x", "{session}"]).kept_arguments(&words)
+        };
+        assert_eq!(kept(&["--model", "opus", "fix the bug", "--yolo"]), ["--model", "opus", "--yolo"]);
+        assert_eq!(kept(&["--model=it's; rm -r /", "-m", "a b"]), ["--model", "it's; rm -r /", "-m", "a b"]);
+        assert_eq!(kept(&["--resume", "abc", "-c", "--continue", "--other=1"]), [""; 0]);
+        assert_eq!(kept(&["say", "--", "--yolo"]), [""; 0], "words after -- are a prompt");
+        for hostile in ["", "-x", "a\nb", "a\u{1b}[A", "{\"key\": 1}", "sk-ant-api03-0123456789abcdefghijklmnop"] {
+            assert_eq!(kept(&["--model", hostile, "--yolo"]), ["--yolo"], "{hostile:?}");
+        }
+        assert_eq!(kept(&["--yolo=1", "--model"]), [""; 0]);
     }
 
     #[test]

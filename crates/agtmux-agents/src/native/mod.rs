@@ -31,6 +31,9 @@ const CONFIRMATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 pub struct AdapterMemory {
     /// The agent's own session id.
     pub session: Option<String>,
+    /// The session id comes from the agent's status file. Events of the agent outrank it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    session_from_file: bool,
     #[serde(alias = "open")]
     open_questions: Vec<OpenQuestion>,
     /// The number of prompts whose turns have not ended.
@@ -157,17 +160,21 @@ impl AdapterMemory {
 
 impl Manifest {
     fn reduce(&self, memory: &mut AdapterMemory, event: NativeEvent<'_>, now: Timestamp) -> Vec<Observation> {
+        // A status file describes one process, so it always belongs to the agent.
+        let status_event = self.status_file.as_ref().map(|file| file.event.as_str());
+        let is_status = event.source == Source::File && status_event == Some(event.event_type);
         let session = self.native.session.as_ref().and_then(|paths| paths.text(event.payload));
-        let known = memory.session.as_deref().or(session.as_deref());
+        let is_certain = !memory.session_from_file;
+        let known = memory.session.as_deref().filter(|_| is_certain || is_status).or(session.as_deref());
         let rule = self.event.iter().find(|rule| rule.matches(event.source, event.event_type, event.payload, known));
-        let another = self.native.one_session && session.is_some() && session.as_deref() != known;
+        let another = self.native.one_session && !is_status && session.is_some() && session.as_deref() != known;
         if another && !rule.is_some_and(|rule| rule.changes_session) {
             return Vec::new();
         }
         if rule.is_some_and(|rule| rule.ends_session) {
             memory.session = None;
-        } else if session.is_some() {
-            memory.session = session;
+        } else if session.is_some() && !(is_status && memory.session.is_some() && is_certain) {
+            (memory.session, memory.session_from_file) = (session, is_status);
         }
         match rule {
             Some(rule) => {

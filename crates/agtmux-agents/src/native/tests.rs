@@ -7,6 +7,7 @@ mod end_of_turn;
 mod opencode;
 mod pi;
 mod qwen;
+mod status_session;
 
 use std::sync::Arc;
 

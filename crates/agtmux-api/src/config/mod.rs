@@ -68,6 +68,7 @@ pub struct StateConfig {
     pub completed_to_idle: ConfigDuration,
     pub running_ttl: ConfigDuration,
     pub bind_ttl: ConfigDuration,
+    pub dialog_hold: ConfigDuration,
     pub payload_retention: ConfigDuration,
     pub metadata_retention: ConfigDuration,
 }
@@ -303,8 +304,14 @@ impl Config {
         if let Some(socket) = self.tmux.sockets.iter().find(|s| !s.is_absolute()) {
             return fail(format!("tmux.sockets: '{}' must be an absolute path", socket.display()));
         }
-        let StateConfig { completed_to_idle, running_ttl, bind_ttl, payload_retention, metadata_retention } =
-            self.state;
+        let StateConfig {
+            completed_to_idle,
+            running_ttl,
+            bind_ttl,
+            dialog_hold,
+            payload_retention,
+            metadata_retention,
+        } = self.state;
         for (name, duration, min, max) in [
             ("tmux.command_timeout", self.tmux.command_timeout, "100ms", "1h"),
             ("observe.reconcile_active", self.observe.reconcile_active, "100ms", "1h"),
@@ -316,6 +323,7 @@ impl Config {
             ("state.completed_to_idle", completed_to_idle, "100ms", "168h"),
             ("state.running_ttl", running_ttl, "1s", "168h"),
             ("state.bind_ttl", bind_ttl, "100ms", "10m"),
+            ("state.dialog_hold", dialog_hold, "1ms", "1m"),
             ("state.payload_retention", payload_retention, "1h", "87600h"),
             ("state.metadata_retention", metadata_retention, "1h", "87600h"),
         ] {

@@ -134,6 +134,9 @@ pub struct AgentEvidence {
     pub last_resting: BTreeMap<String, Timestamp>,
     #[serde(default)]
     pub last_cleared: BTreeMap<String, Timestamp>,
+    /// Per source, when a dialog was last open.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub last_asked: BTreeMap<String, Timestamp>,
 }
 
 /// What the host concluded from the evidence of one source.
@@ -162,6 +165,9 @@ pub struct HostObservation {
     pub inferred_from_absence: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_turn_visible: bool,
+    /// Before this time the observation decides nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts_from: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialog: Option<Box<Dialog>>,
     /// The open requests for approval that the agent itself reports.

@@ -7,7 +7,7 @@ use super::model::{
     Fleet, ForegroundProcess, Outage, OutageCode, Pane, PaneExitStatus, PaneKey, PaneTask, Placement, Server,
 };
 use crate::ids::{AgentType, Generation, PaneId, ProcessRef, ServerKey, SessionId, TargetName, WindowId};
-use crate::runtime::{Runtime, RuntimeIdentity};
+use crate::runtime::{LaunchOptions, Runtime, RuntimeIdentity};
 
 /// One row of a pane listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +43,14 @@ pub struct DetectedAgent {
     pub process: ProcessRef,
     /// Stopped with Ctrl-Z.
     pub suspended: bool,
+    pub launch: LaunchOptions,
+}
+
+impl DetectedAgent {
+    /// An agent in the foreground, started without arguments.
+    pub fn new(agent_type: AgentType, process: ProcessRef) -> Self {
+        Self { agent_type, process, suspended: false, launch: LaunchOptions::default() }
+    }
 }
 
 /// New data read from a tmux server or the process table.
@@ -352,10 +360,11 @@ impl FleetChanges {
         agent: DetectedAgent,
         name: Option<String>,
     ) {
-        let DetectedAgent { agent_type, process, suspended } = agent;
+        let DetectedAgent { agent_type, process, suspended, launch } = agent;
         let (server, epoch) = (&key.server, pane.epoch);
         let identity = RuntimeIdentity { server, generation, pane: key.pane, epoch, process, agent_type: &agent_type };
-        let runtime = Runtime { id: identity.id(), agent_type, name, process, suspended, started_at: self.now };
+        let id = identity.id();
+        let runtime = Runtime { id, agent_type, name, process, suspended, started_at: self.now, launch };
         self.delta.runtime_changes.push(RuntimeChange::Started { pane: key.clone(), runtime: runtime.clone() });
         pane.runtime = Some(runtime);
     }

@@ -55,7 +55,7 @@ impl Fleet {
             if pane.pid != task.process.pid || pane.runtime.is_some() {
                 continue;
             }
-            let agent = DetectedAgent { agent_type: AgentType::task(), process: task.process, suspended: false };
+            let agent = DetectedAgent::new(AgentType::task(), task.process);
             changes.start_runtime(&key, generation, pane, agent, Some(task.name));
             changes.mark_changed(&key, pane);
         }

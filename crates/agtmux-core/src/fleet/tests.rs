@@ -36,7 +36,7 @@ fn listed(generation: Generation, rows: Vec<PaneRow>) -> TopologyUpdate {
 
 fn agent(pane: u32, pane_pid: u32, pid: u32, suspended: bool) -> TopologyUpdate {
     let agent =
-        DetectedAgent { agent_type: AgentType::new("claude"), process: ProcessRef { pid, start: 7 }, suspended };
+        DetectedAgent { suspended, ..DetectedAgent::new(AgentType::new("claude"), ProcessRef { pid, start: 7 }) };
     processes(pane, pane_pid, Some(agent))
 }
 

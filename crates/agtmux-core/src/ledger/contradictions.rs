@@ -24,17 +24,29 @@ pub struct TurnContradictions {
     /// When the source last saw no trace of a turn. This refutes the result of an earlier turn.
     #[serde(rename = "anew")]
     pub last_cleared: BTreeMap<Source, Timestamp>,
+    /// When the source last saw an open dialog. This refutes the failure of an earlier turn: the agent has gone on
+    /// since, and waits for an answer.
+    #[serde(rename = "asked", skip_serializing_if = "BTreeMap::is_empty")]
+    pub last_asked: BTreeMap<Source, Timestamp>,
 }
 
 impl TurnContradictions {
     pub(super) fn is_empty(&self) -> bool {
-        [&self.last_running, &self.last_resting, &self.last_cleared].iter().all(|times| times.is_empty())
+        [&self.last_running, &self.last_resting, &self.last_cleared, &self.last_asked]
+            .iter()
+            .all(|times| times.is_empty())
     }
 
     pub(super) fn record(&mut self, observation: &Observation) {
         let Observation { source, assertion, as_of, .. } = *observation;
         let certain = observation.conclusive && (source != Source::Screen || observation.settled);
-        if !certain || assertion.claim() != Claim::Turn {
+        if !certain {
+            return;
+        }
+        if let Assertion::DialogOpen(_) = assertion {
+            record_latest(&mut self.last_asked, source, as_of);
+        }
+        if assertion.claim() != Claim::Turn {
             return;
         }
         if observation.no_turn_visible {
@@ -47,8 +59,8 @@ impl TurnContradictions {
         }
     }
 
-    /// Returns another source that refuted this observation later. The observation's own source is skipped, because its
-    /// newer observations replace its older ones anyway.
+    /// Returns a source that refuted this observation later. The observation's own source counts only if it saw a
+    /// dialog, because its newer observations about the turn replace its older ones anyway.
     pub(super) fn contradicted_by(&self, source: Source, assertion: Assertion, as_of: Timestamp) -> Option<Source> {
         // A process observation is made once and stays valid for the lifetime of the process.
         if source == Source::Process {
@@ -59,17 +71,21 @@ impl TurnContradictions {
             times.iter().find(|(other, at)| **other != source && is_later(**other, **at)).map(|(other, _)| *other)
         };
         let no_lag = |_| SignedDuration::ZERO;
+        let later_turn = || later(&self.last_running, screen_lag).or_else(|| later(&self.last_cleared, no_lag));
         match assertion {
             Assertion::Running => later(&self.last_resting, no_lag),
-            Assertion::Completed | Assertion::Failed => {
-                later(&self.last_running, screen_lag).or_else(|| later(&self.last_cleared, no_lag))
-            }
+            Assertion::Completed => later_turn(),
+            Assertion::Failed => later_turn().or_else(|| self.asked_after(as_of)),
             Assertion::Idle | Assertion::DialogOpen(_) | Assertion::NoDialog => None,
         }
     }
 
+    fn asked_after(&self, as_of: Timestamp) -> Option<Source> {
+        self.last_asked.iter().find(|(_, at)| **at > as_of).map(|(source, _)| *source)
+    }
+
     pub(super) fn times_mut(&mut self) -> impl Iterator<Item = &mut Timestamp> {
-        [&mut self.last_running, &mut self.last_resting, &mut self.last_cleared]
+        [&mut self.last_running, &mut self.last_resting, &mut self.last_cleared, &mut self.last_asked]
             .into_iter()
             .flat_map(BTreeMap::values_mut)
     }

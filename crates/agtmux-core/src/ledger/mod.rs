@@ -18,6 +18,9 @@ use crate::evidence::{Assertion, Claim, Observation, Source};
 pub use contradictions::TurnContradictions;
 pub use verdict::{ObservationStatus, RatedObservation, StateVerdict};
 
+/// How long an observation of another host may be held back.
+const MAX_REMOTE_HOLD: SignedDuration = SignedDuration::from_secs(1);
+
 /// All observations that count for one runtime.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
@@ -105,6 +108,17 @@ impl Ledger {
         self.unrecognized_since.contains_key(&source)
     }
 
+    /// Lets every observation count that is held back.
+    pub fn end_holds(&mut self) {
+        self.records_mut().for_each(|record| record.observation.counts_from = None);
+    }
+
+    /// When the observation of this source that is held back begins to count.
+    pub fn held_until(&self, source: Source, now: Timestamp) -> Option<Timestamp> {
+        let records = self.records().filter(|record| record.observation.source == source);
+        records.filter_map(|record| record.observation.counts_from).find(|from| *from > now)
+    }
+
     /// Marks every observation of a completed turn as demoted, so that it asserts `idle` from now on.
     pub fn demote_completed(&mut self) {
         for record in self.records_mut() {
@@ -159,6 +173,10 @@ impl Ledger {
         for record in self.records_mut() {
             shift(&mut record.recorded_at);
             record.observation.times_mut().for_each(shift);
+            // This time may be in the future, but a remote host must not hold a state back for long.
+            let latest = now.checked_add(MAX_REMOTE_HOLD).unwrap_or(now);
+            let counts_from = record.observation.counts_from.and_then(|from| from.checked_add(ahead).ok());
+            record.observation.counts_from = counts_from.map(|from| from.min(latest));
         }
         self.unrecognized_since.values_mut().chain(self.refuted.times_mut()).for_each(shift);
     }

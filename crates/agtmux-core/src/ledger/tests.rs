@@ -1,3 +1,4 @@
+mod holds;
 mod precedence;
 
 use jiff::{SignedDuration, Timestamp};
@@ -196,6 +197,21 @@ proptest! {
         });
         prop_assert_eq!(supported, verdict.state != State::Unknown);
         prop_assert_eq!(verdict.reason.is_some(), verdict.state == State::Unknown);
+    }
+
+    #[test]
+    fn an_error_is_never_shown_while_a_later_dialog_is_open(
+        observations in proptest::collection::vec(any_observation(), 0..24),
+    ) {
+        let ledger = ledger(observations);
+        let latest = |counts: fn(&RatedObservation<'_>) -> bool| {
+            let fresh = ledger.rated_observations(at(1000)).filter(|s| s.status == ObservationStatus::Fresh);
+            fresh.filter(counts).map(|s| s.observation.as_of).max()
+        };
+        let dialog = latest(|s| s.observation.settled && matches!(s.assertion, Assertion::DialogOpen(_)));
+        let failure = latest(|s| s.assertion == Assertion::Failed);
+        let hidden = dialog.is_some() && dialog > failure && ledger.verdict(at(1000)).state == State::Error;
+        prop_assert!(!hidden, "a dialog since {:?} is hidden by a failure at {:?}", dialog, failure);
     }
 }
 

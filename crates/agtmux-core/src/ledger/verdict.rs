@@ -36,6 +36,8 @@ pub enum ObservationStatus {
     Contradicted(Source),
     /// Refuted later by its own source.
     Replaced,
+    /// Held back until the content of its dialog is known, or for a short time.
+    Held,
 }
 
 /// One observation with its status, as `explain` shows it.
@@ -51,8 +53,15 @@ impl Ledger {
     /// Returns the strongest state among the fresh observations, with the newest dialog of that state. Without a fresh
     /// observation, returns `unknown` with a reason.
     pub fn verdict(&self, now: Timestamp) -> StateVerdict<'_> {
-        let all_rated: Vec<RatedObservation<'_>> = self.rated_observations(now).collect();
-        let fresh = all_rated.iter().filter(|s| s.status == ObservationStatus::Fresh);
+        let mut all_rated: Vec<RatedObservation<'_>> = self.rated_observations(now).collect();
+        let is_known = |s: &RatedObservation<'_>| s.status == ObservationStatus::Fresh && s.assertion.state().is_some();
+        // Nothing is held back if the rest is out of date: a state that was known must not become unknown.
+        let holds = all_rated.iter().any(is_known) || all_rated.iter().all(|s| s.status == ObservationStatus::Held);
+        if holds {
+            all_rated.retain(|s| s.status != ObservationStatus::Held);
+        }
+        let counts = |s: &&RatedObservation<'_>| matches!(s.status, ObservationStatus::Fresh | ObservationStatus::Held);
+        let fresh = all_rated.iter().filter(counts);
         let with_state = fresh.filter_map(|s| Some((s.assertion.state()?, s.observation)));
         let Some((state, strongest)) = with_state.clone().min_by_key(|(state, _)| *state) else {
             return StateVerdict::unknown(self.unknown_reason(&all_rated));
@@ -86,7 +95,8 @@ impl Ledger {
             let since = previous.as_of <= record.observation.as_of && record.observation.as_of < observation.as_of;
             since
                 && (record.assertion().contradicts(observation.assertion)
-                    || observation.assertion.contradicts(record.assertion()))
+                    || observation.assertion.contradicts(record.assertion())
+                    || outlives_failure(observation.assertion, record.assertion()))
         };
         let disagreed_since =
             |entry: &super::LedgerEntry| entry.conclusive.iter().chain([&entry.newest]).any(disagrees);
@@ -111,7 +121,8 @@ impl Ledger {
     /// When the verdict may next change without a new observation, because an observation expires.
     pub fn next_deadline(&self, now: Timestamp) -> Option<Timestamp> {
         let conclusive = self.entries.values().filter_map(|entry| entry.conclusive.as_ref());
-        conclusive.filter_map(|record| self.expires_at(record)).filter(|at| *at > now).min()
+        let times = |record| [self.expires_at(record), record.observation.counts_from].into_iter().flatten();
+        conclusive.flat_map(times).filter(|at| *at > now).min()
     }
 
     fn rate<'a>(&self, record: &'a LedgerRecord, now: Timestamp) -> RatedObservation<'a> {
@@ -125,6 +136,8 @@ impl Ledger {
             }
         } else if self.expires_at(record).is_some_and(|at| at <= now) {
             ObservationStatus::Expired
+        } else if record.observation.counts_from.is_some_and(|from| from > now) {
+            ObservationStatus::Held
         } else {
             ObservationStatus::Fresh
         };
@@ -189,6 +202,12 @@ fn overrules(later: &LedgerRecord, earlier: &LedgerRecord) -> bool {
         (other, Source::Screen) if other != Source::Screen => later.assertion() != Assertion::NoDialog,
         _ => true,
     }
+}
+
+/// Whether a dialog that is still open is news because the turn has failed since: an open dialog makes an earlier
+/// failure history.
+fn outlives_failure(seen: Assertion, since: Assertion) -> bool {
+    matches!(seen, Assertion::DialogOpen(_)) && since == Assertion::Failed
 }
 
 fn confidence(observation: &Observation) -> Confidence {

@@ -45,6 +45,8 @@ pub enum ResolverInput {
     /// A completed turn has been shown long enough and becomes idle. The resolver ignores this input if the state
     /// version has changed since.
     DemotionDue { runtime: RuntimeId, state_version: u64 },
+    /// The reports of dialogs that were held back count now, because a newer report would replace them.
+    HoldEnded { runtime: RuntimeId },
     /// Time has passed and an observation may have expired.
     #[serde(alias = "reconsider")]
     Reevaluate { runtime: RuntimeId },

@@ -146,6 +146,7 @@ impl StateResolver {
                     entry.ledger.demote_completed();
                 }
             }),
+            ResolverInput::HoldEnded { runtime } => self.change(&runtime, now, |entry| entry.ledger.end_holds()),
             ResolverInput::Reevaluate { runtime } => self.change(&runtime, now, |_| {}),
             ResolverInput::ClockStepped { by } => self.change_all(now, |entry| entry.shift_clock(by, now)),
             ResolverInput::TimeSkipped { by } => self.change_all(now, |entry| {

@@ -70,8 +70,9 @@ impl ActionPane<'_> {
             };
             self.waiting_shell(tree.as_ref()).map_err(refused)?;
         }
-        let now = tree.and_then(|tree| observe::agent_in_tree(&self.actions.0.discovery.registry(), &tree));
         let agent = self.located.agent.as_ref().filter(|located_agent| !located_agent.runtime.agent_type.is_task());
+        let known = agent.map(|agent| (agent.runtime.agent_type.clone(), agent.runtime.process));
+        let now = tree.and_then(|tree| observe::agent_in_tree(&self.actions.0.discovery.registry(), &tree, known));
         let Some(located_agent) = agent else {
             // Text for a shell must not go to an agent that has been started there meanwhile.
             return match now.filter(|now| !now.suspended) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use agtmux_agents::GENERIC_RULE;
 use agtmux_agents::native::{self, AdapterMemory, Evidence, NativeEvent};
 use agtmux_core::evidence::{Assertion, Observation, Source};
 use agtmux_core::fleet::PaneKey;
@@ -172,6 +173,10 @@ impl Engine {
             let at = observation.as_of;
             observation.as_of = at.min(received_at);
             observation.ttl = self.native_ttl(&observation);
+            observation.counts_from = self.dialog_hold(runtime, &observation, step.now);
+            if observation.assertion == Assertion::NoDialog {
+                self.end_hold(runtime, observation.source, step);
+            }
             // The same file may have been read before, so skip what is already known.
             if was_read || (order.is_none() && observation.source == Source::File) {
                 self.observe_if_new(runtime, observation, at, step);
@@ -179,6 +184,34 @@ impl Engine {
                 observation.order = order.cloned().unwrap_or_else(|| local_order_key(at, step.now));
                 self.resolve(observed(runtime, observation), order.map(|order| order.event_id.clone()), step);
             }
+        }
+    }
+
+    /// Until when the report of a dialog is held back. Only the screen shows what the agent asks, and an agent reports
+    /// a dialog before it draws it. The observer looks at once; without an observer, nothing is held back.
+    fn dialog_hold(&self, runtime: &RuntimeId, observation: &Observation, now: Timestamp) -> Option<Timestamp> {
+        let ledger = self.states.ledger(runtime)?;
+        let is_waiting = self.states.state(runtime).is_some_and(|record| record.state.is_waiting());
+        let opens = matches!(observation.assertion, Assertion::DialogOpen(_)) && observation.dialog.is_none();
+        // A script that reports a state by `agtmux emit` expects it at once.
+        let is_generic = observation.rule.name == GENERIC_RULE;
+        if !opens || is_generic || is_waiting || !ledger.is_new_information(observation) {
+            return None;
+        }
+        let agent_type = self.states.agent_type(runtime)?;
+        self.registry.agent(agent_type.as_str()).filter(|agent| agent.reads_dialogs())?;
+        let pane = self.runtime_panes.get(runtime).filter(|pane| pane.server.target.is_local())?;
+        if !self.recheck_hints.look_for_dialog(pane) {
+            return None;
+        }
+        // A repeated report does not prolong the hold.
+        ledger.held_until(observation.source, now).or_else(|| now.checked_add(self.settings.dialog_hold.0).ok())
+    }
+
+    /// Lets a dialog count that was held back and that its source reports as closed, so that the history contains it.
+    fn end_hold(&mut self, runtime: &RuntimeId, source: Source, step: &mut EngineStep) {
+        if self.states.ledger(runtime).is_some_and(|ledger| ledger.held_until(source, step.now).is_some()) {
+            self.resolve(ResolverInput::HoldEnded { runtime: runtime.clone() }, None, step);
         }
     }
 

@@ -71,6 +71,7 @@ fn why_not(status: ObservationStatus) -> Option<String> {
         ObservationStatus::Inconclusive => Some("inconclusive: not enough to decide the state".into()),
         ObservationStatus::Expired => Some("expired: the source did not repeat this observation in time".into()),
         ObservationStatus::Contradicted(source) => Some(format!("contradicted by a later observation from {source}")),
+        ObservationStatus::Held => Some("held back for a moment, until the screen shows the dialog".into()),
         ObservationStatus::Replaced => Some("replaced by a later observation from the same source".into()),
     }
 }

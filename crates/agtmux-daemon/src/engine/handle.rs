@@ -5,6 +5,7 @@ use std::sync::Arc;
 use agtmux_agents::AgentRegistry;
 use agtmux_api::error::ApiError;
 use agtmux_api::wire::{AdapterList, AdapterSwitch, EventReceipt, Explanation};
+use agtmux_core::binding::{self, EventOrigin};
 use agtmux_core::fleet::{PaneKey, TopologyUpdate};
 use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, TargetName};
 use agtmux_core::refs::PaneRef;
@@ -17,7 +18,7 @@ use super::{
     Engine, EngineInput, FileEvidence, IncomingEvent, LocalAgents, LocatedPane, SubmittedPrompt, TaskSessions,
     TaskUpdate, TaskUpdateOutcome,
 };
-use crate::observe::ScreenEvidence;
+use crate::observe::{AgentReport, ScreenEvidence};
 use crate::store::TaskSessionKey;
 use crate::view::TargetChange;
 
@@ -77,6 +78,17 @@ impl EngineHandle {
     /// Whether an agent outside these processes has this name.
     pub(crate) async fn is_name_taken(&self, name: String, own: Vec<u32>) -> bool {
         self.query(move |engine, _| engine.is_name_taken(&name, &own)).await.unwrap_or_default()
+    }
+
+    /// Tells the observer of a pane that an agent reported itself from there, if the event names one pane in which no
+    /// agent is known.
+    pub(crate) async fn report_agent(&self, origin: EventOrigin, report: AgentReport) {
+        let forward = move |engine: &Engine, _| {
+            if let Some(pane) = binding::pane_without_agent(&engine.fleet, &origin) {
+                engine.recheck_hints.report_agent(&pane, report);
+            }
+        };
+        self.query(forward).await;
     }
 
     /// The known servers of a target.

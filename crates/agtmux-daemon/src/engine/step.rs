@@ -73,6 +73,7 @@ impl EngineStep {
             | ResolverInput::Observed { runtime, .. }
             | ResolverInput::Unrecognized { runtime, .. }
             | ResolverInput::AgentIdentified { runtime, .. }
+            | ResolverInput::HoldEnded { runtime }
             | ResolverInput::LedgerReplaced { runtime, .. }
             | ResolverInput::LedgerCleared { runtime } => {
                 self.changed_evidence.insert(runtime.clone());

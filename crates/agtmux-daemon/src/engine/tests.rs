@@ -4,6 +4,7 @@ mod adapters;
 mod clock;
 mod collect;
 mod cursors;
+mod dialog_holds;
 mod ended_runtimes;
 mod purge;
 mod remote_limits;
@@ -54,6 +55,19 @@ impl TestEngine {
     }
 
     fn start_at(dir: TempDir, settings: config::StateConfig, time: TestTime) -> Self {
+        Self::start_with_all(dir, settings, time, Arc::default())
+    }
+
+    fn start_observed(dir: TempDir, settings: config::StateConfig, hints: Arc<RecheckHints>) -> Self {
+        Self::start_with_all(dir, settings, TestTime::default(), hints)
+    }
+
+    fn start_with_all(
+        dir: TempDir,
+        settings: config::StateConfig,
+        time: TestTime,
+        hints: Arc<RecheckHints>,
+    ) -> Self {
         let (store, contents) = Store::open(&dir.path().join("state.db")).expect("opened");
         let clock = time.clock();
         let view = FleetView::from_fleet(&contents.fleet, clock.now());
@@ -65,7 +79,7 @@ impl TestEngine {
             Arc::new(store),
             Arc::default(),
             event_log.clone(),
-            Arc::default(),
+            hints,
         )
         .expect("an engine");
         Self { dir, event_log, handle: Some(handle), task: tokio::spawn(engine.run()), time, clock }
@@ -123,8 +137,7 @@ impl TestEngine {
         };
         let listed = TopologyUpdate::Listed { server: server(name), generation, rows: vec![row] };
         self.handle().apply_topology(listed).await;
-        let agent =
-            agent.map(|process| DetectedAgent { agent_type: AgentType::new("claude"), process, suspended: false });
+        let agent = agent.map(|process| DetectedAgent::new(AgentType::new("claude"), process));
         let panes = vec![PaneProcess { pane: PaneId(0), pane_pid, foreground: None, agent }];
         self.handle().apply_topology(TopologyUpdate::Processes { server: server(name), generation, panes }).await;
         self.handle().flush().await;

@@ -12,7 +12,7 @@ use agtmux_agents::AgentRegistry;
 use agtmux_api::config::Config;
 use agtmux_api::wire::ServerHealth;
 use agtmux_core::fleet::{Fleet, OutageCode, TopologyUpdate};
-use agtmux_core::ids::{Generation, ServerKey, TargetName};
+use agtmux_core::ids::{ServerKey, TargetName};
 use agtmux_tmux::platform::{self, PlatformOptions, ProcessTable};
 use agtmux_tmux::{
     MIN_VERSION, SocketDir, TmuxError, TmuxServer, is_listening, is_own_socket, socket_of_tmux_variable,
@@ -25,6 +25,7 @@ use super::convert;
 use super::local_server::LocalServer;
 use super::manifests::UserManifestWatch;
 use super::recheck_hints::RecheckHints;
+use super::reported_agents::RememberedServer;
 use super::signal_router::{HintSender, ObserverHint, SignalRouter, WatchGuard, WatchSubject};
 use crate::clock::Clock;
 use crate::current_registry::CurrentRegistry;
@@ -111,8 +112,8 @@ impl Discovery {
     async fn initial_scan(&self, remembered: &Fleet) {
         self.check_program().await;
         let local = remembered.servers().filter(|(key, _)| key.target.is_local());
-        let known: HashMap<ServerKey, Generation> =
-            local.map(|(key, server)| (key.clone(), server.generation)).collect();
+        let known: HashMap<ServerKey, RememberedServer> =
+            local.map(|(key, server)| (key.clone(), RememberedServer::new(server))).collect();
         self.scan(&known);
         let found: BTreeSet<ServerKey> =
             self.known().observed.keys().map(|socket| convert::server_key(socket, &self.0.default_dir)).collect();
@@ -193,7 +194,7 @@ impl Discovery {
     }
 
     /// Starts an observer for every live server that has none.
-    fn scan(&self, known: &HashMap<ServerKey, Generation>) {
+    fn scan(&self, known: &HashMap<ServerKey, RememberedServer>) {
         let mut known_sockets = self.known();
         if known_sockets.stopped {
             return;
@@ -218,13 +219,13 @@ impl Discovery {
         }
     }
 
-    fn observe(&self, socket: &Path, known: &HashMap<ServerKey, Generation>) -> RunningObserver {
+    fn observe(&self, socket: &Path, known: &HashMap<ServerKey, RememberedServer>) -> RunningObserver {
         let context = self.0.context.clone();
         let key = convert::server_key(socket, &self.0.default_dir);
         let tmux = TmuxServer::new(&context.config.tmux.program, socket, context.config.tmux.command_timeout.0);
-        let generation = known.get(&key).copied();
+        let remembered = known.get(&key).cloned();
         tracing::info!(server = %key.server, "watching a tmux server");
-        let (observer, hints, report) = LocalServer::new(context, key, tmux, generation);
+        let (observer, hints, report) = LocalServer::new(context, key, tmux, remembered);
         let inner = self.0.clone();
         let task = tokio::spawn(async move {
             observer.run().await;

@@ -11,6 +11,7 @@ use agtmux_tmux::{Capture, ServerListing, TmuxError, TmuxServer, is_listening};
 use tokio::sync::{mpsc, watch};
 
 use super::agent_files::AgentFiles;
+use super::reported_agents::RememberedServer;
 use super::server_hooks::ServerHooks;
 use super::server_observer::ServerObserver;
 use super::server_schedule::{ServerSchedule, ServerWork};
@@ -76,24 +77,26 @@ enum ServerPresence {
 }
 
 impl LocalServer {
-    /// Makes an observer. `known` is the generation of this server according to the store.
+    /// Makes an observer. `known` is what the store knows about this server.
     pub(super) fn new(
         context: Arc<ObserverContext>,
         key: ServerKey,
         tmux: TmuxServer,
-        known: Option<Generation>,
+        known: Option<RememberedServer>,
     ) -> (Self, HintSender, watch::Receiver<Option<ServerHealth>>) {
         let (own_hints, hints) = mpsc::unbounded_channel();
         let watcher = context.router.watcher(own_hints.clone());
         let (report, reports) = watch::channel(None);
         let observe = &context.config.observe;
         let schedule = ServerSchedule::new(observe.reconcile_active.0, observe.reconcile_idle.0, Instant::now());
-        let panes = WatchedPanes::new(context.clone(), watcher.clone(), Instant::now());
+        let generation = known.as_ref().map(|known| known.generation);
+        let remembered = known.map(|known| known.agents).unwrap_or_default();
+        let panes = WatchedPanes::new(context.clone(), watcher.clone(), remembered, Instant::now());
         let files = AgentFiles::new(context.clone(), watcher.clone());
         let hooks = ServerHooks::prepare(&context, &key, &watcher);
         let socket = tmux.socket().to_owned();
         let server = Self {
-            observer: ServerObserver::new(context.clone(), key, socket, known, own_hints.clone()),
+            observer: ServerObserver::new(context.clone(), key, socket, generation, own_hints.clone()),
             wake: WakeWatch::new(context.clock.clone()),
             context,
             tmux,
@@ -177,6 +180,8 @@ impl LocalServer {
         match hint {
             ObserverHint::AgentEnded(pane) => self.panes.recheck(pane, now),
             ObserverHint::AgentSentEvent(pane) => self.observer.screens.agent_sent_event(pane, now),
+            ObserverHint::AgentAsked(pane) => self.observer.screens.look_for_dialog(pane, now),
+            ObserverHint::AgentReported(pane, report) => self.panes.report_agent(pane, report, now),
             ObserverHint::AgentFileChanged(pane) => self.files.file_changed(pane),
             ObserverHint::PaneEnded(pane) => {
                 self.panes.recheck(pane, now);

@@ -4,11 +4,13 @@ use std::time::{Duration, Instant};
 
 use agtmux_agents::{AgentRegistry, ProcessFacts};
 use agtmux_core::fleet::{DetectedAgent, ForegroundProcess, PaneProcess};
-use agtmux_core::ids::{PaneId, ProcessRef};
+use agtmux_core::ids::{AgentType, PaneId, ProcessRef};
+use agtmux_core::runtime::LaunchOptions;
 use agtmux_core::text;
 use agtmux_tmux::platform::{PaneProcesses, ProcessInfo, ProcessTable};
 
 use super::convert;
+use super::reported_agents::ReportedAgent;
 
 /// The interval between two checks of a pane after a change. While nothing changes, the interval doubles up to the
 /// second value.
@@ -38,6 +40,8 @@ pub(super) struct PaneProcessWatch {
     pane_pid: u32,
     foreground_group: Option<u32>,
     sighting: Option<PaneProcess>,
+    /// The agent that reported itself, if no manifest recognizes it.
+    pub(super) reported: ReportedAgent,
     /// The agent is headless: it runs one turn without a user.
     headless: bool,
     check_at: Instant,
@@ -58,6 +62,7 @@ impl PaneProcessWatch {
             pane_pid,
             foreground_group: None,
             sighting: None,
+            reported: ReportedAgent::default(),
             headless: false,
             check_at: now,
             check_interval: MIN_INTERVAL,
@@ -193,7 +198,8 @@ pub(super) fn check_panes(
     for (watch, tree) in watches.into_iter().zip(trees) {
         let group = tree.as_ref().and_then(|t| t.foreground_pgrp);
         let cwd = |leader: u32| table.cwd(leader).map(|path| convert::path_text(&path));
-        let (sighting, headless) = sighting(registry, (PaneId(watch.pane), watch.pane_pid), tree.as_ref(), cwd);
+        let (mut sighting, headless) = sighting(registry, (PaneId(watch.pane), watch.pane_pid), tree.as_ref(), cwd);
+        sighting.agent = sighting.agent.or_else(|| watch.reported.find(registry, tree.as_ref()?));
         if watch.is_premature(table, &sighting, now) {
             watch.check_at = now + MIN_INTERVAL;
             continue;
@@ -245,16 +251,40 @@ fn agent_with_mode(registry: &AgentRegistry, tree: &PaneProcesses) -> Option<(De
     let found = registry.identify(&facts, tree.foreground_pgrp)?;
     let process = tree.processes.iter().find(|p| p.pid == found.pid)?;
     let agent = DetectedAgent {
-        agent_type: found.agent_type,
+        agent_type: found.agent_type.clone(),
         process: ProcessRef { pid: process.pid, start: process.start },
         suspended: found.suspended,
+        launch: launch_options(registry, &found.agent_type, process, tree),
     };
     Some((agent, found.headless))
 }
 
-/// The agent in a process tree.
-pub(crate) fn agent_in_tree(registry: &AgentRegistry, tree: &PaneProcesses) -> Option<DetectedAgent> {
-    agent_with_mode(registry, tree).map(|(agent, _)| agent)
+/// How the agent in this process was started.
+pub(super) fn launch_options(
+    registry: &AgentRegistry,
+    agent_type: &AgentType,
+    process: &ProcessInfo,
+    tree: &PaneProcesses,
+) -> LaunchOptions {
+    let agent = registry.agent(agent_type.as_str());
+    let arguments = agent.map(|agent| agent.kept_arguments(&process_facts(process))).unwrap_or_default();
+    let is_wrapper = |parent: &ProcessInfo| {
+        let is_run = parent.argv.get(1).is_some_and(|word| word == b"run");
+        parent.pid == process.ppid && parent.name == b"agtmux" && is_run
+    };
+    LaunchOptions { wrapped: tree.processes.iter().any(is_wrapper), arguments }
+}
+
+/// The agent in a process tree. `known` is the agent that was found there before.
+pub(crate) fn agent_in_tree(
+    registry: &AgentRegistry,
+    tree: &PaneProcesses,
+    known: Option<(AgentType, ProcessRef)>,
+) -> Option<DetectedAgent> {
+    let found = agent_with_mode(registry, tree).map(|(agent, _)| agent);
+    found.or_else(|| {
+        known.and_then(|(agent_type, process)| ReportedAgent::known(agent_type, process).find(registry, tree))
+    })
 }
 
 pub(crate) fn process_facts(process: &ProcessInfo) -> ProcessFacts<'_> {

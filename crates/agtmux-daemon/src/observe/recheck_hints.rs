@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use agtmux_core::fleet::PaneKey;
 use agtmux_core::ids::ServerKey;
 
+use super::reported_agents::AgentReport;
 use super::signal_router::{HintSender, ObserverHint};
 
 #[derive(Debug, Default)]
@@ -20,11 +21,34 @@ impl RecheckHints {
         }
     }
 
+    /// Asks the observer of this pane to look for a dialog at once. Returns false if the pane has no observer.
+    pub(crate) fn look_for_dialog(&self, pane: &PaneKey) -> bool {
+        let observers = self.observers();
+        let observer = observers.get(&pane.server);
+        observer.is_some_and(|observer| observer.send(ObserverHint::AgentAsked(pane.pane.0)).is_ok())
+    }
+
+    /// Tells the observer of this pane that an agent reported itself from there.
+    pub(crate) fn report_agent(&self, pane: &PaneKey, report: AgentReport) {
+        if let Some(observer) = self.observers().get(&pane.server) {
+            let _ = observer.send(ObserverHint::AgentReported(pane.pane.0, report));
+        }
+    }
+
     /// From now on, sends hints about this server to this observer. Also removes observers that have ended.
     pub(super) fn subscribe(&self, server: ServerKey, observer: HintSender) {
         let mut observers = self.observers();
         observers.retain(|_, observer| !observer.is_closed());
         observers.insert(server, observer);
+    }
+
+    /// Hints with an observer that only receives.
+    #[cfg(test)]
+    pub(crate) fn with_observer(server: ServerKey) -> (Self, tokio::sync::mpsc::UnboundedReceiver<ObserverHint>) {
+        let (observer, hints) = tokio::sync::mpsc::unbounded_channel();
+        let recheck_hints = Self::default();
+        recheck_hints.subscribe(server, observer);
+        (recheck_hints, hints)
     }
 
     fn observers(&self) -> MutexGuard<'_, HashMap<ServerKey, HintSender>> {

@@ -17,6 +17,10 @@ const WRITING_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_BURST: f64 = 4.0;
 /// How long after an event of an agent its screen is captured. The agent draws a moment after it sends the event.
 const DRAW_DELAY: Duration = Duration::from_millis(400);
+/// How often and how long the screen is captured after the agent has reported a dialog, until it shows the dialog. The
+/// state of the agent is held back for about as long.
+const DIALOG_LOOK_INTERVAL: Duration = Duration::from_millis(60);
+const DIALOG_LOOK_TIME: Duration = Duration::from_millis(300);
 /// Captures that are due within this time are made together.
 const BATCH_WINDOW: Duration = Duration::from_millis(50);
 /// The delay before a failed capture is repeated.
@@ -32,6 +36,8 @@ struct ScheduledAgent {
     unsettled: bool,
     /// When a requested capture is due, independent of output.
     wanted_at: Option<Instant>,
+    /// While a dialog is looked for: when the next look is due, and when the last one is.
+    dialog_look: Option<(Instant, Instant)>,
     credit: f64,
     credit_at: Instant,
 }
@@ -68,6 +74,20 @@ impl ScreenSchedule {
     pub(crate) fn agent_sent_event(&mut self, pane: u32, now: Instant) {
         if let Some(agent) = self.agents.get_mut(pane) {
             agent.wanted_at = Some(now + DRAW_DELAY);
+        }
+    }
+
+    /// Plans captures at once, because the agent in this pane reported a dialog. They end when one shows a dialog.
+    pub(crate) fn look_for_dialog(&mut self, pane: u32, now: Instant) {
+        if let Some(agent) = self.agents.get_mut(pane) {
+            agent.dialog_look = Some((now, now + DIALOG_LOOK_TIME));
+        }
+    }
+
+    /// Notes that a capture showed a dialog.
+    pub(crate) fn dialog_seen(&mut self, pane: u32) {
+        if let Some(agent) = self.agents.get_mut(pane) {
+            agent.dialog_look = None;
         }
     }
 
@@ -128,6 +148,7 @@ impl ScheduledAgent {
             captured_at: None,
             unsettled: false,
             wanted_at: Some(now),
+            dialog_look: None,
             credit: MAX_BURST,
             credit_at: now,
         }
@@ -144,14 +165,20 @@ impl ScheduledAgent {
             settled.max(self.credit_at + wait).min(meanwhile)
         });
         let end = self.wrote_at.filter(|_| self.unsettled).map(|wrote| wrote + SETTLE_TIME);
-        written.into_iter().chain(end).chain(self.wanted_at).min()
+        let look = self.dialog_look.map(|(at, _)| at);
+        written.into_iter().chain(end).chain(self.wanted_at).chain(look).min()
     }
 
     /// Notes a capture. Returns whether output had settled before it.
     fn take(&mut self, now: Instant) -> bool {
         let settled = self.wrote_at.is_none_or(|at| at + SETTLE_TIME <= now);
         let gained = now.saturating_duration_since(self.credit_at).as_secs_f64() / WRITING_INTERVAL.as_secs_f64();
-        self.credit = ((self.credit + gained).min(MAX_BURST) - 1.0).max(0.0);
+        let next_look = now + DIALOG_LOOK_INTERVAL;
+        let was_look = self.dialog_look.is_some();
+        self.dialog_look = self.dialog_look.filter(|(_, last)| next_look <= *last).map(|(_, last)| (next_look, last));
+        // Looking for a dialog does not delay the captures after output.
+        let cost = if was_look { 0.0 } else { 1.0 };
+        self.credit = ((self.credit + gained).min(MAX_BURST) - cost).max(0.0);
         self.credit_at = now;
         (self.uncaptured_since, self.captured_at, self.unsettled) = (None, Some(now), !settled);
         self.wanted_at = self.wanted_at.filter(|at| *at > now + BATCH_WINDOW);
@@ -233,6 +260,23 @@ mod tests {
         looks(&mut screens, start, 1_000, |_| false);
         screens.agent_sent_event(1, start + millis(1_000));
         assert_eq!(looks(&mut screens, start, 3_000, |_| false), [(1_400, true)]);
+    }
+
+    #[test]
+    fn a_reported_dialog_is_looked_for_at_once_until_it_is_seen() {
+        let start = Instant::now();
+        let mut screens = screens(start);
+        looks(&mut screens, start, 1_000, |_| false);
+        screens.look_for_dialog(1, start + millis(1_000));
+        screens.agent_sent_event(1, start + millis(1_000));
+        let times = looks(&mut screens, start, 3_000, |_| false);
+        assert_eq!(
+            times.iter().map(|(ms, _)| *ms).collect::<Vec<_>>(),
+            [1_000, 1_060, 1_120, 1_180, 1_240, 1_300, 1_400]
+        );
+        screens.look_for_dialog(1, start + millis(3_000));
+        screens.dialog_seen(1);
+        assert_eq!(screens.wake_at(), None);
     }
 
     #[test]

@@ -259,6 +259,9 @@ impl ServerObserver {
             return false;
         };
         let observations = &evidence.observations;
+        if observations.iter().any(|seen| seen.dialog.is_some()) {
+            self.screens.dialog_seen(due.pane);
+        }
         let is_certain = due.settled || (!observations.is_empty() && observations.iter().all(|seen| seen.settled));
         self.context.engine.apply_screen(evidence).await;
         is_certain

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agtmux_tmux::platform::{PlatformSignal, PlatformSignals, PlatformWatcher, WatchToken};
 use tokio::sync::mpsc;
 
+use super::reported_agents::AgentReport;
+
 /// A hint that something may have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ObserverHint {
@@ -20,6 +22,10 @@ pub(crate) enum ObserverHint {
     AgentEnded(u32),
     /// The agent in this pane sent an event.
     AgentSentEvent(u32),
+    /// The agent in this pane reported a dialog, whose content only the screen shows.
+    AgentAsked(u32),
+    /// An agent reported itself from inside this pane, in which no agent was found.
+    AgentReported(u32, AgentReport),
     /// A status file or log of the agent in this pane may have changed.
     AgentFileChanged(u32),
     ServerEnded,

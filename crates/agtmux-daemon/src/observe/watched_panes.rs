@@ -13,6 +13,7 @@ use agtmux_tmux::platform::ProcessTable;
 use super::ObserverContext;
 use super::agent_map::FoundAgent;
 use super::process_watch::{self, ACTIVITY_INTERVAL, PaneProcessWatch};
+use super::reported_agents::{AgentReport, RememberedAgents, ReportedAgent};
 use super::signal_router::{HintWatcher, ObserverHint, WatchGuard, WatchSubject};
 
 struct WatchedPane {
@@ -33,11 +34,18 @@ pub(super) struct WatchedPanes {
     /// hundred wake-ups per second.
     urgent_at: Option<Instant>,
     epoch: Instant,
+    /// The agents that were known before this daemon started. Used for the first listing.
+    remembered: RememberedAgents,
 }
 
 impl WatchedPanes {
-    pub(super) fn new(context: Arc<ObserverContext>, watcher: HintWatcher, now: Instant) -> Self {
-        Self { context, watcher, panes: HashMap::new(), urgent_at: None, epoch: now }
+    pub(super) fn new(
+        context: Arc<ObserverContext>,
+        watcher: HintWatcher,
+        remembered: RememberedAgents,
+        now: Instant,
+    ) -> Self {
+        Self { context, watcher, panes: HashMap::new(), urgent_at: None, epoch: now, remembered }
     }
 
     /// Updates the watches from a listing.
@@ -46,8 +54,15 @@ impl WatchedPanes {
         let alive: HashMap<u32, &PaneRow> =
             rows.iter().filter(|r| r.dead.is_none() && r.pid != 0).map(|r| (r.pane.0, r)).collect();
         self.panes.retain(|pane, w| alive.get(pane).is_some_and(|r| r.pid == w.pid && r.tty == w.tty));
+        let mut remembered = std::mem::take(&mut self.remembered);
         for (pane, row) in alive {
-            self.panes.entry(pane).or_insert_with(|| watch(pane, row, &self.watcher, table, now));
+            let known = remembered.remove(&pane).filter(|(pid, ..)| *pid == row.pid);
+            self.panes.entry(pane).or_insert_with(|| {
+                let mut watched = watch(pane, row, &self.watcher, table, now);
+                watched.processes.reported =
+                    known.map(|(_, agent_type, process)| ReportedAgent::known(agent_type, process)).unwrap_or_default();
+                watched
+            });
         }
         self.find_urgent();
     }
@@ -74,6 +89,14 @@ impl WatchedPanes {
     /// Whether the processes of every pane were checked.
     pub(super) fn all_checked(&self) -> bool {
         self.panes.values().all(|watched| watched.processes.is_checked())
+    }
+
+    /// Notes that an agent reported itself from inside a pane, and requests a full check of the pane.
+    pub(super) fn report_agent(&mut self, pane: u32, report: AgentReport, now: Instant) {
+        self.update(pane, |watch| {
+            watch.reported.report(report);
+            watch.recheck(now);
+        });
     }
 
     /// Requests a full check of all panes, because the registry of agents changed.

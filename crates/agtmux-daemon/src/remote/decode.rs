@@ -169,6 +169,7 @@ impl EvidenceDecoder {
             last_running: by_source(evidence.last_running),
             last_resting: by_source(evidence.last_resting),
             last_cleared: by_source(evidence.last_cleared),
+            last_asked: by_source(evidence.last_asked),
         };
         let mut ledger =
             Ledger::from_parts(records.into_iter().flatten(), by_source(evidence.unrecognized_since), refuted);
@@ -214,6 +215,7 @@ fn pane(pane: HostPane) -> (Vec<PaneRow>, PaneProcess) {
         agent_type: AgentType::new(agent.agent_type),
         process: process_ref(agent.process),
         suspended: agent.suspended,
+        launch: Default::default(),
     });
     (rows, PaneProcess { pane: pane.pane, pane_pid: pane.pid, foreground, agent })
 }
@@ -246,6 +248,7 @@ fn record(sent: HostObservation) -> Option<LedgerRecord> {
         tentative: sent.tentative,
         inferred_from_absence: sent.inferred_from_absence,
         no_turn_visible: sent.no_turn_visible,
+        counts_from: sent.counts_from,
         dialog: sent.dialog.map(|dialog| Box::new(clean_dialog(*dialog))),
         asked: sent.asked.into_iter().take(MAX_OPTIONS).map(clean_asked).collect(),
     };

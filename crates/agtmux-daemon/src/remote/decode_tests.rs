@@ -58,6 +58,7 @@ fn agent(ledger: &Ledger) -> HostEvidence {
         process: ProcessRef { pid: 9, start: 10 },
         suspended: false,
         started_at: at(1),
+        launch: Default::default(),
     };
     HostEvidence::Agent(Box::new(encode::agent(server(), PaneId(3), &runtime, Some("session"), ledger)))
 }
@@ -135,6 +136,7 @@ fn a_pane_arrives_unchanged_with_the_target_of_the_connection() {
         agent_type: AgentType::new("claude"),
         process: ProcessRef { pid: 9, start: 10 },
         suspended: true,
+        launch: Default::default(),
     };
     let foreground = Some(ForegroundProcess { command: "claude".into(), cwd: Some("/".into()) });
     let process = PaneProcess { pane: PaneId(4), pane_pid: 6, foreground, agent: Some(agent) };

@@ -87,6 +87,7 @@ pub(super) fn agent(
         last_running: by_name(&refuted.last_running),
         last_resting: by_name(&refuted.last_resting),
         last_cleared: by_name(&refuted.last_cleared),
+        last_asked: by_name(&refuted.last_asked),
     }
 }
 
@@ -114,6 +115,7 @@ fn observation(record: &LedgerRecord) -> HostObservation {
         tentative: observation.tentative,
         inferred_from_absence: observation.inferred_from_absence,
         no_turn_visible: observation.no_turn_visible,
+        counts_from: observation.counts_from,
         dialog: observation.dialog.clone(),
         asked: observation.asked.clone(),
         recorded_at: record.recorded_at,

@@ -5,13 +5,14 @@ use std::path::Path;
 
 use agtmux_agents::SESSION_FIELDS;
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
-use agtmux_api::wire::{ActionKind, EventReceipt, EventSubmission};
+use agtmux_api::wire::{ActionKind, EventReceipt, EventReceiptStatus, EventSubmission};
 use agtmux_core::binding::EventOrigin;
 use agtmux_core::evidence::Source;
-use agtmux_core::ids::{AgentType, ServerName, TargetName};
+use agtmux_core::ids::{AgentType, ProcessRef, ServerName, TargetName};
 use agtmux_core::redact;
 use agtmux_core::refs::is_agent_name;
 use agtmux_core::runtime::RuntimeId;
+use agtmux_tmux::platform::{ProcessInfo, ProcessTable};
 use axum::Json;
 use axum::body::Body;
 use axum::http::StatusCode;
@@ -26,7 +27,7 @@ use super::extract::{ErrorResponse, read_body};
 use super::routes::Error;
 use crate::actions::{Actions, ChangeEntry, RequestCaller};
 use crate::engine::{AGENT_STARTED, EventAddress, IncomingEvent};
-use crate::observe::{self, Discovery};
+use crate::observe::{self, AgentReport, Discovery};
 
 pub(super) const MAX_EVENT_BYTES: usize = 1 << 20;
 const MAX_WORD_LEN: usize = 512;
@@ -55,11 +56,45 @@ pub(super) async fn post_event(
     let bytes = read_body(body, MAX_EVENT_BYTES).await?;
     let sender = Some((context.actions.clone(), caller.clone()));
     let incoming = read_event(bytes.len(), move || parse(&bytes), &context.discovery, sender).await?;
+    let origin = reported_origin(&incoming, &context.discovery);
     let receipt = match given_name(&incoming) {
         Some(name) => name_agent(&context, &caller, name, incoming).await?,
         None => context.engine.ingest_event(incoming).await?,
     };
+    if receipt.status == EventReceiptStatus::PendingBind
+        && let Some((origin, agent_type)) = origin
+    {
+        report_agent(&context, &caller, origin, agent_type).await;
+    }
     Ok((StatusCode::ACCEPTED, Json(receipt)))
+}
+
+/// The origin and the agent type of an event that an agent's own hook sent from a pane.
+fn reported_origin(incoming: &IncomingEvent, discovery: &Discovery) -> Option<(EventOrigin, AgentType)> {
+    let EventAddress::Origin(origin) = &incoming.address else { return None };
+    let agent_type = origin.agent_type.clone()?;
+    discovery.registry().agent(agent_type.as_str())?;
+    (incoming.source == Source::Hook && origin.pane.is_some()).then(|| (origin.clone(), agent_type))
+}
+
+/// Lets the observer of the pane look for an agent that no manifest recognizes, because its hook sent an event. The pids
+/// in the event are not trusted: the senders are the process at the other end of the connection and its ancestors, so
+/// only a process inside the pane can report an agent there.
+async fn report_agent(context: &ServeContext, caller: &RequestCaller, origin: EventOrigin, agent_type: AgentType) {
+    let Some(pid) = caller.peer.and_then(|peer| peer.pid) else { return };
+    let processes = context.discovery.processes();
+    let read = tokio::task::spawn_blocking(move || senders(&*processes, pid));
+    if let Ok(senders) = read.await {
+        context.engine.report_agent(origin, AgentReport { agent_type, senders }).await;
+    }
+}
+
+/// The process with this pid and its ancestors, without the programs of agtmux.
+fn senders(processes: &dyn ProcessTable, pid: u32) -> Vec<ProcessRef> {
+    let parent = |process: &ProcessInfo| processes.process(process.ppid).filter(|parent| parent.pid > 1);
+    let line = std::iter::successors(processes.process(pid), parent).take(MAX_PIDS);
+    let others = line.filter(|process| process.name != b"agtmux");
+    others.map(|process| ProcessRef { pid: process.pid, start: process.start }).collect()
 }
 
 /// Reads an event from a document of about `size` bytes. Runs on a blocking thread for two reasons: the redaction of a

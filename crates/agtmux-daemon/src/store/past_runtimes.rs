@@ -2,10 +2,11 @@
 
 use agtmux_core::ids::{AgentType, Generation, PaneId, ServerKey, ServerName, TargetName, WindowId};
 use agtmux_core::refs::PaneRef;
+use agtmux_core::runtime::LaunchOptions;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::rows::parse_column;
+use super::rows::{launch, parse_column};
 
 /// The last known data of a runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,9 @@ pub(crate) struct PastRuntime {
     /// The native session, and its working directory.
     pub(crate) session: Option<String>,
     pub(crate) cwd: Option<String>,
+    /// How the agent was started, and the name that its wrapper gave it.
+    pub(crate) launch: LaunchOptions,
+    pub(crate) name: Option<String>,
     /// A reference to the pane of the runtime. `None` if the pane no longer exists.
     pub(crate) pane_ref: Option<PaneRef>,
 }
@@ -26,7 +30,8 @@ pub(crate) struct PastRuntime {
 const DETECTION_DELAY: SignedDuration = SignedDuration::from_secs(5);
 
 const SELECT: &str = "SELECT r.runtime_id, r.agent_type, r.server_pid, r.server_start, r.pane_epoch,
-           r.ended_at IS NOT NULL, a.native_session_id, a.cwd, r.target_id, r.server, r.pane_id, p.session_name, p.window_id
+           r.ended_at IS NOT NULL, a.native_session_id, a.cwd, r.target_id, r.server, r.pane_id, p.session_name, p.window_id,
+           r.launch, r.name
     FROM runtimes r
     LEFT JOIN agents a ON a.agent_id = r.agent_id
     LEFT JOIN panes p ON (p.target_id, p.server, p.pane_id) = (r.target_id, r.server, r.pane_id)";
@@ -86,6 +91,8 @@ fn past_runtime(row: &Row<'_>) -> rusqlite::Result<PastRuntime> {
         has_ended: row.get(5)?,
         session: row.get(6)?,
         cwd: row.get(7)?,
+        launch: launch(row.get(13)?),
+        name: row.get(14)?,
         pane_ref,
     })
 }

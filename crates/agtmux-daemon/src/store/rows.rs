@@ -10,7 +10,7 @@ use agtmux_core::ids::{
     AgentType, Generation, PaneId, ProcessRef, ServerKey, ServerName, SessionId, TargetName, WindowId,
 };
 use agtmux_core::resolver::StateResolver;
-use agtmux_core::runtime::{Runtime, RuntimeId, StateRecord};
+use agtmux_core::runtime::{LaunchOptions, Runtime, RuntimeId, StateRecord};
 use agtmux_core::state::ReasonCode;
 use agtmux_core::target::Target;
 use agtmux_core::task::{RunId, TaskEvent};
@@ -264,6 +264,7 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
         pid_start: runtime.process.start.cast_signed(),
         started_at: runtime.started_at.as_microsecond(),
         name: runtime.name,
+        launch: serde_json::to_string(&runtime.launch).ok(),
     } "ON CONFLICT (runtime_id) DO UPDATE SET ended_at = NULL, name = excluded.name")
 }
 
@@ -368,7 +369,7 @@ fn restore_fleet(connection: &Connection) -> rusqlite::Result<Fleet> {
     }
     let mut statement = connection.prepare(
         "SELECT p.target_id, p.server, p.pane_id, p.session_id, p.session_name, p.window_id, p.window_name, p.pane_epoch,
-                p.pid, p.updated_at, r.runtime_id, r.agent_type, r.pid, r.pid_start, r.started_at, r.name
+                p.pid, p.updated_at, r.runtime_id, r.agent_type, r.pid, r.pid_start, r.started_at, r.name, r.launch
          FROM panes p
          LEFT JOIN runtimes r ON (r.target_id, r.server, r.pane_id) = (p.target_id, p.server, p.pane_id)
                               AND r.ended_at IS NULL",
@@ -420,7 +421,13 @@ fn runtime(row: &Row<'_>, id: String) -> rusqlite::Result<Runtime> {
         // The next process check sets this field.
         suspended: false,
         started_at: timestamp_column(row, 14)?,
+        launch: launch(row.get(16)?),
     })
+}
+
+/// The stored launch options. Older versions stored none.
+pub(super) fn launch(stored: Option<String>) -> LaunchOptions {
+    stored.and_then(|stored| serde_json::from_str(&stored).ok()).unwrap_or_default()
 }
 
 pub(super) fn parse_column<T: std::str::FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>

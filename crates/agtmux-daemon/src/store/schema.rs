@@ -287,6 +287,9 @@ const SENDERS: &str = "
 ALTER TABLE events ADD COLUMN sender TEXT;
 ";
 
+/// How an agent was started, which `resume` needs.
+const LAUNCHES: &str = "ALTER TABLE runtimes ADD COLUMN launch TEXT;";
+
 const ALL: &[M<'static>] = &[
     M::up(FIRST),
     M::up(MEMORIES),
@@ -296,6 +299,7 @@ const ALL: &[M<'static>] = &[
     M::up(TASKS),
     M::up(PLAIN_NAMES),
     M::up(SENDERS),
+    M::up(LAUNCHES),
 ];
 
 pub(crate) const VERSION: u32 = ALL.len() as u32;

@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use agtmux_core::fleet::{Pane, PaneKey, Placement};
 use agtmux_core::ids::*;
-use agtmux_core::runtime::{Runtime, RuntimeIdentity};
+use agtmux_core::runtime::{LaunchOptions, Runtime, RuntimeIdentity};
 
 use super::*;
 
@@ -40,6 +40,7 @@ fn runtime(pid: u32, epoch: u32) -> Runtime {
         process,
         suspended: false,
         started_at: at(4),
+        launch: LaunchOptions { wrapped: true, arguments: vec!["--model".into(), "opus".into()] },
     }
 }
 

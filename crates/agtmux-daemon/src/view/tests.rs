@@ -70,6 +70,7 @@ impl TestView {
             agent_type: AgentType::new("claude"),
             process: ProcessRef { pid: 9, start: 9 },
             suspended: false,
+            launch: Default::default(),
         };
         let process = PaneProcess { pane: PaneId(pane), pane_pid: 100 + pane, foreground: None, agent: Some(agent) };
         self.apply(TopologyUpdate::Processes { server: key(server), generation: GENERATION, panes: vec![process] })

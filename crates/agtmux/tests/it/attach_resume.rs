@@ -323,3 +323,68 @@ fn resume_is_refused_for_unknown_sessions_and_changed_panes() {
     assert_eq!(fixture.resume("runtime:feed", &[]).code, Some(5));
     assert_eq!(agtmux(&fixture.world, &["resume"]).code, Some(2));
 }
+
+#[test]
+fn resume_keeps_the_options_of_the_agent_but_not_its_prompt() {
+    let fixture = resume_fixture("PS1='ready> ' exec sh -i");
+    wait_for_text(&fixture.server, "%1", "ready>");
+    fixture.type_line("claude --model 'it'\\''s; touch pwned' --continue 'fix it' --dangerously-skip-permissions");
+    fixture.report_session("abc-3");
+    let project = fixture.project.display();
+    let kept = "--model it's; touch pwned --dangerously-skip-permissions";
+    // The second time, the command line already contains the session and the options.
+    for _ in 0..2 {
+        fixture.type_line("quit");
+        wait_for_no_agent(&fixture.world, "%1");
+        let resumed = fixture.resume("%1", &["--json"]).json();
+        assert_eq!(fixture.agent_starts().last(), Some(&format!("{project}: --resume abc-3 {kept}")), "{resumed}");
+        fixture.report_session("abc-3");
+    }
+    assert!(!fixture.project.join("pwned").exists(), "an argument was run as a command");
+}
+
+#[test]
+fn resume_starts_a_wrapped_agent_in_its_wrapper() {
+    let fixture = resume_fixture("PS1='ready> ' exec sh -i");
+    wait_for_text(&fixture.server, "%1", "ready>");
+    std::os::unix::fs::symlink(AGTMUX, fixture.world.home().join("bin/agtmux")).expect("the world is writable");
+    fixture.type_line("agtmux run --name reviewer -- claude --model opus");
+    fixture.report_session("abc-4");
+    let is_named = || {
+        let listing = list(&fixture.world);
+        let named = items(&listing).iter().any(|item| item["name"] == "reviewer");
+        if named { Ok(()) } else { Err(listing.to_string()) }
+    };
+    wait_for("the name of the agent", SOON, is_named);
+    fixture.type_line("quit");
+    wait_for_no_agent(&fixture.world, "%1");
+    let resumed = fixture.resume("%1", &["--json"]).json();
+    assert_eq!(resumed["command"], "agtmux run --name reviewer -- claude --resume abc-4 --model opus");
+    wait_for("the name of the resumed agent", SOON, is_named);
+}
+
+#[test]
+fn resume_uses_the_session_in_the_status_file_of_an_agent_without_hooks() {
+    let fixture = resume_fixture("PS1='ready> ' exec sh -i");
+    wait_for_text(&fixture.server, "%1", "ready>");
+    let sessions = fixture.world.home().join(".claude/sessions");
+    fs::create_dir_all(&sessions).expect("the world is writable");
+    fixture.type_line("claude");
+    runtime_in(&fixture.world, "%1");
+    let shell = fixture.server.run(&["display-message", "-p", "-t", "%1", "#{pane_pid}"]);
+    let agent = process::descendants(shell.trim().parse().expect("a pid")).into_iter().next().expect("an agent");
+    let now = jiff::Timestamp::now().as_millisecond();
+    let status =
+        format!("{{\"pid\": {agent}, \"sessionId\": \"abc-5\", \"status\": \"idle\", \"statusUpdatedAt\": {now}}}");
+    fs::write(sessions.join(format!("{agent}.json")), status).expect("the world is writable");
+    wait_for("the session", SOON, || {
+        // The daemon looks for the file again when the pane has output.
+        fixture.server.run(&["send-keys", "-t", "%1", "Enter"]);
+        let listing = list(&fixture.world);
+        let known = items(&listing).iter().any(|item| item["agent_id"].is_string());
+        if known { Ok(()) } else { Err(listing.to_string()) }
+    });
+    fixture.type_line("quit");
+    wait_for_no_agent(&fixture.world, "%1");
+    assert_eq!(fixture.resume("%1", &["--json"]).json()["session"], "abc-5");
+}

@@ -97,6 +97,44 @@ fn a_lagging_screen_does_not_undo_the_end_of_a_turn() {
 }
 
 #[test]
+fn a_dialog_after_a_failed_turn_is_shown_and_the_failure_stays_history() {
+    for error_source in [Source::Hook, Source::Screen] {
+        for dialog_source in [Source::Hook, Source::Screen, Source::File] {
+            let failed = observed(error_source, Assertion::Failed, 10);
+            let earlier = ledger([observed(dialog_source, APPROVAL_OPEN, 9), failed.clone()]);
+            assert_eq!(state(&earlier, 13), State::Error, "{dialog_source:?} was before the failure");
+            let mut asked = ledger([failed, observed(dialog_source, APPROVAL_OPEN, 12)]);
+            assert_eq!(state(&asked, 13), State::WaitingApproval, "{error_source:?}, {dialog_source:?}");
+            asked.record(observed(Source::Screen, Assertion::Idle, 14), at(14));
+            asked.record(observed(dialog_source, Assertion::NoDialog, 14), at(14));
+            assert_eq!(state(&asked, 15), State::Idle, "the dialog was closed");
+            asked.record(observed(error_source, Assertion::Failed, 16), at(16));
+            assert_eq!(state(&asked, 17), State::Error, "the next turn failed too");
+        }
+    }
+}
+
+#[test]
+fn a_screen_that_may_be_outdated_does_not_end_a_failure() {
+    let dialog = observed(Source::Screen, APPROVAL_OPEN, 12);
+    for weak in [Observation { settled: false, ..dialog.clone() }, Observation { conclusive: false, ..dialog }] {
+        let ledger = ledger([observed(Source::Hook, Assertion::Failed, 10), weak]);
+        assert_eq!(state(&ledger, 13), State::Error);
+    }
+}
+
+#[test]
+fn a_dialog_that_stays_open_after_a_failure_is_new_information() {
+    let mut ledger =
+        ledger([observed(Source::Screen, APPROVAL_OPEN, 9), observed(Source::Hook, Assertion::Failed, 10)]);
+    let still = observed(Source::Screen, APPROVAL_OPEN, 12);
+    assert!(ledger.is_new_information(&still));
+    ledger.record(still, at(12));
+    assert_eq!(state(&ledger, 13), State::WaitingApproval);
+    assert!(!ledger.is_new_information(&observed(Source::Screen, APPROVAL_OPEN, 14)));
+}
+
+#[test]
 fn refutations_are_stored_and_older_ledgers_can_be_read() {
     let known = ledger([
         observed(Source::Hook, Assertion::Failed, 10),

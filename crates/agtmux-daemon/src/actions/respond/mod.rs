@@ -20,7 +20,7 @@ use super::perform::ActionRequest;
 use super::sender::checked_text;
 use super::{ActionPane, Actions, RequestCaller, after_typing, guards, precondition};
 use closing::{DialogClosing, wait_until_closed};
-use open_dialog::OpenDialog;
+pub(super) use open_dialog::OpenDialog;
 
 impl Actions {
     pub(crate) async fn respond(
@@ -45,13 +45,8 @@ impl Actions {
 }
 
 async fn respond(pane: &ActionPane<'_>, action: &RespondAction, text: Option<&str>) -> ApiResult<RespondReport> {
-    let asks = matches!(pane.state(), Some(State::WaitingApproval | State::WaitingInput));
-    if !asks && !pane.forced {
-        let state = pane.state().map_or("no agent runs in the pane", State::as_str);
-        return Err(precondition(
-            format!("the agent has no open dialog (state: {state})"),
-            "agtmux list panes --needs-action",
-        ));
+    if !pane.forced {
+        check_asks(pane).await?;
     }
     let open = OpenDialog::wait_for(pane).await?;
     if !pane.forced {
@@ -63,6 +58,30 @@ async fn respond(pane: &ActionPane<'_>, action: &RespondAction, text: Option<&st
     let asks_now = closing::wait_until_engine_knows(&open, &closing).await;
     let DialogClosing { verified, by, event_ids, .. } = closing;
     Ok(RespondReport { dialog: open.shown, answered, verified, by, asks_now, event_ids })
+}
+
+/// Checks that the agent waits for an answer. The screen may show a dialog that the engine has not noticed yet.
+async fn check_asks(pane: &ActionPane<'_>) -> ApiResult<()> {
+    if pane.state().is_some_and(State::is_waiting) {
+        return Ok(());
+    }
+    let state = pane.state().map_or("no agent runs in the pane", State::as_str);
+    let is_shown = match &pane.located.agent {
+        Some(_) => OpenDialog::from_screen(pane, &pane.capture().await?)?.is_some(),
+        None => false,
+    };
+    if is_shown && closing::wait_for_known_dialog(pane).await.is_some() {
+        return Ok(());
+    }
+    Err(match is_shown {
+        true => precondition(
+            format!("the screen shows a dialog that agtmux is not certain of (state: {state}); nothing was typed"),
+            format!("agtmux attach {}   (answer the dialog in the pane)", pane.located.reference()),
+        ),
+        false => {
+            precondition(format!("the agent has no open dialog (state: {state})"), "agtmux list panes --needs-action")
+        }
+    })
 }
 
 /// Checks that the dialog on the screen is the one that the caller means.

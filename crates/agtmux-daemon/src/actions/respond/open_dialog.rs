@@ -15,7 +15,7 @@ use crate::engine::LocatedAgent;
 const DRAW_TIMEOUT: Duration = Duration::from_millis(800);
 
 #[derive(Clone)]
-pub(super) struct OpenDialog<'a> {
+pub(in crate::actions) struct OpenDialog<'a> {
     pub(super) pane: &'a ActionPane<'a>,
     /// The dialog as the screen shows it.
     pub(super) dialog: Dialog,
@@ -38,13 +38,16 @@ impl<'a> OpenDialog<'a> {
     }
 
     /// The dialog on this screen, or `None` if there is none.
-    pub(super) fn from_screen(pane: &'a ActionPane<'a>, capture: &PaneScreen) -> ApiResult<Option<Self>> {
+    pub(in crate::actions) fn from_screen(pane: &'a ActionPane<'a>, capture: &PaneScreen) -> ApiResult<Option<Self>> {
         let agent_type = &pane.agent()?.runtime.agent_type;
         let registry = pane.actions.0.discovery.registry();
         let Some(agent) = registry.agent(agent_type.as_str()) else { return Ok(None) };
         let reading = capture.reading(agent);
         let rule = reading.observations.first().map(|observation| observation.rule.name.clone()).unwrap_or_default();
-        let keys = agent.answer_keys(&rule).clone();
+        let mut keys = agent.answer_keys(&rule).clone();
+        if reading.is_panel {
+            keys = AnswerKeys { deny: keys.deny, ..AnswerKeys::default() };
+        }
         let (dialog, selected, ticks) = (reading.dialog().cloned(), reading.selected, reading.ticks);
         let located = pane.agent()?;
         Ok(dialog.map(|dialog| {
@@ -129,17 +132,33 @@ impl<'a> OpenDialog<'a> {
         }
     }
 
+    /// The answers that the dialog accepts, as they stand on the command line: `approve|deny|N|--text TEXT`. Empty if
+    /// agtmux knows no keys for the dialog.
+    pub(in crate::actions) fn answer_choices(&self) -> String {
+        let numbered = self.keys.option.is_some() && !self.dialog.options.is_empty();
+        let known = [
+            ("approve", self.knows(&self.keys.approve)),
+            ("deny", self.knows(&self.keys.deny)),
+            ("N", numbered),
+            ("--text TEXT", self.keys.text.is_some()),
+        ];
+        known.into_iter().filter(|(_, known)| *known).map(|(word, _)| word).collect::<Vec<_>>().join("|")
+    }
+
+    fn knows(&self, method: &Option<AnswerMethod>) -> bool {
+        match method {
+            Some(AnswerMethod::Option(expected)) => self.option_for_answer(expected).is_some(),
+            other => other.is_some(),
+        }
+    }
+
     /// The hint for a caller whose answer the dialog does not accept.
     pub(super) fn accepted_answers(&self) -> String {
         let plain = |word: &str, known: bool| known.then(|| word.to_owned());
-        let is_known = |method: &Option<AnswerMethod>| match method {
-            Some(AnswerMethod::Option(expected)) => self.option_for_answer(expected).is_some(),
-            other => other.is_some(),
-        };
         let numbers = self.dialog.options.iter().filter(|_| self.keys.option.is_some());
         let several = plain("several numbers separated by commas", self.keys.many.is_some());
-        let mut words: Vec<String> = plain("approve", is_known(&self.keys.approve)).into_iter().collect();
-        words.extend(plain("deny", is_known(&self.keys.deny)));
+        let mut words: Vec<String> = plain("approve", self.knows(&self.keys.approve)).into_iter().collect();
+        words.extend(plain("deny", self.knows(&self.keys.deny)));
         words.extend(numbers.map(|option| option.n.to_string()));
         words.extend(several);
         words.extend(plain("--text", self.keys.text.is_some()));

@@ -9,7 +9,7 @@ use agtmux_api::error::{ApiError, ApiResult};
 use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionGuards, ActionOutcome, InputProfile, ResumeAction, ResumeReport};
 use agtmux_core::ids::TargetName;
-use agtmux_core::refs::PaneRef;
+use agtmux_core::refs::{PaneRef, is_agent_name};
 use agtmux_tmux::{PaneInput, TmuxKey, quoted_for_shell};
 use tokio::time::{Instant, sleep};
 
@@ -137,7 +137,27 @@ fn command_line(pane: &ActionPane<'_>, past: &PastRuntime) -> ApiResult<(String,
             "start the agent by hand",
         ));
     };
-    Ok((session, command))
+    Ok((session, launched_like(past, command)))
+}
+
+/// The command with the arguments and the wrapper that the agent was started with.
+fn launched_like(past: &PastRuntime, command: String) -> String {
+    let mut words = Vec::new();
+    if past.launch.wrapped {
+        words.push("agtmux run".to_owned());
+        // The daemon checked the name when the wrapper reported it.
+        words.extend(past.name.iter().filter(|name| is_agent_name(name)).map(|name| format!("--name {name}")));
+        words.push("--".to_owned());
+    }
+    words.push(command);
+    words.extend(past.launch.arguments.iter().map(|argument| shell_word(argument)));
+    words.join(" ")
+}
+
+/// Quotes a word, unless every shell reads it as it is.
+fn shell_word(word: &str) -> String {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:@+,%".contains(&b);
+    if !word.is_empty() && word.bytes().all(is_plain) { word.to_owned() } else { quoted_for_shell(word) }
 }
 
 /// Types the command into the shell. Checks before each key that the shell waits for a command.

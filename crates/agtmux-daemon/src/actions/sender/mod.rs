@@ -24,6 +24,7 @@ use tokio::time::{Instant, sleep};
 
 use super::pane_screen::PaneScreen;
 use super::perform::ActionRequest;
+use super::respond::OpenDialog;
 use super::{ActionPane, Actions, RequestCaller, after_typing, after_typing_if, audit, guards, precondition};
 use paste::PastedText;
 pub(super) use snippet::without_whitespace;
@@ -85,6 +86,13 @@ pub(super) struct SendMessage<'a> {
     pub(super) enter: bool,
 }
 
+/// Whether keys may go to a panel that has replaced the input box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PanelKeys {
+    Allowed,
+    Refused,
+}
+
 pub(super) struct TextSender<'a> {
     pub(super) pane: &'a ActionPane<'a>,
     bridge: TmuxBridgeConfig,
@@ -120,16 +128,18 @@ impl<'a> TextSender<'a> {
     }
 
     pub(super) async fn send(&self, message: &SendMessage<'_>) -> ApiResult<SendReport> {
-        self.refuse_if_asking()?;
+        self.refuse_if_asking(message).await?;
         let Some(text) = message.text else {
-            self.press_keys(message.keys).await?;
+            self.press_keys_with(message.keys, PanelKeys::Allowed).await?;
             return Ok(unverified(0, 0));
         };
         let mut watcher = SubmitWatcher::new(self, text);
         let before = self.wait_for_input_box().await?;
         let box_agent = self.input_box_agent();
-        self.paste_text(text, |capture| box_agent.map_or(Ok(()), |agent| self.check_no_dialog(&agent, capture)))
-            .await?;
+        self.paste_text(text, |capture| {
+            box_agent.map_or(Ok(()), |agent| self.check_no_dialog(&agent, capture, PanelKeys::Refused))
+        })
+        .await?;
         // The text was pasted: from here on every failure is a failure after typing.
         self.deliver(&mut watcher, before.as_deref(), text, message).await.map_err(after_typing)
     }
@@ -222,6 +232,10 @@ impl<'a> TextSender<'a> {
     /// Presses keys. Checks the screen before each key and fails if a dialog is open, because the key would answer the
     /// dialog.
     async fn press_keys(&self, keys: &[TmuxKey]) -> ApiResult<()> {
+        self.press_keys_with(keys, PanelKeys::Refused).await
+    }
+
+    async fn press_keys_with(&self, keys: &[TmuxKey], panels: PanelKeys) -> ApiResult<()> {
         let box_agent = self.input_box_agent();
         for (n, key) in keys.iter().enumerate() {
             if n > 0 {
@@ -230,7 +244,9 @@ impl<'a> TextSender<'a> {
             let pressed = async {
                 let typing = PaneInput::Keys(std::slice::from_ref(key));
                 match &box_agent {
-                    Some(agent) => self.pane.type_if(typing, |capture| self.check_no_dialog(agent, capture)).await,
+                    Some(agent) => {
+                        self.pane.type_if(typing, |capture| self.check_no_dialog(agent, capture, panels)).await
+                    }
                     None => self.pane.type_checked(typing).await,
                 }
             };
@@ -239,20 +255,27 @@ impl<'a> TextSender<'a> {
         Ok(())
     }
 
-    fn refuse_if_asking(&self) -> ApiResult<()> {
-        let asks = matches!(self.pane.state(), Some(State::WaitingApproval | State::WaitingInput));
-        if asks && self.profile == InputProfile::Tui && !self.pane.forced {
-            return Err(self.dialog_open());
+    /// Refuses to type while the agent waits for an answer. Keys without text may go to a panel, because they are the
+    /// only way to use it.
+    async fn refuse_if_asking(&self, message: &SendMessage<'_>) -> ApiResult<()> {
+        let asks = self.pane.state().is_some_and(State::is_waiting);
+        if !asks || self.profile != InputProfile::Tui || self.pane.forced {
+            return Ok(());
         }
-        Ok(())
+        let capture = self.pane.capture().await?;
+        let is_panel = self.input_box_agent().is_some_and(|agent| capture.reading(&agent).is_panel);
+        if is_panel && message.text.is_none() { Ok(()) } else { Err(self.dialog_open(&capture)) }
     }
 
-    fn dialog_open(&self) -> ApiError {
+    /// The error for an open dialog. Its hint names the answers that the dialog on the screen accepts.
+    fn dialog_open(&self, capture: &PaneScreen) -> ApiError {
         let pane = self.pane.located.reference();
-        precondition(
-            "the agent has an open dialog, and typed text would answer it; nothing was typed",
-            format!("agtmux respond {pane} approve|deny|N"),
-        )
+        let choices = OpenDialog::from_screen(self.pane, capture).ok().flatten().map(|open| open.answer_choices());
+        let hint = match choices.filter(|choices| !choices.is_empty()) {
+            Some(choices) => format!("agtmux respond {pane} {choices}"),
+            None => format!("agtmux attach {pane}   (answer the dialog in the pane)"),
+        };
+        precondition("the agent has an open dialog, and typed text would answer it; nothing was typed", hint)
     }
 
     /// Waits for the input box and returns its text. Returns `None` if agtmux cannot read the program's input box, and
@@ -306,13 +329,15 @@ impl<'a> TextSender<'a> {
     /// The text in the input box, and the capture that shows the box. Fails if a dialog is open.
     async fn capture_input_box(&self, agent: &KnownAgent) -> ApiResult<(Option<String>, PaneScreen)> {
         let capture = self.pane.capture().await?;
-        self.check_no_dialog(agent, &capture)?;
+        self.check_no_dialog(agent, &capture, PanelKeys::Refused)?;
         Ok((agent.typed_text(&capture.screen), capture))
     }
 
-    fn check_no_dialog(&self, agent: &KnownAgent, capture: &PaneScreen) -> ApiResult<()> {
-        match capture.reading(agent).dialog() {
-            Some(_) if !self.pane.forced => Err(self.dialog_open()),
+    fn check_no_dialog(&self, agent: &KnownAgent, capture: &PaneScreen, panels: PanelKeys) -> ApiResult<()> {
+        let reading = capture.reading(agent);
+        let allowed = self.pane.forced || (reading.is_panel && panels == PanelKeys::Allowed);
+        match reading.dialog() {
+            Some(_) if !allowed => Err(self.dialog_open(capture)),
             _ => Ok(()),
         }
     }

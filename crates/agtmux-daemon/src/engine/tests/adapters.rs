@@ -25,7 +25,12 @@ fn screen_observation(source: Source, assertion: Assertion, as_of: Timestamp, di
 }
 
 impl TestEngine {
-    async fn show_screen(&self, process: ProcessRef, observations: Vec<Observation>, silent_sources: Vec<Source>) {
+    pub(super) async fn show_screen(
+        &self,
+        process: ProcessRef,
+        observations: Vec<Observation>,
+        silent_sources: Vec<Source>,
+    ) {
         self.show_screen_in(PaneId(0), process, observations, silent_sources).await;
     }
 
@@ -50,12 +55,12 @@ impl TestEngine {
         self.handle().flush().await;
     }
 
-    async fn post_hook(&self, key: &str, payload: Value) -> State {
+    pub(super) async fn post_hook(&self, key: &str, payload: Value) -> State {
         self.send(hook(key, &payload)).await.expect("accepted");
         self.only_agent().1
     }
 
-    fn dialog(&self) -> Option<Dialog> {
+    pub(super) fn dialog(&self) -> Option<Dialog> {
         let log = self.event_log.read();
         let mut panes = log.view.items(ListScope::Panes).filter_map(|item| match item {
             WatchItem::Pane(pane) => Some(pane.dialog.clone()),
@@ -220,6 +225,7 @@ async fn start_two_agents(engine: &TestEngine, kind: &str, dirs: [&str; 2]) {
             agent_type: AgentType::new(kind),
             process: ProcessRef { pid: 50 + pane, start: 7 },
             suspended: false,
+            launch: Default::default(),
         }),
     };
     let (server, generation) = (server("a"), GENERATION);

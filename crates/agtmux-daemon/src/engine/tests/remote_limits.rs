@@ -62,7 +62,7 @@ async fn evidence_of_one_host_is_limited_and_the_truncation_is_reported() {
 
 fn process(pane: u32) -> PaneProcess {
     let process = ProcessRef { pid: pane, start: 1 };
-    let agent = DetectedAgent { agent_type: AgentType::new("claude"), process, suspended: false };
+    let agent = DetectedAgent::new(AgentType::new("claude"), process);
     PaneProcess { pane: PaneId(pane), pane_pid: pane, foreground: None, agent: Some(agent) }
 }
 

@@ -211,8 +211,7 @@ impl TestFleet {
             }
             FleetStep::Agent { server, pane, agent } => {
                 let process = ProcessRef { pid: 9, start: 9 };
-                let agent =
-                    agent.map(|name| DetectedAgent { agent_type: AgentType::new(name), process, suspended: false });
+                let agent = agent.map(|name| DetectedAgent::new(AgentType::new(name), process));
                 let panes = vec![PaneProcess { pane: PaneId(pane), pane_pid: 100 + pane, foreground: None, agent }];
                 self.observe(TopologyUpdate::Processes { server: server_key(server), generation, panes });
             }
@@ -274,6 +273,7 @@ impl TestFleet {
             tentative: false,
             inferred_from_absence: false,
             no_turn_visible: false,
+            counts_from: None,
             dialog: None,
             asked: Vec::new(),
         };

@@ -177,6 +177,9 @@ fn check_core(agent: &DialogTester<'_>) {
     assert!(output["dialog"].to_string().contains("approved.txt"), "{output}");
     agent.wait_for_file("approved.txt");
     check_replaced_dialog(agent);
+    if agent.driver.agent.name() == "claude" {
+        check_panels(agent);
+    }
     if !LETTER_OPTIONS.contains(&agent.driver.agent.name()) {
         check_option_number(agent);
     }
@@ -204,6 +207,32 @@ fn check_replaced_dialog(agent: &DialogTester<'_>) {
     ]);
     agent.wait_for_screen(ScreenState::Denied);
     assert!(!agent.file_exists("first.txt") && !agent.file_exists("second.txt"));
+}
+
+/// Menus and panels that the user opened after a failed turn are listed and can be left.
+fn check_panels(agent: &DialogTester<'_>) {
+    let submit = |text: &str| {
+        let typed = agent.driver.submit(text, |text| agent.sandbox().type_text(text));
+        typed.unwrap_or_else(|error| panic!("{}", error.0));
+    };
+    submit(agent.driver.agent.failing_prompt());
+    agent.wait_for_screen(ScreenState::Failed);
+    poll_until(RESPONSE_TIMEOUT, || (agent.listed_item()["state"] == "error").then_some(())).expect("the turn failed");
+    let pane = agent.sandbox().pane.clone();
+    let ways: [(&str, &str, &[&str]); 3] = [
+        ("/model", "Default", &["respond", &pane, "deny"]),
+        ("/status", "Settings", &["respond", &pane, "deny"]),
+        ("/status", "Settings", &["send", &pane, "--key", "Escape"]),
+    ];
+    for (command, title, way) in ways {
+        submit(command);
+        agent.wait_for_dialog(title);
+        assert_eq!(agent.listed_item()["state"], "waiting_input", "{command}");
+        let (succeeded, output, error) = agent.sandbox().run_agtmux(way);
+        assert!(succeeded, "{command}: {way:?}: {output}{error}");
+        let closed = poll_until(RESPONSE_TIMEOUT, || agent.dialog().is_null().then_some(()));
+        assert!(closed.is_some(), "{command} is still open after {way:?}; {}", agent.driver.screen_text());
+    }
 }
 
 /// Moves the selection and then answers with the number of an option. The chosen option lets later commands run without
