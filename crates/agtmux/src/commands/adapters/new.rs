@@ -32,14 +32,14 @@ pub(super) fn run(args: &AdapterNewArgs) -> CliResult {
             .hint("agtmux adapters new my-agent"));
     }
     if args.stdout {
-        return output::print(AgentRegistry::builtin_manifest_text(name).unwrap_or(&text));
+        return output::verbatim(AgentRegistry::builtin_manifest_text(name).unwrap_or(&text).as_bytes());
     }
     if let Some(taken) = name_taken(name, &agent_registry::load()?) {
         return Err(taken);
     }
     let path = Paths::from_env()?.agents_dir().join(format!("{name}.toml"));
     write(&path, &text)?;
-    output::line(agent_registry::display_path(&path).as_bytes())?;
+    output::verbatim(path.as_os_str().as_encoded_bytes())?;
     CliMessage::new(format!("created a manifest for '{name}'"))
         .because("the daemon loads the manifest at once; these agents have state unknown until the manifest has rules")
         .hint(format!("agtmux adapters check {}", agent_registry::display_path(&path)))
