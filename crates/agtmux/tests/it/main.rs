@@ -17,6 +17,7 @@ mod bridge_scenarios;
 mod collect;
 mod conformance;
 mod daemon_access;
+mod directories;
 mod escape_codes;
 mod events;
 mod examples;
