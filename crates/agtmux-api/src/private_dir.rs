@@ -225,7 +225,11 @@ mod tests {
         symlink(&open, safe.join("to-open")).expect("linked");
         symlink("../safe", base.0.join("to-safe")).expect("linked");
         symlink("loop", safe.join("loop")).expect("linked");
-        assert!(refusal(&safe.join("to-open/state")).contains("every user"), "{}", refusal(&safe.join("to-open/state")));
+        assert!(
+            refusal(&safe.join("to-open/state")).contains("every user"),
+            "{}",
+            refusal(&safe.join("to-open/state"))
+        );
         assert!(refusal(&safe.join("loop/state")).contains("symbolic links"), "{}", refusal(&safe.join("loop/state")));
         assert_eq!(refusal(&base.0.join("safe/../to-safe/state")), "");
         assert!(safe.join("state").is_dir());

@@ -40,15 +40,15 @@ pub(crate) fn to_file(level: LogLevel, path: &Path) -> io::Result<()> {
 /// Writes `name=value`, and the message without its name. A value stays on one line, and no character in it acts on a
 /// terminal. The colours of the name are the only escape sequences.
 fn sanitized_fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
-    let write = |writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug| {
+    format::debug_fn(|writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug| {
         let value = sanitize::for_terminal(&format!("{value:?}"));
         match field.name() {
             "message" => write!(writer, "{value}"),
             name if writer.has_ansi_escapes() => write!(writer, "\x1b[3m{name}\x1b[0m\x1b[2m=\x1b[0m{value}"),
             name => write!(writer, "{name}={value}"),
         }
-    };
-    format::debug_fn(write).delimited(" ")
+    })
+    .delimited(" ")
 }
 
 fn filter(level: LogLevel) -> EnvFilter {
@@ -66,7 +66,8 @@ mod tests {
 
     impl io::Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().expect("no panic").write(bytes)
+            self.0.lock().expect("no panic").extend_from_slice(bytes);
+            Ok(bytes.len())
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -96,7 +97,10 @@ mod tests {
         assert!(!plain.trim_end().chars().any(char::is_control), "{plain:?}");
         let coloured = logged(true, log);
         let values = coloured.split("\x1b[").skip(1).map(|rest| rest.split_once('m').expect("only colours").0);
-        assert!(values.clone().count() > 4 && values.clone().all(|code| matches!(code, "0" | "2" | "3" | "33")), "{coloured:?}");
+        assert!(
+            values.clone().count() > 4 && values.clone().all(|code| matches!(code, "0" | "2" | "3" | "33")),
+            "{coloured:?}"
+        );
         assert!(!coloured.contains('\u{9b}') && coloured.lines().count() == 1, "{coloured:?}");
     }
 }

@@ -68,9 +68,9 @@ impl HostileWorld {
             &["history", agent],
             &["adapters"],
             &["view-output", agent],
-            &["wait", agent, "--state", "idle"],
+            &["wait", agent, "--for", "idle"],
             &["target", "list"],
-            &["emit", "--pane", "%0", "--source", "hook", "--event-type", HOSTILE],
+            &["emit", "--pane", "%0", "--source", "hook", "--event-type", HOSTILE, "--dedupe-key", HOSTILE],
             &["send", agent, "hello"],
             &["resume", agent],
             &["task", "list", "--session", "pi-x-y"],
@@ -105,7 +105,7 @@ impl HostileWorld {
             &["task", "run", HOSTILE, "--session", HOSTILE, "--", "true"],
             &[HOSTILE, HOSTILE],
         ];
-        let json = with_json.iter().map(|args| [args, &["--json"][..]].concat());
+        let json = with_json.iter().map(|args| [*args, &["--json"][..]].concat());
         let all = with_json.iter().chain(&others).map(|args| args.to_vec()).chain(json);
         all.map(|args| args.iter().map(|arg| (*arg).to_owned()).collect()).collect()
     }
@@ -138,7 +138,8 @@ fn every_command_prints_only_our_own_colours_on_a_terminal() {
     }
     let help = run(&mut hostile.agtmux(&["--help"])).text();
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let names: Vec<&str> = listed.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next()).collect();
+    let names: Vec<&str> =
+        listed.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next()).collect();
     let is_covered = |name: &str| SILENT.contains(&name) || commands.iter().any(|args| args[0] == name);
     let missing: Vec<&&str> = names.iter().filter(|name| !is_covered(name)).collect();
     assert!(names.len() > 15 && missing.is_empty(), "of {names:?} this test lacks {missing:?}");

@@ -59,9 +59,7 @@ pub(crate) async fn run(args: TaskLogsArgs) -> CliResult {
         return follow_log(daemon, query).await;
     }
     let answer = daemon.get_bytes("/v1/tasks/logs", &query).await?;
-    output::answer(&answer, args.json, |logs: &TaskLogs| {
-        logs.lines.clone()
-    })
+    output::answer(&answer, args.json, |logs: &TaskLogs| logs.lines.clone())
 }
 
 /// Reads the existing and the new output from the same log file, so that no line is printed twice or split.

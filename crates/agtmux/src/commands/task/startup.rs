@@ -40,7 +40,5 @@ pub(crate) async fn run(args: TaskStartupArgs) -> CliResult {
         .ok_or_else(|| CliError::usage("the path of the project is not UTF-8").hint("agtmux task startup --help"))?;
     let request = TaskStartupRequest { session, socket, project: project.to_owned(), owner: args.owner.pid()? };
     let answer = DaemonClient::from_env()?.act("/v1/tasks/startup", &request).await?;
-    output::answer(&answer, args.json, |report: &TaskStartupReport| {
-        report.notices.clone()
-    })
+    output::answer(&answer, args.json, |report: &TaskStartupReport| report.notices.clone())
 }

@@ -73,7 +73,11 @@ pub(crate) async fn run(args: TaskWaitArgs) -> CliResult {
     match wait_until_end(&daemon, query, args.timeout.map(|span| span.0), &mut QuitSignals::new()?).await? {
         TaskWaitOutcome::Interrupted(exit) => Err(CliError::silent(exit)),
         TaskWaitOutcome::Ended(event) => {
-            if args.json { output::json(&event)? } else { output::line(&event.message)? }
+            if args.json {
+                output::json(&event)?
+            } else {
+                output::line(&event.message)?
+            }
             fail_unless(event.exit_code == Some(0))
         }
         // The task ended before its events were recorded.
