@@ -61,8 +61,37 @@ struct TcpClient {
 }
 
 impl TcpClient {
-    /// Whether the client runs on this machine.
+    /// Whether the client certainly runs on this machine. A local client can connect to a loopback address from any
+    /// address of the machine.
     fn is_local(self) -> bool {
-        self.from.ip().is_loopback() || Some(self.from.ip()) == self.to.map(|to| to.ip())
+        let from = self.from.ip().to_canonical();
+        let is_to = |to: SocketAddr| to.ip().to_canonical().is_loopback() || to.ip().to_canonical() == from;
+        from.is_loopback() || self.to.is_none_or(is_to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_of_this_machine_is_local_from_every_address() {
+        let client = |from: &str, to: &str| {
+            let address = |text: &str| text.parse().expect("an address");
+            TcpClient { from: address(from), to: Some(address(to)) }
+        };
+        for (from, to) in [
+            ("127.0.0.1:1", "127.0.0.1:7777"),
+            ("127.0.0.2:1", "192.0.2.1:7777"),
+            ("192.0.2.1:1", "127.0.0.1:7777"),
+            ("192.0.2.1:1", "192.0.2.1:7777"),
+            ("[::1]:1", "[::1]:7777"),
+            ("[::ffff:127.0.0.2]:1", "[::ffff:192.0.2.1]:7777"),
+            ("192.0.2.1:1", "[::ffff:192.0.2.1]:7777"),
+        ] {
+            assert!(client(from, to).is_local(), "{from} to {to}");
+        }
+        assert!(!client("192.0.2.2:1", "192.0.2.1:7777").is_local());
+        assert!(TcpClient { from: ([192, 0, 2, 2], 1).into(), to: None }.is_local());
     }
 }

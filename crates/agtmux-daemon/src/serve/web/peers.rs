@@ -33,17 +33,15 @@ fn invalid(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
-/// Whether the client may connect. Every user of this machine can reach the port, and may have found a token. A client
-/// on another machine is only known by its token.
+/// Whether the client may connect. Every user of this machine can reach the port, and may have found a token. The socket
+/// of a client on another machine is not in the table of this one; such a client is only known by its token.
 pub(super) async fn is_admitted(client: TcpClient, auth: &WebAuth) -> bool {
-    if !client.is_local() {
-        return true;
-    }
     let Some(to) = client.to else { return false };
     match tokio::task::spawn_blocking(move || platform::tcp_peer_user(client.from, to)).await {
         Ok(TcpPeerUser::Uid(uid)) => auth.admits(uid),
         Ok(TcpPeerUser::NotReported) => true,
-        Ok(TcpPeerUser::Unknown) | Err(_) => false,
+        Ok(TcpPeerUser::Unknown) => !client.is_local(),
+        Err(_) => false,
     }
 }
 
