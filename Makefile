@@ -48,7 +48,7 @@ bench: ## run the benchmarks against their baselines and write docs/benchmarks*.
 	cargo bench --locked --package agtmux --bench all
 
 soak: ## run the long forms of the tests; takes hours
-	@scripts/ensure-tools tmux sshd shells cc cargo fuzzer typescript
+	@scripts/ensure-tools tmux browser sshd shells cc cargo fuzzer typescript
 	AGTMUX_SOAK=1 scripts/test --release
 
 conformance: ## test the real agents in every scenario and write docs/conformance.md; AGENTS=latest or AGENTS=claude@VERSION

@@ -189,6 +189,10 @@ class Client:
         """Create a link that logs in one browser, once, within two minutes."""
         return self._ask("POST", "/v1/web/link", body=body)
 
+    def post_login(self, body):
+        """Exchange the code of a login link for a bearer token."""
+        return self._ask("POST", "/v1/web/login", body=body)
+
     def post_respond(self, agent_id, body):
         """Answer an agent's open dialog."""
         return self._ask("POST", f"/api/respond/{urllib.parse.quote(agent_id, safe='')}", body=body)

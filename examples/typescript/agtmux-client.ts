@@ -210,6 +210,11 @@ export class Client {
     return this.#ask("POST", "/v1/web/link", undefined, body);
   }
 
+  /** Exchange the code of a login link for a bearer token. */
+  postLogin(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/web/login", undefined, body);
+  }
+
   /** Answer an agent's open dialog. */
   postRespond(agentId: string, body: unknown): Promise<any> {
     return this.#ask("POST", `/api/respond/${encodeURIComponent(agentId)}`, undefined, body);

@@ -6,6 +6,7 @@ pub mod files;
 pub mod fleet_items;
 pub mod host_protocol;
 pub mod paths;
+mod private_dir;
 pub mod task_files;
 pub mod wire;
 

@@ -1,10 +1,10 @@
-//! The locations of agtmux's files, and the safe creation of their directories.
+//! The locations of agtmux's files.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+pub use crate::private_dir::{owned_dir, private_dir};
 
 /// All file locations of agtmux.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,11 @@ pub enum PathError {
     NotAbsolute(&'static str, PathBuf),
     #[error("'{}' {why}, so agtmux does not use it; remove it, or set {variable} to another directory", path.display())]
     Unsafe { path: PathBuf, why: String, variable: &'static str },
+    #[error(
+        "'{}' {why}, who could replace '{}'; {remedy}set {variable} to a path below a directory that only you can \
+         write to", dir.display(), path.display()
+    )]
+    UnsafeAncestor { dir: PathBuf, path: PathBuf, why: String, remedy: String, variable: &'static str },
     #[error("cannot use '{}': {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -145,54 +150,10 @@ state_files! {
     records_dir => "records",
 }
 
-/// Creates a directory that only the current user can access. Fails if the path is a symbolic link or belongs to
-/// another user.
-pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError> {
-    let io_error = |source| PathError::Io { path: path.to_owned(), source };
-    let refuse = |why: &str| PathError::Unsafe { path: path.to_owned(), why: why.into(), variable };
-    if let Some(parent) = path.parent() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(io_error)?;
-    }
-    match fs::DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io_error(error)),
-        _ => {}
-    }
-    let meta = fs::symlink_metadata(path).map_err(io_error)?;
-    if meta.file_type().is_symlink() {
-        return Err(refuse("is a symbolic link"));
-    }
-    if !meta.is_dir() {
-        return Err(refuse("is not a directory"));
-    }
-    if meta.uid() != rustix::process::geteuid().as_raw() {
-        return Err(refuse("belongs to another user"));
-    }
-    let mode = meta.permissions().mode();
-    if mode & 0o077 == 0 {
-        return Ok(());
-    }
-    // A directory with other files, such as /tmp or a home directory, keeps its mode.
-    if holds_only_ours(path) {
-        return fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(io_error);
-    }
-    let (others_write, sticky) = (mode & 0o022 != 0, mode & 0o1000 != 0);
-    if others_write && !sticky { Err(refuse("can be written to by other users")) } else { Ok(()) }
-}
-
-/// Whether the directory is empty or contains only files of agtmux.
-fn holds_only_ours(path: &Path) -> bool {
-    let is_ours = |name: &OsString| {
-        let name = name.to_string_lossy();
-        matches!(&*name, "hooks" | "records" | "spool" | "ssh" | "tasks" | "setup.json" | "setup.lock")
-            || name.starts_with(".setup.json.agtmux-")
-            || name.starts_with("agtmuxd.")
-            || name.starts_with("state.db")
-    };
-    fs::read_dir(path).is_ok_and(|entries| entries.flatten().all(|entry| is_ours(&entry.file_name())))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn paths(vars: &[(&'static str, &str)]) -> Result<Paths, PathError> {
@@ -220,26 +181,6 @@ mod tests {
         assert_eq!(p.socket, Path::new("/run/u/agtmux/agtmuxd.sock"));
         assert_eq!(p.state_dir, Path::new("/s/agtmux"));
         assert_eq!(p.config, Path::new("/c/agtmux/config.toml"));
-    }
-
-    #[test]
-    fn a_directory_with_other_files_keeps_its_mode() {
-        let base = std::env::temp_dir().join(format!("agtmux-paths-{}", std::process::id()));
-        let mode_of = |dir: &Path| fs::metadata(dir).expect("there").permissions().mode() & 0o7777;
-        for (name, file, before, after) in [
-            ("shared", Some("letter"), 0o1777, Some(0o1777)),
-            ("home", Some("letter"), 0o755, Some(0o755)),
-            ("open", Some("letter"), 0o777, None),
-            ("own", Some("agtmuxd.lock"), 0o777, Some(0o700)),
-            ("empty", None, 0o755, Some(0o700)),
-        ] {
-            let dir = base.join(name);
-            fs::create_dir_all(&dir).expect("made");
-            file.into_iter().for_each(|file| fs::write(dir.join(file), "").expect("written"));
-            fs::set_permissions(&dir, fs::Permissions::from_mode(before)).expect("set");
-            assert_eq!(private_dir(&dir, "AGTMUX_SOCKET").ok().map(|()| mode_of(&dir)), after, "{name}");
-        }
-        fs::remove_dir_all(&base).expect("removed");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Makes untrusted text safe to print on a terminal.
 
+use std::borrow::Cow;
+
 use unicode_width::UnicodeWidthChar;
 
 use crate::text;
@@ -12,6 +14,28 @@ pub fn for_terminal(untrusted: &str) -> String {
         push_safe(&mut out, c);
     }
     out
+}
+
+/// Like [`for_terminal`], but keeps tabs.
+pub fn keeping_tabs(untrusted: &str) -> String {
+    untrusted.split('\t').map(for_terminal).collect::<Vec<_>>().join("\t")
+}
+
+/// Makes a JSON document safe for a terminal: writes each hidden character as the JSON escape `\uXXXX`. The document
+/// stays the same value, because JSON allows these characters only in strings.
+pub fn in_json(document: &str) -> Cow<'_, str> {
+    let is_kept = |c: char| matches!(c, '\n' | '\t' | '\r') || !is_hidden(c);
+    if document.chars().all(is_kept) {
+        return Cow::Borrowed(document);
+    }
+    let mut out = String::with_capacity(document.len() + 64);
+    for c in document.chars() {
+        match is_kept(c) {
+            true => out.push(c),
+            false => out.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// Like [`for_terminal`], but keeps colors and text attributes, and reduces hyperlinks to their text.
@@ -128,6 +152,17 @@ mod tests {
         assert_eq!(for_terminal("two\nlines\t"), "two\\nlines\\t");
         assert_eq!(for_terminal(&text::from_bytes(b"bad\xff")), "bad\\xff");
         assert_eq!(for_terminal("Ünïcode 日本 ✳"), "Ünïcode 日本 ✳");
+    }
+
+    #[test]
+    fn a_json_document_is_escaped_and_stays_the_same_value() {
+        let value = serde_json::json!({"n\u{9b}ame": ["\u{7f}\u{202e}\u{e0001}x\u{1b}\n", "日本 ✳", 1]});
+        let written = value.to_string();
+        let escaped = in_json(&written);
+        assert!(escaped.chars().all(|c| !is_hidden(c)), "{escaped}");
+        assert!(escaped.contains("n\\u009bame") && escaped.contains("\\udb40\\udc01x"), "{escaped}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).expect("JSON"), value);
+        assert_eq!(in_json("{\n\t\"a\": 1\r\n}\n"), "{\n\t\"a\": 1\r\n}\n");
     }
 
     #[test]

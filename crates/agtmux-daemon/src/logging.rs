@@ -1,5 +1,6 @@
-//! Log output: stderr or a file.
+//! Log output: stderr or a file. Names, paths and errors in the log come from other programs, so every value is sanitized.
 
+use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal};
 use std::os::unix::fs::OpenOptionsExt;
@@ -7,7 +8,12 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use agtmux_api::config::LogLevel;
+use agtmux_core::sanitize;
+use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::{self, Writer};
 
 /// If the log file is larger than this when the daemon starts, the daemon renames it to `*.log.old` and begins a new
 /// one. An earlier `*.log.old` is overwritten.
@@ -15,7 +21,8 @@ const MAX_LOG_BYTES: u64 = 4 << 20;
 
 pub(crate) fn to_stderr(level: LogLevel) {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-    let builder = tracing_subscriber::fmt().with_env_filter(filter(level)).with_writer(io::stderr);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter(level)).fmt_fields(sanitized_fields());
+    let builder = builder.with_writer(io::stderr);
     // Fails only if a subscriber is already set, as in tests that start several daemons.
     let _ = builder.with_ansi(io::stderr().is_terminal() && !plain).try_init();
 }
@@ -25,11 +32,75 @@ pub(crate) fn to_file(level: LogLevel, path: &Path) -> io::Result<()> {
         fs::rename(path, path.with_extension("log.old"))?;
     }
     let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter(level)).with_ansi(false);
-    let _ = builder.with_writer(Mutex::new(file)).try_init();
+    let builder = tracing_subscriber::fmt().with_env_filter(filter(level)).fmt_fields(sanitized_fields());
+    let _ = builder.with_ansi(false).with_writer(Mutex::new(file)).try_init();
     Ok(())
+}
+
+/// Writes `name=value`, and the message without its name. A value stays on one line, and no character in it acts on a
+/// terminal. The colours of the name are the only escape sequences.
+fn sanitized_fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
+    format::debug_fn(|writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug| {
+        let value = sanitize::for_terminal(&format!("{value:?}"));
+        match field.name() {
+            "message" => write!(writer, "{value}"),
+            name if writer.has_ansi_escapes() => write!(writer, "\x1b[3m{name}\x1b[0m\x1b[2m=\x1b[0m{value}"),
+            name => write!(writer, "{name}={value}"),
+        }
+    })
+    .delimited(" ")
 }
 
 fn filter(level: LogLevel) -> EnvFilter {
     EnvFilter::try_from_env("AGTMUX_LOG").unwrap_or_else(|_| EnvFilter::new(level.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for LogBuffer {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no panic").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(ansi: bool, log: impl FnOnce()) -> String {
+        let buffer = LogBuffer::default();
+        let writer = buffer.clone();
+        let subscriber = tracing_subscriber::fmt().fmt_fields(sanitized_fields()).with_ansi(ansi);
+        tracing::subscriber::with_default(subscriber.with_writer(move || writer.clone()).finish(), log);
+        let bytes = buffer.0.lock().expect("no panic").clone();
+        String::from_utf8(bytes).expect("text")
+    }
+
+    #[test]
+    fn no_value_in_the_log_starts_a_line_or_acts_on_a_terminal() {
+        let hostile = "a\x1b[31m\u{9b}2J\n2026 ERROR fake\u{202e}\x7f";
+        let error = io::Error::other(hostile);
+        let log = || tracing::warn!(path = %hostile, text = hostile, %error, "could not read {hostile}");
+        let plain = logged(false, log);
+        let escaped = "a\\x1b[31m\\x9b2J\\n2026 ERROR fake\\u{202e}\\x7f";
+        assert!(plain.ends_with(&format!("error={escaped}\n")), "{plain}");
+        assert!(plain.contains(&format!("could not read {escaped} path={escaped} text=\"a")), "{plain}");
+        assert_eq!(plain.lines().count(), 1, "{plain}");
+        assert!(!plain.trim_end().chars().any(char::is_control), "{plain:?}");
+        let coloured = logged(true, log);
+        let values = coloured.split("\x1b[").skip(1).map(|rest| rest.split_once('m').expect("only colours").0);
+        assert!(
+            values.clone().count() > 4 && values.clone().all(|code| matches!(code, "0" | "2" | "3" | "33")),
+            "{coloured:?}"
+        );
+        assert!(!coloured.contains('\u{9b}') && coloured.lines().count() == 1, "{coloured:?}");
+    }
 }

@@ -103,7 +103,7 @@ fn raise_file_limit() {
 
 async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> Result<(), DaemonError> {
     let DaemonOptions { paths, config, .. } = options;
-    let (listen, hosts) = (config.web.listen.0, config.web.hosts.clone());
+    let web_config = config.web.clone();
     let system = |what| move |source| DaemonError::System { what, source };
     let stop = stop_signal().map_err(system("listen for signals"))?;
     // Build the redaction table while the daemon starts, so that the first event does not wait for it.
@@ -162,8 +162,11 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
         paths.tasks_dir(),
     );
     let tasks = Tasks::start(handle.clone(), discovery.clone(), actions.clone(), &store, clock.clone(), &paths);
-    let port = match listen {
-        Some(address) => Some(WebPort::open(address, &paths.state_dir, &hosts).await.map_err(system("open the port"))?),
+    let port = match web_config.listen.0 {
+        Some(address) => {
+            let port = WebPort::open(address, &paths.state_dir, &web_config).await;
+            Some(port.map_err(system("open the port"))?)
+        }
         None => None,
     };
     let (stopping, is_stopping) = watch::channel(false);

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
@@ -15,9 +15,17 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::ChildGuard;
 use crate::agtmux::SOON;
 
-/// Runs the command on a terminal of this width and returns its output.
+/// Runs the command, which must succeed, on a terminal of this width and returns its output.
 #[track_caller]
 pub fn printed_on_terminal(command: &mut Command, columns: u16) -> Vec<u8> {
+    let (printed, status) = run_on_terminal(command, columns);
+    assert!(status.success(), "{}", String::from_utf8_lossy(&printed));
+    printed
+}
+
+/// Runs the command on a terminal of this width and returns its output and its exit status.
+#[track_caller]
+pub fn run_on_terminal(command: &mut Command, columns: u16) -> (Vec<u8>, ExitStatus) {
     let (terminal, program_side) = open(columns);
     let share = || Stdio::from(program_side.try_clone().expect("a descriptor can be shared"));
     let mut running = ChildGuard::start(command.stdin(share()).stdout(share()).stderr(share()));
@@ -27,8 +35,7 @@ pub fn printed_on_terminal(command: &mut Command, columns: u16) -> Vec<u8> {
     let (sender, printed) = mpsc::channel();
     thread::spawn(move || sender.send(read_all(terminal)));
     let printed = printed.recv_timeout(SOON).expect("the command ends and closes its terminal");
-    assert!(running.wait().is_ok_and(|status| status.success()), "{}", String::from_utf8_lossy(&printed));
-    printed
+    (printed, running.wait().expect("the command was started"))
 }
 
 fn open(columns: u16) -> (File, File) {

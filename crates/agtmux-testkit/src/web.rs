@@ -3,8 +3,10 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
+use serde_json::Value;
+
 use crate::agtmux::{SOON, agtmux, configure, start};
-use crate::http::HttpResponse;
+use crate::http::{self, HttpResponse};
 use crate::{TestWorld, wait_for};
 
 pub struct WebAccess {
@@ -16,8 +18,14 @@ pub struct WebAccess {
 /// Starts a daemon with the web port.
 #[track_caller]
 pub fn start_with_web(world: &TestWorld) -> WebAccess {
+    start_with_web_settings(world, "")
+}
+
+/// Starts a daemon with the web port and these settings.
+#[track_caller]
+pub fn start_with_web_settings(world: &TestWorld, settings: &str) -> WebAccess {
     // Actions from agents are allowed, because an agent may run these tests.
-    configure(world, "actions.allow_from_agents = true\nweb.listen = '127.0.0.1:0'\n");
+    configure(world, &format!("actions.allow_from_agents = true\nweb.listen = '127.0.0.1:0'\n{settings}"));
     start(world);
     let token = |name: &str| std::fs::read_to_string(world.state_dir().join(name)).expect("a token");
     WebAccess {
@@ -25,6 +33,19 @@ pub fn start_with_web(world: &TestWorld) -> WebAccess {
         token: token("web-token"),
         read_only: token("web-token-read-only"),
     }
+}
+
+/// Every operation of the OpenAPI document as method and path, with dummy parameters.
+#[track_caller]
+pub fn operations(world: &TestWorld) -> Vec<(String, String)> {
+    let contract = http::get(&world.socket(), "/v1/openapi.json").json();
+    let paths = contract["paths"].as_object().expect("paths");
+    let of = |(path, methods): (&String, &Value)| {
+        let path = path.replace(['{', '}'], "");
+        let methods: Vec<String> = methods.as_object().expect("methods").keys().map(|m| m.to_uppercase()).collect();
+        methods.into_iter().map(|method| (method, path.clone())).collect::<Vec<_>>()
+    };
+    paths.iter().flat_map(of).collect()
 }
 
 /// The link that `agtmux web url` prints.
@@ -61,6 +82,18 @@ impl WebAccess {
 
     pub fn bearer(&self) -> String {
         format!("Authorization: Bearer {}", self.token)
+    }
+
+    pub fn read_only_bearer(&self) -> String {
+        format!("Authorization: Bearer {}", self.read_only)
+    }
+
+    /// Exchanges the code of a login link for a token, as the page does.
+    #[track_caller]
+    pub fn log_in(&self, link: &str) -> HttpResponse {
+        let code = link.split_once("/#code=").unwrap_or_else(|| panic!("no code in {link}")).1;
+        let headers = ["Content-Type: application/json", "X-Agtmux: 1"];
+        self.request("POST /v1/web/login", &headers, &format!(r#"{{"code":"{code}"}}"#))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The `agtmux` executable. Every command except `daemon run` is a client of the daemon.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod agent_registry;
 mod choices;
 mod cli;
@@ -24,7 +26,11 @@ fn main() -> ExitCode {
     if let Some(exit) = commands::task::intercept(std::env::args_os()) {
         return exit;
     }
-    let cli = cli::Cli::parse_from(program_name::arguments(std::env::args_os()));
+    let arguments = program_name::arguments(std::env::args_os());
+    let cli = match cli::Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return message::print_usage_error(&error, &arguments),
+    };
     match commands::run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,7 +1,9 @@
 //! Messages on stderr: what happened, why, and the next command to run.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io::Write;
+use std::process::ExitCode;
 
 use agtmux_core::sanitize;
 
@@ -36,6 +38,27 @@ impl CliMessage {
         // A closed stderr is not an error.
         let _ = write!(std::io::stderr(), "{self}");
     }
+}
+
+/// Prints clap's message about wrong arguments, or the help. The message quotes arguments, so it is printed without
+/// clap's colours and sanitized if an argument contains characters that act on a terminal.
+pub(crate) fn print_usage_error(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+    let is_hostile = |argument: &OsString| {
+        let text = argument.to_string_lossy();
+        sanitize::for_terminal(&text) != text
+    };
+    if error.use_stderr() && arguments.iter().any(is_hostile) {
+        error.render().to_string().lines().for_each(line);
+    } else {
+        // A closed stdout or stderr is not an error.
+        let _ = error.print();
+    }
+    u8::try_from(error.exit_code()).unwrap_or(2).into()
+}
+
+/// Prints a line on stderr that is no message of its own, for example a line of a dialog.
+pub(crate) fn line(foreign: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", sanitize::for_terminal(foreign));
 }
 
 impl<T: Into<String>> From<T> for CliMessage {

@@ -1,35 +1,60 @@
-//! Writing to stdout, which the reader may close at any time.
+//! Writing to stdout, which the reader may close at any time. Text of other programs is sanitized here.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use agtmux_client::parse;
-use agtmux_core::sanitize;
+use agtmux_core::{sanitize, text};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{CliError, CliResult, stdout_failed};
 
-pub(crate) fn print(text: &str) -> CliResult {
+/// Prints bytes that a script needs unchanged, such as a path or a configuration file. On a terminal, characters that
+/// act on the terminal are escaped. Tabs and line ends stay.
+pub(crate) fn verbatim(bytes: &[u8]) -> CliResult {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    if !std::io::stdout().is_terminal() {
+        return write(&[bytes, b"\n"]);
+    }
+    let shown = text::from_bytes(bytes);
+    let shown: Vec<String> = shown.split('\n').map(sanitize::keeping_tabs).collect();
+    styled_lines(&shown)
+}
+
+/// Prints one line that may contain text of other programs.
+pub(crate) fn line(foreign: &str) -> CliResult {
+    lines([foreign])
+}
+
+/// Prints lines that may contain text of other programs. A line break inside a line is escaped.
+pub(crate) fn lines<T: AsRef<str>>(foreign: impl IntoIterator<Item = T>) -> CliResult {
+    styled_lines(&foreign.into_iter().map(|line| sanitize::for_terminal(line.as_ref())).collect::<Vec<_>>())
+}
+
+/// Prints lines that contain our colours. The caller has sanitized the text between the colours.
+pub(crate) fn styled_lines(lines: &[String]) -> CliResult {
+    styled(&lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect::<String>())
+}
+
+/// Prints text that the caller has sanitized, without a newline after it.
+pub(crate) fn styled(text: &str) -> CliResult {
     write(&[text.as_bytes()])
-}
-
-/// Writes the bytes unchanged, and a newline.
-pub(crate) fn line(bytes: &[u8]) -> CliResult {
-    write(&[bytes.strip_suffix(b"\n").unwrap_or(bytes), b"\n"])
-}
-
-pub(crate) fn lines(lines: &[String]) -> CliResult {
-    print(&lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect::<String>())
 }
 
 /// Prints a value as one line of JSON.
 pub(crate) fn json(value: &impl Serialize) -> CliResult {
-    line(&serde_json::to_vec(value).map_err(|error| CliError::io("write JSON", error))?)
+    json_document(&serde_json::to_string(value).map_err(|error| CliError::io("write JSON", error))?)
 }
 
-/// Prints lines that may contain text of other programs.
-pub(crate) fn foreign_lines<T: AsRef<str>>(foreign: impl IntoIterator<Item = T>) -> CliResult {
-    lines(&foreign.into_iter().map(|line| sanitize::for_terminal(line.as_ref())).collect::<Vec<_>>())
+/// Prints a JSON document, or several with a newline after each. Characters that act on a terminal are written as JSON
+/// escapes, so that the value stays the same.
+pub(crate) fn json_document(document: &str) -> CliResult {
+    write(&[sanitize::in_json(document.strip_suffix('\n').unwrap_or(document)).as_bytes(), b"\n"])
+}
+
+/// Prints the daemon's answer, which is JSON.
+pub(crate) fn json_answer(answer: &[u8]) -> CliResult {
+    json_document(&String::from_utf8_lossy(answer))
 }
 
 /// Prints the daemon's answer: as JSON, or as the lines that `describe` returns.
@@ -38,7 +63,7 @@ pub(crate) fn answer<T: DeserializeOwned>(
     json: bool,
     describe: impl FnOnce(&T) -> Vec<String>,
 ) -> CliResult {
-    if json { line(answer) } else { lines(&describe(&parse(answer)?)) }
+    if json { json_answer(answer) } else { lines(describe(&parse(answer)?)) }
 }
 
 /// Like `answer`, and returns the parsed answer.
@@ -49,9 +74,9 @@ pub(crate) fn parsed_answer<T: DeserializeOwned>(
 ) -> CliResult<T> {
     let parsed = parse(answer)?;
     if json {
-        line(answer)?
+        json_answer(answer)?
     } else {
-        lines(&describe(&parsed))?
+        lines(describe(&parsed))?
     }
     Ok(parsed)
 }

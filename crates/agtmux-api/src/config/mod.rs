@@ -1,15 +1,17 @@
 //! The configuration. All default values are in `defaults.toml` and nowhere else. agtmux reads the values from this
 //! file, and `agtmux config show --defaults` prints the file with its comments.
 
+mod web;
 mod yaml;
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agtmux_core::named_enum;
 use serde::{Deserialize, Serialize};
+
+pub use web::{ListenAddress, ProxyUser, WebConfig};
 
 pub const DEFAULTS: &str = include_str!("defaults.toml");
 
@@ -124,56 +126,6 @@ pub struct TasksConfig {
     pub on_event: String,
     pub on_event_timeout: ConfigDuration,
     pub log_kib: u64,
-}
-
-/// Settings for the TCP listener for browsers and scripts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WebConfig {
-    pub listen: ListenAddress,
-    pub i_know: bool,
-    pub hosts: Vec<String>,
-}
-
-/// The address to listen on, or none.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct ListenAddress(pub Option<SocketAddr>);
-
-impl std::str::FromStr for ListenAddress {
-    type Err = String;
-
-    fn from_str(s: &str) -> Result<Self, String> {
-        match s {
-            "" => Ok(Self(None)),
-            _ => s
-                .parse()
-                .map(|address| Self(Some(address)))
-                .map_err(|_| format!("'{s}' is not an address; write it like 127.0.0.1:7777")),
-        }
-    }
-}
-
-impl Serialize for ListenAddress {
-    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_str(&self.0.map(|address| address.to_string()).unwrap_or_default())
-    }
-}
-
-impl<'de> Deserialize<'de> for ListenAddress {
-    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl WebConfig {
-    /// Returns an error if the address is reachable from other machines and the user has not confirmed that.
-    pub fn exposure_error(&self) -> Option<String> {
-        let address = self.listen.0.filter(|address| !address.ip().is_loopback() && !self.i_know)?;
-        Some(format!(
-            "web.listen: {address} is reachable from other machines without encryption; use 127.0.0.1, or put a TLS proxy \
-             in front of it and confirm with web.i_know = true (--i-know)"
-        ))
-    }
 }
 
 /// A duration as written in the configuration: `1500ms`, `2s`, `1m 30s`.

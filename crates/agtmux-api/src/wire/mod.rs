@@ -46,4 +46,4 @@ pub use task::{
     TaskList, TaskLogs, TaskLogsQuery, TaskRestartRequest, TaskRunRequest, TaskSessionQuery, TaskStarted,
     TaskStartupReport, TaskStartupRequest, TaskStopRequest, TaskStreamItem,
 };
-pub use web::{WebLink, WebLinkRequest};
+pub use web::{WebLink, WebLinkRequest, WebLogin, WebSession};

@@ -14,5 +14,24 @@ pub struct WebLinkRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct WebLink {
     pub schema_version: u32,
+    /// The link. Its fragment contains a code, which a browser does not send to the server with the request for the page.
     pub url: String,
+}
+
+/// A request to exchange the code of a login link for a token.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebLogin {
+    /// The code after `#code=` in the link.
+    pub code: String,
+}
+
+/// The token of a browser that is logged in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct WebSession {
+    pub schema_version: u32,
+    /// The bearer token for further requests. It is valid for 7 days, or until the daemon stops.
+    pub token: String,
+    /// Whether the token gives read-only access.
+    pub read_only: bool,
 }

@@ -305,6 +305,7 @@ pub(crate) fn process_facts(process: &ProcessInfo) -> ProcessFacts<'_> {
 mod tests {
     use super::*;
     use agtmux_core::ids::AgentType;
+    use agtmux_core::runtime::LaunchOptions;
     use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
     /// A process table with one pane. Counts the cheap checks.
@@ -409,7 +410,7 @@ mod tests {
     #[test]
     fn an_agent_that_still_runs_is_not_gone_directly_after_a_sleep() {
         let (start, process) = (Instant::now(), ProcessRef { pid: 7, start: 1 });
-        let agent = DetectedAgent { agent_type: AgentType::new("claude"), process, suspended: false };
+        let agent = DetectedAgent { agent_type: AgentType::new("claude"), process, suspended: false, launch: LaunchOptions::default() };
         let with = |agent| PaneProcess { pane: PaneId(1), pane_pid: 1, foreground: None, agent };
         let stopped = with(Some(DetectedAgent { suspended: true, ..agent.clone() }));
         let mut watch = settled(start);

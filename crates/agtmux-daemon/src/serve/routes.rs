@@ -84,6 +84,7 @@ fn routes() -> OpenApiRouter<ServeContext> {
         .routes(routes!(super::bridge::stream::get_stream))
         .routes(routes!(super::bridge::hooks::post_hook))
         .routes(routes!(super::web::login::post_link))
+        .routes(routes!(super::web::login::post_login))
         .routes(routes!(super::actions::take_snapshot))
         .routes(routes!(super::actions::send))
         .routes(routes!(super::actions::respond))

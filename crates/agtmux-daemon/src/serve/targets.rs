@@ -1,11 +1,12 @@
 //! `/v1/targets`: the watched hosts.
 
 use agtmux_api::wire::{ActionKind, NewTarget, TargetCheckReport, TargetItem, TargetList};
-use axum::Json;
+use axum::{Extension, Json};
 
 use super::ServeContext;
 use super::extract::{JsonBody, JsonResult, MAX_SMALL_BODY_BYTES, NameInPath, run_detached};
 use super::routes::Error;
+use super::web::{AccessLevel, refuse_read_only};
 use crate::actions::{ChangeEntry, RequestCaller};
 
 /// List the targets with their health.
@@ -68,7 +69,13 @@ pub(super) async fn connect_target(
 /// Check what is installed on the host of a target, and suggest commands to run.
 #[utoipa::path(get, path = "/v1/targets/{name}/doctor", params(("name" = String, Path)), responses(
     (status = 200, body = TargetCheckReport), Error<404>))]
-pub(super) async fn get_checkup(context: ServeContext, NameInPath(name): NameInPath) -> JsonResult<TargetCheckReport> {
+pub(super) async fn get_checkup(
+    context: ServeContext,
+    access: Option<Extension<AccessLevel>>,
+    NameInPath(name): NameInPath,
+) -> JsonResult<TargetCheckReport> {
+    // The check starts programs on the host.
+    access.map_or(Ok(()), |Extension(access)| refuse_read_only(access))?;
     let agents = context.discovery.registry().names();
     Ok(Json(context.targets.checkup(&name, agents).await?))
 }

@@ -25,7 +25,7 @@ pub use process::{MAX_TREE, PaneProcesses, ProcessInfo, ProcessTable};
 pub use signal_process::signal_process;
 pub use signals::{PlatformSignal, PlatformSignals, WatchToken};
 pub use snapshot::ProcessSnapshot;
-pub use tcp::{TcpPeer, tcp_peer};
+pub use tcp::{TcpPeer, TcpPeerUser, tcp_peer, tcp_peer_user};
 pub use tty::{max_line_bytes, unread_input};
 
 /// Watches terminals, processes, files and directories, and sends [`PlatformSignals`].

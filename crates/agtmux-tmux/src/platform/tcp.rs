@@ -13,28 +13,68 @@ pub enum TcpPeer {
     Gone,
 }
 
+/// The user at the other end of a local connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TcpPeerUser {
+    Uid(u32),
+    /// The system reports the users of connections, but not for this one: the peer has closed its end.
+    Unknown,
+    /// The system does not report the users of connections.
+    NotReported,
+}
+
 pub fn tcp_peer(local: SocketAddr, remote: SocketAddr) -> TcpPeer {
-    let tables: Vec<String> =
-        ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|table| fs::read_to_string(table).ok()).collect();
-    if tables.is_empty() {
-        return TcpPeer::Hidden;
-    }
-    let mut lines = tables.iter().flat_map(|table| table.lines().skip(1));
-    match lines.find_map(|line| inode_of(line, local, remote)).filter(|inode| *inode != 0) {
-        Some(inode) => socket_owner(inode).map_or(TcpPeer::Hidden, TcpPeer::Process),
-        None => TcpPeer::Gone,
+    match find_socket(local, remote) {
+        None => TcpPeer::Hidden,
+        Some(None) => TcpPeer::Gone,
+        Some(Some(socket)) => socket_owner(socket.inode).map_or(TcpPeer::Hidden, TcpPeer::Process),
     }
 }
 
-/// The inode of the socket that this line describes. `None` if the line describes another connection. The fields are
+/// The user that created the socket at the other end of a connection on this machine.
+pub fn tcp_peer_user(local: SocketAddr, remote: SocketAddr) -> TcpPeerUser {
+    match find_socket(local, remote) {
+        // Linux without /proc is refused like a hidden peer, because another system has no such table at all.
+        None if cfg!(target_os = "linux") => TcpPeerUser::Unknown,
+        None => TcpPeerUser::NotReported,
+        Some(None) => TcpPeerUser::Unknown,
+        Some(Some(socket)) => TcpPeerUser::Uid(socket.uid),
+    }
+}
+
+/// A row of the kernel's table of sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SocketRow {
+    uid: u32,
+    inode: u64,
+}
+
+/// Finds the socket with these addresses. The outer `None` means that there is no table, the inner one that the socket
+/// is not in the table or that no process has it open.
+fn find_socket(local: SocketAddr, remote: SocketAddr) -> Option<Option<SocketRow>> {
+    let tables: Vec<String> =
+        ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|table| fs::read_to_string(table).ok()).collect();
+    if tables.is_empty() {
+        return None;
+    }
+    let mut lines = tables.iter().flat_map(|table| table.lines().skip(1));
+    // A socket without an inode is closed. The kernel reports it as a socket of root.
+    Some(lines.find_map(|line| socket_of(line, local, remote)).filter(|socket| socket.inode != 0))
+}
+
+/// The socket that this line describes. `None` if the line describes another connection. The fields are
 /// `sl local remote state queues timer retransmits uid timeout inode …`.
-fn inode_of(line: &str, local: SocketAddr, remote: SocketAddr) -> Option<u64> {
+fn socket_of(line: &str, local: SocketAddr, remote: SocketAddr) -> Option<SocketRow> {
     let mut fields = line.split_ascii_whitespace().skip(1);
     let (local_address, remote_address) = (address(fields.next()?)?, address(fields.next()?)?);
     let same = |one: SocketAddr, other: SocketAddr| {
         one.ip().to_canonical() == other.ip().to_canonical() && one.port() == other.port()
     };
-    (same(local_address, local) && same(remote_address, remote)).then(|| fields.nth(6)?.parse().ok())?
+    if !same(local_address, local) || !same(remote_address, remote) {
+        return None;
+    }
+    let uid = fields.nth(4)?.parse().ok()?;
+    Some(SocketRow { uid, inode: fields.nth(1)?.parse().ok()? })
 }
 
 /// Parses `ADDRESS:PORT` in the kernel's hexadecimal format. The address consists of words of four bytes in the byte
@@ -82,9 +122,22 @@ mod tests {
             let stream = TcpStream::connect(remote_address).expect("connected");
             let local_address = stream.local_addr().expect("an address");
             assert_eq!(tcp_peer(local_address, remote_address), TcpPeer::Process(std::process::id()), "{address}");
+            let us = rustix::process::geteuid().as_raw();
+            assert_eq!(tcp_peer_user(local_address, remote_address), TcpPeerUser::Uid(us), "{address}");
             drop(stream);
+            assert_eq!(tcp_peer_user(local_address, remote_address), TcpPeerUser::Unknown, "{address}");
             assert_eq!(tcp_peer(local_address, remote_address), TcpPeer::Gone, "{address}");
         }
+    }
+
+    #[test]
+    fn the_user_and_the_inode_are_read_from_a_row() {
+        let row =
+            "   4: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000        0 123456 1 0";
+        let (local, remote) = (SocketAddr::from(([127, 0, 0, 1], 8080)), SocketAddr::from(([127, 0, 0, 1], 50000)));
+        let on_little_endian = cfg!(target_endian = "little").then_some(SocketRow { uid: 1000, inode: 123_456 });
+        assert_eq!(socket_of(row, local, remote), on_little_endian);
+        assert_eq!(socket_of(row, remote, local), None);
     }
 
     #[test]

@@ -28,14 +28,14 @@ pub(crate) async fn run(args: AuditArgs) -> CliResult {
     let query = AuditQuery { since: args.since, limit: args.limit };
     let answer = DaemonClient::from_env()?.get_bytes("/v1/audit", &query).await?;
     if args.json {
-        return output::line(&answer);
+        return output::json_answer(&answer);
     }
     let audit: AuditLog = parse(&answer)?;
     if audit.items.is_empty() {
         CliMessage::new("no actions are recorded").hint("agtmux send --help").print_stderr();
         return Ok(());
     }
-    output::lines(&render::audit(&audit.items, &TimeZone::system()).lines(&StdoutTerminal::detect()))?;
+    output::styled_lines(&render::audit(&audit.items, &TimeZone::system()).lines(&StdoutTerminal::detect()))?;
     let usually = usize::try_from(AuditQuery::DEFAULT_LIMIT).unwrap_or(usize::MAX);
     if args.limit.is_none() && audit.items.len() >= usually {
         let message = CliMessage::new(format!("showing only the newest {usually} actions"));

@@ -11,7 +11,7 @@ use clap::{ArgGroup, Args};
 
 use super::guards::{GuardArgs, snapshot};
 use crate::error::{CliError, CliResult};
-use crate::{input, output};
+use crate::{input, message, output};
 
 #[derive(Debug, Args)]
 #[command(
@@ -94,7 +94,7 @@ async fn ask_user(daemon: &DaemonClient, guards: &mut ActionGuards, json: bool) 
         dialog_lines("asks     ", dialog).iter().map(|line| sanitize::for_terminal(line)).collect();
     match json {
         // With --json, stdout carries only JSON.
-        true => lines.iter().for_each(|line| eprintln!("{line}")),
+        true => lines.iter().for_each(|line| message::line(line)),
         false => output::lines(&lines)?,
     }
     let sees = std::io::stderr().is_terminal() && (json || std::io::stdout().is_terminal());
@@ -117,7 +117,7 @@ fn read_answer() -> CliResult<DialogAnswer> {
         match (line.strip_prefix("text "), parse_answer(&line)) {
             (Some(text), _) => return Ok(DialogAnswer::Text(text.trim().to_owned())),
             (_, Ok(answer)) => return Ok(answer),
-            (_, Err(why)) => eprintln!("{why}"),
+            (_, Err(why)) => message::line(&why),
         }
     }
 }

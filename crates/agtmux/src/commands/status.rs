@@ -26,7 +26,7 @@ pub(crate) async fn run(json: bool) -> CliResult {
     if json {
         return output::json(&overview);
     }
-    output::line(one_line(&overview, StdoutTerminal::detect().colour).as_bytes())
+    output::styled_lines(&[one_line(&overview, StdoutTerminal::detect().colour)])
 }
 
 fn one_line(overview: &StatusSummary, colour: bool) -> String {

@@ -22,5 +22,5 @@ pub(crate) enum WebCommand {
 pub(crate) async fn run(command: WebCommand) -> CliResult {
     let WebCommand::Url { read_only } = command;
     let answer = DaemonClient::from_env()?.act("/v1/web/link", &WebLinkRequest { read_only }).await?;
-    output::line(parse::<WebLink>(&answer)?.url.as_bytes())
+    output::line(&parse::<WebLink>(&answer)?.url)
 }

@@ -1,7 +1,5 @@
 //! Access control, the single daemon per user, and recovery from damaged or full disks.
 
-mod helper_process;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown, symlink};
@@ -17,15 +15,9 @@ use agtmux_testkit::agtmux::{
 };
 use agtmux_testkit::{ChildGuard, TestWorld, http, process, skip, wait_for, wait_until};
 
-const NOBODY_UID: u32 = 65534;
+use crate::helper_process::{self, is_root};
 
-fn is_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        skip("only root can switch to another user");
-    }
-    root
-}
+const NOBODY_UID: u32 = 65534;
 
 #[test]
 fn all_files_are_private_even_with_an_open_umask() {
@@ -122,17 +114,11 @@ fn connections_of_another_user_are_refused_even_if_file_modes_allow_them() {
     }
     let world = world();
     start(&world);
-    let program_copy = world.dir().join("program_copy");
-    assert_eq!(run(world.command("cp").arg(helper_process::test_program()).arg(&program_copy)).code, Some(0));
-    for dir in [world.dir().to_owned(), world.dir().join("run")] {
-        fs::set_permissions(dir, fs::Permissions::from_mode(0o711)).expect("writable");
-    }
+    fs::set_permissions(world.dir().join("run"), fs::Permissions::from_mode(0o711)).expect("writable");
     fs::set_permissions(world.socket(), fs::Permissions::from_mode(0o666)).expect("writable");
     let ask = |user: u32| {
-        let mut command = world.command("setpriv");
-        command.arg(format!("--reuid={user}")).arg("--clear-groups").arg(&program_copy);
-        helper_process::run_as_helper(&mut command, "helper_requests_health_as_another_user", &world.socket());
-        run(&mut command).text()
+        let name = "daemon_access::helper_requests_health_as_another_user";
+        run(&mut helper_process::helper_of_user(&world, user, name, world.socket())).text()
     };
     assert!(ask(0).contains("got HTTP/1.0 200 OK"), "{}", ask(0));
     assert!(ask(NOBODY_UID).contains("got nothing"), "{}", ask(NOBODY_UID));
@@ -277,7 +263,11 @@ fn a_daemon_of_another_version_is_reported_and_can_be_replaced() {
     world.tmux("default").new_session("work", "cat");
     for headers in ["", "agtmux-api: 0\r\nagtmux-version: 0.0.1\r\n", "agtmux-api: 99\r\nagtmux-version: 9.9.9\r\n"] {
         let mut other = world.command(helper_process::test_program());
-        helper_process::run_as_helper(&mut other, "helper_serves_as_a_daemon_of_another_version", &world.socket());
+        helper_process::run_as_helper(
+            &mut other,
+            "daemon_access::helper_serves_as_a_daemon_of_another_version",
+            world.socket(),
+        );
         let _other = ChildGuard::start(other.env("HEADERS", headers).stdout(Stdio::null()));
         wait_until("the other daemon", SOON, || UnixStream::connect(world.socket()).is_ok());
         for args in [&["list", "panes"][..], &["list", "panes", "--json"], &["status"], &["daemon", "status"]] {

@@ -184,15 +184,10 @@ fn assert_tables_are_harmless(hostile: &HostileFixture, panes: usize) {
     ] {
         let piped = run(&mut hostile.agtmux(args));
         assert_eq!(piped.code, Some(0), "{args:?}: {}", piped.stderr);
-        // JSON is for programs; only tables are printed on terminals.
-        if !args.contains(&"jsonl") {
-            assert_terminal_safe(&piped.stdout, false);
-            assert_terminal_safe(piped.stderr.as_bytes(), false);
-            assert_terminal_safe(&printed_on_terminal(&mut hostile.agtmux(args), 200), true);
-            assert_terminal_safe(&printed_on_terminal(&mut hostile.agtmux(args), 40), true);
-        } else {
-            assert!(!piped.stdout.iter().any(|b| *b < 0x20 && *b != b'\n'), "JSON escapes control characters");
-        }
+        assert_terminal_safe(&piped.stdout, false);
+        assert_terminal_safe(piped.stderr.as_bytes(), false);
+        assert_terminal_safe(&printed_on_terminal(&mut hostile.agtmux(args), 200), true);
+        assert_terminal_safe(&printed_on_terminal(&mut hostile.agtmux(args), 40), true);
     }
 }
 

@@ -6,24 +6,14 @@ use std::os::unix::fs::PermissionsExt;
 
 use agtmux_testkit::agtmux::{SOON, agtmux, configure, health, items, pid, start, world};
 use agtmux_testkit::http;
-use agtmux_testkit::web::{WebAccess, login_link, start_with_web};
-use agtmux_testkit::{TestWorld, process, wait_until};
+use agtmux_testkit::web::{WebAccess, login_link, operations, start_with_web};
+use agtmux_testkit::{process, wait_until};
 use serde_json::Value;
 
-const PATHS: [&str; 4] = ["/v1/panes", "/v1/events", "/api/events/stream", "/"];
+const PATHS: [&str; 3] = ["/v1/panes", "/v1/events", "/api/events/stream"];
+/// The files of the page, which need no token.
+const PAGES: [&str; 4] = ["/", "/app.js", "/style.css", "/favicon.ico"];
 const ACTION_HEADERS: [&str; 2] = ["Content-Type: application/json", "X-Agtmux: 1"];
-
-/// Every operation of the OpenAPI document as method and path, with dummy parameters.
-fn operations(world: &TestWorld) -> Vec<(String, String)> {
-    let contract = http::get(&world.socket(), "/v1/openapi.json").json();
-    let paths = contract["paths"].as_object().expect("paths");
-    let of = |(path, methods): (&String, &Value)| {
-        let path = path.replace(['{', '}'], "");
-        let methods: Vec<String> = methods.as_object().expect("methods").keys().map(|m| m.to_uppercase()).collect();
-        methods.into_iter().map(|method| (method, path.clone())).collect::<Vec<_>>()
-    };
-    paths.iter().flat_map(of).collect()
-}
 
 fn to_strings(headers: &[&str]) -> Vec<String> {
     headers.iter().map(|header| (*header).to_owned()).collect()
@@ -61,7 +51,7 @@ fn rejected_headers(web: &WebAccess) -> Vec<(Vec<String>, u16)> {
 /// Header sets that must be rejected for changes: wrong content types, a missing X-Agtmux header, a read-only token.
 fn rejected_change_headers(web: &WebAccess) -> Vec<Vec<String>> {
     let (ours, bearer) = (format!("Host: {}", web.address), web.bearer());
-    let read_only = format!("Authorization: Bearer {}", web.read_only);
+    let read_only = web.read_only_bearer();
     let [json, x_agtmux] = ACTION_HEADERS;
     let ways = [
         &[bearer.as_str(), "Content-Type: application/x-www-form-urlencoded", x_agtmux][..],
@@ -88,7 +78,7 @@ fn every_path_rejects_unauthorized_requests() {
     }
     let changing = operations.iter().filter(|(method, _)| method != "GET").count();
     assert!(operations.len() > 35 && changing > 15, "{changing} of {operations:?}");
-    let other_paths = ["/", "/app.js", "/style.css", "/favicon.ico", "/v1/openapi.json", "/v1/evidence", "/nothing"];
+    let other_paths = ["/v1/openapi.json", "/v1/evidence", "/nothing", "/index.html", "/app.js/", "/login"];
     operations.extend(other_paths.map(|path| ("GET".into(), path.into())));
     operations.extend(["HEAD", "OPTIONS", "DELETE"].map(|method| (method.into(), "/v1/panes".into())));
     let ask = |line: &str, headers: &[String], body: &str| {
@@ -231,7 +221,7 @@ fn changes_require_json_and_the_agtmux_header() {
         let answer = web.request(post, &[&[bearer.as_str()], headers].concat(), &body);
         assert_eq!(answer.status, 403, "{headers:?}");
     }
-    let read_only = format!("Authorization: Bearer {}", web.read_only);
+    let read_only = web.read_only_bearer();
     assert_eq!(web.request("GET /v1/panes", &[&read_only], "").status, 200);
     assert_eq!(web.request(post, &[&[read_only.as_str()], &ACTION_HEADERS[..]].concat(), &body).status, 403);
     assert!(!tmux.run(&["capture-pane", "-p", "-t", &pane]).contains("typed"), "nothing was typed");
@@ -248,43 +238,80 @@ fn no_response_allows_cross_origin_reads() {
     let web = start_with_web(&world);
     let preflight = ["Origin: http://evil.com", "Access-Control-Request-Method: POST"];
     assert_eq!(web.request("OPTIONS /v1/actions/send", &preflight, "").status, 403);
-    for path in PATHS {
+    for path in [&PATHS[..], &PAGES].concat() {
         let head = web.request(&format!("GET {path}"), &[&web.bearer()], "").head.to_lowercase();
         assert!(!head.contains("access-control"), "{head}");
         assert!(head.contains("content-security-policy: default-src 'self'"), "{head}");
         assert!(head.contains("nosniff") && head.contains("frame-ancestors 'none'"), "{head}");
+        assert!(!head.contains("set-cookie") && head.contains("cross-origin-opener-policy: same-origin"), "{head}");
     }
 }
 
 #[test]
-fn a_login_link_works_once() {
+fn the_page_needs_no_token_but_contains_no_data() {
+    let world = world();
+    world.tmux("default").new_session("secret-name", "cat");
+    let web = start_with_web(&world);
+    for path in PAGES {
+        let get = format!("GET {path}");
+        // A link on another site may lead to the page.
+        for headers in [&[][..], &["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"]] {
+            let answer = web.request(&get, headers, "");
+            assert!(matches!(answer.status, 200 | 204), "{path}: {}", answer.status);
+            assert!(!String::from_utf8_lossy(&answer.body).contains("secret-name"), "{path}");
+        }
+        let evil = format!("Host: evil.com:{}", web.address.port());
+        assert_eq!(web.request_raw(&get, &[&evil], "").status, 403, "{path}");
+        assert_eq!(web.request(&get, &["Origin: http://evil.com"], "").status, 403, "{path}");
+        let post = web.request(&format!("POST {path}"), &ACTION_HEADERS, "{}");
+        assert_eq!(post.status, 401, "{path}");
+    }
+}
+
+#[test]
+fn a_login_link_works_once_and_gives_a_token() {
     let world = world();
     let web = start_with_web(&world);
-    let path = |link: &str| format!("GET {}", link.strip_prefix(&format!("http://{}", web.address)).expect("ours"));
-    let get = path(&login_link(&world, &[]));
-    let answer = web.request(&get, &["Sec-Fetch-Site: none"], "");
-    assert_eq!(answer.status, 303);
-    let cookie = answer.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie").to_owned();
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
-    let cookie = format!("Cookie: other=1; {}", cookie.split(';').next().expect("a value"));
-    assert_eq!(web.request("GET /v1/panes", &[&cookie], "").status, 200);
-    // Another server on this machine may set a cookie of the same name: browsers send both.
-    let tossed = format!("Cookie: agtmux-{}=another; {}", web.address.port(), &cookie["Cookie: ".len()..]);
-    assert_eq!(web.request("GET /v1/panes", &[&tossed], "").status, 200);
-    assert_eq!(web.request(&get, &[], "").status, 401, "the link works only once");
-    assert_eq!(web.request("GET /login/0000", &[], "").status, 401);
-    let links = web.request("POST /v1/web/link", &[&[cookie.as_str()], &ACTION_HEADERS[..]].concat(), "{}");
-    assert_eq!(links.status, 403, "a browser session cannot create links");
-    let read_only_cookie = web.request(&path(&login_link(&world, &["--read-only"])), &[], "");
-    let read_only_cookie =
-        read_only_cookie.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie").to_owned();
-    let read_only_cookie = format!("Cookie: {}", read_only_cookie.split(';').next().expect("a value"));
-    assert_eq!(web.request("GET /v1/panes", &[&read_only_cookie], "").status, 200);
-    assert_eq!(
-        web.request("POST /v1/actions/send", &[&[read_only_cookie.as_str()], &ACTION_HEADERS[..]].concat(), "{}")
-            .status,
-        403
-    );
+    let link = login_link(&world, &[]);
+    assert!(link.starts_with(&format!("http://{}/#code=", web.address)), "{link}");
+    let session = web.log_in(&link).json();
+    assert_eq!(session["read_only"], false, "{session}");
+    let bearer_of = |session: &Value| format!("Authorization: Bearer {}", session["token"].as_str().expect("a token"));
+    let bearer = bearer_of(&session);
+    assert_eq!(web.request("GET /v1/panes", &[&bearer], "").status, 200);
+    assert_eq!(web.log_in(&link).status, 401, "the link works only once");
+    assert_eq!(web.log_in(&format!("http://{}/#code=0000", web.address)).status, 401);
+    let code = link.split_once("=").expect("a code").1;
+    assert_eq!(web.request("GET /v1/panes", &[&format!("Authorization: Bearer {code}")], "").status, 401);
+    for cookie in [session["token"].as_str().expect("a token"), &web.token] {
+        let cookie = format!("Cookie: agtmux-{}={cookie}", web.address.port());
+        assert_eq!(web.request("GET /v1/panes", &[&cookie], "").status, 401, "there are no cookies");
+    }
+    let links = web.request("POST /v1/web/link", &[&[bearer.as_str()], &ACTION_HEADERS[..]].concat(), "{}");
+    assert_eq!(links.status, 403, "a browser cannot create links");
+    let read_only = web.log_in(&login_link(&world, &["--read-only"])).json();
+    assert_eq!(read_only["read_only"], true, "{read_only}");
+    let read_only = bearer_of(&read_only);
+    assert_eq!(web.request("GET /v1/panes", &[&read_only], "").status, 200);
+    let send = web.request("POST /v1/actions/send", &[&[read_only.as_str()], &ACTION_HEADERS[..]].concat(), "{}");
+    assert_eq!(send.status, 403);
+}
+
+#[test]
+fn a_page_of_another_site_cannot_use_a_login_link() {
+    let world = world();
+    let web = start_with_web(&world);
+    let link = login_link(&world, &[]);
+    let body = format!(r#"{{"code":"{}"}}"#, link.split_once("=").expect("a code").1);
+    for headers in [
+        &["Content-Type: text/plain", "X-Agtmux: 1"][..],
+        &["Content-Type: application/json"],
+        &["Content-Type: application/json", "X-Agtmux: 1", "Origin: http://evil.com"],
+        &["Content-Type: application/json", "X-Agtmux: 1", "Sec-Fetch-Site: same-site"],
+    ] {
+        assert_eq!(web.request("POST /v1/web/login", headers, &body).status, 403, "{headers:?}");
+    }
+    assert_eq!(web.log_in(&link).status, 200, "refused requests do not use up the link");
 }
 
 #[test]
@@ -303,7 +330,7 @@ fn unknown_paths_are_not_found() {
         "/api/respond/..%2f..%2fetc%2fpasswd/availability",
         "/api/respond/%ff/availability",
         "/v1/actions/%ff",
-        "/login/../v1/panes",
+        "/login/0000",
     ] {
         let answer = web.request(&format!("GET {path}"), &[&web.bearer()], "");
         assert!(matches!(answer.status, 400 | 404), "{path}: {}", answer.status);
@@ -311,8 +338,8 @@ fn unknown_paths_are_not_found() {
             assert!(answer.json()["hint"].is_string(), "{path}: {}", answer.json());
         }
     }
-    // Paths that only start with /login are not the login path.
-    for path in ["/login/../v1/panes", "/login/a/b", "/login/a/", "/login", "/login/..%2fv1%2fpanes"] {
+    // Paths that only resemble a file of the page need a token.
+    for path in ["/app.js/../v1/panes", "/app.js/v1/panes", "/app.js/", "//", "/%61pp.js", "/..%2fv1%2fpanes"] {
         assert_eq!(web.request(&format!("GET {path}"), &[], "").status, 401, "{path}");
     }
 }

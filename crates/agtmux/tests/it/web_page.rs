@@ -1,11 +1,10 @@
 //! The status page in a real browser.
 
-mod browser;
-
 use agtmux_testkit::agtmux::{SOON, agtmux, configure, start, stop, world};
 use agtmux_testkit::wait_for;
 use agtmux_testkit::web::{login_link, start_with_web};
-use browser::Browser;
+
+use crate::browser::Browser;
 
 const HOSTILE: &str = "<img src=x onerror=alert(1)><script>document.title='owned'</script>";
 

@@ -2,22 +2,23 @@
 
 use std::sync::Arc;
 
-use agtmux_api::WEB_HEADER;
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
+use agtmux_api::{TMUX_HEADER, TMUX_TMPDIR_HEADER, WEB_HEADER};
 use agtmux_tmux::platform::{self, TcpPeer};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::login::cookie_name;
-use super::{AccessLevel, TcpClient, WebAuth};
+use super::login::LOGIN_PATH;
+use super::{AccessLevel, TcpClient, WebAuth, pages};
 use crate::actions::RequestCaller;
 use crate::serve::Peer;
 use crate::serve::extract::ErrorResponse;
 
-/// Security headers on every response: no foreign resources, no framing, no type sniffing, no referrer.
-const HEADERS: [(HeaderName, &str); 5] = [
+/// Security headers on every response: no foreign resources, no framing, no type sniffing, no referrer,
+/// no access from the page that opened it.
+const HEADERS: [(HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,
         "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
@@ -26,9 +27,11 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (header::X_FRAME_OPTIONS, "DENY"),
     (header::REFERRER_POLICY, "no-referrer"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
-const MAX_COOKIES: usize = 16;
+/// Headers that make the daemon watch another tmux server.
+const CALLER_HEADERS: [&str; 2] = [TMUX_HEADER, TMUX_TMPDIR_HEADER];
 
 pub(super) async fn check(
     State(auth): State<Arc<WebAuth>>,
@@ -37,9 +40,15 @@ pub(super) async fn check(
     next: Next,
 ) -> Response {
     let mut response = match authorize(&auth, &request) {
-        Ok(()) => {
+        Ok(access) => {
+            if access != Some(AccessLevel::Full) {
+                CALLER_HEADERS.iter().for_each(|header| drop(request.headers_mut().remove(*header)));
+            }
             let caller = caller(&request, client);
             request.extensions_mut().insert(caller);
+            if let Some(access) = access {
+                request.extensions_mut().insert(access);
+            }
             next.run(request).await
         }
         Err(error) => ErrorResponse(error).into_response(),
@@ -51,43 +60,60 @@ pub(super) async fn check(
     response
 }
 
-fn authorize(auth: &WebAuth, request: &Request) -> ApiResult<()> {
-    let all =
-        |name: HeaderName| request.headers().get_all(name).iter().map(|value| value.to_str().unwrap_or("not text"));
-    let host = all(header::HOST).next().unwrap_or_default();
-    let authority = request.uri().authority().map_or(host, |authority| authority.as_str());
-    if !auth.is_host(host) || !auth.is_host(authority) || all(header::HOST).count() != 1 {
-        return Err(forbidden(
-            "the Host header is not a name of this server",
-            "use the address that `agtmux web url` prints",
-        ));
+/// Returns the access that the request has. `None` for the files of the page and for a login, which need no token.
+fn authorize(auth: &WebAuth, request: &Request) -> ApiResult<Option<AccessLevel>> {
+    check_host(auth, request)?;
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    let path = request.uri().path();
+    let is_page = is_read && pages::is_page(path);
+    check_site(auth, request, is_page)?;
+    if is_page {
+        return Ok(None);
     }
+    let has_token = request.headers().contains_key(header::AUTHORIZATION);
+    if *request.method() == Method::POST && path == LOGIN_PATH && !has_token {
+        return check_change_headers(request).map(|()| None);
+    }
+    let Some(access) = access(auth, request) else {
+        let error = ApiError::new(ErrorCode::Unauthorized, "a token is required");
+        return Err(error.with_hint("agtmux web url   (a link for a browser; scripts use a bearer token)"));
+    };
+    if !is_read {
+        check_change_headers(request)?;
+        refuse_read_only(access)?;
+    }
+    Ok(Some(access))
+}
+
+fn headers_of(request: &Request, name: HeaderName) -> impl Iterator<Item = &str> {
+    request.headers().get_all(name).iter().map(|value| value.to_str().unwrap_or("not text"))
+}
+
+fn check_host(auth: &WebAuth, request: &Request) -> ApiResult<()> {
+    let host = headers_of(request, header::HOST).next().unwrap_or_default();
+    let authority = request.uri().authority().map_or(host, |authority| authority.as_str());
+    if auth.is_host(host) && auth.is_host(authority) && headers_of(request, header::HOST).count() == 1 {
+        return Ok(());
+    }
+    Err(forbidden("the Host header is not a name of this server", "use the address that `agtmux web url` prints"))
+}
+
+/// Refuses requests that a page of another site or port sends. A link on another site may lead to our page.
+fn check_site(auth: &WebAuth, request: &Request, is_page: bool) -> ApiResult<()> {
     let is_foreign = |site: &str| !matches!(site, "same-origin" | "none");
-    // Only `/login/CODE`: longer paths need a token.
-    let is_login = request.uri().path().strip_prefix("/login/").is_some_and(|code| !code.contains('/'));
-    let from_other_site = !is_login && all(HeaderName::from_static("sec-fetch-site")).any(is_foreign);
-    if from_other_site || all(header::ORIGIN).any(|origin| !auth.is_origin(origin)) {
+    let from_other_site = !is_page && headers_of(request, HeaderName::from_static("sec-fetch-site")).any(is_foreign);
+    if from_other_site || headers_of(request, header::ORIGIN).any(|origin| !auth.is_origin(origin)) {
         return Err(forbidden(
             "requests from other sites are rejected",
             "open the address that `agtmux web url` prints",
         ));
     }
-    if is_login && request.method() == Method::GET {
-        return Ok(());
-    }
-    let Some(access) = access(auth, request) else {
-        let error = ApiError::new(ErrorCode::Unauthorized, "a token or a login is required");
-        return Err(error.with_hint("agtmux web url   (a link for a browser; scripts use a bearer token)"));
-    };
-    if matches!(*request.method(), Method::GET | Method::HEAD) {
-        return Ok(());
-    }
-    check_write(access, request)
+    Ok(())
 }
 
-/// Checks a request that changes something. Such a request needs the agtmux header and a JSON body, because a form on
-/// another site can send neither.
-fn check_write(access: AccessLevel, request: &Request) -> ApiResult<()> {
+/// A request that changes something needs the agtmux header and a JSON body, because a form on another site can send
+/// neither.
+fn check_change_headers(request: &Request) -> ApiResult<()> {
     let mut content_types = request.headers().get_all(header::CONTENT_TYPE).iter();
     let content_type =
         content_types.next().filter(|_| content_types.next().is_none()).and_then(|value| value.to_str().ok());
@@ -99,35 +125,27 @@ fn check_write(access: AccessLevel, request: &Request) -> ApiResult<()> {
             format!("send content-type: application/json and {WEB_HEADER}: 1"),
         ));
     }
+    Ok(())
+}
+
+pub(crate) fn refuse_read_only(access: AccessLevel) -> ApiResult<()> {
     match access {
         AccessLevel::Full => Ok(()),
-        AccessLevel::ReadOnly => {
-            Err(forbidden("this token or login is read-only", "agtmux web url   (without --read-only)"))
-        }
+        AccessLevel::ReadOnly => Err(forbidden("this token is read-only", "agtmux web url   (without --read-only)")),
     }
 }
 
 fn access(auth: &WebAuth, request: &Request) -> Option<AccessLevel> {
-    let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
-    if let Some(given) = text(header::AUTHORIZATION) {
-        return auth.access_by_token(given.strip_prefix("Bearer ")?.trim());
-    }
-    let cookies = request.headers().get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let own_name = cookie_name(auth);
-    // Another server on this host may have set a cookie of the same name, which must not hide the valid one.
-    pairs
-        .filter(|(name, _)| *name == own_name)
-        .take(MAX_COOKIES)
-        .find_map(|(_, session)| auth.access_by_session(session))
+    let given = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+    auth.access(given.strip_prefix("Bearer ")?.trim())
 }
 
 /// Finds the process that sent the request. The token does not show whether the caller is an agent, because an agent
 /// may know the token, too.
 fn caller(request: &Request, client: TcpClient) -> RequestCaller {
     let unknown_caller = RequestCaller { peer: None, via: "tcp", peer_gone: false, owner_pid: None };
-    let is_local = client.from.ip().is_loopback() || Some(client.from.ip()) == client.to.map(|to| to.ip());
-    let Some(to) = client.to.filter(|_| is_local && !matches!(*request.method(), Method::GET | Method::HEAD)) else {
+    let Some(to) = client.to.filter(|_| client.is_local() && !matches!(*request.method(), Method::GET | Method::HEAD))
+    else {
         return unknown_caller;
     };
     match platform::tcp_peer(client.from, to) {

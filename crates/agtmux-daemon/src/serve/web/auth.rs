@@ -1,4 +1,4 @@
-//! Access control of the web port: tokens, login links and browser sessions.
+//! Access control of the web port: users, tokens, login links and browser sessions.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -26,6 +26,8 @@ pub(crate) struct WebAuth {
     address: SocketAddr,
     tokens: WebTokens,
     hosts: Vec<String>,
+    /// Other users whose processes may connect.
+    proxy_uids: Vec<u32>,
     logins: Mutex<Logins>,
 }
 
@@ -37,18 +39,19 @@ struct Logins {
 
 impl WebAuth {
     /// `proxy_hosts` are the host names of a proxy that the user runs in front of this port.
-    pub(super) fn new(address: SocketAddr, tokens: WebTokens, proxy_hosts: &[String]) -> Self {
+    pub(super) fn new(address: SocketAddr, tokens: WebTokens, proxy_hosts: &[String], proxy_uids: Vec<u32>) -> Self {
         let port = address.port();
         let local_hosts = ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}"));
         // An unspecified address such as 0.0.0.0 is not a host name.
         let own_address = Some(address.to_string()).filter(|_| !address.ip().is_unspecified());
         let hosts =
             local_hosts.into_iter().chain(own_address).chain(proxy_hosts.iter().map(|host| host.to_lowercase()));
-        Self { address, tokens, hosts: hosts.collect(), logins: Mutex::default() }
+        Self { address, tokens, hosts: hosts.collect(), proxy_uids, logins: Mutex::default() }
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+    /// Whether processes of this user may connect.
+    pub(super) fn admits(&self, uid: u32) -> bool {
+        uid == rustix::process::geteuid().as_raw() || self.proxy_uids.contains(&uid)
     }
 
     /// The address for a browser on this host.
@@ -73,15 +76,15 @@ impl WebAuth {
         host.is_some_and(|host| self.is_host(host))
     }
 
-    pub(super) fn access_by_token(&self, token: &str) -> Option<AccessLevel> {
-        self.tokens.access(token)
-    }
-
-    pub(super) fn access_by_session(&self, session: &str) -> Option<AccessLevel> {
-        // The keys are random, so the timing of the lookup reveals nothing.
-        let mut logins = self.lock_logins();
-        logins.remove_expired();
-        logins.sessions.get(session).map(|(access, _)| *access)
+    /// The access that a bearer token gives: one of the tokens for scripts, or the token of a browser.
+    pub(super) fn access(&self, token: &str) -> Option<AccessLevel> {
+        let of_session = || {
+            // The keys are random, so the timing of the lookup reveals nothing.
+            let mut logins = self.lock_logins();
+            logins.remove_expired();
+            logins.sessions.get(token).map(|(access, _)| *access)
+        };
+        self.tokens.access(token).or_else(of_session)
     }
 
     /// Creates a code for a login link. The code logs in one browser and works only once.
@@ -93,14 +96,14 @@ impl WebAuth {
         code
     }
 
-    /// Exchanges the code for a session.
-    pub(super) fn redeem_link(&self, code: &str) -> Option<String> {
+    /// Exchanges the code for a token.
+    pub(super) fn redeem_link(&self, code: &str) -> Option<(String, AccessLevel)> {
         let mut logins = self.lock_logins();
         logins.remove_expired();
         let (access, _) = logins.links.remove(code)?;
-        let session = random_token();
-        insert_bounded(&mut logins.sessions, session.clone(), (access, Instant::now() + SESSION_LIFETIME));
-        Some(session)
+        let token = random_token();
+        insert_bounded(&mut logins.sessions, token.clone(), (access, Instant::now() + SESSION_LIFETIME));
+        Some((token, access))
     }
 
     fn lock_logins(&self) -> MutexGuard<'_, Logins> {
@@ -137,7 +140,7 @@ mod tests {
     fn web_auth_at(address: &str) -> WebAuth {
         let dir = tempfile::tempdir().expect("a directory");
         let tokens = WebTokens::load_or_create(dir.path()).expect("created");
-        WebAuth::new(address.parse().expect("an address"), tokens, &["agents.example".into()])
+        WebAuth::new(address.parse().expect("an address"), tokens, &["agents.example".into()], vec![4321])
     }
 
     #[test]
@@ -147,7 +150,7 @@ mod tests {
             assert!(!web_auth.is_host(address) && web_auth.is_host(browser_address), "{address}");
             assert_eq!(web_auth.browser_address().to_string(), browser_address);
         }
-        assert_eq!(web_auth().browser_address(), web_auth().address());
+        assert_eq!(web_auth().browser_address(), web_auth().address);
     }
 
     #[test]
@@ -171,10 +174,16 @@ mod tests {
     fn a_link_logs_in_one_browser_only() {
         let web_auth = web_auth();
         let code = web_auth.create_link(AccessLevel::ReadOnly);
-        let session = web_auth.redeem_link(&code).expect("a valid code");
+        let (token, access) = web_auth.redeem_link(&code).expect("a valid code");
         assert_eq!(web_auth.redeem_link(&code), None);
-        assert_eq!(web_auth.access_by_session(&session), Some(AccessLevel::ReadOnly));
-        assert_eq!(web_auth.access_by_session(&code), None);
+        assert_eq!((access, web_auth.access(&token)), (AccessLevel::ReadOnly, Some(AccessLevel::ReadOnly)));
+        assert_eq!((web_auth.access(&code), web_auth.access("")), (None, None));
+    }
+
+    #[test]
+    fn only_the_own_user_and_proxy_users_may_connect() {
+        let us = rustix::process::geteuid().as_raw();
+        assert!(web_auth().admits(us) && web_auth().admits(4321) && !web_auth().admits(us + 1));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! TCP connections. Every local user can open a connection without authentication, so the number of connections and the
-//! time for a request are limited.
+//! TCP connections. A client can open a connection without a token, so the number of connections and the time for a request
+//! are limited. Connections of other users are closed at once.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
-use super::TcpClient;
+use super::{TcpClient, WebAuth, peers};
 use crate::serve::listener::{StallGuard, pause_after_accept_error};
 
 /// The most open connections. This is enough for many dashboards with many streams each.
@@ -33,6 +33,7 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 /// open connections are closed.
 pub(super) async fn serve(
     listener: TcpListener,
+    auth: Arc<WebAuth>,
     router: Router,
     mut stopping: watch::Receiver<bool>,
 ) -> io::Result<()> {
@@ -42,7 +43,13 @@ pub(super) async fn serve(
         tokio::select! {
             (stream, from, permit) = accept(&listener, &slots) => {
                 let client = TcpClient { from, to: stream.local_addr().ok() };
-                connections.spawn(serve_connection(stream, client, router.clone(), connection_stopping.clone(), permit));
+                let (auth, router, stopping) = (auth.clone(), router.clone(), connection_stopping.clone());
+                connections.spawn(async move {
+                    match peers::is_admitted(client, &auth).await {
+                        true => serve_connection(stream, client, router, stopping, permit).await,
+                        false => peers::refuse(stream).await,
+                    }
+                });
             }
             Some(_) = connections.join_next() => {}
             _ = stopping.wait_for(|stop| *stop) => break,

@@ -1,26 +1,19 @@
 //! Browser login with a link that works once.
 
-use std::sync::Arc;
-
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{ActionKind, WebLink, WebLinkRequest};
+use agtmux_api::wire::{ActionKind, WebLink, WebLinkRequest, WebLogin, WebSession};
 use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
 
-use super::{AccessLevel, WebAuth};
+use super::AccessLevel;
 use crate::actions::{ChangeEntry, RequestCaller};
 use crate::serve::ServeContext;
-use crate::serve::extract::{ErrorResponse, JsonResult, MAX_SMALL_BODY_BYTES, NameInPath, parse_object, read_body};
+use crate::serve::extract::{JsonBody, JsonResult, MAX_SMALL_BODY_BYTES, parse_object, read_body};
 use crate::serve::routes::Error;
 
-/// The name of the session cookie. It contains the port, because browsers share cookies between all ports of a host.
-pub(super) fn cookie_name(auth: &WebAuth) -> String {
-    format!("agtmux-{}", auth.address().port())
-}
+/// The path of [`post_login`].
+pub(super) const LOGIN_PATH: &str = "/v1/web/login";
 
 /// Create a link that logs in one browser, once, within two minutes.
 ///
@@ -46,16 +39,25 @@ pub(crate) async fn post_link(context: ServeContext, caller: RequestCaller, body
     let entry = ChangeEntry { kind: ActionKind::Web, caller: &caller, summary, name };
     let create = async { Ok(auth.create_link(access)) };
     let code = context.actions.audited_change_unless_agent(entry, create).await?;
-    let url = format!("http://{}/login/{code}", auth.browser_address());
+    // A browser keeps the fragment to itself: it is in no request and no referrer.
+    let url = format!("http://{}/#code={code}", auth.browser_address());
     Ok(Json(WebLink { schema_version: SCHEMA_VERSION, url }))
 }
 
-pub(super) async fn log_in(State(auth): State<Arc<WebAuth>>, NameInPath(code): NameInPath) -> Response {
-    let Some(session) = auth.redeem_link(&code) else {
+/// Exchange the code of a login link for a bearer token.
+///
+/// Needs no token. The code works once.
+#[utoipa::path(post, path = "/v1/web/login", request_body = WebLogin, responses(
+    (status = 200, body = WebSession), Error<400>))]
+pub(crate) async fn post_login(
+    context: ServeContext,
+    JsonBody(login): JsonBody<WebLogin, MAX_SMALL_BODY_BYTES>,
+) -> JsonResult<WebSession> {
+    let Some((token, access)) = context.web_auth.as_ref().and_then(|auth| auth.redeem_link(&login.code)) else {
         let error =
             ApiError::new(ErrorCode::Unauthorized, "this link has been used already, or is older than two minutes");
-        return ErrorResponse(error.with_hint("agtmux web url")).into_response();
+        return Err(error.with_hint("agtmux web url").into());
     };
-    let cookie = format!("{}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age=604800", cookie_name(&auth));
-    (StatusCode::SEE_OTHER, [(header::LOCATION, "/".to_owned()), (header::SET_COOKIE, cookie)]).into_response()
+    let read_only = access == AccessLevel::ReadOnly;
+    Ok(Json(WebSession { schema_version: SCHEMA_VERSION, token, read_only }))
 }

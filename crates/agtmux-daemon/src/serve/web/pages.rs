@@ -9,6 +9,11 @@ const INDEX: &str = include_str!("assets/index.html");
 const SCRIPT: &str = include_str!("assets/app.js");
 const STYLE: &str = include_str!("assets/style.css");
 
+/// The files of the page. They contain no data, so that a browser can load them before it has a token.
+pub(super) fn is_page(path: &str) -> bool {
+    matches!(path, "/" | "/app.js" | "/style.css" | "/favicon.ico")
+}
+
 pub(super) fn add_to(router: Router) -> Router {
     router
         .route("/", get(|| asset("text/html; charset=utf-8", INDEX)))

@@ -27,7 +27,7 @@ pub(super) fn run(args: &AdapterCheckArgs) -> CliResult {
         output::json(&document(&args.file, &checked))?;
         return if checked.is_ok() { Ok(()) } else { Err(CliError::silent(CliExit::Usage)) };
     }
-    output::foreign_lines(check_lines(&args.file, &checked.map_err(|error| manifest_error(&error))?))
+    output::lines(check_lines(&args.file, &checked.map_err(|error| manifest_error(&error))?))
 }
 
 pub(crate) fn read(file: &Path) -> Result<String, ManifestError> {

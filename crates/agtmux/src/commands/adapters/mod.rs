@@ -68,10 +68,10 @@ pub(crate) fn run(args: AdaptersArgs) -> CliResult {
 async fn list(json: bool) -> CliResult {
     let answer = DaemonClient::from_env()?.get_bytes("/v1/adapters", &()).await?;
     if json {
-        return output::line(&answer);
+        return output::json_answer(&answer);
     }
     let adapters: AdapterList = parse(&answer)?;
-    output::lines(&render::adapters(&adapters).lines(&StdoutTerminal::detect()))?;
+    output::styled_lines(&render::adapters(&adapters).lines(&StdoutTerminal::detect()))?;
     render::adapter_faults(&adapters).iter().for_each(CliMessage::print_stderr);
     Ok(())
 }
@@ -81,7 +81,7 @@ async fn switch(AdapterNameArgs { name, json }: AdapterNameArgs, enabled: bool) 
     let body = body.map_err(|error| CliError::io("write JSON", error))?;
     let answer = DaemonClient::from_env()?.post("/v1/adapters", body.into()).await?;
     if json {
-        output::line(&answer)?;
+        output::json_answer(&answer)?;
     } else {
         let done = format!("the adapter '{name}' is {}", if enabled { "enabled" } else { "disabled" });
         CliMessage::new(done).hint("agtmux adapters").print_stderr();

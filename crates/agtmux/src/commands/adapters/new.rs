@@ -1,12 +1,12 @@
 //! `agtmux adapters new`: creates a manifest from a template.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use agtmux_agents::{AgentRegistry, ManifestOrigin, check_manifest};
-use agtmux_api::paths::Paths;
+use agtmux_api::paths::{Paths, owned_dir};
 use clap::Args;
 
 use crate::error::{CliError, CliResult};
@@ -32,14 +32,14 @@ pub(super) fn run(args: &AdapterNewArgs) -> CliResult {
             .hint("agtmux adapters new my-agent"));
     }
     if args.stdout {
-        return output::print(AgentRegistry::builtin_manifest_text(name).unwrap_or(&text));
+        return output::verbatim(AgentRegistry::builtin_manifest_text(name).unwrap_or(&text).as_bytes());
     }
     if let Some(taken) = name_taken(name, &agent_registry::load()?) {
         return Err(taken);
     }
     let path = Paths::from_env()?.agents_dir().join(format!("{name}.toml"));
     write(&path, &text)?;
-    output::line(agent_registry::display_path(&path).as_bytes())?;
+    output::verbatim(path.as_os_str().as_encoded_bytes())?;
     CliMessage::new(format!("created a manifest for '{name}'"))
         .because("the daemon loads the manifest at once; these agents have state unknown until the manifest has rules")
         .hint(format!("agtmux adapters check {}", agent_registry::display_path(&path)))
@@ -63,8 +63,7 @@ fn name_taken(name: &str, known: &AgentRegistry) -> Option<CliError> {
 fn write(path: &Path, text: &str) -> CliResult {
     let shown = agent_registry::display_path(path);
     if let Some(dir) = path.parent() {
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-        made.map_err(|error| CliError::io(&format!("create '{}'", agent_registry::display_path(dir)), error))?;
+        owned_dir(dir, "AGTMUX_CONFIG")?;
     }
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {

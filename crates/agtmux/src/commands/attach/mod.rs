@@ -44,7 +44,7 @@ pub(crate) async fn run(args: Box<AttachArgs>) -> CliResult {
     let typed = guards.r#ref.clone();
     let answer = daemon.act("/v1/actions/attach", &AttachAction { guards }).await?;
     if args.json {
-        return output::line(&answer);
+        return output::json_answer(&answer);
     }
     let done: ActionOutcome<AttachPlan> = parse(&answer)?;
     let guard = guard(&done)?;
@@ -57,7 +57,7 @@ pub(crate) async fn run(args: Box<AttachArgs>) -> CliResult {
     let server = TmuxServer::new(&tmux.program, &socket, tmux.command_timeout.0);
     let local = LocalAttach { program: tmux.program, socket, server, guard, plan: &done.report, reference };
     if args.print {
-        return output::line(local.command_line(AttachMethod::Attach).as_bytes());
+        return output::line(&local.command_line(AttachMethod::Attach));
     }
     match socket_of_tmux_variable(&std::env::var("TMUX").unwrap_or_default()) {
         Some(socket) if same_file(&socket, &local.socket) => local.switch().await,
@@ -74,7 +74,7 @@ fn on_terminal() -> bool {
 
 /// Prints the command, so that the user can run it on a terminal. Then fails, because this process has no terminal.
 fn print_for_terminal(command_line: &str, reference: &str) -> CliResult {
-    output::line(command_line.as_bytes())?;
+    output::line(command_line)?;
     Err(CliError::failed("cannot attach: stdin or stdout is not a terminal")
         .because("run the printed command on a terminal")
         .hint(format!("agtmux attach {reference}")))

@@ -29,7 +29,7 @@ pub(super) fn attach(
 ) -> CliResult {
     let mut command = ssh_command(&done.report, ssh, guard);
     if print {
-        return output::line(shell_command(&command).as_bytes());
+        return output::line(&shell_command(&command));
     }
     if std::env::var_os("TMUX").is_some_and(|tmux| !tmux.is_empty()) {
         return open_window(&command, &done.target, reference);

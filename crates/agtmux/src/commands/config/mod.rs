@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use agtmux_api::config::{Config, DEFAULTS};
 use agtmux_api::paths::Paths;
-use agtmux_core::sanitize;
 use clap::Subcommand;
 
 use crate::error::{CliError, CliResult};
@@ -34,9 +33,9 @@ pub(crate) enum ConfigCommand {
 pub(crate) fn run(command: ConfigCommand) -> CliResult {
     let own_file = || -> CliResult<PathBuf> { Ok(Config::resolve_file(&Paths::from_env()?.config)?) };
     match command {
-        ConfigCommand::Show { defaults: true } => output::line(DEFAULTS.as_bytes()),
+        ConfigCommand::Show { defaults: true } => output::verbatim(DEFAULTS.as_bytes()),
         ConfigCommand::Show { defaults: false } => show::run(&own_file()?),
-        ConfigCommand::Path => output::line(own_file()?.as_os_str().as_encoded_bytes()),
+        ConfigCommand::Path => output::verbatim(own_file()?.as_os_str().as_encoded_bytes()),
         ConfigCommand::Check { file: Some(file) } if file.exists() => check(&file),
         // A missing file is an error only if the user named it; the default file is optional.
         ConfigCommand::Check { file: Some(file) } => {
@@ -51,9 +50,6 @@ fn check(file: &Path) -> CliResult {
     if is_there {
         Config::load(file)?;
     }
-    let shown = sanitize::for_terminal(&file.display().to_string());
-    output::print(&format!(
-        "{shown} {}\n",
-        if is_there { "is valid" } else { "does not exist; agtmux uses the defaults" }
-    ))
+    let what = if is_there { "is valid" } else { "does not exist; agtmux uses the defaults" };
+    output::line(&format!("{} {what}", file.display()))
 }

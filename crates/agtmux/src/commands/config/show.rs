@@ -16,7 +16,7 @@ pub(super) fn run(path: &Path) -> CliResult {
         Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }.into()),
     };
     let effective = overlay(&as_toml(text, path)?, path).map_err(|error| CliError::io("merge the settings", error))?;
-    output::print(&effective)
+    output::verbatim(effective.as_bytes())
 }
 
 /// Converts the text to TOML if the file is YAML, because the settings are always shown as TOML.

@@ -23,13 +23,13 @@ pub(super) async fn start() -> CliResult {
         daemon.start().await?;
     }
     let running = if was_running { "already running" } else { "running" };
-    output::print(&format!("the daemon is {running}{}\n", pid(&daemon).await))
+    output::line(&format!("the daemon is {running}{}", pid(&daemon).await))
 }
 
 pub(super) async fn stop() -> CliResult {
     match stop_daemon(&DaemonClient::from_env()?).await? {
-        Some(pid) => output::print(&format!("the daemon (pid {}) has stopped\n", pid.as_raw_nonzero())),
-        None => output::print("the daemon is not running\n"),
+        Some(pid) => output::line(&format!("the daemon (pid {}) has stopped", pid.as_raw_nonzero())),
+        None => output::line("the daemon is not running"),
     }
 }
 
@@ -38,7 +38,7 @@ pub(super) async fn restart() -> CliResult {
     let before = stop_daemon(&daemon).await?;
     daemon.start().await?;
     let what = if before.is_some() { "restarted" } else { "started; it was not running before" };
-    output::print(&format!("the daemon was {what}\n"))
+    output::line(&format!("the daemon was {what}"))
 }
 
 /// Whether a daemon answers. An open socket is no proof: after the daemon was killed, a child process between fork and

@@ -30,7 +30,7 @@ pub(crate) struct DaemonLogsArgs {
 pub(super) fn run(args: DaemonLogsArgs) -> CliResult {
     let path = Paths::from_env()?.log();
     if args.path {
-        return output::line(path.as_os_str().as_encoded_bytes());
+        return output::verbatim(path.as_os_str().as_encoded_bytes());
     }
     let mut file = open(&path)?;
     let fault = |error| CliError::io(&format!("read '{}'", path.display()), error);
@@ -116,7 +116,7 @@ fn print_log(bytes: &[u8]) -> CliResult {
         safe.push_str(&sanitize::for_terminal(&text::from_bytes(line)));
         safe.push_str(end);
     }
-    output::print(&safe)
+    output::styled(&safe)
 }
 
 #[cfg(test)]

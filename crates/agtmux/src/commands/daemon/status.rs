@@ -1,6 +1,5 @@
 use agtmux_api::wire::{DaemonHealth, ListQuery, ServerHealth};
 use agtmux_client::{ClientError, DaemonClient, parse};
-use agtmux_core::sanitize::for_terminal;
 use jiff::Timestamp;
 
 use super::find::find;
@@ -16,10 +15,10 @@ pub(super) async fn run(json: bool) -> CliResult {
         Err(error) => return Err(error.into()),
     };
     if json {
-        return output::line(&bytes);
+        return output::json_answer(&bytes);
     }
     let health: DaemonHealth = parse(&bytes)?;
-    output::lines(&describe(&health, &daemon.paths.socket.display().to_string(), Timestamp::now()))?;
+    output::lines(describe(&health, &daemon.paths.socket.display().to_string(), Timestamp::now()))?;
     health.target_errors.iter().for_each(|error| render::target_error(error).print_stderr());
     if health.version != agtmux_api::VERSION {
         let versions = format!("the daemon is version {}; this is agtmux {}", health.version, agtmux_api::VERSION);
@@ -44,16 +43,16 @@ async fn not_running(daemon: &DaemonClient) -> CliResult<CliError> {
 
 fn describe(health: &DaemonHealth, socket: &str, now: Timestamp) -> Vec<String> {
     let mut lines = vec![
-        format!("agtmuxd {}, {}", for_terminal(&health.version), for_terminal(&health.status)),
+        format!("agtmuxd {}, {}", health.version, health.status),
         format!("  pid     {}, for {}", health.pid, render::age(health.started_at, now)),
-        format!("  socket  {}", for_terminal(socket)),
-        format!("  store   {}", for_terminal(&health.store.path)),
+        format!("  socket  {socket}"),
+        format!("  store   {}", health.store.path),
     ];
     if let Some(error) = &health.store.error {
-        lines.push(format!("          cannot be written: {}", for_terminal(error)));
+        lines.push(format!("          cannot be written: {error}"));
     }
     if let Some(moved) = &health.store.quarantined {
-        lines.push(format!("          the old database was unreadable and is kept at {}", for_terminal(moved)));
+        lines.push(format!("          the old database was unreadable and is kept at {moved}"));
     }
     if health.servers.is_empty() {
         lines.push("  no tmux server is running".to_owned());
@@ -65,12 +64,12 @@ fn describe(health: &DaemonHealth, socket: &str, now: Timestamp) -> Vec<String> 
 fn server(server: &ServerHealth) -> String {
     format!(
         "  server  {}@{}: tmux {}, pid {}, {} panes, {}{}",
-        for_terminal(&server.target),
-        for_terminal(&server.server),
-        for_terminal(&server.tmux_version),
+        server.target,
+        server.server,
+        server.tmux_version,
         server.pid,
         server.panes,
-        for_terminal(&server.evidence),
+        server.evidence,
         if server.hooks { "" } else { ", no hooks" },
     )
 }

@@ -29,7 +29,7 @@ pub(super) fn run(file: &Path, args: &ExplainArgs) -> CliResult {
     let text = std::fs::read(file).map_err(fault)?;
     let screen = SavedScreen { text: &text, title: args.title.as_deref(), command: args.command.as_deref() };
     let judgement = judge(&agent, &screen);
-    if args.json { output::json(&judgement) } else { output::foreign_lines(judgement_lines(&judgement)) }
+    if args.json { output::json(&judgement) } else { output::lines(judgement_lines(&judgement)) }
 }
 
 /// The agent with this name. If the user has an invalid manifest for this agent, fails and does not use the built-in

@@ -24,6 +24,8 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::message::CliMessage;
+
 /// The name of a Codex setting that names a program. In addition to its hooks, Codex calls this program with the event
 /// as one JSON argument.
 pub(crate) const NOTIFY: &str = "notify";
@@ -76,7 +78,7 @@ pub(crate) fn intercept(mut args: impl Iterator<Item = OsString>) -> Option<Exit
 
 fn run(words: &[OsString], began: Timestamp) {
     let [agent, event, rest @ ..] = words else {
-        eprintln!("agtmux: hook needs an agent and an event\n  try: agtmux hook --help");
+        CliMessage::new("hook needs an agent and an event").hint("agtmux hook --help").print_stderr();
         return;
     };
     let (agent, event) = (agent.to_string_lossy(), event.to_string_lossy());
@@ -112,7 +114,8 @@ fn exec_next(words: &[OsString]) {
         && !args.is_empty()
     {
         let error = Command::new(program).args(args).exec();
-        eprintln!("agtmux: cannot run the notify program '{}': {error}", OsStr::display(program));
+        let what = format!("cannot run the notify program '{}': {error}", OsStr::display(program));
+        CliMessage::new(what).print_stderr();
     }
 }
 

@@ -112,7 +112,7 @@ async fn show<T: DeserializeOwned>(
     let daemon = DaemonClient::from_env()?;
     let bytes = daemon.get_bytes(&format!("/v1/{scope}"), query).await?;
     if json {
-        return output::line(&bytes);
+        return output::json_answer(&bytes);
     }
     let listing: ListResponse<T> = parse(&bytes)?;
     listing.target_errors.iter().for_each(|error| render::target_error(error).print_stderr());
@@ -127,5 +127,5 @@ async fn show<T: DeserializeOwned>(
         lines.push(String::new());
         lines.push(render::summary_line(&listing.summary, terminal.colour));
     }
-    output::lines(&lines)
+    output::styled_lines(&lines)
 }

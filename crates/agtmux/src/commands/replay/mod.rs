@@ -34,7 +34,7 @@ pub(crate) fn run(args: &ReplayArgs) -> CliResult {
     };
     match outcome {
         ReplayOutcome::Same { inputs, transitions } => {
-            output::line(format!("no difference in {inputs} inputs and {transitions} transitions").as_bytes())
+            output::line(&format!("no difference in {inputs} inputs and {transitions} transitions"))
         }
         ReplayOutcome::Differs { n, stored, replayed } => {
             Err(CliError::failed(format!("the replay of input {n} differs from the stored result"))

@@ -150,7 +150,7 @@ fn no_agents_found(missing: &[&str]) -> CliError {
 fn print_plans(plans: &AgentPlans, mode: SetupMode) -> CliResult {
     let nothing = if mode == SetupMode::Install { "up to date" } else { "no hooks of agtmux" };
     for (agent, files) in plans {
-        output::lines(&report::lines(agent, files, nothing))?;
+        output::styled_lines(&report::lines(agent, files, nothing))?;
     }
     Ok(())
 }
@@ -273,5 +273,5 @@ fn print_results(reports: &AgentPlans, mode: SetupMode) -> CliResult {
     if mode == SetupMode::Install {
         lines.push("Start an agent in tmux, then check its events: agtmux explain %0".into());
     }
-    output::foreign_lines(lines)
+    output::lines(lines)
 }

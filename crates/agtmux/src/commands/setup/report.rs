@@ -31,9 +31,8 @@ pub(super) fn lines(agent: &SetupAgent, files: &[FilePlan], nothing: &str) -> Ve
             FileOutcome::Nothing => lines.push(format!("  {path}: {nothing}")),
             FileOutcome::Refused(why) => lines.push(format!("  {path}: refused: {}", sanitize::for_terminal(why))),
             FileOutcome::Change(change) => {
-                // Tabs stay; other control characters are escaped.
-                let shown = |line: &str| line.split('\t').map(sanitize::for_terminal).collect::<Vec<_>>().join("\t");
-                lines.extend(diff(&file.path, change).lines().map(|line| shown(line.trim_end_matches('\r'))));
+                let shown = |line: &str| sanitize::keeping_tabs(line.trim_end_matches('\r'));
+                lines.extend(diff(&file.path, change).lines().map(shown));
             }
         }
     }

@@ -101,10 +101,10 @@ fn print_connect_result(answer: &[u8], json: bool) -> CliResult {
 async fn list(daemon: &DaemonClient, json: bool) -> CliResult {
     let answer = daemon.get_bytes("/v1/targets", &()).await?;
     if json {
-        return output::line(&answer);
+        return output::json_answer(&answer);
     }
     let targets: TargetList = parse(&answer)?;
-    output::lines(&render::targets(&targets).lines(&StdoutTerminal::detect()))?;
+    output::styled_lines(&render::targets(&targets).lines(&StdoutTerminal::detect()))?;
     display::advice(&targets).iter().for_each(CliMessage::print_stderr);
     Ok(())
 }
@@ -116,7 +116,7 @@ async fn remove(daemon: &DaemonClient, args: TargetRemoveArgs) -> CliResult {
         input::require_confirmation(&question, &format!("agtmux target remove {} --yes", args.name))?;
     }
     let answer = daemon.delete(&path).await?;
-    if args.json { output::line(&answer) } else { output::line(format!("removed {}", args.name).as_bytes()) }
+    if args.json { output::json_answer(&answer) } else { output::line(&format!("removed {}", args.name)) }
 }
 
 async fn doctor(daemon: &DaemonClient, args: &TargetNameArgs) -> CliResult {

@@ -5,7 +5,6 @@ use agtmux_api::wire::{
     TaskCleanupRequest, TaskEndReport, TaskRestartRequest, TaskSessionQuery, TaskStarted, TaskStopRequest,
 };
 use agtmux_client::{DaemonClient, parse};
-use agtmux_core::sanitize;
 use clap::Args;
 
 use super::run::print_started;
@@ -92,7 +91,7 @@ pub(crate) async fn kill_all(args: TaskKillAllArgs) -> CliResult {
 async fn run_cleanup(path: &str, action: &impl serde::Serialize, json: bool, what: &str) -> CliResult {
     let answer = DaemonClient::from_env()?.act(path, action).await?;
     if json {
-        return output::line(&answer);
+        return output::json_answer(&answer);
     }
     let ended: TaskEndReport = parse(&answer)?;
     if !ended.exists {
@@ -105,7 +104,7 @@ async fn run_cleanup(path: &str, action: &impl serde::Serialize, json: bool, wha
             (None, Some(signal)) => format!(" ({signal})"),
             (None, None) => String::new(),
         };
-        format!("{what} {} {}{how}", task.window_id, sanitize::for_terminal(&task.task))
+        format!("{what} {} {}{how}", task.window_id, task.task)
     };
-    output::lines(&ended.tasks.iter().map(line).collect::<Vec<_>>())
+    output::lines(ended.tasks.iter().map(line))
 }

@@ -2,7 +2,6 @@
 
 use agtmux_api::wire::{TaskEvent, TaskEvents, TaskEventsQuery, TaskStreamItem};
 use agtmux_client::{DaemonClient, Follower, StreamSignal};
-use agtmux_core::sanitize;
 use agtmux_core::task::ConversationMessage;
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -147,9 +146,9 @@ impl TaskEventPrinter {
 
     fn show(&self, event: &TaskEvent) -> CliResult {
         let at = event.at.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string();
-        let mut lines = vec![format!("{at}  {}", sanitize::for_terminal(&event.message))];
-        lines.extend(event.recent_output.iter().map(|line| format!("            {}", sanitize::for_terminal(line))));
-        output::lines(&lines)
+        let mut lines = vec![format!("{at}  {}", event.message)];
+        lines.extend(event.recent_output.iter().map(|line| format!("            {}", line)));
+        output::lines(lines)
     }
 }
 

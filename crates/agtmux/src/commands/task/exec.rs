@@ -16,6 +16,7 @@ use rustix::fs::OFlags;
 
 use crate::commands::run::job::{ChildEnd, ChildJob};
 use crate::error::CliExit;
+use crate::message::CliMessage;
 
 /// The time limit for each of two waits: until a stopped terminal accepts the end mark, and until the log writer has
 /// read the mark.
@@ -33,7 +34,8 @@ pub(super) fn run(spec: &Path) -> ExitCode {
     let spec = match files.read_spec() {
         Ok(spec) => spec,
         Err(error) => {
-            eprintln!("agtmux: cannot start the task: cannot read '{}': {error}", spec.display());
+            let what = format!("cannot start the task: cannot read '{}': {error}", spec.display());
+            CliMessage::new(what).print_stderr();
             return CliExit::Failed.into();
         }
     };
@@ -46,7 +48,7 @@ pub(super) fn run(spec: &Path) -> ExitCode {
             job.exit_like_child(end)
         }
         Err(error) => {
-            eprintln!("agtmux: cannot start the task in '{}': {error}", spec.cwd);
+            CliMessage::new(format!("cannot start the task in '{}': {error}", spec.cwd)).print_stderr();
             let code = CliExit::NotExecutable;
             write_exit_record(&files, &spec, exit_record(ChildEnd::Exited(code as i32), false));
             code.into()
@@ -90,7 +92,7 @@ fn exit_record(end: ChildEnd, hung_up: bool) -> ExitRecord {
 fn write_exit_record(files: &RunFiles, spec: &RunSpec, record: ExitRecord) {
     if let Err(error) = files.write_exit(&record) {
         // The daemon can still read the exit status from tmux.
-        eprintln!("agtmux: cannot write the exit status of the task: {error}");
+        CliMessage::new(format!("cannot write the exit status of the task: {error}")).print_stderr();
     }
     match write_end_mark(&end_marker(&spec.run_id)) {
         true => wait_until_read(files),

@@ -23,7 +23,7 @@ pub(crate) async fn run(args: TaskListArgs) -> CliResult {
     let task_session = args.session.resolve()?;
     let answer = DaemonClient::from_env()?.get_bytes("/v1/tasks", &task_session).await?;
     if args.json {
-        return output::line(&answer);
+        return output::json_answer(&answer);
     }
     let list: TaskList = parse(&answer)?;
     if list.tasks.is_empty() {
@@ -31,5 +31,5 @@ pub(crate) async fn run(args: TaskListArgs) -> CliResult {
         message.hint("agtmux task run NAME 'COMMAND'").print_stderr();
         return Ok(());
     }
-    output::lines(&render::tasks(&list.tasks).lines(&StdoutTerminal::detect()))
+    output::styled_lines(&render::tasks(&list.tasks).lines(&StdoutTerminal::detect()))
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 use agtmux_api::task_files::older_log;
 use agtmux_api::wire::{TaskEventsQuery, TaskLogs, TaskLogsQuery, TaskStreamItem};
 use agtmux_client::{DaemonClient, StreamSignal};
-use agtmux_core::sanitize;
 use agtmux_core::task::TaskEventKind;
 use agtmux_tmux::platform::{self, Platform, WatchToken};
 use clap::Args;
@@ -60,9 +59,7 @@ pub(crate) async fn run(args: TaskLogsArgs) -> CliResult {
         return follow_log(daemon, query).await;
     }
     let answer = daemon.get_bytes("/v1/tasks/logs", &query).await?;
-    output::answer(&answer, args.json, |logs: &TaskLogs| {
-        logs.lines.iter().map(|line| sanitize::for_terminal(line)).collect()
-    })
+    output::answer(&answer, args.json, |logs: &TaskLogs| logs.lines.clone())
 }
 
 /// Reads the existing and the new output from the same log file, so that no line is printed twice or split.
@@ -70,13 +67,13 @@ async fn follow_log(daemon: DaemonClient, query: TaskLogsQuery) -> CliResult {
     let kept = wait_for_log(&daemon, &query).await?;
     let Some(mut tail) = kept.log.map(PathBuf::from).and_then(LogFollower::open) else {
         let logs: TaskLogs = daemon.get("/v1/tasks/logs", &query).await?;
-        output::foreign_lines(&logs.lines)?;
+        output::lines(&logs.lines)?;
         return Err(CliError::failed("cannot follow the output: the task has no log")
             .hint("agtmux view-output --follow   (shows its pane)"));
     };
     let lines = tail.new_lines(kept.dead);
     let most = query.lines.map_or(usize::MAX, |lines| lines as usize);
-    output::foreign_lines(&lines[lines.len().saturating_sub(most)..])?;
+    output::lines(&lines[lines.len().saturating_sub(most)..])?;
     match kept.run_id {
         Some(run_id) if !kept.dead => follow_until_end(daemon, tail, run_id).await,
         _ => Ok(()),
@@ -100,7 +97,7 @@ async fn follow_until_end(daemon: DaemonClient, mut tail: LogFollower, run_id: S
     let query = TaskEventsQuery { run_id: Some(run_id), after: Some(0), ..TaskEventsQuery::default() };
     let mut events = follow(&daemon, query).await?;
     loop {
-        output::foreign_lines(tail.new_lines(false))?;
+        output::lines(tail.new_lines(false))?;
         tokio::select! {
             exit = quit.received() => return Err(CliError::silent(exit)),
             () = reader.closed() => return Ok(()),
@@ -108,13 +105,13 @@ async fn follow_until_end(daemon: DaemonClient, mut tail: LogFollower, run_id: S
             signal = events.next() => match signal? {
                 StreamSignal::Event(TaskStreamItem::Event(event)) => {
                     if matches!(event.kind, TaskEventKind::Exited | TaskEventKind::Disappeared) {
-                        output::foreign_lines(tail.new_lines(true))?;
+                        output::lines(tail.new_lines(true))?;
                         CliMessage::new(event.message.clone()).print_stderr();
                         return Ok(());
                     }
                 }
                 StreamSignal::Event(TaskStreamItem::Over { .. }) => {
-                    return output::foreign_lines(tail.new_lines(true));
+                    return output::lines(tail.new_lines(true));
                 }
                 StreamSignal::CaughtUp | StreamSignal::Disconnected(_) => {}
             },

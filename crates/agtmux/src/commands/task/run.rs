@@ -120,14 +120,18 @@ async fn start_tmux_server(daemon: &DaemonClient, run: &TaskRunRequest) -> CliRe
     Ok(())
 }
 
-/// Prints four lines for scripts. The directory is sanitized, so that it stays on one line.
+/// Prints four lines for scripts.
 pub(super) fn print_started(started: &TaskStarted, json: bool) -> CliResult {
     if json {
         return output::json(started);
     }
     let TaskStarted { session, window_id, task, cwd, .. } = started;
-    let cwd = agtmux_core::sanitize::for_terminal(cwd);
-    output::print(&format!("session={session}\nwindow_id={window_id}\ntask={task}\ncwd={cwd}\n"))
+    output::lines([
+        format!("session={session}"),
+        format!("window_id={window_id}"),
+        format!("task={task}"),
+        format!("cwd={cwd}"),
+    ])
 }
 
 async fn wait_for_end(daemon: &DaemonClient, started: &TaskStarted, patience: ConfigDuration, json: bool) -> CliResult {
@@ -160,7 +164,7 @@ async fn wait_for_end(daemon: &DaemonClient, started: &TaskStarted, patience: Co
     if json {
         output::json(&result_json(started, end.map(Box::as_ref), &lines))?;
     } else {
-        output::foreign_lines(&lines)?;
+        output::lines(&lines)?;
     }
     match outcome {
         TaskWaitOutcome::Ended(event) => exit_with_task(&event, json),
@@ -191,7 +195,7 @@ fn exit_with_task(event: &TaskEvent, json: bool) -> CliResult {
         (None, None) => ("exit_code=unknown".into(), 1),
     };
     if !json {
-        output::line(line.as_bytes())?;
+        output::line(&line)?;
     }
     std::process::exit(code)
 }

@@ -34,8 +34,8 @@ pub(crate) fn run(args: &TaskSessionNameArgs) -> CliResult {
     };
     let name = TaskSessionName::of(&path, &id).map_err(usage_error)?;
     match args.json {
-        true => output::line(json!({"session_name": name}).to_string().as_bytes())?,
-        false => output::line(name.as_str().as_bytes())?,
+        true => output::json(&json!({"session_name": name}))?,
+        false => output::line(name.as_str())?,
     }
     Ok(())
 }

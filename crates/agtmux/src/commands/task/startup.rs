@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use agtmux_api::wire::{TaskSessionQuery, TaskStartupReport, TaskStartupRequest};
 use agtmux_client::DaemonClient;
-use agtmux_core::sanitize;
 use clap::Args;
 
 use super::session_args::{SessionOwnerArgs, TaskSessionArgs, project};
@@ -41,7 +40,5 @@ pub(crate) async fn run(args: TaskStartupArgs) -> CliResult {
         .ok_or_else(|| CliError::usage("the path of the project is not UTF-8").hint("agtmux task startup --help"))?;
     let request = TaskStartupRequest { session, socket, project: project.to_owned(), owner: args.owner.pid()? };
     let answer = DaemonClient::from_env()?.act("/v1/tasks/startup", &request).await?;
-    output::answer(&answer, args.json, |report: &TaskStartupReport| {
-        report.notices.iter().map(|notice| sanitize::for_terminal(notice)).collect()
-    })
+    output::answer(&answer, args.json, |report: &TaskStartupReport| report.notices.clone())
 }

@@ -73,8 +73,11 @@ pub(crate) async fn run(args: TaskWaitArgs) -> CliResult {
     match wait_until_end(&daemon, query, args.timeout.map(|span| span.0), &mut QuitSignals::new()?).await? {
         TaskWaitOutcome::Interrupted(exit) => Err(CliError::silent(exit)),
         TaskWaitOutcome::Ended(event) => {
-            let line = if args.json { json!(event).to_string() } else { event.message.clone() };
-            output::line(line.as_bytes())?;
+            if args.json {
+                output::json(&event)?
+            } else {
+                output::line(&event.message)?
+            }
             fail_unless(event.exit_code == Some(0))
         }
         // The task ended before its events were recorded.
@@ -89,8 +92,10 @@ pub(crate) async fn run(args: TaskWaitArgs) -> CliResult {
 fn print_ended(task: &TaskSnapshot, json: bool) -> CliResult {
     let end = json!({"type": "exited", "task": task.window_name, "window_id": task.window_id,
         "exit_code": task.exit_code, "signal": task.signal});
-    let line = if json { end.to_string() } else { format!("{} exited with {}", task.window_name, task.exit()) };
-    output::line(line.as_bytes())?;
+    match json {
+        true => output::json(&end)?,
+        false => output::line(&format!("{} exited with {}", task.window_name, task.exit()))?,
+    }
     fail_unless(task.exit().is_success())
 }
 

@@ -183,15 +183,15 @@ impl OutputFollower {
             return Ok(());
         }
         if self.json {
-            return output::line(answer);
+            return output::json_answer(answer);
         }
         if !now.full_screen {
             let fresh: Vec<String> = fresh.into_iter().cloned().collect();
-            return output::lines(&with_colour_reset(&fresh, self.request.ansi));
+            return output::styled_lines(&with_colour_reset(&fresh, self.request.ansi));
         }
         let clear = if StdoutTerminal::detect().is_tty { "\u{1b}[H\u{1b}[J" } else { "\n" };
-        output::print(clear)?;
-        output::lines(&with_colour_reset(&now.lines, self.request.ansi))
+        output::styled(clear)?;
+        output::styled_lines(&with_colour_reset(&now.lines, self.request.ansi))
     }
 }
 

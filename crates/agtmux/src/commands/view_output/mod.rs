@@ -4,7 +4,7 @@ mod follow;
 mod new_lines;
 
 use agtmux_api::wire::{ActionOutcome, OutputAction, OutputReport};
-use agtmux_client::DaemonClient;
+use agtmux_client::{DaemonClient, parse};
 use clap::Args;
 
 use super::guards::GuardArgs;
@@ -42,8 +42,12 @@ pub(crate) async fn run(args: Box<ViewOutputArgs>) -> CliResult {
     let guards = args.guards.resolved(&daemon).await?;
     let action = OutputAction { guards, lines: args.lines, ansi: args.ansi, again: false };
     let answer = daemon.act("/v1/actions/view-output", &action).await?;
-    let lines = |shown: &ActionOutcome<OutputReport>| with_colour_reset(&shown.report.lines, args.ansi);
-    let shown = output::parsed_answer(&answer, args.json, lines)?;
+    let shown: ActionOutcome<OutputReport> = parse(&answer)?;
+    match args.json {
+        true => output::json_answer(&answer)?,
+        // The daemon has sanitized the lines, and has kept colours if they were asked for.
+        false => output::styled_lines(&with_colour_reset(&shown.report.lines, args.ansi))?,
+    }
     if args.follow { follow::run(daemon, action, shown, args.json).await } else { Ok(()) }
 }
 

@@ -20,8 +20,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::pick;
 use crate::choices::one_of;
 use crate::error::{CliError, CliExit, CliResult};
-use crate::output;
 use crate::quit_signals::QuitSignals;
+use crate::{message, output};
 use waited_agents::{WaitGoals, WaitOutcome, WaitedAgent, WaitedAgents};
 
 /// The time limit without --timeout: longer than any process runs.
@@ -185,7 +185,7 @@ fn report(args: &WaitArgs, outcome: WaitOutcome, waited: &WaitedAgents) -> CliRe
     } else {
         // The state that an agent reached may differ from its current state.
         let reached = waited.agents.iter().filter(|agent| agent.has_reached());
-        output::lines(&reached.map(|agent| agent_line(agent, agent.reached)).collect::<Vec<_>>())?;
+        output::lines(reached.map(|agent| agent_line(agent, agent.reached)))?;
     }
     match outcome {
         WaitOutcome::Reached => Ok(()),
@@ -238,7 +238,7 @@ fn print_changes(waited: &WaitedAgents, printed: &mut Vec<String>) {
     }
     let lines: Vec<String> = waited.agents.iter().map(current_line).collect();
     for line in lines.iter().filter(|line| !printed.contains(line)) {
-        eprintln!("{line}");
+        message::line(line);
     }
     *printed = lines;
 }

@@ -113,5 +113,5 @@ fn print(events: &[WatchEvent]) -> Result<(), CliError> {
         text.push_str(&line);
         text.push('\n');
     }
-    output::print(&text)
+    if text.is_empty() { Ok(()) } else { output::json_document(&text) }
 }

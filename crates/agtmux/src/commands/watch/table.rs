@@ -26,7 +26,7 @@ pub(super) async fn once(plan: &WatchPlan) -> Result<CliExit, CliError> {
     live.refresh();
     let list = live.list(Timestamp::now());
     list.target_errors.iter().for_each(|error| render::target_error(error).print_stderr());
-    output::lines(&list.table.lines(&StdoutTerminal::detect()))?;
+    output::styled_lines(&list.table.lines(&StdoutTerminal::detect()))?;
     Ok(CliExit::Ok)
 }
 
@@ -199,7 +199,7 @@ impl TableView {
             return Ok(());
         }
         let separator: &[String] = if self.drawn.is_empty() { &[] } else { &[String::new()] };
-        output::lines(&[separator, &live.compose(&terminal, Timestamp::now())].concat())?;
+        output::styled_lines(&[separator, &live.compose(&terminal, Timestamp::now())].concat())?;
         self.drawn = ageless;
         Ok(())
     }

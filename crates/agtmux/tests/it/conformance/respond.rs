@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agtmux_testkit::agtmux::soak;
+use agtmux_testkit::model::ModelFailure;
 use agtmux_testkit::real_agents::options::{AgentVersionChoice, PaneSize};
 use agtmux_testkit::real_agents::poll_until;
 use agtmux_testkit::real_agents::sandbox::{AgentSandbox, SandboxOptions, write_tool};
@@ -215,7 +216,7 @@ fn check_panels(agent: &DialogTester<'_>) {
         let typed = agent.driver.submit(text, |text| agent.sandbox().type_text(text));
         typed.unwrap_or_else(|error| panic!("{}", error.0));
     };
-    submit(agent.driver.agent.failing_prompt());
+    submit(ModelFailure::Status(400).prompt());
     agent.wait_for_screen(ScreenState::Failed);
     poll_until(RESPONSE_TIMEOUT, || (agent.listed_item()["state"] == "error").then_some(())).expect("the turn failed");
     let pane = agent.sandbox().pane.clone();

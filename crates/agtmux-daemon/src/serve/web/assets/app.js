@@ -1,12 +1,15 @@
 "use strict";
 // All values are inserted as text, never as HTML. Only one tab streams events and forwards them to the other tabs:
 // a browser opens at most six connections per host, for all tabs together.
+//
+// The token is in localStorage and not in a cookie: a browser sends cookies to all ports of a host, also to servers of
+// other users.
 
 const agents = new Map();
 const order = ["waiting_approval", "waiting_input", "error", "running", "completed", "idle", "unknown"];
 const channel = new BroadcastChannel("agtmux");
 let connected = false;
-let refused = false;
+let refused = "";
 let listening = false;
 
 // A pane is listed once per session that shows it, but gets one row.
@@ -24,7 +27,7 @@ function applyMessage(message) {
     if (message.item.agent_type === null) agents.delete(itemKey(message.item.identity));
     else agents.set(itemKey(message.item.identity), message.item);
   }
-  refused = message.type === "refused";
+  refused = message.type === "refused" ? message.why : "";
   connected = !refused && message.type !== "lost";
   draw();
 }
@@ -65,7 +68,7 @@ function draw() {
   document.getElementById("summary").textContent = connected
     ? `${items.length} agents, ${waiting} waiting for you`
     : refused
-      ? "your login has expired; open the address that `agtmux web url` prints"
+      ? `${refused}; open the address that \`agtmux web url\` prints`
       : "the daemon does not respond; retrying";
 }
 
@@ -74,38 +77,90 @@ function broadcast(message) {
   channel.postMessage(message);
 }
 
-// Resolves when the daemon rejects the stream. The browser resumes a broken connection by itself.
-function listen() {
-  const source = new EventSource("/v1/events");
-  let fresh = true;
+// Exchanges the code in the address for a token. The code works once, so it is removed from the address first.
+async function logIn() {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code === null) return;
+  history.replaceState(null, "", location.pathname);
+  try {
+    const response = await fetch("/v1/web/login", {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-agtmux": "1" },
+      body: JSON.stringify({ code }),
+      redirect: "error",
+    });
+    const answer = await response.json();
+    if (!response.ok) return broadcast({ type: "refused", why: answer.message });
+    localStorage.setItem("token", answer.token);
+    loggedIn();
+  } catch {
+    broadcast({ type: "lost" });
+  }
+}
+
+// Resolves after the given time, or when this tab has logged in.
+let loggedIn = () => {};
+const pause = (milliseconds) => new Promise((resolve) => {
+  loggedIn = resolve;
+  setTimeout(resolve, milliseconds);
+});
+
+// The number of the last event, from which a broken stream continues.
+let lastEvent = null;
+
+// Reads the stream until it ends. An event stream of the browser itself (EventSource) cannot send a token.
+async function listen() {
+  const token = localStorage.getItem("token");
+  if (token === null) return broadcast({ type: "refused", why: "you are not logged in" });
+  const headers = { authorization: `Bearer ${token}` };
+  if (lastEvent !== null) headers["last-event-id"] = lastEvent;
+  const response = await fetch("/v1/events", { headers, redirect: "error" });
+  if (response.status === 401) {
+    lastEvent = null;
+    return broadcast({ type: "refused", why: "your login has expired" });
+  }
+  if (!response.ok) return broadcast({ type: "lost" });
+  // A new stream starts with a snapshot. A resumed one continues with changes or a reset.
+  broadcast(lastEvent === null ? { type: "all", items: [] } : { type: "found" });
   listening = true;
-  source.onopen = () => {
-    // A new stream starts with a snapshot. A resumed one continues with changes or a reset.
-    broadcast(fresh ? { type: "all", items: [] } : { type: "found" });
-    fresh = false;
-  };
-  const pass = (type) => (event) => {
-    const { item } = JSON.parse(event.data);
-    if (item) broadcast({ type, item });
-  };
-  source.addEventListener("snapshot", pass("upsert"));
-  source.addEventListener("upsert", pass("upsert"));
-  source.addEventListener("remove", pass("remove"));
-  source.addEventListener("reset", () => broadcast({ type: "all", items: [] }));
-  return new Promise((resolve) => {
-    source.onerror = () => {
-      if (source.readyState !== EventSource.CLOSED) return broadcast({ type: "lost" });
-      broadcast({ type: "refused" });
-      listening = false;
-      resolve();
-    };
-  });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ""; ;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const events = (text + value).split("\n\n");
+    text = events.pop();
+    events.forEach(handleEvent);
+  }
+}
+
+function handleEvent(event) {
+  const fields = new Map();
+  for (const line of event.split("\n")) {
+    const [, name, value] = /^([a-z]*): ?(.*)$/s.exec(line) ?? [];
+    if (name) fields.set(name, fields.has(name) ? `${fields.get(name)}\n${value}` : value);
+  }
+  if (fields.has("id")) lastEvent = fields.get("id");
+  const type = fields.get("event");
+  if (type === "reset") return broadcast({ type: "all", items: [] });
+  const { item } = JSON.parse(fields.get("data") ?? "{}");
+  const kinds = { snapshot: "upsert", upsert: "upsert", remove: "remove" };
+  if (item && kinds[type]) broadcast({ type: kinds[type], item });
+}
+
+async function listenUntilLost() {
+  try {
+    await listen();
+    if (connected) broadcast({ type: "lost" });
+  } catch {
+    broadcast({ type: "lost" });
+  }
+  listening = false;
 }
 
 async function listenExclusively() {
   for (;;) {
-    await navigator.locks.request("agtmux-listener", listen);
-    await new Promise((again) => setTimeout(again, 3000));
+    await navigator.locks.request("agtmux-listener", listenUntilLost);
+    await pause(3000);
   }
 }
 
@@ -114,5 +169,6 @@ channel.addEventListener("message", (event) => {
   else if (listening && connected) channel.postMessage({ type: "all", items: [...agents.values()] });
 });
 channel.postMessage({ type: "new" });
-listenExclusively();
+addEventListener("hashchange", logIn);
+logIn().then(listenExclusively);
 setInterval(draw, 10000);

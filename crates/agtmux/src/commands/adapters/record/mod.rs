@@ -58,7 +58,7 @@ pub(super) async fn run(args: AdapterRecordArgs) -> CliResult {
     for (name, content) in &files {
         write(&dir.join(name), content)?;
     }
-    output::line(agent_registry::display_path(&dir).as_bytes())?;
+    output::verbatim(dir.as_os_str().as_encoded_bytes())?;
     let screen = agent_registry::display_path(&dir.join("screen.ansi"));
     CliMessage::new(format!(
         "saved the screen and the events of {} in {}",
