@@ -62,26 +62,14 @@ impl TestEngine {
         Self::start_with_all(dir, settings, TestTime::default(), hints)
     }
 
-    fn start_with_all(
-        dir: TempDir,
-        settings: config::StateConfig,
-        time: TestTime,
-        hints: Arc<RecheckHints>,
-    ) -> Self {
+    fn start_with_all(dir: TempDir, settings: config::StateConfig, time: TestTime, hints: Arc<RecheckHints>) -> Self {
         let (store, contents) = Store::open(&dir.path().join("state.db")).expect("opened");
         let clock = time.clock();
         let view = FleetView::from_fleet(&contents.fleet, clock.now());
         let event_log = Arc::new(EventLog::new(view, contents.seq));
-        let (engine, handle) = Engine::new(
-            clock.clone(),
-            settings,
-            contents,
-            Arc::new(store),
-            Arc::default(),
-            event_log.clone(),
-            hints,
-        )
-        .expect("an engine");
+        let (engine, handle) =
+            Engine::new(clock.clone(), settings, contents, Arc::new(store), Arc::default(), event_log.clone(), hints)
+                .expect("an engine");
         Self { dir, event_log, handle: Some(handle), task: tokio::spawn(engine.run()), time, clock }
     }
 

@@ -410,7 +410,12 @@ mod tests {
     #[test]
     fn an_agent_that_still_runs_is_not_gone_directly_after_a_sleep() {
         let (start, process) = (Instant::now(), ProcessRef { pid: 7, start: 1 });
-        let agent = DetectedAgent { agent_type: AgentType::new("claude"), process, suspended: false, launch: LaunchOptions::default() };
+        let agent = DetectedAgent {
+            agent_type: AgentType::new("claude"),
+            process,
+            suspended: false,
+            launch: LaunchOptions::default(),
+        };
         let with = |agent| PaneProcess { pane: PaneId(1), pane_pid: 1, foreground: None, agent };
         let stopped = with(Some(DetectedAgent { suspended: true, ..agent.clone() }));
         let mut watch = settled(start);
