@@ -5,7 +5,7 @@ use std::time::Duration;
 use agtmux_agents::{AnswerKeys, AnswerMethod, OptionPattern, Pattern};
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_core::asked_command;
-use agtmux_core::dialog::Dialog;
+use agtmux_core::dialog::{Dialog, DialogOption};
 
 use super::super::pane_screen::PaneScreen;
 use super::super::{ActionPane, guards};
@@ -155,7 +155,8 @@ impl<'a> OpenDialog<'a> {
     /// The hint for a caller whose answer the dialog does not accept.
     pub(super) fn accepted_answers(&self) -> String {
         let plain = |word: &str, known: bool| known.then(|| word.to_owned());
-        let numbers = self.dialog.options.iter().filter(|_| self.keys.option.is_some());
+        let takes_number = |option: &&DialogOption| self.keys.option.is_some() && !self.is_text_option(option.n);
+        let numbers = self.dialog.options.iter().filter(takes_number);
         let several = plain("several numbers separated by commas", self.keys.many.is_some());
         let mut words: Vec<String> = plain("approve", self.knows(&self.keys.approve)).into_iter().collect();
         words.extend(plain("deny", self.knows(&self.keys.deny)));

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agtmux_agents::OscScanner;
 use agtmux_api::wire::EventSubmission;
@@ -24,6 +24,9 @@ pub(super) const TAP_FLAG: &str = "--tap";
 /// How often to check that the agent is alive.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_QUEUED: usize = 64;
+/// How long a daemon may take from its first look at the panes until it opens its socket.
+const DAEMON_START_TIMEOUT: Duration = Duration::from_secs(5);
+const CONNECT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// `--tap AGENT PANE PID TMUX-SOCKET DAEMON-SOCKET`
 pub(super) fn run(words: &[OsString]) {
@@ -101,7 +104,7 @@ fn read_all(codes: &CodeQueue, pid: u32, daemon: &Path) -> io::Result<()> {
     let mut found = OscScanner::default();
     let mut buffer = vec![0; 64 << 10];
     // No data is sent on this connection. It closes when the daemon ends.
-    let mut connection = connect_daemon(daemon)?;
+    let mut connection = connect_starting_daemon(daemon)?;
     let pause = Timespec::try_from(CHECK_INTERVAL).ok();
     loop {
         let mut watched = vec![PollFd::new(&stdin, PollFlags::IN)];
@@ -127,6 +130,17 @@ fn read_all(codes: &CodeQueue, pid: u32, daemon: &Path) -> io::Result<()> {
             for (state, fields) in found.read(&buffer[..length]) {
                 codes.push((Timestamp::now(), state, fields));
             }
+        }
+    }
+}
+
+/// Connects to the daemon that opened this tap. A daemon opens its taps before its socket.
+fn connect_starting_daemon(daemon: &Path) -> io::Result<Option<UnixStream>> {
+    let deadline = Instant::now() + DAEMON_START_TIMEOUT;
+    loop {
+        match connect_daemon(daemon) {
+            Err(_) if Instant::now() < deadline => thread::sleep(CONNECT_INTERVAL),
+            result => return result,
         }
     }
 }

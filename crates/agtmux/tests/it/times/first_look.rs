@@ -49,7 +49,7 @@ fn the_first_command_of_each_kind_knows_the_agent() {
     agents[0].draw_scene("asks");
     let (waiting, idle) = (agents[0].pane.as_str(), agents[1].pane.as_str());
     for args in [
-        &["send", idle, "hello"][..],
+        &["send", idle, "--text", "hello"][..],
         &["explain", idle],
         &["wait", idle, "--for", "idle", "--timeout", "20s"],
         &["watch", "--once", "--format", "table"],
