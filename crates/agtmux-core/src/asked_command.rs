@@ -32,9 +32,10 @@ pub fn complete(dialog: &Dialog, asked: &[AskedCommand]) -> Dialog {
         return dialog.clone();
     }
     let rows: Vec<&str> = dialog.subject.iter().flat_map(|subject| subject.lines()).collect();
-    let subject_with = |command: &str, about: &[String]| {
-        let whole = with_whole_command(&rows, command);
-        whole.or_else(|| dialog.subject_truncated.then(|| with_part(&rows, command, about))?)
+    // On a cut screen a whole command may be a row of a longer one, whose beginning is not visible.
+    let subject_with = |command: &str, about: &[String]| match dialog.subject_truncated {
+        true => with_part(&rows, command, about),
+        false => with_whole_command(&rows, command),
     };
     let commands = asked.iter().filter_map(|asked| Some((asked.command.as_ref()?, &asked.about)));
     let fitting = commands.filter_map(|(command, about)| Some((command, subject_with(command, about)?)));
@@ -164,6 +165,12 @@ mod tests {
         assert_eq!(complete(&shown("touch a", false), &[asks(COMMAND)]), shown("touch a", false));
         let part = complete(&shown("Bash command\ninstall PREFIX=/opt/tools", false), &[asks(COMMAND)]);
         assert!(part.subject_truncated, "the agent has left out the beginning without a sign");
+    }
+
+    #[test]
+    fn a_row_of_a_cut_command_is_not_another_command() {
+        let cut = shown("cd /srv\nmake test\nrm -rf build", true);
+        assert_eq!(complete(&cut, &[asks("make test")]), cut);
     }
 
     #[test]

@@ -151,7 +151,8 @@ impl StateResolver {
             ResolverInput::ClockStepped { by } => self.change_all(now, |entry| entry.shift_clock(by, now)),
             ResolverInput::TimeSkipped { by } => self.change_all(now, |entry| {
                 entry.ledger.skip_time(by, now);
-                entry.skipped = entry.skipped.saturating_add(by);
+                let interrupted = entry.interrupted.iter_mut().map(|before| &mut before.skipped);
+                interrupted.chain([&mut entry.skipped]).for_each(|skipped| *skipped = skipped.saturating_add(by));
             }),
         }
     }

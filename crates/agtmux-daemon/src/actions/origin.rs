@@ -146,7 +146,7 @@ impl Actions {
     }
 
     /// Whether an agent ran when this process was started, so that the agent may have started it.
-    async fn started_while_an_agent_ran(
+    pub(super) async fn started_while_an_agent_ran(
         &self,
         processes: &dyn ProcessTable,
         process: &ProcessInfo,

@@ -75,16 +75,21 @@ impl Actions {
         false
     }
 
-    /// Whether no agent attached this client. A client below another tmux server counts, because only keys typed into
-    /// that server reach it.
+    /// Whether no agent attached this client. A client in a pane of a tmux server counts if an agent cannot have made
+    /// that pane, or if a person has used the pane.
     async fn is_client_of_a_person(&self, processes: &dyn ProcessTable, client: &TmuxClient) -> bool {
         let ancestry = ancestors(processes, client.pid);
         if agent_among(&self.0.discovery.registry(), &ancestry).is_some() {
             return false;
         }
         let agents = self.0.engine.local_agents(ancestry.iter().map(|process| process.pid).collect()).await;
-        agents.server_at.is_some()
-            || self.origin_outside_tmux(processes, own_chain(&ancestry), &agents).await == CallerOrigin::NotAgent
+        match agents.server_at.and_then(|at| ancestry.get(at.checked_sub(1)?)) {
+            Some(first) => {
+                self.0.visited_panes.contains(first)
+                    || !self.started_while_an_agent_ran(processes, first, &agents).await
+            }
+            None => self.origin_outside_tmux(processes, own_chain(&ancestry), &agents).await == CallerOrigin::NotAgent,
+        }
     }
 }
 

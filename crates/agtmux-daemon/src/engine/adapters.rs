@@ -191,11 +191,12 @@ impl Engine {
     /// a dialog before it draws it. The observer looks at once; without an observer, nothing is held back.
     fn dialog_hold(&self, runtime: &RuntimeId, observation: &Observation, now: Timestamp) -> Option<Timestamp> {
         let ledger = self.states.ledger(runtime)?;
-        let is_waiting = self.states.state(runtime).is_some_and(|record| record.state.is_waiting());
+        // The report of a dialog ends an error at once. Without its dialog, an older idle state would be shown.
+        let needs_action = self.states.state(runtime).is_some_and(|record| record.state.needs_action());
         let opens = matches!(observation.assertion, Assertion::DialogOpen(_)) && observation.dialog.is_none();
         // A script that reports a state by `agtmux emit` expects it at once.
         let is_generic = observation.rule.name == GENERIC_RULE;
-        if !opens || is_generic || is_waiting || !ledger.is_new_information(observation) {
+        if !opens || is_generic || needs_action || !ledger.is_new_information(observation) {
             return None;
         }
         let agent_type = self.states.agent_type(runtime)?;

@@ -50,7 +50,10 @@ impl Engine {
 
     async fn commit(&mut self, step: &mut EngineStep) -> Result<(), StoreError> {
         let failed_before = self.store_error().is_some();
-        let mut changes = self.fleet_diff.changes(&self.fleet, &step.delta, step.now);
+        // The clock comes first: it moves stored times, and the other changes have the new time already.
+        let is_clock = |change: &mut StoreChange| matches!(change, StoreChange::SetClock { .. });
+        let mut changes: Vec<StoreChange> = step.changes.extract_if(.., is_clock).collect();
+        changes.extend(self.fleet_diff.changes(&self.fleet, &step.delta, step.now));
         if failed_before {
             // After a failed write the stored data is out of date. Write everything, and start a new input log here.
             changes.extend(self.fleet_diff.all_changes(&self.fleet, step.now));

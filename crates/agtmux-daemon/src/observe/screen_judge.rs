@@ -124,7 +124,9 @@ impl ScreenJudge {
 
     /// Whether a capture directly after a sleep shows something else than before the sleep, for the first time.
     fn must_be_confirmed(&mut self, pane: u32, capture: &PreviousCapture) -> bool {
-        let is_waking = |woke_at: &Timestamp| capture.captured_at.duration_since(*woke_at) < WAKE_TIME;
+        // The clock may be set in between. A time before the wake then does not mean that the machine still wakes.
+        let since_wake = |woke_at: &Timestamp| capture.captured_at.duration_since(*woke_at);
+        let is_waking = |woke_at: &Timestamp| (SignedDuration::ZERO..WAKE_TIME).contains(&since_wake(woke_at));
         let before = self.previous.get(&pane).filter(|before| before.process == capture.process);
         if !self.woke_at.as_ref().is_some_and(is_waking) || before.is_none_or(|before| before.shows_same(capture)) {
             self.unconfirmed.remove(&pane);
@@ -134,7 +136,7 @@ impl ScreenJudge {
         if !seen.shows_same(capture) {
             *seen = capture.clone();
         }
-        let is_confirmed = capture.captured_at.duration_since(seen.captured_at) >= CONFIRM_AFTER;
+        let is_confirmed = capture.captured_at.duration_since(seen.captured_at).abs() >= CONFIRM_AFTER;
         if is_confirmed {
             self.unconfirmed.remove(&pane);
         }

@@ -161,4 +161,9 @@ fn a_sleep_during_an_outage_does_not_count_for_the_state_before_it() {
     resolver.apply(reachable(true), at(34));
     apply_due(&mut resolver, 122);
     assert_eq!(state(&resolver, "r"), State::Completed, "30 s of 121 s do not count");
+    resolver.apply(reachable(false), at(123));
+    resolver.apply(skipped(3600), at(3724));
+    resolver.apply(reachable(true), at(3725));
+    apply_due(&mut resolver, 3730);
+    assert_eq!(state(&resolver, "r"), State::Completed, "the sleep during the outage does not count either");
 }

@@ -108,7 +108,9 @@ pub(super) async fn press_settled(open: &OpenDialog<'_>, key: &TmuxKey) -> ApiRe
     wait_until_settled(open.pane).await?;
     for attempt in 0..MAX_PRESSES {
         let pressed = press_on_unchanged(open, key).await.map_err(after_typing_if(attempt > 0))?;
-        if !was_ignored(open.pane, &pressed).await.map_err(after_typing)? {
+        // The next request may look the same if only a part of it is visible.
+        let may_differ = open.shown.subject_truncated;
+        if may_differ || !was_ignored(open.pane, &pressed).await.map_err(after_typing)? {
             break;
         }
     }

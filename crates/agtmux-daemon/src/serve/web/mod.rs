@@ -61,12 +61,13 @@ struct TcpClient {
 }
 
 impl TcpClient {
-    /// Whether the client certainly runs on this machine. A local client can connect to a loopback address from any
-    /// address of the machine.
+    /// Whether the client runs on this machine. A local client can connect from any address of the machine, and only an
+    /// address of this machine can be bound.
     fn is_local(self) -> bool {
         let from = self.from.ip().to_canonical();
         let is_to = |to: SocketAddr| to.ip().to_canonical().is_loopback() || to.ip().to_canonical() == from;
-        from.is_loopback() || self.to.is_none_or(is_to)
+        let is_own = || std::net::UdpSocket::bind(SocketAddr::new(from, 0)).is_ok();
+        from.is_loopback() || self.to.is_none_or(is_to) || is_own()
     }
 }
 

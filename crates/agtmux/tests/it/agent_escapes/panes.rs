@@ -88,6 +88,16 @@ fn keys_of_a_client_that_an_agent_attached_do_not_count() {
 }
 
 #[test]
+fn a_client_in_a_pane_that_an_agent_made_does_not_count() {
+    let fixture = AgentFixture::start("");
+    // A client in control mode shows every pane of its session.
+    fixture.type_line(&fixture.agent, "tmux new-window -d 'env -u TMUX tmux -C attach'");
+    wait_until("the agent's client to attach", SOON, || !fixture.server.client_pids().is_empty());
+    wait_for_next_second();
+    fixture.agent_tries("new-window", "tmux new-window -d 'sh SCRIPT'").assert_refused();
+}
+
+#[test]
 fn unknown_callers_may_act_if_the_settings_allow_it() {
     let fixture = AgentFixture::start("[actions]\nallow_from_unknown = true\n");
     fixture.agent_tries("new-window", "tmux new-window -d 'sh SCRIPT'").assert_allowed();
