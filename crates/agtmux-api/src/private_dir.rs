@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
+use nix::unistd::{Group, User};
 use rustix::process::geteuid;
 
 use crate::paths::PathError;
@@ -142,9 +143,18 @@ fn danger(path: &Path, metadata: &Metadata) -> Option<(String, String)> {
     shared_group.then(|| (format!("can be written to by the users of group {}", metadata.gid()), fix("g")))
 }
 
-/// Many systems give each user a group of the same number that has no other user.
+/// Many systems give each user a group of the same number or the same name that has no other user.
 fn is_private_group(gid: u32) -> bool {
-    gid == 0 || gid == geteuid().as_raw()
+    let uid = geteuid().as_raw();
+    gid == 0 || gid == uid || has_own_group(uid, gid).unwrap_or(false)
+}
+
+/// Whether this is the user's primary group, has the user's name and lists no other user.
+fn has_own_group(uid: u32, gid: u32) -> Option<bool> {
+    let user = User::from_uid(uid.into()).ok()??;
+    let group = Group::from_gid(gid.into()).ok()??;
+    let is_alone = group.mem.iter().all(|member| *member == user.name);
+    Some(user.gid == group.gid && user.name == group.name && is_alone)
 }
 
 fn is_trusted_owner(uid: u32) -> bool {
@@ -194,6 +204,14 @@ mod tests {
 
     fn refusal(path: &Path) -> String {
         private_dir(path, "AGTMUX_STATE_DIR").err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_group_is_private_if_it_has_the_name_of_its_only_user() {
+        assert_eq!(has_own_group(0, 0), Some(true), "root has the group root");
+        let others = Group::from_name("tty").ok().flatten().map(|group| group.gid.as_raw());
+        assert_ne!(others.and_then(|gid| has_own_group(0, gid)), Some(true));
     }
 
     #[test]
