@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agtmux_agents::OptionKeys;
-use agtmux_api::error::ApiResult;
+use agtmux_api::error::{ApiResult, ErrorCode};
 use agtmux_tmux::{PaneInput, TmuxKey};
 use jiff::SignedDuration;
 use tokio::time::{Instant, sleep};
@@ -107,7 +107,11 @@ async fn press_if(
 pub(super) async fn press_settled(open: &OpenDialog<'_>, key: &TmuxKey) -> ApiResult<()> {
     wait_until_settled(open.pane).await?;
     for attempt in 0..MAX_PRESSES {
-        let pressed = press_on_unchanged(open, key).await.map_err(after_typing_if(attempt > 0))?;
+        let pressed = match press_on_unchanged(open, key).await {
+            // The agent accepted the earlier key after all.
+            Err(error) if attempt > 0 && error.code == ErrorCode::StateChanged => break,
+            result => result.map_err(after_typing_if(attempt > 0))?,
+        };
         // The next request may look the same if only a part of it is visible.
         let may_differ = open.shown.subject_truncated;
         if may_differ || !was_ignored(open.pane, &pressed).await.map_err(after_typing)? {
