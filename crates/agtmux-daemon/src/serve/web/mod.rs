@@ -92,7 +92,7 @@ mod tests {
         ] {
             assert!(client(from, to).is_local(), "{from} to {to}");
         }
-        assert!(!client("192.0.2.2:1", "192.0.2.1:7777").is_local());
-        assert!(TcpClient { from: ([192, 0, 2, 2], 1).into(), to: None }.is_local());
+        assert!(!client("203.0.113.2:1", "192.0.2.1:7777").is_local());
+        assert!(TcpClient { from: ([203, 0, 113, 2], 1).into(), to: None }.is_local());
     }
 }
