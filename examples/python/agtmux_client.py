@@ -177,6 +177,10 @@ class Client:
         """End all tasks of a session, and the session."""
         return self._ask("POST", "/v1/tasks/kill-all", body=body)
 
+    def mark_seen(self, body):
+        """Mark a completed agent as seen."""
+        return self._ask("POST", "/v1/actions/seen", body=body)
+
     def post_event(self, body):
         """Post an event about an agent."""
         return self._ask("POST", "/v1/events", body=body)

@@ -195,6 +195,11 @@ export class Client {
     return this.#ask("POST", "/v1/tasks/kill-all", undefined, body);
   }
 
+  /** Mark a completed agent as seen. */
+  markSeen(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/actions/seen", undefined, body);
+  }
+
   /** Post an event about an agent. */
   postEvent(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/events", undefined, body);

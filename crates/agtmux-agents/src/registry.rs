@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use crate::adapter::{Adapter, ManifestOrigin};
 use crate::command_line::Invocation;
 use crate::foreground::{JobPosition, job_positions};
+use crate::generic;
 use crate::known_agent::KnownAgent;
 use crate::manifest::{Manifest, ManifestError, MatchStrength};
 use crate::process::{IdentifiedAgent, ProcessFacts};
@@ -69,6 +70,12 @@ impl AgentRegistry {
     /// The agent of this type.
     pub fn agent(&self, agent_type: &str) -> Option<&Arc<KnownAgent>> {
         self.agents.iter().find(|agent| agent.name().as_str() == agent_type)
+    }
+
+    /// Whether events of this type can change a state: a state has this name, or an agent has a rule for it.
+    pub fn knows_event_type(&self, event_type: &str) -> bool {
+        let has_rule = |agent: &Arc<KnownAgent>| agent.manifest.event.iter().any(|rule| rule.event_type == event_type);
+        !generic::assertions(event_type).is_empty() || self.agents.iter().any(has_rule)
     }
 
     /// The names of all agents, sorted.

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::fleet::{Fleet, Pane, PaneKey};
+use crate::fleet::{Fleet, Pane, PaneKey, Server};
 use crate::ids::{PaneId, ServerKey, WindowId};
 use crate::runtime::{Runtime, RuntimeId};
 
@@ -152,13 +152,31 @@ impl PaneRef {
         }
     }
 
-    /// Builds the shortest unambiguous reference to a pane, for use in a command.
-    pub fn shortest(key: &PaneKey, pane: &Pane) -> Self {
-        match &pane.runtime {
-            _ if key.server.target.is_local() => Self::Pane(key.pane),
-            Some(runtime) => Self::Runtime(runtime.id.clone()),
-            None => Self::path_to(key, pane),
+    /// Builds the shortest reference that names only this pane, for use in a command: `%12`, the name of the agent,
+    /// `work:1.2`, or a longer one. A reference that a shell would not take as one word is left out.
+    pub fn shortest(fleet: &Fleet, key: &PaneKey, pane: &Pane) -> Self {
+        let is_here = |(_, server): &(&ServerKey, &Server)| server.panes.contains_key(&key.pane);
+        if key.server.target.is_local() && fleet.servers_on(&key.server.target).filter(is_here).count() == 1 {
+            return Self::Pane(key.pane);
         }
+        let place = pane.placements.first().map(|placement| Self::Place {
+            session: placement.session_name.clone(),
+            place: format!("{}.{}", placement.window_index, pane.pane_index),
+        });
+        let name = pane.runtime.as_ref().and_then(|runtime| runtime.name.clone()).map(Self::Agent);
+        let runtime = pane.runtime.as_ref().map(|runtime| Self::Runtime(runtime.id.clone()));
+        let is_word = |text: &str| {
+            !text.starts_with('-') && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:".contains(&b))
+        };
+        let works = |reference: &Self| is_word(&reference.to_string()) && reference.names_only(fleet, key);
+        let shorter = [name, place, runtime].into_iter().flatten().find(works);
+        shorter.unwrap_or_else(|| Self::path_to(key, pane))
+    }
+
+    /// Whether the reference matches this pane and no other.
+    fn names_only(&self, fleet: &Fleet, key: &PaneKey) -> bool {
+        let mut matching = self.matching_panes(fleet);
+        matching.next().is_some_and(|(found, _)| found == *key) && matching.next().is_none()
     }
 
     /// Resolves the reference to exactly one runtime.
@@ -167,7 +185,10 @@ impl PaneRef {
         let matching = self.matching_panes(fleet).filter_map(with_runtime).collect();
         self.only_one(fleet, matching, |(key, runtime)| {
             let ServerKey { target, server } = &key.server;
-            format!("runtime:{} ({} in {} on {target}@{server})", runtime.id, runtime.agent_type, key.pane)
+            let shortest = fleet
+                .pane(key)
+                .map_or_else(|| Self::Runtime(runtime.id.clone()), |pane| Self::shortest(fleet, key, pane));
+            format!("{shortest} ({} in {} on {target}@{server})", runtime.agent_type, key.pane)
         })
     }
 
@@ -175,7 +196,8 @@ impl PaneRef {
     /// pane without an agent.
     pub fn locate(&self, fleet: &Fleet) -> Result<PaneKey, RefError> {
         let matching = self.matching_panes(fleet).collect();
-        self.only_one(fleet, matching, |(key, pane)| candidate(key, pane)).map(|(key, _)| key)
+        let describe = |(key, pane): &(PaneKey, &Pane)| candidate(&Self::shortest(fleet, key, pane), pane);
+        self.only_one(fleet, matching, describe).map(|(key, _)| key)
     }
 
     fn matching_panes<'f>(&self, fleet: &'f Fleet) -> impl Iterator<Item = (PaneKey, &'f Pane)> {
@@ -203,7 +225,7 @@ impl PaneRef {
         let Self::Pane(id) = self else { return RefError::NotFound(self.to_string()) };
         let others = fleet.servers().filter(|(key, _)| !key.target.is_local()).filter_map(|(key, server)| {
             let pane = server.panes.get(id)?;
-            Some(candidate(&PaneKey { server: key.clone(), pane: *id }, pane))
+            Some(candidate(&Self::path_to(&PaneKey { server: key.clone(), pane: *id }, pane), pane))
         });
         let candidates: Vec<String> = others.take(MAX_OTHER_HOSTS).collect();
         match candidates.is_empty() {
@@ -261,12 +283,11 @@ fn is_at(pane: &Pane, session: &str, place: &str) -> Option<Precision> {
     precisions.next()
 }
 
-/// Formats a candidate: the full reference of the pane and the agent in the pane.
-fn candidate(key: &PaneKey, pane: &Pane) -> String {
-    let path = PaneRef::path_to(key, pane);
+/// Formats a candidate: a reference to the pane, and the agent in the pane.
+fn candidate(reference: &PaneRef, pane: &Pane) -> String {
     match &pane.runtime {
-        Some(runtime) => format!("{path} ({})", runtime.agent_type),
-        None => format!("{path} (no agent)"),
+        Some(runtime) => format!("{reference} ({})", runtime.agent_type),
+        None => format!("{reference} (no agent)"),
     }
 }
 

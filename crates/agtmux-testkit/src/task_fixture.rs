@@ -69,9 +69,10 @@ impl TaskFixture {
         done
     }
 
+    /// Starts a task. Replaces a task with this name.
     #[track_caller]
     pub fn run(&self, name: &str, command: &str) -> LaunchedTask {
-        let started = self.task_ok(&["run", "--json", name, "--", command]).json();
+        let started = self.task_ok(&["run", "--json", "--replace", name, "--", command]).json();
         let text = |name: &str| started[name].as_str().expect("a text").to_owned();
         LaunchedTask { window: text("window_id"), run: text("run_id"), pane: text("pane_id") }
     }

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     adapters, attach, audit, config, daemon, emit, explain, history, hook, kill, list, replay, respond, resume, run,
-    send, setup, target, task, view_output, wait, watch, web,
+    seen, send, setup, target, task, view_output, wait, watch, web,
 };
 
 const EXIT_CODES: &str = "\
@@ -53,7 +53,7 @@ pub(crate) enum CliCommand {
     Watch(watch::WatchArgs),
     /// Print one line for a status bar: how many agents are waiting, running or idle
     ///
-    /// Never starts the daemon. Exits with 3 if the daemon is not running.
+    /// Never starts the daemon. Prints "off" and exits with 3 if the daemon is not running.
     Status {
         /// Print the summary as JSON
         #[arg(long)]
@@ -82,6 +82,11 @@ pub(crate) enum CliCommand {
     /// By default types Ctrl-C into the pane. With --signal TERM or KILL, signals the agent's process and its group.
     /// Asks for confirmation unless --yes is given.
     Kill(Box<kill::KillArgs>),
+    /// Mark a completed agent as seen
+    ///
+    /// An agent that completed a turn is marked (unseen) in `agtmux list`, until a tmux client has visited its pane and a
+    /// key was pressed there, or until this command.
+    Seen(seen::SeenArgs),
     /// Restart an agent that has ended and continue its conversation
     Resume(Box<resume::ResumeArgs>),
     /// Run and manage background tasks in a tmux session
@@ -203,17 +208,22 @@ mod tests {
             "agtmux wait claude --for waiting_approval --for waiting_input --all --json",
             "agtmux resume runtime:ab12 --force-stale --request-ref again --json",
             "agtmux audit --since 1h --limit 20 --json",
+            "agtmux audit %1",
             "agtmux audit --since 2026-11-15T09:00:00Z",
             "agtmux send --text hi",
             "agtmux send %1 --text -item",
             "agtmux respond %1 --text --",
             "agtmux list panes --state running,idle --state error --sort age",
+            "agtmux list windows -F #{window_index}:#{agtmux_state}",
+            "agtmux ls -F #{pane_id}",
             "agtmux watch --sort place",
             "agtmux kill --signal TERM --yes",
+            "agtmux seen %3 --json",
             "agtmux explain",
             "agtmux history --since 1h",
             "agtmux task run --session s --wait 30s --json build -- make all",
             "agtmux task run build make -j 4",
+            "agtmux task run --replace build make",
             "agtmux task list --json",
             "agtmux task logs build -f -n 20",
             "agtmux task input build --text -y --no-enter",
@@ -238,6 +248,8 @@ mod tests {
             "agtmux list panes --state busy",
             "agtmux list panes --state running,",
             "agtmux list panes --sort colour",
+            "agtmux list panes -F #{colour}",
+            "agtmux list panes -F #{pane_id} --json",
             "agtmux list panes --target-session nosession",
             "agtmux list sessions --group-by window",
             "agtmux list panes --group-by session-name",
@@ -259,7 +271,6 @@ mod tests {
             "agtmux wait %1 --for idle --timeout soon",
             "agtmux attach %1 --print --json",
             "agtmux view-output %1 --lines many",
-            "agtmux audit %1",
             "agtmux target",
             "agtmux target add vm1 --kind cloud",
             "agtmux collect",

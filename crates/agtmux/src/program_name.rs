@@ -11,7 +11,7 @@ pub(crate) fn arguments(mut arguments: impl Iterator<Item = OsString>) -> Vec<Os
     let command: &[&str] = match Path::new(&program).file_name().and_then(|name| name.to_str()) {
         Some("agtmuxd") if asks_version => &[],
         Some("agtmuxd") => &["daemon", "run"],
-        Some("pi-tmux-task-run") => &["task", "run"],
+        Some("pi-tmux-task-run") => &["task", "run", "--replace"],
         Some("pi-tmux-session-name") => &["task", "session-name"],
         _ => &[],
     };
@@ -28,7 +28,10 @@ mod tests {
         let of = |line: &str| arguments(line.split(' ').map(OsString::from));
         assert_eq!(of("/bin/agtmuxd --listen 127.0.0.1:1"), ["agtmux", "daemon", "run", "--listen", "127.0.0.1:1"]);
         assert_eq!(of("agtmuxd --version"), ["agtmuxd", "--version"]);
-        assert_eq!(of("/bin/pi-tmux-task-run build -- make"), ["agtmux", "task", "run", "build", "--", "make"]);
+        assert_eq!(
+            of("/bin/pi-tmux-task-run build -- make"),
+            ["agtmux", "task", "run", "--replace", "build", "--", "make"]
+        );
         assert_eq!(of("pi-tmux-session-name /p id"), ["agtmux", "task", "session-name", "/p", "id"]);
         assert_eq!(of("/x/agtmux list"), ["/x/agtmux", "list"]);
     }

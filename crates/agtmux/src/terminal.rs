@@ -12,6 +12,8 @@ pub(crate) struct StdoutTerminal {
     pub(crate) width: Option<usize>,
     pub(crate) height: usize,
     pub(crate) colour: bool,
+    /// The terminal understands no control sequences (`TERM=dumb`).
+    pub(crate) is_dumb: bool,
 }
 
 impl StdoutTerminal {
@@ -25,16 +27,22 @@ impl StdoutTerminal {
         Self::decide(is_tty, size, |name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
 
+    /// Whether lines on the terminal can be replaced.
+    pub(crate) fn can_redraw(&self) -> bool {
+        self.is_tty && !self.is_dumb
+    }
+
     fn decide(is_tty: bool, size: Option<(usize, usize)>, var: impl Fn(&str) -> Option<String>) -> Self {
         let (width, height) = size.unwrap_or(DEFAULT_SIZE);
         // COLUMNS in the environment was exported on purpose: shells set it without exporting it.
         let exported_columns = var("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
-        let dumb = var("TERM").is_some_and(|term| term == "dumb");
+        let is_dumb = var("TERM").is_some_and(|term| term == "dumb");
         Self {
             is_tty,
             width: exported_columns.or(is_tty.then_some(width)),
             height,
-            colour: is_tty && !dumb && var("NO_COLOR").is_none(),
+            colour: is_tty && !is_dumb && var("NO_COLOR").is_none(),
+            is_dumb,
         }
     }
 }
@@ -60,7 +68,8 @@ mod tests {
         let tty = decide(true, &[("TERM", "xterm")]);
         assert_eq!((tty.width, tty.height, tty.colour), (Some(100), 30, true));
         assert!(!decide(true, &[("NO_COLOR", "1")]).colour);
-        assert!(!decide(true, &[("TERM", "dumb")]).colour);
+        let dumb = decide(true, &[("TERM", "dumb")]);
+        assert!(!dumb.colour && !dumb.can_redraw() && tty.can_redraw());
         assert_eq!(decide(true, &[("COLUMNS", "wide")]).width, Some(100));
     }
 }

@@ -137,6 +137,9 @@ pub struct AgentEvidence {
     /// Per source, when a dialog was last open.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub last_asked: BTreeMap<String, Timestamp>,
+    /// Whether a person has visited the agent's pane on the host since its last turn ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub seen: bool,
 }
 
 /// What the host concluded from the evidence of one source.

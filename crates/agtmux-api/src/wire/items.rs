@@ -69,6 +69,9 @@ pub struct PaneItem {
     pub updated_at: Timestamp,
     /// Whether the agent needs a person to act.
     pub needs_action: bool,
+    /// Whether the agent has completed a turn, and no attached tmux client has visited the pane since. The state may be
+    /// `idle` by now.
+    pub unseen: bool,
     /// The open dialog of a waiting agent.
     pub dialog: Option<Dialog>,
     pub title: Option<String>,
@@ -80,24 +83,25 @@ pub struct PaneItem {
 }
 
 impl PaneItem {
-    /// The order in which a person should look at panes: agents that wait for an answer first, then errors, completed,
-    /// running, idle and unknown ones. Of equally urgent agents, the one that has been in its state for longest comes
-    /// first. Panes without an agent come last.
+    /// The order in which a person should look at panes: agents that wait for an answer first, then errors, completed
+    /// and unseen, running, idle and unknown ones. Of equally urgent agents, the one that has been in its state for
+    /// longest comes first. Panes without an agent come last.
     pub fn attention_order(&self) -> impl Ord + '_ {
-        (self.state.map_or(u8::MAX, attention_rank), self.since, &self.identity)
+        (self.attention_rank(), self.since, &self.identity)
     }
-}
 
-/// The rank of a state in the attention order. It differs from the order of `State`, which is the precedence of states
-/// within a window: an agent that waits blocks work that can go on, an agent that failed has already stopped.
-fn attention_rank(state: State) -> u8 {
-    match state {
-        State::WaitingApproval | State::WaitingInput => 0,
-        State::Error => 1,
-        State::Completed => 2,
-        State::Running => 3,
-        State::Idle => 4,
-        State::Unknown => 5,
+    /// The rank in the attention order. It differs from the order of `State`, which is the precedence of states within a
+    /// window: an agent that waits blocks work that can go on, an agent that failed has already stopped.
+    fn attention_rank(&self) -> u8 {
+        match self.state {
+            Some(State::WaitingApproval | State::WaitingInput) => 0,
+            Some(State::Error) => 1,
+            Some(_) if self.unseen => 2,
+            Some(State::Running) => 3,
+            Some(State::Completed | State::Idle) => 4,
+            Some(State::Unknown) => 5,
+            None => u8::MAX,
+        }
     }
 }
 
@@ -141,6 +145,8 @@ impl From<&agtmux_core::rollup::StateCounts> for StateTally {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct WindowItem {
     pub identity: WindowIdentity,
+    /// The index of the window in this session, as tmux shows it in the status line.
+    pub window_index: u32,
     pub window_name: String,
     /// The most urgent state of the window's agents; null if the window has no agents.
     pub top_state: Option<State>,

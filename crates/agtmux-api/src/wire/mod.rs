@@ -18,7 +18,8 @@ pub use action::{
     ActionGuards, ActionKind, ActionOutcome, ActionRecord, ActionSnapshot, ActionStatus, AttachAction, AttachPlan,
     AttachSession, AuditCaller, AuditLog, AuditQuery, DialogAnswer, InputProfile, KillAction, KillReport, KillSignal,
     OutputAction, OutputReport, PaneHealth, PaneIdentityGuard, RespondAction, RespondReport, ResumeAction,
-    ResumeReport, SendAction, SendReport, SnapshotAction, SshDestination, Verification, VerifiedBy,
+    ResumeReport, SeenAction, SeenReport, SendAction, SendReport, SnapshotAction, SshDestination, Verification,
+    VerifiedBy,
 };
 pub use adapters::{
     AdapterCapabilities, AdapterHealth, AdapterItem, AdapterList, AdapterOrigin, AdapterSwitch, BrokenManifest,

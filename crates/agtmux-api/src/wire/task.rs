@@ -19,7 +19,7 @@ pub struct TaskSessionQuery {
     pub socket: Option<String>,
 }
 
-/// Starts a task. A task with the same name is stopped and replaced in its window.
+/// Starts a task. A task with the same name is replaced in its window; a live one only if `replace` is set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskRunRequest {
@@ -39,6 +39,9 @@ pub struct TaskRunRequest {
     #[serde(default)]
     #[serde(alias = "keeper")]
     pub owner: Option<u32>,
+    /// End a live task with the same name first. Without this, such a request fails.
+    #[serde(default)]
+    pub replace: bool,
 }
 
 /// A started task.

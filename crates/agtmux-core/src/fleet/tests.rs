@@ -277,10 +277,14 @@ fn a_pane_id_without_a_host_means_this_machine() {
     assert!(matches!(bare.resolve(&fleet), Err(RefError::OnOtherHost { .. })));
     assert!(matches!(PaneRef::Pane(PaneId(6)).locate(&fleet), Err(RefError::NotFound(_))));
     let remote = PaneKey { server: remote_server, pane: PaneId(5) };
-    let named = PaneRef::shortest(&remote, fleet.pane(&remote).expect("the pane exists"));
-    assert_eq!(named.locate(&fleet), Ok(remote));
+    let named = PaneRef::shortest(&fleet, &remote, fleet.pane(&remote).expect("the pane exists"));
+    assert_eq!((named.to_string().as_str(), named.locate(&fleet)), ("s0:0.0", Ok(remote.clone())));
     fleet.apply(listed(FIRST, rows), at(2));
     assert_eq!(bare.locate(&fleet), Ok(key(5)), "the pane of the other host is not used");
+    let shortest = |key: &PaneKey| PaneRef::shortest(&fleet, key, fleet.pane(key).expect("the pane exists"));
+    assert_eq!(shortest(&key(5)), bare);
+    // Both hosts have a pane at this place by now.
+    assert_eq!(shortest(&remote).to_string(), "pane:vm1@default/s0/@0/%5");
 }
 
 #[test]

@@ -50,6 +50,8 @@ pub enum ResolverInput {
     /// Time has passed and an observation may have expired.
     #[serde(alias = "reconsider")]
     Reevaluate { runtime: RuntimeId },
+    /// A person has visited the agent's pane since the last turn ended, or has said so.
+    Seen { runtime: RuntimeId },
     /// The clock of this machine was set. All times recorded so far move by this much, so that every age stays as it
     /// was and no time lies in the future.
     ClockStepped { by: SignedDuration },

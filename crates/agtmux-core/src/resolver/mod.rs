@@ -48,6 +48,9 @@ struct RuntimeState {
     /// The state before the agent could no longer be observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interrupted: Option<InterruptedState>,
+    /// When the agent completed its last turn, if no person has visited its pane since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unseen_since: Option<Timestamp>,
 }
 
 /// A state that is not shown while its server is unreachable or its process is suspended. If it is still the state
@@ -78,6 +81,11 @@ impl StateResolver {
     pub fn dialog(&self, runtime: &RuntimeId) -> Option<Dialog> {
         let entry = self.runtimes.get(runtime)?;
         entry.dialog.as_ref().map(|dialog| asked_command::complete(dialog, &entry.asked))
+    }
+
+    /// When the agent completed its last turn, if no person has visited its pane since.
+    pub fn unseen_since(&self, runtime: &RuntimeId) -> Option<Timestamp> {
+        self.runtimes.get(runtime)?.unseen_since
     }
 
     /// The requests for approval that the agent itself reports.
@@ -148,6 +156,7 @@ impl StateResolver {
             }),
             ResolverInput::HoldEnded { runtime } => self.change(&runtime, now, |entry| entry.ledger.end_holds()),
             ResolverInput::Reevaluate { runtime } => self.change(&runtime, now, |_| {}),
+            ResolverInput::Seen { runtime } => self.change(&runtime, now, |entry| entry.unseen_since = None),
             ResolverInput::ClockStepped { by } => self.change_all(now, |entry| entry.shift_clock(by, now)),
             ResolverInput::TimeSkipped { by } => self.change_all(now, |entry| {
                 entry.ledger.skip_time(by, now);
@@ -209,6 +218,7 @@ impl StateResolver {
             asked: Vec::new(),
             skipped: SignedDuration::ZERO,
             interrupted: None,
+            unseen_since: None,
         };
         let judged = judge(&entry, &self.unreachable, now);
         entry.record =
@@ -253,7 +263,8 @@ impl RuntimeState {
     fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) {
         self.ledger.shift_clock(by, now);
         let interrupted = self.interrupted.as_mut().map(|interrupted| &mut interrupted.since);
-        for at in [&mut self.record.since, &mut self.record.updated_at].into_iter().chain(interrupted) {
+        let others = interrupted.into_iter().chain(self.unseen_since.as_mut());
+        for at in [&mut self.record.since, &mut self.record.updated_at].into_iter().chain(others) {
             *at = at.checked_add(by).unwrap_or(now).min(now);
         }
     }
@@ -314,6 +325,12 @@ fn commit_judgement(
     (since, entry.skipped) = entry.beginning_of((state, reason), now);
     let to = StateRecord { state, reason, confidence, version: entry.record.version + 1, since, updated_at: now };
     (entry.dialog, entry.asked) = (dialog, asked);
+    entry.unseen_since = match state {
+        // If the state began earlier, the agent only could not be observed for a while.
+        State::Completed if entry.record.state != State::Completed && since == now => Some(now),
+        State::Completed | State::Idle | State::Unknown => entry.unseen_since,
+        State::Running | State::WaitingApproval | State::WaitingInput | State::Error => None,
+    };
     let from = std::mem::replace(&mut entry.record, to.clone());
     Some(StateTransition { runtime: id.clone(), from: Some(from), to })
 }

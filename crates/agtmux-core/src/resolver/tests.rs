@@ -266,3 +266,32 @@ proptest! {
         prop_assert_eq!(bytes(&log), bytes(&log_in_parts));
     }
 }
+
+#[test]
+fn a_completed_turn_is_unseen_until_a_person_has_seen_it() {
+    let (mut resolver, _) =
+        resolver(vec![(started("r"), 0), (observed("r", Source::Hook, Assertion::Completed, 1, 1), 1)]);
+    assert_eq!(resolver.unseen_since(&id("r")), Some(at(1)));
+    for input in resolver.due_inputs(at(121)) {
+        resolver.apply(input, at(121));
+    }
+    assert_eq!((state(&resolver, "r"), resolver.unseen_since(&id("r"))), (State::Idle, Some(at(1))));
+    let stored = serde_json::to_string(&resolver).expect("a checkpoint");
+    assert_eq!(serde_json::from_str::<StateResolver>(&stored).expect("a checkpoint"), resolver);
+    assert_eq!(resolver.apply(ResolverInput::Seen { runtime: id("r") }, at(130)), []);
+    assert_eq!(resolver.unseen_since(&id("r")), None);
+    // An outage does not make a completed turn new.
+    resolver.apply(observed("r", Source::Hook, Assertion::Running, 2, 131), at(131));
+    resolver.apply(observed("r", Source::Hook, Assertion::Completed, 3, 132), at(132));
+    resolver.apply(ResolverInput::Seen { runtime: id("r") }, at(133));
+    for reachable in [false, true] {
+        resolver.apply(ResolverInput::Reachable { server: server(), reachable }, at(134));
+    }
+    assert_eq!((state(&resolver, "r"), resolver.unseen_since(&id("r"))), (State::Completed, None));
+    // A new turn makes the old one history.
+    resolver.apply(observed("r", Source::Hook, Assertion::Running, 4, 140), at(140));
+    resolver.apply(observed("r", Source::Hook, Assertion::Completed, 5, 141), at(141));
+    assert_eq!(resolver.unseen_since(&id("r")), Some(at(141)));
+    resolver.apply(observed("r", Source::Hook, Assertion::Running, 6, 142), at(142));
+    assert_eq!(resolver.unseen_since(&id("r")), None);
+}

@@ -42,6 +42,14 @@ impl TaskSessionName {
         format!("pi-{slug}-{id}").parse()
     }
 
+    /// Builds `agtmux-<project-slug>`, the session of a person who names none.
+    pub fn default_of(project: &Path) -> Result<Self, SessionNameError> {
+        let mut name = format!("agtmux-{}", project_slug(project)?);
+        // The slug is ASCII.
+        name.truncate(MAX_LEN);
+        name.parse()
+    }
+
     /// Returns the harness's own session id, with which this name ends. The caller passes the id as `known` if it knows
     /// the id. Returns `None` if the name ends neither with `known` nor with a UUID, because it is then unclear where
     /// the id begins.
@@ -121,6 +129,14 @@ mod tests {
         for (path, expected) in cases {
             assert_eq!(slug(path), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn the_default_session_is_named_after_the_project() {
+        let name = |path: &str| TaskSessionName::default_of(Path::new(path)).map(|name| name.to_string());
+        assert_eq!(name("/home/x/My App"), Ok("agtmux-my-app".into()));
+        assert_eq!(name(&format!("/{}", "a".repeat(300))).map(|name| name.len()), Ok(MAX_LEN));
+        assert!(name("foo").is_err());
     }
 
     #[test]

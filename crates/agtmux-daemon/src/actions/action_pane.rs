@@ -1,5 +1,7 @@
 //! The pane that an action runs in, and the checks directly before typing.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
@@ -33,6 +35,8 @@ pub(super) struct ActionPane<'a> {
     pub(super) forced: bool,
     /// If true, types only while a shell in the pane waits for a command.
     pub(super) shell_only: bool,
+    /// The pane has left copy mode for this action.
+    pub(super) left_mode: Arc<AtomicBool>,
 }
 
 impl ActionPane<'_> {
@@ -128,6 +132,7 @@ impl ActionPane<'_> {
             Err(TypeError::Refused(TypeRefusal::InMode)) if self.actions.config().tmux_bridge.leave_copy_mode => {
                 let left = self.tmux.type_into(self.guard, PaneInput::LeaveMode).await;
                 left.map_err(|error| ApiError { done_something: false, ..type_error(error) })?;
+                self.left_mode.store(true, Ordering::Relaxed);
                 self.tmux.type_into(self.guard, typing).await
             }
             done => done,
@@ -169,6 +174,11 @@ impl ActionPane<'_> {
         None
     }
 
+    /// Whether the pane has left copy mode for this action.
+    pub(super) fn has_left_mode(&self) -> bool {
+        self.left_mode.load(Ordering::Relaxed)
+    }
+
     pub(super) fn state(&self) -> Option<State> {
         self.located.agent.as_ref().map(|agent| agent.record.state)
     }
@@ -188,6 +198,15 @@ impl Actions {
             pane: located.key.pane.0,
             pane_pid: located.pane.pid,
         };
-        Ok(ActionPane { actions: self, located, tmux, processes, guard, forced, shell_only: false })
+        Ok(ActionPane {
+            actions: self,
+            located,
+            tmux,
+            processes,
+            guard,
+            forced,
+            shell_only: false,
+            left_mode: Arc::default(),
+        })
     }
 }

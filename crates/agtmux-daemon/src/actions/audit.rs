@@ -68,7 +68,12 @@ impl Actions {
             let error = ApiError::new(ErrorCode::BadRequest, format!("the limit must be at most {MAX_AUDIT_ROWS}"));
             return Err(error.with_hint("agtmux audit --since TIME --limit N"));
         }
-        let items = self.0.store.read(move |connection| actions::newest_since(connection, since, most)).await?;
+        let runtime = match &query.r#ref {
+            Some(reference) => Some(self.runtime_or_ended(reference).await?),
+            None => None,
+        };
+        let find = move |connection: &_| actions::newest_since(connection, since, runtime.as_deref(), most);
+        let items = self.0.store.read(find).await?;
         Ok(AuditLog { schema_version: SCHEMA_VERSION, items })
     }
 }

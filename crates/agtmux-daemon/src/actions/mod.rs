@@ -10,6 +10,7 @@ mod audit;
 mod caller;
 mod change_audit;
 mod desktop;
+mod ended_agents;
 mod event_sender;
 mod failure;
 pub(crate) mod guards;

@@ -77,6 +77,7 @@ mod tests {
             since: None,
             updated_at: Timestamp::UNIX_EPOCH,
             needs_action: false,
+            unseen: false,
             dialog: None,
             title: None,
             cwd: None,

@@ -21,6 +21,8 @@ pub(crate) struct LocatedPane {
     /// Whether the pane's server responds.
     pub(crate) reachable: bool,
     pub(crate) agent: Option<LocatedAgent>,
+    /// The shortest reference that names only this pane.
+    shortest: PaneRef,
 }
 
 /// The agent in a located pane.
@@ -48,9 +50,9 @@ pub(crate) struct SubmittedPrompt {
 }
 
 impl LocatedPane {
-    /// The shortest reference that names this pane.
-    pub(crate) fn reference(&self) -> PaneRef {
-        PaneRef::shortest(&self.key, &self.pane)
+    /// The shortest reference that names only this pane.
+    pub(crate) fn reference(&self) -> &PaneRef {
+        &self.shortest
     }
 }
 
@@ -69,7 +71,8 @@ impl Engine {
             Some(LocatedAgent { runtime, record, dialog, asked, reports_submissions, remote_runtime_id })
         });
         let reachable = server.outage.is_none();
-        Ok(LocatedPane { generation: server.generation, key, pane, reachable, agent })
+        let shortest = PaneRef::shortest(&self.fleet, &key, &pane);
+        Ok(LocatedPane { generation: server.generation, key, pane, reachable, agent, shortest })
     }
 
     fn reports_submissions(&self, runtime: &Runtime) -> bool {

@@ -12,6 +12,7 @@ mod ingest;
 mod local_agents;
 mod locate;
 mod remote;
+mod seen;
 mod shared_process;
 mod step;
 mod task_sessions;
@@ -28,9 +29,10 @@ use agtmux_agents::{AgentRegistry, UserManifests};
 use agtmux_api::config;
 use agtmux_api::error::ApiError;
 use agtmux_api::host_protocol::EvidenceBatch;
-use agtmux_api::wire::{AdapterList, AdapterSwitch, EventReceipt};
+use agtmux_api::wire::{AdapterList, AdapterSwitch, EventReceipt, SeenReport};
 use agtmux_core::binding::RecentlyEnded;
 use agtmux_core::fleet::{Fleet, FleetDelta, PaneKey, RuntimeChange, TopologyUpdate};
+use agtmux_core::refs::PaneRef;
 use agtmux_core::resolver::{ResolverInput, StateResolver};
 use agtmux_core::runtime::{Runtime, RuntimeId};
 use jiff::{SignedDuration, Timestamp};
@@ -53,6 +55,7 @@ pub(crate) use local_agents::LocalAgents;
 pub(crate) use locate::{LocatedAgent, LocatedPane, SubmittedPrompt};
 pub(crate) use remote::EvidenceSubscription;
 use remote::RemoteAgent;
+pub(crate) use seen::PaneVisits;
 use shared_process::TurnStarts;
 use step::EngineStep;
 pub(crate) use task_sessions::TaskSessions;
@@ -91,6 +94,10 @@ pub(crate) enum EngineInput {
     /// A question that changes nothing.
     Query(EngineQuery),
     SwitchAdapter(AdapterSwitch, oneshot::Sender<Result<AdapterList, ApiError>>),
+    /// The panes that attached clients of a server show.
+    Visits(PaneVisits),
+    /// A person has seen the result of an agent.
+    MarkSeen(PaneRef, oneshot::Sender<Result<SeenReport, ApiError>>),
     /// A hub subscribes to this host's evidence. The subscription lasts as long as the reference is valid.
     Subscribe(Weak<()>, oneshot::Sender<u64>),
     /// The hub requests its next batch.
@@ -267,6 +274,7 @@ impl Engine {
             if !self.states.has_runtime(&id) {
                 self.resolve(started_input(&key, &runtime), None, &mut step);
             }
+            self.note_unseen(&id);
             // Publish the state of every runtime once, because this daemon has just started.
             step.mark_pane_changed(&self.fleet, &key);
         }
@@ -302,6 +310,10 @@ impl Engine {
             EngineInput::Query(query) => query(self, step.now),
             EngineInput::SwitchAdapter(switch, reply) => {
                 let _ = reply.send(self.switch_adapter(&switch.name, switch.enabled, step));
+            }
+            EngineInput::Visits(visits) => self.apply_visits(&visits, step),
+            EngineInput::MarkSeen(reference, reply) => {
+                let _ = reply.send(self.mark_seen(&reference, step));
             }
             EngineInput::SetRegistry(registry) => self.replace_registry(registry, step),
             EngineInput::Flush(done) => step.flush_replies.push(done),
@@ -359,8 +371,12 @@ impl Engine {
     fn resolve(&mut self, input: ResolverInput, event_id: Option<String>, step: &mut EngineStep) {
         let transitions = self.states.apply(input.clone(), step.now);
         step.note_changed_evidence(&input);
+        if let ResolverInput::Ended { runtime } | ResolverInput::Seen { runtime } = &input {
+            self.note_unseen(runtime);
+        }
         for transition in &transitions {
             self.turn_starts.record(transition, step.now);
+            self.note_unseen(&transition.runtime);
             if let Some(pane) = self.runtime_panes.get(&transition.runtime) {
                 step.mark_pane_changed(&self.fleet, pane);
                 step.changed_states.insert(transition.runtime.clone());

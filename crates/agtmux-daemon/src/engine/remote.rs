@@ -121,7 +121,7 @@ impl Engine {
     }
 
     fn apply_remote_agent(&mut self, agent: RemoteAgentUpdate, step: &mut EngineStep) {
-        let RemoteAgentUpdate { pane, generation, process, runtime_id, name, agent_id, ledger } = agent;
+        let RemoteAgentUpdate { pane, generation, process, runtime_id, name, agent_id, ledger, seen } = agent;
         let same = self.fleet.server(&pane.server).is_some_and(|server| server.generation == generation);
         let Some(runtime) = self.runtime_of(&pane, process).filter(|_| same) else { return };
         if let Some(name) = name
@@ -137,6 +137,9 @@ impl Engine {
         }
         self.remote_agents.insert(runtime.clone(), RemoteAgent { runtime_id, ledger });
         self.apply_remote_ledger(&runtime, step);
+        if seen && self.states.unseen_since(&runtime).is_some() {
+            self.see(runtime, step);
+        }
     }
 
     /// Applies the ledger that the agent's host sent, if the adapter is enabled. Returns false if no host sent a ledger

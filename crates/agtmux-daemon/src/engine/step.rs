@@ -75,7 +75,8 @@ impl EngineStep {
             | ResolverInput::AgentIdentified { runtime, .. }
             | ResolverInput::HoldEnded { runtime }
             | ResolverInput::LedgerReplaced { runtime, .. }
-            | ResolverInput::LedgerCleared { runtime } => {
+            | ResolverInput::LedgerCleared { runtime }
+            | ResolverInput::Seen { runtime } => {
                 self.changed_evidence.insert(runtime.clone());
             }
             ResolverInput::Ended { .. }

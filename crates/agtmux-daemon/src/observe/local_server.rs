@@ -353,6 +353,7 @@ impl LocalServer {
         {
             self.schedule.want_list();
         }
+        self.observer.report_visits(&self.tmux).await;
         self.note_query();
         if self.looked {
             self.publish_health();

@@ -1,16 +1,21 @@
-//! Hints from the engine to the observers: which panes to check again.
+//! Hints from the engine to the observers: which panes to check again, and where a person may visit a completed agent.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use agtmux_core::fleet::PaneKey;
 use agtmux_core::ids::ServerKey;
+use agtmux_core::runtime::RuntimeId;
 
 use super::reported_agents::AgentReport;
 use super::signal_router::{HintSender, ObserverHint};
 
 #[derive(Debug, Default)]
-pub(crate) struct RecheckHints(Mutex<HashMap<ServerKey, HintSender>>);
+pub(crate) struct RecheckHints {
+    observers: Mutex<HashMap<ServerKey, HintSender>>,
+    /// The agents that completed a turn that no person has seen, each with its server.
+    unseen: Mutex<BTreeMap<RuntimeId, ServerKey>>,
+}
 
 impl RecheckHints {
     /// Tells the observer of this pane that the agent in the pane sent an event.
@@ -35,6 +40,20 @@ impl RecheckHints {
         }
     }
 
+    /// Notes on which server an agent has completed a turn that no person has seen. `None` if there is no such turn.
+    pub(crate) fn set_unseen(&self, runtime: &RuntimeId, server: Option<&ServerKey>) {
+        let mut unseen = self.unseen();
+        match server {
+            Some(server) => unseen.insert(runtime.clone(), server.clone()),
+            None => unseen.remove(runtime),
+        };
+    }
+
+    /// Whether an agent on this server has completed a turn that no person has seen.
+    pub(super) fn has_unseen(&self, server: &ServerKey) -> bool {
+        self.unseen().values().any(|other| other == server)
+    }
+
     /// From now on, sends hints about this server to this observer. Also removes observers that have ended.
     pub(super) fn subscribe(&self, server: ServerKey, observer: HintSender) {
         let mut observers = self.observers();
@@ -52,6 +71,10 @@ impl RecheckHints {
     }
 
     fn observers(&self) -> MutexGuard<'_, HashMap<ServerKey, HintSender>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.observers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unseen(&self) -> MutexGuard<'_, BTreeMap<RuntimeId, ServerKey>> {
+        self.unseen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,7 +15,7 @@ use agtmux_api::wire::ServerHealth;
 use agtmux_core::evidence::{Assertion, Observation, RuleRef, Source};
 use agtmux_core::fleet::{OutageCode, PaneProcess, PaneRow, TopologyUpdate};
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, ServerKey};
-use agtmux_tmux::{Capture, MIN_VERSION, ServerListing, TmuxError, TmuxVersion, listener_pid};
+use agtmux_tmux::{Capture, MIN_VERSION, ServerListing, TmuxClient, TmuxError, TmuxServer, TmuxVersion, listener_pid};
 use jiff::Timestamp;
 
 use super::agent_map::FoundAgent;
@@ -23,6 +23,7 @@ use super::screen_judge::{ScreenEvidence, ScreenJudge};
 use super::screen_schedule::{DueCapture, ScreenSchedule};
 use super::signal_router::HintSender;
 use super::{ObserverContext, convert};
+use crate::engine::PaneVisits;
 
 /// How many failed listings in a row are tolerated before an outage is reported. A listing may fail while the server
 /// exits.
@@ -146,6 +147,23 @@ impl ServerObserver {
     pub(crate) async fn report_processes(&self, panes: Vec<PaneProcess>) {
         let Some(generation) = self.generation else { return };
         self.apply(TopologyUpdate::Processes { server: self.key.clone(), generation, panes }).await;
+    }
+
+    /// If an agent on this server has completed a turn that no person has seen, reports which panes attached clients
+    /// show. A client in control mode presses no keys, so it does not count.
+    pub(crate) async fn report_visits(&self, tmux: &TmuxServer) {
+        let Some(generation) = self.generation.filter(|_| self.context.recheck_hints.has_unseen(&self.key)) else {
+            return;
+        };
+        let clients = tmux.clients().await.unwrap_or_default();
+        let visit = |client: &TmuxClient| {
+            let at = Timestamp::from_second(i64::try_from(client.last_key).ok()?).ok()?;
+            Some((PaneId(client.pane), at)).filter(|_| !client.control_mode)
+        };
+        let visits: Vec<_> = clients.iter().filter_map(visit).collect();
+        if !visits.is_empty() {
+            self.context.engine.apply_visits(PaneVisits { server: self.key.clone(), generation, visits }).await;
+        }
     }
 
     pub(crate) async fn report_gone(&self) {

@@ -10,6 +10,7 @@ use agtmux_api::host_protocol::{
 };
 use agtmux_core::sanitize;
 use agtmux_core::target::TargetFault;
+use agtmux_tmux::host::find_agtmux_commands;
 use agtmux_tmux::ssh::{ConnectionSharing, ProcessGroup, SshClient};
 use bytes::{Buf, Bytes, BytesMut};
 use jiff::{SignedDuration, Timestamp};
@@ -24,10 +25,10 @@ use super::link::TargetRequest;
 use super::timeouts::{SILENCE_TIMEOUT, SSH_EXIT_TIMEOUT, WRITE_TIMEOUT};
 use crate::clock::Clock;
 
-/// Extends PATH, because non-interactive shells often have a short one. The command contains no inner single quotes, so
-/// that every login shell passes it as one word.
-const COLLECT_COMMAND: &str = "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin:$HOME/.cargo/bin:/usr/local/bin:/opt/homebrew/bin\" \
-     exec agtmux collect --stdio'";
+/// The command contains no inner single quotes, so that every login shell passes it as one word.
+fn collect_command() -> String {
+    format!("exec sh -c '{}exec agtmux collect --stdio'", find_agtmux_commands())
+}
 
 /// No more requests are accepted while this many bytes wait to be written.
 const MAX_UNWRITTEN_BYTES: usize = 1 << 20;
@@ -77,7 +78,7 @@ impl CollectConnection {
     }
 
     fn start(ssh: &SshClient, clock: Clock) -> Result<Self, ConnectionEnd> {
-        let mut command = ssh.command(ConnectionSharing::Shared, COLLECT_COMMAND);
+        let mut command = ssh.command(ConnectionSharing::Shared, collect_command());
         command.stdin(std::process::Stdio::piped());
         let start_error = |error: std::io::Error| {
             ConnectionEnd::new(TargetFault::Unreachable, format!("could not start ssh: {error}"))
@@ -384,7 +385,8 @@ mod tests {
 
     #[test]
     fn the_collect_command_has_no_inner_quotes() {
-        let inner = COLLECT_COMMAND.strip_prefix("exec sh -c '").and_then(|rest| rest.strip_suffix('\''));
+        let command = collect_command();
+        let inner = command.strip_prefix("exec sh -c '").and_then(|rest| rest.strip_suffix('\''));
         assert!(inner.is_some_and(|inner| !inner.contains('\'') && !inner.contains('\\')));
     }
 }

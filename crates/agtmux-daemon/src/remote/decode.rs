@@ -63,6 +63,8 @@ pub(crate) struct RemoteAgentUpdate {
     pub(crate) name: Option<String>,
     pub(crate) agent_id: Option<String>,
     pub(crate) ledger: Ledger,
+    /// A person has visited the pane on the host since the last turn ended.
+    pub(crate) seen: bool,
 }
 
 /// Converts the evidence of one host.
@@ -182,6 +184,7 @@ impl EvidenceDecoder {
             name: evidence.name.filter(|name| is_agent_name(name)),
             agent_id: evidence.agent_id.filter(|id| is_id(id)),
             ledger,
+            seen: evidence.seen,
         })
     }
 }

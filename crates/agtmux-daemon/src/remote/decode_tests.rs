@@ -60,7 +60,7 @@ fn agent(ledger: &Ledger) -> HostEvidence {
         started_at: at(1),
         launch: Default::default(),
     };
-    HostEvidence::Agent(Box::new(encode::agent(server(), PaneId(3), &runtime, Some("session"), ledger)))
+    HostEvidence::Agent(Box::new(encode::agent(server(), PaneId(3), &runtime, Some("session"), ledger, false)))
 }
 
 fn received_ledger(evidence: HostEvidence) -> Ledger {

@@ -10,7 +10,7 @@ use agtmux_core::ids::TargetName;
 use agtmux_core::refs::is_agent_name;
 use agtmux_core::sanitize;
 use agtmux_core::target::SshTarget;
-use agtmux_tmux::host::EXTRA_PATH_DIRS;
+use agtmux_tmux::host::find_agtmux_commands;
 use agtmux_tmux::ssh::{ConnectionSharing, ProcessGroup};
 use agtmux_tmux::{MIN_VERSION, TmuxVersion};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -107,13 +107,14 @@ async fn read_bounded(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
 /// The command contains no inner single quotes, so that every login shell passes it as one word.
 fn probe_command(agents: &[&str]) -> String {
     format!(
-        "exec sh -c 'PATH=\"$PATH:{EXTRA_PATH_DIRS}\"; export PATH; \
+        "exec sh -c '{find}\
          echo \"tmux=$(tmux -V 2>/dev/null)\"; echo \"agtmux=$(agtmux --version 2>/dev/null)\"; \
          for agent in {}; do command -v \"$agent\" >/dev/null 2>&1 && echo \"agent=$agent\"; done; \
          if command -v agtmux >/dev/null 2>&1; then \
          if agtmux setup --dry-run --json 2>/dev/null | grep -Eq \"action.: ?.(create|change)\"; \
          then echo hooks=missing; else echo hooks=present; fi; fi; exit 0'",
-        agents.join(" ")
+        agents.join(" "),
+        find = find_agtmux_commands(),
     )
 }
 

@@ -71,6 +71,7 @@ pub(super) fn agent(
     runtime: &Runtime,
     agent_id: Option<&str>,
     ledger: &Ledger,
+    seen: bool,
 ) -> AgentEvidence {
     let mut observations: Vec<HostObservation> = ledger.records().map(observation).collect();
     observations.dedup();
@@ -88,6 +89,7 @@ pub(super) fn agent(
         last_resting: by_name(&refuted.last_resting),
         last_cleared: by_name(&refuted.last_cleared),
         last_asked: by_name(&refuted.last_asked),
+        seen,
     }
 }
 

@@ -162,7 +162,8 @@ impl LocalEvidence<'_> {
         let runtime = server.panes.get(&key.pane)?.runtime.as_ref()?;
         let name = encode::server(&key.server.server, server.generation);
         let (agent_id, ledger) = (self.states.agent_id(id), self.states.ledger(id)?);
-        Some(HostEvidence::Agent(Box::new(encode::agent(name, key.pane, runtime, agent_id, ledger))))
+        let seen = self.states.unseen_since(id).is_none();
+        Some(HostEvidence::Agent(Box::new(encode::agent(name, key.pane, runtime, agent_id, ledger, seen))))
     }
 
     fn server_outage(&self, key: &ServerKey) -> Option<HostEvidence> {

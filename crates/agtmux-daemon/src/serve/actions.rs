@@ -4,8 +4,9 @@ use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::wire::{
     ActionGuards, ActionKind, ActionOutcome, ActionRecord, ActionSnapshot, AttachAction, AttachPlan, AuditLog,
     AuditQuery, KillAction, KillReport, OutputAction, OutputReport, PaneHealth, RespondAction, RespondReport,
-    ResumeAction, ResumeReport, SendAction, SendReport, SnapshotAction,
+    ResumeAction, ResumeReport, SeenAction, SeenReport, SendAction, SendReport, SnapshotAction,
 };
+use agtmux_core::refs::{PaneRef, RefError};
 use axum::Json;
 use axum::body::Body;
 use serde::Deserialize;
@@ -15,10 +16,12 @@ use utoipa::IntoParams;
 
 use super::ServeContext;
 use super::extract::{
-    JsonBody, JsonResult, MAX_BODY_BYTES, NameInPath, StrictQuery, parse_object, read_body, run_detached,
+    JsonBody, JsonResult, MAX_BODY_BYTES, MAX_SMALL_BODY_BYTES, NameInPath, StrictQuery, parse_object, read_body,
+    run_detached,
 };
 use super::routes::Error;
-use crate::actions::RequestCaller;
+use crate::actions::{ChangeEntry, RequestCaller};
+use crate::engine::ref_error;
 
 type ActionResult<T> = JsonResult<ActionOutcome<T>>;
 
@@ -112,6 +115,27 @@ pub(super) async fn resume(context: ServeContext, caller: RequestCaller, body: B
     run_detached(async move { context.actions.resume(action, caller).await }).await
 }
 
+/// Mark a completed agent as seen.
+///
+/// Its `unseen` becomes false, as if a person had visited the pane. Fails with `E_CALLER_IS_AGENT` if the caller is an
+/// agent, unless `actions.allow_from_agents` is set.
+#[utoipa::path(post, path = "/v1/actions/seen", request_body = SeenAction, responses(
+    (status = 200, body = SeenReport), Error<400>, Error<403>, Error<404>, Error<409>))]
+pub(super) async fn mark_seen(
+    context: ServeContext,
+    caller: RequestCaller,
+    JsonBody(action): JsonBody<SeenAction, MAX_SMALL_BODY_BYTES>,
+) -> JsonResult<SeenReport> {
+    let name = action.r#ref;
+    let reference: PaneRef = name.parse().map_err(|error: RefError| ref_error(&error))?;
+    run_detached(async move {
+        let summary = "mark an agent as seen";
+        let entry = ChangeEntry { kind: ActionKind::Seen, caller: &caller, summary, name: &name };
+        context.actions.audited_change_unless_agent(entry, context.engine.mark_seen(reference)).await
+    })
+    .await
+}
+
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -144,7 +168,8 @@ pub(super) async fn get_action(context: ServeContext, NameInPath(id): NameInPath
 /// List the recorded actions, oldest first.
 ///
 /// Rejected actions are included.
-#[utoipa::path(get, path = "/v1/audit", params(AuditQuery), responses((status = 200, body = AuditLog), Error<400>))]
+#[utoipa::path(get, path = "/v1/audit", params(AuditQuery), responses(
+    (status = 200, body = AuditLog), Error<400>, Error<404>, Error<409>))]
 pub(super) async fn get_audit(
     context: ServeContext,
     StrictQuery(query): StrictQuery<AuditQuery>,

@@ -44,17 +44,15 @@ pub(super) async fn get_explain(
 
 /// List the state changes of an agent, with the duration of each state.
 ///
-/// Name an agent that has ended by `runtime:ID`.
+/// If no running agent matches, `ref` names the last agent that ended in the pane, or an ended agent by its name, type or
+/// session.
 #[utoipa::path(get, path = "/v1/history", params(HistoryQuery), responses(
     (status = 200, body = StateHistory), Error<400>, Error<404>, Error<409>))]
 pub(super) async fn get_history(
     context: ServeContext,
     StrictQuery(query): StrictQuery<HistoryQuery>,
 ) -> JsonResult<StateHistory> {
-    let runtime = match parse(&query.r#ref)? {
-        PaneRef::Runtime(id) => id.to_string(),
-        reference => context.engine.explain(reference).await?.runtime_id,
-    };
+    let runtime = context.actions.runtime_or_ended(&query.r#ref).await?;
     let id = runtime.clone();
     let rows = context.store.read(move |connection| log::history(connection, &id)).await?;
     if rows.is_empty() {

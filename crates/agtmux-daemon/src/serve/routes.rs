@@ -92,6 +92,7 @@ fn routes() -> OpenApiRouter<ServeContext> {
         .routes(routes!(super::actions::view_output))
         .routes(routes!(super::actions::kill))
         .routes(routes!(super::actions::resume))
+        .routes(routes!(super::actions::mark_seen))
         .routes(routes!(super::actions::get_pane_health))
         .routes(routes!(super::actions::get_action))
         .routes(routes!(super::actions::get_audit))

@@ -79,15 +79,18 @@ pub(crate) fn by_request(connection: &Connection, request_ref: &str) -> rusqlite
     connection.query_row(sql, [request_ref], read).optional()
 }
 
-/// The newest `limit` of the actions that began at or after `since`. They are returned oldest first.
+/// The newest `limit` of the actions that began at or after `since`, of one runtime or of all. They are returned oldest
+/// first.
 pub(crate) fn newest_since(
     connection: &Connection,
     since: Timestamp,
+    runtime: Option<&str>,
     limit: u32,
 ) -> rusqlite::Result<Vec<ActionRecord>> {
-    let sql = "SELECT record FROM actions WHERE at >= ?1 ORDER BY at DESC, action_id DESC LIMIT ?2";
+    let sql = "SELECT record FROM actions WHERE at >= ?1 AND (?2 IS NULL OR runtime_id = ?2)
+               ORDER BY at DESC, action_id DESC LIMIT ?3";
     let mut statement = connection.prepare(sql)?;
-    let rows = statement.query_map(params![since.as_microsecond(), limit], |row| json_column(row, 0))?;
+    let rows = statement.query_map(params![since.as_microsecond(), runtime, limit], |row| json_column(row, 0))?;
     let mut records = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     records.reverse();
     Ok(records)

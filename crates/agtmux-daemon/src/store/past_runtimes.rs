@@ -1,4 +1,4 @@
-//! Stored runtimes, for `resume`.
+//! Stored runtimes, for `resume` and for references to agents that have ended.
 
 use agtmux_core::ids::{AgentType, Generation, PaneId, ServerKey, ServerName, TargetName, WindowId};
 use agtmux_core::refs::PaneRef;
@@ -59,6 +59,25 @@ pub(crate) fn last_in(
         pane.to_string()
     ];
     connection.query_row(&sql, params, past_runtime).optional()
+}
+
+/// The last runtime in a pane of this machine with this id. The pane may be closed.
+pub(crate) fn last_in_any_pane(connection: &Connection, pane: PaneId) -> rusqlite::Result<Option<PastRuntime>> {
+    let sql = format!("{SELECT} WHERE r.target_id = ?1 AND r.pane_id = ?2 ORDER BY r.started_at DESC LIMIT 1");
+    connection.query_row(&sql, params![TargetName::LOCAL, pane.to_string()], past_runtime).optional()
+}
+
+/// How many ended agents are read at most.
+const MAX_ENDED: u32 = 100;
+
+/// The ended agents with this name or type, or in the session with this name, newest first.
+pub(crate) fn ended_like(connection: &Connection, word: &str) -> rusqlite::Result<Vec<PastRuntime>> {
+    let sql = format!(
+        "{SELECT} WHERE r.ended_at IS NOT NULL AND r.agent_type <> ?2
+         AND (r.name = ?1 OR r.agent_type = ?1 OR p.session_name = ?1) ORDER BY r.ended_at DESC LIMIT ?3"
+    );
+    let mut statement = connection.prepare(&sql)?;
+    statement.query_map(params![word, AgentType::TASK, MAX_ENDED], past_runtime)?.collect()
 }
 
 /// Whether a local agent that has ended since was running at this time. An agent is stored when it is detected, which

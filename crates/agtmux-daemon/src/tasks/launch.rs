@@ -1,4 +1,5 @@
-//! `task run` and `task restart`: start a task in its own window. A task of the same name is replaced.
+//! `task run` and `task restart`: start a task in its own window. A task of the same name is replaced; a live one only
+//! if the caller asks for it.
 
 use std::ffi::OsString;
 
@@ -26,6 +27,8 @@ struct LaunchRequest<'a> {
     cwd: &'a str,
     /// Empty if the owner is not known.
     owner_process: &'a str,
+    /// Replace a task that still runs.
+    replace: bool,
     caller: &'a RequestCaller,
 }
 
@@ -43,7 +46,8 @@ impl Tasks {
         let project = run.project.clone().unwrap_or_else(|| run.cwd.clone());
         let owner = TaskSessionOwner { owner_id: self.0.owner.clone(), project, process: self.owner_process(caller) };
         let (command, cwd) = (run.command.as_str(), run.cwd.as_str());
-        let launch = LaunchRequest { task: &task, command, cwd, owner_process: &owner.process, caller };
+        let owner_process = owner.process.as_str();
+        let launch = LaunchRequest { task: &task, command, cwd, owner_process, replace: run.replace, caller };
         // Checks ignore the window of this name until the task has started.
         self.followed(&key, |followed| followed.pending_windows.push(task.to_string()));
         let started = async {
@@ -78,7 +82,8 @@ impl Tasks {
         let task: TaskName = slot.window_name.parse().map_err(|error| bad(format!("{error}")))?;
         let (command, cwd) = self.started_command(&slot).ok_or_else(|| unknown_command(&task))?;
         let owner = self.owner_process(caller);
-        let launch = LaunchRequest { task: &task, command: &command, cwd: &cwd, owner_process: &owner, caller };
+        let (command, cwd, replace) = (command.as_str(), cwd.as_str(), true);
+        let launch = LaunchRequest { task: &task, command, cwd, owner_process: &owner, replace, caller };
         self.launch(&key, &session, &slot, &launch).await
     }
 
@@ -175,9 +180,12 @@ impl Tasks {
         key: &TaskSessionKey,
         session: &TmuxTaskSession,
         slot: &TaskPane,
-        &LaunchRequest { task, command, cwd, owner_process: owner, caller }: &LaunchRequest<'_>,
+        &LaunchRequest { task, command, cwd, owner_process: owner, replace, caller }: &LaunchRequest<'_>,
     ) -> Result<TaskStarted, ApiError> {
         self.refuse_to_replace(caller, session, slot).await?;
+        if !replace && self.is_live(slot) {
+            return Err(still_live(key, task));
+        }
         let run_id = RunId::from(Uuid::now_v7());
         let files = self.run_files(&run_id);
         let spec = RunSpec {
@@ -230,6 +238,15 @@ impl Tasks {
         })
     }
 
+    /// Whether the task in this pane runs. tmux shows the pane of an ended task as dead a moment after the exit is
+    /// recorded.
+    fn is_live(&self, slot: &TaskPane) -> bool {
+        let run = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok());
+        let has_exited = run.as_ref().is_some_and(|run| self.run_files(run).read_exit().is_some());
+        // A window that was just made for the task runs nothing yet.
+        !slot.dead && (run.is_some() || slot.task_command.is_some()) && !has_exited
+    }
+
     /// Removes all traces of a launch that did not happen.
     fn discard_run(&self, run_id: &RunId) {
         let files = self.run_files(run_id);
@@ -276,6 +293,12 @@ fn task_pane<'a>(session: &'a TmuxTaskSession, task: &str) -> Option<&'a TaskPan
 fn no_task(key: &TaskSessionKey, task: &str) -> ApiError {
     ApiError::new(ErrorCode::RefNotFound, format!("there is no task '{task}' in session '{}'", key.session))
         .with_hint("agtmux task list")
+}
+
+fn still_live(key: &TaskSessionKey, task: &TaskName) -> ApiError {
+    let message = format!("task '{task}' still runs in session '{}'", key.session);
+    ApiError::new(ErrorCode::Precondition, message)
+        .with_hint(format!("agtmux task run --session {} --replace {task} 'COMMAND'   (ends it first)", key.session))
 }
 
 fn not_a_task(task: &str) -> ApiError {

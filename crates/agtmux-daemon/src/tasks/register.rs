@@ -8,7 +8,7 @@ use agtmux_tmux::{LaunchedPane, TmuxTaskSession};
 
 use super::Tasks;
 use super::follow::RETRY_INTERVAL;
-use super::run_files::own_exit;
+use super::run_files::replaced_exit;
 use super::session_check::is_alive;
 use crate::store::{TaskRunRow, TaskSessionKey};
 
@@ -109,9 +109,9 @@ impl Tasks {
         self.wait_for_exit_records(key, row.window).await;
         let (run_id, session) = (row.run_id.clone(), self.session(key));
         if !session.runs.contains_key(&run_id) {
-            // An unfinished run in this window was replaced. Publish its end only if it has just ended by itself.
+            // An unfinished run in this window was replaced.
             let replaced = session.runs_in(row.window).map(|run| &run.run_id);
-            let exits = replaced.filter_map(|run| own_exit(run, &self.run_files(run))).collect();
+            let exits = replaced.filter_map(|run| replaced_exit(run, &self.run_files(run))).collect();
             if !self.apply(key, exits, Some(row)).await {
                 return false;
             }
@@ -122,7 +122,7 @@ impl Tasks {
         true
     }
 
-    /// Waits for the exit record of a replaced task. The task may have ended by itself a moment before it was replaced.
+    /// Waits for the exit record of a replaced task.
     async fn wait_for_exit_records(&self, key: &TaskSessionKey, window: WindowId) {
         let processes = self.0.discovery.processes();
         let until = Instant::now() + EXIT_RECORD_TIMEOUT;

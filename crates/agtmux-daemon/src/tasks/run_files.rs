@@ -78,9 +78,9 @@ fn awaits_reader(files: &RunFiles) -> bool {
     files.read_exit().is_some_and(|exit| !exit.unmarked) && files.reader_status() != ReaderStatus::Finished
 }
 
-/// The exit of a run that ended by itself.
-pub(super) fn own_exit(run: &RunId, files: &RunFiles) -> Option<TaskInput> {
-    let exit = files.read_exit().filter(|exit| !exit.hung_up)?;
+/// The recorded exit of a run whose window runs another task now.
+pub(super) fn replaced_exit(run: &RunId, files: &RunFiles) -> Option<TaskInput> {
+    let exit = files.read_exit()?;
     let bells = files.read_output().map_or(0, |status| status.bells);
     Some(TaskInput::ExitConfirmed { run: run.clone(), exit: recorded_exit(exit), bells, output: log_tail(files) })
 }

@@ -46,6 +46,7 @@ fn pane_item(key: &PaneKey, pane: &Pane, states: &StateResolver, session: &str) 
         since: state.map(|s| s.since),
         updated_at: state.map_or(pane.updated_at, |s| s.updated_at.max(pane.updated_at)),
         needs_action: state.is_some_and(|s| s.state.needs_action()),
+        unseen: runtime.is_some_and(|r| states.unseen_since(&r.id).is_some()),
         dialog: runtime.and_then(|r| states.dialog(&r.id)),
         title: Some(pane.title.clone()).filter(|t| !t.is_empty()),
         cwd: pane.foreground.as_ref().and_then(|f| f.cwd.clone()),
@@ -64,15 +65,20 @@ pub(super) fn windows(
     let panes: Vec<&Pane> = server.panes.values().filter(|pane| pane.window == *id).collect();
     let counts: StateCounts = panes.iter().filter_map(|pane| state_of(pane, states)).collect();
     let name = panes.first().map(|pane| pane.window_name.clone()).unwrap_or_default();
-    let sessions: BTreeSet<&str> =
-        panes.iter().flat_map(|pane| &pane.placements).map(|p| p.session_name.as_str()).collect();
-    let item = |session: &str| WindowItem {
+    // If a session shows the window twice, the lowest index counts.
+    let mut sessions: BTreeMap<&str, u32> = BTreeMap::new();
+    for placement in panes.iter().flat_map(|pane| &pane.placements) {
+        let index = sessions.entry(placement.session_name.as_str()).or_insert(placement.window_index);
+        *index = placement.window_index.min(*index);
+    }
+    let item = |(session, window_index): (&str, u32)| WindowItem {
         identity: WindowIdentity {
             target: key.target.to_string(),
             server: key.server.to_string(),
             session_name: session.to_owned(),
             window_id: *id,
         },
+        window_index,
         window_name: name.clone(),
         top_state: counts.top(),
         waiting: counts.waiting(),

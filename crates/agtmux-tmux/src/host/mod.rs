@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub(crate) use batch::{ShellBatch, ShellOutput};
 pub(crate) use quote::print_command;
 
-pub use probe::{EXTRA_PATH_DIRS, HostFacts};
+pub use probe::{EXTRA_PATH_DIRS, HostFacts, find_agtmux_commands};
 pub use quote::{command_line, quoted};
 pub use scan::{HostScan, HostScanRequest, MAX_SOCKETS};
 

@@ -13,6 +13,10 @@ use crate::{output, render};
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
+    /// Show only actions on this agent: its name, type or session, a place (work:1.2), %12, or runtime:ID. It may have
+    /// ended
+    #[arg(value_name = "REF")]
+    reference: Option<String>,
     /// Show only actions since this time, or since this long ago, such as 10m
     #[arg(long, value_name = "TIME", value_parser = super::watch::parse_since)]
     since: Option<Timestamp>,
@@ -25,7 +29,7 @@ pub(crate) struct AuditArgs {
 }
 
 pub(crate) async fn run(args: AuditArgs) -> CliResult {
-    let query = AuditQuery { since: args.since, limit: args.limit };
+    let query = AuditQuery { r#ref: args.reference, since: args.since, limit: args.limit };
     let answer = DaemonClient::from_env()?.get_bytes("/v1/audit", &query).await?;
     if args.json {
         return output::json_answer(&answer);

@@ -7,8 +7,11 @@ use agtmux_client::DaemonClient;
 use agtmux_core::evidence::Source;
 use clap::Args;
 use jiff::Timestamp;
+use uuid::Uuid;
 
+use crate::agent_registry;
 use crate::error::{CliError, CliResult};
+use crate::message::CliMessage;
 use crate::{input, output};
 
 #[derive(Debug, Args)]
@@ -40,9 +43,9 @@ pub(crate) struct EmitArgs {
     /// The type of the event: a state such as completed, or a name of your own
     #[arg(long)]
     event_type: String,
-    /// A key for this event; a second event with the same key is ignored
+    /// A key for this event; a second event with the same key is ignored [default: a new key]
     #[arg(long)]
-    dedupe_key: String,
+    dedupe_key: Option<String>,
     /// The number of this event in the sequence of its source; the event with the highest number is the newest
     #[arg(long)]
     source_seq: Option<u64>,
@@ -62,7 +65,19 @@ pub(crate) async fn run(args: Box<EmitArgs>) -> CliResult {
     let event = event(*args)?;
     let body = serde_json::to_vec(&event).map_err(|error| CliError::io("write JSON", error))?;
     let answer = DaemonClient::from_env()?.post("/v1/events", body.into()).await?;
+    warn_if_unknown(&event.event_type);
     output::answer(&answer, json, |receipt| vec![receipt_line(receipt)])
+}
+
+/// Warns that an event changes no state, because no rule of an agent and no state has this name.
+fn warn_if_unknown(event_type: &str) {
+    // Without a readable registry, it is not known which types have a rule.
+    if agent_registry::load().is_ok_and(|registry| !registry.knows_event_type(event_type)) {
+        CliMessage::new(format!("the event type '{event_type}' is unknown"))
+            .because("the event is stored, but it does not change the state of an agent")
+            .hint("agtmux emit --help   (lists the states)")
+            .print_stderr();
+    }
 }
 
 fn event(args: EmitArgs) -> CliResult<EventSubmission> {
@@ -75,7 +90,7 @@ fn event(args: EmitArgs) -> CliResult<EventSubmission> {
         pid: args.pid,
         source: args.source.to_string(),
         event_type: args.event_type,
-        dedupe_key: Some(args.dedupe_key),
+        dedupe_key: Some(args.dedupe_key.unwrap_or_else(|| Uuid::new_v4().to_string())),
         source_seq: args.source_seq,
         event_time: Some(args.event_time.unwrap_or_else(Timestamp::now)),
         payload: args.payload.as_deref().map(payload).transpose()?,

@@ -4,6 +4,7 @@ use agtmux_api::wire::{StateHistory, StateHistoryItem};
 use agtmux_client::DaemonClient;
 use clap::Args;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use super::explain::AgentRefQuery;
 use super::pick;
@@ -13,8 +14,8 @@ use crate::render::age;
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
-    /// The agent: %12, runtime:ID (also of an ended agent), pane:TARGET/SESSION/@W/%P, or its name, type or session if
-    /// only one agent matches
+    /// The agent: its name, type or session, a place (work:1.2), %12, runtime:ID, or pane:TARGET/SESSION/@W/%P. It may
+    /// have ended
     #[arg(value_name = "REF")]
     reference: Option<String>,
     /// Show only changes since this time, or since this long ago, such as 10m
@@ -27,14 +28,20 @@ pub(crate) struct HistoryArgs {
 
 pub(crate) async fn run(args: HistoryArgs) -> CliResult {
     let daemon = DaemonClient::from_env()?;
-    let reference = pick::resolve_reference(&daemon, args.reference.as_deref()).await?;
+    let reference = match args.reference {
+        // The agent may have ended, so it need not be among those that the user could choose.
+        Some(given) => given,
+        None => pick::resolve_reference(&daemon, None).await?,
+    };
     let answer = daemon.get_bytes("/v1/history", &AgentRefQuery { r#ref: &reference, since: args.since }).await?;
-    output::answer(&answer, args.json, |history: &StateHistory| history.items.iter().map(line).collect())
+    let zone = TimeZone::system();
+    let lines = |history: &StateHistory| history.items.iter().map(|past| line(past, &zone)).collect();
+    output::answer(&answer, args.json, lines)
 }
 
-fn line(past: &StateHistoryItem) -> String {
+fn line(past: &StateHistoryItem, zone: &TimeZone) -> String {
     let reason = past.reason_code.map(|r| format!(" ({r})")).unwrap_or_default();
     let lasted =
         past.duration_ms.map_or_else(|| "until now".to_owned(), |ms| format!("for {}", age::short_duration(ms)));
-    format!("{}  {}{reason}  {lasted}", past.at, past.state)
+    format!("{}  {}{reason}  {lasted}", age::local_time(past.at, zone), past.state)
 }

@@ -20,6 +20,7 @@ pub(crate) mod replay;
 pub(crate) mod respond;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod seen;
 pub(crate) mod send;
 pub(crate) mod setup;
 pub(crate) mod sort;
@@ -49,6 +50,7 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
         Some(CliCommand::ViewOutput(args)) => block_on(view_output::run(args)),
         Some(CliCommand::Wait(args)) => block_on(wait::run(args)),
         Some(CliCommand::Kill(args)) => block_on(kill::run(args)),
+        Some(CliCommand::Seen(args)) => block_on(seen::run(args)),
         Some(CliCommand::Resume(args)) => block_on(resume::run(args)),
         Some(CliCommand::Audit(args)) => block_on(audit::run(args)),
         Some(CliCommand::Task(command)) => block_on(task::run(command)),

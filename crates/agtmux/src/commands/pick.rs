@@ -10,6 +10,7 @@ use agtmux_core::sanitize;
 use inquire::{InquireError, Select};
 
 use crate::error::{CliError, CliExit, CliResult};
+use crate::terminal::StdoutTerminal;
 
 /// How many agents the prompt shows at a time.
 const PAGE_SIZE: usize = 12;
@@ -18,7 +19,9 @@ const MAX_LABEL_WIDTH: usize = 100;
 /// Returns the reference that the user gave, or the agent that the user chooses at the prompt. Some given references
 /// are returned unchecked; if such a reference is wrong, the daemon rejects the action and gives the reason.
 pub(crate) async fn resolve_reference(daemon: &DaemonClient, given: Option<&str>) -> CliResult<String> {
-    let can_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    // The prompt redraws its lines, so a dumb terminal cannot show it.
+    let can_ask =
+        std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !StdoutTerminal::detect().is_dumb;
     match given {
         Some(given) if !can_ask || is_exact(given) => Ok(given.to_owned()),
         Some(given) => match check_reference(daemon, given).await {

@@ -15,7 +15,7 @@ use crate::output;
     prompt. `agtmux audit` shows the runtime:ID of earlier agents.\n\n\
     Example:\n  agtmux resume %12"
 )]
-#[command(mut_arg("reference", |arg| arg.help("The pane of the ended agent, such as %12, or its runtime:ID")))]
+#[command(mut_arg("reference", |arg| arg.help("The ended agent: its pane (%12, work:1.2), its name, its runtime:ID, or its type or session if only one matches")))]
 #[command(mut_arg("if_runtime", |arg| arg.help("Fail unless the last agent in the pane had this runtime_id")))]
 // An agent that has ended has no state and no dialog.
 #[command(mut_arg("if_state", |arg| arg.hide(true)), mut_arg("if_dialog", |arg| arg.hide(true)))]

@@ -89,7 +89,7 @@ fn read(path: &Path) -> CliResult<String> {
 }
 
 fn outcome_line(done: &ActionOutcome<SendReport>) -> String {
-    let SendReport { verified, by, attempts, bytes, .. } = &done.report;
+    let SendReport { verified, by, attempts, bytes, left_copy_mode, .. } = &done.report;
     let how = match (verified, by) {
         (Verification::Confirmed, VerifiedBy::Event) => "submitted, confirmed by the agent",
         (Verification::Confirmed, VerifiedBy::Box) if *attempts == 0 => "typed into the input box",
@@ -99,5 +99,6 @@ fn outcome_line(done: &ActionOutcome<SendReport>) -> String {
         (Verification::Failed, _) => "not submitted",
     };
     let again = if done.repeated { "; already done by an earlier request" } else { "" };
-    format!("{bytes} bytes to {} on {}: {how} ({} ms{again})", done.pane_id, done.server_label(), done.latency_ms)
+    let mode = if *left_copy_mode { "; the pane left copy mode" } else { "" };
+    format!("{bytes} bytes to {} on {}: {how}{mode} ({} ms{again})", done.pane_id, done.server_label(), done.latency_ms)
 }

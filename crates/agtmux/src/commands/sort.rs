@@ -74,6 +74,17 @@ mod tests {
     }
 
     #[test]
+    fn a_completed_agent_comes_before_running_ones_until_it_is_seen() {
+        let running = pane("a", 1, 1, Some("claude"), Some(State::Running));
+        let seen = pane("a", 1, 2, Some("claude"), Some(State::Completed));
+        let mut unseen = pane("a", 1, 3, Some("claude"), Some(State::Idle));
+        unseen.unseen = true;
+        let mut panes = [seen, running, unseen];
+        PaneSort::Attention.sort(&mut panes);
+        assert_eq!(panes.map(|pane| pane.identity.pane_id.0), [3, 1, 2]);
+    }
+
+    #[test]
     fn panes_can_be_sorted_by_place_age_and_name() {
         assert_eq!(sorted(PaneSort::Place), [5, 3, 4, 2, 1], "windows are sorted as numbers");
         assert_eq!(sorted(PaneSort::Age), [2, 1, 4, 3, 5], "the longest in its state first");

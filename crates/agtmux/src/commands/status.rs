@@ -1,9 +1,11 @@
 //! `agtmux status`: prints one line for a status bar. It must be fast and never start the daemon.
 
+use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::wire::{ListQuery, ListSummary, TargetError};
-use agtmux_client::{DaemonClient, parse};
+use agtmux_client::{ClientError, DaemonClient, parse};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::error::CliResult;
 use crate::terminal::StdoutTerminal;
@@ -21,12 +23,23 @@ struct StatusSummary {
 
 pub(crate) async fn run(json: bool) -> CliResult {
     let daemon = DaemonClient::from_env()?;
-    let bytes = daemon.api.get_bytes("/v1/panes", &ListQuery::default()).await?;
+    let bytes = match daemon.api.get_bytes("/v1/panes", &ListQuery::default()).await {
+        Err(error @ ClientError::NotRunning(_)) => {
+            print_off(json)?;
+            return Err(error.into());
+        }
+        answer => answer?,
+    };
     let overview: StatusSummary = parse(&bytes)?;
     if json {
         return output::json(&overview);
     }
     output::styled_lines(&[one_line(&overview, StdoutTerminal::detect().colour)])
+}
+
+/// Says that no daemon runs. A status bar shows stdout only.
+fn print_off(json: bool) -> CliResult {
+    if json { output::json(&json!({"schema_version": SCHEMA_VERSION, "daemon": "off"})) } else { output::line("off") }
 }
 
 fn one_line(overview: &StatusSummary, colour: bool) -> String {

@@ -1,9 +1,15 @@
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 /// The age in one unit: `3s`, `5m`, `2h`, `4d`.
 pub(crate) fn age(since: Timestamp, now: Timestamp) -> String {
     // Clocks of two hosts can differ: a time in the future counts as now.
     in_one_unit(now.as_second().saturating_sub(since.as_second()).max(0))
+}
+
+/// A time as a person reads it, in the time zone of the person.
+pub(crate) fn local_time(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// A duration in one unit.

@@ -1,25 +1,21 @@
 //! The table of actions.
 
 use agtmux_api::wire::{ActionRecord, ActionStatus, AuditCaller};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::age::local_time;
 use super::cell::TableCell;
 use super::colour::Colour;
 use super::table::{TableColumn, TextTable};
 
 pub(crate) fn audit(items: &[ActionRecord], zone: &TimeZone) -> TextTable {
     TextTable::new(vec![
-        TableColumn::required("WHEN", 8, items, |item| TableCell::new(&when(item.at, zone))),
+        TableColumn::required("WHEN", 8, items, |item| TableCell::new(&local_time(item.at, zone))),
         TableColumn::optional("WHO", 8, items, |item| TableCell::new(&who(&item.caller))),
         TableColumn::required("WHAT", 8, items, |item| TableCell::new(&what(item))),
         TableColumn::required("ON", 6, items, |item| TableCell::new(&on(item))),
         TableColumn::required("OUTCOME", 10, items, outcome),
     ])
-}
-
-fn when(at: Timestamp, zone: &TimeZone) -> String {
-    at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// The name of the client and its process.
@@ -75,6 +71,7 @@ mod tests {
     use crate::render::test_items::{drawn, wide};
     use agtmux_api::error::ErrorCode;
     use agtmux_api::wire::ActionKind;
+    use jiff::Timestamp;
     use serde_json::json;
     use unicode_width::UnicodeWidthStr;
 

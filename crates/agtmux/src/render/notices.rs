@@ -1,9 +1,23 @@
 use agtmux_api::wire::TargetError;
+use agtmux_core::fleet::OutageCode;
 
 use crate::message::CliMessage;
 
+/// The messages for the targets that could not be read. If a whole host is unreachable, its servers get no messages of
+/// their own.
+pub(crate) fn target_errors(errors: &[TargetError]) -> impl Iterator<Item = CliMessage> {
+    let is_down = |target: &str| {
+        let mut of_target = errors.iter().filter(|error| error.target == target);
+        of_target.any(|error| error.server.is_none() && error.code == OutageCode::TargetUnreachable)
+    };
+    let is_repeated = move |error: &&TargetError| {
+        error.server.is_some() && error.code == OutageCode::TargetUnreachable && is_down(&error.target)
+    };
+    errors.iter().filter(move |error| !is_repeated(error)).map(target_error)
+}
+
 /// The message for a target that could not be read.
-pub(crate) fn target_error(error: &TargetError) -> CliMessage {
+fn target_error(error: &TargetError) -> CliMessage {
     let location = match &error.server {
         Some(server) => format!("{}@{server}", error.target),
         None => error.target.clone(),
@@ -18,11 +32,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_host_that_is_down_is_reported_once() {
+        let error = |target: &str, server: Option<&str>, code| TargetError {
+            target: target.into(),
+            server: server.map(str::to_owned),
+            code,
+            message: "no answer".into(),
+            hint: String::new(),
+            since: jiff::Timestamp::UNIX_EPOCH,
+        };
+        let down = OutageCode::TargetUnreachable;
+        let errors = [
+            error("vm1", None, down),
+            error("vm1", Some("default"), down),
+            error("vm1", Some("work"), OutageCode::TmuxTooOld),
+            error("vm2", Some("default"), down),
+        ];
+        let shown: Vec<String> = target_errors(&errors).map(|message| message.headline()).collect();
+        assert_eq!(shown, ["vm1: no answer", "vm1@work: no answer", "vm2@default: no answer"]);
+    }
+
+    #[test]
     fn the_message_names_the_server_the_error_and_the_hint() {
         let error = TargetError {
             target: "host".into(),
             server: Some("default".into()),
-            code: agtmux_core::fleet::OutageCode::ServerNotResponding,
+            code: OutageCode::ServerNotResponding,
             message: "tmux did not answer".into(),
             hint: "tmux kill-server".into(),
             since: jiff::Timestamp::UNIX_EPOCH,

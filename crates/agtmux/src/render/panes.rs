@@ -55,6 +55,9 @@ fn state(item: &PaneItem) -> TableCell {
         (Some(state @ State::Unknown), Some(reason), _) => {
             TableCell::new(&format!("{state} ({reason})")).coloured(Colour::for_state(state))
         }
+        (Some(state), _, _) if item.unseen => {
+            TableCell::new(&format!("{state} (unseen)")).coloured(Colour::for_state(State::Completed))
+        }
         (Some(state), _, _) => TableCell::new(state.as_str()).coloured(Colour::for_state(state)),
         (None, _, Some(dead)) => TableCell::new(&dead_label(dead)).coloured(Colour::Dim),
         (None, _, None) => TableCell::none(),
@@ -70,7 +73,7 @@ fn dead_label(dead: DeadPane) -> String {
 }
 
 /// What the agent asks, in one line: the command or file that needs approval, otherwise the question.
-fn asks(item: &PaneItem) -> Option<String> {
+pub(crate) fn asks(item: &PaneItem) -> Option<String> {
     let dialog = item.dialog.as_ref()?;
     let text = dialog.subject.as_deref().filter(|subject| !subject.trim().is_empty()).unwrap_or(&dialog.question);
     // A column shows far less than this.
@@ -120,6 +123,18 @@ mod tests {
         STATE                 AGENT   WHERE     PANE  SINCE  TITLE             CWD
         waiting_approval      claude  work:1.2  %2    1m     ✳ Fix the login   ~/src
         unknown (no_adapter)  codex   work:1.3  %3    1m     日本語のタイトル  ~/src
+        ");
+    }
+
+    #[test]
+    fn an_unseen_agent_is_marked() {
+        let mut unseen = pane("work", 1, 2, Some("claude"), Some(State::Idle));
+        unseen.unseen = true;
+        let seen = pane("work", 1, 3, Some("codex"), Some(State::Completed));
+        insta::assert_snapshot!(show(&[unseen, seen], 60), @r"
+        STATE          AGENT   WHERE     PANE  SINCE  TITLE  CWD
+        idle (unseen)  claude  work:1.2  %2    1m     -      ~/src
+        completed      codex   work:1.3  %3    1m     -      ~/src
         ");
     }
 

@@ -35,6 +35,7 @@ pub(crate) fn pane(session: &str, window: u32, pane: u32, agent: Option<&str>, s
         since: state.map(|_| at(10)),
         updated_at: at(10),
         needs_action: state.is_some_and(State::needs_action),
+        unseen: false,
         dialog: None,
         title: None,
         cwd: Some("/home/me/src".into()),
@@ -51,6 +52,7 @@ pub(crate) fn window(session: &str, window: u32, name: &str) -> WindowItem {
             session_name: session.into(),
             window_id: WindowId(window),
         },
+        window_index: window,
         window_name: name.into(),
         top_state: None,
         waiting: 0,
@@ -87,5 +89,5 @@ pub(crate) fn wide(table: &TextTable) -> String {
 }
 
 fn draw(table: &TextTable, width: Option<usize>) -> String {
-    table.lines(&StdoutTerminal { is_tty: false, width, height: 24, colour: false }).join("\n")
+    table.lines(&StdoutTerminal { is_tty: false, width, height: 24, colour: false, is_dumb: false }).join("\n")
 }

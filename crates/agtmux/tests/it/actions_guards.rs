@@ -2,7 +2,7 @@
 //! checks that nothing was typed.
 
 use agtmux_testkit::action_fixture::{ActionFixture, RecordingAgent, assert_done, assert_refused, merge_json};
-use agtmux_testkit::agtmux::SOON;
+use agtmux_testkit::agtmux::{SOON, agtmux};
 use agtmux_testkit::fake_agent::FakeAgent;
 use agtmux_testkit::http;
 use agtmux_testkit::{process, wait_for, wait_until};
@@ -228,8 +228,13 @@ fn send_leaves_copy_mode_or_is_refused_by_setting() {
     let fixture = ActionFixture::new("");
     let agent = fixture.agent("work");
     agent.server.run(&["copy-mode", "-t", &agent.pane]);
-    assert_done(&fixture.send(&agent.pane, TEXT));
+    let done = assert_done(&fixture.send(&agent.pane, TEXT));
+    assert_eq!(done["left_copy_mode"], true, "{done}");
     assert_eq!((agent.submitted_texts(), in_mode(&agent)), (vec![TEXT.to_owned()], "0".to_owned()));
+    assert_eq!(assert_done(&fixture.send(&agent.pane, TEXT))["left_copy_mode"], false);
+    agent.server.run(&["copy-mode", "-t", &agent.pane]);
+    let told = agtmux(&fixture.world, &["send", &agent.pane, "--text", TEXT]).text();
+    assert!(told.contains("; the pane left copy mode ("), "{told}");
 
     let fixture = ActionFixture::new("tmux_bridge.leave_copy_mode = false");
     let agent = fixture.agent("work");

@@ -287,7 +287,8 @@ fn resume_respawns_the_dead_pane_of_the_agent() {
     fixture.report_session("ses_2");
     fixture.type_line("quit");
     wait_for_no_agent(&fixture.world, "%1");
-    let resumed = fixture.resume("%1", &[]);
+    // The only ended agent of this type.
+    let resumed = fixture.resume("claude", &[]);
     assert_eq!(resumed.code, Some(0), "{resumed:?}");
     let second = runtime_in(&fixture.world, "%1");
     assert!(resumed.text().contains("claude --resume ses_2") && resumed.text().contains(&second), "{resumed:?}");

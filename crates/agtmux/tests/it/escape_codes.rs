@@ -58,7 +58,7 @@ impl HostileWorld {
     /// Every command that prints, with arguments that succeed and arguments that fail.
     fn commands(&self, agent: &str) -> Vec<Vec<String>> {
         let file = self.dir.join("missing").display().to_string();
-        let with_json: [&[&str]; 17] = [
+        let with_json: [&[&str]; 18] = [
             &["list", "panes", "--all"],
             &["list", "windows"],
             &["list", "sessions"],
@@ -70,16 +70,20 @@ impl HostileWorld {
             &["view-output", agent],
             &["wait", agent, "--for", "idle"],
             &["target", "list"],
-            &["emit", "--pane", "%0", "--source", "hook", "--event-type", HOSTILE, "--dedupe-key", HOSTILE],
+            &["emit", "--pane", "%0", "--source", "hook", "--event-type", "idle", "--dedupe-key", HOSTILE],
             &["send", agent, "hello"],
             &["resume", agent],
+            &["seen", agent],
             &["task", "list", "--session", "pi-x-y"],
             &["setup", "--dry-run", "--agent", "claude"],
             &["audit"],
         ];
-        let others: [&[&str]; 26] = [
+        let others: [&[&str]; 29] = [
             &["watch", "--once", "--all", "--format", "table"],
             &["watch", "--once", "--all", "--format", "jsonl"],
+            &["list", "panes", "--all", "-F", "#{session_name} #{pane_title} #{pane_current_path}"],
+            &["list", "panes", "-F", HOSTILE],
+            &["emit", "--pane", "%0", "--source", "hook", "--event-type", HOSTILE],
             &["view-output", agent, "--ansi"],
             &["attach", agent, "--print"],
             &["attach", agent, "--json"],

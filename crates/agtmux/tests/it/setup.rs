@@ -33,7 +33,8 @@ fn uninstall_restores_the_original_bytes() {
         let files = [CLAUDE, GEMINI, CODEX_HOOKS, CURSOR, QWEN].map(|name| put(&world, name, text));
         let config = put(&world, CODEX_CONFIG, "# mine\r\nmodel = 'x' # y\r\n\r\n[features]\r\na = true");
         let before = read(&config);
-        setup_ok(&world, &["--yes"]);
+        let first = setup_ok(&world, &["--yes"]).text();
+        assert!(!first.contains("@@") && first.contains("settings.json: add "), "a summary, no diff: {first}");
         for path in files.iter().chain([&config]) {
             assert!(read(path).contains("agtmux"), "{}", path.display());
             let [backup] = &backups(path)[..] else { panic!("one backup of {}: {:?}", path.display(), backups(path)) };
@@ -48,6 +49,7 @@ fn uninstall_restores_the_original_bytes() {
         setup_ok(&world, &["--uninstall", "--yes"]);
         for path in &files {
             assert_eq!(read(path), text, "{}", path.display());
+            assert_eq!(backups(path).len(), 1, "one backup is kept: {:?}", backups(path));
         }
         assert_eq!(read(&config), before);
         let nothing = setup_ok(&world, &["--uninstall", "--yes"]);

@@ -58,9 +58,43 @@ fn invalid_task_names_and_sessions_are_refused_with_a_hint() {
             "{args:?}: {done:?}"
         );
     }
-    let done = run(world.agtmux().args(["task", "run", "x", "--", "true"]));
+    let done = run(world.agtmux().args(["task", "startup"]));
     assert!(done.code == Some(2) && done.stderr.contains("AGTMUX_SESSION"), "{done:?}");
     assert!(!world.tmux("default").is_running(), "nothing was started");
+}
+
+#[test]
+fn without_a_session_tasks_use_the_session_of_the_project() {
+    let world = world();
+    let run_in_project = |args: &[&str]| run(world.agtmux().current_dir(project(&world)).arg("task").args(args));
+    let started = run_in_project(&["run", "build", "--", "exec sleep 100"]);
+    assert_eq!(started.code, Some(0), "{started:?}");
+    assert!(started.text().starts_with("session=agtmux-proj\n"), "{started:?}");
+    assert!(started.stderr.contains("the task runs in session 'agtmux-proj'"), "{started:?}");
+    let list = run_in_project(&["list"]);
+    assert!(list.text().contains("build") && list.stderr.is_empty(), "{list:?}");
+    assert!(task(&world, &["run", "named", "--", "true"]).stderr.is_empty(), "the session was given");
+}
+
+#[test]
+fn a_live_task_is_replaced_only_on_request() {
+    let world = world();
+    let first = launch(&world, "build", "exec sleep 100");
+    let refused = run(&mut command(&world, &["run", "build", "--", "true"]));
+    assert_eq!(refused.code, Some(5), "{refused:?}");
+    for words in ["task 'build' still runs in session 'pi-proj-1'", "--replace build"] {
+        assert!(refused.stderr.contains(words), "{words}: {refused:?}");
+    }
+    assert_eq!(event_types(&events(&world), &first), ["started"]);
+    let second = task(&world, &["run", "--json", "--replace", "build", "--", "exit 3"]).json();
+    let exited = wait_for_event(&world, &first, "exited");
+    assert_eq!(exited["signal"], "SIGHUP", "{exited}");
+    wait_for_event(&world, &second, "exited");
+    let all = events(&world);
+    let at = |run: &Value, kind: &str| all.iter().position(|e| e["run_id"] == run["run_id"] && e["type"] == kind);
+    assert!(at(&first, "exited") < at(&second, "started"), "{all:?}");
+    // A task that has ended is replaced without a request.
+    launch(&world, "build", "true");
 }
 
 #[test]
@@ -182,7 +216,7 @@ fn task_events_name_who_ended_the_task() {
     // Late events of the killed tasks would be stored before the events of this task.
     launch(&world, "last", "true");
     let events = events(&world);
-    assert_eq!(event_types(&events, &reused), ["started"], "a task replaced by restart has no exit event");
+    assert_eq!(event_types(&events, &reused), ["started", "exited"], "a task replaced by restart has its exit event");
     assert_eq!(event_types(&events, &again), ["started"], "a task ended by kill-all has no exit event");
     assert_eq!(event_types(&events, &done), ["started", "exited"], "a pruned task has one exit event");
     assert_eq!(event_types(&events, &stopped), ["started", "exited"]);

@@ -319,7 +319,8 @@ fn an_ambiguous_name_opens_a_prompt_only_on_a_terminal() {
     });
     let refused = agtmux(&world, &["explain", "claude"]);
     assert_eq!(refused.code, Some(5), "{refused:?}");
-    assert!(refused.stderr.contains("matches several") && refused.stderr.contains(&second), "{}", refused.stderr);
+    let candidates = "matches several agents: %0 (claude in %0 on host@default), %1 (claude in %1 on host@default)";
+    assert!(refused.stderr.contains(candidates), "{}", refused.stderr);
     let unnamed = agtmux(&world, &["history"]);
     assert_eq!(unnamed.code, Some(2), "{unnamed:?}");
     assert!(unnamed.stderr.contains("no agent given"), "{}", unnamed.stderr);

@@ -6,12 +6,12 @@ mod request;
 
 pub use outcome::{
     ActionOutcome, AttachPlan, AttachSession, KillReport, OutputReport, PaneHealth, RespondReport, ResumeReport,
-    SendReport, SshDestination, VerifiedBy,
+    SeenReport, SendReport, SshDestination, VerifiedBy,
 };
 pub use record::{ActionRecord, ActionStatus, AuditCaller, AuditLog, AuditQuery};
 pub use request::{
     ActionGuards, ActionKind, ActionSnapshot, AttachAction, DialogAnswer, InputProfile, KillAction, KillSignal,
-    OutputAction, PaneIdentityGuard, RespondAction, ResumeAction, SendAction, SnapshotAction,
+    OutputAction, PaneIdentityGuard, RespondAction, ResumeAction, SeenAction, SendAction, SnapshotAction,
 };
 
 use agtmux_core::named_enum;

@@ -47,6 +47,9 @@ pub struct SendReport {
     pub bytes: u64,
     /// Events of the agent that confirm the text.
     pub event_ids: Vec<String>,
+    /// Whether the pane was in copy mode, and left it to accept the text.
+    #[serde(default)]
+    pub left_copy_mode: bool,
 }
 
 /// The evidence for a verification result.
@@ -144,6 +147,25 @@ pub struct ResumeReport {
     pub session: String,
     /// The runtime of the resumed agent; null if it was not detected in time.
     pub resumed_runtime_id: Option<String>,
+}
+
+/// The result of marking an agent as seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct SeenReport {
+    pub schema_version: u32,
+    pub target: String,
+    pub server: String,
+    pub pane_id: String,
+    pub runtime_id: String,
+    /// Whether the agent was unseen before.
+    pub was_unseen: bool,
+}
+
+impl SeenReport {
+    /// The tmux server's name, prefixed with the target if it is not this machine.
+    pub fn server_label(&self) -> String {
+        server_label(&self.target, &self.server)
+    }
 }
 
 /// Whether a pane accepts input.

@@ -226,6 +226,14 @@ impl ActionSnapshot {
     }
 }
 
+/// Marks a completed agent as seen by a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeenAction {
+    /// The agent: `runtime:ID`, `pane:TARGET/SESSION/@W/%P`, `%12`, or a name that matches one agent.
+    pub r#ref: String,
+}
+
 named_enum!(
     /// The kind of an action.
     #[derive(JsonSchema, ToSchema)]
@@ -246,6 +254,8 @@ named_enum!(
         Web => "web",
         /// An agent was given a name.
         Name => "name",
+        /// A completed agent was marked as seen.
+        Seen => "seen",
     }
 );
 

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::super::exit::TaskExit;
 use super::super::input::{LaunchedRun, PlannedRemoval};
 use super::super::output::recent_output;
 use super::super::run::RunId;
@@ -44,12 +45,12 @@ impl TaskMachine {
         }
     }
 
-    /// Suppresses the exit of a run that the daemon itself replaced or killed, because the client that requested this
-    /// already knows about the exit.
+    /// Suppresses the exit of a run that the daemon killed with the whole session, because the client that requested
+    /// this already knows about the exit.
     pub(super) fn drop_own_exit(&mut self, run: &RunId) {
         let slot = self.slots.values_mut().find(|slot| slot.run.id.as_ref() == Some(run));
         let Some(slot) = slot.filter(|slot| matches!(slot.run.phase, RunPhase::ExitPending { .. })) else { return };
-        if matches!(slot.removal.map(|removal| removal.kind), Some(RemovalKind::Replaced | RemovalKind::KilledAll)) {
+        if matches!(slot.removal.map(|removal| removal.kind), Some(RemovalKind::KilledAll)) {
             slot.run.phase = RunPhase::Closed;
         }
     }
@@ -215,15 +216,17 @@ impl TaskMachine {
         Some(slot)
     }
 
-    /// Replaces the run of a slot. The exit of the old run is still reported when it arrives, unless the daemon itself
-    /// replaced that run.
+    /// Replaces the run of a slot. The exit of the old run is still reported when it arrives. If the daemon itself
+    /// replaced that run and its exit is not known, the exit is reported as unknown.
     fn supersede(&mut self, window: WindowId, mut old: TaskSlot, run: RunState, events: &mut EventBuffer) -> TaskSlot {
+        if matches!(old.removal, Some(Removal { kind: RemovalKind::Replaced, .. })) && old.run.id.is_some() {
+            old.run.record_exit(TaskExit::UNKNOWN, events.now);
+        }
         // The window exists, because a new run is in it. A pending exit needs no snapshot to be reported.
         old.report_exit(&mut events.of(window));
-        let replaced = matches!(old.removal, Some(Removal { kind: RemovalKind::Replaced, .. }));
         let mut slot = TaskSlot::new(old.task, old.pane, run);
         slot.earlier_runs = old.earlier_runs;
-        if old.run.phase == RunPhase::Live && old.run.id.is_some() && !replaced {
+        if old.run.phase == RunPhase::Live && old.run.id.is_some() {
             slot.earlier_runs.push(old.run);
         } else if let Some(id) = old.run.id {
             self.memory.mark_ended(id);

@@ -5,7 +5,7 @@ pub(super) mod shell;
 
 use std::time::Duration;
 
-use agtmux_api::error::{ApiError, ApiResult};
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionGuards, ActionOutcome, InputProfile, ResumeAction, ResumeReport};
 use agtmux_core::ids::TargetName;
@@ -31,7 +31,13 @@ impl Actions {
         action: ResumeAction,
         caller: RequestCaller,
     ) -> ApiResult<ActionOutcome<ResumeReport>> {
-        let wanted = self.named_runtime(&action.guards.r#ref).await?;
+        let wanted = match self.named_runtime(&action.guards.r#ref).await {
+            Ok(wanted) => wanted,
+            Err(error) => {
+                let request = ActionRequest::new(HubRequest::Resume(action.clone()), &action.guards, caller);
+                return Err(self.reject(request, error).await);
+            }
+        };
         // An ended runtime cannot be located, but its pane can.
         let pane_ref = wanted.as_ref().and_then(|past| past.pane_ref.as_ref()).map(PaneRef::to_string);
         let guards =
@@ -66,18 +72,30 @@ impl Actions {
         check_pane_epoch(&located, forced, wanted?).err()
     }
 
-    /// The runtime that the reference names with `runtime:ID`. The runtime may have ended. `None` if the reference has
-    /// another form or the id is unknown.
+    /// The runtime that the reference names with `runtime:ID`, or the ended agent with this name, type or session.
+    /// `None` if the reference has another form, if the id is unknown, or if such an agent runs.
     async fn named_runtime(&self, reference: &str) -> ApiResult<Option<PastRuntime>> {
-        let Ok(PaneRef::Runtime(id)) = reference.parse() else { return Ok(None) };
-        Ok(self.0.store.read(move |connection| past_runtimes::by_id(connection, id.as_str())).await?)
+        match reference.parse() {
+            Ok(PaneRef::Runtime(id)) => {
+                Ok(self.0.store.read(move |connection| past_runtimes::by_id(connection, id.as_str())).await?)
+            }
+            Ok(parsed @ PaneRef::Agent(_)) => match self.0.engine.locate(parsed.clone()).await {
+                Ok(_) => Ok(None),
+                // If no ended agent matches, the action is rejected and recorded later.
+                Err(missing) => match self.ended_like(parsed, missing).await {
+                    Err(error) if error.code == ErrorCode::RefNotFound => Ok(None),
+                    past => past.map(Some),
+                },
+            },
+            _ => Ok(None),
+        }
     }
 }
 
 async fn resume(pane: &ActionPane<'_>, wanted: Option<PastRuntime>) -> ApiResult<ResumeReport> {
     if let Some(agent) = &pane.located.agent {
         let message = format!("{} already runs in {}", agent.runtime.agent_type, pane.located.key.pane);
-        let hint = format!("agtmux send {}", pane.located.key.pane);
+        let hint = format!("agtmux send {}", pane.located.reference());
         return Err(precondition(message, hint));
     }
     let past = match wanted {

@@ -47,7 +47,11 @@ impl Actions {
         let request =
             ActionRequest { summary: audit::keys_summary(self.config(), &keys), text: text.as_deref(), ..request };
         let message = SendMessage { text: text.as_deref(), keys: &keys, enter: text.is_some() && !action.no_enter };
-        self.perform(request, async |pane| TextSender::for_pane(pane, action.profile)?.send(&message).await).await
+        self.perform(request, async |pane| {
+            let report = TextSender::for_pane(pane, action.profile)?.send(&message).await?;
+            Ok(SendReport { left_copy_mode: pane.has_left_mode(), ..report })
+        })
+        .await
     }
 }
 
@@ -202,7 +206,14 @@ impl<'a> TextSender<'a> {
         attempts: u32,
     ) -> ApiResult<SendReport> {
         let event_ids = watcher.event_ids().to_vec();
-        let report = |verified, by| SendReport { verified, by, attempts, bytes: text.len() as u64, event_ids };
+        let report = |verified, by| SendReport {
+            verified,
+            by,
+            attempts,
+            bytes: text.len() as u64,
+            event_ids,
+            left_copy_mode: false,
+        };
         let why = match result {
             EnterResult::Submitted(by) => {
                 watcher.wait_until_engine_knows().await;
@@ -379,5 +390,5 @@ impl<'a> TextSender<'a> {
 
 fn unverified(bytes: usize, attempts: u32) -> SendReport {
     let (verified, by) = (Verification::Inconclusive, VerifiedBy::Nothing);
-    SendReport { verified, by, attempts, bytes: bytes as u64, event_ids: Vec::new() }
+    SendReport { verified, by, attempts, bytes: bytes as u64, event_ids: Vec::new(), left_copy_mode: false }
 }

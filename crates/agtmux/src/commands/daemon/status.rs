@@ -19,7 +19,7 @@ pub(super) async fn run(json: bool) -> CliResult {
     }
     let health: DaemonHealth = parse(&bytes)?;
     output::lines(describe(&health, &daemon.paths.socket.display().to_string(), Timestamp::now()))?;
-    health.target_errors.iter().for_each(|error| render::target_error(error).print_stderr());
+    render::target_errors(&health.target_errors).for_each(|message| message.print_stderr());
     if health.version != agtmux_api::VERSION {
         let versions = format!("the daemon is version {}; this is agtmux {}", health.version, agtmux_api::VERSION);
         CliMessage::new(versions).hint("agtmux daemon restart").print_stderr();

@@ -9,6 +9,7 @@ use agtmux_client::DaemonClient;
 use agtmux_core::evidence::{Assertion, DialogKind};
 use agtmux_core::sanitize;
 use clap::{ArgGroup, Args};
+use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::commands::{block_on, pick};
@@ -64,27 +65,29 @@ async fn explain_agent(args: ExplainArgs) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let reference = pick::resolve_reference(&daemon, args.reference.as_deref()).await?;
     let answer = daemon.get_bytes("/v1/explain", &AgentRefQuery { r#ref: &reference, since: None }).await?;
-    output::answer(&answer, args.json, explanation_lines)
+    let zone = TimeZone::system();
+    output::answer(&answer, args.json, |why| explanation_lines(why, &zone))
 }
 
-fn explanation_lines(why: &Explanation) -> Vec<String> {
+fn explanation_lines(why: &Explanation, zone: &TimeZone) -> Vec<String> {
     let reason = why.reason_code.map(|r| format!(" ({r})")).unwrap_or_default();
     let mut lines = vec![
         format!("{} in {} on {}@{}", why.agent_type, why.pane_id, why.target, why.server),
         format!("state    {}{reason}, confidence {}, version {}", why.state, why.confidence, why.state_version),
-        format!("since    {}", why.since),
+        format!("since    {}", age::local_time(why.since, zone)),
         format!("runtime  runtime:{}", why.runtime_id),
     ];
     lines.push(if why.candidates.is_empty() { "no observations".into() } else { "observations:".into() });
     lines.extend(why.candidates.iter().map(candidate_line));
-    lines.extend(why.last_events.iter().map(event_line));
+    lines.extend(why.last_events.iter().map(|event| event_line(event, zone)));
     lines.extend(why.would_change.iter().map(|change| format!("would change the state: {change}")));
     lines.iter().map(|line| sanitize::for_terminal(line)).collect()
 }
 
-fn event_line(event: &ExplainEvent) -> String {
+fn event_line(event: &ExplainEvent, zone: &TimeZone) -> String {
     let sender = event.sender.as_ref().map_or("saved while no daemon ran".to_owned(), sender_text);
-    format!("last event from {}: {} at {} · {sender}", event.source, event.event_type, event.ingested_at)
+    let at = age::local_time(event.ingested_at, zone);
+    format!("last event from {}: {} at {at} · {sender}", event.source, event.event_type)
 }
 
 fn sender_text(sender: &EventSender) -> String {

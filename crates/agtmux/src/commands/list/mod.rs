@@ -1,12 +1,15 @@
 //! `agtmux list`: lists panes, windows or sessions.
 
 mod empty;
+mod format;
 
 use agtmux_api::wire::{ListQuery, ListResponse, ListScope, PaneItem, SessionGrouping, SessionItem, WindowItem};
 use agtmux_client::{DaemonClient, parse};
 use clap::{Args, Subcommand};
+use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
+use self::format::{FormatItem, ItemFormat};
 use super::filters::FilterArgs;
 use super::sort::{PaneSort, orders};
 use crate::choices::one_of;
@@ -18,7 +21,8 @@ use crate::terminal::StdoutTerminal;
 #[derive(Debug, Default, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  agtmux list --needs-action\n  agtmux list sessions --agent-summary"
+    after_help = "Examples:\n  agtmux list --needs-action\n  agtmux list sessions --agent-summary\n  \
+    agtmux list -F '#{session_name}:#{window_index} #{agtmux_state}'"
 )]
 pub(crate) struct ListArgs {
     #[command(subcommand)]
@@ -45,6 +49,9 @@ struct PanesArgs {
     /// Sort the table: waiting agents first, by place in tmux, by time in the state, or by agent
     #[arg(long, value_name = "ORDER", default_value = "attention", value_parser = orders())]
     sort: PaneSort,
+    /// Print one line per pane in this format. `#{name}` is a variable, as in tmux; an unknown name lists the known ones
+    #[arg(short = 'F', long, value_name = "FORMAT", conflicts_with = "json", value_parser = ItemFormat::<PaneItem>::parse)]
+    format: Option<ItemFormat<PaneItem>>,
     /// Print the daemon's answer as JSON
     #[arg(long)]
     json: bool,
@@ -57,6 +64,9 @@ struct WindowsArgs {
     /// Accepted for compatibility: the states are always shown
     #[arg(long = "with-agent-status", hide = true)]
     _with_agent_status: bool,
+    /// Print one line per window in this format. `#{name}` is a variable, as in tmux; an unknown name lists the known ones
+    #[arg(short = 'F', long, value_name = "FORMAT", conflicts_with = "json", value_parser = ItemFormat::<WindowItem>::parse)]
+    format: Option<ItemFormat<WindowItem>>,
     /// Print the daemon's answer as JSON
     #[arg(long)]
     json: bool,
@@ -75,6 +85,9 @@ struct SessionsArgs {
     /// Group by session of a target, or merge sessions with the same name
     #[arg(long, value_name = "GROUPING", default_value = GROUPINGS[0].0, value_parser = one_of(GROUPINGS))]
     group_by: SessionGrouping,
+    /// Print one line per session in this format. `#{name}` is a variable, as in tmux; an unknown name lists the known ones
+    #[arg(short = 'F', long, value_name = "FORMAT", conflicts_with = "json", value_parser = ItemFormat::<SessionItem>::parse)]
+    format: Option<ItemFormat<SessionItem>>,
     /// Print the daemon's answer as JSON
     #[arg(long)]
     json: bool,
@@ -83,46 +96,58 @@ struct SessionsArgs {
 pub(crate) async fn run(args: ListArgs) -> CliResult {
     match args.what.unwrap_or(ListCommand::Panes(args.panes)) {
         ListCommand::Panes(args) => {
-            let table = |list: &ListResponse<PaneItem>| {
-                let mut panes: Vec<&PaneItem> = list.items.iter().collect();
-                args.sort.sort(&mut panes);
-                render::panes(&panes, list.generated_at)
-            };
-            show(ListScope::Panes, &args.filters.query(), args.json, table).await
+            let table = |panes: &[PaneItem], now| render::panes(panes, now);
+            let form = ListForm { json: args.json, format: args.format, table };
+            let sort = |panes: &mut [PaneItem]| args.sort.sort(panes);
+            show(ListScope::Panes, &args.filters.query(), form, sort).await
         }
         ListCommand::Windows(args) => {
-            let table = |list: &ListResponse<WindowItem>| render::windows(&list.items);
-            show(ListScope::Windows, &args.filters.query(), args.json, table).await
+            let table = |windows: &[WindowItem], _| render::windows(windows);
+            let form = ListForm { json: args.json, format: args.format, table };
+            show(ListScope::Windows, &args.filters.query(), form, |_| {}).await
         }
         ListCommand::Sessions(args) => {
             let query = ListQuery { group_by: Some(args.group_by), ..args.filters.query() };
-            let table = |list: &ListResponse<SessionItem>| render::sessions(&list.items, args.agent_summary);
-            show(ListScope::Sessions, &query, args.json, table).await
+            let table = |sessions: &[SessionItem], _| render::sessions(sessions, args.agent_summary);
+            let form = ListForm { json: args.json, format: args.format, table };
+            show(ListScope::Sessions, &query, form, |_| {}).await
         }
     }
 }
 
-/// Requests the list and prints it as JSON or as a table.
-async fn show<T: DeserializeOwned>(
+/// How a list is printed: as JSON, else in a format, else as a table.
+struct ListForm<T, F> {
+    json: bool,
+    format: Option<ItemFormat<T>>,
+    table: F,
+}
+
+/// Requests the list and prints it in this form.
+async fn show<T: DeserializeOwned + FormatItem, F: FnOnce(&[T], Timestamp) -> TextTable>(
     scope: ListScope,
     query: &ListQuery,
-    json: bool,
-    table: impl FnOnce(&ListResponse<T>) -> TextTable,
+    form: ListForm<T, F>,
+    sort: impl FnOnce(&mut [T]),
 ) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let bytes = daemon.get_bytes(&format!("/v1/{scope}"), query).await?;
-    if json {
+    if form.json {
         return output::json_answer(&bytes);
     }
-    let listing: ListResponse<T> = parse(&bytes)?;
-    listing.target_errors.iter().for_each(|error| render::target_error(error).print_stderr());
+    let mut listing: ListResponse<T> = parse(&bytes)?;
+    render::target_errors(&listing.target_errors).for_each(|message| message.print_stderr());
     if listing.items.is_empty() {
         let health = daemon.get("/v1/health", &ListQuery::default()).await?;
         empty::explain(scope, &listing.filters, &health).print_stderr();
         return Ok(());
     }
+    sort(&mut listing.items);
+    let (items, now) = (&listing.items[..], listing.generated_at);
+    if let Some(format) = form.format {
+        return output::styled_lines(&items.iter().map(|item| format.line(item, now)).collect::<Vec<_>>());
+    }
     let terminal = StdoutTerminal::detect();
-    let mut lines = table(&listing).lines(&terminal);
+    let mut lines = (form.table)(items, now).lines(&terminal);
     if terminal.is_tty {
         lines.push(String::new());
         lines.push(render::summary_line(&listing.summary, terminal.colour));

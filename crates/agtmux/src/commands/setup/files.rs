@@ -62,7 +62,31 @@ pub(super) fn replace(change: &FileChange) -> io::Result<Option<PathBuf>> {
             remove_dirs(path, change.made_dirs);
         }
     }
+    if let Some(newest) = &backup {
+        remove_older_backups(path, newest);
+    }
     Ok(backup)
+}
+
+/// The part of a backup's name between the name of the file and the time.
+const BACKUP_INFIX: &str = ".agtmux-backup-";
+
+/// Removes the backups of this file except the newest. Errors are ignored: an old backup is harmless.
+fn remove_older_backups(path: &Path, newest: &Path) {
+    let Some(prefix) = path.file_name().map(|name| format!("{}{BACKUP_INFIX}", name.to_string_lossy())) else { return };
+    let is_time = |rest: &str| {
+        let (time, number) = rest.split_once('-').unwrap_or((rest, ""));
+        time.len() == "20260101T000000Z".len()
+            && time.bytes().all(|byte| byte.is_ascii_digit() || byte == b'T' || byte == b'Z')
+            && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let is_backup = |name: &str| name.strip_prefix(&prefix).is_some_and(is_time);
+    let beside = path.parent().and_then(|dir| fs::read_dir(dir).ok()).into_iter().flatten().flatten();
+    for entry in beside.filter(|entry| entry.file_name().to_str().is_some_and(is_backup)) {
+        if entry.path() != newest && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Removes up to `count` directories above this file. Stops at the first directory that is not empty.
@@ -76,7 +100,7 @@ fn back_up(path: &Path, text: &str) -> io::Result<PathBuf> {
     for n in 1.. {
         let more = if n == 1 { String::new() } else { format!("-{n}") };
         let mut name = path.as_os_str().to_owned();
-        name.push(format!(".agtmux-backup-{stamp}{more}"));
+        name.push(format!("{BACKUP_INFIX}{stamp}{more}"));
         match OpenOptions::new().write(true).create_new(true).mode(mode).open(&name) {
             Ok(mut file) => {
                 file.write_all(text.as_bytes())?;
@@ -148,6 +172,22 @@ mod tests {
         assert!(draft.exists());
         remove_drafts(&others[0]);
         assert!(!draft.exists() && others.iter().all(|path| path.exists()));
+    }
+
+    #[test]
+    fn only_the_newest_backup_of_a_file_is_kept() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let names = [
+            "s.json.agtmux-backup-20260101T000000Z",
+            "s.json.agtmux-backup-20260101T000000Z-2",
+            "s.json.agtmux-backup-20260102T000000Z",
+            "s.json.agtmux-backup-of-mine",
+            "other.json.agtmux-backup-20260101T000000Z",
+        ];
+        names.iter().for_each(|name| fs::write(dir.path().join(name), "").expect("written"));
+        remove_older_backups(&dir.path().join("s.json"), &dir.path().join(names[2]));
+        let exist: Vec<bool> = names.iter().map(|name| dir.path().join(name).exists()).collect();
+        assert_eq!(exist, [false, false, true, true, true]);
     }
 
     #[test]

@@ -22,11 +22,12 @@ use crate::{input, output};
 use agents::SetupAgent;
 use plan::{AgentPlans, FileChange, FileOutcome, FileResult, SetupMode};
 use record::SetupRecord;
+use report::ChangeDetail;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Apart from its own entries, setup leaves every byte of a settings file unchanged. It keeps a backup \
-    beside the file. You can run setup again at any time. If agtmux has moved, setup updates the path in its hooks.\n\n\
+    after_help = "Apart from its own entries, setup leaves every byte of a settings file unchanged. It keeps one \
+    backup beside the file, with the content before the last change. You can run setup again at any time. If agtmux has moved, setup updates the path in its hooks.\n\n\
     Exits with 1 if a file could not be changed or you did not confirm.\n\n\
     Examples:\n  agtmux setup --dry-run\n  agtmux setup --agent claude --yes\n  agtmux setup --uninstall"
 )]
@@ -34,7 +35,7 @@ pub(crate) struct SetupArgs {
     /// Set up only this agent; may be given several times [default: every agent found]
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(AgentRegistry::setup_names()))]
     agent: Vec<String>,
-    /// Print the changes without making them
+    /// Print each changed line without changing it
     #[arg(long)]
     dry_run: bool,
     /// Do not ask for confirmation
@@ -62,7 +63,8 @@ pub(crate) fn run(args: &SetupArgs) -> CliResult {
     };
     let plans = work_out(&record);
     let changes = plans.iter().flat_map(|(_, files)| files).filter(|file| file.is_change()).count();
-    let printed = if args.json { Ok(()) } else { print_plans(&plans, mode) };
+    let detail = if args.dry_run { ChangeDetail::Diff } else { ChangeDetail::Summary };
+    let printed = if args.json { Ok(()) } else { print_plans(&plans, mode, detail) };
     if changes > 0 && !args.dry_run && !args.yes {
         printed.as_ref().map_err(|_| plans_not_printed(mode))?;
         confirm(args, mode)?;
@@ -147,10 +149,10 @@ fn no_agents_found(missing: &[&str]) -> CliError {
         .hint("agtmux setup --agent claude   (also works if claude is not installed yet)")
 }
 
-fn print_plans(plans: &AgentPlans, mode: SetupMode) -> CliResult {
+fn print_plans(plans: &AgentPlans, mode: SetupMode, detail: ChangeDetail) -> CliResult {
     let nothing = if mode == SetupMode::Install { "up to date" } else { "no hooks of agtmux" };
     for (agent, files) in plans {
-        output::styled_lines(&report::lines(agent, files, nothing))?;
+        output::styled_lines(&report::lines(agent, files, nothing, detail))?;
     }
     Ok(())
 }
@@ -173,7 +175,7 @@ fn confirm(args: &SetupArgs, mode: SetupMode) -> CliResult {
             .hint(yes_command(mode))
             .hint("agtmux setup --dry-run   (prints the changes)"));
     }
-    if input::confirm("Make these changes?")? {
+    if input::confirm("Make these changes? (`agtmux setup --dry-run` shows each line)")? {
         return Ok(());
     }
     Err(CliError::failed("nothing was changed").because("you did not confirm"))

@@ -37,6 +37,9 @@ pub(crate) struct TaskRunArgs {
     /// keeps running
     #[arg(long, value_name = "DURATION")]
     wait: Option<ConfigDuration>,
+    /// Replace a task with the same name that still runs
+    #[arg(long)]
+    replace: bool,
     /// The project of the session [default: AGTMUX_PROJECT or the current directory]
     #[arg(long, value_name = "PATH")]
     project: Option<PathBuf>,
@@ -52,12 +55,15 @@ pub(crate) struct TaskRunArgs {
 }
 
 pub(crate) async fn run(args: TaskRunArgs) -> CliResult {
-    let task_session = args.session.resolve()?;
+    let task_session = args.session.resolve_in(args.project.as_ref())?;
     let run = request(&args, &task_session)?;
     let daemon = DaemonClient::from_env()?;
     start_tmux_server(&daemon, &run).await?;
     let answer = daemon.act("/v1/tasks/run", &run).await.map_err(|error| explain_unknown_start(error.into(), &run))?;
     let started: TaskStarted = parse(&answer)?;
+    if args.session.session_name().is_none() {
+        CliMessage::new(format!("no session is given; the task runs in session '{}'", started.session)).print_stderr();
+    }
     match args.wait {
         None => print_started(&started, args.json),
         Some(patience) => wait_for_end(&daemon, &started, patience, args.json).await,
@@ -87,6 +93,7 @@ fn request(args: &TaskRunArgs, task_session: &TaskSessionQuery) -> CliResult<Tas
         cwd: cwd.to_owned(),
         project,
         owner: args.owner.pid()?,
+        replace: args.replace,
     })
 }
 

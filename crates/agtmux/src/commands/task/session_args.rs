@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use agtmux_api::wire::TaskSessionQuery;
+use agtmux_core::task::{SessionNameError, TaskSessionName};
 use agtmux_tmux::{default_socket, socket_of_tmux_variable};
 use clap::Args;
 
@@ -11,24 +12,48 @@ use crate::input::variable;
 
 #[derive(Debug, Args)]
 pub(super) struct TaskSessionArgs {
-    /// The tmux session of the tasks [default: PI_TMUX_SESSION or AGTMUX_SESSION]
+    /// The tmux session of the tasks [default: PI_TMUX_SESSION, else AGTMUX_SESSION, else agtmux-PROJECT]
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
 }
 
 impl TaskSessionArgs {
+    /// The given session, or the default session of the current project.
     pub(super) fn resolve(&self) -> CliResult<TaskSessionQuery> {
-        let session = self.session_name().ok_or_else(|| {
-            CliError::usage("no session given")
-                .because("--session is missing, and neither PI_TMUX_SESSION nor AGTMUX_SESSION is set")
-                .hint("export AGTMUX_SESSION=$(agtmux task session-name \"$PWD\" main)")
-        })?;
+        self.resolve_in(None)
+    }
+
+    /// The given session, or the default session of this project.
+    pub(super) fn resolve_in(&self, project_path: Option<&PathBuf>) -> CliResult<TaskSessionQuery> {
+        let session = self.session_name().map_or_else(|| default_session(project_path), Ok)?;
         Ok(TaskSessionQuery { session, socket: Some(socket().display().to_string()) })
+    }
+
+    /// The given session. Fails if none is given.
+    pub(super) fn resolve_given(&self) -> CliResult<TaskSessionQuery> {
+        if self.session_name().is_some() {
+            return self.resolve();
+        }
+        Err(CliError::usage("no session given")
+            .because("--session is missing, and neither PI_TMUX_SESSION nor AGTMUX_SESSION is set")
+            .hint("export AGTMUX_SESSION=$(agtmux task session-name \"$PWD\" main)"))
     }
 
     pub(super) fn session_name(&self) -> Option<String> {
         self.session.clone().or_else(|| variable("PI_TMUX_SESSION")).or_else(|| variable("AGTMUX_SESSION"))
     }
+}
+
+/// `agtmux-PROJECT`, the session of a person who names none.
+fn default_session(project_path: Option<&PathBuf>) -> CliResult<String> {
+    let here = || std::env::current_dir().map_err(|error| CliError::io("find the current directory", error));
+    let project = match project(project_path) {
+        // The current directory completes a relative path.
+        Some(path) => here()?.join(path),
+        None => here()?,
+    };
+    let usage = |error: SessionNameError| CliError::usage(error.to_string()).hint("agtmux task --help");
+    Ok(TaskSessionName::default_of(&project).map_err(usage)?.to_string())
 }
 
 /// The process that owns a task session.

@@ -30,7 +30,7 @@ pub(crate) struct TaskStartupArgs {
 }
 
 pub(crate) async fn run(args: TaskStartupArgs) -> CliResult {
-    let TaskSessionQuery { session, socket } = args.session.resolve()?;
+    let TaskSessionQuery { session, socket } = args.session.resolve_given()?;
     let project = match project(args.project.as_ref()) {
         Some(project) => project,
         None => std::env::current_dir().map_err(|error| CliError::io("find the current directory", error))?,

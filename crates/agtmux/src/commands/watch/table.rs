@@ -11,6 +11,7 @@ use super::keys::QuitKey;
 use super::screen::AlternateScreen;
 use super::since::ChangedSince;
 use super::{DEFAULT_INTERVAL, WatchPlan};
+use crate::commands::sort::PaneSort;
 use crate::error::{CliError, CliExit};
 use crate::quit_signals::QuitSignals;
 use crate::render::TextTable;
@@ -24,8 +25,8 @@ pub(super) async fn once(plan: &WatchPlan) -> Result<CliExit, CliError> {
     let mut live = LiveTable::open(plan)?;
     while !live.next().await? {}
     live.refresh();
-    let list = live.list(Timestamp::now());
-    list.target_errors.iter().for_each(|error| render::target_error(error).print_stderr());
+    let list = live.list(plan.sort, Timestamp::now());
+    render::target_errors(&list.target_errors).for_each(|message| message.print_stderr());
     output::styled_lines(&list.table.lines(&StdoutTerminal::detect()))?;
     Ok(CliExit::Ok)
 }
@@ -105,7 +106,7 @@ impl<'a> LiveTable<'a> {
         self.shown = self.replica.items().clone();
     }
 
-    fn list(&self, now: Timestamp) -> WatchedList {
+    fn list(&self, sort: PaneSort, now: Timestamp) -> WatchedList {
         let (fleet, filter) = (&self.shown, &self.filter);
         let changed = ChangedSince::new(self.plan.since, fleet.panes.values());
         match self.plan.scope {
@@ -127,25 +128,26 @@ impl<'a> LiveTable<'a> {
             ListScope::Panes | ListScope::All => {
                 let mut list = fleet.list_panes(filter, now);
                 list.items.retain(|pane| changed.pane(pane));
-                self.plan.sort.sort(&mut list.items);
+                sort.sort(&mut list.items);
                 WatchedList::new(render::panes(&list.items, now), list)
             }
         }
     }
 
-    /// The lines to draw: the rows of the table that fit, then the summary and the notices.
+    /// The lines to draw: the rows of the table that fit, then the summary and the notices. If not all rows fit, the
+    /// agents that wait come first, whatever the order of the table is.
     fn compose(&self, terminal: &StdoutTerminal, now: Timestamp) -> Vec<String> {
-        let WatchedList { table, summary, target_errors } = self.list(now);
-        let mut lines = table.lines(terminal);
+        let WatchedList { table, summary, target_errors } = self.list(self.plan.sort, now);
         let mut below = vec![String::new(), render::summary_line(&summary, terminal.colour)];
-        below.extend(target_errors.iter().map(|error| render::target_error(error).headline()));
+        below.extend(render::target_errors(&target_errors).map(|message| message.headline()));
         below.extend(self.notice.clone());
-        if terminal.is_tty {
-            shorten(&mut lines, table.len(), terminal.height.saturating_sub(below.len()));
+        let lines = table.lines(terminal);
+        if !terminal.can_redraw() {
+            return [lines, below].concat();
         }
-        lines.extend(below);
-        lines.truncate(if terminal.is_tty { terminal.height } else { usize::MAX });
-        lines
+        let is_cut = lines.len() + below.len() > terminal.height;
+        let lines = if is_cut { self.list(PaneSort::Attention, now).table.lines(terminal) } else { lines };
+        fit(lines, below, terminal.height)
     }
 }
 
@@ -157,7 +159,7 @@ impl WatchedList {
 
 struct TableView {
     interval: Duration,
-    /// `None` in a pipe, where each table is printed below the previous one.
+    /// `None` in a pipe and on a dumb terminal, where each table is printed below the previous one.
     screen: Option<AlternateScreen>,
     is_stale: bool,
     refreshed_at: Instant,
@@ -167,7 +169,7 @@ struct TableView {
 
 impl TableView {
     fn new(plan: &WatchPlan, live: &mut LiveTable) -> Result<Self, CliError> {
-        let screen = if StdoutTerminal::detect().is_tty { Some(AlternateScreen::enter()?) } else { None };
+        let screen = if StdoutTerminal::detect().can_redraw() { Some(AlternateScreen::enter()?) } else { None };
         let interval = plan.interval.unwrap_or(DEFAULT_INTERVAL);
         let mut view = Self { interval, screen, is_stale: false, refreshed_at: Instant::now(), drawn: Vec::new() };
         view.refresh(live)?;
@@ -215,11 +217,34 @@ fn needs_all_panes(plan: &WatchPlan) -> bool {
     }
 }
 
-fn shorten(lines: &mut Vec<String>, rows: usize, room: usize) {
-    if lines.len() > room && room > 0 {
-        lines.truncate(room - 1);
-        let shown = lines.len().saturating_sub(1);
-        lines.push(format!("… {} more", rows - shown));
+/// How many rows of agents a low terminal shows at least, before it shows anything below the table.
+const MIN_ROWS: usize = 3;
+
+/// Fits the table and the lines below it into the height of the terminal. The first line of the table is its head. The
+/// rows of agents are worth more than the lines below the table and than the head.
+fn fit(mut table: Vec<String>, mut below: Vec<String>, height: usize) -> Vec<String> {
+    let rows = table.len().saturating_sub(1);
+    while !below.is_empty() && 1 + rows.min(MIN_ROWS) + below.len() > height {
+        // The empty line goes first, then the last notice.
+        let goes = if below[0].is_empty() { 0 } else { below.len() - 1 };
+        below.remove(goes);
+    }
+    shorten(&mut table, rows, height.saturating_sub(below.len()));
+    table.extend(below);
+    table.truncate(height);
+    table
+}
+
+fn shorten(table: &mut Vec<String>, rows: usize, room: usize) {
+    if table.len() <= room {
+        return;
+    }
+    let head = usize::from(room > 2);
+    table.drain(..1 - head);
+    let shown = if room > 1 { room - 1 - head } else { 1 };
+    table.truncate(head + shown);
+    if room > 1 {
+        table.push(format!("… {} more", rows - shown));
     }
 }
 
@@ -237,6 +262,21 @@ mod tests {
         };
         assert_eq!(shortened(5), all);
         assert_eq!(shortened(4), ["HEAD", "a", "b", "… 2 more"]);
-        assert_eq!(shortened(1), ["… 4 more"]);
+        assert_eq!(shortened(3), ["HEAD", "a", "… 3 more"]);
+        assert_eq!(shortened(2), ["a", "… 3 more"]);
+        assert_eq!(shortened(1), ["a"]);
+    }
+
+    #[test]
+    fn a_low_terminal_shows_agents_before_anything_else() {
+        let lines = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+        let (table, below) = (lines(&["HEAD", "a", "b", "c", "d"]), lines(&["", "4 agents", "vm1 is down"]));
+        let fitted = |height| fit(table.clone(), below.clone(), height);
+        assert_eq!(fitted(8), lines(&["HEAD", "a", "b", "c", "d", "", "4 agents", "vm1 is down"]));
+        assert_eq!(fitted(7), lines(&["HEAD", "a", "b", "… 2 more", "", "4 agents", "vm1 is down"]));
+        assert_eq!(fitted(5), lines(&["HEAD", "a", "b", "… 2 more", "4 agents"]));
+        assert_eq!(fitted(4), lines(&["HEAD", "a", "b", "… 2 more"]));
+        assert_eq!(fitted(2), lines(&["a", "… 3 more"]));
+        assert_eq!(fitted(1), lines(&["a"]));
     }
 }

@@ -334,6 +334,28 @@ fn connect_upgrades_to_native_evidence_and_falls_back_to_screens() {
     hub.wait_for_state("vm1", &agent, "idle");
 }
 
+/// agtmux may be in a directory that only a login shell has on its PATH.
+#[test]
+fn agtmux_is_found_on_the_path_of_the_login_shell() {
+    if skip_without_hosts() {
+        return;
+    }
+    let hub = HubFixture::new();
+    let host = hub.hosts.agentless("vm1");
+    configure(host.world(), SETTINGS);
+    let odd = host.world().home().join("odd");
+    fs::create_dir(&odd).expect("made");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_agtmux"), odd.join("agtmux")).expect("linked");
+    for profile in [".profile", ".bash_profile", ".zprofile"] {
+        let text = format!("echo Welcome\nPATH=\"$PATH:{}\"\n", odd.display());
+        fs::write(host.world().home().join(profile), text).expect("written");
+    }
+    hub.agtmux(&["target", "add", "vm1"]);
+    assert_eq!(hub.target("vm1")["evidence"], "native");
+    let text = hub.agtmux(&["target", "doctor", "vm1"]).text();
+    assert!(text.contains("ok  agtmux"), "{text}");
+}
+
 #[test]
 fn target_doctor_reports_what_a_host_has() {
     if skip_without_hosts() {

@@ -72,9 +72,10 @@ fn a_reused_window_is_not_reported_as_disappeared() {
     let second = fixture.run("t", "exec sleep 1000");
     assert_eq!((&first.window, first.run != second.run), (&second.window, true));
     fixture.run_marker_task();
-    assert_eq!(fixture.event_messages(&first.window), ["started", "started"]);
+    let messages = ["started", "exited with signal SIGHUP", "started"];
+    assert_eq!(fixture.event_messages(&first.window), messages);
     let runs: Vec<_> = fixture.events().iter().filter(|e| e["task"] == "t").map(|e| e["run_id"].clone()).collect();
-    assert_eq!(runs, [json!(first.run), json!(second.run)]);
+    assert_eq!(runs, [json!(first.run), json!(first.run), json!(second.run)]);
 }
 
 #[test]

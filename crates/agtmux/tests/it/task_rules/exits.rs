@@ -64,7 +64,7 @@ fn two_exits_between_listings_are_two_events() {
     let fixture = TaskFixture::new();
     let run = |code: i32| {
         let run = fixture.run("t", &format!("exit {code}"));
-        // Wait for the exit: a live run would be replaced without an exit event.
+        // Wait for the exit: a live run would be ended by SIGHUP.
         let is_dead = || fixture.tmux.run(&["display-message", "-p", "-t", &run.pane, "#{pane_dead}"]) == "1";
         wait_until(&format!("the death of run {code}"), SOON, is_dead);
         run

@@ -59,7 +59,7 @@ fn a_task_runs_in_a_folder_with_any_name() {
             fs::create_dir_all(&fixture.project).expect("made");
             fixture.session = fixture.session_name(&n.to_string());
             let cwd = fixture.project.to_str().expect("UTF-8").to_owned();
-            let printed = fixture.task_ok(&["run", "t", "--", "pwd >out; printf . >>out"]).text();
+            let printed = fixture.task_ok(&["run", "--replace", "t", "--", "pwd >out; printf . >>out"]).text();
             let lines: Vec<&str> = printed.lines().collect();
             assert_eq!(lines.len(), 4, "{folder:?}: {printed:?}");
             let escaped = escaped_for_terminal(&cwd);
@@ -184,7 +184,7 @@ fn a_task_list_has_the_fields_of_the_contract() {
 }
 
 #[test]
-fn a_session_name_is_required_and_the_option_overrides_the_environment() {
+fn the_session_option_overrides_the_environment_and_the_default() {
     let fixture = TaskFixture::new();
     let run_in = |pi: &str, agtmux: &str, named: Option<&str>| {
         let mut command = fixture.world.agtmux();
@@ -192,16 +192,14 @@ fn a_session_name_is_required_and_the_option_overrides_the_environment() {
         command.args(["task", "run"]).args(named.map(|name| format!("--session={name}")));
         run(command.args(["t", "--", "true"]))
     };
-    for (pi, agtmux, named, session) in
-        [("pi-a", "pi-b", Some("pi-c"), "pi-c"), ("pi-a", "pi-b", None, "pi-a"), ("", "pi-b", None, "pi-b")]
-    {
+    for (pi, agtmux, named, session) in [
+        ("pi-a", "pi-b", Some("pi-c"), "pi-c"),
+        ("pi-a", "pi-b", None, "pi-a"),
+        ("", "pi-b", None, "pi-b"),
+        ("", "", None, "agtmux-foo"),
+    ] {
         let done = run_in(pi, agtmux, named);
         assert!(done.text().starts_with(&format!("session={session}\nwindow_id=@")), "{done:?}");
-    }
-    let done = run_in("", "", None);
-    assert!(done.code == Some(2) && done.text().is_empty(), "{done:?}");
-    for words in ["PI_TMUX_SESSION", "AGTMUX_SESSION", "--session", "try: export AGTMUX_SESSION="] {
-        assert!(done.stderr.contains(words), "{words}: {}", done.stderr);
     }
     // Names with a special meaning for tmux are refused.
     for name in ["a.b", "a:b", "=a", "$1", "@1", "%1", "-a", "a b", "a\nb", "#{pid}"] {

@@ -55,18 +55,19 @@ fn an_unstored_launch_is_reported_once_with_its_exit() {
 }
 
 #[test]
-fn an_unstored_launch_that_replaces_a_task_reports_only_its_own_exit() {
+fn an_unstored_launch_that_replaces_a_task_reports_both_exits() {
     let fixture = start_with_faulty_tmux();
     let old = fixture.run("t", "exec sleep 1000");
     set_fault(&fixture, "kill-after-launch", "");
-    assert_ne!(fixture.task(&["run", "t", "--", "exit 6"]).code, Some(0));
+    assert_ne!(fixture.task(&["run", "--replace", "t", "--", "exit 6"]).code, Some(0));
     wait_for_daemon_death(&fixture);
     start(&fixture.world);
-    fixture.event(&old.window, "exited");
+    fixture.nth_event(&old.window, "exited", 2);
     fixture.run_marker_task();
-    assert_eq!(fixture.event_messages(&old.window), ["started", "started", "exited with code 6"]);
+    let messages = ["started", "exited with signal SIGHUP", "started", "exited with code 6"];
+    assert_eq!(fixture.event_messages(&old.window), messages);
     let of_old = fixture.events().iter().filter(|event| event["run_id"] == old.run.as_str()).count();
-    assert_eq!(of_old, 1, "a replaced run has no exit event");
+    assert_eq!(of_old, 2, "a start and an exit");
 }
 
 /// Kills the daemon before and after every tmux call of a launch.

@@ -24,14 +24,14 @@ fn a_session_keeps_its_live_owner_when_others_start_tasks_in_it() {
     let fixture = TaskFixture::new();
     let own = fixture.session_name("own");
     let agent = ScriptedAgent::start(&fixture, &own);
-    agent.task_ok(&["run", "a", "--", "exit 0"]);
+    agent.task_ok(&["run", "--replace", "a", "--", "exit 0"]);
     assert_eq!(owner_pid(&fixture, &own), Some(agent.pid()));
     // Neither a user without a known process nor another agent becomes the owner.
-    fixture.task_ok(&["run", "--session", &own, "b", "--", "exit 0"]);
+    fixture.task_ok(&["run", "--replace", "--session", &own, "b", "--", "exit 0"]);
     fixture.task_ok(&["restart", "--session", &own, "a"]);
     assert_eq!(owner_pid(&fixture, &own), Some(agent.pid()), "after a user started a task");
     let other = ScriptedAgent::start(&fixture, "pi-foo-other");
-    other.task_ok(&["run", "--session", &own, "c", "--", "exit 0"]);
+    other.task_ok(&["run", "--replace", "--session", &own, "c", "--", "exit 0"]);
     assert_eq!(owner_pid(&fixture, &own), Some(agent.pid()), "after another agent started a task");
     for task in ["a", "b", "c"] {
         wait_for_exit(&fixture, &own, task);
@@ -40,11 +40,11 @@ fn a_session_keeps_its_live_owner_when_others_start_tasks_in_it() {
     assert_eq!((&report["removed"], &report["active"]), (&json!([]), &json!([])), "the session is in use");
     // After the owner dies, startup removes the session. The next agent that runs a task owns the new session.
     drop(agent);
-    fixture.task_ok(&["run", "--session", &own, "b", "--", "exit 0"]);
+    fixture.task_ok(&["run", "--replace", "--session", &own, "b", "--", "exit 0"]);
     wait_for_exit(&fixture, &own, "b");
     let report = other.task_ok(&["startup", "--json"]).json();
     assert_eq!(report["removed"], json!([own]));
-    other.task_ok(&["run", "--session", &own, "a", "--", "exec sleep 1000"]);
+    other.task_ok(&["run", "--replace", "--session", &own, "a", "--", "exec sleep 1000"]);
     assert_eq!(owner_pid(&fixture, &own), Some(other.pid()));
 }
 
@@ -53,7 +53,7 @@ fn restart_with_an_owner_sets_the_session_owner() {
     let fixture = TaskFixture::new();
     let left = fixture.session_name("left");
     let agent = ScriptedAgent::start(&fixture, &left);
-    agent.task_ok(&["run", "a", "--", "exit 0"]);
+    agent.task_ok(&["run", "--replace", "a", "--", "exit 0"]);
     drop(agent);
     fixture.task_ok(&["restart", "--session", &left, "a"]);
     let me = std::process::id();
@@ -71,7 +71,7 @@ fn a_session_resumed_by_an_unknown_owner_is_kept() {
     let (taken, left) = (fixture.session_name("taken"), fixture.session_name("left"));
     for session in [&taken, &left] {
         let agent = ScriptedAgent::start(&fixture, session);
-        agent.task_ok(&["run", "a", "--", "exit 0"]);
+        agent.task_ok(&["run", "--replace", "a", "--", "exit 0"]);
         wait_for_exit(&fixture, session, "a");
     }
     // The caller is a harness that agtmux does not recognise as an agent. It names no owner process.
@@ -88,7 +88,7 @@ fn a_session_resumed_by_an_unknown_owner_is_kept() {
     // A caller without a known process does not replace a live owner.
     let live_session = fixture.session_name("lives");
     let agent = ScriptedAgent::start(&fixture, &live_session);
-    agent.task_ok(&["run", "a", "--", "exit 0"]);
+    agent.task_ok(&["run", "--replace", "a", "--", "exit 0"]);
     fixture.task_ok(&["startup", "--session", &live_session]);
     assert_eq!(owner_pid(&fixture, &live_session), Some(agent.pid()));
 }
@@ -130,13 +130,13 @@ fn an_agent_cannot_replace_a_live_task_in_another_session() {
     // Another agent may replace ended tasks and use new names. The owner may replace its own tasks.
     other.task_ok(&["run", "--session", &own, "over", "--", "exit 4"]);
     other.task_ok(&["run", "--session", &own, "new", "--", "true"]);
-    agent.task_ok(&["run", "live", "--", "exec sleep 1000"]);
+    agent.task_ok(&["run", "--replace", "live", "--", "exec sleep 1000"]);
     agent.task_ok(&["restart", "live"]);
     // A user may replace tasks.
-    fixture.task_ok(&["run", "--session", &own, "live", "--", "exec sleep 1000"]);
+    fixture.task_ok(&["run", "--replace", "--session", &own, "live", "--", "exec sleep 1000"]);
     // Tasks of a dead owner may be replaced.
     drop(agent);
-    other.task_ok(&["run", "--session", &own, "live", "--", "exec sleep 1000"]);
+    other.task_ok(&["run", "--replace", "--session", &own, "live", "--", "exec sleep 1000"]);
     let audit = fixture.world.agtmux().args(["audit", "--json"]).output().expect("agtmux starts");
     let refusals = String::from_utf8_lossy(&audit.stdout).matches("E_CALLER_IS_AGENT").count();
     assert_eq!(refusals, refused, "each refusal is in the audit log");

@@ -36,7 +36,7 @@ fn a_task_that_cannot_be_stored_is_not_started() {
     let live_task = fixture.run("lives", "exec sleep 1000");
     let database = open_database(&fixture);
     make_inserts_fail(&database, "actions");
-    let done = fixture.task(&["run", "t", "--", "touch ran"]);
+    let done = fixture.task(&["run", "--replace", "t", "--", "touch ran"]);
     assert!(done.code != Some(0) && done.stderr.contains("try:"), "{done:?}");
     let done = fixture.task(&["restart", "lives"]);
     assert_ne!(done.code, Some(0), "{done:?}");
@@ -45,7 +45,7 @@ fn a_task_that_cannot_be_stored_is_not_started() {
     let (dir, away) = (fixture.world.state_dir().join("tasks"), fixture.world.state_dir().join("away"));
     fs::rename(&dir, &away).expect("moved");
     fs::write(&dir, "in the way").expect("written");
-    let done = fixture.task(&["run", "t", "--", "touch ran"]);
+    let done = fixture.task(&["run", "--replace", "t", "--", "touch ran"]);
     assert!(done.code != Some(0) && done.stderr.contains("the task was not started"), "{done:?}");
     fs::remove_file(&dir).expect("removed");
     fs::rename(&away, &dir).expect("moved");
@@ -67,7 +67,7 @@ fn unstored_events_are_reported_once_when_the_store_works_again() {
     let database = open_database(&fixture);
     make_inserts_fail(&database, "task_events");
     fs::write(fixture.file("go"), "").expect("written");
-    let second_run = fixture.task(&["run", "begun", "--", "echo ran >>ran; exit 5"]);
+    let second_run = fixture.task(&["run", "--replace", "begun", "--", "echo ran >>ran; exit 5"]);
     wait_until("both tasks to end", SOON, || {
         let list = fixture.list();
         let tasks = list["tasks"].as_array().cloned().unwrap_or_default();

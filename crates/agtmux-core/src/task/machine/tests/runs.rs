@@ -184,11 +184,11 @@ fn a_snapshot_from_before_the_launch_is_ignored() {
 }
 
 #[test]
-fn restarting_a_slot_reports_only_the_new_start() {
+fn a_replaced_run_without_an_exit_record_has_an_unknown_exit() {
     let mut session = SessionFixture::new();
     session.launch(1, "t", "r1");
     assert_eq!(session.plan_removal(PlannedRemoval::Replaced(WindowId(1))), NOTHING);
-    assert_eq!(session.launch(1, "t", "r2"), ["@1 (t) started"]);
+    assert_eq!(session.launch(1, "t", "r2"), ["@1 (t) exited with unknown code", "@1 (t) started"]);
     assert_eq!(session.exited("r1", TaskExit::by_signal(ExitSignal(1))), NOTHING);
     assert_eq!(session.settle(), NOTHING);
     session.exited("r2", TaskExit::with_code(0));
@@ -201,7 +201,7 @@ fn the_exit_of_a_replaced_run_may_arrive_before_the_new_start() {
     session.launch(1, "t", "r1");
     session.plan_removal(PlannedRemoval::Replaced(WindowId(1)));
     assert_eq!(session.exited("r1", TaskExit::by_signal(ExitSignal(1))), NOTHING);
-    assert_eq!(session.launch(1, "t", "r2"), ["@1 (t) started"]);
+    assert_eq!(session.launch(1, "t", "r2"), ["@1 (t) exited with signal SIGHUP", "@1 (t) started"]);
     session.plan_removal(PlannedRemoval::Replaced(WindowId(1)));
     let confirmed =
         TaskInput::ExitConfirmed { run: run("r2"), exit: TaskExit::with_code(3), bells: 0, output: String::new() };
