@@ -19,6 +19,8 @@ const MIN_STEP: SignedDuration = SignedDuration::from_secs(1);
 
 /// How often the engine calls [`Clock::plan_beat`] while it has agents.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
+/// A step of the engine takes less than this, even if the disk is slow.
+pub(crate) const LONGEST_STEP: Duration = Duration::from_secs(30);
 /// If the engine is late by more than this, the machine slept or the daemon was stopped. A busy machine delays it less.
 const MAX_DELAY: SignedDuration = SignedDuration::from_secs(2);
 
@@ -85,12 +87,11 @@ impl Clock {
         self.read().0.total_step
     }
 
-    /// Called by the engine before it waits. With `is_planned`, the engine runs again within a [`BEAT`]. If it does not,
-    /// the machine slept, or the daemon was stopped.
-    pub(crate) fn plan_beat(&self, is_planned: bool) {
+    /// The engine promises to call this again within this time. If it does not, the machine slept, or the daemon was
+    /// stopped.
+    pub(crate) fn plan_beat(&self, within: Option<Duration>) {
         let (mut setting, since_boot) = self.check_beat();
-        let beat = SignedDuration::try_from(BEAT).unwrap_or_default();
-        setting.beat_at = is_planned.then(|| since_boot + beat);
+        setting.beat_at = within.map(|within| since_boot + SignedDuration::try_from(within).unwrap_or_default());
     }
 
     fn total_sleep(&self) -> SignedDuration {
@@ -120,8 +121,10 @@ impl Clock {
     }
 
     /// By how much the clock was set since times were stored with this anchor. After a reboot the exact step is unknown.
-    /// The newest stored time is then moved to now if it lies in the future.
-    pub(crate) fn step_since(&self, stored: Option<&ClockAnchor>, newest: Option<Timestamp>) -> SignedDuration {
+    /// The newest stored time is then moved to now if it lies in the future. The result includes the steps so far, so they
+    /// are not reported again.
+    pub(crate) fn take_step_since(&self, stored: Option<&ClockAnchor>, newest: Option<Timestamp>) -> SignedDuration {
+        self.now_and_step();
         let anchor = self.anchor();
         let step = match stored.filter(|stored| stored.boot.is_some() && stored.boot == anchor.boot) {
             Some(stored) => SignedDuration::from_micros(anchor.booted_at.saturating_sub(stored.booted_at)),
@@ -224,10 +227,10 @@ mod tests {
         let time = TestTime::default();
         let (clock, before) = (time.clock(), Timestamp::now());
         let mut detector = SleepDetector::new(clock.clone());
-        clock.plan_beat(false);
+        clock.plan_beat(None);
         time.sleep(DAY);
         assert_eq!(detector.slept(), None, "without a plan, a pause is no sleep");
-        clock.plan_beat(true);
+        clock.plan_beat(Some(BEAT));
         time.sleep(DAY);
         assert!(is_about(clock.now(), before + DAY + DAY));
         assert_eq!(clock.now_and_step().1, None);
@@ -243,11 +246,31 @@ mod tests {
         for step in [-DAY, DAY, SignedDuration::from_mins(-2), SignedDuration::from_mins(2)] {
             time.set_wall_clock(step);
             time.sleep(SignedDuration::from_hours(1));
-            let found = time.clock().step_since(Some(&stored), None);
+            let found = time.clock().take_step_since(Some(&stored), None);
             assert!((found - step).abs() < MIN_STEP, "{found:?} instead of {step:?}");
         }
         time.set_wall_clock(SignedDuration::ZERO);
-        assert_eq!(time.clock().step_since(Some(&stored), None), SignedDuration::ZERO);
+        assert_eq!(time.clock().take_step_since(Some(&stored), None), SignedDuration::ZERO);
+    }
+
+    #[test]
+    fn a_step_while_the_daemon_starts_counts_once() {
+        let time = TestTime::default();
+        let stored = time.clock().anchor();
+        let clock = time.clock();
+        time.set_wall_clock(DAY);
+        assert!((clock.take_step_since(Some(&stored), None) - DAY).abs() < MIN_STEP);
+        assert_eq!(clock.now_and_step().1, None);
+    }
+
+    #[test]
+    fn a_slow_step_of_the_engine_is_no_sleep() {
+        let time = TestTime::default();
+        let clock = time.clock();
+        let mut detector = SleepDetector::new(clock.clone());
+        clock.plan_beat(Some(LONGEST_STEP));
+        time.sleep(SignedDuration::from_secs(20));
+        assert_eq!(detector.slept(), None);
     }
 
     #[test]
@@ -256,9 +279,9 @@ mod tests {
         let stored = ClockAnchor { boot: Some("an earlier boot".into()), ..time.clock().anchor() };
         let clock = time.clock();
         for stored in [None, Some(&stored)] {
-            let step = clock.step_since(stored, Some(Timestamp::now() + DAY));
+            let step = clock.take_step_since(stored, Some(Timestamp::now() + DAY));
             assert!((step + DAY).abs() < SignedDuration::from_mins(1), "{step:?}");
-            assert_eq!(clock.step_since(stored, Some(Timestamp::now() - DAY)), SignedDuration::ZERO);
+            assert_eq!(clock.take_step_since(stored, Some(Timestamp::now() - DAY)), SignedDuration::ZERO);
         }
     }
 }

@@ -117,9 +117,9 @@ pub(crate) const AGENT_STARTED: &str = "agent-started";
 
 impl Engine {
     /// Whether an agent outside these processes has this name.
-    pub(super) fn is_name_taken(&self, name: &str, own: &[u32]) -> bool {
+    pub(super) fn is_name_taken(&self, name: &str, own: &[ProcessRef]) -> bool {
         let named = self.runtime_panes.values().filter_map(|key| self.fleet.pane(key)?.runtime.as_ref());
-        named.filter(|runtime| runtime.name.as_deref() == Some(name)).any(|other| !own.contains(&other.process.pid))
+        named.filter(|runtime| runtime.name.as_deref() == Some(name)).any(|other| !own.contains(&other.process))
     }
 
     /// Applies an event of the agent itself or of its wrapper.

@@ -26,13 +26,8 @@ impl Engine {
 
     /// Moves the stored times if the clock was set since they were stored, and stores how the clock is set now.
     pub(super) fn apply_stored_clock_step(&mut self, step: &mut EngineStep) {
-        if self.step_at_start.is_zero() {
-            step.changes.push(StoreChange::SetClock {
-                by: SignedDuration::ZERO,
-                now: step.now,
-                anchor: self.clock.anchor(),
-            });
-        } else {
+        step.stores_clock = true;
+        if !self.step_at_start.is_zero() {
             tracing::info!(by = %self.step_at_start, "the clock of this machine was set while no daemon ran");
             self.apply_clock_step(self.step_at_start, step);
         }
@@ -53,7 +48,8 @@ impl Engine {
         (self.purge_at, self.last_step_at) = (moved(self.purge_at), moved(self.last_step_at));
         // The deadlines moved, too, so check them all in this step.
         self.deadline = Timestamp::MIN;
-        step.changes.push(StoreChange::SetClock { by, now, anchor: self.clock.anchor() });
+        self.unstored_step += by;
+        step.stores_clock = true;
         self.publish_all_again(step);
     }
 

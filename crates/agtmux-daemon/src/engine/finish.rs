@@ -50,17 +50,18 @@ impl Engine {
 
     async fn commit(&mut self, step: &mut EngineStep) -> Result<(), StoreError> {
         let failed_before = self.store_error().is_some();
+        let mut changes = Vec::new();
         // The clock comes first: it moves stored times, and the other changes have the new time already.
-        let is_clock = |change: &mut StoreChange| matches!(change, StoreChange::SetClock { .. });
-        let mut changes: Vec<StoreChange> = step.changes.extract_if(.., is_clock).collect();
+        if step.stores_clock || failed_before {
+            let (by, now, anchor) = (self.unstored_step, step.now, self.clock.anchor());
+            changes.push(StoreChange::SetClock { by, now, anchor });
+        }
         changes.extend(self.fleet_diff.changes(&self.fleet, &step.delta, step.now));
         if failed_before {
             // After a failed write the stored data is out of date. Write everything, and start a new input log here.
             changes.extend(self.fleet_diff.all_changes(&self.fleet, step.now));
             step.changed_states.extend(self.runtime_panes.keys().cloned());
             self.checkpoint(step, true);
-            let (by, now, anchor) = (SignedDuration::ZERO, step.now, self.clock.anchor());
-            step.changes.push(StoreChange::SetClock { by, now, anchor });
         }
         changes.append(&mut step.changes);
         for runtime in &step.changed_states {
@@ -82,6 +83,7 @@ impl Engine {
         match &outcome {
             Ok(()) => {
                 self.reserved_seq = reserve.unwrap_or(self.reserved_seq);
+                self.unstored_step = SignedDuration::ZERO;
                 if failed_before {
                     tracing::info!("the database accepts writes again");
                 }

@@ -7,7 +7,7 @@ use agtmux_api::error::ApiError;
 use agtmux_api::wire::{AdapterList, AdapterSwitch, EventReceipt, Explanation};
 use agtmux_core::binding::{self, EventOrigin};
 use agtmux_core::fleet::{PaneKey, TopologyUpdate};
-use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, TargetName};
+use agtmux_core::ids::{Generation, PaneId, ProcessRef, ServerKey, ServerName, TargetName};
 use agtmux_core::refs::PaneRef;
 use agtmux_core::runtime::Runtime;
 use jiff::Timestamp;
@@ -76,7 +76,7 @@ impl EngineHandle {
     }
 
     /// Whether an agent outside these processes has this name.
-    pub(crate) async fn is_name_taken(&self, name: String, own: Vec<u32>) -> bool {
+    pub(crate) async fn is_name_taken(&self, name: String, own: Vec<ProcessRef>) -> bool {
         self.query(move |engine, _| engine.is_name_taken(&name, &own)).await.unwrap_or_default()
     }
 

@@ -38,7 +38,7 @@ use agtmux_core::runtime::{Runtime, RuntimeId};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use crate::clock::{BEAT, Clock, SleepDetector};
+use crate::clock::{BEAT, Clock, LONGEST_STEP, SleepDetector};
 use crate::event_log::EventLog;
 use crate::fleet_diff::FleetDiff;
 use crate::observe::{RecheckHints, ScreenEvidence};
@@ -117,6 +117,8 @@ pub(crate) struct Engine {
     sleep_detector: SleepDetector,
     /// By how much the clock was set since the last daemon stored its times.
     step_at_start: SignedDuration,
+    /// The steps of the clock by which the stored times must still be moved.
+    unstored_step: SignedDuration,
     settings: config::StateConfig,
     fleet: Fleet,
     states: StateResolver,
@@ -178,10 +180,11 @@ impl Engine {
         let reserved_seq = event_log.read().seq();
         let reader = store.reader()?;
         let completed_for = SignedDuration::try_from(settings.completed_to_idle.0).unwrap_or(SignedDuration::MAX);
-        let step_at_start = clock.step_since(contents.clock_anchor.as_ref(), contents.newest_input_at);
+        let step_at_start = clock.take_step_since(contents.clock_anchor.as_ref(), contents.newest_input_at);
         let mut engine = Self {
             sleep_detector: SleepDetector::new(clock.clone()),
             step_at_start,
+            unstored_step: SignedDuration::ZERO,
             settings,
             fleet: contents.fleet,
             states: contents.states.unwrap_or_else(|| StateResolver::new(completed_for)),
@@ -241,11 +244,12 @@ impl Engine {
             if has_agents {
                 wake_at = wake_at.min(Instant::now() + BEAT);
             }
-            self.clock.plan_beat(has_agents);
+            self.clock.plan_beat(has_agents.then_some(BEAT));
             tokio::select! {
                 received = self.inputs.recv_many(&mut batch, MAX_BATCH) => if received == 0 { return },
                 () = tokio::time::sleep_until(wake_at.into()) => {}
             }
+            self.clock.plan_beat(has_agents.then_some(LONGEST_STEP));
             let mut step = self.begin_step();
             for input in batch.drain(..) {
                 self.handle_input(input, &mut step);

@@ -29,6 +29,8 @@ pub(super) struct EngineStep {
     pub(super) delta: FleetDelta,
     pub(super) targets: Vec<TargetChange>,
     pub(super) changes: Vec<StoreChange>,
+    /// Whether the clock was set, so that the stored times must be moved.
+    pub(super) stores_clock: bool,
     /// Runtimes whose state has changed.
     pub(super) changed_states: BTreeSet<RuntimeId>,
     /// Runtimes whose evidence has changed.

@@ -105,9 +105,10 @@ impl WatchedPanes {
         self.find_urgent();
     }
 
-    /// Notes that the machine slept until now.
+    /// Notes that the machine slept until now. Panes without an agent have nothing that could seem to be gone.
     pub(super) fn woke(&mut self, now: Instant) {
-        self.panes.values_mut().for_each(|watched| watched.processes.woke(now));
+        let watches = self.panes.values_mut().map(|watched| &mut watched.processes);
+        watches.filter(|watch| watch.agent().is_some()).for_each(|watch| watch.woke(now));
         self.find_urgent();
     }
 

@@ -77,16 +77,20 @@ fn reported_origin(incoming: &IncomingEvent, discovery: &Discovery) -> Option<(E
     (incoming.source == Source::Hook && origin.pane.is_some()).then(|| (origin.clone(), agent_type))
 }
 
-/// Lets the observer of the pane look for an agent that no manifest recognizes, because its hook sent an event. The pids
-/// in the event are not trusted: the senders are the process at the other end of the connection and its ancestors, so
-/// only a process inside the pane can report an agent there.
+/// Lets the observer of the pane look for an agent that no manifest recognizes, because its hook sent an event. Only a
+/// process inside the pane can report an agent there.
 async fn report_agent(context: &ServeContext, caller: &RequestCaller, origin: EventOrigin, agent_type: AgentType) {
-    let Some(pid) = caller.peer.and_then(|peer| peer.pid) else { return };
-    let processes = context.discovery.processes();
-    let read = tokio::task::spawn_blocking(move || senders(&*processes, pid));
-    if let Ok(senders) = read.await {
+    let senders = sender_processes(context, caller).await;
+    if !senders.is_empty() {
         context.engine.report_agent(origin, AgentReport { agent_type, senders }).await;
     }
+}
+
+/// The process at the other end of the connection and its ancestors. The pids in an event are not trusted.
+async fn sender_processes(context: &ServeContext, caller: &RequestCaller) -> Vec<ProcessRef> {
+    let Some(pid) = caller.peer.and_then(|peer| peer.pid) else { return Vec::new() };
+    let processes = context.discovery.processes();
+    tokio::task::spawn_blocking(move || senders(&*processes, pid)).await.unwrap_or_default()
 }
 
 /// The process with this pid and its ancestors, without the programs of agtmux.
@@ -141,11 +145,7 @@ async fn name_agent(
     let is_agent = event.sender.as_ref().is_some_and(|sender| sender.shown.agent.is_some());
     let taken = name.clone();
     let change = async {
-        let own = match &event.address {
-            EventAddress::Origin(origin) => origin.pids.clone(),
-            EventAddress::Runtime(_) => Vec::new(),
-        };
-        if is_agent && context.engine.is_name_taken(taken.clone(), own).await {
+        if is_agent && context.engine.is_name_taken(taken.clone(), sender_processes(context, caller).await).await {
             let message = format!("another agent has the name '{taken}', and agents may not take it");
             return Err(ApiError::new(ErrorCode::CallerIsAgent, message).with_hint("choose another name"));
         }

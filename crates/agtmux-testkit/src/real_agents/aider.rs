@@ -53,7 +53,11 @@ impl ConformanceAgent for Aider {
             ScreenState::Failed => at_rest(ScreenPattern::shows("litellm.BadRequestError")),
             ScreenState::Interrupted => at_rest(ScreenPattern::shows("^C")),
             ScreenState::ReadyToPlan | ScreenState::Trust | ScreenState::Question | ScreenState::Plan => return None,
-            ScreenState::Background | ScreenState::Subagent | ScreenState::Queued | ScreenState::FailureDialog => {
+            ScreenState::Background
+            | ScreenState::Compacted
+            | ScreenState::Subagent
+            | ScreenState::Queued
+            | ScreenState::FailureDialog => {
                 return None;
             }
         })

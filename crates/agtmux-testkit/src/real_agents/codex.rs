@@ -115,7 +115,9 @@ enabled = false
                 ScreenPattern::shows("Would you like to run the following command?").and_shows("1. Yes, proceed")
             }
             ScreenState::Question => ScreenPattern::shows("Question 1/1").and_shows("enter to submit answer"),
-            ScreenState::Plan | ScreenState::Background | ScreenState::FailureDialog => return None,
+            ScreenState::Plan | ScreenState::Background | ScreenState::Compacted | ScreenState::FailureDialog => {
+                return None;
+            }
             ScreenState::Done => at_rest(ScreenPattern::shows("Worked for")),
             ScreenState::Quoted => quiet(ScreenPattern::shows("end-of-quote.").and_shows("Worked for")),
             ScreenState::Denied => at_rest(ScreenPattern::shows("✗ You canceled")),

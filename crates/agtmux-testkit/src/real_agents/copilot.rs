@@ -72,7 +72,9 @@ impl ConformanceAgent for Copilot {
             ScreenState::Trust => ScreenPattern::shows("Confirm folder trust").and_shows("❯ 1. Yes"),
             ScreenState::Approval => ScreenPattern::shows("Do you want to run this command?").and_shows("❯ 1. Yes"),
             ScreenState::Question => ScreenPattern::shows("Copilot needs information"),
-            ScreenState::Plan | ScreenState::Background | ScreenState::FailureDialog => return None,
+            ScreenState::Plan | ScreenState::Background | ScreenState::Compacted | ScreenState::FailureDialog => {
+                return None;
+            }
             ScreenState::Done => at_rest(ScreenPattern::shows("❯")),
             ScreenState::Quoted => at_rest(ScreenPattern::shows("end-of-quote.")),
             ScreenState::Denied | ScreenState::Interrupted => {

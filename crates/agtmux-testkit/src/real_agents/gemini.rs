@@ -67,7 +67,7 @@ impl ConformanceAgent for Gemini {
                 ScreenPattern::shows("Allow execution of").and_shows("1. Allow once").title_shows("Action")
             }
             ScreenState::Question => ScreenPattern::shows("Answer Questions").and_shows("Enter to select"),
-            ScreenState::Plan | ScreenState::Background => return None,
+            ScreenState::Plan | ScreenState::Background | ScreenState::Compacted => return None,
             ScreenState::Done => at_rest(ScreenPattern::shows("✦")),
             ScreenState::Quoted => {
                 ScreenPattern::shows("end-of-quote.").and_shows("Type your message").title_shows("Ready")

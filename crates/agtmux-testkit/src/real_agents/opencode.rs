@@ -77,7 +77,11 @@ impl ConformanceAgent for OpenCode {
             ScreenState::Ready | ScreenState::ReadyToPlan => at_rest(ScreenPattern::shows("Ask anything").lacks("▣ ")),
             ScreenState::Approval => ScreenPattern::shows("△ Permission required").and_shows("Allow once"),
             ScreenState::Question => ScreenPattern::shows("Which colour").and_shows("esc dismiss"),
-            ScreenState::Trust | ScreenState::Plan | ScreenState::Background | ScreenState::FailureDialog => {
+            ScreenState::Trust
+            | ScreenState::Plan
+            | ScreenState::Background
+            | ScreenState::Compacted
+            | ScreenState::FailureDialog => {
                 return None;
             }
             ScreenState::Done => ended("▣  Build · Mock Model · ").lacks("· interrupted"),

@@ -104,7 +104,11 @@ impl ConformanceAgent for Pi {
             ScreenState::Trust => ScreenPattern::shows("trust").and_shows("↑↓"),
             ScreenState::Approval => ScreenPattern::shows("Run this command?").and_shows("→ Yes"),
             ScreenState::Question => ScreenPattern::shows("Which colour").and_shows("→ Red"),
-            ScreenState::Plan | ScreenState::Background | ScreenState::Subagent | ScreenState::FailureDialog => {
+            ScreenState::Plan
+            | ScreenState::Background
+            | ScreenState::Compacted
+            | ScreenState::Subagent
+            | ScreenState::FailureDialog => {
                 return None;
             }
             ScreenState::Done => {

@@ -80,7 +80,9 @@ impl ConformanceAgent for Qwen {
             ScreenState::Trust => ScreenPattern::shows("Do you trust"),
             ScreenState::Approval => ScreenPattern::shows("› 1. Yes, allow once").title_shows("✳"),
             ScreenState::Question => ScreenPattern::shows("Which colour").and_shows("Enter: Select").title_shows("✳"),
-            ScreenState::Plan | ScreenState::Background | ScreenState::FailureDialog => return None,
+            ScreenState::Plan | ScreenState::Background | ScreenState::Compacted | ScreenState::FailureDialog => {
+                return None;
+            }
             ScreenState::Done => at_rest(ScreenPattern::shows("◆")),
             ScreenState::Quoted => quiet(ScreenPattern::shows("end-of-quote.").and_shows("Type your message")),
             ScreenState::Denied => at_rest(ScreenPattern::shows("- Shell")),

@@ -98,6 +98,8 @@ pub enum ScreenState {
     FailureDialog,
     /// The user interrupted the turn.
     Interrupted,
+    /// The agent has replaced the conversation by a summary.
+    Compacted,
     /// A turn has ended, and a background shell still runs.
     Background,
     /// A subagent is working.

@@ -7,8 +7,9 @@ use agtmux_core::evidence::DialogKind;
 use super::open_dialog::OpenDialog;
 
 /// The first word of an option that refuses.
-const REFUSALS: [&str; 11] =
-    ["no", "not", "deny", "reject", "cancel", "decline", "skip", "don't", "exit", "quit", "stop"];
+const REFUSALS: [&str; 10] = ["no", "not", "deny", "reject", "cancel", "decline", "skip", "exit", "quit", "stop"];
+/// What an option that begins with "don't" refuses. "Don't ask again" refuses nothing.
+const REFUSED: [&str; 9] = ["allow", "approve", "trust", "run", "proceed", "accept", "apply", "continue", "do"];
 
 /// Fails if the answer approves something that the caller cannot see. A denial is always possible.
 pub(super) fn check(open: &OpenDialog<'_>, action: &RespondAction) -> ApiResult<()> {
@@ -40,9 +41,12 @@ fn approves(open: &OpenDialog<'_>, answer: &DialogAnswer) -> bool {
 fn is_refusal(label: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '\'';
     let mut words = label.split(|c| !is_part(c)).filter(|word| !word.is_empty()).map(str::to_lowercase);
-    match words.next().as_deref() {
-        Some("do") => words.next().as_deref() == Some("not"),
-        first => first.is_some_and(|first| REFUSALS.contains(&first)),
+    let Some(first) = words.next() else { return false };
+    let mut next_is_one_of = |list: &[&str]| words.next().is_some_and(|word| list.contains(&word.as_str()));
+    match first.as_str() {
+        "do" => next_is_one_of(&["not"]) && next_is_one_of(&REFUSED),
+        "don't" => next_is_one_of(&REFUSED),
+        first => REFUSALS.contains(&first),
     }
 }
 
@@ -62,7 +66,18 @@ mod tests {
         ] {
             assert!(is_refusal(label), "{label}");
         }
-        for label in ["Yes", "Yes, always", "Allow once", "Do it", "Nothing", "Proceed", "(Y)es", ""] {
+        for label in [
+            "Yes",
+            "Yes, always",
+            "Allow once",
+            "Do it",
+            "Nothing",
+            "Proceed",
+            "(Y)es",
+            "Don't ask again (allow)",
+            "Do not ask again",
+            "",
+        ] {
             assert!(!is_refusal(label), "{label}");
         }
     }

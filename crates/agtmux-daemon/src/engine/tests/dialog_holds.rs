@@ -57,13 +57,15 @@ async fn a_reported_dialog_is_published_with_its_content() {
     assert_eq!(engine.post_hook("again", second).await, State::WaitingApproval);
 }
 
+async fn wait_for_approval(engine: &TestEngine) {
+    wait_until("the approval to be published", || engine.only_agent().1 == State::WaitingApproval).await;
+}
+
 #[tokio::test]
 async fn a_dialog_that_the_screen_does_not_show_is_published_after_the_hold() {
     let (engine, _hints) = observed_engine(Duration::from_millis(1)).await;
     engine.post_hook("ask", request("PermissionRequest")).await;
-    while engine.only_agent().1 != State::WaitingApproval {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    wait_for_approval(&engine).await;
     assert_eq!(engine.dialog(), None);
 }
 
@@ -81,9 +83,7 @@ async fn a_held_dialog_survives_a_restart() {
     engine.post_hook("ask", request("PermissionRequest")).await;
     let engine = engine.restart().await;
     engine.set_pane("a", 10, Some(50)).await;
-    while engine.only_agent().1 != State::WaitingApproval {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    wait_for_approval(&engine).await;
 }
 
 #[tokio::test]

@@ -131,6 +131,7 @@ impl ScenarioDriver<'_> {
             StepAction::SlashCommand(command) => {
                 self.submit(self.agent.slash_command(*command), |text| sandbox.type_text(text))?
             }
+            StepAction::Command(text) => self.submit(text, |text| sandbox.type_text(text))?,
             StepAction::Reply(reply) => self.press_all(self.agent.keys(*reply)),
             // Signals the whole job as `kill %1` does: some agents are two processes, and the outer one forwards no
             // signals.

@@ -36,8 +36,7 @@ fn name(failure: ModelFailure) -> &'static str {
     }
 }
 
-/// A turn that fails is never completed, not even briefly. It may be idle for a moment, because agents draw later than
-/// they act.
+/// A turn that fails is never completed, not even briefly. It is idle only before it starts.
 fn failing_step(failure: ModelFailure, outcome: AfterFailure) -> ScenarioStep {
     let (action, prompt) = (StepAction::FailingPrompt(failure), failure.prompt());
     match outcome {

@@ -55,6 +55,8 @@ pub(crate) enum StepAction {
     FailingPrompt(ModelFailure),
     Reply(DialogReply),
     SlashCommand(SlashCommand),
+    /// A slash command that only one agent has.
+    Command(&'static str),
     Signal(Signal),
     Wait,
 }
@@ -65,7 +67,9 @@ impl StepAction {
         match self {
             Self::Prompt(text) => Some(text),
             Self::FailingPrompt(failure) => Some(failure.prompt()),
-            Self::Launch | Self::Reply(_) | Self::SlashCommand(_) | Self::Signal(_) | Self::Wait => None,
+            Self::Launch | Self::Reply(_) | Self::SlashCommand(_) | Self::Command(_) | Self::Signal(_) | Self::Wait => {
+                None
+            }
         }
     }
 }
@@ -353,7 +357,7 @@ fn stop_scenarios() -> [Scenario; 2] {
     ]
 }
 
-fn other_scenarios() -> [Scenario; 5] {
+fn other_scenarios() -> [Scenario; 6] {
     let shell = "BG ./free-tool 8";
     let background = step(
         "background",
@@ -397,7 +401,15 @@ fn other_scenarios() -> [Scenario; 5] {
         action: StepAction::Prompt("SAY hello there"),
         ..turn_ends("SAY hello there", &[Idle, Running])
     };
+    let compacted = step(
+        "compacted",
+        StepAction::Command("/compact"),
+        GroundTruth::Screen(ScreenState::Compacted),
+        &[Idle, Completed],
+        &[Running],
+    );
     [
+        scenario("compact", vec![first_turn.clone(), compacted]).only(&["claude"]),
         scenario("background", vec![background, finishes.or_without_hooks(&[Idle])]).only(&["claude"]),
         scenario("subagent", vec![starts_subagent, waits_for_subagent, turn_ends("SLOW 6", &[Running])]),
         scenario(

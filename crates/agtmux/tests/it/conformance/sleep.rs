@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_secs(45);
 const SLEEP: Duration = Duration::from_secs(15);
 /// How long the state is followed after the sleep. The tool runs longer than that.
 const AFTER: Duration = Duration::from_secs(10);
-const TOOL: &str = "RUN ./free-tool 60";
+const TOOL: &str = "DO ./free-tool 60";
 
 #[track_caller]
 fn check(name: &str, mode: EvidenceMode) {
@@ -90,4 +90,14 @@ fn claude_with_hooks_keeps_running() {
 #[test]
 fn claude_without_hooks_keeps_running() {
     check("claude", EvidenceMode::NoHooks);
+}
+
+#[test]
+fn codex_with_hooks_keeps_running() {
+    check("codex", EvidenceMode::Hooks);
+}
+
+#[test]
+fn codex_without_hooks_keeps_running() {
+    check("codex", EvidenceMode::NoHooks);
 }

@@ -8,10 +8,6 @@ use agtmux_testkit::real_agents::watch::StateReport;
 use super::outcomes::{ConformanceVerdict, StepOutcome};
 use super::scenario::ScenarioStep;
 
-/// The end of a turn may be reported as idle first and then as completed. The idle state may last at most this long
-/// before completed follows.
-const SETTLE_TIME: Duration = Duration::from_secs(1);
-
 /// All reports up to the end of a step, and the times that the verdict depends on.
 pub(crate) struct StepTimeline {
     pub(crate) reports: Vec<StateReport>,
@@ -29,7 +25,7 @@ pub(crate) fn judge_step(step: &ScenarioStep, accepted: Vec<ReportedState>, time
     let right = reports.iter().rev().take_while(|report| accepted.contains(&report.state)).count();
     // All reports from this index on are right.
     let since = reports.len() - right;
-    let wrong = wrong_states(step, &accepted, timeline, &reports, since);
+    let wrong = wrong_states(step, &accepted, timeline, &reports);
     let verdict = match reported {
         _ if !wrong.is_empty() => ConformanceVerdict::Wrong,
         state if accepted.contains(&state) => ConformanceVerdict::Ok,
@@ -53,22 +49,22 @@ pub(crate) fn judge_step(step: &ScenarioStep, accepted: Vec<ReportedState>, time
 }
 
 /// The wrong states reported since the start of the step, each with its duration in milliseconds. A state is wrong if
-/// the step neither accepts it nor allows it before the accepted state.
+/// the step neither accepts it nor allows it before the accepted state. Once the agent works, it is at rest only at the
+/// end: no state at rest may come between running and the last state.
 fn wrong_states(
     step: &ScenarioStep,
     accepted: &[ReportedState],
     timeline: &StepTimeline,
     reports: &[&StateReport],
-    since: usize,
 ) -> Vec<(ReportedState, i64)> {
-    let mut wrong = Vec::new();
+    let (mut wrong, mut works) = (Vec::new(), false);
+    let last = reports.last().map(|report| report.state);
     for (index, line) in reports.iter().enumerate().filter(|(_, line)| line.at >= timeline.began) {
         let end = reports.get(index + 1).map_or(timeline.held_until, |next| next.at);
+        works |= line.state == ReportedState::Running;
+        let is_early_end = works && is_at_rest(line.state) && Some(line.state) != last;
         let is_allowed = accepted.contains(&line.state) || step.allowed_before.contains(&line.state);
-        let is_last_before_right = index + 1 == since && since < reports.len();
-        let settles =
-            is_last_before_right && is_at_rest(line.state) && is_at_rest(accepted[0]) && end - line.at < SETTLE_TIME;
-        if !is_allowed && !settles && line.state != ReportedState::Unknown {
+        if (!is_allowed || is_early_end) && line.state != ReportedState::Unknown {
             wrong.push((line.state, ms_between(line.at, end)));
         }
     }
@@ -85,7 +81,7 @@ fn describe_timeline(timeline: &StepTimeline, reports: &[&StateReport]) -> Strin
 }
 
 fn is_at_rest(state: ReportedState) -> bool {
-    matches!(state, ReportedState::Idle | ReportedState::Completed)
+    matches!(state, ReportedState::Idle | ReportedState::Completed | ReportedState::Error)
 }
 
 /// Negative when `later` is before `earlier`.
@@ -130,7 +126,7 @@ mod tests {
     fn the_lag_ends_at_the_first_report_that_stays_right() {
         let outcome = judged(&[Running], &[Idle], &[(0, Idle), (250, Running)]);
         assert_eq!((outcome.verdict, outcome.lag), (ConformanceVerdict::Ok, Some(50)));
-        let outcome = judged(&[Running], &[Idle], &[(150, Running), (300, Idle), (500, Running)]);
+        let outcome = judged(&[Running], &[Idle], &[(150, Running), (300, Unknown), (500, Running)]);
         assert_eq!((outcome.verdict, outcome.lag), (ConformanceVerdict::Ok, Some(300)));
         assert_eq!(judged(&[Running], &[], &[(0, Running)]).lag, Some(0));
         assert_eq!(judged(&[Running], &[], &[(150, Running)]).lag, Some(-50));
@@ -145,15 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_may_be_reported_idle_shortly_before_completed() {
-        let outcome = judged(&[Completed], &[Running], &[(0, Running), (210, Idle), (220, Completed)]);
-        assert_eq!((outcome.verdict, outcome.lag), (ConformanceVerdict::Ok, Some(20)));
-        let reports = [(0, Running), (210, Idle), (220, Running), (900, Completed)];
-        assert_eq!(
-            judged(&[Completed], &[Running], &reports).verdict,
-            ConformanceVerdict::Wrong,
-            "the agent was not at rest"
-        );
+    fn a_state_at_rest_between_running_and_the_end_is_wrong() {
+        let reports = [(0, Running), (150, Running), (210, Idle), (220, Completed)];
+        for accepted in [&[Completed][..], &[Completed, Idle]] {
+            let outcome = judged(accepted, &[Running, Idle], &reports);
+            assert_eq!((outcome.verdict, outcome.wrong_states), (ConformanceVerdict::Wrong, vec![(Idle, 10)]));
+        }
+        let outcome = judged(&[Completed], &[Running, Idle], &[(110, Idle), (150, Running), (220, Completed)]);
+        assert_eq!(outcome.verdict, ConformanceVerdict::Ok, "the agent was idle before it worked");
     }
 
     #[test]
