@@ -169,9 +169,8 @@ mod tests {
         let task = tasks.keep("spool", move || {
             let nth = counted.fetch_add(1, Ordering::Relaxed);
             async move {
-                if nth == 0 {
-                    tokio::task::spawn_blocking(|| panic!("no thread")).await.expect("the blocking task works");
-                }
+                let blocking = tokio::task::spawn_blocking(move || assert!(nth > 0, "no thread"));
+                blocking.await.expect("the blocking task works");
                 std::future::pending().await
             }
         });
@@ -217,7 +216,7 @@ mod tests {
     #[tokio::test]
     async fn a_panic_of_a_task_that_runs_once_is_named() {
         let (_stop, tasks) = tasks();
-        tasks.run("cleanup", async { panic!("{}", "broken") }).await.expect("caught");
+        tasks.run("cleanup", async { panic!("broken") }).await.expect("caught");
         assert_eq!(tasks.report()["cleanup"].detail, "it panicked: broken");
     }
 }

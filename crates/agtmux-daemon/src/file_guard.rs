@@ -32,7 +32,7 @@ const LOCK_RETRY: Duration = Duration::from_millis(100);
 
 pub(crate) struct FileGuard {
     pub(crate) paths: Paths,
-    pub(crate) lock: Mutex<DaemonLock>,
+    pub(crate) lock: Arc<Mutex<DaemonLock>>,
     pub(crate) store: Arc<Store>,
     pub(crate) engine: EngineHandle,
     pub(crate) discovery: Discovery,

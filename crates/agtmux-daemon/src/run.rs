@@ -94,9 +94,12 @@ pub fn run(options: DaemonOptions, on_ready: impl FnOnce() + Send + 'static) -> 
         .thread_keep_alive(THREAD_KEEP_ALIVE)
         .build()
         .map_err(|source| DaemonError::System { what: "start the async runtime", source })?;
-    let outcome = runtime.block_on(run_until_stopped(options, lock, on_ready));
+    // Held until the store is closed.
+    let lock = Arc::new(Mutex::new(lock));
+    let outcome = runtime.block_on(run_until_stopped(options, lock.clone(), on_ready));
     // Connections that are still open are closed here.
     runtime.shutdown_timeout(Duration::from_millis(100));
+    drop(lock);
     outcome
 }
 
@@ -112,7 +115,7 @@ fn raise_file_limit() {
 
 async fn run_until_stopped(
     options: DaemonOptions,
-    lock: DaemonLock,
+    lock: Arc<Mutex<DaemonLock>>,
     on_ready: impl FnOnce(),
 ) -> Result<(), DaemonError> {
     let DaemonOptions { paths, config, .. } = options;
@@ -200,7 +203,7 @@ async fn run_until_stopped(
     let taken_over = Arc::new(Notify::new());
     let guard = Arc::new(FileGuard {
         paths: paths.clone(),
-        lock: Mutex::new(lock),
+        lock,
         store: store.clone(),
         engine: handle.clone(),
         discovery: discovery.clone(),

@@ -29,14 +29,14 @@ impl DatabaseFile {
     /// Checks that the path names the open database. If there is no file, the connection still has the removed one, so
     /// a complete copy of it is put at the path.
     pub(super) fn restore_if_removed(&mut self, connection: &mut Connection) -> Result<(), String> {
-        let path = self.path.display();
+        let path = self.path.display().to_string();
         match FileIdentity::at(&self.path) {
             found if found == self.identity => Ok(()),
             Some(_) => Err(format!("'{path}' was replaced by another file; run `agtmux daemon restart`")),
             None => {
                 let error = |error: String| format!("'{path}' was removed and cannot be restored: {error}");
                 self.copy(connection).map_err(error)?;
-                tracing::warn!(%path, "the database was removed; it is restored with all its data");
+                tracing::warn!(path, "the database was removed; it is restored with all its data");
                 Ok(())
             }
         }

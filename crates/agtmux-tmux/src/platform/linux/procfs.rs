@@ -167,7 +167,10 @@ fn tree(root: u32, lookup: &ChildLookup) -> io::Result<Option<PaneProcesses>> {
             let room = processes.len() + waiting.len() + 1 < MAX_TREE;
             // The pid may have been reused since it was listed; then the parent differs.
             let is_child = |stat: &ProcessInfo| stat.ppid == parent.pid;
-            if room && let Some(stat) = stat::try_read(child)?.filter(is_child) && seen.insert(child) {
+            if room
+                && let Some(stat) = stat::try_read(child)?.filter(is_child)
+                && seen.insert(child)
+            {
                 waiting.push_back(stat);
             }
         }

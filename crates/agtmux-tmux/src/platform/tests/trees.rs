@@ -226,7 +226,9 @@ mod only_proc {
         let table = ProcFs::new();
         eventually("asleep", || {
             let first = table.wakeups(group.pid())?;
-            (table.trees(&[group.pid()]).is_ok_and(|trees| trees.len() == 1) && table.wakeups(group.pid()) == Some(first)).then_some(())
+            (table.trees(&[group.pid()]).is_ok_and(|trees| trees.len() == 1)
+                && table.wakeups(group.pid()) == Some(first))
+            .then_some(())
         })
         .await;
     }

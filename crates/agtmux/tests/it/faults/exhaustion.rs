@@ -5,9 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::time::{Duration, Instant};
 
 use agtmux_testkit::agtmux::{SOON, agtmux_program, pid, run, soak, world};
-use agtmux_testkit::{
-    ChildGuard, TestTmuxServer, TestWorld, process, skip_outside_soak, wait_for, wait_until,
-};
+use agtmux_testkit::{ChildGuard, TestTmuxServer, TestWorld, process, skip_outside_soak, wait_for, wait_until};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::json;
 
@@ -142,7 +140,8 @@ fn a_spooled_event_is_delivered_while_no_thread_can_be_started() {
     wait_until("the time after which idle threads used to end", SOON, || began.elapsed() > Duration::from_secs(12));
     set_limit(daemon.id(), Resource::Nproc, 0, 0);
     for round in 0..20 {
-        let event = json!({"source": "hook", "agent_type": "claude", "pane": "%0", "event_type": "Stop", "payload": {}});
+        let event =
+            json!({"source": "hook", "agent_type": "claude", "pane": "%0", "event_type": "Stop", "payload": {}});
         let (draft, spooled) = (dir.join("draft"), dir.join(format!("state/spool/{round:020}-event.json")));
         fs::write(&draft, event.to_string()).expect("written");
         chown(&draft, Some(OTHER_USER), Some(OTHER_USER)).expect("root may");
