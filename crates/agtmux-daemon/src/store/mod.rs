@@ -130,8 +130,8 @@ impl Store {
 
     /// Opens a read-only connection. The connection sees only committed data.
     pub(crate) fn reader(&self) -> Result<Connection, StoreError> {
-        open_reader(&self.path)
-            .map_err(|error| StoreError::Open { path: self.path.clone(), message: error.to_string() })
+        let opened = open_reader(&self.path).and_then(|reader| open::open_wal(&reader).map(|()| reader));
+        opened.map_err(|error| StoreError::Open { path: self.path.clone(), message: error.to_string() })
     }
 
     /// How often the database was restored. A connection that is older than the last time must be opened again.

@@ -127,6 +127,12 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Opens the write-ahead log, which SQLite otherwise opens at the first query. After that, the connection works even if
+/// the files are removed.
+pub(super) fn open_wal(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+}
+
 fn quarantine(path: &Path) -> std::io::Result<PathBuf> {
     let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
     let name = |n: u32, suffix: &str| {

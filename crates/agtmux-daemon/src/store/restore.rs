@@ -59,6 +59,7 @@ impl DatabaseFile {
         let placeholder = Connection::open_in_memory().map_err(|error| error.to_string())?;
         drop(std::mem::replace(connection, placeholder));
         *connection = open::connect(&self.path).map_err(|error| error.to_string())?;
+        open::open_wal(connection).map_err(|error| error.to_string())?;
         self.restores.fetch_add(1, Ordering::Release);
         Ok(())
     }

@@ -135,7 +135,7 @@ fn files_that_cannot_be_restored_are_reported_and_nothing_is_acknowledged() {
     });
     let printed = agtmux(&world, &["daemon", "status"]);
     assert!(printed.text().contains("failed  files: "), "{}", printed.text());
-    assert_eq!(post(&mut connection, &runtime, "lost"), 503, "the event cannot be stored");
+    assert!(post(&mut connection, &runtime, "lost") >= 500, "the event cannot be stored");
     fs::remove_file(&state_dir).expect("the file is ours");
     wait_until_restored(&world);
     assert_eq!(post(&mut connection, &runtime, "kept"), 202);
