@@ -68,6 +68,8 @@ error_codes! {
     TooLarge => "E_TOO_LARGE", 413;
     /// The daemon could not store the event and did not accept it.
     NotStored => "E_NOT_STORED", 503;
+    /// The daemon has too few free file descriptors for another client.
+    Busy => "E_BUSY", 503;
     /// The pane now has another runtime than the one named, or its host does not answer.
     RuntimeStale => "E_RUNTIME_STALE", 409;
     /// The state or the dialog has changed since it was observed.

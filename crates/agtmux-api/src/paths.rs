@@ -95,6 +95,12 @@ impl Paths {
         format!("{}:{dir_hash:016x}", rustix::process::geteuid().as_raw())
     }
 
+    /// The lock files of the daemon: beside the database and beside the socket.
+    pub fn locks(&self) -> Vec<PathBuf> {
+        let (of_state, of_socket) = (self.lock(), self.socket.with_extension("lock"));
+        if of_state == of_socket { vec![of_state] } else { vec![of_state, of_socket] }
+    }
+
     /// Creates the daemon's directories, accessible only to the current user.
     pub fn prepare(&self) -> Result<(), PathError> {
         self.prepare_state_dir()?;

@@ -1,4 +1,5 @@
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use agtmux_api::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION_HEADER};
@@ -16,6 +17,13 @@ use crate::{ClientError, EventStream, LineStream};
 /// How long to wait for an answer. A healthy daemon needs much less time.
 pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) const ACTION_TIMEOUT: Duration = Duration::from_secs(120);
+
+static OTHER_VERSION: OnceLock<String> = OnceLock::new();
+
+/// The version of the daemon that answered this program, if it is another version with the same API.
+pub fn other_daemon_version() -> Option<&'static str> {
+    OTHER_VERSION.get().map(String::as_str)
+}
 
 /// Sends requests to the daemon that listens on one unix socket. Never starts a daemon.
 #[derive(Debug, Clone)]
@@ -161,11 +169,15 @@ fn encode_query(fields: &serde_json::Value) -> Result<String, ClientError> {
 
 fn check_version(response: &Response<Incoming>) -> Result<(), ClientError> {
     let header = |name| response.headers().get(name).and_then(|v| v.to_str().ok()).unwrap_or("unknown").to_owned();
-    let daemon_api = header(API_HEADER);
-    if daemon_api == API_VERSION.to_string() {
-        return Ok(());
+    let (daemon, daemon_api) = (header(VERSION_HEADER), header(API_HEADER));
+    if daemon_api != API_VERSION.to_string() {
+        return Err(ClientError::Version { daemon, daemon_api });
     }
-    Err(ClientError::Version { daemon: header(VERSION_HEADER), daemon_api })
+    if daemon != agtmux_api::VERSION {
+        // Only the first answer counts: the daemon may be restarted while this program runs.
+        let _ = OTHER_VERSION.set(daemon);
+    }
+    Ok(())
 }
 
 fn refusal(status: StatusCode, body: &[u8]) -> ClientError {

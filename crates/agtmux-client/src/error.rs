@@ -34,7 +34,8 @@ pub enum ClientError {
     #[error("the connection to the daemon broke: {0}")]
     Broken(String),
     #[error(
-        "the daemon is version {daemon} with API {daemon_api}; this is agtmux {} with API {API_VERSION}",
+        "the daemon is version {daemon} with API {daemon_api}; this is agtmux {} with API {API_VERSION}; \
+         run `agtmux daemon restart`",
         agtmux_api::VERSION
     )]
     Version { daemon: String, daemon_api: String },

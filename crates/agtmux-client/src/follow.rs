@@ -15,12 +15,14 @@ use tokio::time::{Instant, sleep};
 use crate::error::broken;
 use crate::{ClientError, DaemonClient, EventStream, ServerEvent};
 
-/// How long to wait for a daemon that is being restarted. If it is not back by then, this client starts a daemon
-/// itself.
+/// How long to wait for a daemon that is being restarted. If a daemon crashed and is not back by then, this client
+/// starts one.
 const RESTART_GRACE: Duration = Duration::from_secs(1);
 /// The pause before each reconnect. Without it, the client would reconnect in a tight loop to a daemon that accepts
 /// connections and drops them.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// How often to check whether a daemon that was stopped is running again.
+const STOPPED_POLL: Duration = Duration::from_millis(500);
 /// How many signals may wait until the caller reads them. When this many wait, the client stops reading the stream, and
 /// the daemon treats it as a slow client.
 const CHANNEL_CAPACITY: usize = 256;
@@ -95,6 +97,8 @@ impl DaemonClient {
     ) -> Result<(), ClientError> {
         let mut stream = self.open(path, query, position).await?;
         loop {
+            // A daemon that stops ends its streams. One that crashes breaks them.
+            let mut was_stopped = false;
             let signal = match stream.next().await {
                 Ok(Some(event)) => {
                     position = event.id.or(position);
@@ -107,7 +111,10 @@ impl DaemonClient {
                         },
                     }
                 }
-                Ok(None) => Err("the daemon closed the stream".to_owned()),
+                Ok(None) => {
+                    was_stopped = true;
+                    Err("the daemon closed the stream".to_owned())
+                }
                 Err(error) => Err(error.to_string()),
             };
             let disconnected = signal.is_err();
@@ -117,7 +124,10 @@ impl DaemonClient {
             }
             if disconnected {
                 self.wait_for_restart().await;
-                stream = self.open(path, query, position).await?;
+                stream = match was_stopped {
+                    true => self.open_running(path, query, position).await?,
+                    false => self.open(path, query, position).await?,
+                };
             }
         }
     }
@@ -131,6 +141,21 @@ impl DaemonClient {
                 self.retry_started(open).await
             }
             answer => answer,
+        }
+    }
+
+    /// Opens the stream when a daemon runs. Starts none, because the user has stopped the last one.
+    async fn open_running(
+        &self,
+        path: &str,
+        query: &impl Serialize,
+        after: Option<u64>,
+    ) -> Result<EventStream, ClientError> {
+        loop {
+            match self.api.events(path, query, after).await {
+                Err(ClientError::NotRunning(_) | ClientError::Broken(_)) => sleep(STOPPED_POLL).await,
+                answer => return answer,
+            }
         }
     }
 

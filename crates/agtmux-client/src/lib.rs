@@ -47,7 +47,7 @@ mod lines;
 mod replica;
 mod start;
 
-pub use api_client::ApiClient;
+pub use api_client::{ApiClient, other_daemon_version};
 pub use daemon_client::{DaemonClient, parse};
 pub use error::ClientError;
 pub use events::{EventStream, ServerEvent};

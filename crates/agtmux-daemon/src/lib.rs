@@ -1,11 +1,14 @@
 //! The daemon: observers collect evidence, the engine decides, the store keeps the result, the server publishes it.
 
 mod actions;
+mod background;
 mod bridge;
 mod clock;
 mod current_registry;
 mod engine;
 mod event_log;
+mod file_guard;
+mod file_identity;
 mod fleet_diff;
 mod lock;
 mod logging;

@@ -1,11 +1,11 @@
 //! Log output: stderr or a file. Names, paths and errors in the log come from other programs, so every value is sanitized.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use agtmux_api::config::LogLevel;
 use agtmux_core::sanitize;
@@ -14,6 +14,8 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::fmt::FormatFields;
 use tracing_subscriber::fmt::format::{self, Writer};
+
+use crate::file_identity::FileIdentity;
 
 /// If the log file is larger than this when the daemon starts, the daemon renames it to `*.log.old` and begins a new
 /// one. An earlier `*.log.old` is overwritten.
@@ -31,10 +33,52 @@ pub(crate) fn to_file(level: LogLevel, path: &Path) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|meta| meta.len() > MAX_LOG_BYTES) {
         fs::rename(path, path.with_extension("log.old"))?;
     }
-    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    let log = LOG.get_or_init(|| Mutex::new(None));
+    *log.lock().unwrap_or_else(PoisonError::into_inner) = Some((path.to_owned(), open(path)?));
     let builder = tracing_subscriber::fmt().with_env_filter(filter(level)).fmt_fields(sanitized_fields());
-    let _ = builder.with_ansi(false).with_writer(Mutex::new(file)).try_init();
+    let _ = builder.with_ansi(false).with_writer(|| LogFile).try_init();
     Ok(())
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
+/// The path of the log file and the open file.
+static LOG: OnceLock<Mutex<Option<(PathBuf, File)>>> = OnceLock::new();
+
+/// Writes to the log file.
+struct LogFile;
+
+impl LogFile {
+    fn with<T: Default>(&self, write: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
+        let Some(log) = LOG.get() else { return Ok(T::default()) };
+        match &mut *log.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some((_, file)) => write(file),
+            None => Ok(T::default()),
+        }
+    }
+}
+
+impl io::Write for LogFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.with(|file| file.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.with(|file| file.flush())
+    }
+}
+
+/// Creates the log file again if another program removed it.
+pub(crate) fn reopen_if_removed() {
+    let Some(log) = LOG.get() else { return };
+    if let Some((path, file)) = &mut *log.lock().unwrap_or_else(PoisonError::into_inner)
+        && FileIdentity::at(path) != FileIdentity::of(file).ok()
+        && let Ok(new) = open(path)
+    {
+        *file = new;
+    }
 }
 
 /// Writes `name=value`, and the message without its name. A value stays on one line, and no character in it acts on a

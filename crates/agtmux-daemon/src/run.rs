@@ -2,21 +2,24 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agtmux_api::config::Config;
 use agtmux_api::paths::{PathError, Paths};
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::actions::Actions;
+use crate::background::BackgroundTasks;
 use crate::bridge::Bridge;
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::event_log::EventLog;
-use crate::observe::{Discovery, RecheckHints, UserManifestWatch};
+use crate::file_guard::FileGuard;
+use crate::lock::DaemonLock;
+use crate::observe::{Discovery, ObserverSetup, RecheckHints, UserManifestWatch};
 use crate::remote::{TargetManager, TargetOptions};
 use crate::serve::web::WebPort;
 use crate::serve::{self, ServeContext};
@@ -33,6 +36,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(4);
 /// How many threads read events, files and the store at the same time. The allocator keeps free memory for each thread,
 /// so with more threads the memory of the daemon grows under load.
 const MAX_BLOCKING_THREADS: usize = 4;
+
+/// Threads that have started stay, so that the daemon still works when the system allows no new thread.
+const THREAD_KEEP_ALIVE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 #[derive(Debug)]
 pub struct DaemonOptions {
@@ -59,6 +65,8 @@ pub enum DaemonError {
     Io { what: &'static str, path: PathBuf, source: io::Error },
     #[error("cannot {what}: {source}")]
     System { what: &'static str, source: io::Error },
+    #[error("the {0} of the daemon ended unexpectedly")]
+    PartEnded(&'static str),
 }
 
 /// Blocks until the daemon receives SIGTERM, SIGINT or SIGHUP. Calls `on_ready` once when the daemon serves requests.
@@ -69,9 +77,9 @@ pub fn run(options: DaemonOptions, on_ready: impl FnOnce() + Send + 'static) -> 
     let paths = &options.paths;
     paths.prepare()?;
     let io_error = |what, path: PathBuf| move |source| DaemonError::Io { what, path, source };
-    let lock = lock::acquire(&paths.lock()).map_err(io_error("lock", paths.lock()))?;
-    let Some(_lock) = lock else {
-        return Err(DaemonError::AlreadyRunning { pid: lock::holder(&paths.lock()) });
+    let lock = DaemonLock::acquire(paths).map_err(io_error("lock", paths.lock()))?;
+    let Some(lock) = lock else {
+        return Err(DaemonError::AlreadyRunning { pid: lock::holder(paths) });
     };
     match options.log_to {
         LogDestination::Stderr => logging::to_stderr(options.config.daemon.log_level),
@@ -83,11 +91,15 @@ pub fn run(options: DaemonOptions, on_ready: impl FnOnce() + Send + 'static) -> 
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(MAX_BLOCKING_THREADS)
+        .thread_keep_alive(THREAD_KEEP_ALIVE)
         .build()
         .map_err(|source| DaemonError::System { what: "start the async runtime", source })?;
-    let outcome = runtime.block_on(run_until_stopped(options, on_ready));
+    // Held until the store is closed.
+    let lock = Arc::new(Mutex::new(lock));
+    let outcome = runtime.block_on(run_until_stopped(options, lock.clone(), on_ready));
     // Connections that are still open are closed here.
     runtime.shutdown_timeout(Duration::from_millis(100));
+    drop(lock);
     outcome
 }
 
@@ -101,7 +113,11 @@ fn raise_file_limit() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> Result<(), DaemonError> {
+async fn run_until_stopped(
+    options: DaemonOptions,
+    lock: Arc<Mutex<DaemonLock>>,
+    on_ready: impl FnOnce(),
+) -> Result<(), DaemonError> {
     let DaemonOptions { paths, config, .. } = options;
     let web_config = config.web.clone();
     let system = |what| move |source| DaemonError::System { what, source };
@@ -125,16 +141,22 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
         recheck_hints.clone(),
     )?;
     let manifests = UserManifestWatch::open(paths.agents_dir());
-    tokio::spawn(engine.with_registry(manifests.registry()).run());
-    let observer_clock = clock.clone();
-    let discovery =
-        Discovery::start(config, paths.hook_dir(), handle.clone(), recheck_hints, observer_clock, &fleet, manifests)
-            .await
-            .map_err(system("watch this machine"))?;
+    let mut engine = tokio::spawn(engine.with_registry(manifests.registry()).run());
+    let (stopping, is_stopping) = watch::channel(false);
+    let background = BackgroundTasks::new(is_stopping.clone());
+    let setup = ObserverSetup {
+        config,
+        hook_dir: paths.hook_dir(),
+        engine: handle.clone(),
+        recheck_hints,
+        clock: clock.clone(),
+        background: background.clone(),
+    };
+    let discovery = Discovery::start(setup, &fleet, manifests).await.map_err(system("watch this machine"))?;
     // Open the socket after the first look at each server: the first answer then has current states, and hooks and the
     // status line do not wait for it.
     let socket_error = |source| DaemonError::Io { what: "listen on", path: paths.socket.clone(), source };
-    let bound = serve::bind(&paths.socket).map_err(socket_error)?;
+    let bound = serve::bind(&paths.socket, &background).map_err(socket_error)?;
     let stored = store.reader().and_then(|reader| {
         stored_targets::all(&reader).map_err(|error| StoreError::Write(format!("cannot read targets: {error}")))
     })?;
@@ -169,9 +191,25 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
         }
         None => None,
     };
-    let (stopping, is_stopping) = watch::channel(false);
-    let bridge =
-        Bridge::start(event_log.clone(), handle.clone(), actions.clone(), store.clone(), clock, is_stopping.clone());
+    let bridge = Bridge::start(
+        event_log.clone(),
+        handle.clone(),
+        actions.clone(),
+        store.clone(),
+        clock,
+        is_stopping.clone(),
+        &background,
+    );
+    let taken_over = Arc::new(Notify::new());
+    let guard = Arc::new(FileGuard {
+        paths: paths.clone(),
+        lock,
+        store: store.clone(),
+        engine: handle.clone(),
+        discovery: discovery.clone(),
+        check_socket: bound.check.clone(),
+        taken_over: taken_over.clone(),
+    });
     let context = ServeContext {
         event_log,
         engine: handle.clone(),
@@ -187,13 +225,34 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
         started_at: Timestamp::now(),
         stopping: is_stopping,
     };
-    let web = port.map(|port| tokio::spawn(serve::web::serve(port, context.clone())));
-    let server = tokio::spawn(serve::serve(bound, context));
-    tokio::spawn(Spool::new(paths.spool_dir(), handle.clone(), discovery.clone()).run());
+    let web = port.map(|port| {
+        let served = serve::web::serve(port, context.clone());
+        background.run("web", async move {
+            if let Err(error) = served.await {
+                tracing::error!(%error, "the web port failed");
+            }
+        })
+    });
+    let mut server = tokio::spawn(serve::serve(bound, context));
+    let spool = Arc::new(Spool::new(paths.spool_dir(), handle.clone(), discovery.clone()));
+    background.keep("spool", move || {
+        let spool = spool.clone();
+        async move { spool.run().await }
+    });
+    background.keep("file_guard", move || {
+        let guard = guard.clone();
+        async move { guard.run().await }
+    });
     tracing::info!(version = agtmux_api::VERSION, socket = %paths.socket.display(), "ready");
     notify_service_manager(sd_notify::NotifyState::Ready);
     on_ready();
-    stop.await;
+    let outcome = tokio::select! {
+        () = stop => Ok(()),
+        () = taken_over.notified() => Ok(()),
+        // Without one of these the daemon is of no use. The next client starts a new one, which reads the store.
+        _ = &mut engine => Err(DaemonError::PartEnded("engine")),
+        _ = &mut server => Err(DaemonError::PartEnded("server")),
+    };
     tracing::info!("stopping");
     notify_service_manager(sd_notify::NotifyState::Stopping);
     let _ = stopping.send(true);
@@ -201,7 +260,9 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
         targets.shut_down().await;
         discovery.stop().await;
         handle.flush().await;
-        let _ = server.await;
+        if !server.is_finished() {
+            let _ = server.await;
+        }
         if let Some(web) = web {
             let _ = web.await;
         }
@@ -209,7 +270,7 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
     if tokio::time::timeout(SHUTDOWN_TIMEOUT, shutdown).await.is_err() {
         tracing::warn!("shutdown timed out before all clients had disconnected; the next start cleans up");
     }
-    Ok(())
+    outcome.inspect_err(|error| tracing::error!(%error, "the daemon stopped"))
 }
 
 fn notify_service_manager(state: sd_notify::NotifyState<'_>) {

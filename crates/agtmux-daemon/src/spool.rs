@@ -46,12 +46,15 @@ impl Spool {
     }
 
     /// Runs until the daemon stops.
-    pub(crate) async fn run(self) {
+    pub(crate) async fn run(&self) {
         match platform::open(PlatformOptions { pty_events: false, force_portable: false }) {
             Ok(platform) => self.follow(platform).await,
             Err(error) => {
-                tracing::warn!(%error, "cannot watch the spool; reading it once");
-                self.deliver_all().await;
+                tracing::warn!(%error, "cannot watch the spool; polling it");
+                loop {
+                    self.deliver_all().await;
+                    tokio::time::sleep(RETRY_INTERVAL).await;
+                }
             }
         }
     }
@@ -108,6 +111,7 @@ impl Spool {
             Ok(bytes) => bytes,
             // A hook deleted the file to make room.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return SpoolOutcome::Done,
+            Err(error) if platform::is_exhausted(&error) => return SpoolOutcome::RetryLater,
             Err(error) => return SpoolOutcome::Unreadable(error.to_string()),
         };
         let (document, event) = match parse(&bytes) {

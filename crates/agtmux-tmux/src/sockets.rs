@@ -10,6 +10,8 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
+use crate::platform::is_exhausted_errno;
+
 /// The directory of one user's tmux sockets.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketDir(PathBuf);
@@ -51,8 +53,9 @@ pub fn is_own_socket(path: &Path) -> bool {
 pub fn is_listening(path: &Path) -> bool {
     match connect(path) {
         Ok(_) => true,
-        // The queue is full: the server exists but has not accepted connections for a while.
-        Err(error) => error == Errno::AGAIN,
+        // The queue is full: the server exists but has not accepted connections for a while. Or this process has no
+        // free file descriptor, which does not mean that the server is gone.
+        Err(error) => is_exhausted_errno(error),
     }
 }
 

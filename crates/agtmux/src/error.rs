@@ -129,7 +129,7 @@ impl From<ClientError> for CliError {
             ClientError::OtherUser(_) => {
                 Self::new(CliExit::NoDaemon, message).hint("set AGTMUX_SOCKET to a path that only you can write to")
             }
-            ClientError::Version { .. } => Self::new(CliExit::OtherVersion, message).hint("agtmux daemon restart"),
+            ClientError::Version { .. } => Self::new(CliExit::OtherVersion, message),
             ClientError::Timeout(_) | ClientError::Broken(_) => {
                 Self::new(CliExit::DaemonFailed, message).hint("agtmux daemon logs").hint("agtmux daemon restart")
             }
@@ -163,7 +163,8 @@ mod tests {
         let error = CliError::from(ClientError::Version { daemon: "0.0.9".into(), daemon_api: "0".into() });
         assert_eq!(error.exit(), CliExit::OtherVersion);
         let text = error.message.expect("a message").to_string();
-        assert!(text.contains("0.0.9") && text.contains("try: agtmux daemon restart"), "{text}");
+        assert!(text.contains("0.0.9") && text.contains("run `agtmux daemon restart`"), "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
     }
 
     #[test]

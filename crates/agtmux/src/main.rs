@@ -31,7 +31,13 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return message::print_usage_error(&error, &arguments),
     };
-    match commands::run(cli.command) {
+    // The hub would take a note of `collect` for an error.
+    let notes_version = !matches!(cli.command, Some(cli::CliCommand::Collect { .. } | cli::CliCommand::Daemon(_)));
+    let outcome = commands::run(cli.command);
+    if let Some(version) = agtmux_client::other_daemon_version().filter(|_| notes_version) {
+        message::other_version(version).print_stderr();
+    }
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             error.print();

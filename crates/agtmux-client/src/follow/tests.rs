@@ -68,6 +68,27 @@ async fn a_stream_resumes_at_the_last_id_and_reads_a_cut_snapshot_again() {
     assert_eq!(requests.iter().map(resumed_at).collect::<Vec<_>>(), [None, None, Some(5), Some(7)]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_daemon_that_was_stopped_is_not_started() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let socket = dir.path().join("s");
+    let paths = Paths { config: dir.path().join("c"), state_dir: dir.path().to_owned(), socket: socket.clone() };
+    let listener = || UnixListener::bind(&socket).expect("bound");
+    let daemon = tokio::spawn(serve(listener(), vec![":\nid: 7\n\n".to_owned()]));
+    // Starting this program fails, and so would the stream.
+    let program = Some(dir.path().join("missing"));
+    let mut signals = DaemonClient { program, ..DaemonClient::new(paths) }.watch(ListQuery::default());
+    assert_eq!(signals.next().await.expect("a position"), StreamSignal::CaughtUp);
+    daemon.await.expect("the daemon ends");
+    std::fs::remove_file(&socket).expect("it exists");
+    assert!(matches!(signals.next().await.expect("no error"), StreamSignal::Disconnected(_)));
+    let silence = tokio::time::timeout(Duration::from_secs(3600), signals.next()).await;
+    assert!(silence.is_err(), "{silence:?}");
+    let daemon = tokio::spawn(serve(listener(), vec![":\nid: 7\n\n".to_owned()]));
+    assert_eq!(signals.next().await.expect("the daemon is back"), StreamSignal::CaughtUp);
+    daemon.await.expect("the daemon ends");
+}
+
 #[test]
 fn a_copy_changes_only_where_the_stream_has_caught_up() {
     let errors = |seq, errors| {

@@ -76,8 +76,8 @@ impl ProcessTable for TestTable {
         None
     }
 
-    fn trees(&self, roots: &[u32]) -> Vec<Option<agtmux_tmux::platform::PaneProcesses>> {
-        vec![None; roots.len()]
+    fn trees(&self, roots: &[u32]) -> std::io::Result<Vec<Option<agtmux_tmux::platform::PaneProcesses>>> {
+        Ok(vec![None; roots.len()])
     }
 
     fn is_stopped(&self, _: u32) -> bool {

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, OwnedMutexGuard, watch};
 
 use crate::actions::Actions;
+use crate::background::BackgroundTasks;
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
 use crate::event_log::{EventLog, EventLogState};
@@ -82,6 +83,7 @@ impl Bridge {
         store: Arc<Store>,
         clock: Clock,
         stopping: watch::Receiver<bool>,
+        background: &BackgroundTasks,
     ) -> Self {
         let ring = EventRing::new(clock.now());
         let bridge = Self(Arc::new(Inner {
@@ -95,8 +97,10 @@ impl Bridge {
             check_requested: Notify::new(),
             last_full_check: Mutex::default(),
         }));
-        tokio::spawn(tracker::run(bridge.clone(), stopping.clone()));
-        tokio::spawn(availability::run(bridge.clone(), stopping));
+        let (tracked, is_stopping) = (bridge.clone(), stopping.clone());
+        background.keep("bridge_tracker", move || tracker::run(tracked.clone(), is_stopping.clone()));
+        let checked = bridge.clone();
+        background.keep("bridge_availability", move || availability::run(checked.clone(), stopping.clone()));
         bridge
     }
 

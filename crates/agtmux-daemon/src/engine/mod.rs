@@ -149,6 +149,8 @@ pub(crate) struct Engine {
     fleet_diff: FleetDiff,
     store: Arc<Store>,
     reader: rusqlite::Connection,
+    /// How often the database had been restored when the reader was opened.
+    reader_restores: u64,
     store_error: StoreErrorNote,
     event_log: Arc<EventLog>,
     reserved_seq: u64,
@@ -178,7 +180,7 @@ impl Engine {
         let task_session_changed = broadcast::Sender::new(TASK_SESSION_CAPACITY);
         let task_sessions = Arc::new(TaskSessions::new(contents.tasks));
         let reserved_seq = event_log.read().seq();
-        let reader = store.reader()?;
+        let (reader_restores, reader) = (store.restores(), store.reader()?);
         let completed_for = SignedDuration::try_from(settings.completed_to_idle.0).unwrap_or(SignedDuration::MAX);
         let step_at_start = clock.take_step_since(contents.clock_anchor.as_ref(), contents.newest_input_at);
         let mut engine = Self {
@@ -209,6 +211,7 @@ impl Engine {
             fleet_diff: FleetDiff::default(),
             store,
             reader,
+            reader_restores,
             store_error,
             event_log,
             reserved_seq,
@@ -250,12 +253,23 @@ impl Engine {
                 () = tokio::time::sleep_until(wake_at.into()) => {}
             }
             self.clock.plan_beat(has_agents.then_some(LONGEST_STEP));
+            self.renew_reader();
             let mut step = self.begin_step();
             for input in batch.drain(..) {
                 self.handle_input(input, &mut step);
             }
             self.apply_due_work(&mut step);
             self.finish(step).await;
+        }
+    }
+
+    /// Opens the reader again after the database was restored, because the old one reads the removed file.
+    fn renew_reader(&mut self) {
+        let restores = self.store.restores();
+        if restores != self.reader_restores
+            && let Ok(reader) = self.store.reader()
+        {
+            (self.reader, self.reader_restores) = (reader, restores);
         }
     }
 

@@ -27,6 +27,7 @@ use super::manifests::UserManifestWatch;
 use super::recheck_hints::RecheckHints;
 use super::reported_agents::RememberedServer;
 use super::signal_router::{HintSender, ObserverHint, SignalRouter, WatchGuard, WatchSubject};
+use crate::background::BackgroundTasks;
 use crate::clock::Clock;
 use crate::current_registry::CurrentRegistry;
 use crate::engine::EngineHandle;
@@ -42,6 +43,9 @@ const LISTEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// answers.
 const FIRST_LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The delay before a server is observed again after its observer panicked.
+const RESTART_DELAY: Duration = Duration::from_secs(5);
+
 #[derive(Clone)]
 pub(crate) struct Discovery(Arc<DiscoveryInner>);
 
@@ -51,6 +55,16 @@ struct DiscoveryInner {
     known: Mutex<KnownSockets>,
     /// Requests a new scan.
     rescan: Notify,
+}
+
+/// What the observers get from the rest of the daemon.
+pub(crate) struct ObserverSetup {
+    pub(crate) config: Config,
+    pub(crate) hook_dir: PathBuf,
+    pub(crate) engine: EngineHandle,
+    pub(crate) recheck_hints: Arc<RecheckHints>,
+    pub(crate) clock: Clock,
+    pub(crate) background: BackgroundTasks,
 }
 
 #[derive(Default)]
@@ -73,17 +87,21 @@ struct RunningObserver {
 impl Discovery {
     /// Finds the running servers and waits for the first look at each of them, so that the daemon's first answer is complete.
     pub(crate) async fn start(
-        config: Config,
-        hook_dir: PathBuf,
-        engine: EngineHandle,
-        recheck_hints: Arc<RecheckHints>,
-        clock: Clock,
+        setup: ObserverSetup,
         remembered: &Fleet,
         manifests: UserManifestWatch,
     ) -> io::Result<Self> {
+        let ObserverSetup { config, hook_dir, engine, recheck_hints, clock, background } = setup;
         let platform = platform::open(PlatformOptions { pty_events: config.tmux.pty_events, force_portable: false })?;
         let router = SignalRouter::new(platform.watcher);
-        tokio::spawn(router.clone().run(platform.signals));
+        let signals = Arc::new(tokio::sync::Mutex::new((router.clone(), platform.signals)));
+        background.keep("signal_router", move || {
+            let signals = signals.clone();
+            async move {
+                let (router, signals) = &mut *signals.lock().await;
+                router.run(signals).await;
+            }
+        });
         let default_dir = convert::default_socket_dir();
         let known = KnownSockets {
             dirs: BTreeSet::from([default_dir.clone()]),
@@ -100,13 +118,23 @@ impl Discovery {
             recheck_hints,
             clock,
             agentless: AgentlessHostMap::default(),
+            background,
         });
         let discovery =
             Self(Arc::new(DiscoveryInner { context, default_dir, known: Mutex::new(known), rescan: Notify::new() }));
         discovery.initial_scan(remembered).await;
-        tokio::spawn(discovery.clone().watch_sockets());
-        tokio::spawn(manifests.follow(discovery.clone()));
+        discovery.start_followers(manifests);
         Ok(discovery)
+    }
+
+    fn start_followers(&self, manifests: UserManifestWatch) {
+        let (background, discovery) = (&self.0.context.background, self.clone());
+        background.keep("server_discovery", move || discovery.clone().watch_sockets());
+        let (manifests, discovery) = (Arc::new(tokio::sync::Mutex::new(manifests)), self.clone());
+        background.keep("user_manifests", move || {
+            let (manifests, discovery) = (manifests.clone(), discovery.clone());
+            async move { manifests.lock().await.follow(&discovery).await }
+        });
     }
 
     async fn initial_scan(&self, remembered: &Fleet) {
@@ -225,10 +253,14 @@ impl Discovery {
         let tmux = TmuxServer::new(&context.config.tmux.program, socket, context.config.tmux.command_timeout.0);
         let remembered = known.get(&key).cloned();
         tracing::info!(server = %key.server, "watching a tmux server");
+        let (name, background) = (format!("observer_of_{}", key.server), context.background.clone());
         let (observer, hints, report) = LocalServer::new(context, key, tmux, remembered);
         let inner = self.0.clone();
         let task = tokio::spawn(async move {
-            observer.run().await;
+            if let (Err(panic), _) = background.attempt(&name, observer.run()).await {
+                background.report_fault(&name, format!("{panic}; the server is observed again"));
+                tokio::time::sleep(RESTART_DELAY).await;
+            }
             // A new server may use the same socket, and only a scan finds it.
             inner.rescan.notify_one();
         });
@@ -312,6 +344,22 @@ impl Discovery {
         self.0.context.registry.replace(registry.clone());
         self.0.context.engine.set_registry(registry).await;
         self.broadcast(&ObserverHint::RegistryChanged);
+    }
+
+    /// Watches the entries of these directories. Returns `None` if one of them cannot be watched.
+    pub(crate) fn watch_dirs(
+        &self,
+        dirs: &[&Path],
+    ) -> Option<(mpsc::UnboundedReceiver<ObserverHint>, Vec<WatchGuard>)> {
+        let (to, hints) = mpsc::unbounded_channel();
+        let watcher = self.0.context.router.watcher(to);
+        let watch = |dir: &&Path| watcher.watch(WatchSubject::Dir(dir), ObserverHint::FilesChanged).ok();
+        Some((hints, dirs.iter().map(watch).collect::<Option<Vec<_>>>()?))
+    }
+
+    /// The background tasks of the daemon.
+    pub(crate) fn background(&self) -> &BackgroundTasks {
+        &self.0.context.background
     }
 
     fn broadcast(&self, hint: &ObserverHint) {

@@ -214,7 +214,10 @@ impl LocalServer {
                     self.terminal_check_at.get_or_insert(now + CLIENT_EXIT_TIME);
                 }
             }
-            ObserverHint::Output(_) | ObserverHint::ManifestsChanged | ObserverHint::Stop => {}
+            ObserverHint::Output(_)
+            | ObserverHint::ManifestsChanged
+            | ObserverHint::FilesChanged
+            | ObserverHint::Stop => {}
         }
     }
 
@@ -464,8 +467,9 @@ impl LocalServer {
     }
 
     fn is_server_alive(&self) -> bool {
-        let is_running = |generation: Generation| self.context.processes.start_time(generation.pid).is_some();
-        !self.process.ended && self.observer.generation.is_some_and(is_running)
+        // A process table that cannot be read does not mean that the server has ended.
+        let is_gone = |pid| self.context.processes.try_process(pid).is_ok_and(|process| process.is_none());
+        !self.process.ended && self.observer.generation.is_some_and(|generation| !is_gone(generation.pid))
     }
 
     async fn report_outage(&mut self, code: OutageCode, message: String) {

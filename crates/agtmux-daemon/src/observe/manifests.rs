@@ -42,7 +42,7 @@ impl UserManifestWatch {
     }
 
     /// Reloads changed manifests until the daemon stops.
-    pub(super) async fn follow(mut self, discovery: Discovery) {
+    pub(super) async fn follow(&mut self, discovery: &Discovery) {
         let (to, mut hints) = mpsc::unbounded_channel();
         let watcher = discovery.context().router.watcher(to);
         loop {

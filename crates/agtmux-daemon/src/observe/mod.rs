@@ -27,6 +27,7 @@ use agtmux_api::config::Config;
 use agtmux_tmux::platform::ProcessTable;
 use std::path::PathBuf;
 
+use crate::background::BackgroundTasks;
 use crate::clock::Clock;
 use crate::current_registry::CurrentRegistry;
 use crate::engine::EngineHandle;
@@ -34,7 +35,7 @@ use crate::remote::AgentlessHostMap;
 use signal_router::SignalRouter;
 
 pub(crate) use convert::server_name;
-pub(crate) use discovery::Discovery;
+pub(crate) use discovery::{Discovery, ObserverSetup};
 pub(crate) use manifests::UserManifestWatch;
 pub(crate) use process_watch::{agent_in_tree, process_facts};
 pub(crate) use recheck_hints::RecheckHints;
@@ -56,4 +57,5 @@ pub(crate) struct ObserverContext {
     pub(crate) clock: Clock,
     /// The agentless hosts: hosts with tmux and a shell, but without agtmux.
     pub(crate) agentless: AgentlessHostMap,
+    pub(crate) background: BackgroundTasks,
 }

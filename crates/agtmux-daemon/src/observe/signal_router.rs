@@ -37,6 +37,8 @@ pub(crate) enum ObserverHint {
     SocketsChanged,
     /// The user's manifests may have changed.
     ManifestsChanged,
+    /// Files of the daemon were created or removed.
+    FilesChanged,
     /// The registry of agents changed. All panes must be checked again.
     RegistryChanged,
     /// Hints were lost.
@@ -97,7 +99,7 @@ impl HintWatcher {
 }
 
 /// A watch that ends when it is dropped.
-pub(super) struct WatchGuard {
+pub(crate) struct WatchGuard {
     token: WatchToken,
     router: Arc<SignalRouter>,
 }
@@ -124,7 +126,7 @@ impl SignalRouter {
     }
 
     /// Runs until the platform stops.
-    pub(super) async fn run(self: Arc<Self>, mut signals: PlatformSignals) {
+    pub(super) async fn run(&self, signals: &mut PlatformSignals) {
         while let Some(signal) = signals.recv().await {
             match signal.token() {
                 Some(token) => self.route(token, &signal),

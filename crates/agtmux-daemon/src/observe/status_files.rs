@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use agtmux_agents::AgentStatusFile;
 use agtmux_core::ids::ProcessRef;
-use agtmux_tmux::platform::ProcessTable;
+use agtmux_tmux::platform::{ProcessTable, is_exhausted};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -61,6 +61,10 @@ impl StatusFileReader {
             self.watch = watcher.watch(WatchSubject::DirContents(dir), ObserverHint::AgentFileChanged(pane)).ok();
         }
         let Some((content, modified)) = read(&self.path) else {
+            // Without a free file descriptor it is unknown whether the file is gone.
+            if File::open("/dev/null").is_err_and(|error| is_exhausted(&error)) {
+                return None;
+            }
             return self.content.take().map(|_| StatusFileChange::Gone(self.process));
         };
         if self.content.as_ref() == Some(&content) {

@@ -16,6 +16,9 @@ use super::process_watch::{self, ACTIVITY_INTERVAL, PaneProcessWatch};
 use super::reported_agents::{AgentReport, RememberedAgents, ReportedAgent};
 use super::signal_router::{HintWatcher, ObserverHint, WatchGuard, WatchSubject};
 
+/// The name of the process table in the health report.
+const PROCESS_TABLE: &str = "process_table";
+
 struct WatchedPane {
     pid: u32,
     tty: String,
@@ -132,9 +135,15 @@ impl WatchedPanes {
         let (table, again) = (self.context.processes.as_ref(), self.next_round(now));
         let mut due: Vec<&mut PaneProcessWatch> = self.panes.values_mut().map(|w| &mut w.processes).collect();
         due.retain_mut(|watch| watch.is_due(table, now, again));
-        let changed = process_watch::check_panes(table, &self.context.registry.get(), due, now);
+        let (is_idle, background) = (due.is_empty(), &self.context.background);
+        let checked = process_watch::check_panes(table, &self.context.registry.get(), due, now);
+        match &checked {
+            Err(error) => background.report_fault(PROCESS_TABLE, format!("it cannot be read: {error}")),
+            Ok(_) if !is_idle && background.has_fault(PROCESS_TABLE) => background.clear(PROCESS_TABLE),
+            Ok(_) => {}
+        }
         self.find_urgent();
-        changed
+        checked.unwrap_or_default()
     }
 
     /// When the next round of checks begins. Panes that keep writing are checked together, once per round.
@@ -161,7 +170,9 @@ impl WatchedPanes {
     pub(super) fn follow_agents(&mut self) {
         for (pane, watched) in &mut self.panes {
             let agent = watched.processes.agent().map(|agent| agent.process);
-            if agent == watched.agent.as_ref().map(|(process, _)| *process) {
+            // A watch that failed is tried again, because descriptors may be free by now.
+            let is_watched = watched.agent.as_ref().is_none_or(|(_, watch)| watch.is_some());
+            if is_watched && agent == watched.agent.as_ref().map(|(process, _)| *process) {
                 continue;
             }
             watched.agent = agent.map(|process| {

@@ -50,7 +50,7 @@ pub(super) struct Supervisor {
 
 impl Supervisor {
     /// Runs until its task is aborted, which also ends ssh.
-    pub(super) async fn run(mut self) {
+    pub(super) async fn run(&mut self) {
         let mut failures = 0_u32;
         loop {
             let began = Instant::now();

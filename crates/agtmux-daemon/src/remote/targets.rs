@@ -110,7 +110,11 @@ impl TargetManager {
             local_clock_ahead: SignedDuration::ZERO,
             clock_steps: self.0.clock.total_step(),
         };
-        let task = tokio::spawn(supervisor.run());
+        let supervisor = Arc::new(tokio::sync::Mutex::new(supervisor));
+        let task = self.0.discovery.background().keep(format!("target_{}", target.name), move || {
+            let supervisor = supervisor.clone();
+            async move { supervisor.lock().await.run().await }
+        });
         self.entries().insert(target.name, TargetEntry { ssh: target.ssh, link, task });
     }
 

@@ -2,27 +2,57 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::{API_HEADER, API_VERSION, VERSION, VERSION_HEADER};
+use agtmux_tmux::platform::{FileUse, has_room};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::background::BackgroundTasks;
+use crate::file_identity::FileIdentity;
 
 /// A client that reads nothing for this long is disconnected. The client can resume later.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long a refused client may take to send its request.
+const REFUSAL_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The name of the socket in the health report.
+const SOCKET: &str = "socket";
+
 pub(crate) struct BoundSocket {
     listener: UnixListener,
     path: PathBuf,
+    identity: Option<FileIdentity>,
+    /// Requests a check whether the socket still exists.
+    pub(crate) check: Arc<Notify>,
+    background: BackgroundTasks,
 }
 
 /// Creates the socket and replaces an existing one. Call this only while holding the lock file, because the existing
 /// socket then belongs to a dead daemon.
-pub(crate) fn bind(path: &Path) -> io::Result<BoundSocket> {
+pub(crate) fn bind(path: &Path, background: &BackgroundTasks) -> io::Result<BoundSocket> {
+    let listener = listen(path)?;
+    Ok(BoundSocket {
+        listener,
+        path: path.to_owned(),
+        identity: FileIdentity::at(path),
+        check: Arc::default(),
+        background: background.clone(),
+    })
+}
+
+fn listen(path: &Path) -> io::Result<UnixListener> {
     match fs::symlink_metadata(path) {
         Ok(meta) if meta.file_type().is_socket() => fs::remove_file(path)?,
         Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the path exists and is not a socket")),
@@ -30,12 +60,39 @@ pub(crate) fn bind(path: &Path) -> io::Result<BoundSocket> {
     }
     let listener = UnixListener::bind(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-    Ok(BoundSocket { listener, path: path.to_owned() })
+    Ok(listener)
+}
+
+impl BoundSocket {
+    fn is_in_place(&self) -> bool {
+        FileIdentity::at(&self.path).is_some_and(|found| Some(found) == self.identity)
+    }
+
+    /// Creates the socket again if another program removed it. Open connections are not affected.
+    fn restore_if_removed(&mut self) {
+        if self.is_in_place() {
+            return;
+        }
+        match listen(&self.path) {
+            Ok(listener) => {
+                (self.listener, self.identity) = (listener, FileIdentity::at(&self.path));
+                self.background.clear(SOCKET);
+                tracing::warn!(socket = %self.path.display(), "the socket was removed; the daemon listens on it again");
+            }
+            Err(error) => self.background.report_fault(
+                SOCKET,
+                format!("'{}' was removed, and the daemon cannot listen on it again: {error}", self.path.display()),
+            ),
+        }
+    }
 }
 
 impl Drop for BoundSocket {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        // Another daemon may listen on the path by now.
+        if self.is_in_place() {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -58,7 +115,17 @@ impl axum::serve::Listener for BoundSocket {
 
     async fn accept(&mut self) -> (StallGuard<UnixStream>, Peer) {
         loop {
-            match self.listener.accept().await {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                () = self.check.notified() => {
+                    self.restore_if_removed();
+                    continue;
+                }
+            };
+            match accepted {
+                Ok((stream, _)) if !has_room(stream.as_fd(), FileUse::Connection) => {
+                    self.background.run("refusal", refuse_busy(stream));
+                }
                 Ok((stream, _)) => match peer(&stream) {
                     Some(peer) => return (StallGuard::new(stream), peer),
                     None => tracing::warn!("rejected a connection from another user"),
@@ -79,6 +146,27 @@ impl axum::serve::Listener for BoundSocket {
 pub(super) async fn pause_after_accept_error(error: &io::Error) {
     tracing::warn!(%error, "could not accept a connection");
     tokio::time::sleep(Duration::from_millis(100)).await;
+}
+
+/// Answers 503 to a client for which too few file descriptors are left, and closes the connection.
+async fn refuse_busy(mut stream: UnixStream) {
+    let error = ApiError::new(ErrorCode::Busy, "the daemon has too few free file descriptors for another client")
+        .with_hint("close other clients, or raise the limit (ulimit -n) and run agtmux daemon restart");
+    let body = serde_json::to_string(&error).unwrap_or_default();
+    let answer = format!(
+        "HTTP/1.1 {} Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+         {API_HEADER}: {API_VERSION}\r\n{VERSION_HEADER}: {VERSION}\r\nconnection: close\r\n\r\n{body}",
+        ErrorCode::Busy.http_status(),
+        body.len()
+    );
+    let exchange = async {
+        // The client sends its request first. Closing the socket before it was read could discard the answer.
+        let _ = stream.read(&mut [0; 4096]).await?;
+        stream.write_all(answer.as_bytes()).await?;
+        stream.shutdown().await
+    };
+    // A client that sends nothing is disconnected without an answer.
+    let _ = tokio::time::timeout(REFUSAL_TIMEOUT, exchange).await;
 }
 
 /// The peer of the connection. `None` if the peer belongs to another user.

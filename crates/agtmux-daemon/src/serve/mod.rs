@@ -101,7 +101,9 @@ fn health(context: &ServeContext) -> DaemonHealth {
     let log = context.event_log.read();
     let error = context.store_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     let servers: Vec<ServerHealth> = context.discovery.servers();
-    let healthy = log.view.errors().is_empty() && error.is_none();
+    let reported = context.discovery.background().report();
+    let is_ok = |component: &ComponentHealth| component.status == "ok";
+    let healthy = log.view.errors().is_empty() && error.is_none() && reported.values().all(is_ok);
     DaemonHealth {
         schema_version: SCHEMA_VERSION,
         status: if healthy { "ok" } else { "degraded" }.into(),
@@ -119,11 +121,15 @@ fn health(context: &ServeContext) -> DaemonHealth {
         },
         servers,
         target_errors: log.view.errors().to_vec(),
-        components: components(context, healthy),
+        components: components(context, healthy, reported),
     }
 }
 
-fn components(context: &ServeContext, healthy: bool) -> BTreeMap<String, ComponentHealth> {
+fn components(
+    context: &ServeContext,
+    healthy: bool,
+    reported: BTreeMap<String, ComponentHealth>,
+) -> BTreeMap<String, ComponentHealth> {
     let (tracked, available) = context.bridge.agent_counts();
     let status = |healthy: bool| if healthy { "ok" } else { "degraded" }.to_owned();
     let bridge = ComponentHealth {
@@ -134,5 +140,6 @@ fn components(context: &ServeContext, healthy: bool) -> BTreeMap<String, Compone
     let last_check = context.bridge.since_last_check().map(|ago| format!("; last checked {} s ago", ago.as_secs()));
     let detail = format!("{available} of {tracked} agents can be reached{}", last_check.unwrap_or_default());
     let availability = ComponentHealth { status: status(available == tracked), detail };
-    BTreeMap::from([("tmux_bridge".into(), bridge), ("commander_availability".into(), availability)])
+    let known = [("tmux_bridge".into(), bridge), ("commander_availability".into(), availability)];
+    known.into_iter().chain(reported).collect()
 }

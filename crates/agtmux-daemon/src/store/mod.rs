@@ -12,6 +12,7 @@ mod memories;
 mod migration_tests;
 mod open;
 pub(crate) mod past_runtimes;
+mod restore;
 mod rows;
 pub(crate) mod schema;
 pub(crate) mod targets;
@@ -20,8 +21,10 @@ pub(crate) mod tasks;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use agtmux_agents::native::AdapterMemory;
@@ -32,7 +35,9 @@ use jiff::Timestamp;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use crate::background::panic_message;
 use crate::clock::ClockAnchor;
+use restore::DatabaseFile;
 
 pub(crate) use actions::{ActionRow, SnapshotRow};
 pub(crate) use agents::{ReportedAgentRow, TurnRow};
@@ -50,6 +55,8 @@ pub(crate) struct Store {
     quarantined: Option<PathBuf>,
     writer: mpsc::Sender<WriteJob>,
     thread: Option<thread::JoinHandle<()>>,
+    /// How often the database was restored. Connections from before do not see later changes.
+    restores: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -87,11 +94,14 @@ impl Store {
     pub(crate) fn open(path: &Path) -> Result<(Self, StoreContents), StoreError> {
         let opened = open::open(path)?;
         let (writer, jobs) = mpsc::channel();
+        let restores = Arc::default();
+        let file = DatabaseFile::new(path, Arc::clone(&restores));
         let thread = thread::Builder::new()
             .name("store".into())
-            .spawn(move || write_all(opened.connection, &jobs))
+            .spawn(move || write_all(opened.connection, file, &jobs))
             .map_err(|e| StoreError::Open { path: path.to_owned(), message: e.to_string() })?;
-        let store = Self { path: path.to_owned(), quarantined: opened.quarantined, writer, thread: Some(thread) };
+        let (path, quarantined, thread) = (path.to_owned(), opened.quarantined, Some(thread));
+        let store = Self { path, quarantined, writer, thread, restores };
         Ok((store, opened.contents))
     }
 
@@ -101,6 +111,11 @@ impl Store {
         let gone = || StoreError::Write("the writer thread has stopped".into());
         self.writer.send(WriteJob { changes, done }).map_err(|_| gone())?;
         outcome.await.map_err(|_| gone())?
+    }
+
+    /// Puts the database back if another program removed its file. Every commit does the same.
+    pub(crate) async fn restore_if_removed(&self) -> Result<(), StoreError> {
+        self.commit(Vec::new()).await
     }
 
     /// Runs a query on a read-only connection, on a thread that may block. The query sees only committed data.
@@ -115,8 +130,13 @@ impl Store {
 
     /// Opens a read-only connection. The connection sees only committed data.
     pub(crate) fn reader(&self) -> Result<Connection, StoreError> {
-        open_reader(&self.path)
-            .map_err(|error| StoreError::Open { path: self.path.clone(), message: error.to_string() })
+        let opened = open_reader(&self.path).and_then(|reader| open::open_wal(&reader).map(|()| reader));
+        opened.map_err(|error| StoreError::Open { path: self.path.clone(), message: error.to_string() })
+    }
+
+    /// How often the database was restored. A connection that is older than the last time must be opened again.
+    pub(crate) fn restores(&self) -> u64 {
+        self.restores.load(Ordering::Acquire)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -142,18 +162,42 @@ impl Drop for Store {
     }
 }
 
-fn write_all(mut connection: Connection, jobs: &mpsc::Receiver<WriteJob>) {
+fn write_all(mut connection: Connection, mut file: DatabaseFile, jobs: &mpsc::Receiver<WriteJob>) {
     while let Ok(WriteJob { changes, done }) = jobs.recv() {
-        let outcome = write_batch(&mut connection, &changes).map_err(|e| StoreError::Write(e.to_string()));
+        let outcome = write_or_catch(&mut connection, &changes);
         if changes.iter().any(|change| matches!(change, StoreChange::Purge { .. })) {
             // Purged data stays in the write-ahead log until that is truncated.
             let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE);");
         }
+        // The batch may be in a file that was removed, where no later daemon finds it.
+        let outcome = outcome.and_then(|()| file.restore_if_removed(&mut connection));
         // The caller may be gone; the batch is written anyway.
-        let _ = done.send(outcome);
+        let _ = done.send(outcome.map_err(StoreError::Write));
+    }
+    if let Err(error) = file.restore_if_removed(&mut connection) {
+        tracing::error!(error, "the database was removed and could not be restored");
+        // Closing the connection would delete the write-ahead log of the database that is at the path now.
+        std::mem::forget(connection);
+        return;
     }
     if let Err(error) = connection.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);") {
         tracing::warn!(%error, "could not optimize the database on exit; the next start does it");
+    }
+}
+
+/// Writes a batch. A panic rolls the batch back and fails it, and the thread continues.
+fn write_or_catch(connection: &mut Connection, changes: &[StoreChange]) -> Result<(), String> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let written = catch_unwind(AssertUnwindSafe(|| write_batch(connection, changes)));
+    match written {
+        Ok(outcome) => outcome.map_err(|error| error.to_string()),
+        Err(panic) => {
+            let message = format!("the store panicked: {}", panic_message(&*panic));
+            tracing::error!(message);
+            Err(message)
+        }
     }
 }
 

@@ -98,12 +98,7 @@ fn open_checked(path: &Path) -> Result<(Connection, StoreContents), OpenFailure>
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     drop(file);
-    let mut connection = Connection::open(path)?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "NORMAL")?;
-    connection.pragma_update(None, "foreign_keys", true)?;
-    connection.pragma_update(None, "secure_delete", true)?;
-    connection.busy_timeout(std::time::Duration::from_secs(2))?;
+    let mut connection = connect(path)?;
     let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if verdict != "ok" {
         return Err(OpenFailure::Damaged(verdict));
@@ -119,6 +114,23 @@ fn open_checked(path: &Path) -> Result<(Connection, StoreContents), OpenFailure>
         Err(MigrationError::RusqliteError { err, .. }) => Err(err.into()),
         Err(error) => Err(OpenFailure::Other(error.to_string())),
     }
+}
+
+/// Opens a connection that writes.
+pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "secure_delete", true)?;
+    connection.busy_timeout(std::time::Duration::from_secs(2))?;
+    Ok(connection)
+}
+
+/// Opens the write-ahead log, which SQLite otherwise opens at the first query. After that, the connection works even if
+/// the files are removed.
+pub(super) fn open_wal(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
 }
 
 fn quarantine(path: &Path) -> std::io::Result<PathBuf> {

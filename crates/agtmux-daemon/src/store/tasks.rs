@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use super::insert::insert;
 use super::open_reader;
 use super::rows::{json_column, parse_column, timestamp_column, to_json};
+use crate::file_identity::FileIdentity;
 
 /// Identifies a task session: the tmux server's socket and the session name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -141,7 +142,8 @@ const MAX_EVENTS: u32 = 1000;
 #[derive(Debug)]
 pub(crate) struct TaskArchive {
     path: PathBuf,
-    connection: Mutex<Option<Connection>>,
+    /// The open connection, and the file that it reads.
+    connection: Mutex<Option<(Option<FileIdentity>, Connection)>>,
 }
 
 impl TaskArchive {
@@ -163,15 +165,16 @@ impl TaskArchive {
         self.read(|connection| events(connection, query))
     }
 
-    /// A connection that failed is not reused.
+    /// A connection that failed, or that reads a removed file, is not reused.
     fn read<T>(&self, query_fn: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
         let mut cached = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = FileIdentity::at(&self.path);
         let connection = match cached.take() {
-            Some(connection) => connection,
-            None => open_reader(&self.path)?,
+            Some((known, connection)) if known == file => connection,
+            _ => open_reader(&self.path)?,
         };
         let answer = query_fn(&connection)?;
-        *cached = Some(connection);
+        *cached = Some((file, connection));
         Ok(answer)
     }
 }

@@ -96,6 +96,35 @@ fn committed_changes_are_read_back_after_reopening() {
 }
 
 #[test]
+fn a_removed_database_is_restored_with_all_its_data() {
+    in_temp(async |path| {
+        let (store, _) = Store::open(path).expect("opened");
+        store.commit(vec![put_server()]).await.expect("written");
+        let remove = || {
+            for name in ["state.db", "state.db-wal", "state.db-shm"].map(|name| path.with_file_name(name)) {
+                let _ = std::fs::remove_file(name);
+            }
+        };
+        remove();
+        store.commit(vec![put_pane(Some(runtime(50, 1)), 1)]).await.expect("written and restored");
+        assert_eq!((path.exists(), store.restores()), (true, 1));
+        remove();
+        store.restore_if_removed().await.expect("restored without a change");
+        assert_eq!((path.exists(), store.restores()), (true, 2));
+        // Another file at the path is never overwritten.
+        remove();
+        std::fs::write(path, "other").expect("written");
+        assert!(store.commit(vec![put_server()]).await.is_err());
+        assert_eq!(std::fs::read(path).expect("readable"), b"other");
+        std::fs::remove_file(path).expect("it exists");
+        drop(store);
+        let (_store, after) = Store::open(path).expect("opened again");
+        assert_eq!(after.fleet.servers().count(), 1, "the data survives a stop directly after the removal");
+        assert_eq!(after.fleet.servers().map(|(_, server)| server.panes.len()).sum::<usize>(), 1);
+    });
+}
+
+#[test]
 fn a_batch_is_committed_completely_or_not_at_all() {
     in_temp(async |path| {
         let (store, _) = Store::open(path).expect("opened");

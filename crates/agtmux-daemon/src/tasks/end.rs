@@ -262,7 +262,7 @@ impl Tasks {
     }
 
     fn child_processes(&self, pane_pid: u32) -> Vec<(u32, u64)> {
-        let tree = self.0.discovery.processes().trees(&[pane_pid]).pop().flatten();
+        let tree = self.0.discovery.processes().trees(&[pane_pid]).ok().and_then(|mut trees| trees.pop()?);
         let children = tree.into_iter().flat_map(|tree| tree.processes).filter(|p| p.pid != pane_pid && !p.zombie);
         children.map(|process| (process.pid, process.start)).collect()
     }

@@ -39,6 +39,20 @@ pub(super) struct FollowedSession {
     pub(super) pending_windows: Vec<String>,
 }
 
+/// Ends a check when it is dropped, so that a check that panics is repeated like one that failed.
+struct CheckEnd<'a> {
+    tasks: &'a Tasks,
+    key: &'a TaskSessionKey,
+    done: bool,
+}
+
+impl Drop for CheckEnd<'_> {
+    fn drop(&mut self) {
+        self.tasks.followed(self.key, |followed| followed.end_check(self.done, Instant::now()));
+        self.tasks.0.wake.notify_one();
+    }
+}
+
 impl Tasks {
     /// Runs until the daemon stops.
     pub(super) async fn follow(self, unregistered: Vec<RunId>) {
@@ -109,7 +123,7 @@ impl Tasks {
             let stored = self.apply_run_files(&key, |_| false, tick).await;
             if self.take_due_check(&key) {
                 // Check in the background, so that a server that does not answer blocks only its own sessions.
-                tokio::spawn(self.clone().check_in_background(key.clone()));
+                self.check_in_background(key.clone());
             }
             // No file change announces that the store works again, so retry after an interval.
             let due = if stored { self.next_due(&key) } else { Instant::now() + RETRY_INTERVAL };
@@ -157,10 +171,12 @@ impl Tasks {
     }
 
     /// Checks a session in the background. Plans another check if this one fails.
-    async fn check_in_background(self, key: TaskSessionKey) {
-        let done = self.check_session(&key).await;
-        self.followed(&key, |followed| followed.end_check(done, Instant::now()));
-        self.0.wake.notify_one();
+    fn check_in_background(&self, key: TaskSessionKey) {
+        let tasks = self.clone();
+        self.0.discovery.background().run("task_session_check", async move {
+            let mut end = CheckEnd { tasks: &tasks, key: &key, done: false };
+            end.done = tasks.check_session(&key).await;
+        });
     }
 
     /// Reads the files of a session's runs, and applies the changes and then `input`. For windows accepted by `at_once`,

@@ -71,7 +71,9 @@ impl Tasks {
         paths: &Paths,
     ) -> Self {
         let archive = Arc::new(TaskArchive::new(store.path()));
-        let on_event = EventProgramRunner::start(&discovery.config().tasks, Arc::clone(&archive), &paths.state_dir);
+        let background = discovery.background().clone();
+        let config = &discovery.config().tasks;
+        let on_event = EventProgramRunner::start(config, Arc::clone(&archive), &paths.state_dir, &background);
         let tasks = Self(Arc::new(TasksInner {
             engine,
             discovery,
@@ -89,8 +91,13 @@ impl Tasks {
         }));
         // List the run files before new tasks can start: these runs belong to an earlier daemon.
         let unregistered = tasks.find_unregistered_runs();
-        tokio::spawn(tasks.clone().follow(unregistered));
-        tokio::spawn(tasks.clone().remove_orphans());
+        let (mut unregistered, followed) = (Some(unregistered), tasks.clone());
+        background.keep("task_follower", move || {
+            let runs = unregistered.take().unwrap_or_else(|| followed.unregistered_runs());
+            followed.clone().follow(runs)
+        });
+        let cleaned = tasks.clone();
+        background.keep("task_cleanup", move || cleaned.clone().remove_orphans());
         tasks
     }
 
@@ -118,6 +125,10 @@ impl Tasks {
 
     fn run_files(&self, run: &RunId) -> RunFiles {
         RunFiles::in_dir(&self.0.dir, run.as_str())
+    }
+
+    fn unregistered_runs(&self) -> Vec<RunId> {
+        self.0.unregistered.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     fn is_unregistered(&self, run: &RunId) -> bool {

@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
+use crate::background::BackgroundTasks;
 use crate::store::TaskArchive;
 
 /// The pause before the next try if the store cannot be read.
@@ -25,6 +26,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(5);
 pub(super) struct EventProgramRunner(Option<Arc<Notify>>);
 
 /// The user's program and its time limit.
+#[derive(Clone)]
 struct EventProgram {
     argv: Vec<String>,
     timeout: Duration,
@@ -39,7 +41,12 @@ struct EventCursor {
 
 impl EventProgramRunner {
     /// Starts the runner. The configured command is split at spaces; no shell is involved.
-    pub(super) fn start(config: &config::TasksConfig, archive: Arc<TaskArchive>, state_dir: &Path) -> Self {
+    pub(super) fn start(
+        config: &config::TasksConfig,
+        archive: Arc<TaskArchive>,
+        state_dir: &Path,
+        background: &BackgroundTasks,
+    ) -> Self {
         let cursor = EventCursor { archive, path: state_dir.join("on_event.seq") };
         let words: Vec<String> = config.on_event.split_whitespace().map(ToOwned::to_owned).collect();
         let program = EventProgram { argv: words, timeout: config.on_event_timeout.0 };
@@ -54,7 +61,11 @@ impl EventProgramRunner {
             .inspect_err(|error| tracing::warn!(error, "cannot read the event position; tasks.on_event starts later"))
             .ok();
         let wake_up = Arc::new(Notify::new());
-        tokio::spawn(run_for_each_event(program, Arc::new(cursor), after, Arc::clone(&wake_up)));
+        let (cursor, woken, mut after) = (Arc::new(cursor), Arc::clone(&wake_up), after);
+        background.keep("on_event", move || {
+            // A task that is started again continues at the saved position.
+            run_for_each_event(program.clone(), Arc::clone(&cursor), after.take(), Arc::clone(&woken))
+        });
         Self(Some(wake_up))
     }
 

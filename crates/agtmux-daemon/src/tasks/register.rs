@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
 use agtmux_core::task::RunId;
+use agtmux_tmux::platform::is_exhausted;
 use agtmux_tmux::{LaunchedPane, TmuxTaskSession};
 
 use super::Tasks;
@@ -35,7 +36,7 @@ impl Tasks {
     /// Retries [`Self::adopt`] until it succeeds.
     pub(super) fn adopt_later(&self, run_id: RunId) {
         let tasks = self.clone();
-        tokio::spawn(async move {
+        self.0.discovery.background().run("task_adoption", async move {
             loop {
                 tokio::time::sleep(RETRY_INTERVAL).await;
                 if tasks.adopt(&run_id).await {
@@ -58,6 +59,9 @@ impl Tasks {
             true
         };
         let spec = files.read_spec();
+        if spec.as_ref().is_err_and(is_exhausted) {
+            return false;
+        }
         let key = spec.as_ref().ok().and_then(|spec| self.session_key(&spec.session, Some(&spec.socket)).ok());
         let (Ok(spec), Some(key)) = (spec, key) else { return removed() };
         // Hold the lock so that no other task starts in the window of this run.

@@ -204,16 +204,20 @@ async fn session_with_exit_statuses(
     Ok(session)
 }
 
+/// Whether the process runs. A process table that cannot be read does not mean that the process has ended.
 pub(super) fn is_alive(processes: &dyn ProcessTable, ProcessRef { pid, start }: ProcessRef) -> bool {
-    processes.process(pid).is_some_and(|process| process.start == start && !process.zombie)
+    let runs = |process: ProcessInfo| process.start == start && !process.zombie;
+    processes.try_process(pid).map_or(true, |process| process.is_some_and(runs))
 }
 
 /// Whether this server generation still runs. Its start time is compared with a tolerance, because tmux reports it in
 /// seconds of the wall clock, which may have been set.
 fn is_server_alive(processes: &dyn ProcessTable, server: Generation) -> bool {
     let is_tmux = |process: &ProcessInfo| process.name.starts_with(b"tmux") && !process.zombie;
-    if !processes.process(server.pid).as_ref().is_some_and(is_tmux) {
-        return false;
+    match processes.try_process(server.pid) {
+        Ok(process) if process.as_ref().is_some_and(is_tmux) => {}
+        Ok(_) => return false,
+        Err(_) => return true,
     }
     let began = processes.started_at(server.pid).and_then(|at| Timestamp::try_from(at).ok());
     began.is_none_or(|at| (at.as_second() - server.start_time).abs() <= MAX_CLOCK_SKEW_SECS)

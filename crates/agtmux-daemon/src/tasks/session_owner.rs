@@ -29,7 +29,9 @@ impl Tasks {
     /// Whether the owner of a session lives. `None` if the owner is not recorded.
     pub(super) fn owner_lives(&self, session: &TmuxTaskSession) -> Option<bool> {
         let (pid, start) = parse_process(&session.owner.process)?;
-        Some(self.0.discovery.processes().start_time(pid) == Some(start))
+        let process = self.0.discovery.processes().try_process(pid);
+        // A process table that cannot be read does not mean that the owner has ended.
+        Some(process.map_or(true, |process| process.is_some_and(|process| process.start == start)))
     }
 
     /// Returns the caller if it becomes the new owner of a session by starting a task in it, and `None` if the owner

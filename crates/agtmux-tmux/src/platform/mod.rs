@@ -8,6 +8,7 @@ mod linux;
 mod portable;
 mod process;
 pub(crate) mod ps_rows;
+mod resources;
 mod signal_process;
 mod signals;
 mod snapshot;
@@ -22,6 +23,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use process::{MAX_TREE, PaneProcesses, ProcessInfo, ProcessTable};
+pub(crate) use resources::is_exhausted_errno;
+pub use resources::{FileUse, has_room, is_exhausted};
 pub use signal_process::signal_process;
 pub use signals::{PlatformSignal, PlatformSignals, WatchToken};
 pub use snapshot::ProcessSnapshot;

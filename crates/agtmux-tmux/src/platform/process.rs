@@ -1,4 +1,5 @@
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -45,12 +46,19 @@ pub trait ProcessTable: Send + Sync {
 
     fn start_time(&self, pid: u32) -> Option<u64>;
 
-    /// One tree per root, in the order of the roots; `None` for a root that is gone.
-    fn trees(&self, roots: &[u32]) -> Vec<Option<PaneProcesses>>;
+    /// One tree per root, in the order of the roots; `None` for a root that is gone. Fails if the table cannot be read,
+    /// for example because this process has no free file descriptor. That does not mean that a process is gone.
+    fn trees(&self, roots: &[u32]) -> io::Result<Vec<Option<PaneProcesses>>>;
 
-    /// One process without its children.
+    /// One process without its children; `None` if it is gone. Fails if the table cannot be read.
+    fn try_process(&self, pid: u32) -> io::Result<Option<ProcessInfo>> {
+        let tree = self.trees(&[pid])?.pop().flatten();
+        Ok(tree.and_then(|tree| tree.processes.into_iter().find(|process| process.pid == pid)))
+    }
+
+    /// One process without its children; `None` if it is gone or the table cannot be read.
     fn process(&self, pid: u32) -> Option<ProcessInfo> {
-        self.trees(&[pid]).pop()??.processes.into_iter().find(|process| process.pid == pid)
+        self.try_process(pid).ok().flatten()
     }
 
     /// Those processes in `pids` that exist, in the order of `pids`.

@@ -4,14 +4,20 @@ use super::ProcessInfo;
 
 #[cfg(target_os = "linux")]
 pub(super) fn read(pid: u32) -> Option<ProcessInfo> {
+    try_read(pid).ok().flatten()
+}
+
+/// `None` if the process is gone. Fails if this process lacks the resources to read the file.
+#[cfg(target_os = "linux")]
+pub(super) fn try_read(pid: u32) -> std::io::Result<Option<ProcessInfo>> {
+    use super::resources::none_unless_exhausted;
     use std::io::Read as _;
 
     // Enough for about fifty numbers and a name of at most 64 bytes.
     const MAX_STAT_BYTES: usize = 2048;
-    let mut file = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?;
     let mut line = [0; MAX_STAT_BYTES];
-    let length = file.read(&mut line).ok()?;
-    parse(&line[..length])
+    let length = std::fs::File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut line));
+    Ok(none_unless_exhausted(length)?.and_then(|length| parse(&line[..length])))
 }
 
 /// Parses `pid (name) state ppid pgrp session tty tpgid … start …`. The name can contain any bytes. Only numbers and

@@ -80,7 +80,7 @@ fn one_scan_returns_the_whole_host() {
         }
         let pid = guard(&one, &pane).pane_pid;
         let tree = seen.processes.expect("requested").tree(pid).expect("the process of the pane");
-        let local = process_table(false).trees(&[pid]).pop().flatten().expect("the process runs");
+        let local = process_table(false).trees(&[pid]).expect("readable").pop().flatten().expect("the process runs");
         let facts = |tree: &agtmux_tmux::platform::PaneProcesses| {
             let first = &tree.processes[0];
             (
@@ -357,7 +357,7 @@ fn a_busybox_host_returns_the_same_data() {
         assert!(seen.servers[0].1.is_ok(), "{:?}", seen.servers[0].1);
         let pid = guard(&server, &pane).pane_pid;
         let tree = seen.processes.expect("requested").tree(pid).expect("the process of the pane");
-        let local = process_table(false).trees(&[pid]).pop().flatten().expect("the process runs");
+        let local = process_table(false).trees(&[pid]).expect("readable").pop().flatten().expect("the process runs");
         assert_eq!((tree.foreground_pgrp, tree.processes[0].start), (local.foreground_pgrp, local.processes[0].start));
         assert_eq!(tree.processes[0].argv, local.processes[0].argv);
         assert_eq!(shell.signal_process(&tree.processes[0], true, TIMEOUT).await, Ok(true));

@@ -273,7 +273,8 @@ fn a_daemon_of_another_version_is_reported_and_can_be_replaced() {
         for args in [&["list", "panes"][..], &["list", "panes", "--json"], &["status"], &["daemon", "status"]] {
             let done = agtmux(&world, args);
             assert_eq!((done.code, done.text().as_str()), (Some(4), ""), "{args:?}: {}", done.stderr);
-            assert!(done.stderr.contains("try: agtmux daemon restart"), "{}", done.stderr);
+            assert!(done.stderr.contains("run `agtmux daemon restart`"), "{}", done.stderr);
+            assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
         }
         let version = headers.rsplit(": ").next().unwrap_or_default().trim_end();
         assert!(agtmux(&world, &["list"]).stderr.contains(&format!("the daemon is version {version}")));
@@ -293,7 +294,7 @@ fn helper_serves_as_a_daemon_of_another_version() {
         let mut request = [0; 4096];
         // A client that only checks whether the socket accepts connections sends nothing.
         if stream.read(&mut request).is_ok_and(|count| count > 0) {
-            let body = "{\"panes\":[]}";
+            let body = std::env::var("BODY").unwrap_or_else(|_| "{\"panes\":[]}".to_owned());
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n{headers}\r\n", body.len());
             let _ = stream.write_all(format!("{head}{body}").as_bytes());
         }

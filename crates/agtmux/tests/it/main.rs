@@ -28,6 +28,7 @@ mod events;
 mod examples;
 mod explain_screen;
 mod extensions;
+mod faults;
 mod help;
 mod helper_process;
 mod hook;

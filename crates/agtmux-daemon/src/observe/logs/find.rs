@@ -12,7 +12,7 @@ const MAX_ENTRIES: usize = 10_000;
 /// wrapper, so its descendants are searched, too. Processes after the first one with logs are not searched, because
 /// they may belong to another agent.
 pub(super) fn find_logs(spec: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
-    let tree = table.trees(&[pid]).pop().flatten();
+    let tree = table.trees(&[pid]).ok().and_then(|mut trees| trees.pop()?);
     let pids: Vec<u32> = tree.into_iter().flat_map(|tree| tree.processes).map(|process| process.pid).collect();
     let found = pids.iter().map(|pid| logs_of_process(spec, root, *pid, table));
     found.into_iter().find(|logs| !logs.is_empty()).unwrap_or_default()

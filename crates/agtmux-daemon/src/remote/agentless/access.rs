@@ -55,6 +55,10 @@ impl From<ShellError> for SignalError {
     }
 }
 
+fn unreadable(error: std::io::Error) -> ProcessesUnavailable {
+    ProcessesUnavailable(error.to_string())
+}
+
 async fn list_processes(shell: &HostShell, timeout: Duration) -> Result<ProcessSnapshot, ProcessesUnavailable> {
     let snapshot = shell.processes(timeout).await.map_err(|error| ProcessesUnavailable(error.to_string()))?;
     // A complete list contains at least `ps` itself.
@@ -71,14 +75,14 @@ impl HostProcesses {
     /// The process tree below `root`, or `None` if the root is gone.
     pub(crate) async fn try_tree(&self, root: u32) -> Result<Option<PaneProcesses>, ProcessesUnavailable> {
         match self {
-            Self::Local(table) => Ok(table.trees(&[root]).pop().flatten()),
+            Self::Local(table) => Ok(table.trees(&[root]).map_err(unreadable)?.pop().flatten()),
             Self::Remote { shell, timeout } => Ok(list_processes(shell, *timeout).await?.tree(root)),
         }
     }
 
     pub(crate) async fn try_process(&self, pid: u32) -> Result<Option<ProcessInfo>, ProcessesUnavailable> {
         match self {
-            Self::Local(table) => Ok(table.process(pid)),
+            Self::Local(table) => table.try_process(pid).map_err(unreadable),
             Self::Remote { shell, timeout } => Ok(list_processes(shell, *timeout).await?.process(pid)),
         }
     }

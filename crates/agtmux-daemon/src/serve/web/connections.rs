@@ -3,9 +3,11 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agtmux_tmux::platform::{FileUse, has_room};
 use axum::Router;
 use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
@@ -67,7 +69,8 @@ async fn accept(
     let permit = slots.clone().acquire_owned().await.ok();
     loop {
         match listener.accept().await {
-            Ok((stream, from)) => return (stream, from, permit),
+            Ok((stream, from)) if has_room(stream.as_fd(), FileUse::Connection) => return (stream, from, permit),
+            Ok(_) => tracing::warn!("closed a web connection: too few file descriptors are free"),
             Err(error) => pause_after_accept_error(&error).await,
         }
     }

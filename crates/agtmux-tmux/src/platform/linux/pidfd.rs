@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use super::{readiness, stat};
+use crate::platform::resources::{FileUse, has_room};
 use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
 
 pub(super) fn works() -> io::Result<()> {
@@ -88,7 +89,8 @@ impl Drop for ProcessWatches {
 fn open(pid: u32, start: Option<u64>) -> io::Result<Option<OwnedFd>> {
     let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(None) };
     let pidfd = match pidfd_open(id, PidfdFlags::NONBLOCK) {
-        Ok(pidfd) => pidfd,
+        Ok(pidfd) if has_room(pidfd.as_fd(), FileUse::ProcessWatch) => pidfd,
+        Ok(_) => return Err(Errno::MFILE.into()),
         Err(Errno::SRCH) => return Ok(None),
         Err(errno) => return Err(errno.into()),
     };

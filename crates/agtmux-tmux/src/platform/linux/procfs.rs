@@ -1,7 +1,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -12,6 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::stat;
 use crate::platform::process::{MAX_TREE, PaneProcesses, ProcessInfo, ProcessTable};
+use crate::platform::resources::none_unless_exhausted;
 
 const MAX_ARGV_BYTES: u64 = 64 * 1024;
 const MAX_ENVIRONMENT_BYTES: u64 = 1024 * 1024;
@@ -49,13 +50,13 @@ impl ProcessTable for ProcFs {
         Some(stat::read(pid)?.start)
     }
 
-    fn trees(&self, roots: &[u32]) -> Vec<Option<PaneProcesses>> {
-        let lookup = if self.lists_children { ChildLookup::PerProcess } else { ChildLookup::scan() };
+    fn trees(&self, roots: &[u32]) -> io::Result<Vec<Option<PaneProcesses>>> {
+        let lookup = if self.lists_children { ChildLookup::PerProcess } else { ChildLookup::scan()? };
         roots.iter().map(|&root| tree(root, &lookup)).collect()
     }
 
-    fn process(&self, pid: u32) -> Option<ProcessInfo> {
-        stat::read(pid).map(complete)
+    fn try_process(&self, pid: u32) -> io::Result<Option<ProcessInfo>> {
+        stat::try_read(pid)?.map(complete).transpose()
     }
 
     fn cwd(&self, pid: u32) -> Option<PathBuf> {
@@ -67,7 +68,7 @@ impl ProcessTable for ProcFs {
     }
 
     fn environment_variable(&self, pid: u32, name: &str) -> Option<OsString> {
-        let environment = read_limited(&format!("/proc/{pid}/environ"), MAX_ENVIRONMENT_BYTES)?;
+        let environment = read_limited(&format!("/proc/{pid}/environ"), MAX_ENVIRONMENT_BYTES).ok()??;
         let prefix = format!("{name}=");
         let found = environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(prefix.as_bytes()));
         found.map(|value| OsString::from_vec(value.to_vec()))
@@ -80,14 +81,14 @@ impl ProcessTable for ProcFs {
     }
 
     fn uid(&self, pid: u32) -> Option<u32> {
-        let status = read_limited(&format!("/proc/{pid}/status"), MAX_STATUS_BYTES)?;
+        let status = read_limited(&format!("/proc/{pid}/status"), MAX_STATUS_BYTES).ok()??;
         let ids = status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"))?;
         // The real, effective, saved and file system ids.
         stat::number(ids.split(u8::is_ascii_whitespace).filter(|id| !id.is_empty()).nth(1)?)
     }
 
     fn control_group(&self, pid: u32) -> Option<String> {
-        let groups = read_limited(&format!("/proc/{pid}/cgroup"), MAX_STATUS_BYTES)?;
+        let groups = read_limited(&format!("/proc/{pid}/cgroup"), MAX_STATUS_BYTES).ok()??;
         // Version 2 has one group, `0::PATH`. With version 1, systemd has a hierarchy of its own.
         let lines = || groups.split(|&byte| byte == b'\n');
         let of_systemd = lines().find_map(|line| Some(line.split_at(find(line, b":name=systemd:")?).1));
@@ -99,9 +100,9 @@ impl ProcessTable for ProcFs {
     }
 
     fn open_files(&self, pid: u32) -> Vec<PathBuf> {
-        let numbers = numbered_entries(&format!("/proc/{pid}/fd")).take(MAX_FILES);
+        let Ok(numbers) = numbered_entries(&format!("/proc/{pid}/fd")) else { return Vec::new() };
         // Links of sockets and pipes are not paths.
-        let paths = numbers.filter_map(|fd| fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok());
+        let paths = numbers.take(MAX_FILES).filter_map(|fd| fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok());
         paths.filter(|path| path.is_absolute()).collect()
     }
 
@@ -113,7 +114,7 @@ impl ProcessTable for ProcFs {
     }
 
     fn wakeups(&self, pid: u32) -> Option<u64> {
-        let switches = threads(pid).map(|thread| context_switches(&format!("/proc/{pid}/task/{thread}/status")));
+        let switches = threads(pid).ok()?.map(|thread| context_switches(&format!("/proc/{pid}/task/{thread}/status")));
         switches.flatten().reduce(u64::wrapping_add)
     }
 
@@ -131,49 +132,61 @@ enum ChildLookup {
 }
 
 impl ChildLookup {
-    fn scan() -> Self {
+    fn scan() -> io::Result<Self> {
         let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-        for stat in numbered_entries("/proc").filter_map(stat::read) {
-            children.entry(stat.ppid).or_default().push(stat.pid);
+        for pid in numbered_entries("/proc")? {
+            if let Some(stat) = stat::try_read(pid)? {
+                children.entry(stat.ppid).or_default().push(stat.pid);
+            }
         }
-        Self::Scanned(children)
+        Ok(Self::Scanned(children))
     }
 
-    fn children(&self, pid: u32) -> Vec<u32> {
+    fn children(&self, pid: u32) -> io::Result<Vec<u32>> {
         match self {
-            Self::PerProcess => threads(pid).flat_map(|thread| children_of_thread(pid, thread)).collect(),
-            Self::Scanned(children) => children.get(&pid).cloned().unwrap_or_default(),
+            Self::PerProcess => {
+                let mut children = Vec::new();
+                for thread in threads(pid)? {
+                    children.extend(children_of_thread(pid, thread)?);
+                }
+                Ok(children)
+            }
+            Self::Scanned(children) => Ok(children.get(&pid).cloned().unwrap_or_default()),
         }
     }
 }
 
-fn tree(root: u32, lookup: &ChildLookup) -> Option<PaneProcesses> {
-    let first = stat::read(root)?;
+fn tree(root: u32, lookup: &ChildLookup) -> io::Result<Option<PaneProcesses>> {
+    let Some(first) = stat::try_read(root)? else { return Ok(None) };
     let foreground_pgrp = first.tpgid;
     let mut seen = HashSet::from([root]);
     let mut waiting = VecDeque::from([first]);
     let mut processes = Vec::new();
     while let Some(parent) = waiting.pop_front() {
-        for child in lookup.children(parent.pid) {
-            // The pid may have been reused since it was listed; then the parent differs.
+        for child in lookup.children(parent.pid)? {
             let room = processes.len() + waiting.len() + 1 < MAX_TREE;
-            if room && let Some(stat) = stat::read(child).filter(|stat| stat.ppid == parent.pid && seen.insert(child)) {
+            // The pid may have been reused since it was listed; then the parent differs.
+            let is_child = |stat: &ProcessInfo| stat.ppid == parent.pid;
+            if room
+                && let Some(stat) = stat::try_read(child)?.filter(is_child)
+                && seen.insert(child)
+            {
                 waiting.push_back(stat);
             }
         }
-        processes.push(complete(parent));
+        processes.push(complete(parent)?);
     }
-    Some(PaneProcesses { foreground_pgrp, processes })
+    Ok(Some(PaneProcesses { foreground_pgrp, processes }))
 }
 
 /// Adds the arguments and the executable, which are not in the stat file.
-fn complete(process: ProcessInfo) -> ProcessInfo {
-    ProcessInfo { argv: argv(process.pid), exe: link(process.pid, "exe"), ..process }
+fn complete(process: ProcessInfo) -> io::Result<ProcessInfo> {
+    Ok(ProcessInfo { argv: argv(process.pid)?, exe: link(process.pid, "exe"), ..process })
 }
 
-fn argv(pid: u32) -> Vec<Vec<u8>> {
-    let joined = read_limited(&format!("/proc/{pid}/cmdline"), MAX_ARGV_BYTES).unwrap_or_default();
-    split_argv(&joined)
+fn argv(pid: u32) -> io::Result<Vec<Vec<u8>>> {
+    let joined = read_limited(&format!("/proc/{pid}/cmdline"), MAX_ARGV_BYTES)?.unwrap_or_default();
+    Ok(split_argv(&joined))
 }
 
 /// Splits the arguments, each of which ends with NUL. Ignores further NULs at the end, which remain if a program
@@ -192,22 +205,23 @@ fn link(pid: u32, name: &str) -> Option<PathBuf> {
     })
 }
 
-fn threads(pid: u32) -> impl Iterator<Item = u32> {
-    numbered_entries(&format!("/proc/{pid}/task")).take(MAX_THREADS)
+fn threads(pid: u32) -> io::Result<impl Iterator<Item = u32>> {
+    Ok(numbered_entries(&format!("/proc/{pid}/task"))?.take(MAX_THREADS))
 }
 
-fn children_of_thread(pid: u32, thread: u32) -> Vec<u32> {
-    let list = read_limited(&format!("/proc/{pid}/task/{thread}/children"), MAX_CHILDREN_BYTES).unwrap_or_default();
-    list.split(u8::is_ascii_whitespace).filter_map(stat::number).collect()
+fn children_of_thread(pid: u32, thread: u32) -> io::Result<Vec<u32>> {
+    let list = read_limited(&format!("/proc/{pid}/task/{thread}/children"), MAX_CHILDREN_BYTES)?.unwrap_or_default();
+    Ok(list.split(u8::is_ascii_whitespace).filter_map(stat::number).collect())
 }
 
-fn numbered_entries(dir: &str) -> impl Iterator<Item = u32> + use<> {
-    let entries = fs::read_dir(dir).into_iter().flatten();
-    entries.filter_map(|entry| stat::number(entry.ok()?.file_name().as_bytes()))
+/// The entries of a directory that are numbers. There are none if the process is gone.
+fn numbered_entries(dir: &str) -> io::Result<impl Iterator<Item = u32> + use<>> {
+    let entries = none_unless_exhausted(fs::read_dir(dir))?.into_iter().flatten();
+    Ok(entries.filter_map(|entry| stat::number(entry.ok()?.file_name().as_bytes())))
 }
 
 fn context_switches(status: &str) -> Option<u64> {
-    let status = read_limited(status, MAX_STATUS_BYTES)?;
+    let status = read_limited(status, MAX_STATUS_BYTES).ok()??;
     let counts = status.split(|&byte| byte == b'\n').filter_map(|line| {
         let count = line
             .strip_prefix(b"voluntary_ctxt_switches:")
@@ -217,10 +231,11 @@ fn context_switches(status: &str) -> Option<u64> {
     counts.reduce(u64::wrapping_add)
 }
 
-fn read_limited(path: &str, limit: u64) -> Option<Vec<u8>> {
+/// `None` if the file is gone or may not be read. Fails if this process lacks the resources to read it.
+fn read_limited(path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    let read = File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
+    Ok(none_unless_exhausted(read)?.map(|_| bytes))
 }
 
 #[cfg(test)]

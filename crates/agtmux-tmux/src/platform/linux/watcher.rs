@@ -63,7 +63,17 @@ fn terminal_output_is_reported() -> bool {
         .is_ok()
 }
 
+/// Closes the signals when the watcher ends, also by a panic, so that their reader knows that nothing is watched.
+struct CloseSignals(SignalSender);
+
+impl Drop for CloseSignals {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 async fn run(state: Arc<WatcherState>, readiness: AsyncFd<Arc<OwnedFd>>) {
+    let _close = CloseSignals(state.signals.clone());
     loop {
         // Only this task schedules terminals, so no earlier due time can appear while it sleeps.
         let due = state.tables().terminals.next_due();
@@ -76,7 +86,6 @@ async fn run(state: Arc<WatcherState>, readiness: AsyncFd<Arc<OwnedFd>>) {
         };
         if let Err(error) = result {
             tracing::error!(%error, "inotify failed; watching stops");
-            state.signals.close();
             return;
         }
     }

@@ -52,9 +52,13 @@ impl ProcessTable for PsTable {
         Some(self.row(pid)?.start)
     }
 
-    fn trees(&self, roots: &[u32]) -> Vec<Option<PaneProcesses>> {
-        let Ok(snapshot) = self.snapshot().inspect_err(warn) else { return vec![None; roots.len()] };
-        roots.iter().map(|&root| snapshot.tree(root)).collect()
+    fn trees(&self, roots: &[u32]) -> io::Result<Vec<Option<PaneProcesses>>> {
+        let snapshot = self.snapshot().inspect_err(warn)?;
+        // A complete list contains at least `ps` itself.
+        if snapshot.is_empty() {
+            return Err(io::Error::other("ps printed nothing"));
+        }
+        Ok(roots.iter().map(|&root| snapshot.tree(root)).collect())
     }
 
     fn living(&self, pids: &[u32]) -> Vec<ProcessInfo> {

@@ -113,7 +113,7 @@ async fn cost_of_process_trees() {
             (0..200).map(|_| std::process::Command::new("sleep").arg("1000").spawn().expect("sleep starts")).collect();
         let roots: Vec<_> = children.iter().map(std::process::Child::id).collect();
         let begun = Instant::now();
-        let trees = fixture.processes.trees(&roots);
+        let trees = fixture.processes.trees(&roots).expect("readable");
         println!("{name}: trees of {} roots took {:?}", trees.len(), begun.elapsed());
         let begun = Instant::now();
         assert_eq!(roots.iter().filter_map(|&root| fixture.processes.foreground_pgrp(root)).count(), 0);

@@ -41,7 +41,7 @@ impl Drop for Group {
 }
 
 fn tree(table: &dyn ProcessTable, root: u32) -> Option<PaneProcesses> {
-    table.trees(&[root]).pop().flatten()
+    table.trees(&[root]).expect("readable").pop().flatten()
 }
 
 impl PaneProcesses {
@@ -111,7 +111,7 @@ async fn dead_roots_have_no_tree(fixture: PlatformFixture) {
     group.0.kill().expect("our own child");
     group.0.wait().expect("our own child");
     let own = std::process::id();
-    let trees = fixture.processes.trees(&[own, dead, u32::MAX]);
+    let trees = fixture.processes.trees(&[own, dead, u32::MAX]).expect("readable");
     assert_eq!(trees.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, false]);
     assert_eq!(fixture.processes.foreground_pgrp(dead), None);
     assert_eq!(fixture.processes.start_time(dead), None);
@@ -226,7 +226,9 @@ mod only_proc {
         let table = ProcFs::new();
         eventually("asleep", || {
             let first = table.wakeups(group.pid())?;
-            (table.trees(&[group.pid()]).len() == 1 && table.wakeups(group.pid()) == Some(first)).then_some(())
+            (table.trees(&[group.pid()]).is_ok_and(|trees| trees.len() == 1)
+                && table.wakeups(group.pid()) == Some(first))
+            .then_some(())
         })
         .await;
     }

@@ -1,5 +1,7 @@
 //! Finds the process of the daemon. Asks the kernel and not the daemon, so that every version of the daemon is found.
 
+use std::path::Path;
+
 use agtmux_client::{ClientError, DaemonClient};
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 
@@ -17,9 +19,18 @@ pub(super) async fn find(daemon: &DaemonClient) -> CliResult<Option<Pid>> {
     }
 }
 
+/// The daemon holds a lock beside its database and one beside its socket. One of the two files may have been removed.
 fn holder_of_lock(daemon: &DaemonClient) -> CliResult<Option<Pid>> {
-    let path = daemon.paths.lock();
-    let file = match std::fs::File::open(&path) {
+    for path in daemon.paths.locks() {
+        if let Some(pid) = holder_of(&path)? {
+            return Ok(Some(pid));
+        }
+    }
+    Ok(None)
+}
+
+fn holder_of(path: &Path) -> CliResult<Option<Pid>> {
+    let file = match std::fs::File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(CliError::io(&format!("open '{}'", path.display()), error)),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use agtmux_api::config::Config;
 use agtmux_client::{ClientError, DaemonClient};
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -35,10 +36,19 @@ pub(super) async fn stop() -> CliResult {
 
 pub(super) async fn restart() -> CliResult {
     let daemon = DaemonClient::from_env()?;
+    // Check what the new daemon needs before the running one is stopped.
+    check_settings(&daemon)?;
     let before = stop_daemon(&daemon).await?;
     daemon.start().await?;
     let what = if before.is_some() { "restarted" } else { "started; it was not running before" };
     output::line(&format!("the daemon was {what}"))
+}
+
+/// Fails if a daemon cannot start with these settings.
+fn check_settings(daemon: &DaemonClient) -> CliResult {
+    let kept = "agtmux stopped nothing";
+    Config::load(&daemon.paths.config).map_err(|error| CliError::from(error).because(kept))?;
+    daemon.paths.prepare().map_err(|error| CliError::from(error).because(kept))
 }
 
 /// Whether a daemon answers. An open socket is no proof: after the daemon was killed, a child process between fork and

@@ -1,11 +1,11 @@
-use agtmux_api::wire::{DaemonHealth, ListQuery, ServerHealth};
+use agtmux_api::wire::{ComponentHealth, DaemonHealth, ListQuery, ServerHealth};
 use agtmux_client::{ClientError, DaemonClient, parse};
 use jiff::Timestamp;
 
 use super::find::find;
 use crate::error::{CliError, CliExit, CliResult};
 use crate::message::CliMessage;
-use crate::{output, render};
+use crate::{message, output, render};
 
 pub(super) async fn run(json: bool) -> CliResult {
     let daemon = DaemonClient::from_env()?;
@@ -21,8 +21,7 @@ pub(super) async fn run(json: bool) -> CliResult {
     output::lines(describe(&health, &daemon.paths.socket.display().to_string(), Timestamp::now()))?;
     render::target_errors(&health.target_errors).for_each(|message| message.print_stderr());
     if health.version != agtmux_api::VERSION {
-        let versions = format!("the daemon is version {}; this is agtmux {}", health.version, agtmux_api::VERSION);
-        CliMessage::new(versions).hint("agtmux daemon restart").print_stderr();
+        message::other_version(&health.version).print_stderr();
     }
     Ok(())
 }
@@ -54,11 +53,19 @@ fn describe(health: &DaemonHealth, socket: &str, now: Timestamp) -> Vec<String> 
     if let Some(moved) = &health.store.quarantined {
         lines.push(format!("          the old database was unreadable and is kept at {moved}"));
     }
+    lines.extend(health.components.iter().filter_map(|(name, health)| component(name, health)));
     if health.servers.is_empty() {
         lines.push("  no tmux server is running".to_owned());
     }
     lines.extend(health.servers.iter().map(server));
     lines
+}
+
+/// A component of the daemon that does not work, or that reports something. The first two always report.
+fn component(name: &str, health: &ComponentHealth) -> Option<String> {
+    let is_usual = matches!(name, "tmux_bridge" | "commander_availability");
+    let state = if health.status == "ok" { "note" } else { "failed" };
+    (!is_usual).then(|| format!("  {state:<7} {name}: {}", health.detail))
 }
 
 fn server(server: &ServerHealth) -> String {

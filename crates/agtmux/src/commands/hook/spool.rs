@@ -1,13 +1,16 @@
 //! Stores events for a daemon that is not running: one file per event. Drops the oldest when the spool is full.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use agtmux_api::paths::Paths;
 use agtmux_core::redact;
 use jiff::Timestamp;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -15,6 +18,10 @@ const MAX_FILES: usize = 1000;
 const MAX_BYTES: u64 = 16 << 20;
 /// A temporary file older than this was left behind by a process that crashed.
 const ABANDONED_AFTER: Duration = Duration::from_secs(60);
+
+/// How long to wait for other processes that store events. Each needs about a millisecond.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+const LOCK_POLL: Duration = Duration::from_millis(1);
 
 /// Stores the event. Errors are ignored: losing an event must not fail the agent's hook.
 pub(super) fn store(paths: &Paths, body: &[u8], at: Timestamp) {
@@ -31,12 +38,28 @@ fn redacted(body: &[u8]) -> Vec<u8> {
 }
 
 fn put(dir: &Path, body: &[u8], at: Timestamp, most_files: usize, most_bytes: u64) -> io::Result<()> {
+    // Hooks of several agents may store events at the same time. Without the lock, each would count the files before
+    // the others add theirs.
+    let _lock = lock(dir);
     make_room(dir, body.len() as u64, most_files, most_bytes)?;
     let mut draft = tempfile::Builder::new().suffix(".tmp").tempfile_in(dir)?;
     draft.write_all(body)?;
     // The names sort by time.
     draft.persist(dir.join(format!("{:020}-{}.json", at.as_nanosecond(), Uuid::new_v4().simple())))?;
     Ok(())
+}
+
+/// Locks the spool until the result is dropped. `None` if another process holds the lock for too long, or if the file
+/// system has no locks: an event is worth more than the limit.
+fn lock(dir: &Path) -> Option<File> {
+    let (file, deadline) = (File::open(dir).ok()?, Instant::now() + LOCK_TIMEOUT);
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Some(file),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < deadline => thread::sleep(LOCK_POLL),
+            Err(_) => return None,
+        }
+    }
 }
 
 fn make_room(dir: &Path, coming: u64, most_files: usize, most_bytes: u64) -> io::Result<()> {
@@ -90,6 +113,28 @@ mod tests {
         assert_eq!(bodies(dir.path()), ["2", "3", "4"]);
         put(dir.path(), b"55555", Timestamp::from_second(9).expect("in range"), 3, 6).expect("put");
         assert_eq!(bodies(dir.path()), ["4", "55555"]);
+    }
+
+    #[test]
+    fn the_limits_hold_while_eight_writers_store_events() {
+        const MAX: usize = 20;
+        let dir = tempfile::tempdir().expect("a directory");
+        thread::scope(|scope| {
+            for writer in 0..8 {
+                let dir = dir.path();
+                scope.spawn(move || {
+                    for n in 0..50 {
+                        let at = Timestamp::from_second(n * 8 + writer).expect("in range");
+                        put(dir, b"event", at, MAX, 1000).expect("put");
+                        // A listing during a change could count a removed file and a new one.
+                        let _lock = lock(dir).expect("the lock is free soon");
+                        let count = bodies(dir).len();
+                        assert!(count <= MAX, "{count} files after an event was stored");
+                    }
+                });
+            }
+        });
+        assert_eq!(bodies(dir.path()).len(), MAX);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::os::unix::ffi::OsStrExt;
 
 pub(super) fn pane_facts(explanation: &Explanation, capture: &Capture) -> Value {
-    let tree = process_table(false).trees(&[capture.pane_pid]).pop().flatten();
+    let tree = process_table(false).trees(&[capture.pane_pid]).ok().and_then(|mut trees| trees.pop()?);
     json!({
         "schema_version": SCHEMA_VERSION,
         "agtmux": VERSION,
