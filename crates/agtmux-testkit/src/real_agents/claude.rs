@@ -106,7 +106,7 @@ impl ConformanceAgent for Claude {
                 "Request too large",
             ])),
             ScreenState::FailureDialog => return None,
-            ScreenState::Compacted => at_rest(ScreenPattern::shows("Conversation compacted")),
+            ScreenState::Compacted => at_rest(ScreenPattern::shows("Compacted (ctrl+o")),
             ScreenState::Background => at_rest(ScreenPattern::shows("shell still running")),
             ScreenState::Subagent => ScreenPattern::shows("Waiting for 1 background agent to finish").in_last_rows(12),
             ScreenState::Queued => ScreenPattern::shows("Press up to edit queued messages"),
