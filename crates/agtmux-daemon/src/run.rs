@@ -172,6 +172,7 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
     let (stopping, is_stopping) = watch::channel(false);
     let bridge =
         Bridge::start(event_log.clone(), handle.clone(), actions.clone(), store.clone(), clock, is_stopping.clone());
+    let checked_store = store.clone();
     let context = ServeContext {
         event_log,
         engine: handle.clone(),
@@ -193,6 +194,7 @@ async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> R
     tracing::info!(version = agtmux_api::VERSION, socket = %paths.socket.display(), "ready");
     notify_service_manager(sd_notify::NotifyState::Ready);
     on_ready();
+    tokio::spawn(async move { checked_store.check_large_tables().await });
     stop.await;
     tracing::info!("stopping");
     notify_service_manager(sd_notify::NotifyState::Stopping);

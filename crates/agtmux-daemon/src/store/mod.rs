@@ -6,22 +6,30 @@ mod clock;
 mod cursors;
 pub(crate) mod events;
 mod insert;
+mod integrity;
 pub(crate) mod log;
+mod maintenance;
 mod memories;
 #[cfg(test)]
 mod migration_tests;
 mod open;
 pub(crate) mod past_runtimes;
+mod payload;
+mod purge;
 mod rows;
 pub(crate) mod schema;
+#[cfg(test)]
+mod size_tests;
 pub(crate) mod targets;
 pub(crate) mod tasks;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use agtmux_agents::native::AdapterMemory;
@@ -39,23 +47,25 @@ pub(crate) use agents::{ReportedAgentRow, TurnRow};
 pub(crate) use cursors::SourceCursor;
 pub(crate) use events::{EventRow, StoredSender};
 pub(crate) use log::LoggedInput;
+use maintenance::Maintenance;
 pub use open::StoreError;
+pub use payload::decompress as read_payload;
 pub(crate) use rows::{PaneRecord, StoreChange};
 pub(crate) use tasks::{TaskArchive, TaskRunRow, TaskSession, TaskSessionKey};
+pub(crate) use writer::StoreStats;
+use writer::{RebuildInterrupt, StoreWriter, WriteJob};
 
 /// The handle of the writer thread. Dropping the handle waits until all queued batches are written.
 #[derive(Debug)]
 pub(crate) struct Store {
     path: PathBuf,
     quarantined: Option<PathBuf>,
+    /// The damage that was found while the daemon runs.
+    damage: Mutex<Option<String>>,
+    stats: Arc<StoreStats>,
+    interrupt: Arc<RebuildInterrupt>,
     writer: mpsc::Sender<WriteJob>,
     thread: Option<thread::JoinHandle<()>>,
-}
-
-#[derive(Debug)]
-struct WriteJob {
-    changes: Vec<StoreChange>,
-    done: oneshot::Sender<Result<(), StoreError>>,
 }
 
 /// The stored data that the daemon reads when it starts.
@@ -87,11 +97,23 @@ impl Store {
     pub(crate) fn open(path: &Path) -> Result<(Self, StoreContents), StoreError> {
         let opened = open::open(path)?;
         let (writer, jobs) = mpsc::channel();
+        let (stats, interrupt) = (Arc::<StoreStats>::default(), Arc::<RebuildInterrupt>::default());
+        let (connection, maintenance) = (opened.connection, Maintenance::default());
+        let (path, quarantined) = (path.to_owned(), opened.quarantined);
+        let store_writer = StoreWriter {
+            path: path.clone(),
+            connection,
+            jobs,
+            stats: stats.clone(),
+            interrupt: interrupt.clone(),
+            maintenance,
+        };
         let thread = thread::Builder::new()
             .name("store".into())
-            .spawn(move || write_all(opened.connection, &jobs))
-            .map_err(|e| StoreError::Open { path: path.to_owned(), message: e.to_string() })?;
-        let store = Self { path: path.to_owned(), quarantined: opened.quarantined, writer, thread: Some(thread) };
+            .spawn(move || store_writer.run())
+            .map_err(|e| StoreError::Open { path: path.clone(), message: e.to_string() })?;
+        let store =
+            Self { path, quarantined, damage: Mutex::default(), stats, interrupt, writer, thread: Some(thread) };
         Ok((store, opened.contents))
     }
 
@@ -99,6 +121,7 @@ impl Store {
     pub(crate) async fn commit(&self, changes: Vec<StoreChange>) -> Result<(), StoreError> {
         let (done, outcome) = oneshot::channel();
         let gone = || StoreError::Write("the writer thread has stopped".into());
+        self.stats.queued.fetch_add(1, Ordering::Relaxed);
         self.writer.send(WriteJob { changes, done }).map_err(|_| gone())?;
         outcome.await.map_err(|_| gone())?
     }
@@ -126,6 +149,29 @@ impl Store {
     pub(crate) fn quarantined(&self) -> Option<&Path> {
         self.quarantined.as_deref()
     }
+
+    pub(crate) fn stats(&self) -> &StoreStats {
+        &self.stats
+    }
+
+    /// Checks the tables that were not checked at the start, because they are large.
+    pub(crate) async fn check_large_tables(&self) {
+        let path = self.path.clone();
+        match self.read(move |connection| integrity::check_large_tables(connection, &path)).await {
+            Ok(None) => {}
+            Ok(Some(damage)) => {
+                tracing::error!(damage, "the database is damaged; the next start moves it aside");
+                let note = format!("the database is damaged ({damage}); `agtmux daemon restart` begins a new one");
+                *self.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(note);
+            }
+            Err(error) => tracing::warn!(%error, "could not check the database"),
+        }
+    }
+
+    /// The damage that was found while the daemon runs.
+    pub(crate) fn damage(&self) -> Option<String> {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
@@ -136,32 +182,9 @@ impl Drop for Store {
     fn drop(&mut self) {
         // Closing the channel ends the thread after it has written the queued jobs.
         self.writer = mpsc::channel().0;
+        self.interrupt.interrupt();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
-}
-
-fn write_all(mut connection: Connection, jobs: &mpsc::Receiver<WriteJob>) {
-    while let Ok(WriteJob { changes, done }) = jobs.recv() {
-        let outcome = write_batch(&mut connection, &changes).map_err(|e| StoreError::Write(e.to_string()));
-        if changes.iter().any(|change| matches!(change, StoreChange::Purge { .. })) {
-            // Purged data stays in the write-ahead log until that is truncated.
-            let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE);");
-        }
-        // The caller may be gone; the batch is written anyway.
-        let _ = done.send(outcome);
-    }
-    if let Err(error) = connection.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);") {
-        tracing::warn!(%error, "could not optimize the database on exit; the next start does it");
-    }
-}
-
-fn write_batch(connection: &mut Connection, changes: &[StoreChange]) -> rusqlite::Result<()> {
-    let now = Timestamp::now();
-    let tx = connection.transaction()?;
-    for change in changes {
-        rows::write(&tx, change, now)?;
-    }
-    tx.commit()
 }
