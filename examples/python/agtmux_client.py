@@ -63,6 +63,11 @@ class Client:
         with connection.sock or response:
             return json.loads(response.read())
 
+    def _text(self, method, path, query=None):
+        connection, response = self._open(method, path, query)
+        with connection.sock or response:
+            return response.read().decode()
+
     def _events(self, method, path, query=None):
         """Yields (id, type, data) until the daemon stops."""
         _, response = self._open(method, path, query)
@@ -128,6 +133,10 @@ class Client:
     def get_history(self, **query):
         """List the state changes of an agent, with the duration of each state."""
         return self._ask("GET", "/v1/history", query=query)
+
+    def get_metrics(self):
+        """Return figures about agents, queues, the database and the targets, for Prometheus."""
+        return self._text("GET", "/metrics")
 
     def get_pane_health(self, **query):
         """Check whether a pane exists and its agent runs."""

@@ -51,6 +51,14 @@ export class Client {
     return answer;
   }
 
+  async #text(method: string, path: string, query?: Query): Promise<string> {
+    const response = await this.#open(method, path, query);
+    const chunks: Buffer[] = [];
+    for await (const chunk of response) chunks.push(chunk as Buffer);
+    if ((response.statusCode ?? 500) >= 400) throw new AgtmuxError(response.statusCode ?? 500, {});
+    return Buffer.concat(chunks).toString("utf8");
+  }
+
   async *#events(method: string, path: string, query?: Query): AsyncGenerator<ServerSentEvent> {
     const response = await this.#open(method, path, query);
     if ((response.statusCode ?? 500) >= 400) throw new AgtmuxError(response.statusCode ?? 500, {});
@@ -133,6 +141,11 @@ export class Client {
   /** List the state changes of an agent, with the duration of each state. */
   getHistory(query: Query = {}): Promise<any> {
     return this.#ask("GET", "/v1/history", query);
+  }
+
+  /** Return figures about agents, queues, the database and the targets, for Prometheus. */
+  getMetrics(): Promise<string> {
+    return this.#text("GET", "/metrics", undefined);
   }
 
   /** Check whether a pane exists and its agent runs. */

@@ -26,4 +26,4 @@ mod view;
 pub use replay::{ReplayError, ReplayLine, ReplayOutcome, replay_database, replay_lines};
 pub use run::{DaemonError, DaemonOptions, LogDestination, run};
 pub use serve::openapi;
-pub use store::StoreError;
+pub use store::{StoreError, read_payload};

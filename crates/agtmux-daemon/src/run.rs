@@ -210,6 +210,7 @@ async fn run_until_stopped(
         check_socket: bound.check.clone(),
         taken_over: taken_over.clone(),
     });
+    let checked_store = store.clone();
     let context = ServeContext {
         event_log,
         engine: handle.clone(),
@@ -246,6 +247,7 @@ async fn run_until_stopped(
     tracing::info!(version = agtmux_api::VERSION, socket = %paths.socket.display(), "ready");
     notify_service_manager(sd_notify::NotifyState::Ready);
     on_ready();
+    tokio::spawn(async move { checked_store.check_large_tables().await });
     let outcome = tokio::select! {
         () = stop => Ok(()),
         () = taken_over.notified() => Ok(()),

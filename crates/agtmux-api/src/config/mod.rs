@@ -73,6 +73,7 @@ pub struct StateConfig {
     pub dialog_hold: ConfigDuration,
     pub payload_retention: ConfigDuration,
     pub metadata_retention: ConfigDuration,
+    pub store_mib: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -263,6 +264,7 @@ impl Config {
             dialog_hold,
             payload_retention,
             metadata_retention,
+            store_mib,
         } = self.state;
         for (name, duration, min, max) in [
             ("tmux.command_timeout", self.tmux.command_timeout, "100ms", "1h"),
@@ -299,11 +301,11 @@ impl Config {
                 return fail(format!("tmux_bridge.{name}: {value} is out of range; use a value from 0 to {max}"));
             }
         }
-        if !(64..=1 << 20).contains(&self.tasks.log_kib) {
-            return fail(format!(
-                "tasks.log_kib: {} is out of range; use a value from 64 to 1048576",
-                self.tasks.log_kib
-            ));
+        for (name, value, min) in [("tasks.log_kib", self.tasks.log_kib, 64), ("state.store_mib", store_mib, 16)] {
+            let max = 1 << 20;
+            if !(min..=max).contains(&value) {
+                return fail(format!("{name}: {value} is out of range; use a value from {min} to {max}"));
+            }
         }
         if let Some(message) = self.web.exposure_error() {
             return fail(message);
@@ -376,6 +378,12 @@ mod tests {
     fn values_out_of_range_are_rejected() {
         assert!(parse("[tmux]\ncommand_timeout = '1ms'").is_err());
         assert!(parse("[tmux]\nsockets = ['rel']").is_err());
+        for (text, range) in [("[state]\nstore_mib = 8", "from 16 to"), ("[tasks]\nlog_kib = 1", "from 64 to 1048576")]
+        {
+            let message = parse(text).expect_err(text).to_string();
+            assert!(message.contains(range), "{text} gave {message}");
+        }
+        assert_eq!(parse("[state]\nstore_mib = 16").expect("valid").state.store_mib, 16);
     }
 
     #[test]

@@ -120,6 +120,8 @@ pub enum OutageCode {
     ListingFailed,
     /// The host has more panes than the limit; the rest is left out.
     ListingCut,
+    /// The host sends more changes than the limit and is read more slowly; its states may be late.
+    RateLimited,
     /// The host is unreachable.
     TargetUnreachable,
 }

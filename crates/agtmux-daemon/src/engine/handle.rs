@@ -1,6 +1,7 @@
 //! The handle through which the rest of the daemon talks to the engine.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use agtmux_agents::AgentRegistry;
 use agtmux_api::error::ApiError;
@@ -15,8 +16,8 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::ingest::stopping_error;
 use super::{
-    Engine, EngineInput, FileEvidence, IncomingEvent, LocalAgents, LocatedPane, SubmittedPrompt, TaskSessions,
-    TaskUpdate, TaskUpdateOutcome,
+    Engine, EngineInput, FileEvidence, IncomingEvent, IngestStats, LocalAgents, LocatedPane, SubmittedPrompt,
+    TaskSessions, TaskUpdate, TaskUpdateOutcome,
 };
 use crate::observe::{AgentReport, ScreenEvidence};
 use crate::store::TaskSessionKey;
@@ -31,6 +32,7 @@ pub(crate) struct EngineHandle {
     /// session that is not a task changed.
     pub(super) task_session_changed: broadcast::Sender<TaskSessionKey>,
     pub(super) task_sessions: Arc<TaskSessions>,
+    pub(super) ingest_stats: Arc<IngestStats>,
 }
 
 impl EngineHandle {
@@ -53,7 +55,20 @@ impl EngineHandle {
 
     /// Returns after the event is stored, or fails with the reason why it was rejected or not stored.
     pub(crate) async fn ingest_event(&self, event: IncomingEvent) -> Result<EventReceipt, ApiError> {
-        self.request(|reply| EngineInput::Event(Box::new(event), reply)).await.unwrap_or_else(|| Err(stopping_error()))
+        let arrived = Instant::now();
+        let receipt = self.request(|reply| EngineInput::Event(Box::new(event), reply)).await;
+        self.ingest_stats.record(arrived.elapsed());
+        receipt.unwrap_or_else(|| Err(stopping_error()))
+    }
+
+    pub(crate) fn ingest_stats(&self) -> &IngestStats {
+        &self.ingest_stats
+    }
+
+    /// The length and the capacity of the queue of inputs.
+    pub(crate) fn queue(&self) -> (usize, usize) {
+        let capacity = self.inputs.max_capacity();
+        (capacity - self.inputs.capacity(), capacity)
     }
 
     pub(crate) async fn explain(&self, reference: PaneRef) -> Result<Explanation, ApiError> {

@@ -9,6 +9,7 @@ mod explain;
 mod finish;
 mod handle;
 mod ingest;
+mod ingest_stats;
 mod local_agents;
 mod locate;
 mod remote;
@@ -51,6 +52,7 @@ use cursors::SourceCursors;
 pub(crate) use explain::ref_error;
 pub(crate) use handle::EngineHandle;
 pub(crate) use ingest::{EventAddress, IncomingEvent};
+pub(crate) use ingest_stats::IngestStats;
 pub(crate) use local_agents::LocalAgents;
 pub(crate) use locate::{LocatedAgent, LocatedPane, SubmittedPrompt};
 pub(crate) use remote::EvidenceSubscription;
@@ -227,7 +229,8 @@ impl Engine {
                 engine.runtime_panes.insert(runtime.id.clone(), PaneKey { server: key.clone(), pane: *id });
             }
         }
-        Ok((engine, EngineHandle { inputs, submitted, task_session_changed, task_sessions }))
+        let ingest_stats = Arc::default();
+        Ok((engine, EngineHandle { inputs, submitted, task_session_changed, task_sessions, ingest_stats }))
     }
 
     /// Sets the registry to start with.
@@ -430,6 +433,7 @@ impl Engine {
             step.changes.push(StoreChange::Purge {
                 payloads_before: ago(self.settings.payload_retention),
                 all_before: ago(self.settings.metadata_retention),
+                max_bytes: self.settings.store_mib << 20,
             });
         }
     }

@@ -79,7 +79,7 @@ impl Engine {
     }
 
     pub(super) fn apply_remote_batch(&mut self, batch: RemoteBatch, step: &mut EngineStep) {
-        let RemoteBatch { target, full, truncated, updates } = batch;
+        let RemoteBatch { target, full, truncated, rate_limited, updates } = batch;
         let mut reported: BTreeSet<ServerKey> = BTreeSet::new();
         // A host may send very many updates in one batch, so work that takes time per agent or event is done once per
         // batch.
@@ -91,6 +91,7 @@ impl Engine {
         if truncated {
             self.host_limits.mark_truncated(&target);
         }
+        self.host_limits.set_rate_limited(&target, rate_limited);
         for update in updates {
             match update {
                 RemoteUpdate::Agent(agent) => self.apply_remote_agent(*agent, step),

@@ -17,6 +17,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::connection_end::{ConnectionEnd, classify_exit};
@@ -38,6 +39,8 @@ const SLOW_LINK_BYTES_PER_SECOND: usize = 32 << 10;
 /// agtmux.
 const MAX_GREETING_BYTES: usize = 64 << 10;
 const MAX_STDERR_BYTES: u64 = 8 << 10;
+/// A longer line is parsed on another thread, because that takes milliseconds.
+const MAX_QUICK_LINE_BYTES: usize = 64 << 10;
 
 pub(super) struct CollectConnection {
     /// ssh and all processes that it started.
@@ -50,6 +53,8 @@ pub(super) struct CollectConnection {
     /// When the host was last known to be alive.
     last_seen_at: Instant,
     stderr: tokio::task::JoinHandle<String>,
+    /// A long line that is being parsed.
+    parsing: Option<JoinHandle<serde_json::Result<HostLine>>>,
     pending: HashMap<u64, oneshot::Sender<ReplyOutcome>>,
     last_id: u64,
     clock: Clock,
@@ -103,6 +108,7 @@ impl CollectConnection {
             lines: LineReader::new(output),
             last_seen_at: now,
             stderr,
+            parsing: None,
             pending: HashMap::new(),
             last_id: 0,
             clock,
@@ -139,9 +145,9 @@ impl CollectConnection {
     /// Handles the next message. Returns the evidence of a batch, `None` after a heartbeat or a reply, or an error that
     /// says why the connection ended. Cancel-safe: no message is lost if the future is dropped.
     pub(super) async fn next_message(&mut self) -> Result<Option<EvidenceBatch>, ConnectionEnd> {
-        let line = self.next_line().await?;
+        let message = self.next_parsed().await?;
         let mut batch = None;
-        match serde_json::from_slice(&line) {
+        match message {
             Ok(HostLine::Batch(evidence)) => batch = Some(evidence),
             Ok(HostLine::Heartbeat { now }) => self.remote_clock_ahead = now.duration_since(self.clock.now()),
             Ok(HostLine::Reply(reply)) => {
@@ -160,6 +166,38 @@ impl CollectConnection {
         }
         self.last_seen_at = self.lines.last_read_at();
         Ok(batch)
+    }
+
+    /// Writes queued requests, and returns only when the connection ends. For the time in which nothing is read.
+    /// Cancel-safe.
+    pub(super) async fn only_write(&mut self) -> ConnectionEnd {
+        loop {
+            if self.unwritten.is_empty() {
+                std::future::pending::<()>().await;
+            }
+            match self.input.write(&self.unwritten).await {
+                Ok(count) => {
+                    self.unwritten.advance(count);
+                    self.last_write_at = Instant::now();
+                }
+                Err(_) => return self.end_reason().await,
+            }
+        }
+    }
+
+    /// The next line, parsed. A line that is being parsed is not lost if the future is dropped.
+    async fn next_parsed(&mut self) -> Result<serde_json::Result<HostLine>, ConnectionEnd> {
+        if self.parsing.is_none() {
+            let line = self.next_line().await?;
+            if line.len() <= MAX_QUICK_LINE_BYTES {
+                return Ok(serde_json::from_slice(&line));
+            }
+            self.parsing = Some(tokio::task::spawn_blocking(move || serde_json::from_slice(&line)));
+        }
+        let Some(parsing) = &mut self.parsing else { unreachable!("set above") };
+        let parsed = parsing.await;
+        self.parsing = None;
+        parsed.map_err(|_| ConnectionEnd::new(TargetFault::Disconnected, "a message of the host could not be parsed"))
     }
 
     /// Returns the next line. Writes pending requests while it waits. If it wrote them first, a blocked write would

@@ -42,7 +42,36 @@ pub(crate) struct RemoteBatch {
     pub(crate) full: bool,
     /// Whether the host sent more than the limits allow.
     pub(crate) truncated: bool,
+    /// Whether the host sent so much that it is read more slowly.
+    pub(crate) rate_limited: bool,
     pub(crate) updates: Vec<RemoteUpdate>,
+}
+
+/// How many panes and agents the engine applies at once. Local inputs are applied in between.
+const CHUNK: usize = 256;
+
+impl RemoteBatch {
+    /// Divides a large batch. A full batch stays whole, because a server that it does not contain is gone.
+    pub(crate) fn split(self) -> Vec<Self> {
+        let Self { target, full, truncated, rate_limited, updates } = self;
+        let batch = |updates| Self { target: target.clone(), full, truncated, rate_limited, updates };
+        if full {
+            return vec![batch(updates)];
+        }
+        let (mut batches, mut chunk, mut size) = (Vec::new(), Vec::new(), 0);
+        for update in updates.into_iter().flat_map(RemoteUpdate::split) {
+            size += update.size();
+            chunk.push(update);
+            if size >= CHUNK {
+                batches.push(batch(std::mem::take(&mut chunk)));
+                size = 0;
+            }
+        }
+        if !chunk.is_empty() || batches.is_empty() {
+            batches.push(batch(chunk));
+        }
+        batches
+    }
 }
 
 /// One update from a remote host.
@@ -50,6 +79,33 @@ pub(crate) struct RemoteBatch {
 pub(crate) enum RemoteUpdate {
     Topology(TopologyUpdate),
     Agent(Box<RemoteAgentUpdate>),
+}
+
+impl RemoteUpdate {
+    fn split(self) -> Vec<Self> {
+        match self {
+            Self::Topology(TopologyUpdate::Reread { server, generation, rows }) => chunks(rows)
+                .map(|rows| Self::Topology(TopologyUpdate::Reread { server: server.clone(), generation, rows }))
+                .collect(),
+            Self::Topology(TopologyUpdate::Processes { server, generation, panes }) => chunks(panes)
+                .map(|panes| Self::Topology(TopologyUpdate::Processes { server: server.clone(), generation, panes }))
+                .collect(),
+            other => vec![other],
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Topology(TopologyUpdate::Listed { rows, .. } | TopologyUpdate::Reread { rows, .. }) => rows.len(),
+            Self::Topology(TopologyUpdate::Processes { panes, .. }) => panes.len(),
+            _ => 1,
+        }
+    }
+}
+
+fn chunks<T>(items: Vec<T>) -> impl Iterator<Item = Vec<T>> {
+    let mut items = items.into_iter();
+    std::iter::from_fn(move || Some(items.by_ref().take(CHUNK).collect::<Vec<T>>()).filter(|chunk| !chunk.is_empty()))
 }
 
 /// The evidence about one agent of a remote host.
@@ -93,7 +149,7 @@ impl EvidenceDecoder {
         if self.skipped > 0 {
             tracing::info!(target = %self.target, skipped = self.skipped, "a newer host sent unknown kinds of evidence");
         }
-        RemoteBatch { target: self.target, full: batch.full, truncated: self.truncated, updates }
+        RemoteBatch { target: self.target, full: batch.full, truncated: self.truncated, rate_limited: false, updates }
     }
 
     /// Converts one piece of evidence and appends the result to `updates`. Skips evidence about a server whose name is

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use agtmux_core::fleet::{Fleet, OutageCode, PaneProcess, PaneRow, TopologyUpdate};
 use agtmux_core::ids::{PaneId, ServerKey, TargetName};
 
+use super::pacing::UNITS_PER_SECOND;
+
 const MAX_SERVERS: usize = 64;
 /// The most panes of one host. Also applies to agentless hosts.
 pub(super) const MAX_PANES: usize = 5_000;
@@ -18,6 +20,7 @@ const MAX_AGENTS: usize = 512;
 #[derive(Debug, Default)]
 pub(crate) struct HostLimits {
     truncated: BTreeSet<TargetName>,
+    rate_limited: BTreeSet<TargetName>,
 }
 
 impl HostLimits {
@@ -28,6 +31,14 @@ impl HostLimits {
 
     pub(crate) fn mark_truncated(&mut self, target: &TargetName) {
         self.truncated.insert(target.clone());
+    }
+
+    /// Sets whether the target is read more slowly than it sends.
+    pub(crate) fn set_rate_limited(&mut self, target: &TargetName, rate_limited: bool) {
+        match rate_limited {
+            true => self.rate_limited.insert(target.clone()),
+            false => self.rate_limited.remove(target),
+        };
     }
 
     /// Returns the part of the update that fits within the limits. `agents` is the current number of agents on the
@@ -72,18 +83,30 @@ impl HostLimits {
         }
     }
 
-    /// The outage to report if the target exceeded the limits. An outage that the host reports takes precedence.
+    /// The change of the target's outage, if the target exceeded the limits or no longer does. An outage that the host
+    /// reports takes precedence.
     pub(crate) fn outage(&self, fleet: &Fleet, target: &TargetName) -> Option<TopologyUpdate> {
-        let has_outage = fleet.target_outages().any(|(with_outage, _)| with_outage == target);
-        if has_outage || !self.truncated.contains(target) {
-            return None;
+        let current = fleet.target_outages().find(|(with_outage, _)| *with_outage == target);
+        let current = current.map(|(_, outage)| outage.code);
+        let outage = match current {
+            None | Some(OutageCode::RateLimited) => self.exceeded_limit(target),
+            Some(_) => return None,
+        };
+        let is_same = current == outage.as_ref().map(|(code, _)| *code);
+        (!is_same).then(|| TopologyUpdate::TargetOutage { target: target.clone(), outage })
+    }
+
+    fn exceeded_limit(&self, target: &TargetName) -> Option<(OutageCode, String)> {
+        if self.truncated.contains(target) {
+            let message = format!(
+                "the host reports more than {MAX_SERVERS} tmux servers, {MAX_PANES} panes or {MAX_AGENTS} agents; the \
+                 rest is left out"
+            );
+            return Some((OutageCode::ListingCut, message));
         }
-        let message = format!(
-            "the host reports more than {MAX_SERVERS} tmux servers, {MAX_PANES} panes or {MAX_AGENTS} agents; the \
-             rest is left out"
-        );
-        let outage = Some((OutageCode::ListingCut, message));
-        Some(TopologyUpdate::TargetOutage { target: target.clone(), outage })
+        let message =
+            || format!("the host sends more than {UNITS_PER_SECOND} changes per second and is read more slowly");
+        self.rate_limited.contains(target).then(|| (OutageCode::RateLimited, message()))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `targets` holds the list of hosts and starts one `supervisor` per host, which keeps the host connected over ssh. If
 //! agtmux is installed on the host, `connection` runs `agtmux collect` there and reads batches of evidence; `decode`
-//! shortens and redacts them; the engine applies them within `limits`. If agtmux is not installed, `shell_connection`
+//! shortens and redacts them; the engine applies them within `limits`, and `pacing` limits their rate. If agtmux is not installed, `shell_connection`
 //! opens a shell on the host, and `agentless` polls the host's tmux servers through this shell. Each of these servers
 //! has the same `ServerObserver` as a local server.
 //!
@@ -21,6 +21,7 @@ mod encode;
 mod limits;
 mod line_reader;
 mod link;
+mod pacing;
 mod relay;
 mod sanitize_reply;
 mod shell_connection;

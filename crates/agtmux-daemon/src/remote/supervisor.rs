@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agtmux_api::VERSION;
-use agtmux_api::host_protocol::HostHello;
+use agtmux_api::host_protocol::{EvidenceBatch, HostHello};
 use agtmux_api::wire::EvidenceKind;
 use agtmux_core::fleet::{OutageCode, TopologyUpdate};
 use agtmux_core::ids::TargetName;
@@ -12,13 +12,14 @@ use agtmux_core::target::{TargetFault, TargetHealth, TargetHealthLog};
 use agtmux_tmux::ssh::SshClient;
 use jiff::SignedDuration;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 use uuid::Uuid;
 
 use super::connection::CollectConnection;
 use super::connection_end::ConnectionEnd;
-use super::decode::EvidenceDecoder;
+use super::decode::{EvidenceDecoder, RemoteBatch};
 use super::link::{LinkStatus, TargetLink, TargetRequest};
+use super::pacing::{HostPacer, drop_repetitions};
 use super::timeouts::hello_timeout;
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
@@ -32,6 +33,8 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 const STABLE_CONNECTION_TIME: Duration = Duration::from_secs(30);
 /// How many requests may wait to be written.
 const MAX_QUEUED_REQUESTS: usize = 32;
+/// A batch with more evidence is decoded on another thread.
+const MAX_QUICK_EVIDENCE: usize = 16;
 /// Smaller differences between our clock and the host's clock are ignored, because they are mostly latency.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(1);
 
@@ -98,8 +101,18 @@ impl Supervisor {
         self.on_hello(&hello);
         let (request_sender, mut requests) = mpsc::channel(MAX_QUEUED_REQUESTS);
         let mut request_sender = Some(request_sender);
+        let mut pacer = HostPacer::new(Instant::now());
         loop {
-            let batch = tokio::select! {
+            if let Some(resume_at) = pacer.resume_at() {
+                tokio::select! {
+                    () = sleep_until(resume_at) => pacer.resume(Instant::now()),
+                    end = connection.only_write() => return end,
+                    Some(request) = requests.recv(), if connection.has_room() => connection.send_request(request),
+                }
+                continue;
+            }
+            let calm_at = pacer.calm_at();
+            let mut batch = tokio::select! {
                 message = connection.next_message() => match message {
                     Ok(Some(batch)) => batch,
                     Ok(None) => continue,
@@ -109,14 +122,43 @@ impl Supervisor {
                     connection.send_request(request);
                     continue;
                 }
+                () = sleep_until(calm_at), if pacer.is_limited() => EvidenceBatch::default(),
             };
+            drop_repetitions(&mut batch);
+            let was_limited = pacer.is_limited();
+            pacer.becomes_calm(Instant::now());
+            pacer.charge(&batch, Instant::now());
             let decoder = EvidenceDecoder::new(self.target.clone(), self.clock_ahead(), self.clock.now());
-            self.engine.receive_remote(decoder.batch(batch)).await;
+            let Some(batch) = decode(decoder, batch).await else {
+                return ConnectionEnd::new(TargetFault::Disconnected, "evidence of the host could not be read");
+            };
+            for chunk in (RemoteBatch { rate_limited: pacer.is_limited(), ..batch }).split() {
+                self.engine.receive_remote(chunk).await;
+            }
             // Requests are accepted after the first batch, when the state of the host is known.
             if let Some(request_sender) = request_sender.take() {
                 self.on_connected(&hello, request_sender).await;
             }
+            if pacer.is_limited() != was_limited {
+                self.on_rate_limited(pacer.is_limited()).await;
+            }
         }
+    }
+
+    /// Reports that the host is read more slowly than it sends, or no longer is.
+    async fn on_rate_limited(&self, is_limited: bool) {
+        let (health, target, host) = (self.health.health(), &self.target, self.ssh.destination());
+        match is_limited {
+            true => tracing::warn!(%target, "the host sends too much and is read more slowly"),
+            false => tracing::info!(%target, "the host is read at full speed again"),
+        }
+        self.update_status(|link| {
+            let status = &mut link.target;
+            status.health = if is_limited { TargetHealth::Degraded } else { health };
+            status.message = is_limited.then(|| "the host sends too much and is read more slowly".into());
+            status.hint = is_limited.then(|| format!("ssh {host} agtmux watch   (shows what changes so often)"));
+        })
+        .await;
     }
 
     /// How far our clock is ahead of the host's. Our clock may have been set since the host sent its time.
@@ -217,6 +259,14 @@ impl Supervisor {
             None => format!("install agtmux {VERSION} on {}, then: {then}", self.ssh.destination()),
         }
     }
+}
+
+/// Decodes a batch. A large one is decoded on another thread, because its texts are redacted. `None` if that failed.
+async fn decode(decoder: EvidenceDecoder, batch: EvidenceBatch) -> Option<RemoteBatch> {
+    if batch.evidence.len() <= MAX_QUICK_EVIDENCE {
+        return Some(decoder.batch(batch));
+    }
+    tokio::task::spawn_blocking(move || decoder.batch(batch)).await.ok()
 }
 
 /// The delay grows with each failure and has random jitter.

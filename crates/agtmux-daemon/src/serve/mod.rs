@@ -10,6 +10,7 @@ mod explain;
 mod extract;
 mod ingest;
 mod listener;
+mod metrics;
 mod routes;
 mod sse;
 mod targets;
@@ -99,7 +100,7 @@ async fn attach_caller(
 
 fn health(context: &ServeContext) -> DaemonHealth {
     let log = context.event_log.read();
-    let error = context.store_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let error = store_error(context);
     let servers: Vec<ServerHealth> = context.discovery.servers();
     let reported = context.discovery.background().report();
     let is_ok = |component: &ComponentHealth| component.status == "ok";
@@ -123,6 +124,12 @@ fn health(context: &ServeContext) -> DaemonHealth {
         target_errors: log.view.errors().to_vec(),
         components: components(context, healthy, reported),
     }
+}
+
+/// Why the database cannot be written, or how it is damaged.
+fn store_error(context: &ServeContext) -> Option<String> {
+    let error = context.store_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    error.or_else(|| context.store.damage())
 }
 
 fn components(

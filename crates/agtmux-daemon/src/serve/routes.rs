@@ -72,6 +72,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
 fn routes() -> OpenApiRouter<ServeContext> {
     OpenApiRouter::with_openapi(Contract::openapi())
         .routes(routes!(get_health))
+        .routes(routes!(super::metrics::get_metrics))
         .routes(routes!(get_panes))
         .routes(routes!(get_windows))
         .routes(routes!(get_sessions))

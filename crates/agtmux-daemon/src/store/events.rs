@@ -5,13 +5,12 @@ use agtmux_core::binding::{BindFailure, EventOrigin};
 use agtmux_core::evidence::Source;
 use agtmux_core::ordering::OrderKey;
 use agtmux_core::runtime::RuntimeId;
-use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
-use super::cursors;
 use super::insert::insert;
 use super::rows::{parse_column, timestamp_column};
+use super::{cursors, payload};
 
 /// One event. It is either bound to a runtime or pending, which means that its runtime is not known yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +42,9 @@ pub(crate) struct StoredSender {
 }
 
 pub(super) fn put(tx: &Transaction<'_>, event: &EventRow, body: Option<&str>) -> rusqlite::Result<()> {
-    let origin = event.origin.as_ref().and_then(|w| serde_json::to_string(w).ok());
+    // Only a pending event needs its origin.
+    let origin = event.origin.as_ref().filter(|_| event.runtime.is_none());
+    let origin = origin.and_then(|origin| serde_json::to_string(origin).ok());
     insert!(tx, "INSERT INTO events", {
         event_id: event.order.event_id,
         runtime_id: event.runtime.as_ref().map(RuntimeId::as_str),
@@ -57,7 +58,7 @@ pub(super) fn put(tx: &Transaction<'_>, event: &EventRow, body: Option<&str>) ->
         dedupe_key: event.dedupe_key,
         content_hash: event.content_hash,
         origin: origin,
-        raw_payload: body,
+        payload: body.map(payload::compress).transpose()?,
         drop_reason: event.bind_failure.map(BindFailure::as_str),
         sender: event.sender.as_ref().and_then(|sender| serde_json::to_string(sender).ok()),
     })?;
@@ -68,7 +69,7 @@ pub(super) fn put(tx: &Transaction<'_>, event: &EventRow, body: Option<&str>) ->
 }
 
 pub(super) fn bind(tx: &Transaction<'_>, event: &EventRow, runtime: &RuntimeId) -> rusqlite::Result<()> {
-    let sql = "UPDATE events SET status = 'bound', runtime_id = ?2 WHERE event_id = ?1";
+    let sql = "UPDATE events SET status = 'bound', runtime_id = ?2, origin = NULL WHERE event_id = ?1";
     tx.prepare_cached(sql)?.execute(params![event.order.event_id, runtime.as_str()])?;
     cursors::put(tx, runtime, event)
 }
@@ -95,25 +96,25 @@ pub(crate) fn content_of(
 
 /// The redacted body of an event. `None` if the event is unknown or its body was deleted.
 pub(crate) fn body_of(connection: &Connection, event_id: &str) -> rusqlite::Result<Option<String>> {
-    let sql = "SELECT raw_payload FROM events WHERE event_id = ?1";
-    connection.prepare_cached(sql)?.query_row([event_id], |row| row.get(0)).optional().map(Option::flatten)
+    let sql = "SELECT payload, raw_payload FROM events WHERE event_id = ?1";
+    connection.prepare_cached(sql)?.query_row([event_id], |row| payload::column(row, 0)).optional().map(Option::flatten)
 }
 
 /// The last events of a runtime, oldest first.
 pub(crate) fn last_events(connection: &Connection, runtime: &str, limit: u32) -> rusqlite::Result<Vec<RuntimeEvent>> {
     let mut statement = connection.prepare(
-        "SELECT event_id, source, event_type, event_time, ingested_at, raw_payload, sender FROM events WHERE runtime_id = ?1
-         ORDER BY ingested_at DESC, event_id DESC LIMIT ?2",
+        "SELECT event_id, source, event_type, event_time, ingested_at, payload, raw_payload, sender FROM events
+         WHERE runtime_id = ?1 ORDER BY ingested_at DESC, event_id DESC LIMIT ?2",
     )?;
     let rows = statement.query_map(params![runtime, limit], |row| {
-        let body: Option<String> = row.get(5)?;
+        let body = payload::column(row, 5)?;
         Ok(RuntimeEvent {
             event_id: row.get(0)?,
             source: parse_column(row, 1)?,
             event_type: row.get(2)?,
             event_time: timestamp_column(row, 3)?,
             ingested_at: timestamp_column(row, 4)?,
-            sender: shown_sender(row, 6)?,
+            sender: shown_sender(row, 7)?,
             body: body.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
         })
     })?;
@@ -177,38 +178,3 @@ pub(super) fn unbound(connection: &Connection) -> rusqlite::Result<Vec<EventRow>
     })?;
     rows.collect()
 }
-
-/// Deletes old data so that it cannot be recovered: `secure_delete` overwrites the deleted content, and the caller then
-/// empties the write-ahead log with a checkpoint.
-pub(super) fn purge(
-    tx: &Transaction<'_>,
-    payloads_before: Timestamp,
-    all_before: Timestamp,
-) -> rusqlite::Result<usize> {
-    let mut deleted = tx.execute(
-        "UPDATE events SET raw_payload = NULL WHERE raw_payload IS NOT NULL AND ingested_at < ?1",
-        [payloads_before.as_microsecond()],
-    )?;
-    for sql in PURGES {
-        deleted += tx.execute(sql, [all_before.as_microsecond()])?;
-    }
-    Ok(deleted)
-}
-
-/// The statements that delete old rows, in the order in which they run. They keep all data that a replay from the
-/// oldest remaining checkpoint reads, and they keep the last transition of each current runtime.
-const PURGES: [&str; 10] = [
-    "DELETE FROM events WHERE ingested_at < ?1",
-    "DELETE FROM checkpoints WHERE at < ?1 AND input_seq < (SELECT max(input_seq) FROM checkpoints)",
-    "DELETE FROM engine_inputs WHERE at < ?1 AND input_seq <= (SELECT min(input_seq) FROM checkpoints)",
-    "DELETE FROM transitions WHERE at < ?1 AND input_seq <= (SELECT min(input_seq) FROM checkpoints)
-     AND seq NOT IN (SELECT max(t.seq) FROM transitions t JOIN states s ON s.runtime_id = t.runtime_id GROUP BY t.runtime_id)",
-    "DELETE FROM actions WHERE at < ?1",
-    "DELETE FROM turns WHERE at < ?1",
-    "DELETE FROM action_snapshots WHERE expires_at < ?1",
-    "DELETE FROM runtimes WHERE ended_at < ?1",
-    "DELETE FROM agents WHERE updated_at < ?1
-     AND agent_id NOT IN (SELECT agent_id FROM runtimes WHERE agent_id IS NOT NULL)",
-    "DELETE FROM runtime_source_cursors WHERE last_order_ingested_at < ?1
-     AND runtime_id NOT IN (SELECT runtime_id FROM runtimes)",
-];

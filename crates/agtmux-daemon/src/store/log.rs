@@ -150,9 +150,11 @@ pub(crate) fn inputs_after(
 
 /// When the last input was applied. A checkpoint covers inputs that are deleted.
 pub(super) fn newest_input_at(connection: &Connection) -> rusqlite::Result<Option<Timestamp>> {
-    let sql = "SELECT at FROM (SELECT input_seq, at FROM engine_inputs UNION ALL SELECT input_seq, at FROM checkpoints)
-               ORDER BY input_seq DESC, at DESC LIMIT 1";
-    connection.query_row(sql, [], |row| timestamp_column(row, 0)).optional()
+    let newest = |table: &str| {
+        let sql = format!("SELECT input_seq, at FROM {table} ORDER BY input_seq DESC LIMIT 1");
+        connection.query_row(&sql, [], |row| Ok((row.get::<_, i64>(0)?, timestamp_column(row, 1)?))).optional()
+    };
+    Ok(newest("engine_inputs")?.max(newest("checkpoints")?).map(|(_, at)| at))
 }
 
 /// The transitions that were caused by the inputs after `input_seq`, in order.

@@ -6,25 +6,31 @@ mod clock;
 mod cursors;
 pub(crate) mod events;
 mod insert;
+mod integrity;
 pub(crate) mod log;
+mod maintenance;
 mod memories;
 #[cfg(test)]
 mod migration_tests;
 mod open;
 pub(crate) mod past_runtimes;
+mod payload;
+mod purge;
 mod restore;
 mod rows;
 pub(crate) mod schema;
+#[cfg(test)]
+mod size_tests;
 pub(crate) mod targets;
 pub(crate) mod tasks;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use agtmux_agents::native::AdapterMemory;
@@ -35,7 +41,6 @@ use jiff::Timestamp;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::background::panic_message;
 use crate::clock::ClockAnchor;
 use restore::DatabaseFile;
 
@@ -44,25 +49,27 @@ pub(crate) use agents::{ReportedAgentRow, TurnRow};
 pub(crate) use cursors::SourceCursor;
 pub(crate) use events::{EventRow, StoredSender};
 pub(crate) use log::LoggedInput;
+use maintenance::Maintenance;
 pub use open::StoreError;
+pub use payload::decompress as read_payload;
 pub(crate) use rows::{PaneRecord, StoreChange};
 pub(crate) use tasks::{TaskArchive, TaskRunRow, TaskSession, TaskSessionKey};
+pub(crate) use writer::StoreStats;
+use writer::{RebuildInterrupt, StoreWriter, WriteJob};
 
 /// The handle of the writer thread. Dropping the handle waits until all queued batches are written.
 #[derive(Debug)]
 pub(crate) struct Store {
     path: PathBuf,
     quarantined: Option<PathBuf>,
+    /// The damage that was found while the daemon runs.
+    damage: Mutex<Option<String>>,
+    stats: Arc<StoreStats>,
+    interrupt: Arc<RebuildInterrupt>,
     writer: mpsc::Sender<WriteJob>,
     thread: Option<thread::JoinHandle<()>>,
     /// How often the database was restored. Connections from before do not see later changes.
     restores: Arc<AtomicU64>,
-}
-
-#[derive(Debug)]
-struct WriteJob {
-    changes: Vec<StoreChange>,
-    done: oneshot::Sender<Result<(), StoreError>>,
 }
 
 /// The stored data that the daemon reads when it starts.
@@ -94,14 +101,26 @@ impl Store {
     pub(crate) fn open(path: &Path) -> Result<(Self, StoreContents), StoreError> {
         let opened = open::open(path)?;
         let (writer, jobs) = mpsc::channel();
+        let (stats, interrupt) = (Arc::<StoreStats>::default(), Arc::<RebuildInterrupt>::default());
+        let (connection, maintenance) = (opened.connection, Maintenance::default());
+        let (path, quarantined) = (path.to_owned(), opened.quarantined);
         let restores = Arc::default();
-        let file = DatabaseFile::new(path, Arc::clone(&restores));
+        let file = DatabaseFile::new(&path, Arc::clone(&restores));
+        let store_writer = StoreWriter {
+            path: path.clone(),
+            connection,
+            jobs,
+            stats: stats.clone(),
+            interrupt: interrupt.clone(),
+            maintenance,
+            file,
+        };
         let thread = thread::Builder::new()
             .name("store".into())
-            .spawn(move || write_all(opened.connection, file, &jobs))
-            .map_err(|e| StoreError::Open { path: path.to_owned(), message: e.to_string() })?;
-        let (path, quarantined, thread) = (path.to_owned(), opened.quarantined, Some(thread));
-        let store = Self { path, quarantined, writer, thread, restores };
+            .spawn(move || store_writer.run())
+            .map_err(|e| StoreError::Open { path: path.clone(), message: e.to_string() })?;
+        let (damage, thread) = (Mutex::default(), Some(thread));
+        let store = Self { path, quarantined, damage, stats, interrupt, writer, thread, restores };
         Ok((store, opened.contents))
     }
 
@@ -109,6 +128,7 @@ impl Store {
     pub(crate) async fn commit(&self, changes: Vec<StoreChange>) -> Result<(), StoreError> {
         let (done, outcome) = oneshot::channel();
         let gone = || StoreError::Write("the writer thread has stopped".into());
+        self.stats.queued.fetch_add(1, Ordering::Relaxed);
         self.writer.send(WriteJob { changes, done }).map_err(|_| gone())?;
         outcome.await.map_err(|_| gone())?
     }
@@ -146,6 +166,29 @@ impl Store {
     pub(crate) fn quarantined(&self) -> Option<&Path> {
         self.quarantined.as_deref()
     }
+
+    pub(crate) fn stats(&self) -> &StoreStats {
+        &self.stats
+    }
+
+    /// Checks the tables that were not checked at the start, because they are large.
+    pub(crate) async fn check_large_tables(&self) {
+        let path = self.path.clone();
+        match self.read(move |connection| integrity::check_large_tables(connection, &path)).await {
+            Ok(None) => {}
+            Ok(Some(damage)) => {
+                tracing::error!(damage, "the database is damaged; the next start moves it aside");
+                let note = format!("the database is damaged ({damage}); `agtmux daemon restart` begins a new one");
+                *self.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(note);
+            }
+            Err(error) => tracing::warn!(%error, "could not check the database"),
+        }
+    }
+
+    /// The damage that was found while the daemon runs.
+    pub(crate) fn damage(&self) -> Option<String> {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
@@ -156,56 +199,9 @@ impl Drop for Store {
     fn drop(&mut self) {
         // Closing the channel ends the thread after it has written the queued jobs.
         self.writer = mpsc::channel().0;
+        self.interrupt.interrupt();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
-}
-
-fn write_all(mut connection: Connection, mut file: DatabaseFile, jobs: &mpsc::Receiver<WriteJob>) {
-    while let Ok(WriteJob { changes, done }) = jobs.recv() {
-        let outcome = write_or_catch(&mut connection, &changes);
-        if changes.iter().any(|change| matches!(change, StoreChange::Purge { .. })) {
-            // Purged data stays in the write-ahead log until that is truncated.
-            let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE);");
-        }
-        // The batch may be in a file that was removed, where no later daemon finds it.
-        let outcome = outcome.and_then(|()| file.restore_if_removed(&mut connection));
-        // The caller may be gone; the batch is written anyway.
-        let _ = done.send(outcome.map_err(StoreError::Write));
-    }
-    if let Err(error) = file.restore_if_removed(&mut connection) {
-        tracing::error!(error, "the database was removed and could not be restored");
-        // Closing the connection would delete the write-ahead log of the database that is at the path now.
-        std::mem::forget(connection);
-        return;
-    }
-    if let Err(error) = connection.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);") {
-        tracing::warn!(%error, "could not optimize the database on exit; the next start does it");
-    }
-}
-
-/// Writes a batch. A panic rolls the batch back and fails it, and the thread continues.
-fn write_or_catch(connection: &mut Connection, changes: &[StoreChange]) -> Result<(), String> {
-    if changes.is_empty() {
-        return Ok(());
-    }
-    let written = catch_unwind(AssertUnwindSafe(|| write_batch(connection, changes)));
-    match written {
-        Ok(outcome) => outcome.map_err(|error| error.to_string()),
-        Err(panic) => {
-            let message = format!("the store panicked: {}", panic_message(&*panic));
-            tracing::error!(message);
-            Err(message)
-        }
-    }
-}
-
-fn write_batch(connection: &mut Connection, changes: &[StoreChange]) -> rusqlite::Result<()> {
-    let now = Timestamp::now();
-    let tx = connection.transaction()?;
-    for change in changes {
-        rows::write(&tx, change, now)?;
-    }
-    tx.commit()
 }

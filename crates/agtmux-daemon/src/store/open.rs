@@ -5,12 +5,21 @@ use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use agtmux_api::error::{ApiError, ErrorCode as ApiErrorCode};
 use rusqlite::{Connection, ErrorCode};
 use rusqlite_migration::{Error as MigrationError, MigrationDefinitionError};
 
-use super::{StoreContents, rows, schema};
+use super::{StoreContents, integrity, maintenance, rows, schema};
+
+/// How long a statement waits for another connection.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+
+const MAX_WAL_BYTES: i64 = 4 << 20;
+
+/// The rebuild of a database of this size takes a fraction of a second.
+const MAX_REBUILD_BYTES: u64 = 8 << 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -99,12 +108,12 @@ fn open_checked(path: &Path) -> Result<(Connection, StoreContents), OpenFailure>
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     drop(file);
     let mut connection = connect(path)?;
-    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if verdict != "ok" {
-        return Err(OpenFailure::Damaged(verdict));
+    if let Some(damage) = integrity::check_at_start(&connection, path)? {
+        return Err(OpenFailure::Damaged(damage));
     }
     match schema::MIGRATIONS.to_latest(&mut connection) {
         Ok(()) => {
+            rebuild_small(&connection, path)?;
             let contents = rows::read_contents(&connection)?;
             Ok((connection, contents))
         }
@@ -119,11 +128,17 @@ fn open_checked(path: &Path) -> Result<(Connection, StoreContents), OpenFailure>
 /// Opens a connection that writes.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
+    // A new database returns free pages. This must be set before everything else.
+    if connection.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0))? == 0 {
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
     connection.pragma_update(None, "journal_mode", "WAL")?;
+    // After a checkpoint the write-ahead log shrinks to this size.
+    connection.pragma_update(None, "journal_size_limit", MAX_WAL_BYTES)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "secure_delete", true)?;
-    connection.busy_timeout(std::time::Duration::from_secs(2))?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     Ok(connection)
 }
 
@@ -131,6 +146,19 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
 /// the files are removed.
 pub(super) fn open_wal(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+}
+
+/// Rebuilds a small database of an older version at once, so that its file can shrink. A large one is rebuilt while the
+/// daemon runs.
+fn rebuild_small(connection: &Connection, path: &Path) -> rusqlite::Result<()> {
+    let is_small = fs::metadata(path).is_ok_and(|metadata| metadata.len() <= MAX_REBUILD_BYTES);
+    if is_small && !maintenance::returns_free_pages(connection)? {
+        // It works without, for example on a full disk.
+        maintenance::rebuild(connection).unwrap_or_else(
+            |error| tracing::warn!(%error, "could not rebuild the database, so its file cannot shrink"),
+        );
+    }
+    Ok(())
 }
 
 fn quarantine(path: &Path) -> std::io::Result<PathBuf> {
@@ -150,5 +178,6 @@ fn quarantine(path: &Path) -> std::io::Result<PathBuf> {
             _ => {}
         }
     }
+    integrity::forget_request(path);
     Ok(name(unused, ""))
 }

@@ -108,9 +108,12 @@ pub(crate) enum StoreChange {
         /// Earlier inputs could not be stored.
         after_loss: bool,
     },
+    /// From now on, what is older may be deleted, and what makes the database larger than `max_bytes`. The writer thread
+    /// deletes it after the batch.
     Purge {
         payloads_before: Timestamp,
         all_before: Timestamp,
+        max_bytes: u64,
     },
     /// Reserves all sequence numbers up to this one. After a restart, the daemon uses larger numbers only.
     ReserveSeq(u64),
@@ -217,10 +220,7 @@ pub(super) fn write(tx: &Transaction<'_>, change: &StoreChange, now: Timestamp) 
         StoreChange::Checkpoint { input_seq, at, resolver, after_loss } => {
             log::write_checkpoint(tx, *input_seq, *at, resolver, *after_loss)?;
         }
-        StoreChange::Purge { payloads_before, all_before } => {
-            events::purge(tx, *payloads_before, *all_before)?;
-            tasks::purge(tx, *payloads_before)?;
-        }
+        StoreChange::Purge { .. } => {}
         StoreChange::ReserveSeq(seq) => {
             tx.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES ('seq_reserved', ?1)")?
                 .execute([seq.to_string()])?;

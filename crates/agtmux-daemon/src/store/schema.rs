@@ -290,6 +290,9 @@ ALTER TABLE events ADD COLUMN sender TEXT;
 /// How an agent was started, which `resume` needs.
 const LAUNCHES: &str = "ALTER TABLE runtimes ADD COLUMN launch TEXT;";
 
+/// Compressed payloads. Rows of older versions keep theirs in `raw_payload`.
+const COMPRESSED_PAYLOADS: &str = "ALTER TABLE events ADD COLUMN payload BLOB;";
+
 const ALL: &[M<'static>] = &[
     M::up(FIRST),
     M::up(MEMORIES),
@@ -300,6 +303,7 @@ const ALL: &[M<'static>] = &[
     M::up(PLAIN_NAMES),
     M::up(SENDERS),
     M::up(LAUNCHES),
+    M::up(COMPRESSED_PAYLOADS),
 ];
 
 pub(crate) const VERSION: u32 = ALL.len() as u32;

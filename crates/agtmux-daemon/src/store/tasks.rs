@@ -93,10 +93,6 @@ pub(super) fn put_event(tx: &Transaction<'_>, socket: &str, event: &TaskEvent) -
     })
 }
 
-pub(super) fn purge(tx: &Transaction<'_>, before: Timestamp) -> rusqlite::Result<()> {
-    tx.execute("DELETE FROM task_events WHERE at < ?1", [before.as_microsecond()]).map(drop)
-}
-
 /// All task sessions, so that the daemon can continue with them after a restart. Sessions that this version cannot read
 /// are left out.
 pub(super) fn sessions(connection: &Connection) -> rusqlite::Result<BTreeMap<TaskSessionKey, TaskSession>> {

@@ -171,6 +171,7 @@ fn local_hint(code: OutageCode, pid: u32) -> String {
             the server, set tmux.program to that version in the configuration"
             .into(),
         OutageCode::ListingCut => "close sessions that are not needed; `tmux list-sessions` lists them".into(),
+        OutageCode::RateLimited => "run `agtmux watch` to see what changes so often".into(),
     }
 }
 
@@ -193,6 +194,9 @@ fn remote_hint(target: &str, code: OutageCode, pid: u32) -> String {
             "the list is correct but incomplete; close sessions that are not needed: `ssh {target} tmux list-sessions` \
              lists them"
         ),
+        OutageCode::RateLimited => {
+            format!("its states may be late; run `ssh {target} agtmux watch` to see what changes so often")
+        }
     }
 }
 

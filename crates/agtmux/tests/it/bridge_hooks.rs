@@ -6,6 +6,8 @@ use agtmux_testkit::http::get;
 use agtmux_testkit::{TestWorld, wait_for, wait_until};
 use serde_json::{Value, json};
 
+use crate::stored_payloads::stored_payloads;
+
 /// The stored tmux and iTerm pane ids of an agent.
 fn stored_panes(world: &TestWorld, agent_id: &str) -> Option<(Option<String>, Option<String>)> {
     let database = rusqlite::Connection::open(world.state_dir().join("state.db")).expect("a database");
@@ -197,6 +199,8 @@ fn refused_hooks_and_secrets_are_not_stored() {
         (&json!(agent_id), &json!(true)),
         "both hooks belong to the same session"
     );
+    let payloads = stored_payloads(&world).concat();
+    assert!(payloads.contains("[redacted:") && !payloads.contains("hunter2"), "{payloads}");
     for name in ["state.db", "state.db-wal"] {
         let bytes = std::fs::read(world.state_dir().join(name)).unwrap_or_default();
         assert!(!bytes.windows(7).any(|seven| seven == b"hunter2"), "{name}");

@@ -16,6 +16,8 @@ use rusqlite::{Connection, OpenFlags};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::stored_payloads;
+
 /// The time limit for a hook. It is far longer than a hook needs, and far shorter than a blocked request would take.
 const HOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -57,9 +59,9 @@ fn stored_events(world: &TestWorld) -> Vec<StoredEventRow> {
     };
     let read = || -> rusqlite::Result<Vec<StoredEventRow>> {
         let mut query =
-            db.prepare("SELECT event_type, source, runtime_id, raw_payload FROM events ORDER BY ingested_at, rowid")?;
+            db.prepare("SELECT event_type, source, runtime_id, payload FROM events ORDER BY ingested_at, rowid")?;
         let rows = query.query_map([], |row| {
-            let payload: Option<String> = row.get(3)?;
+            let payload = stored_payloads::payload(row, 3)?;
             Ok(StoredEventRow {
                 event_type: row.get(0)?,
                 source: row.get(1)?,

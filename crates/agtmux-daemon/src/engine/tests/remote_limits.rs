@@ -20,11 +20,12 @@ fn row(pane: u32) -> PaneRow {
 }
 
 async fn send_updates(engine: &TestEngine, full: bool, updates: Vec<TopologyUpdate>) {
-    let updates = updates.into_iter().map(RemoteUpdate::Topology).collect();
-    engine
-        .handle()
-        .receive_remote(RemoteBatch { target: TargetName::new("vm1"), full, truncated: false, updates })
-        .await;
+    send_at_rate(engine, full, false, updates).await;
+}
+
+async fn send_at_rate(engine: &TestEngine, full: bool, rate_limited: bool, updates: Vec<TopologyUpdate>) {
+    let (target, updates) = (TargetName::new("vm1"), updates.into_iter().map(RemoteUpdate::Topology).collect());
+    engine.handle().receive_remote(RemoteBatch { target, full, truncated: false, rate_limited, updates }).await;
 }
 
 fn listed(server: String, panes: u32) -> TopologyUpdate {
@@ -98,4 +99,55 @@ async fn swapped_agents_count_once_within_a_batch() {
     send_updates(&engine, false, vec![processes([no_agent(1_024)]), processes([process(1), process(2)])]).await;
     assert_eq!(engine.event_log.read().view.fleet.count_panes()["vm1"], (1_100, 512));
     assert_eq!(panes_and_errors(&engine).1.len(), 1, "one agent is left out");
+}
+
+fn codes(engine: &TestEngine) -> Vec<OutageCode> {
+    engine.event_log.read().view.errors().iter().map(|error| error.code).collect()
+}
+
+#[tokio::test]
+async fn a_host_that_is_read_more_slowly_is_reported_until_it_is_calm() {
+    let engine = TestEngine::new();
+    send_updates(&engine, true, vec![listed("one".into(), 3)]).await;
+    assert_eq!(codes(&engine), []);
+    send_at_rate(&engine, false, true, vec![listed("one".into(), 4)]).await;
+    assert_eq!(codes(&engine), [OutageCode::RateLimited]);
+    assert_eq!(panes_and_errors(&engine).0, 4, "its panes are listed");
+    send_at_rate(&engine, false, true, vec![listed("one".into(), 5_100)]).await;
+    assert_eq!(codes(&engine), [OutageCode::ListingCut], "what is left out is worse than what is late");
+    let no_outage = TopologyUpdate::TargetOutage { target: TargetName::new("vm1"), outage: None };
+    send_at_rate(&engine, true, true, vec![no_outage, listed("one".into(), 3)]).await;
+    assert_eq!(codes(&engine), [OutageCode::RateLimited]);
+    let own = Some((OutageCode::ListingFailed, "broken".into()));
+    let own = TopologyUpdate::TargetOutage { target: TargetName::new("vm1"), outage: own };
+    send_at_rate(&engine, false, true, vec![own.clone()]).await;
+    assert_eq!(codes(&engine), [OutageCode::ListingFailed], "an outage of the host takes precedence");
+    send_at_rate(&engine, false, false, Vec::new()).await;
+    assert_eq!(codes(&engine), [OutageCode::ListingFailed], "and stays");
+    let over = TopologyUpdate::TargetOutage { target: TargetName::new("vm1"), outage: None };
+    send_at_rate(&engine, false, true, vec![over]).await;
+    assert_eq!(codes(&engine), [OutageCode::RateLimited]);
+    send_at_rate(&engine, false, false, Vec::new()).await;
+    assert_eq!(codes(&engine), []);
+}
+
+#[tokio::test]
+async fn a_large_batch_is_divided_without_losing_a_pane() {
+    let engine = TestEngine::new();
+    send_updates(&engine, true, vec![listed("one".into(), 1_000)]).await;
+    let server = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("one") };
+    let titled = |pane| PaneRow { title: "new".into(), ..row(pane) };
+    let rows = (1..=1_000).map(titled).collect();
+    let updates =
+        vec![TopologyUpdate::Reread { server, generation: GENERATION, rows }, processes((1..=300).map(process))];
+    let updates = updates.into_iter().map(RemoteUpdate::Topology).collect();
+    let (target, full) = (TargetName::new("vm1"), false);
+    let batches = RemoteBatch { target, full, truncated: false, rate_limited: false, updates }.split();
+    assert_eq!(batches.len(), 5);
+    for batch in batches {
+        engine.handle().receive_remote(batch).await;
+    }
+    let log = engine.event_log.read();
+    assert_eq!(log.view.fleet.count_panes()["vm1"], (1_000, 300));
+    assert!(log.view.fleet.panes.values().all(|pane| pane.title.as_deref() == Some("new")));
 }

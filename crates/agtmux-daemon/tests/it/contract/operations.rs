@@ -14,6 +14,8 @@ pub(crate) struct Operation {
     pub(crate) has_body: bool,
     /// The response is an endless stream of events.
     pub(crate) streams: bool,
+    /// The response is text, not JSON.
+    pub(crate) is_text: bool,
 }
 
 /// All operations, ordered by name.
@@ -46,5 +48,6 @@ fn operation_of(path: &str, method: &str, operation: &Value) -> Option<Operation
         has_query: !parameters_in("query").is_empty(),
         has_body: operation.get("requestBody").is_some(),
         streams: operation["responses"]["200"]["content"].get("text/event-stream").is_some(),
+        is_text: operation["responses"]["200"]["content"].get("text/plain").is_some(),
     })
 }

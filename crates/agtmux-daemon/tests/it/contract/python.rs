@@ -65,6 +65,11 @@ class Client:
         with connection.sock or response:
             return json.loads(response.read())
 
+    def _text(self, method, path, query=None):
+        connection, response = self._open(method, path, query)
+        with connection.sock or response:
+            return response.read().decode()
+
     def _events(self, method, path, query=None):
         """Yields (id, type, data) until the daemon stops."""
         _, response = self._open(method, path, query)
@@ -86,7 +91,7 @@ pub(crate) fn client(operations: &[Operation]) -> String {
 }
 
 fn method(operation: &Operation) -> String {
-    let Operation { name, method, path, summary, in_path, has_query, has_body, streams } = operation;
+    let Operation { name, method, path, summary, in_path, has_query, has_body, streams, is_text } = operation;
     let mut parameters = vec!["self".to_owned()];
     parameters.extend(in_path.iter().cloned());
     parameters.extend(has_body.then(|| "body".to_owned()));
@@ -99,7 +104,11 @@ fn method(operation: &Operation) -> String {
     let mut arguments = vec![format!("\"{method}\""), quoted_path];
     arguments.extend(has_query.then(|| "query=query".to_owned()));
     arguments.extend(has_body.then(|| "body=body".to_owned()));
-    let call = if *streams { "_events" } else { "_ask" };
+    let call = match (streams, is_text) {
+        (true, _) => "_events",
+        (_, true) => "_text",
+        _ => "_ask",
+    };
     format!(
         "    def {name}({}):\n        \"\"\"{summary}.\"\"\"\n        return self.{call}({})\n",
         parameters.join(", "),

@@ -53,6 +53,14 @@ export class Client {
     return answer;
   }
 
+  async #text(method: string, path: string, query?: Query): Promise<string> {
+    const response = await this.#open(method, path, query);
+    const chunks: Buffer[] = [];
+    for await (const chunk of response) chunks.push(chunk as Buffer);
+    if ((response.statusCode ?? 500) >= 400) throw new AgtmuxError(response.statusCode ?? 500, {});
+    return Buffer.concat(chunks).toString("utf8");
+  }
+
   async *#events(method: string, path: string, query?: Query): AsyncGenerator<ServerSentEvent> {
     const response = await this.#open(method, path, query);
     if ((response.statusCode ?? 500) >= 400) throw new AgtmuxError(response.statusCode ?? 500, {});
@@ -90,7 +98,7 @@ fn camel(name: &str) -> String {
 }
 
 fn method(operation: &Operation) -> String {
-    let Operation { name, method, path, summary, in_path, has_query, has_body, streams } = operation;
+    let Operation { name, method, path, summary, in_path, has_query, has_body, streams, is_text } = operation;
     let mut parameters: Vec<String> = in_path.iter().map(|name| format!("{}: string", camel(name))).collect();
     parameters.extend(has_body.then(|| "body: unknown".to_owned()));
     parameters.extend(has_query.then(|| "query: Query = {}".to_owned()));
@@ -100,8 +108,11 @@ fn method(operation: &Operation) -> String {
     let path = if in_path.is_empty() { format!("\"{path}\"") } else { format!("`{path}`") };
     let query = if *has_query { "query" } else { "undefined" };
     let body = if *has_body { ", body" } else { "" };
-    let (call, answer) =
-        if *streams { ("#events", "AsyncGenerator<ServerSentEvent>") } else { ("#ask", "Promise<any>") };
+    let (call, answer) = match (streams, is_text) {
+        (true, _) => ("#events", "AsyncGenerator<ServerSentEvent>"),
+        (_, true) => ("#text", "Promise<string>"),
+        _ => ("#ask", "Promise<any>"),
+    };
     format!(
         "  /** {summary}. */\n  {}({}): {answer} {{\n    return this.{call}(\"{method}\", {path}, {query}{body});\n  }}\n",
         camel(name),

@@ -4,5 +4,6 @@ mod attach;
 mod hostile;
 mod injection;
 mod network_cuts;
+mod noisy_host;
 mod outages;
 mod remote_agents;
