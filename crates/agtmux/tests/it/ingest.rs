@@ -267,11 +267,6 @@ fn events_of_an_ended_runtime_never_touch_the_new_one_two_servers() {
     assert_eq!(state_on("default"), Some("unknown".into()));
 }
 
-fn database(world: &TestWorld) -> Connection {
-    let file = world.state_dir().join("state.db");
-    Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("opened")
-}
-
 #[test]
 fn an_event_for_an_unknown_pane_is_pending() {
     let (world, _) = world_with_agent();
