@@ -164,13 +164,14 @@ impl PaneRef {
             place: format!("{}.{}", placement.window_index, pane.pane_index),
         });
         let name = pane.runtime.as_ref().and_then(|runtime| runtime.name.clone()).map(Self::Agent);
-        let runtime = pane.runtime.as_ref().map(|runtime| Self::Runtime(runtime.id.clone()));
         let is_word = |text: &str| {
-            !text.starts_with('-') && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:".contains(&b))
+            !text.starts_with('-') && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/@%".contains(&b))
         };
         let works = |reference: &Self| is_word(&reference.to_string()) && reference.names_only(fleet, key);
-        let shorter = [name, place, runtime].into_iter().flatten().find(works);
-        shorter.unwrap_or_else(|| Self::path_to(key, pane))
+        let shorter = [name, place].into_iter().flatten().find(works);
+        let path = Self::path_to(key, pane);
+        let runtime = pane.runtime.as_ref().filter(|_| !is_word(&path.to_string()));
+        shorter.or_else(|| runtime.map(|runtime| Self::Runtime(runtime.id.clone()))).unwrap_or(path)
     }
 
     /// Whether the reference matches this pane and no other.

@@ -251,7 +251,12 @@ fn no_command_starts_a_daemon_with_autostart_off() {
     }
     for args in [&["status"][..], &["status", "--json"], &["daemon", "status"], &["daemon", "status", "--json"]] {
         let done = agtmux(&world, args);
-        assert_eq!((done.code, done.text().as_str()), (Some(3), ""), "{args:?}: {}", done.stderr);
+        let shown = match args {
+            ["status"] => "off\n",
+            ["status", "--json"] => "{\"daemon\":\"off\",\"schema_version\":2}\n",
+            _ => "",
+        };
+        assert_eq!((done.code, done.text().as_str()), (Some(3), shown), "{args:?}: {}", done.stderr);
         assert!(done.stderr.contains("try: agtmux daemon start"), "{}", done.stderr);
     }
     assert_eq!((world.daemons(), world.socket().exists()), (vec![], false));

@@ -123,7 +123,7 @@ fn actions_reach_only_the_named_host() {
     let refused = hub.fixture.send(&second.runtime, "not into a dialog");
     assert_refused(&refused, "E_PRECONDITION");
     let refused = refused.json();
-    assert!(refused["hint"].as_str().is_some_and(|hint| hint.contains(&second.runtime)), "{refused}");
+    assert!(refused["hint"].as_str().is_some_and(|hint| hint.contains("pane:vm2@default/work/@0/%0")), "{refused}");
     assert_done(&hub.fixture.post("respond", &json!({"ref": second.runtime, "answer": "deny"})));
     assert!(!second.complete_input().is_empty(), "the answer was typed");
     assert_eq!(first.submitted_texts(), [text], "the first host got no input");

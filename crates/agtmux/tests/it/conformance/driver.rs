@@ -99,7 +99,8 @@ impl ScenarioDriver<'_> {
         let is_right = accepted.contains(&self.reported_state());
         poll_until(hold_time, || (is_right && !accepted.contains(&self.reported_state())).then_some(()));
         let held_until = Instant::now();
-        let timeline = StepTimeline { reports: self.sandbox.watch.state_reports(), began, truth_at, held_until };
+        let (has_hooks, reports) = (self.mode == EvidenceMode::Hooks, self.sandbox.watch.state_reports());
+        let timeline = StepTimeline { has_hooks, reports, began, truth_at, held_until };
         let outcome = judge_step(step, accepted, &timeline);
         if let Some(recorder) = self.recorder.filter(|_| !step.transient) {
             recorder.record(self, scenario, step, "");

@@ -8,8 +8,13 @@ use agtmux_testkit::real_agents::watch::StateReport;
 use super::outcomes::{ConformanceVerdict, StepOutcome};
 use super::scenario::ScenarioStep;
 
+/// With hooks, the screen may show the end of a turn before the hook tells how the turn ended. The state may be idle for
+/// at most this long before the last state.
+const SETTLE_TIME: Duration = Duration::from_secs(1);
+
 /// All reports up to the end of a step, and the times that the verdict depends on.
 pub(crate) struct StepTimeline {
+    pub(crate) has_hooks: bool,
     pub(crate) reports: Vec<StateReport>,
     pub(crate) began: Instant,
     pub(crate) truth_at: Instant,
@@ -64,7 +69,11 @@ fn wrong_states(
         works |= line.state == ReportedState::Running;
         let is_early_end = works && is_at_rest(line.state) && Some(line.state) != last;
         let is_allowed = accepted.contains(&line.state) || step.allowed_before.contains(&line.state);
-        if (!is_allowed || is_early_end) && line.state != ReportedState::Unknown {
+        let settles = timeline.has_hooks
+            && line.state == ReportedState::Idle
+            && reports.get(index + 1).is_some_and(|next| Some(next.state) == last && is_at_rest(next.state))
+            && end - line.at < SETTLE_TIME;
+        if (!is_allowed || is_early_end) && !settles && line.state != ReportedState::Unknown {
             wrong.push((line.state, ms_between(line.at, end)));
         }
     }
@@ -118,7 +127,8 @@ mod tests {
             allowed_before: allowed_before.to_vec(),
             transient: false,
         };
-        let timeline = StepTimeline { reports, began: at(100), truth_at: at(200), held_until: at(2000) };
+        let timeline =
+            StepTimeline { has_hooks: false, reports, began: at(100), truth_at: at(200), held_until: at(2000) };
         judge_step(&step, expected.to_vec(), &timeline)
     }
 

@@ -115,9 +115,9 @@ fn a_frozen_host_is_detected_and_sends_are_not_repeated() {
     // The connection still looks healthy, so the outcome of this send is unknown.
     let sent = hub.send(&runtime_ref(&before), "was it typed?").json();
     assert_eq!(sent["code"], "E_OUTCOME_UNKNOWN", "{sent}");
-    // Both hosts have a pane with this id, so the hint must name the runtime.
-    let command = format!("agtmux view-output {}", runtime_ref(&before));
-    assert!(sent["hint"].as_str().is_some_and(|hint| hint.ends_with(&command)), "{sent}");
+    // Both hosts have a pane with this id, so the hint must name the host.
+    let command = "agtmux view-output pane:vm1@default/work/@0/%0";
+    assert!(sent["hint"].as_str().is_some_and(|hint| hint.ends_with(command)), "{sent}");
     let audit_row = hub.audit().pop().expect("the audit log has the send");
     assert_eq!(
         (&audit_row["status"], &audit_row["code"]),
