@@ -202,10 +202,10 @@ fn claude_reports_its_state_in_its_status_file() {
     assert_eq!(status("waiting", "dialog open"), [QUESTION]);
     assert_eq!(status("something new", ""), []);
     assert_eq!(status("busy", ""), [Assertion::Running, NO_DIALOG]);
-    assert_eq!(claude.advance(1_000), None);
+    assert_eq!(claude.advance(2_500), None);
     claude.event(Source::File, "status", &json!({"status": "idle"}));
     claude.hook("PreToolUse");
-    assert_eq!(claude.advance(1_000), Some(Assertion::Idle), "a hook does not cancel the report of the file");
+    assert_eq!(claude.advance(2_500), Some(Assertion::Idle), "a hook does not cancel the report of the file");
 }
 
 #[test]

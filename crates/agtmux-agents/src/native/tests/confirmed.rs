@@ -12,7 +12,7 @@ fn a_turn_of_claude_ends_when_its_status_file_says_so() {
     assert_eq!(claude.hook("Stop"), [NO_DIALOG], "other hooks may continue the turn");
     assert_eq!(claude.advance(6_000), None);
     assert_eq!(status(&mut claude, "idle"), [Assertion::Completed, NO_DIALOG]);
-    assert_eq!(claude.advance(1_000), Some(Assertion::Idle), "the report of the file");
+    assert_eq!(claude.advance(2_500), Some(Assertion::Idle), "the report of the file");
     assert_eq!(claude.advance(100_000), None, "the turn ends once");
 
     claude.hook("UserPromptSubmit");

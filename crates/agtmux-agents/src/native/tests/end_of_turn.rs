@@ -87,6 +87,6 @@ fn a_turn_whose_end_is_not_on_the_screen_is_idle() {
     turn.status("busy");
     turn.wait(1_000);
     turn.status("idle");
-    turn.wait(1_000);
+    turn.wait(2_500);
     assert_eq!(turn.states, [State::Running, State::Idle]);
 }

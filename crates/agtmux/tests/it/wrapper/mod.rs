@@ -235,8 +235,10 @@ fn a_name_given_to_run_can_be_used_as_a_reference() {
         if done.code == Some(0) { Ok(done.json()) } else { Err(done.stderr) }
     });
     assert_eq!(named["pane_id"], "%0");
-    let listed = || run(world.agtmux().args(["list", "panes"])).text();
-    assert!(listed().contains("claude reviewer"), "{}", listed());
+    wait_for("the name in the list", SOON, || {
+        let listed = run(world.agtmux().args(["list", "panes"])).text();
+        if listed.contains("claude reviewer") { Ok(()) } else { Err(listed) }
+    });
     agtmux_testkit::agtmux::kill(agtmux_testkit::agtmux::pid(&world));
     start(&world);
     let again = run(world.agtmux().args(["list", "panes", "--json"])).json();
