@@ -81,10 +81,7 @@ fn logs_follow_shows_output_until_the_task_ends() {
 #[test]
 fn logs_follow_shows_each_line_of_a_busy_task_once() {
     let fixture = TaskFixture::new();
-    fixture.run(
-        "t",
-        "n=0; while [ ! -e end ]; do n=$((n + 1)); echo line $n; done; printf last",
-    );
+    fixture.run("t", "n=0; while [ ! -e end ]; do n=$((n + 1)); echo line $n; done; printf last");
     wait_until("the first output", SOON, || !fixture.task_ok(&["logs", "t", "--lines", "1"]).text().is_empty());
     for _ in 0..3 {
         let (follower, file) = start_follower(&fixture, &["logs", "t", "-f", "--lines", "5"]);
