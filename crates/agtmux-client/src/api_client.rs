@@ -183,6 +183,6 @@ fn check_version(response: &Response<Incoming>) -> Result<(), ClientError> {
 fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
     match serde_json::from_slice(body) {
         Ok(error) => ClientError::Refused(error),
-        Err(_) => ClientError::Broken(format!("the daemon answered {status} without an error body")),
+        Err(_) => ClientError::Broken(format!("HTTP status {status} without an error message")),
     }
 }

@@ -31,7 +31,7 @@ pub enum ClientError {
     OtherUser(PathBuf),
     #[error("the daemon did not answer within {} s", .0.as_secs())]
     Timeout(Duration),
-    #[error("the connection to the daemon broke: {0}")]
+    #[error("the connection to the daemon failed: {0}")]
     Broken(String),
     #[error(
         "the daemon is version {daemon} with API {daemon_api}; this is agtmux {} with API {API_VERSION}; \

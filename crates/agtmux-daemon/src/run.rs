@@ -270,7 +270,7 @@ async fn run_until_stopped(
         }
     };
     if tokio::time::timeout(SHUTDOWN_TIMEOUT, shutdown).await.is_err() {
-        tracing::warn!("shutdown timed out before all clients had disconnected; the next start cleans up");
+        tracing::warn!("shutdown took too long and was cut short; the next start removes what is left");
     }
     outcome.inspect_err(|error| tracing::error!(%error, "the daemon stopped"))
 }

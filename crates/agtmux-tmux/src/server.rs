@@ -30,7 +30,7 @@ pub enum TmuxError {
     Timeout(Duration),
     #[error("tmux failed: {0}")]
     Failed(String),
-    #[error("could not parse the output of tmux: {0}")]
+    #[error("cannot use the output of tmux: {0}")]
     Unreadable(String),
     #[error("the host is unreachable: {0}")]
     Unreachable(String),
@@ -302,7 +302,7 @@ async fn read_bounded(from: &mut Option<impl tokio::io::AsyncRead + Unpin>) -> R
         read.map_err(|e| TmuxError::Unreadable(e.to_string()))?;
     }
     if bytes.len() as u64 >= MAX_OUTPUT_BYTES {
-        return Err(TmuxError::Unreadable(format!("more than {} MiB", MAX_OUTPUT_BYTES >> 20)));
+        return Err(TmuxError::Unreadable(format!("it has more than {} MiB", MAX_OUTPUT_BYTES >> 20)));
     }
     Ok(bytes)
 }

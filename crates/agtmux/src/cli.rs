@@ -13,9 +13,9 @@ Exit codes:
   1    failed, timed out, or you declined a confirmation
   2    wrong usage or an invalid configuration; with `agtmux wait`: an agent is gone
   3    the daemon is not running and was not started
-  4    the daemon has another version; run `agtmux daemon restart`
+  4    the daemon has another API version; run `agtmux daemon restart`
   5    the daemon rejected the request or did not answer
-  6    with `agtmux wait`: an agent asks something else
+  6    with `agtmux wait`: an agent opened a dialog that --for does not include
   126  with `agtmux run`: the program cannot be executed
   127  with `agtmux run`: the program was not found
   130  interrupted with Ctrl-C
@@ -66,7 +66,7 @@ pub(crate) enum CliCommand {
     Send(Box<send::SendArgs>),
     /// Answer an agent's open dialog
     ///
-    /// Without an answer, shows the dialog and asks for one. Fails if no dialog is open, or if the dialog changes while
+    /// If you give no ANSWER, shows the dialog and asks you for it. Fails if no dialog is open, or if the dialog changes while
     /// agtmux answers. To answer only the dialog that you have seen, pass --if-dialog.
     Respond(Box<respond::RespondArgs>),
     /// Attach to the pane of an agent
@@ -84,19 +84,20 @@ pub(crate) enum CliCommand {
     Kill(Box<kill::KillArgs>),
     /// Mark a completed agent as seen
     ///
-    /// An agent that completed a turn is marked (unseen) in `agtmux list`, until a tmux client has visited its pane and a
-    /// key was pressed there, or until this command.
+    /// `agtmux list` marks an agent that completed a prompt as (unseen). The mark disappears when you press a key in the
+    /// agent's pane, or when you run this command.
     Seen(seen::SeenArgs),
     /// Restart an agent that has ended and continue its conversation
     Resume(Box<resume::ResumeArgs>),
     /// Run and manage background tasks in a tmux session
     ///
-    /// Each task runs in its own window. agtmux reports when a task exits, rings the bell or asks for input.
+    /// Each task runs in its own window. `agtmux task events` prints when a task starts, ends, rings the bell, asks for
+    /// input or disappears.
     #[command(subcommand)]
     Task(task::TaskCommand),
-    /// List the actions on agents: caller, action and outcome
+    /// List the recorded actions: caller, action and outcome
     ///
-    /// Includes rejected actions.
+    /// Includes rejected actions, and changes of tasks, hosts, adapters and web links.
     Audit(audit::AuditArgs),
     /// Explain the state of an agent, or detect the state on a saved screen
     Explain(explain::ExplainArgs),
@@ -109,7 +110,7 @@ pub(crate) enum CliCommand {
     Adapters(adapters::AdaptersArgs),
     /// Report an event about an agent to the daemon
     ///
-    /// For wrappers, scripts and adapters of your own.
+    /// For your own scripts and wrappers.
     Emit(Box<emit::EmitArgs>),
     /// Install agtmux's hooks in the settings of your agents, or remove them
     ///
@@ -145,7 +146,7 @@ pub(crate) enum CliCommand {
     ///
     /// When the demo ends, agtmux removes the tmux server, the daemon and the files of the demo.
     Demo,
-    /// Show your agents, or the demo if no tmux server is running
+    /// Show your agents; if no tmux server is running, offer the demo
     Welcome,
 }
 

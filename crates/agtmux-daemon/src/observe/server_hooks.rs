@@ -42,7 +42,7 @@ impl ServerHooks {
         };
         let watch = watch_file(&hint_file, watcher);
         let watch =
-            watch.inspect_err(|error| tracing::warn!(%error, "hooks disabled: cannot watch the hint file")).ok()?;
+            watch.inspect_err(|error| tracing::warn!(%error, "cannot install tmux hooks: their signal file cannot be watched")).ok()?;
         Some(Self {
             hooks,
             hint_file,
@@ -65,7 +65,7 @@ impl ServerHooks {
             Ok(stayed) => stayed,
             Err(error) => {
                 self.installed = false;
-                tracing::warn!(%error, "hooks do not work: cannot create the hint file");
+                tracing::warn!(%error, "cannot install tmux hooks: their signal file cannot be created");
                 return false;
             }
         };

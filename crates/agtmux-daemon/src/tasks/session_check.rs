@@ -210,8 +210,8 @@ pub(super) fn is_alive(processes: &dyn ProcessTable, ProcessRef { pid, start }: 
     processes.try_process(pid).map_or(true, |process| process.is_some_and(runs))
 }
 
-/// Whether this server generation still runs. Its start time is compared with a tolerance, because tmux reports it in
-/// seconds of the wall clock, which may have been set.
+/// Whether this server generation still runs. Its start time is compared with a tolerance, because tmux reports
+/// whole seconds of the wall clock, and the clock may have been changed since.
 fn is_server_alive(processes: &dyn ProcessTable, server: Generation) -> bool {
     let is_tmux = |process: &ProcessInfo| process.name.starts_with(b"tmux") && !process.zombie;
     match processes.try_process(server.pid) {

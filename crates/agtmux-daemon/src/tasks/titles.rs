@@ -1,5 +1,5 @@
-//! The title of a harness session: the title in the harness's session file, otherwise the user's first message in that
-//! file.
+//! Finds the title of a session of Pi or a similar harness: the title stored in its session file, or the user's first
+//! message if none is stored.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};

@@ -1,5 +1,5 @@
-//! The watched hosts as clients see them. Supervisors report the remote ones; the health of this machine follows from
-//! its outages.
+//! The watched hosts as clients see them. Each remote host has a supervisor that reports its status. This machine is
+//! `degraded` while one of its tmux servers cannot be read.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ pub(crate) struct AuditArgs {
     /// ended
     #[arg(value_name = "REF")]
     reference: Option<String>,
-    /// Show only actions since this time, or since this long ago, such as 10m
+    /// Show only actions after this time: a timestamp, or a duration before now, such as 10m
     #[arg(long, value_name = "TIME", value_parser = super::watch::parse_since)]
     since: Option<Timestamp>,
     /// Show at most the newest N actions

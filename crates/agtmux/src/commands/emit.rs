@@ -17,7 +17,7 @@ use crate::{input, output};
 #[derive(Debug, Args)]
 #[command(
     after_help = "An event whose type is a state (running, waiting_input, waiting_approval, completed, idle, error) \
-    sets that state. Events of other types are stored and do not change the state.\n\n\
+    sets that state. An event of another type changes the state only if the agent's manifest has a rule for it.\n\n\
     Exits with 0 when the daemon has accepted the event.\n\n\
     Example:\n  agtmux emit --pane %12 --source wrapper --event-type completed --dedupe-key build-42"
 )]
@@ -46,7 +46,8 @@ pub(crate) struct EmitArgs {
     /// A key for this event; a second event with the same key is ignored [default: a new key]
     #[arg(long)]
     dedupe_key: Option<String>,
-    /// The number of this event in the sequence of its source; the event with the highest number is the newest
+    /// A number that grows with each event of this source. agtmux stores an event with a lower number than an earlier
+    /// one, but does not apply it
     #[arg(long)]
     source_seq: Option<u64>,
     /// The time of the event, such as 2026-11-15T09:00:00Z [default: now]

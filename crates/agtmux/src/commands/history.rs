@@ -18,7 +18,7 @@ pub(crate) struct HistoryArgs {
     /// have ended
     #[arg(value_name = "REF")]
     reference: Option<String>,
-    /// Show only changes since this time, or since this long ago, such as 10m
+    /// Show only changes after this time: a timestamp, or a duration before now, such as 10m
     #[arg(long, value_name = "TIME", value_parser = super::watch::parse_since)]
     since: Option<Timestamp>,
     /// Print JSON

@@ -27,6 +27,6 @@ pub(crate) async fn run(args: SeenArgs) -> CliResult {
 }
 
 fn outcome_line(seen: &SeenReport) -> String {
-    let what = if seen.was_unseen { "marked as seen" } else { "was not unseen" };
+    let what = if seen.was_unseen { "marked as seen" } else { "was already seen" };
     format!("{} on {}: {what}", seen.pane_id, seen.server_label())
 }

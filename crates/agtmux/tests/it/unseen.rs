@@ -66,7 +66,7 @@ fn seen_removes_the_mark_and_is_recorded() {
     assert_eq!((&seen["pane_id"], &seen["was_unseen"]), (&agent.pane.as_str().into(), &true.into()));
     wait_for_unseen(&fixture, &agent, false);
     let again = agtmux(&fixture.world, &["seen", "work"]);
-    assert!(again.text().contains("was not unseen"), "{again:?}");
+    assert!(again.text().contains("was already seen"), "{again:?}");
     let audit = fixture.audit();
     let kinds: Vec<&Value> = audit.iter().map(|record| &record["kind"]).collect();
     assert_eq!(kinds, ["seen", "seen"]);

@@ -15,7 +15,7 @@ pub(super) struct LogTail {
     offset: u64,
     /// The start of a line that is not complete yet.
     partial: Vec<u8>,
-    /// The current line is skipped.
+    /// Whether the rest of the current line is discarded.
     skipping: bool,
 }
 

@@ -206,7 +206,7 @@ async fn runtime_of(context: &ServeContext, agent_id: &str) -> Result<String, Br
     }
     let id = agent_id.to_owned();
     let stored_pane = context.store.read(move |connection| agents::pane_of(connection, &id)).await.map_err(|_| {
-        ApiError::new(ErrorCode::NotStored, "the agent's data cannot be read").with_hint("agtmux daemon status")
+        ApiError::new(ErrorCode::NotStored, "cannot read the agent from the database").with_hint("agtmux daemon status")
     })?;
     match stored_pane {
         None => Err(no_such_agent()),

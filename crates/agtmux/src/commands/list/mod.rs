@@ -46,10 +46,12 @@ enum ListCommand {
 struct PanesArgs {
     #[command(flatten)]
     filters: FilterArgs,
-    /// Sort the table: waiting agents first, by place in tmux, by time in the state, or by agent
+    /// Sort the table by attention (waiting agents first), place (position in tmux), age (time in the state) or name
+    /// (agent type, then name)
     #[arg(long, value_name = "ORDER", default_value = "attention", value_parser = orders())]
     sort: PaneSort,
-    /// Print one line per pane in this format. `#{name}` is a variable, as in tmux; an unknown name lists the known ones
+    /// Print one line per pane in this format. `#{NAME}` is a variable, as in tmux. If a name is unknown,
+    /// agtmux prints the known names
     #[arg(short = 'F', long, value_name = "FORMAT", conflicts_with = "json", value_parser = ItemFormat::<PaneItem>::parse)]
     format: Option<ItemFormat<PaneItem>>,
     /// Print the daemon's answer as JSON
@@ -64,7 +66,8 @@ struct WindowsArgs {
     /// Accepted for compatibility: the states are always shown
     #[arg(long = "with-agent-status", hide = true)]
     _with_agent_status: bool,
-    /// Print one line per window in this format. `#{name}` is a variable, as in tmux; an unknown name lists the known ones
+    /// Print one line per window in this format. `#{NAME}` is a variable, as in tmux. If a name is unknown,
+    /// agtmux prints the known names
     #[arg(short = 'F', long, value_name = "FORMAT", conflicts_with = "json", value_parser = ItemFormat::<WindowItem>::parse)]
     format: Option<ItemFormat<WindowItem>>,
     /// Print the daemon's answer as JSON
@@ -85,7 +88,8 @@ struct SessionsArgs {
     /// Group by session of a target, or merge sessions with the same name
     #[arg(long, value_name = "GROUPING", default_value = GROUPINGS[0].0, value_parser = one_of(GROUPINGS))]
     group_by: SessionGrouping,
-    /// Print one line per session in this format. `#{name}` is a variable, as in tmux; an unknown name lists the known ones
+    /// Print one line per session in this format. `#{NAME}` is a variable, as in tmux. If a name is unknown,
+    /// agtmux prints the known names
     #[arg(short = 'F', long, value_name = "FORMAT", conflicts_with = "json", value_parser = ItemFormat::<SessionItem>::parse)]
     format: Option<ItemFormat<SessionItem>>,
     /// Print the daemon's answer as JSON

@@ -37,7 +37,7 @@ pub(crate) enum TargetCommand {
 pub(crate) struct TargetAddArgs {
     /// A name for the host: letters, digits, '.', '_' and '-'
     name: String,
-    /// How agtmux reaches the host. You need not add this machine (local): it is always watched
+    /// How agtmux connects to the host. Only ssh can be added; this machine (local) is always watched
     #[arg(long, default_value = "ssh", value_parser = one_of([("local", TargetKind::Local), ("ssh", TargetKind::Ssh)]))]
     kind: TargetKind,
     /// The destination for `ssh`, such as me@vm1 [default: NAME]

@@ -7,7 +7,7 @@ use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::session_args::{TaskSessionArgs, socket};
+use super::session_args::{NamedSessionArgs, socket};
 use crate::commands::watch::stdout_watcher::StdoutWatcher;
 use crate::error::{CliError, CliResult};
 use crate::output;
@@ -21,8 +21,8 @@ use crate::quit_signals::QuitSignals;
 )]
 pub(crate) struct TaskEventsArgs {
     #[command(flatten)]
-    session: TaskSessionArgs,
-    /// Show the events of every session
+    session: NamedSessionArgs,
+    /// Show the events of every session; this is the default if no session is given
     #[arg(long)]
     all: bool,
     /// Keep printing new events
@@ -34,8 +34,8 @@ pub(crate) struct TaskEventsArgs {
     /// Show at most the newest N events
     #[arg(long, value_name = "N", default_value = "20")]
     limit: u32,
-    /// Print only the events that concern the agent that started the task, one line of JSON per event. Each line has
-    /// the text to add to the agent's conversation
+    /// Print the events as messages for the agent, one line of JSON per event, without `started`. Your program adds the
+    /// text to the agent's conversation
     #[arg(long, conflicts_with = "json")]
     conversation: bool,
     /// Print JSON; with --follow, one line per event

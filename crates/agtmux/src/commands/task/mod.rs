@@ -48,9 +48,9 @@ pub(crate) enum TaskCommand {
     Wait(wait::TaskWaitArgs),
     /// Print the events of tasks: started, exited, notify, input, disappeared
     Events(events::TaskEventsArgs),
-    /// Remove the project's old task sessions; a program that starts agents calls this
+    /// Remove old task sessions of a project, for programs that start agents
     Startup(startup::TaskStartupArgs),
-    /// Print the name of the tmux session for a project's tasks
+    /// Print a session name for the tasks of one agent, for use with --session
     SessionName(session_name::TaskSessionNameArgs),
 }
 

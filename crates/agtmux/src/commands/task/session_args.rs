@@ -25,23 +25,40 @@ impl TaskSessionArgs {
 
     /// The given session, or the default session of this project.
     pub(super) fn resolve_in(&self, project_path: Option<&PathBuf>) -> CliResult<TaskSessionQuery> {
-        let session = self.session_name().map_or_else(|| default_session(project_path), Ok)?;
-        Ok(TaskSessionQuery { session, socket: Some(socket().display().to_string()) })
+        named_session(self.session.as_ref()).map_or_else(|| default_session(project_path), Ok).map(query_of)
     }
+}
 
-    /// The given session. Fails if none is given.
-    pub(super) fn resolve_given(&self) -> CliResult<TaskSessionQuery> {
-        if self.session_name().is_some() {
-            return self.resolve();
-        }
-        Err(CliError::usage("no session given")
-            .because("--session is missing, and neither PI_TMUX_SESSION nor AGTMUX_SESSION is set")
-            .hint("export AGTMUX_SESSION=$(agtmux task session-name \"$PWD\" main)"))
+/// A session without a default of the project.
+#[derive(Debug, Args)]
+pub(super) struct NamedSessionArgs {
+    /// The tmux session of the tasks [default: PI_TMUX_SESSION, else AGTMUX_SESSION]
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+}
+
+impl NamedSessionArgs {
+    /// Fails if no session is given.
+    pub(super) fn resolve(&self) -> CliResult<TaskSessionQuery> {
+        let session = self.session_name().ok_or_else(|| {
+            CliError::usage("no session given")
+                .because("--session is missing, and neither PI_TMUX_SESSION nor AGTMUX_SESSION is set")
+                .hint("export AGTMUX_SESSION=$(agtmux task session-name \"$PWD\" main)")
+        })?;
+        Ok(query_of(session))
     }
 
     pub(super) fn session_name(&self) -> Option<String> {
-        self.session.clone().or_else(|| variable("PI_TMUX_SESSION")).or_else(|| variable("AGTMUX_SESSION"))
+        named_session(self.session.as_ref())
     }
+}
+
+fn named_session(given: Option<&String>) -> Option<String> {
+    given.cloned().or_else(|| variable("PI_TMUX_SESSION")).or_else(|| variable("AGTMUX_SESSION"))
+}
+
+fn query_of(session: String) -> TaskSessionQuery {
+    TaskSessionQuery { session, socket: Some(socket().display().to_string()) }
 }
 
 /// `agtmux-PROJECT`, the session of a person who names none.
@@ -59,7 +76,8 @@ fn default_session(project_path: Option<&PathBuf>) -> CliResult<String> {
 /// The process that owns a task session.
 #[derive(Debug, Args)]
 pub(super) struct SessionOwnerArgs {
-    /// The process that owns the session, usually an agent [default: AGTMUX_OWNER, or the calling agent]
+    /// The process that the session belongs to. While it runs, other agents may not replace its tasks, and `task startup`
+    /// keeps the session [default: AGTMUX_OWNER, or the calling agent]
     #[arg(long, alias = "keeper", value_name = "PID", value_parser = clap::value_parser!(u32).range(2..))]
     owner: Option<u32>,
 }

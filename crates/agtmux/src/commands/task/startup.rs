@@ -6,7 +6,7 @@ use agtmux_api::wire::{TaskSessionQuery, TaskStartupReport, TaskStartupRequest};
 use agtmux_client::DaemonClient;
 use clap::Args;
 
-use super::session_args::{SessionOwnerArgs, TaskSessionArgs, project};
+use super::session_args::{NamedSessionArgs, SessionOwnerArgs, project};
 use crate::error::{CliError, CliResult};
 use crate::output;
 
@@ -18,7 +18,7 @@ use crate::output;
 )]
 pub(crate) struct TaskStartupArgs {
     #[command(flatten)]
-    session: TaskSessionArgs,
+    session: NamedSessionArgs,
     #[command(flatten)]
     owner: SessionOwnerArgs,
     /// The absolute path of the project [default: AGTMUX_PROJECT or the current directory]
@@ -30,7 +30,7 @@ pub(crate) struct TaskStartupArgs {
 }
 
 pub(crate) async fn run(args: TaskStartupArgs) -> CliResult {
-    let TaskSessionQuery { session, socket } = args.session.resolve_given()?;
+    let TaskSessionQuery { session, socket } = args.session.resolve()?;
     let project = match project(args.project.as_ref()) {
         Some(project) => project,
         None => std::env::current_dir().map_err(|error| CliError::io("find the current directory", error))?,

@@ -32,9 +32,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-An agent that is already in the state counts at once. States from before your last `send` or \
-`respond` do not count. If an agent ends (with --any: if all agents end), wait exits with 2, even if another agent \
-starts in the pane.
+If an agent is already in the state, wait does not wait for it. States from before your last `send` or `respond` do \
+not count. If an agent ends before it reaches the state, wait exits with 2. With --any, it does so only if all agents \
+end. A new agent in the same pane does not count.
 
 With --all, the agents need not be in the state at the same time.
 
@@ -43,17 +43,17 @@ Exit codes:
   1  the time given with --timeout is up
   2  an agent is gone, or wrong usage
   3  the daemon is not running and was not started
-  6  an agent asks something that you do not wait for; answer it with `agtmux respond`
+  6  an agent opened a dialog that --for does not include; answer it with `agtmux respond`
 
 Examples:
   agtmux wait %12 --for finished --timeout 10m
   agtmux wait claude codex --for waiting_approval --any")]
 pub(crate) struct WaitArgs {
-    /// The agents: %12, runtime:ID, pane:TARGET/SESSION/@W/%P, or a name, type or session that matches one agent
+    /// The agents: %12, work:1.2, runtime:ID, or a name, type or session that matches one agent [default: ask]
     #[arg(value_name = "REF")]
     references: Vec<String>,
-    /// Wait for one of these states, separated by commas. `finished` means that the turn has ended: completed, an
-    /// error, idle after it ran, or the agent ended
+    /// Wait for one of these states, separated by commas. An agent is `finished` if it is completed or in error, if it
+    /// became idle after it was running, or if it ended
     #[arg(long = "for", value_name = "STATE", required = true, value_delimiter = ',', value_parser = goals())]
     goals: Vec<WaitGoal>,
     /// Wait until one of the agents has reached one of the states
@@ -222,10 +222,10 @@ fn timeout_error(args: &WaitArgs, waited: &WaitedAgents) -> CliError {
     error.hint(format!("agtmux explain {reference}"))
 }
 
-/// The error if an agent asks something: it does not go on until it is answered.
+/// The error if an agent opened a dialog: it waits until it is answered.
 fn asks_error(waited: &WaitedAgents) -> CliError {
     let asking: Vec<&WaitedAgent> = waited.agents.iter().filter(|agent| agent.asks()).collect();
-    let error = CliError::new(CliExit::AgentAsks, "an agent asks something, so it does not go on by itself");
+    let error = CliError::new(CliExit::AgentAsks, "an agent opened a dialog and waits for an answer");
     let error = asking.iter().fold(error, |error, agent| error.because(current_line(agent)));
     let reference = asking.first().map_or("REF", |agent| agent.reference.as_str());
     error.hint(format!("agtmux respond {reference}")).hint("agtmux list panes --needs-action")

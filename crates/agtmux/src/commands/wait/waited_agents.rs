@@ -11,7 +11,7 @@ use serde::Serialize;
 pub(super) enum WaitOutcome {
     Reached,
     Gone,
-    /// An agent asks something that the caller does not wait for. It will not go on by itself.
+    /// An agent opened a dialog that the caller does not wait for.
     Asks,
     /// The timeout passed first.
     #[serde(rename = "timeout")]
@@ -80,7 +80,7 @@ impl WaitedAgent {
         self.reached.is_some() || (self.gone && self.end_counts)
     }
 
-    /// Whether the agent asks something that the caller does not wait for.
+    /// Whether the agent has a dialog open that the caller does not wait for.
     pub(super) fn asks(&self) -> bool {
         !self.has_reached() && self.state.is_some_and(State::is_waiting)
     }
