@@ -97,8 +97,9 @@ impl Paths {
 
     /// The lock files of the daemon: beside the database and beside the socket.
     pub fn locks(&self) -> Vec<PathBuf> {
-        let (of_state, of_socket) = (self.lock(), self.socket.with_extension("lock"));
-        if of_state == of_socket { vec![of_state] } else { vec![of_state, of_socket] }
+        let mut of_socket = self.socket.clone().into_os_string();
+        of_socket.push(".lock");
+        vec![self.lock(), PathBuf::from(of_socket)]
     }
 
     /// Creates the daemon's directories, accessible only to the current user.

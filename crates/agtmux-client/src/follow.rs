@@ -5,6 +5,7 @@ mod tests;
 
 use std::time::Duration;
 
+use agtmux_api::error::ErrorCode;
 use agtmux_api::wire::{ListQuery, WatchEvent, WatchEventKind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -124,10 +125,27 @@ impl DaemonClient {
             }
             if disconnected {
                 self.wait_for_restart().await;
-                stream = match was_stopped {
-                    true => self.open_running(path, query, position).await?,
-                    false => self.open(path, query, position).await?,
-                };
+                stream = self.reopen(path, query, position, was_stopped).await?;
+            }
+        }
+    }
+
+    /// Opens the stream again. A daemon without room for another client has room when a client disconnects.
+    async fn reopen(
+        &self,
+        path: &str,
+        query: &impl Serialize,
+        after: Option<u64>,
+        was_stopped: bool,
+    ) -> Result<EventStream, ClientError> {
+        loop {
+            let opened = match was_stopped {
+                true => self.open_running(path, query, after).await,
+                false => self.open(path, query, after).await,
+            };
+            match opened {
+                Err(error) if error.code() == Some(ErrorCode::Busy) => sleep(STOPPED_POLL).await,
+                opened => return opened,
             }
         }
     }

@@ -36,13 +36,23 @@ impl BackgroundTasks {
     }
 
     /// Runs a task until the daemon stops. `start` makes the task, also after a panic or an early end.
-    pub(crate) fn keep<F>(
+    pub(crate) fn keep<F>(&self, name: impl Into<String>, start: impl FnMut() -> F + Send + 'static) -> JoinHandle<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.keep_and_clean_up(name, start, || async {})
+    }
+
+    /// Like `keep`. `clean_up` runs after each failure, also after the last one.
+    pub(crate) fn keep_and_clean_up<F, C>(
         &self,
         name: impl Into<String>,
         mut start: impl FnMut() -> F + Send + 'static,
+        mut clean_up: impl FnMut() -> C + Send + 'static,
     ) -> JoinHandle<()>
     where
         F: Future<Output = ()> + Send + 'static,
+        C: Future<Output = ()> + Send + 'static,
     {
         let (tasks, name) = (self.clone(), name.into());
         tokio::spawn(async move {
@@ -53,6 +63,7 @@ impl BackgroundTasks {
                     return;
                 }
                 tasks.report_fault(&name, end.err().unwrap_or_else(|| "it ended early".into()));
+                clean_up().await;
                 failures = if was_stable { 1 } else { failures + 1 };
                 if failures > MAX_RESTARTS {
                     let detail = format!("it failed {failures} times in a row and is not started again");
@@ -60,9 +71,19 @@ impl BackgroundTasks {
                 }
                 let delay = MIN_BACKOFF.saturating_mul(1 << (failures - 1)).min(MAX_BACKOFF);
                 tasks.add_to_fault(&name, &format!("started again after {} s", delay.as_secs()));
-                sleep(delay).await;
+                tasks.pause(delay).await;
             }
         })
+    }
+
+    /// Waits, but not longer than the daemon runs.
+    pub(crate) async fn pause(&self, delay: Duration) {
+        let mut stopping = self.stopping.clone();
+        tokio::select! {
+            () = sleep(delay) => {}
+            // The sender is gone when the daemon has stopped.
+            _ = stopping.wait_for(|stopping| *stopping) => {}
+        }
     }
 
     /// Runs a task that may end by itself. The health report names it if it panics.

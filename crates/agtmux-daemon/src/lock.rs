@@ -109,8 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn one_directory_has_one_lock() {
-        let paths = Paths { config: "/c".into(), state_dir: "/s".into(), socket: "/s/agtmuxd.sock".into() };
-        assert_eq!(paths.locks(), [PathBuf::from("/s/agtmuxd.lock")]);
+    fn every_socket_has_its_own_lock() {
+        let locks = |socket: &str| Paths { config: "/c".into(), state_dir: "/s".into(), socket: socket.into() }.locks();
+        for socket in ["/s/agtmuxd.sock", "/run/d.work", "/run/d.home", "/run/d.lock"] {
+            assert_eq!(locks(socket), [PathBuf::from("/s/agtmuxd.lock"), PathBuf::from(format!("{socket}.lock"))]);
+        }
     }
 }

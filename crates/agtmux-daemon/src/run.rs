@@ -257,15 +257,19 @@ async fn run_until_stopped(
     };
     tracing::info!("stopping");
     notify_service_manager(sd_notify::NotifyState::Stopping);
-    let _ = stopping.send(true);
+    // Streams end cleanly only if the daemon was stopped. Clients whose stream breaks start a new daemon.
+    let is_planned = outcome.is_ok();
+    if is_planned {
+        let _ = stopping.send(true);
+    }
     let shutdown = async {
         targets.shut_down().await;
         discovery.stop().await;
         handle.flush().await;
-        if !server.is_finished() {
+        if is_planned && !server.is_finished() {
             let _ = server.await;
         }
-        if let Some(web) = web {
+        if let Some(web) = web.filter(|_| is_planned) {
             let _ = web.await;
         }
     };

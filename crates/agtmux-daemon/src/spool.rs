@@ -93,7 +93,11 @@ impl Spool {
     /// Delivers all files, oldest first. Returns false if at least one file must be delivered again later.
     async fn deliver_all(&self) -> bool {
         let mut all = true;
-        for path in pending_files(&self.dir) {
+        let files = match try_pending_files(&self.dir) {
+            Ok(files) => files,
+            Err(error) => return !platform::is_exhausted(&error),
+        };
+        for path in files {
             match self.deliver(&path).await {
                 SpoolOutcome::Done => remove(&path),
                 SpoolOutcome::Unreadable(why) => {
@@ -138,12 +142,16 @@ impl Spool {
 }
 
 /// The event files, oldest first: their names sort by time. Unfinished files and the `bad` directory are left out.
-fn pending_files(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+fn try_pending_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let is_event = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_event).collect();
+    let mut files: Vec<PathBuf> = fs::read_dir(dir)?.flatten().map(|entry| entry.path()).filter(is_event).collect();
     files.sort();
-    files
+    Ok(files)
+}
+
+/// The same; empty if the directory cannot be read.
+fn pending_files(dir: &Path) -> Vec<PathBuf> {
+    try_pending_files(dir).unwrap_or_default()
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {

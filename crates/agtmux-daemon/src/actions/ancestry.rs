@@ -1,5 +1,7 @@
 //! A process and its ancestors, as far as they prove who started the process.
 
+use std::io;
+
 use agtmux_agents::{AgentRegistry, ProcessFacts};
 use agtmux_tmux::platform::{ProcessInfo, ProcessTable};
 
@@ -13,16 +15,22 @@ pub(super) const MAX_ANCESTORS: usize = 64;
 /// started the child.
 const ADOPTING_PROGRAMS: [&[u8]; 6] = [b"init", b"tini", b"dumb-init", b"docker-init", b"catatonit", b"s6-svscan"];
 
-/// The process and its ancestors, the process itself first.
+/// The process and its ancestors, the process itself first. Empty if the process table cannot be read.
 pub(super) fn ancestors(processes: &dyn ProcessTable, pid: u32) -> Vec<ProcessInfo> {
+    try_ancestors(processes, pid).unwrap_or_default()
+}
+
+/// The process and its ancestors, the process itself first. Fails if the process table cannot be read: a shorter chain
+/// would hide an agent.
+pub(super) fn try_ancestors(processes: &dyn ProcessTable, pid: u32) -> io::Result<Vec<ProcessInfo>> {
     let mut ancestry: Vec<ProcessInfo> = Vec::new();
     let mut next = pid;
     while ancestry.len() < MAX_ANCESTORS && next > 1 {
-        let Some(process) = processes.process(next) else { break };
+        let Some(process) = processes.try_process(next)? else { break };
         next = process.ppid;
         ancestry.push(process);
     }
-    ancestry
+    Ok(ancestry)
 }
 
 /// The chain without the adopting programs at its end: every process in it was started by the next one.
@@ -62,6 +70,10 @@ pub(super) fn test_process(pid: u32, ppid: u32, start: u64, name: &str) -> Proce
 #[cfg(test)]
 #[derive(Default)]
 pub(super) struct TestTable {
+    pub(super) has_no_details: bool,
+    pub(super) parents: std::collections::HashMap<u32, u32>,
+    /// The process whose entry cannot be read.
+    pub(super) unreadable: Option<u32>,
     pub(super) uids: std::collections::HashMap<u32, u32>,
     pub(super) groups: std::collections::HashMap<u32, &'static str>,
 }
@@ -80,6 +92,17 @@ impl ProcessTable for TestTable {
         Ok(vec![None; roots.len()])
     }
 
+    fn try_process(&self, pid: u32) -> io::Result<Option<ProcessInfo>> {
+        if self.unreadable == Some(pid) {
+            return Err(io::Error::other("too many open files"));
+        }
+        Ok(self.parents.get(&pid).map(|parent| test_process(pid, *parent, 5, "sh")))
+    }
+
+    fn reports_details(&self) -> bool {
+        !self.has_no_details
+    }
+
     fn is_stopped(&self, _: u32) -> bool {
         false
     }
@@ -96,6 +119,16 @@ impl ProcessTable for TestTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chain_that_cannot_be_read_is_an_error_and_not_a_short_chain() {
+        let parents = std::collections::HashMap::from([(50, 40), (40, 30), (30, 1)]);
+        let readable = TestTable { parents, ..TestTable::default() };
+        assert_eq!(try_ancestors(&readable, 50).expect("readable").len(), 3);
+        let exhausted = TestTable { unreadable: Some(30), ..readable };
+        assert!(try_ancestors(&exhausted, 50).is_err());
+        assert!(ancestors(&exhausted, 50).is_empty());
+    }
 
     #[test]
     fn a_program_that_adopts_orphans_is_not_their_parent() {

@@ -29,6 +29,8 @@ struct SenderChain {
     pids: Vec<u32>,
     /// The type of the nearest agent in the chain, or of the agent that started the task of the process.
     agent: Option<String>,
+    /// The process table could not be read to the end of the chain, so an agent may be missing.
+    is_cut: bool,
 }
 
 /// The chains of recent senders and of their ancestors, by pid and start time.
@@ -60,7 +62,7 @@ impl Actions {
         let processes = self.0.discovery.processes();
         let pid = caller.peer.and_then(|peer| peer.pid);
         let chain = pid.map(|pid| self.sender_chain(&*processes, pid, MAX_ANCESTORS)).unwrap_or_default();
-        let is_restricted = chain.agent.is_some() && !self.config().events.allow_from_other_agents;
+        let is_restricted = (chain.agent.is_some() || chain.is_cut) && !self.config().events.allow_from_other_agents;
         StoredSender {
             own_processes: is_restricted.then(|| chain.pids.clone()),
             shown: EventSender {
@@ -74,12 +76,18 @@ impl Actions {
     }
 
     fn sender_chain(&self, processes: &dyn ProcessTable, pid: u32, depth: usize) -> Arc<SenderChain> {
-        let start = processes.start_time(pid).filter(|_| pid > 1 && depth > 0);
-        let Some(key) = start.map(|start| (pid, start)) else { return Arc::default() };
-        if let Some(known) = self.0.sender_chains.get(key) {
+        if pid <= 1 || depth == 0 {
+            return Arc::default();
+        }
+        let known = processes.start_time(pid).and_then(|start| self.0.sender_chains.get((pid, start)));
+        if let Some(known) = known {
             return known;
         }
-        let Some(process) = processes.process(pid) else { return Arc::default() };
+        let process = match processes.try_process(pid) {
+            Ok(Some(process)) => process,
+            Ok(None) => return Arc::default(),
+            Err(_) => return Arc::new(SenderChain { is_cut: true, ..SenderChain::default() }),
+        };
         let parent = self.sender_chain(processes, process.ppid, depth - 1);
         let own_agent = agent_among(&self.0.discovery.registry(), std::slice::from_ref(&process));
         let agent_of_task = || match self.origin_of_wrapper(&process)? {
@@ -90,8 +98,11 @@ impl Actions {
             program: Some(text::from_bytes(&process.name)),
             pids: [pid].into_iter().chain(parent.pids.iter().copied()).collect(),
             agent: own_agent.or_else(agent_of_task).or_else(|| parent.agent.clone()),
+            is_cut: parent.is_cut,
         });
-        self.0.sender_chains.insert(key, chain.clone());
+        if !chain.is_cut {
+            self.0.sender_chains.insert((pid, process.start), chain.clone());
+        }
         chain
     }
 }

@@ -11,7 +11,7 @@ use agtmux_core::ids::{PaneId, SessionId};
 use agtmux_tmux::platform::{ProcessInfo, ProcessTable};
 use jiff::Timestamp;
 
-use super::ancestry::{MAX_ANCESTORS, agent_among, ancestors, own_chain};
+use super::ancestry::{MAX_ANCESTORS, agent_among, own_chain, try_ancestors};
 use super::{Actions, desktop};
 use crate::engine::LocalAgents;
 use crate::store::past_runtimes;
@@ -30,6 +30,7 @@ pub(super) enum CallerOrigin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnknownOrigin {
     Ended,
+    Unreadable,
     NotInspectable(u32),
     TaskFilesGone,
     UnvisitedPane(PaneId),
@@ -41,7 +42,8 @@ impl fmt::Display for UnknownOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ended => f.write_str("the caller ended before it could be checked"),
-            Self::NotInspectable(pid) => write!(f, "process {pid} does not allow its inspection"),
+            Self::Unreadable => f.write_str("the process table cannot be read at the moment"),
+            Self::NotInspectable(pid) => write!(f, "agtmux may not inspect process {pid}"),
             Self::TaskFilesGone => f.write_str("the caller runs in a task whose files are gone"),
             Self::UnvisitedPane(pane) => {
                 write!(f, "pane {pane} was made while an agent ran, and you have not typed in it since")
@@ -75,23 +77,35 @@ pub(crate) struct ContainingPane {
 impl Actions {
     pub(super) async fn origin_of_process(&self, pid: u32) -> CallerOrigin {
         let processes = self.0.discovery.processes();
-        let ancestry = ancestors(&*processes, pid);
+        match self.origin_in_table(&*processes, pid).await {
+            // What could not be read is no proof. The entries were readable if they still are.
+            CallerOrigin::NotAgent if try_ancestors(&*processes, pid).is_err() => {
+                CallerOrigin::Unknown(UnknownOrigin::Unreadable)
+            }
+            origin => origin,
+        }
+    }
+
+    async fn origin_in_table(&self, processes: &dyn ProcessTable, pid: u32) -> CallerOrigin {
+        let Ok(ancestry) = try_ancestors(processes, pid) else {
+            return CallerOrigin::Unknown(UnknownOrigin::Unreadable);
+        };
         let Some(caller) = ancestry.first().filter(|_| ancestry.len() < MAX_ANCESTORS) else {
             return CallerOrigin::Unknown(UnknownOrigin::Ended);
         };
         if let Some(found) = agent_among(&self.0.discovery.registry(), &ancestry) {
             return CallerOrigin::Agent(found);
         }
-        if !processes.is_inspectable(pid) && !is_started_by_other_user(&*processes, caller) {
+        if !processes.is_inspectable(pid) && !is_started_by_other_user(processes, caller) {
             return CallerOrigin::Unknown(UnknownOrigin::NotInspectable(pid));
         }
-        if let Some(origin) = self.origin_of_tasks(&*processes, &ancestry) {
+        if let Some(origin) = self.origin_of_tasks(processes, &ancestry) {
             return origin;
         }
-        if let Some(agent) = self.agent_of_caller_pane(&*processes, &ancestry).await {
+        if let Some(agent) = self.agent_of_caller_pane(processes, &ancestry).await {
             return CallerOrigin::Agent(agent);
         }
-        self.origin_by_age(&*processes, &ancestry).await
+        self.origin_by_age(processes, &ancestry).await
     }
 
     /// The origin of a process without an agent among its ancestors. An agent can start such a process with the help of
@@ -155,18 +169,19 @@ impl Actions {
         if agents.agents.iter().any(|agent| agent.start < process.start) {
             return true;
         }
-        let Some(at) = processes.started_at(process.pid).and_then(to_timestamp) else { return false };
+        let Some(at) = processes.started_at(process.pid).and_then(to_timestamp) else {
+            return processes.reports_details();
+        };
         // If the store cannot be read, assume the worst.
         self.0.store.read(move |connection| past_runtimes::agent_ran_at(connection, at)).await.unwrap_or(true)
     }
 }
 
-/// Whether a process of another user started this chain, as a login does. Without users in the process table the chain
-/// cannot be judged, so it counts as well.
+/// Whether a process of another user started this chain, as a login does. On a system that does not report users the
+/// chain cannot be judged, so it counts as well.
 fn is_below_other_user(processes: &dyn ProcessTable, chain: &[ProcessInfo]) -> bool {
     let own = rustix::process::geteuid().as_raw();
-    let reports_users = processes.uid(std::process::id()).is_some();
-    !reports_users || chain.iter().any(|process| processes.uid(process.pid).is_some_and(|uid| uid != own))
+    !processes.reports_details() || chain.iter().any(|process| processes.uid(process.pid).is_some_and(|uid| uid != own))
 }
 
 /// A process that changed its user, such as the one that sshd runs for a login, cannot be inspected. An agent cannot
@@ -192,12 +207,14 @@ mod tests {
         let own = rustix::process::geteuid().as_raw();
         let chain = [test_process(90, 80, 5, "agtmux"), test_process(80, 70, 4, "sh"), test_process(70, 1, 3, "login")];
         let table = |login| {
-            let uids = HashMap::from([(std::process::id(), own), (90, own), (80, own), (70, login)]);
+            let uids = HashMap::from([(90, own), (80, own), (70, login)]);
             TestTable { uids, ..TestTable::default() }
         };
         assert!(is_below_other_user(&table(own + 1), &chain));
         assert!(!is_below_other_user(&table(own), &chain));
-        assert!(is_below_other_user(&TestTable::default(), &chain), "this system does not report users");
+        assert!(!is_below_other_user(&TestTable::default(), &chain), "no user could be read");
+        let without_details = TestTable { has_no_details: true, ..TestTable::default() };
+        assert!(is_below_other_user(&without_details, &chain), "this system does not report users");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use agtmux_tmux::TmuxClient;
 use agtmux_tmux::platform::{ProcessInfo, ProcessTable};
 
-use super::ancestry::{agent_among, ancestors, own_chain};
+use super::ancestry::{agent_among, ancestors, own_chain, try_ancestors};
 use super::origin::{CallerOrigin, ContainingPane};
 use super::{Actions, RequestCaller};
 
@@ -78,7 +78,7 @@ impl Actions {
     /// Whether no agent attached this client. A client in a pane of a tmux server counts if an agent cannot have made
     /// that pane, or if a person has used the pane.
     async fn is_client_of_a_person(&self, processes: &dyn ProcessTable, client: &TmuxClient) -> bool {
-        let ancestry = ancestors(processes, client.pid);
+        let Ok(ancestry) = try_ancestors(processes, client.pid) else { return false };
         if agent_among(&self.0.discovery.registry(), &ancestry).is_some() {
             return false;
         }

@@ -43,7 +43,8 @@ impl Engine {
             let key = PaneKey { server: seen.server.clone(), pane: *pane };
             let Some(runtime) = self.fleet.pane(&key).and_then(|pane| pane.runtime.as_ref()) else { continue };
             let ended = self.states.unseen_since(&runtime.id);
-            if ended.is_some_and(|ended| at.as_second() > ended.as_second()) {
+            // A visit in the future was counted before the clock was set back.
+            if *at <= step.now && ended.is_some_and(|ended| at.as_second() > ended.as_second()) {
                 self.see(runtime.id.clone(), step);
             }
         }

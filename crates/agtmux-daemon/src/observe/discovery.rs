@@ -254,12 +254,17 @@ impl Discovery {
         let remembered = known.get(&key).cloned();
         tracing::info!(server = %key.server, "watching a tmux server");
         let (name, background) = (format!("observer_of_{}", key.server), context.background.clone());
+        let (engine, server) = (context.engine.clone(), key.clone());
         let (observer, hints, report) = LocalServer::new(context, key, tmux, remembered);
         let inner = self.0.clone();
         let task = tokio::spawn(async move {
-            if let (Err(panic), _) = background.attempt(&name, observer.run()).await {
-                background.report_fault(&name, format!("{panic}; the server is observed again"));
-                tokio::time::sleep(RESTART_DELAY).await;
+            match background.attempt(&name, observer.run()).await.0 {
+                Ok(()) => background.clear(&name),
+                Err(panic) => {
+                    background.report_fault(&name, format!("{panic}; the server is observed again"));
+                    report_failed_observer(&engine, server).await;
+                    background.pause(RESTART_DELAY).await;
+                }
             }
             // A new server may use the same socket, and only a scan finds it.
             inner.rescan.notify_one();
@@ -395,4 +400,12 @@ impl Discovery {
     fn known(&self) -> MutexGuard<'_, KnownSockets> {
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+/// The states of a server are not current until it is observed again.
+async fn report_failed_observer(engine: &EngineHandle, failed: ServerKey) {
+    let known = engine.servers_of(failed.target.clone()).await;
+    let Some((server, generation)) = known.into_iter().find(|(server, _)| *server == failed) else { return };
+    let message = "agtmux failed to observe this server and tries again".to_owned();
+    let code = OutageCode::ListingFailed;
+    engine.apply_topology(TopologyUpdate::ServerOutage { server, generation, code, message }).await;
 }

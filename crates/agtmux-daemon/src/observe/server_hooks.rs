@@ -41,8 +41,11 @@ impl ServerHooks {
             return None;
         };
         let watch = watch_file(&hint_file, watcher);
-        let watch =
-            watch.inspect_err(|error| tracing::warn!(%error, "cannot install tmux hooks: their signal file cannot be watched")).ok()?;
+        let watch = watch
+            .inspect_err(
+                |error| tracing::warn!(%error, "cannot install tmux hooks: their signal file cannot be watched"),
+            )
+            .ok()?;
         Some(Self {
             hooks,
             hint_file,

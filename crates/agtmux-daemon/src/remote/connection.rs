@@ -40,7 +40,7 @@ const SLOW_LINK_BYTES_PER_SECOND: usize = 32 << 10;
 const MAX_GREETING_BYTES: usize = 64 << 10;
 const MAX_STDERR_BYTES: u64 = 8 << 10;
 /// A longer line is parsed on another thread, because that takes milliseconds.
-const MAX_QUICK_LINE_BYTES: usize = 64 << 10;
+pub(super) const MAX_QUICK_LINE_BYTES: usize = 64 << 10;
 
 pub(super) struct CollectConnection {
     /// ssh and all processes that it started.
@@ -55,6 +55,8 @@ pub(super) struct CollectConnection {
     stderr: tokio::task::JoinHandle<String>,
     /// A long line that is being parsed.
     parsing: Option<JoinHandle<serde_json::Result<HostLine>>>,
+    /// The size of the lines that were read and not counted yet.
+    uncounted_bytes: usize,
     pending: HashMap<u64, oneshot::Sender<ReplyOutcome>>,
     last_id: u64,
     clock: Clock,
@@ -109,6 +111,7 @@ impl CollectConnection {
             last_seen_at: now,
             stderr,
             parsing: None,
+            uncounted_bytes: 0,
             pending: HashMap::new(),
             last_id: 0,
             clock,
@@ -168,6 +171,11 @@ impl CollectConnection {
         Ok(batch)
     }
 
+    /// The size of the lines since the last call.
+    pub(super) fn take_uncounted_bytes(&mut self) -> usize {
+        std::mem::take(&mut self.uncounted_bytes)
+    }
+
     /// Writes queued requests, and returns only when the connection ends. For the time in which nothing is read.
     /// Cancel-safe.
     pub(super) async fn only_write(&mut self) -> ConnectionEnd {
@@ -189,6 +197,7 @@ impl CollectConnection {
     async fn next_parsed(&mut self) -> Result<serde_json::Result<HostLine>, ConnectionEnd> {
         if self.parsing.is_none() {
             let line = self.next_line().await?;
+            self.uncounted_bytes += line.len();
             if line.len() <= MAX_QUICK_LINE_BYTES {
                 return Ok(serde_json::from_slice(&line));
             }

@@ -8,7 +8,7 @@ use agtmux_api::host_protocol::{EvidenceBatch, HostEvidence};
 use agtmux_core::ids::PaneId;
 use tokio::time::Instant;
 
-/// The work per second that a host may cause. A changed pane counts 1, an agent counts more.
+/// The work per second that a host may cause. A changed pane counts 1, an agent counts more, and so does each KiB.
 pub(super) const UNITS_PER_SECOND: f64 = 1_000.0;
 const UNITS_PER_AGENT: f64 = 10.0;
 /// The work that a host may cause at once. A host with the maximum number of panes and agents fits when it connects.
@@ -33,8 +33,17 @@ impl HostPacer {
 
     /// Counts a batch.
     pub(super) fn charge(&mut self, batch: &EvidenceBatch, now: Instant) {
+        self.spend(cost(batch), now);
+    }
+
+    /// Counts the size of a line, whatever it contains.
+    pub(super) fn charge_bytes(&mut self, bytes: usize, now: Instant) {
+        self.spend((bytes / 1024) as f64, now);
+    }
+
+    fn spend(&mut self, units: f64, now: Instant) {
         self.refill(now);
-        self.balance = (self.balance - cost(batch)).max(-MAX_DEBT);
+        self.balance = (self.balance - units).max(-MAX_DEBT);
         self.is_limited |= self.balance < 0.0;
     }
 
@@ -59,11 +68,9 @@ impl HostPacer {
         self.reaches(BURST * CALM_SHARE)
     }
 
-    /// Returns true if the host was limited and is calm now.
-    pub(super) fn becomes_calm(&mut self, now: Instant) -> bool {
-        let is_calm = self.is_limited && self.calm_at() <= now;
-        self.is_limited &= !is_calm;
-        is_calm
+    /// Ends the limit if the host is calm now.
+    pub(super) fn check_calm(&mut self, now: Instant) {
+        self.is_limited &= self.calm_at() > now;
     }
 
     fn reaches(&self, balance: f64) -> Instant {
@@ -196,9 +203,20 @@ mod tests {
         assert!(resume_at <= now + Duration::from_secs(10));
         pacer.resume(resume_at);
         assert_eq!(pacer.resume_at(), None);
-        assert!(!pacer.becomes_calm(resume_at) && pacer.is_limited());
-        assert!(pacer.becomes_calm(pacer.calm_at()) && !pacer.is_limited());
-        assert!(!pacer.becomes_calm(resume_at + Duration::from_secs(60)), "it is reported once");
+        pacer.check_calm(resume_at);
+        assert!(pacer.is_limited());
+        pacer.check_calm(pacer.calm_at());
+        assert!(!pacer.is_limited());
+    }
+
+    #[test]
+    fn large_lines_are_counted_whatever_they_contain() {
+        let now = Instant::now();
+        let mut pacer = HostPacer::new(now);
+        pacer.charge_bytes(16 << 20, now);
+        assert_eq!(pacer.resume_at(), None, "one large line is not delayed");
+        pacer.charge_bytes(16 << 20, now);
+        assert!(pacer.is_limited() && pacer.resume_at().is_some());
     }
 
     #[test]

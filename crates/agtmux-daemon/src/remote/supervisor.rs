@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 use uuid::Uuid;
 
-use super::connection::CollectConnection;
+use super::connection::{CollectConnection, MAX_QUICK_LINE_BYTES};
 use super::connection_end::ConnectionEnd;
 use super::decode::{EvidenceDecoder, RemoteBatch};
 use super::link::{LinkStatus, TargetLink, TargetRequest};
@@ -69,6 +69,16 @@ impl Supervisor {
         }
     }
 
+    /// Reports that the host is not watched, because `run` failed.
+    pub(super) async fn on_panic(&mut self) {
+        self.link.set_request_sender(None);
+        self.ssh.remove_control_socket();
+        let message = "agtmux failed to watch this host and tries again";
+        self.on_failed(ConnectionEnd::new(TargetFault::Disconnected, message)).await;
+        let (target, message) = (self.target.clone(), message.to_owned());
+        self.engine.apply_topology(TopologyUpdate::TargetUnreachable { target, message }).await;
+    }
+
     /// Connects to agtmux on the host, or to a shell if there is no usable agtmux. Returns `None` if another attempt
     /// should start at once.
     async fn connect_native_or_shell(&mut self) -> Option<ConnectionEnd> {
@@ -112,12 +122,17 @@ impl Supervisor {
                 continue;
             }
             let calm_at = pacer.calm_at();
+            let mut bytes = 0;
             let mut batch = tokio::select! {
-                message = connection.next_message() => match message {
-                    Ok(Some(batch)) => batch,
-                    Ok(None) => continue,
-                    Err(end) => return end,
-                },
+                message = connection.next_message() => {
+                    bytes = connection.take_uncounted_bytes();
+                    pacer.charge_bytes(bytes, Instant::now());
+                    match message {
+                        Ok(Some(batch)) => batch,
+                        Ok(None) => continue,
+                        Err(end) => return end,
+                    }
+                }
                 Some(request) = requests.recv(), if connection.has_room() => {
                     connection.send_request(request);
                     continue;
@@ -126,10 +141,10 @@ impl Supervisor {
             };
             drop_repetitions(&mut batch);
             let was_limited = pacer.is_limited();
-            pacer.becomes_calm(Instant::now());
+            pacer.check_calm(Instant::now());
             pacer.charge(&batch, Instant::now());
             let decoder = EvidenceDecoder::new(self.target.clone(), self.clock_ahead(), self.clock.now());
-            let Some(batch) = decode(decoder, batch).await else {
+            let Some(batch) = decode(decoder, batch, bytes).await else {
                 return ConnectionEnd::new(TargetFault::Disconnected, "evidence of the host could not be read");
             };
             for chunk in (RemoteBatch { rate_limited: pacer.is_limited(), ..batch }).split() {
@@ -262,8 +277,8 @@ impl Supervisor {
 }
 
 /// Decodes a batch. A large one is decoded on another thread, because its texts are redacted. `None` if that failed.
-async fn decode(decoder: EvidenceDecoder, batch: EvidenceBatch) -> Option<RemoteBatch> {
-    if batch.evidence.len() <= MAX_QUICK_EVIDENCE {
+async fn decode(decoder: EvidenceDecoder, batch: EvidenceBatch, bytes: usize) -> Option<RemoteBatch> {
+    if batch.evidence.len() <= MAX_QUICK_EVIDENCE && bytes <= MAX_QUICK_LINE_BYTES {
         return Some(decoder.batch(batch));
     }
     tokio::task::spawn_blocking(move || decoder.batch(batch)).await.ok()

@@ -111,10 +111,18 @@ impl TargetManager {
             clock_steps: self.0.clock.total_step(),
         };
         let supervisor = Arc::new(tokio::sync::Mutex::new(supervisor));
-        let task = self.0.discovery.background().keep(format!("target_{}", target.name), move || {
-            let supervisor = supervisor.clone();
-            async move { supervisor.lock().await.run().await }
-        });
+        let (run, failed) = (supervisor.clone(), supervisor);
+        let task = self.0.discovery.background().keep_and_clean_up(
+            component_name(&target.name),
+            move || {
+                let supervisor = run.clone();
+                async move { supervisor.lock().await.run().await }
+            },
+            move || {
+                let supervisor = failed.clone();
+                async move { supervisor.lock().await.on_panic().await }
+            },
+        );
         self.entries().insert(target.name, TargetEntry { ssh: target.ssh, link, task });
     }
 
@@ -213,6 +221,7 @@ impl TargetManager {
         // Aborting the task also ends its ssh.
         entry.task.abort();
         let _ = entry.task.await;
+        self.0.discovery.background().clear(&component_name(&key));
         self.ssh(&key, &ssh).remove_control_socket();
         self.0.engine.apply_topology(TopologyUpdate::TargetRemoved { target: key.clone() }).await;
         self.0.engine.change_target(TargetChange::Remove(key)).await;
@@ -253,4 +262,9 @@ pub(crate) fn no_such_target(name: &str) -> ApiError {
     let shown: String = name.chars().take(64).collect();
     let error = ApiError::new(ErrorCode::TargetNotFound, format!("no target named '{shown}'"));
     error.with_hint("agtmux target list")
+}
+
+/// The name of a target's supervisor in the health report.
+fn component_name(target: &TargetName) -> String {
+    format!("target_{target}")
 }

@@ -15,7 +15,7 @@ use agtmux_api::{API_HEADER, API_VERSION, VERSION, VERSION_HEADER};
 use agtmux_tmux::platform::{FileUse, has_room};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::background::BackgroundTasks;
@@ -27,6 +27,9 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a refused client may take to send its request.
 const REFUSAL_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// How many refused clients are answered at the same time. Each one uses a file descriptor of the reserve.
+const MAX_REFUSALS: usize = 4;
+
 /// The name of the socket in the health report.
 const SOCKET: &str = "socket";
 
@@ -37,6 +40,8 @@ pub(crate) struct BoundSocket {
     /// Requests a check whether the socket still exists.
     pub(crate) check: Arc<Notify>,
     background: BackgroundTasks,
+    /// Limits how many clients are refused at the same time.
+    refusals: Arc<Semaphore>,
 }
 
 /// Creates the socket and replaces an existing one. Call this only while holding the lock file, because the existing
@@ -49,6 +54,7 @@ pub(crate) fn bind(path: &Path, background: &BackgroundTasks) -> io::Result<Boun
         identity: FileIdentity::at(path),
         check: Arc::default(),
         background: background.clone(),
+        refusals: Arc::new(Semaphore::new(MAX_REFUSALS)),
     })
 }
 
@@ -124,7 +130,13 @@ impl axum::serve::Listener for BoundSocket {
             };
             match accepted {
                 Ok((stream, _)) if !has_room(stream.as_fd(), FileUse::Connection) => {
-                    self.background.run("refusal", refuse_busy(stream));
+                    // Without a permit the connection is closed at once: answers must not use up the reserve.
+                    if let Ok(permit) = self.refusals.clone().try_acquire_owned() {
+                        self.background.run("refusal", async move {
+                            refuse_busy(stream).await;
+                            drop(permit);
+                        });
+                    }
                 }
                 Ok((stream, _)) => match peer(&stream) {
                     Some(peer) => return (StallGuard::new(stream), peer),

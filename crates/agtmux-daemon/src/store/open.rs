@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agtmux_api::error::{ApiError, ErrorCode as ApiErrorCode};
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rusqlite_migration::{Error as MigrationError, MigrationDefinitionError};
 
 use super::{StoreContents, integrity, maintenance, rows, schema};
@@ -127,7 +127,15 @@ fn open_checked(path: &Path) -> Result<(Connection, StoreContents), OpenFailure>
 
 /// Opens a connection that writes.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = Connection::open(path)?;
+    configure(Connection::open(path)?)
+}
+
+/// Opens a connection that writes, and never creates the database.
+pub(super) fn connect_existing(path: &Path) -> rusqlite::Result<Connection> {
+    configure(Connection::open_with_flags(path, OpenFlags::default() & !OpenFlags::SQLITE_OPEN_CREATE)?)
+}
+
+fn configure(connection: Connection) -> rusqlite::Result<Connection> {
     // A new database returns free pages. This must be set before everything else.
     if connection.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0))? == 0 {
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;

@@ -34,7 +34,9 @@ const SELECT: &str = "SELECT r.runtime_id, r.agent_type, r.server_pid, r.server_
            r.launch, r.name
     FROM runtimes r
     LEFT JOIN agents a ON a.agent_id = r.agent_id
-    LEFT JOIN panes p ON (p.target_id, p.server, p.pane_id) = (r.target_id, r.server, r.pane_id)";
+    LEFT JOIN servers s ON (s.target_id, s.server, s.pid, s.start_time)
+                         = (r.target_id, r.server, r.server_pid, r.server_start)
+    LEFT JOIN panes p ON (p.target_id, p.server, p.pane_id) = (s.target_id, s.server, r.pane_id)";
 
 pub(crate) fn by_id(connection: &Connection, runtime_id: &str) -> rusqlite::Result<Option<PastRuntime>> {
     connection.query_row(&format!("{SELECT} WHERE r.runtime_id = ?1"), [runtime_id], past_runtime).optional()

@@ -80,9 +80,16 @@ mod tests {
         }
 
         #[test]
-        fn damaged_payloads_are_errors(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = decompress(&bytes);
-            let _ = decompress(&[&[ZSTD_WITH_DICTIONARY], &bytes[..]].concat());
+        fn a_damaged_payload_is_an_error_or_a_bounded_text(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            for stored in [bytes.clone(), [&[ZSTD_WITH_DICTIONARY], &bytes[..]].concat()] {
+                prop_assert!(decompress(&stored).map_or(0, |text| text.len() as u64) <= MAX_BYTES);
+            }
+        }
+
+        #[test]
+        fn a_payload_that_was_cut_is_an_error(text in "[a-z]{40,400}", cut in 1..30_usize) {
+            let stored = compress(&text).expect("compressed");
+            prop_assert!(decompress(&stored[..stored.len().saturating_sub(cut)]).is_err());
         }
     }
 

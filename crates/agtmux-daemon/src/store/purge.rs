@@ -42,21 +42,18 @@ pub(super) fn old_checkpoints(tx: &Transaction<'_>, before: Timestamp) -> rusqli
     Ok(false)
 }
 
+/// Deletes the payloads of the next old events. A pending event needs its payload.
 pub(super) fn old_payloads(
     tx: &Transaction<'_>,
     cursors: &mut PurgeCursors,
     before: Timestamp,
 ) -> rusqlite::Result<bool> {
-    delete_payloads(tx, cursors, before.as_microsecond())
-}
-
-/// Deletes the payloads of the next events. A pending event needs its payload.
-fn delete_payloads(tx: &Transaction<'_>, cursors: &mut PurgeCursors, before: i64) -> rusqlite::Result<bool> {
     let sql = "SELECT ingested_at, rowid, (payload IS NOT NULL OR raw_payload IS NOT NULL) AND status <> 'pending_bind'
                FROM events WHERE (ingested_at, rowid) > (?1, ?2) AND ingested_at < ?3
                ORDER BY ingested_at, rowid LIMIT ?4";
     let (at, row) = cursors.payload;
     let mut select = tx.prepare_cached(sql)?;
+    let before = before.as_microsecond();
     let rows = select.query_map(params![at, row, before, CHUNK], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let rows: Vec<(i64, i64, bool)> = rows.collect::<rusqlite::Result<_>>()?;
     let mut clear = tx.prepare_cached("UPDATE events SET payload = NULL, raw_payload = NULL WHERE rowid = ?1")?;
@@ -99,11 +96,9 @@ pub(super) fn old_transitions(
     Ok(recent.unwrap_or(0) == 0)
 }
 
-/// Deletes all other old rows. These tables are small.
+/// Deletes all other old rows: in chunks from the tables that can be large, then from the small ones.
 pub(super) fn old_rows(tx: &Transaction<'_>, payloads_before: Timestamp, before: Timestamp) -> rusqlite::Result<bool> {
-    const PURGES: [&str; 6] = [
-        "DELETE FROM actions WHERE at < ?1",
-        "DELETE FROM turns WHERE at < ?1",
+    const SMALL: [&str; 4] = [
         "DELETE FROM action_snapshots WHERE expires_at < ?1",
         "DELETE FROM runtimes WHERE ended_at < ?1",
         "DELETE FROM agents WHERE updated_at < ?1
@@ -111,21 +106,27 @@ pub(super) fn old_rows(tx: &Transaction<'_>, payloads_before: Timestamp, before:
         "DELETE FROM runtime_source_cursors WHERE last_order_ingested_at < ?1
          AND runtime_id NOT IN (SELECT runtime_id FROM runtimes)",
     ];
-    for sql in PURGES {
+    for (table, before) in [("actions", before), ("turns", before), ("task_events", payloads_before)] {
+        if delete_chunk_of(tx, table, "at", before.as_microsecond())? {
+            return Ok(true);
+        }
+    }
+    for sql in SMALL {
         tx.execute(sql, [before.as_microsecond()])?;
     }
-    tx.execute("DELETE FROM task_events WHERE at < ?1", [payloads_before.as_microsecond()])?;
     Ok(false)
 }
 
-/// Deletes a chunk of the oldest data, whatever its age: payloads first, then the history of other hosts, then the
+/// Deletes a chunk of the oldest data, whatever its age: events first, then the history of other hosts, then the
 /// history of this host, and the audit log only if nothing else is left. A host that reports very much cannot displace
 /// the history of this host, and events cannot displace the audit log.
+///
+/// Events are deleted as a whole: SQLite frees no page if only the payloads of small events are removed.
 pub(super) fn oldest(tx: &Transaction<'_>, cursors: &mut PurgeCursors) -> rusqlite::Result<bool> {
-    Ok(delete_payloads(tx, cursors, i64::MAX)?
+    Ok(delete_events(tx, i64::MAX)?
         || delete_remote_history(tx, cursors)?
         || delete_history(tx, cursors)?
-        || delete_chunk_of(tx, "actions", "at")?)
+        || delete_chunk_of(tx, "actions", "at", i64::MAX)?)
 }
 
 fn delete_remote_history(tx: &Transaction<'_>, cursors: &mut PurgeCursors) -> rusqlite::Result<bool> {
@@ -142,10 +143,9 @@ fn delete_remote_history(tx: &Transaction<'_>, cursors: &mut PurgeCursors) -> ru
 }
 
 fn delete_history(tx: &Transaction<'_>, cursors: &mut PurgeCursors) -> rusqlite::Result<bool> {
-    let mut has_deleted = delete_events(tx, i64::MAX)?;
-    has_deleted |= delete_next_transitions(tx, &mut cursors.transition, CHUNK, "TRUE")?;
+    let mut has_deleted = delete_next_transitions(tx, &mut cursors.transition, CHUNK, "TRUE")?;
     for (table, time) in [("turns", "at"), ("task_events", "at")] {
-        has_deleted |= delete_chunk_of(tx, table, time)?;
+        has_deleted |= delete_chunk_of(tx, table, time, i64::MAX)?;
     }
     let sql = "DELETE FROM runtimes WHERE rowid IN (
                    SELECT rowid FROM runtimes WHERE ended_at IS NOT NULL ORDER BY ended_at LIMIT ?1)";
@@ -168,7 +168,9 @@ fn delete_next_transitions(
     Ok(true)
 }
 
-fn delete_chunk_of(tx: &Transaction<'_>, table: &str, time: &str) -> rusqlite::Result<bool> {
-    let sql = format!("DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} ORDER BY {time} LIMIT ?1)");
-    Ok(tx.prepare_cached(&sql)?.execute([CHUNK])? > 0)
+fn delete_chunk_of(tx: &Transaction<'_>, table: &str, time: &str, before: i64) -> rusqlite::Result<bool> {
+    let sql = format!(
+        "DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE {time} < ?1 ORDER BY {time} LIMIT ?2)"
+    );
+    Ok(tx.prepare_cached(&sql)?.execute([before, CHUNK])? > 0)
 }

@@ -1,4 +1,4 @@
-//! Puts the database back if another program removes its file while the daemon runs.
+//! Puts the database back if another program removes its files while the daemon runs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,61 +12,95 @@ use rusqlite::Connection;
 use super::open;
 use crate::file_identity::FileIdentity;
 
-/// The file of the open database.
+/// What SQLite appends to the name of a database for its write-ahead log and the index of that log.
+const LOG: &str = "-wal";
+const INDEX: &str = "-shm";
+
+/// The open database.
 #[derive(Debug)]
 pub(super) struct DatabaseFile {
     path: PathBuf,
-    identity: Option<FileIdentity>,
+    files: DatabaseFiles,
+    /// A copy that was put at the path but could not be opened.
+    unopened_copy: Option<FileIdentity>,
     restores: Arc<AtomicU64>,
 }
 
 impl DatabaseFile {
-    /// The file that was just opened.
+    /// The files that were just opened.
     pub(super) fn new(path: &Path, restores: Arc<AtomicU64>) -> Self {
-        Self { path: path.to_owned(), identity: FileIdentity::at(path), restores }
+        Self { path: path.to_owned(), files: DatabaseFiles::at(path), unopened_copy: None, restores }
     }
 
-    /// Checks that the path names the open database. If there is no file, the connection still has the removed one, so
-    /// a complete copy of it is put at the path.
+    /// Checks that the path names the files of the open database. If one of them was removed, the connection still has
+    /// all of them, so a complete copy is put at the path.
     pub(super) fn restore_if_removed(&mut self, connection: &mut Connection) -> Result<(), String> {
-        let path = self.path.display().to_string();
-        match FileIdentity::at(&self.path) {
-            found if found == self.identity => Ok(()),
-            Some(_) => Err(format!("'{path}' was replaced by another file; run `agtmux daemon restart`")),
-            None => {
-                let error = |error: String| format!("'{path}' was removed and cannot be restored: {error}");
-                self.copy(connection).map_err(error)?;
-                tracing::warn!(path, "the database was removed; it is restored with all its data");
-                Ok(())
-            }
+        let files = DatabaseFiles::at(&self.path);
+        if files == self.files {
+            return Ok(());
         }
+        let found = files.database;
+        let path = self.path.display().to_string();
+        if found.is_some() && found != self.files.database && found != self.unopened_copy {
+            return Err(format!("'{path}' was replaced by another file; run `agtmux daemon restart`"));
+        }
+        let error = |error: String| format!("'{path}' was removed and cannot be restored: {error}");
+        self.copy(connection, found.is_some()).map_err(error)?;
+        tracing::warn!(path, "the database was removed; it is restored with all its data");
+        Ok(())
     }
 
-    fn copy(&mut self, connection: &mut Connection) -> Result<(), String> {
+    /// `is_ours` tells that a file of this daemon is at the path, which the copy may replace.
+    fn copy(&mut self, connection: &mut Connection, is_ours: bool) -> Result<(), String> {
         if let Some(dir) = self.path.parent() {
             private_dir(dir, "AGTMUX_STATE_DIR").map_err(|error| error.to_string())?;
         }
-        let draft = self.draft();
+        let draft = with_suffix(&self.path, ".restored");
         let _ = fs::remove_file(&draft);
-        // The copy is as private as the original: the daemon's umask allows no access by other users.
-        connection.execute("VACUUM INTO ?1", [draft.to_string_lossy()]).map_err(|error| error.to_string())?;
-        // A link, unlike a rename, never replaces the database of a daemon that has started meanwhile.
-        let linked = fs::hard_link(&draft, &self.path);
+        let placed = self.place_copy(connection, &draft, is_ours);
         let _ = fs::remove_file(&draft);
-        linked.map_err(|error| error.to_string())?;
-        self.identity = FileIdentity::at(&self.path);
-        // Close the removed database before the copy is opened, because closing deletes the write-ahead log by its name.
-        let placeholder = Connection::open_in_memory().map_err(|error| error.to_string())?;
-        drop(std::mem::replace(connection, placeholder));
-        *connection = open::connect(&self.path).map_err(|error| error.to_string())?;
-        open::open_wal(connection).map_err(|error| error.to_string())?;
+        placed?;
+        self.unopened_copy = FileIdentity::at(&self.path);
+        // The old connection stays in use until the copy is open. Closing it leaves the write-ahead log of the copy alone,
+        // because SQLite sees that another file is at the path.
+        let copy = open::connect_existing(&self.path).map_err(|error| error.to_string())?;
+        open::open_wal(&copy).map_err(|error| error.to_string())?;
+        *connection = copy;
+        self.files = DatabaseFiles::at(&self.path);
         self.restores.fetch_add(1, Ordering::Release);
         Ok(())
     }
 
-    fn draft(&self) -> PathBuf {
-        let mut name = OsString::from(&self.path);
-        name.push(".restored");
-        name.into()
+    fn place_copy(&self, connection: &Connection, draft: &Path, is_ours: bool) -> Result<(), String> {
+        // The copy is as private as the original: the daemon's umask allows no access by other users.
+        connection.execute("VACUUM INTO ?1", [draft.to_string_lossy()]).map_err(|error| error.to_string())?;
+        // SQLite would apply the log of the removed database to the copy.
+        for suffix in [LOG, INDEX] {
+            let _ = fs::remove_file(with_suffix(&self.path, suffix));
+        }
+        // A link, unlike a rename, never replaces the database of a daemon that has started meanwhile.
+        let placed = if is_ours { fs::rename(draft, &self.path) } else { fs::hard_link(draft, &self.path) };
+        placed.map_err(|error| error.to_string())
     }
+}
+
+/// The files of a database. While a connection is open, all of them stay the same.
+#[derive(Debug, PartialEq, Eq)]
+struct DatabaseFiles {
+    database: Option<FileIdentity>,
+    log: Option<FileIdentity>,
+    index: Option<FileIdentity>,
+}
+
+impl DatabaseFiles {
+    fn at(path: &Path) -> Self {
+        let sidecar = |suffix| FileIdentity::at(&with_suffix(path, suffix));
+        Self { database: FileIdentity::at(path), log: sidecar(LOG), index: sidecar(INDEX) }
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
 }

@@ -125,6 +125,29 @@ fn a_removed_database_is_restored_with_all_its_data() {
 }
 
 #[test]
+fn a_database_without_one_of_its_files_is_restored_intact() {
+    for removed in ["state.db", "state.db-wal", "state.db-shm"] {
+        in_temp(async |path| {
+            let (store, _) = Store::open(path).expect("opened");
+            store.commit(vec![put_server(), put_pane(Some(runtime(50, 1)), 1)]).await.expect("written");
+            std::fs::remove_file(path.with_file_name(removed)).expect("it exists");
+            store.restore_if_removed().await.expect("restored");
+            let servers =
+                |reader: &Connection| reader.query_row("SELECT count(*) FROM servers", [], |row| row.get::<_, i64>(0));
+            assert_eq!(store.read(servers).await.expect("readable"), 1, "{removed}");
+            store.commit(vec![put_server()]).await.expect("written after the restore");
+            // A killed daemon leaves the files as they are.
+            std::mem::forget(store);
+            let check = Connection::open(path).expect("opened");
+            let result: String = check.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("checked");
+            assert_eq!(result, "ok", "{removed}");
+            let panes: i64 = check.query_row("SELECT count(*) FROM panes", [], |row| row.get(0)).expect("counted");
+            assert_eq!(panes, 1, "{removed}");
+        });
+    }
+}
+
+#[test]
 fn a_batch_is_committed_completely_or_not_at_all() {
     in_temp(async |path| {
         let (store, _) = Store::open(path).expect("opened");

@@ -126,7 +126,7 @@ impl StoreWriter {
         }
         if let Err(error) = self.file.restore_if_removed(&mut self.connection) {
             tracing::error!(error, "the database was removed and could not be restored");
-            // Closing the connection would delete the write-ahead log of the database that is at the path now.
+            // The files at the path do not belong to this daemon, so the connection must not clean up.
             std::mem::forget(self.connection);
             return;
         }

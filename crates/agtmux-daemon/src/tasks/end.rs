@@ -1,5 +1,6 @@
 //! `task stop`, `task prune-dead` and `task kill-all`. They act only on sessions that agtmux owns.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use agtmux_api::error::{ApiError, ErrorCode};
@@ -243,14 +244,16 @@ impl Tasks {
             let until = Instant::now() + timeout;
             let mut signalled = false;
             loop {
-                let children = self.child_processes(slot.pane_pid);
-                if children.is_empty() {
-                    return;
-                }
-                if !std::mem::replace(&mut signalled, true) || kill {
-                    let processes = self.0.discovery.processes();
-                    for (pid, start) in children {
-                        let _ = signal_process(&*processes, pid, start, kill);
+                // A process table that cannot be read does not mean that the children are gone.
+                if let Ok(children) = self.child_processes(slot.pane_pid) {
+                    if children.is_empty() {
+                        return;
+                    }
+                    if !std::mem::replace(&mut signalled, true) || kill {
+                        let processes = self.0.discovery.processes();
+                        for (pid, start) in children {
+                            let _ = signal_process(&*processes, pid, start, kill);
+                        }
                     }
                 }
                 if Instant::now() >= until {
@@ -261,10 +264,10 @@ impl Tasks {
         }
     }
 
-    fn child_processes(&self, pane_pid: u32) -> Vec<(u32, u64)> {
-        let tree = self.0.discovery.processes().trees(&[pane_pid]).ok().and_then(|mut trees| trees.pop()?);
+    fn child_processes(&self, pane_pid: u32) -> io::Result<Vec<(u32, u64)>> {
+        let tree = self.0.discovery.processes().trees(&[pane_pid])?.pop().flatten();
         let children = tree.into_iter().flat_map(|tree| tree.processes).filter(|p| p.pid != pane_pid && !p.zombie);
-        children.map(|process| (process.pid, process.start)).collect()
+        Ok(children.map(|process| (process.pid, process.start)).collect())
     }
 }
 

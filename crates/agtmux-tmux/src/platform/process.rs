@@ -87,6 +87,11 @@ pub trait ProcessTable: Send + Sync {
         true
     }
 
+    /// Whether this system reports users, environments, control groups and start times of processes.
+    fn reports_details(&self) -> bool {
+        false
+    }
+
     /// The user that this process runs as; `None` if the system does not report it.
     fn uid(&self, _pid: u32) -> Option<u32> {
         None

@@ -39,6 +39,7 @@ fn approves(open: &OpenDialog<'_>, answer: &DialogAnswer) -> bool {
 }
 
 fn is_refusal(label: &str) -> bool {
+    let label = label.replace('’', "'");
     let is_part = |c: char| c.is_alphanumeric() || c == '\'';
     let mut words = label.split(|c| !is_part(c)).filter(|word| !word.is_empty()).map(str::to_lowercase);
     let Some(first) = words.next() else { return false };
@@ -62,6 +63,7 @@ mod tests {
             "Reject",
             "Do not trust",
             "Don't allow",
+            "Don’t allow",
             "Skip (esc)",
         ] {
             assert!(is_refusal(label), "{label}");

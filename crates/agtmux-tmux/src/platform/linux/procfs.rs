@@ -59,6 +59,10 @@ impl ProcessTable for ProcFs {
         stat::try_read(pid)?.map(complete).transpose()
     }
 
+    fn reports_details(&self) -> bool {
+        true
+    }
+
     fn cwd(&self, pid: u32) -> Option<PathBuf> {
         link(pid, "cwd")
     }

@@ -25,7 +25,12 @@ impl TaskSessionArgs {
 
     /// The given session, or the default session of this project.
     pub(super) fn resolve_in(&self, project_path: Option<&PathBuf>) -> CliResult<TaskSessionQuery> {
-        named_session(self.session.as_ref()).map_or_else(|| default_session(project_path), Ok).map(query_of)
+        self.session_name().map_or_else(|| default_session(project_path), Ok).map(query_of)
+    }
+
+    /// The session that the caller names. `None` if the default of the project is used.
+    pub(super) fn session_name(&self) -> Option<String> {
+        named_session(self.session.as_ref())
     }
 }
 
