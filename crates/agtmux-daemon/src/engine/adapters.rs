@@ -169,7 +169,12 @@ impl Engine {
         self.update_memory(runtime, &agent_type, memory, step);
         let received_at = order.map_or(step.now, |order| order.ingested_at);
         let was_read = order.is_none() && !matches!(evidence, Evidence::TimePassed);
+        let is_headless = self.is_headless(runtime);
         for mut observation in observations {
+            // Such an agent reports that its session is idle before it begins its only turn.
+            if is_headless && observation.assertion == Assertion::Idle {
+                continue;
+            }
             let at = observation.as_of;
             observation.as_of = at.min(received_at);
             observation.ttl = self.native_ttl(&observation);
@@ -185,6 +190,14 @@ impl Engine {
                 self.resolve(observed(runtime, observation), order.map(|order| order.event_id.clone()), step);
             }
         }
+    }
+
+    /// Whether the agent was started for one turn, without a user.
+    fn is_headless(&self, runtime: &RuntimeId) -> bool {
+        let is_report = |observation: &Observation| {
+            observation.source == Source::Process && observation.assertion == Assertion::Running
+        };
+        self.states.ledger(runtime).is_some_and(|ledger| ledger.records().any(|record| is_report(&record.observation)))
     }
 
     /// Until when the report of a dialog is held back. Only the screen shows what the agent asks, and an agent reports
