@@ -86,6 +86,7 @@ impl ConformanceAgent for Copilot {
                 "✗ Authentication failed",
                 "✗ Model 'mock-model' not found",
                 "✗ Failed to get response",
+                "✗ The provider rejected the prompt",
             ])),
             ScreenState::Subagent => ScreenPattern::shows("Working").in_last_rows(2),
             ScreenState::Queued => ScreenPattern::shows("[pending"),
