@@ -15,7 +15,8 @@ use jiff::{SignedDuration, Timestamp};
 const START_TIMEOUT: SignedDuration = SignedDuration::from_secs(5);
 /// If the sender saw the agent at work: how soon a screen at rest shows that the turn is over.
 const SHORT_TURN_TIME: SignedDuration = SignedDuration::from_millis(500);
-/// If the agent was at work when the text was submitted: how long after the end of that turn the next one may begin.
+/// How long after the end of a turn the next one may begin: if the agent was at work when the text was submitted, and if
+/// the turn seems to end early. A screen may look at rest for a moment while the agent prepares its first turn.
 const NEXT_TURN_TIMEOUT: SignedDuration = SignedDuration::from_secs(1);
 /// How long to wait for a screen at rest. Some agents have screens that match no rule.
 const REST_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);
@@ -32,6 +33,8 @@ pub(crate) struct Submission {
     pub(crate) number: u64,
     /// This daemon relayed the text, and the agent's host has not reported it yet.
     relayed: bool,
+    /// The daemon on the agent's host follows the turn.
+    on_host: bool,
     pending: Option<PendingTurn>,
 }
 
@@ -107,7 +110,7 @@ impl Submissions {
             true => PendingTurn::Queued,
             false => PendingTurn::unseen(after(now, START_TIMEOUT)),
         };
-        self.0.insert(runtime.clone(), Submission { at: now, number, relayed, pending: Some(pending) });
+        self.0.insert(runtime.clone(), Submission { at: now, number, relayed, on_host: false, pending: Some(pending) });
     }
 
     /// Notes that the sender saw the agent begin to work after Enter. The turn may end before the daemon sees it.
@@ -122,9 +125,13 @@ impl Submissions {
         self.0.get_mut(runtime).is_some_and(|submission| submission.pending.take().is_some())
     }
 
-    /// Notes a transition. Returns whether the turn is no longer pending.
+    /// Notes a transition. Returns whether clients see a change.
     pub(crate) fn record(&mut self, transition: &StateTransition, now: Timestamp) -> bool {
-        let Some(submission) = self.0.get_mut(&transition.runtime) else { return false };
+        let Some(submission) = self.0.get_mut(&transition.runtime).filter(|submission| !submission.on_host) else {
+            return false;
+        };
+        let before = transition.from.as_ref().map(|record| record.state);
+        let is_early = now < after(submission.at, START_TIMEOUT);
         match (&submission.pending, is_at_work(transition.to.state)) {
             (Some(PendingTurn::Unseen(_)), true) => {
                 submission.pending = None;
@@ -135,6 +142,11 @@ impl Submissions {
                 let from = after(submission.at, START_TIMEOUT).max(after(now, NEXT_TURN_TIMEOUT));
                 submission.pending = Some(PendingTurn::unseen(from));
                 false
+            }
+            // `idle` often means only that nothing on the screen shows work.
+            (None, false) if is_early && (before, transition.to.state) == (Some(State::Running), State::Idle) => {
+                submission.pending = Some(PendingTurn::unseen(after(now, NEXT_TURN_TIMEOUT)));
+                true
             }
             _ => false,
         }
@@ -157,7 +169,7 @@ impl Submissions {
             return false;
         }
         let pending = report.pending.then_some(PendingTurn::OnHost);
-        let reported = Submission { at: report.at, number: report.number, relayed: false, pending };
+        let reported = Submission { at: report.at, number: report.number, relayed: false, on_host: true, pending };
         let has_changed = known != Some(&reported);
         self.0.insert(runtime.clone(), reported);
         has_changed
@@ -248,8 +260,30 @@ mod tests {
     }
 
     fn becomes(submissions: &mut Submissions, state: State, millis: i64) -> bool {
-        let to = StateRecord { state, ..StateRecord::initial(ReasonCode::NoAdapter, at(millis)) };
-        submissions.record(&StateTransition { runtime: runtime(), from: None, to }, at(millis))
+        changes(submissions, None, state, millis)
+    }
+
+    fn changes(submissions: &mut Submissions, from: Option<State>, to: State, millis: i64) -> bool {
+        let record = |state| StateRecord { state, ..StateRecord::initial(ReasonCode::NoAdapter, at(millis)) };
+        let transition = StateTransition { runtime: runtime(), from: from.map(record), to: record(to) };
+        submissions.record(&transition, at(millis))
+    }
+
+    #[test]
+    fn a_turn_that_seems_to_end_early_is_pending_until_a_second_look() {
+        let mut submissions = submitted_in(State::Idle);
+        assert!(becomes(&mut submissions, State::Running, 300));
+        assert!(changes(&mut submissions, Some(State::Running), State::Idle, 600));
+        assert!(is_pending(&submissions) && !submissions.rest_seen(&runtime(), at(1_500)));
+        assert!(becomes(&mut submissions, State::Running, 1_550), "the agent was not at rest");
+        assert!(changes(&mut submissions, Some(State::Running), State::Idle, 4_900));
+        assert!(submissions.rest_seen(&runtime(), at(5_900)));
+        // A turn that ends with a result, or later, is over.
+        for (state, millis) in [(State::Completed, 600), (State::Error, 600), (State::Idle, 5_000)] {
+            let mut submissions = submitted_in(State::Idle);
+            assert!(becomes(&mut submissions, State::Running, 300));
+            assert!(!changes(&mut submissions, Some(State::Running), state, millis) && !is_pending(&submissions));
+        }
     }
 
     #[test]

@@ -19,11 +19,8 @@ async fn completed_agent() -> (TestEngine, RuntimeId) {
 
 fn pending(engine: &TestEngine) -> bool {
     let log = engine.event_log.read();
-    let pending = log.view.items(ListScope::Panes).any(|item| match item {
-        WatchItem::Pane(pane) => pane.turn_pending,
-        _ => false,
-    });
-    pending
+    let is_pending = |item: WatchItem| matches!(item, WatchItem::Pane(pane) if pane.turn_pending);
+    log.view.items(ListScope::Panes).any(is_pending)
 }
 
 /// A settled screen at rest, captured so long from now.

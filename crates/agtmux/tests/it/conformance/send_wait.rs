@@ -123,11 +123,17 @@ fn run_round(sandbox: &AgentSandbox, round: usize, tally: &mut WaitTally) -> Res
     poll_until(AGENT_TIMEOUT, is_answered).map(|_| ()).ok_or_else(|| "the model was not asked".to_owned())
 }
 
+/// `make test` runs two rounds, a soak run 100, or as many as `AGTMUX_WAIT_ROUNDS` says.
+fn rounds() -> usize {
+    let given = std::env::var("AGTMUX_WAIT_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
+    given.unwrap_or(if soak() { 100 } else { 2 })
+}
+
 #[track_caller]
 fn check(agent: &str, mode: EvidenceMode) {
     let agent: &'static dyn ConformanceAgent =
         real_agents::ALL.into_iter().find(|known| known.name() == agent).expect("a known agent");
-    let rounds: Vec<usize> = (0..if soak() { 100 } else { 2 }).collect();
+    let rounds: Vec<usize> = (0..rounds()).collect();
     let installed = match install_agent(agent, AgentVersionChoice::Pinned) {
         Ok((installed, _)) => installed,
         Err(why) => return skip(&format!("{} waits: {why}", rounds.len())),
