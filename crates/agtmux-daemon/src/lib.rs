@@ -20,6 +20,7 @@ mod run;
 mod serve;
 mod spool;
 mod store;
+mod submissions;
 mod tasks;
 mod view;
 

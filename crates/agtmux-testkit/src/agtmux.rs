@@ -16,7 +16,7 @@ use crate::{TestTmuxServer, TestWorld, process, wait_for};
 pub const SOON: Duration = Duration::from_secs(20);
 
 /// The output and exit code of a command.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct CommandResult {
     /// None if a signal ended the command.
     pub code: Option<i32>,

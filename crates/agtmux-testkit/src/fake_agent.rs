@@ -94,6 +94,11 @@ impl FakeAgent {
         texts.into_iter().map(paste).collect()
     }
 
+    /// How many turns have ended in the scenes in which Enter begins a turn.
+    pub fn turns_ended(&self) -> usize {
+        fs::read_to_string(self.dir.join("turns")).unwrap_or_default().lines().count()
+    }
+
     #[track_caller]
     pub fn draw_scene(&self, scene: &str) {
         fs::write(self.dir.join("scene.new"), format!("{scene}\n")).expect("the world is writable");

@@ -1,5 +1,5 @@
 # A fake agent. Draws an input box, appends all input to $1/read, and clears the box at Enter. The file $1/scene names
-# the screen to draw; Ctrl-L redraws it.
+# the screen to draw; Ctrl-L redraws it. In some scenes Enter begins a turn, which is appended to $1/turns at its end.
 dir=$1
 stty raw -echo
 cr=$(printf '\r')
@@ -9,13 +9,14 @@ escape=$(printf '\033')
 rule='────────────────────────────────────────'
 box=''
 
+# Draws the scene of the file, or the scene $1.
 draw() {
     scene=idle
     [ -f "$dir/scene" ] && read -r scene <"$dir/scene"
     stands=$box
     foot='  ? for shortcuts'
     above='● Done.'
-    case $scene in
+    case ${1:-$scene} in
     # deaf never shows the typed text; stuck never clears it.
     deaf) stands='' ;;
     stuck) ;;
@@ -55,6 +56,17 @@ draw() {
     printf '\033[2J\033[H❯ earlier\r\n\r\n%s\r\n\r\n%s\r\n❯ %s\r\n%s\r\n%s\r\n' "$above" "$rule" "$stands" "$rule" "$foot"
 }
 
+# Plays a turn that begins after $1 seconds and is shown for $2 seconds.
+play_turn() {
+    box=''
+    draw
+    sleep "$1"
+    draw running
+    sleep "$2"
+    draw
+    echo ended >>"$dir/turns"
+}
+
 printf '\033[?2004h'
 draw
 : >"$dir/read"
@@ -63,6 +75,10 @@ while dd bs=65536 count=1 of="$dir/chunk" 2>/dev/null && [ -s "$dir/chunk" ]; do
     last=$(tail -c 1 "$dir/chunk")
     case $scene:$last in
     asks:[1-9] | works:"$cr") echo running >"$dir/scene" ;;
+    asks-next:"$cr") echo permission >"$dir/scene" ;;
+    late-turn:"$cr") play_turn 1.5 1 ;;
+    short-turn:"$cr") play_turn 0 0.12 ;;
+    unseen-turn:"$cr") echo ended >>"$dir/turns" ;;
     permission:[1-9] | permission:"$escape" | menu:[1-9] | menu:"$escape" | panel:"$escape") echo idle >"$dir/scene" ;;
     esac
     case $last in

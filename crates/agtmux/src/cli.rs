@@ -1,21 +1,24 @@
 //! The command line: commands, their help texts and the exit codes.
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     adapters, attach, audit, config, daemon, emit, explain, history, hook, kill, list, replay, respond, resume, run,
     seen, send, setup, target, task, view_output, wait, watch, web,
 };
+use crate::jq::{self, JqFilter};
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0    success
   1    failed, timed out, or you declined a confirmation
-  2    wrong usage or an invalid configuration; with `agtmux wait`: an agent is gone
+  2    wrong usage or an invalid configuration; with `wait` and `send --wait`: an agent is gone
   3    the daemon is not running and was not started
   4    the daemon has another API version; run `agtmux daemon restart`
   5    the daemon rejected the request or did not answer
-  6    with `agtmux wait`: an agent opened a dialog that --for does not include
+  6    with `wait` and `send --wait`: an agent opened a dialog that --for does not include
   126  with `agtmux run`: the program cannot be executed
   127  with `agtmux run`: the program was not found
   130  interrupted with Ctrl-C
@@ -150,18 +153,55 @@ pub(crate) enum CliCommand {
     Welcome,
 }
 
+/// The definition of all commands.
+fn definition() -> clap::Command {
+    jq::add_option(Cli::command())
+}
+
+/// A command line and the filter of `--jq`.
+type ParsedCli = Result<(Cli, Option<JqFilter>), clap::Error>;
+
+/// Parses a command line.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ParsedCli {
+    let mut matches = definition().try_get_matches_from(arguments)?;
+    let filter = jq::from_matches(&matches);
+    let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut definition()))?;
+    Ok((cli, filter))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     fn parses(line: &str) -> bool {
-        Cli::try_parse_from(line.split_whitespace()).is_ok()
+        parse(line.split_whitespace()).is_ok()
     }
 
     #[test]
     fn the_command_definition_is_valid() {
-        Cli::command().debug_assert();
+        definition().debug_assert();
+    }
+
+    #[test]
+    fn a_filter_implies_json() {
+        let (cli, filter) = parse(["agtmux", "status", "--jq", ".daemon"]).expect("parses");
+        assert!(matches!(cli.command, Some(CliCommand::Status { json: true })), "{cli:?}");
+        assert!(filter.is_some());
+        let (cli, filter) = parse(["agtmux", "status"]).expect("parses");
+        assert!(matches!(cli.command, Some(CliCommand::Status { json: false })) && filter.is_none(), "{cli:?}");
+    }
+
+    #[test]
+    fn every_command_with_json_has_a_filter() {
+        fn check(command: &clap::Command, with_json: &mut usize) {
+            let has = |id: &str| command.get_arguments().any(|argument| argument.get_id() == id);
+            assert!(!has("json") || has(jq::OPTION), "{}", command.get_name());
+            *with_json += usize::from(has("json"));
+            command.get_subcommands().for_each(|inner| check(inner, with_json));
+        }
+        let mut with_json = 0;
+        check(&definition(), &mut with_json);
+        assert!(with_json > 30, "{with_json}");
     }
 
     #[test]
@@ -236,6 +276,10 @@ mod tests {
             "agtmux task events --follow --all --after 7 --json",
             "agtmux task events --conversation",
             "agtmux task session-name /p id --json",
+            "agtmux send %1 --text hi --wait --for idle,finished --timeout 5m --json",
+            "agtmux list --jq .items[].state",
+            "agtmux list panes --json --jq .items|length",
+            "agtmux watch --format jsonl --jq .item.state",
         ] {
             assert!(parses(line), "{line}");
         }
@@ -281,6 +325,12 @@ mod tests {
             "agtmux task input build",
             "agtmux task events --json --conversation",
             "agtmux task logs build --follow --json",
+            "agtmux send %1 --text hi --timeout 5m",
+            "agtmux list --jq .items[",
+            "agtmux list panes -F #{pane_id} --jq .items",
+            "agtmux attach %1 --print --jq .socket",
+            "agtmux task logs build --follow --jq .",
+            "agtmux daemon stop --jq .",
         ] {
             assert!(!parses(line), "{line}");
         }
@@ -298,7 +348,7 @@ mod tests {
 
     #[test]
     fn usage_errors_exit_with_2() {
-        let error = Cli::try_parse_from(["agtmux", "list", "panes", "--state", "busy"]).expect_err("no such state");
+        let error = parse(["agtmux", "list", "panes", "--state", "busy"]).expect_err("no such state");
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("waiting_approval"), "{error}");
     }

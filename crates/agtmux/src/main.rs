@@ -8,6 +8,7 @@ mod cli;
 mod commands;
 mod error;
 mod input;
+mod jq;
 mod message;
 mod output;
 mod program_name;
@@ -17,8 +18,6 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
     if let Some(exit) = commands::hook::intercept(std::env::args_os()) {
         return exit;
@@ -27,10 +26,11 @@ fn main() -> ExitCode {
         return exit;
     }
     let arguments = program_name::arguments(std::env::args_os());
-    let cli = match cli::Cli::try_parse_from(&arguments) {
-        Ok(cli) => cli,
+    let (cli, filter) = match cli::parse(&arguments) {
+        Ok(parsed) => parsed,
         Err(error) => return message::print_usage_error(&error, &arguments),
     };
+    output::set_filter(filter);
     // The hub would take a note of `collect` for an error.
     let notes_version = !matches!(cli.command, Some(cli::CliCommand::Collect { .. } | cli::CliCommand::Daemon(_)));
     let outcome = commands::run(cli.command);

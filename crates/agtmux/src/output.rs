@@ -1,6 +1,7 @@
 //! Writing to stdout, which the reader may close at any time. Text of other programs is sanitized here.
 
-use std::io::{IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
+use std::sync::OnceLock;
 
 use agtmux_client::parse;
 use agtmux_core::{sanitize, text};
@@ -8,6 +9,18 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{CliError, CliResult, stdout_failed};
+use crate::jq::{JqFilter, JqOutput};
+
+/// The filter of `--jq`. It applies to everything that this process prints as JSON.
+static FILTER: OnceLock<JqFilter> = OnceLock::new();
+
+/// Filters all JSON output from now on.
+pub(crate) fn set_filter(filter: Option<JqFilter>) {
+    if let Some(filter) = filter {
+        // The command line is parsed once.
+        let _ = FILTER.set(filter);
+    }
+}
 
 /// Prints bytes that a script needs unchanged, such as a path or a configuration file. On a terminal, characters that
 /// act on the terminal are escaped. Tabs and line ends stay.
@@ -49,7 +62,29 @@ pub(crate) fn json(value: &impl Serialize) -> CliResult {
 /// Prints a JSON document, or several with a newline after each. Characters that act on a terminal are written as JSON
 /// escapes, so that the value stays the same.
 pub(crate) fn json_document(document: &str) -> CliResult {
+    if let Some(filter) = FILTER.get() {
+        return filtered(filter, document);
+    }
     write(&[sanitize::in_json(document.strip_suffix('\n').unwrap_or(document)).as_bytes(), b"\n"])
+}
+
+/// Prints the outputs of a filter, one per line: a text without quotes, every other value as JSON. On a terminal, texts
+/// are sanitized. The outputs before an error are printed, too.
+fn filtered(filter: &JqFilter, documents: &str) -> CliResult {
+    let is_terminal = std::io::stdout().is_terminal();
+    let mut out = buffered_stdout();
+    let applied = filter.apply(documents, |output| {
+        let line = match output {
+            JqOutput::Text(text) if is_terminal => {
+                text.split('\n').map(sanitize::keeping_tabs).collect::<Vec<_>>().join("\n")
+            }
+            JqOutput::Text(text) => text,
+            JqOutput::Json(json) => sanitize::in_json(&json).into_owned(),
+        };
+        writeln!(out, "{line}").map_err(stdout_failed)
+    });
+    out.flush().map_err(stdout_failed)?;
+    applied
 }
 
 /// Prints the daemon's answer, which is JSON.
@@ -81,8 +116,12 @@ pub(crate) fn parsed_answer<T: DeserializeOwned>(
     Ok(parsed)
 }
 
+/// Rust's stdout flushes at every line, which is slow for an output of a megabyte.
+fn buffered_stdout() -> BufWriter<StdoutLock<'static>> {
+    BufWriter::with_capacity(64 * 1024, std::io::stdout().lock())
+}
+
 fn write(parts: &[&[u8]]) -> CliResult {
-    // Rust's stdout flushes at every line, which is slow for an output of a megabyte.
-    let mut out = std::io::BufWriter::with_capacity(64 * 1024, std::io::stdout().lock());
+    let mut out = buffered_stdout();
     parts.iter().try_for_each(|part| out.write_all(part)).and_then(|()| out.flush()).map_err(stdout_failed)
 }

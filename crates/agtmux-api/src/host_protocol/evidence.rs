@@ -140,6 +140,19 @@ pub struct AgentEvidence {
     /// Whether a person has visited the agent's pane on the host since its last turn ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seen: bool,
+    /// The last text that the host's daemon submitted to the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submission: Option<HostSubmission>,
+}
+
+/// A text that the host's daemon submitted to an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostSubmission {
+    pub at: Timestamp,
+    /// How many texts the daemon has submitted to this agent.
+    pub number: u64,
+    /// Whether no turn has been seen since.
+    pub pending: bool,
 }
 
 /// What the host concluded from the evidence of one source.

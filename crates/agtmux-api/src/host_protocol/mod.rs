@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use evidence::{
     AgentEvidence, EvidenceBatch, HostAgent, HostEvidence, HostObservation, HostOutage, HostPane, HostPlacement,
-    HostProcess, HostServer,
+    HostProcess, HostServer, HostSubmission,
 };
 pub use request::{HostReply, HubRequest, NumberedRequest, ReplyOutcome};
 pub use versions::{PROTOCOL_VERSIONS, ProtocolVersions, VersionGap};

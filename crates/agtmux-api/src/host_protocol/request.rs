@@ -50,6 +50,11 @@ impl HubRequest {
         }
     }
 
+    /// Whether the action submits a text to an agent.
+    pub fn submits_text(&self) -> bool {
+        matches!(self, Self::Send(action) if action.text.is_some() && !action.no_enter)
+    }
+
     pub fn guards_mut(&mut self) -> &mut ActionGuards {
         match self {
             Self::Send(action) => &mut action.guards,

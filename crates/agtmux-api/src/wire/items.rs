@@ -72,6 +72,12 @@ pub struct PaneItem {
     /// Whether the agent has completed a turn, and no attached tmux client has visited the pane since. The state may be
     /// `idle` by now.
     pub unseen: bool,
+    /// When agtmux last submitted a text to the agent. Null if it has not done so since the daemon started.
+    #[serde(default)]
+    pub submitted_at: Option<Timestamp>,
+    /// Whether no turn has been seen since that text. The state may then be from before the text.
+    #[serde(default)]
+    pub turn_pending: bool,
     /// The open dialog of a waiting agent.
     pub dialog: Option<Dialog>,
     pub title: Option<String>,

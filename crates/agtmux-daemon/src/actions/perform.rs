@@ -18,7 +18,8 @@ use super::action_target::ActionTarget;
 use super::failure::name_reference;
 use super::idempotency::{is_valid_request_ref, request_content};
 use super::{ActionPane, Actions, RequestCaller, audit, guards, snapshots};
-use crate::engine::{LocatedPane, ref_error};
+use crate::engine::{LocatedPane, SubmissionProgress, ref_error};
+use crate::remote::RemotePane;
 use crate::store::SnapshotRow;
 
 /// The data of one action request.
@@ -123,12 +124,28 @@ impl Actions {
                 self.0.discovery.note_action(&pane.located.key.server.target);
                 done
             }
-            ActionTarget::Remote(remote) => remote.relay(request.relayed.clone()).await,
+            ActionTarget::Remote(remote) => self.relay(&remote, &request.relayed).await,
         };
         if request.kind.is_mutating() && done.as_ref().map_or_else(|error| error.done_something, |_| true) {
             self.0.snapshots.mark_used(request.guards);
         }
         Ok((snapshot, done?))
+    }
+
+    /// Relays the action to the daemon of the pane's host. That daemon reports the submission of a text, but the report
+    /// may arrive after the reply.
+    async fn relay<T: DeserializeOwned>(&self, remote: &RemotePane, action: &HubRequest) -> ApiResult<T> {
+        let agent = remote.located.agent.as_ref().filter(|_| action.submits_text());
+        let Some(runtime) = agent.map(|agent| agent.runtime.id.clone()) else {
+            return remote.relay(action.clone()).await;
+        };
+        let engine = &self.0.engine;
+        engine.note_submission(runtime.clone(), SubmissionProgress::Begins { relayed: true }).await;
+        let done = remote.relay(action.clone()).await;
+        if done.as_ref().is_err_and(|error: &ApiError| !error.done_something) {
+            engine.note_submission(runtime, SubmissionProgress::Failed).await;
+        }
+        done
     }
 
     /// Rejects an invalid request and records the rejection.

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::engine::LocatedPane;
 use crate::store::SnapshotRow;
+use crate::submissions::Submission;
 
 /// The most snapshots kept in memory.
 const MAX_SNAPSHOTS: usize = 4096;
@@ -104,6 +105,7 @@ pub(super) fn take_snapshot(located: &LocatedPane, now: Timestamp, lifetime: Sig
 /// The snapshot as the API returns it.
 pub(super) fn to_wire(row: &SnapshotRow, located: &LocatedPane) -> ActionSnapshot {
     let agent = located.agent.as_ref();
+    let submission = agent.and_then(|agent| agent.submission.as_ref());
     ActionSnapshot {
         schema_version: SCHEMA_VERSION,
         snapshot_id: row.snapshot_id.clone(),
@@ -115,6 +117,8 @@ pub(super) fn to_wire(row: &SnapshotRow, located: &LocatedPane) -> ActionSnapsho
         agent_type: agent.map(|agent| agent.runtime.agent_type.to_string()),
         state: agent.map(|agent| agent.record.state),
         state_version: row.state_version,
+        submitted_at: submission.map(|submission| submission.at),
+        turn_pending: submission.is_some_and(Submission::is_pending),
         dialog: agent.and_then(|agent| agent.dialog.clone()),
         observed_at: row.observed_at,
         expires_at: row.expires_at,

@@ -78,6 +78,8 @@ mod tests {
             updated_at: Timestamp::UNIX_EPOCH,
             needs_action: false,
             unseen: false,
+            submitted_at: None,
+            turn_pending: false,
             dialog: None,
             title: None,
             cwd: None,

@@ -16,6 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::submissions::shows_rest;
 use super::{Engine, EngineStep};
 use crate::observe::ScreenEvidence;
 use crate::store::{EventRow, StoreChange};
@@ -297,6 +298,7 @@ impl Engine {
         let is_measured =
             |kind: &AgentType| self.registry.agent(kind.as_str()).is_some_and(|agent| agent.is_measured());
         let measured = self.states.agent_type(&runtime).is_none_or(is_measured);
+        let shows_rest = shows_rest(&evidence.observations);
         for mut observation in evidence.observations {
             observation.ttl = screen_source_ttl(observation.source);
             observation.tentative = !measured;
@@ -307,6 +309,9 @@ impl Engine {
                 let input = ResolverInput::Unrecognized { runtime: runtime.clone(), source, at: step.now };
                 self.resolve(input, None, step);
             }
+        }
+        if shows_rest && self.submissions.rest_seen(&runtime, evidence.captured_at) {
+            self.publish_submission(&runtime, step);
         }
     }
 

@@ -39,6 +39,7 @@ impl Engine {
         self.fleet.shift_clock(by, now);
         self.ended_processes.shift_clock(by);
         self.turn_starts.shift_clock(by);
+        self.submissions.shift_clock(by);
         self.cursors.shift_clock(by, now);
         self.unbound_events.shift_clock(by, now);
         for (runtime, memory) in self.memories.shift_clock(by, now) {
@@ -70,6 +71,7 @@ impl Engine {
     fn skip_time(&mut self, by: SignedDuration, step: &mut EngineStep) {
         self.resolve(ResolverInput::TimeSkipped { by }, None, step);
         self.unbound_events.skip_time(by, step.now);
+        self.submissions.skip_time(by);
         for (runtime, memory) in self.memories.skip_time(by) {
             step.changes.push(StoreChange::PutMemory { runtime, memory: Box::new(memory) });
         }

@@ -11,6 +11,7 @@ use agtmux_core::refs::PaneRef;
 use agtmux_core::runtime::{Runtime, RuntimeId, StateRecord};
 
 use super::{Engine, ref_error};
+use crate::submissions::Submission;
 
 /// A pane, and what is known about it at one moment.
 #[derive(Debug, Clone)]
@@ -38,6 +39,8 @@ pub(crate) struct LocatedAgent {
     /// The id that the agent's own host uses for this runtime. `None` if the agent runs on this host, or if the id is
     /// not known yet.
     pub(crate) remote_runtime_id: Option<String>,
+    /// The last text that agtmux submitted to the agent.
+    pub(crate) submission: Option<Submission>,
 }
 
 /// An agent reported that it accepted a prompt.
@@ -68,7 +71,8 @@ impl Engine {
             let asked = self.states.asked(&runtime.id).to_vec();
             let reports_submissions = self.reports_submissions(&runtime);
             let remote_runtime_id = self.remote_agents.get(&runtime.id).and_then(|remote| remote.runtime_id.clone());
-            Some(LocatedAgent { runtime, record, dialog, asked, reports_submissions, remote_runtime_id })
+            let submission = self.submissions.get(&runtime.id).cloned();
+            Some(LocatedAgent { runtime, record, dialog, asked, reports_submissions, remote_runtime_id, submission })
         });
         let reachable = server.outage.is_none();
         let shortest = PaneRef::shortest(&self.fleet, &key, &pane);

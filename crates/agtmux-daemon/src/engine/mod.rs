@@ -16,6 +16,7 @@ mod remote;
 mod seen;
 mod shared_process;
 mod step;
+mod submissions;
 mod task_sessions;
 mod tasks;
 #[cfg(test)]
@@ -45,6 +46,7 @@ use crate::fleet_diff::FleetDiff;
 use crate::observe::{RecheckHints, ScreenEvidence};
 use crate::remote::{EvidenceSubscribers, HostLimits, RemoteBatch};
 use crate::store::{Store, StoreChange, StoreContents, StoreError, TaskSessionKey};
+use crate::submissions::Submissions;
 use crate::view::TargetChange;
 use adapters::AdapterMemories;
 pub(crate) use adapters::{AGENT_STARTED, FileEntry, FileEvidence, agent_id};
@@ -60,6 +62,7 @@ use remote::RemoteAgent;
 pub(crate) use seen::PaneVisits;
 use shared_process::TurnStarts;
 use step::EngineStep;
+pub(crate) use submissions::SubmissionProgress;
 pub(crate) use task_sessions::TaskSessions;
 use tasks::TaskReply;
 pub(crate) use tasks::{TaskUpdate, TaskUpdateOutcome};
@@ -100,6 +103,8 @@ pub(crate) enum EngineInput {
     Visits(PaneVisits),
     /// A person has seen the result of an agent.
     MarkSeen(PaneRef, oneshot::Sender<Result<SeenReport, ApiError>>),
+    /// The progress of a text that is submitted to an agent. The reply is sent when clients see it.
+    Submission(RuntimeId, SubmissionProgress, oneshot::Sender<()>),
     /// A hub subscribes to this host's evidence. The subscription lasts as long as the reference is valid.
     Subscribe(Weak<()>, oneshot::Sender<u64>),
     /// The hub requests its next batch.
@@ -136,6 +141,7 @@ pub(crate) struct Engine {
     cursors: SourceCursors,
     memories: AdapterMemories,
     turn_starts: TurnStarts,
+    submissions: Submissions,
     disabled_adapters: BTreeSet<String>,
     recheck_hints: Arc<RecheckHints>,
     /// Events that wait for their runtime.
@@ -199,6 +205,7 @@ impl Engine {
             ended_processes: RecentlyEnded::default(),
             registry: Arc::new(UserManifests::default().registry()),
             turn_starts: TurnStarts::default(),
+            submissions: Submissions::default(),
             cursors: SourceCursors::new(contents.cursors),
             memories: AdapterMemories::new(contents.memories),
             disabled_adapters: contents.disabled_adapters,
@@ -336,6 +343,10 @@ impl Engine {
             EngineInput::MarkSeen(reference, reply) => {
                 let _ = reply.send(self.mark_seen(&reference, step));
             }
+            EngineInput::Submission(runtime, progress, done) => {
+                self.apply_submission(&runtime, progress, step);
+                step.flush_replies.push(done);
+            }
             EngineInput::SetRegistry(registry) => self.replace_registry(registry, step),
             EngineInput::Flush(done) => step.flush_replies.push(done),
         }
@@ -370,6 +381,7 @@ impl Engine {
                 self.cursors.forget(runtime);
                 self.memories.forget(runtime);
                 self.turn_starts.forget(runtime);
+                self.submissions.forget(runtime);
                 self.remote_agents.remove(runtime);
                 self.runtime_panes.remove(runtime);
                 // Ended processes are needed only to bind events, and events come only from local agents.
@@ -397,6 +409,9 @@ impl Engine {
         }
         for transition in &transitions {
             self.turn_starts.record(transition, step.now);
+            if self.submissions.record(transition, step.now) {
+                self.publish_submission(&transition.runtime, step);
+            }
             self.note_unseen(&transition.runtime);
             if let Some(pane) = self.runtime_panes.get(&transition.runtime) {
                 step.mark_pane_changed(&self.fleet, pane);
@@ -419,6 +434,7 @@ impl Engine {
             }
         }
         self.release_held(step);
+        self.check_submissions(step);
         self.drop_expired(step);
         if self.last_input_seq >= self.checkpoint_seq + CHECKPOINT_EVERY {
             self.checkpoint(step, false);
@@ -443,7 +459,8 @@ impl Engine {
     fn next_deadline(&self, since: Timestamp) -> Timestamp {
         let states = self.states.next_deadline(since);
         let bind_expiry = self.unbound_events.oldest().map(|event| self.expires_at(event));
-        [states, bind_expiry, self.memories.next_due()].into_iter().flatten().fold(self.purge_at, Timestamp::min)
+        let others = [self.memories.next_due(), self.submissions.next_deadline()];
+        [states, bind_expiry].into_iter().chain(others).flatten().fold(self.purge_at, Timestamp::min)
     }
 }
 

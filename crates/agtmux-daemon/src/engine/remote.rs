@@ -69,13 +69,14 @@ impl EngineHandle {
 
 impl Engine {
     pub(super) fn request_batch(&mut self, id: u64, reply: oneshot::Sender<EvidenceBatch>) {
-        let Self { subscribers, fleet, states, runtime_panes, .. } = self;
-        subscribers.request_batch(id, reply, &LocalEvidence { fleet, states, runtime_panes });
+        let Self { subscribers, fleet, states, submissions, runtime_panes, .. } = self;
+        subscribers.request_batch(id, reply, &LocalEvidence { fleet, states, submissions, runtime_panes });
     }
 
     pub(super) fn notify_subscribers(&mut self, step: &EngineStep) {
-        let Self { subscribers, fleet, states, runtime_panes, .. } = self;
-        subscribers.notify(&step.delta, &step.changed_evidence, &LocalEvidence { fleet, states, runtime_panes });
+        let Self { subscribers, fleet, states, submissions, runtime_panes, .. } = self;
+        let local = LocalEvidence { fleet, states, submissions, runtime_panes };
+        subscribers.notify(&step.delta, &step.changed_evidence, &local);
     }
 
     pub(super) fn apply_remote_batch(&mut self, batch: RemoteBatch, step: &mut EngineStep) {
@@ -122,7 +123,8 @@ impl Engine {
     }
 
     fn apply_remote_agent(&mut self, agent: RemoteAgentUpdate, step: &mut EngineStep) {
-        let RemoteAgentUpdate { pane, generation, process, runtime_id, name, agent_id, ledger, seen } = agent;
+        let RemoteAgentUpdate { pane, generation, process, runtime_id, name, agent_id, ledger, seen, submission } =
+            agent;
         let same = self.fleet.server(&pane.server).is_some_and(|server| server.generation == generation);
         let Some(runtime) = self.runtime_of(&pane, process).filter(|_| same) else { return };
         if let Some(name) = name
@@ -138,6 +140,9 @@ impl Engine {
         }
         self.remote_agents.insert(runtime.clone(), RemoteAgent { runtime_id, ledger });
         self.apply_remote_ledger(&runtime, step);
+        if submission.is_some_and(|report| self.submissions.apply_report(&runtime, &report)) {
+            self.publish_submission(&runtime, step);
+        }
         if seen && self.states.unseen_since(&runtime).is_some() {
             self.see(runtime, step);
         }

@@ -8,6 +8,7 @@ mod dialog_holds;
 mod ended_runtimes;
 mod purge;
 mod remote_limits;
+mod submissions;
 mod tasks;
 mod unbound;
 mod write_failures;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use agtmux_api::host_protocol::{
     AgentEvidence, EvidenceBatch, HostEvidence, HostObservation, HostOutage, HostPane, HostPlacement, HostProcess,
-    HostServer,
+    HostServer, HostSubmission,
 };
 use agtmux_core::asked_command::AskedCommand;
 use agtmux_core::dialog::Dialog;
@@ -24,6 +24,7 @@ use serde::de::value::{Error, StrDeserializer};
 
 use super::encode::ASSERTIONS;
 use super::limits::{MAX_EXTRA_ROWS, MAX_PANES};
+use crate::submissions::ReportedSubmission;
 
 /// Longer texts are truncated, because no view shows them in full.
 const MAX_TEXT_LEN: usize = 4096;
@@ -121,6 +122,8 @@ pub(crate) struct RemoteAgentUpdate {
     pub(crate) ledger: Ledger,
     /// A person has visited the pane on the host since the last turn ended.
     pub(crate) seen: bool,
+    /// The last text that the host's daemon submitted to the agent.
+    pub(crate) submission: Option<ReportedSubmission>,
 }
 
 /// Converts the evidence of one host.
@@ -213,6 +216,11 @@ impl EvidenceDecoder {
         Some((self.server_key(server.name)?, generation))
     }
 
+    fn submission(&self, sent: &HostSubmission) -> ReportedSubmission {
+        let at = sent.at.checked_add(self.clock_offset).unwrap_or(self.now).min(self.now);
+        ReportedSubmission { at, number: sent.number, pending: sent.pending }
+    }
+
     /// None for names that are too long.
     fn server_key(&self, name: String) -> Option<ServerKey> {
         let fits = name.len() <= MAX_NAME_LEN;
@@ -241,6 +249,7 @@ impl EvidenceDecoder {
             agent_id: evidence.agent_id.filter(|id| is_id(id)),
             ledger,
             seen: evidence.seen,
+            submission: evidence.submission.map(|sent| self.submission(&sent)),
         })
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use agtmux_api::host_protocol::{
     AgentEvidence, HostAgent, HostObservation, HostOutage, HostPane, HostPlacement, HostProcess, HostServer,
+    HostSubmission,
 };
 use agtmux_core::evidence::{Assertion, DialogKind, Source};
 use agtmux_core::fleet::{Outage, Pane, Placement};
@@ -11,6 +12,8 @@ use agtmux_core::ids::{Generation, PaneId, ProcessRef, ServerName};
 use agtmux_core::ledger::{Ledger, LedgerRecord};
 use agtmux_core::runtime::Runtime;
 use jiff::Timestamp;
+
+use crate::submissions::Submission;
 
 /// The name of each assertion in the protocol.
 pub(super) const ASSERTIONS: [(&str, Assertion); 7] = [
@@ -90,7 +93,12 @@ pub(super) fn agent(
         last_cleared: by_name(&refuted.last_cleared),
         last_asked: by_name(&refuted.last_asked),
         seen,
+        submission: None,
     }
+}
+
+pub(super) fn submission(submission: &Submission) -> HostSubmission {
+    HostSubmission { at: submission.at, number: submission.number, pending: submission.is_pending() }
 }
 
 fn by_name(times: &BTreeMap<Source, Timestamp>) -> BTreeMap<String, Timestamp> {

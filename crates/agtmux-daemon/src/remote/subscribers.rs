@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Weak;
 
-use agtmux_api::host_protocol::{EvidenceBatch, HostEvidence, HostPane};
+use agtmux_api::host_protocol::{AgentEvidence, EvidenceBatch, HostEvidence, HostPane};
 use agtmux_core::fleet::{Fleet, FleetDelta, PaneKey, Placement};
 use agtmux_core::ids::{Generation, PaneId, ServerKey};
 use agtmux_core::resolver::StateResolver;
@@ -13,11 +13,13 @@ use agtmux_core::runtime::RuntimeId;
 use tokio::sync::oneshot;
 
 use super::encode;
+use crate::submissions::Submissions;
 
 /// What batches are made of.
 pub(crate) struct LocalEvidence<'a> {
     pub(crate) fleet: &'a Fleet,
     pub(crate) states: &'a StateResolver,
+    pub(crate) submissions: &'a Submissions,
     pub(crate) runtime_panes: &'a BTreeMap<RuntimeId, PaneKey>,
 }
 
@@ -163,7 +165,9 @@ impl LocalEvidence<'_> {
         let name = encode::server(&key.server.server, server.generation);
         let (agent_id, ledger) = (self.states.agent_id(id), self.states.ledger(id)?);
         let seen = self.states.unseen_since(id).is_none();
-        Some(HostEvidence::Agent(Box::new(encode::agent(name, key.pane, runtime, agent_id, ledger, seen))))
+        let submission = self.submissions.get(id).map(encode::submission);
+        let agent = encode::agent(name, key.pane, runtime, agent_id, ledger, seen);
+        Some(HostEvidence::Agent(Box::new(AgentEvidence { submission, ..agent })))
     }
 
     fn server_outage(&self, key: &ServerKey) -> Option<HostEvidence> {

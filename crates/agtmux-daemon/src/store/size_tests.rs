@@ -1,13 +1,16 @@
 //! The database stays within its limit, its file shrinks, and a start does not read the history.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use agtmux_core::evidence::Source;
 use agtmux_core::ordering::OrderKey;
+use agtmux_testkit::wait_until;
 
 use super::*;
 
 const MIB: u64 = 1 << 20;
+/// How long the writer may take to delete rows and to return pages, on a busy machine.
+const SHRINK_TIME: Duration = Duration::from_secs(30);
 
 fn in_temp<T>(test: impl AsyncFnOnce(&Path) -> T) -> T {
     let dir = tempfile::tempdir().expect("a directory");
@@ -55,15 +58,6 @@ fn limit(max_bytes: u64) -> StoreChange {
     StoreChange::Purge { payloads_before: Timestamp::MIN, all_before: Timestamp::MIN, max_bytes }
 }
 
-#[track_caller]
-fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + std::time::Duration::from_secs(30);
-    while !condition() {
-        assert!(Instant::now() < deadline, "waited for {what}");
-        thread::sleep(std::time::Duration::from_millis(5));
-    }
-}
-
 fn count(path: &Path, what: &str) -> i64 {
     let connection = open_reader(path).expect("opened");
     connection.query_row(&format!("SELECT count(*) FROM {what}"), [], |row| row.get(0)).expect("counted")
@@ -85,7 +79,7 @@ fn above_its_limit_the_database_loses_its_oldest_events_and_the_file_shrinks() {
             store.commit(vec![limit(2 * MIB)]).await.expect("written");
             // Some free pages stay in the file.
             let is_small = || file_bytes(path) <= 2 * MIB + MIB / 4 && store.stats().size().used_bytes <= 2 * MIB;
-            wait_until("the file to shrink", is_small);
+            wait_until("the file to shrink", SHRINK_TIME, is_small);
             let reader = open_reader(path).expect("opened");
             let body = |second: i64| events::body_of(&reader, &format!("{second:032}")).expect("readable");
             assert_eq!(body(0), None, "the oldest event is gone");
@@ -108,7 +102,7 @@ fn a_growing_database_never_exceeds_its_limit_by_much() {
             largest = largest.max(store.stats().size().used_bytes);
         }
         assert!(largest < 5 * MIB, "{largest} bytes");
-        wait_until("the file to shrink", || file_bytes(path) <= 2 * MIB);
+        wait_until("the file to shrink", SHRINK_TIME, || file_bytes(path) <= 2 * MIB);
         assert!(count(path, "events") < 40 * 256, "the oldest events are deleted");
         assert_eq!(count(path, &format!("events WHERE ingested_at = {}", 10_239_000_000_i64)), 1);
     });
@@ -139,8 +133,10 @@ fn the_history_of_other_hosts_is_deleted_before_that_of_this_host() {
         add_transitions(path, 5_000, 60_000);
         store.commit(vec![limit(MIB)]).await.expect("written");
         let of = |target: &str| count(path, &format!("transitions WHERE runtime_id = '{target}'"));
-        wait_until("the history of the other host to shrink", || of("vm1") < 60_000);
-        wait_until("the file to shrink", || store.stats().size().used_bytes <= MIB && file_bytes(path) <= MIB);
+        wait_until("the history of the other host to shrink", SHRINK_TIME, || of("vm1") < 60_000);
+        wait_until("the file to shrink", SHRINK_TIME, || {
+            store.stats().size().used_bytes <= MIB && file_bytes(path) <= MIB
+        });
         assert_eq!(of("host"), 5_000, "the history of this host is kept");
     });
 }
@@ -159,7 +155,9 @@ fn inputs_before_the_oldest_checkpoint_are_deleted() {
             let checkpoint = StoreChange::Checkpoint { input_seq, at, resolver, after_loss: false };
             store.commit(vec![checkpoint]).await.expect("written");
         }
-        wait_until("the covered inputs to be gone", || count(path, "engine_inputs WHERE input_seq <= 100") == 0);
+        wait_until("the covered inputs to be gone", SHRINK_TIME, || {
+            count(path, "engine_inputs WHERE input_seq <= 100") == 0
+        });
         assert_eq!(count(path, "engine_inputs"), 200, "a replay from the oldest checkpoint reads the others");
     });
 }
@@ -190,7 +188,7 @@ fn a_database_of_an_older_version_is_readable_and_shrinks() {
         );
         assert!(events::body_of(&reader, "1000").expect("readable").is_some_and(|body| body.len() >= 10_000));
         store.commit(vec![limit(4 * MIB)]).await.expect("written");
-        wait_until("the file to shrink", || file_bytes(path) <= 4 * MIB);
+        wait_until("the file to shrink", SHRINK_TIME, || file_bytes(path) <= 4 * MIB);
         assert!(maintenance::returns_free_pages(&open_reader(path).expect("opened")).expect("readable"));
         assert_eq!(events::body_of(&reader, "0").expect("readable"), None);
     });

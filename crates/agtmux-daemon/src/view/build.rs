@@ -12,17 +12,25 @@ use agtmux_core::resolver::StateResolver;
 use agtmux_core::rollup::StateCounts;
 use agtmux_core::state::State;
 
+use crate::submissions::{Submission, Submissions};
+
 /// One item per session that shows the pane.
-pub(super) fn panes(fleet: &Fleet, states: &StateResolver, key: &PaneKey) -> Vec<(PaneIdentity, PaneItem)> {
+pub(super) fn panes(
+    fleet: &Fleet,
+    states: &StateResolver,
+    submissions: &Submissions,
+    key: &PaneKey,
+) -> Vec<(PaneIdentity, PaneItem)> {
     let Some(pane) = fleet.pane(key) else { return Vec::new() };
     let sessions: BTreeSet<&str> = pane.placements.iter().map(|p| p.session_name.as_str()).collect();
-    let items = sessions.into_iter().map(|session| pane_item(key, pane, states, session));
+    let items = sessions.into_iter().map(|session| pane_item(key, pane, states, submissions, session));
     items.map(|item| (item.identity.clone(), item)).collect()
 }
 
-fn pane_item(key: &PaneKey, pane: &Pane, states: &StateResolver, session: &str) -> PaneItem {
+fn pane_item(key: &PaneKey, pane: &Pane, states: &StateResolver, submissions: &Submissions, session: &str) -> PaneItem {
     let runtime = pane.runtime.as_ref();
     let state = runtime.and_then(|r| states.state(&r.id));
+    let submission = runtime.and_then(|r| submissions.get(&r.id));
     let placement = pane.placements.iter().find(|placement| placement.session_name == session);
     PaneItem {
         identity: PaneIdentity {
@@ -47,6 +55,8 @@ fn pane_item(key: &PaneKey, pane: &Pane, states: &StateResolver, session: &str) 
         updated_at: state.map_or(pane.updated_at, |s| s.updated_at.max(pane.updated_at)),
         needs_action: state.is_some_and(|s| s.state.needs_action()),
         unseen: runtime.is_some_and(|r| states.unseen_since(&r.id).is_some()),
+        submitted_at: submission.map(|submission| submission.at),
+        turn_pending: submission.is_some_and(Submission::is_pending),
         dialog: runtime.and_then(|r| states.dialog(&r.id)),
         title: Some(pane.title.clone()).filter(|t| !t.is_empty()),
         cwd: pane.foreground.as_ref().and_then(|f| f.cwd.clone()),

@@ -18,6 +18,7 @@ use agtmux_core::ids::{ServerKey, SessionId, WindowId};
 use agtmux_core::resolver::StateResolver;
 use jiff::Timestamp;
 
+use crate::submissions::Submissions;
 pub(crate) use targets::TargetChange;
 
 /// All items that clients see, and the identities of the items of each pane, window and session. One pane, window or
@@ -82,18 +83,24 @@ impl FleetView {
             }
         }
         let mut view = Self::default();
-        view.apply(fleet, &states, &delta);
+        view.apply(fleet, &states, &Submissions::default(), &delta);
         view.apply_targets(Vec::new(), now);
         view
     }
 
     /// Updates the items of the changed objects. Returns the changes in the order in which they must be published; the
     /// event log numbers them.
-    pub(crate) fn apply(&mut self, fleet: &Fleet, states: &StateResolver, delta: &FleetDelta) -> Vec<WatchEvent> {
+    pub(crate) fn apply(
+        &mut self,
+        fleet: &Fleet,
+        states: &StateResolver,
+        submissions: &Submissions,
+        delta: &FleetDelta,
+    ) -> Vec<WatchEvent> {
         let mut changes = ItemChanges::default();
         let items = &mut self.fleet;
         let changed_panes: BTreeSet<&PaneKey> = delta.changed.iter().chain(&delta.removed).collect();
-        let panes = changed_panes.into_iter().map(|key| (key.clone(), build::panes(fleet, states, key)));
+        let panes = changed_panes.into_iter().map(|key| (key.clone(), build::panes(fleet, states, submissions, key)));
         changes.replace(&mut items.panes, &mut self.panes, panes);
         let windows = delta.windows.iter().map(|key| (key.clone(), build::windows(fleet, states, key)));
         changes.replace(&mut items.windows, &mut self.windows, windows);

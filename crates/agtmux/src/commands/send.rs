@@ -2,11 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use agtmux_api::config::ConfigDuration;
 use agtmux_api::wire::{ActionOutcome, InputProfile, SendAction, SendReport, Verification, VerifiedBy};
-use agtmux_client::DaemonClient;
+use agtmux_client::{DaemonClient, parse};
 use clap::{ArgGroup, Args};
+use serde_json::{Value, json};
 
 use super::guards::GuardArgs;
+use super::wait::{self, WaitGoal, WaitPlan};
 use crate::choices::one_of;
 use crate::error::{CliError, CliResult};
 use crate::input::{self, MAX_BYTES};
@@ -16,12 +19,19 @@ use crate::output;
 #[command(
     group(ArgGroup::new("what").args(["text", "stdin", "file"])),
     after_help = "\
+With --wait, send then waits for the turn that the text begins, as `agtmux wait` does.
+
 Exit codes:
   0  submitted, or typed but not verified (the output says which; see `verified` in the JSON)
   5  rejected, or not submitted; the message says whether text was typed
+With --wait also:
+  1  the time given with --timeout is up
+  2  the agent is gone, or wrong usage
+  6  the agent asks something that you do not wait for; answer it with `agtmux respond`
 
 Examples:
   agtmux send %12 --text 'run the tests'
+  agtmux send %12 --text 'run the tests' --wait --timeout 20m
   git diff | agtmux send claude --stdin
   agtmux send codex --key Escape"
 )]
@@ -47,7 +57,23 @@ pub(crate) struct SendArgs {
     /// How the program reads its input: an agent's input box (tui) or a shell
     #[arg(long, value_parser = one_of([("tui", InputProfile::Tui), ("shell", InputProfile::Shell)]))]
     profile: Option<InputProfile>,
-    /// Print the result as JSON
+    /// After the text was submitted, wait until the agent has finished, or for the states of --for
+    #[arg(long, requires = "what", conflicts_with = "no_enter")]
+    wait: bool,
+    /// With --wait: wait for one of these states, separated by commas, as `agtmux wait` does
+    #[arg(
+        long = "for",
+        value_name = "STATE",
+        requires = "wait",
+        value_delimiter = ',',
+        default_value = wait::FINISHED,
+        value_parser = wait::goals()
+    )]
+    goals: Vec<WaitGoal>,
+    /// With --wait: give up after this time, such as 90s or 10m [default: wait forever]
+    #[arg(long, value_name = "DURATION", requires = "wait")]
+    timeout: Option<ConfigDuration>,
+    /// Print the result as JSON. With --wait, the field `wait` has the result of the wait
     #[arg(long)]
     json: bool,
 }
@@ -59,11 +85,44 @@ pub(crate) async fn run(args: Box<SendArgs>) -> CliResult {
             .hint("agtmux send REF --text TEXT")
             .hint("agtmux send REF --key Escape"));
     }
+    if args.wait && args.profile == Some(InputProfile::Shell) {
+        return Err(CliError::usage("cannot wait for a shell: it has no state").hint("leave out --wait"));
+    }
     let daemon = DaemonClient::from_env()?;
     let guards = args.guards.resolved(&daemon).await?;
     let action = SendAction { guards, text, keys: args.keys.clone(), no_enter: args.no_enter, profile: args.profile };
     let answer = daemon.act("/v1/actions/send", &action).await?;
-    output::answer(&answer, args.json, |done| vec![outcome_line(done)])
+    match args.wait {
+        false => output::answer(&answer, args.json, |done| vec![outcome_line(done)]),
+        true => wait_for_turn(&args, &answer).await,
+    }
+}
+
+/// Waits for the turn that the text begins, and prints the results of both.
+async fn wait_for_turn(args: &SendArgs, answer: &[u8]) -> CliResult {
+    let sent: ActionOutcome<SendReport> = parse(answer)?;
+    if !args.json {
+        output::line(&outcome_line(&sent))?;
+    }
+    let runtime = sent.runtime_id.ok_or_else(|| {
+        CliError::failed("cannot wait: no agent is in the pane").hint("agtmux list panes   (shows the agents)")
+    })?;
+    let plan = WaitPlan {
+        references: vec![format!("runtime:{runtime}")],
+        goals: args.goals.clone(),
+        any: false,
+        timeout: args.timeout,
+    };
+    let result = plan.wait().await?;
+    match args.json {
+        true => {
+            let mut both: serde_json::Map<String, Value> = parse(answer)?;
+            both.insert("wait".into(), json!(&result));
+            output::json(&both)?;
+        }
+        false => output::lines(result.lines())?,
+    }
+    result.into_exit(&plan)
 }
 
 fn text(args: &SendArgs) -> CliResult<Option<String>> {

@@ -36,6 +36,8 @@ pub(crate) fn pane(session: &str, window: u32, pane: u32, agent: Option<&str>, s
         updated_at: at(10),
         needs_action: state.is_some_and(State::needs_action),
         unseen: false,
+        submitted_at: None,
+        turn_pending: false,
         dialog: None,
         title: None,
         cwd: Some("/home/me/src".into()),

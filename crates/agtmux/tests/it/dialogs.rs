@@ -7,6 +7,8 @@ use agtmux_testkit::agtmux::{CommandResult, agtmux, run, soak};
 use agtmux_testkit::wait_until;
 use serde_json::{Value, json};
 
+use crate::hints::{commands_in, hints};
+
 /// Reports a hook event of the agent in this pane.
 #[track_caller]
 fn emit_hook(fixture: &ActionFixture, pane: &str, event: &str, payload: &Value) {
@@ -56,35 +58,6 @@ fn a_panel_is_listed_and_can_be_left() {
     });
 }
 
-/// The commands that a hint names, as arguments. Alternatives such as `approve|deny` give one command each.
-fn commands_in_hint(hint: &str, pane: &str) -> Vec<Vec<String>> {
-    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let answer = |answer: &str| match answer.trim() {
-        "N" => vec!["1".to_owned()],
-        text if text.starts_with("--text") => vec!["--text".to_owned(), "hello".to_owned()],
-        other => vec![other.to_owned()],
-    };
-    let respond = |given: &str| [vec!["respond".to_owned(), pane.to_owned()], answer(given)].concat();
-    let mut commands = Vec::new();
-    for part in hint.split(';') {
-        let part = part.split("   (").next().unwrap_or_default().trim();
-        if let Some(list) = part.strip_prefix("accepted answers: ") {
-            let known = list.split(", ").filter(|given| !given.contains("several"));
-            commands.extend(known.map(respond));
-        } else if let Some((_, given)) = part.split_once("agtmux respond ") {
-            let given = given.trim_start_matches(pane).trim();
-            commands.extend(given.split('|').map(respond));
-        } else if let Some((_, command)) = part.split_once("agtmux ") {
-            commands.push(words(command));
-        }
-    }
-    commands
-}
-
-fn hints(done: &CommandResult) -> Vec<String> {
-    done.stderr.lines().filter_map(|line| Some(line.trim().strip_prefix("try: ")?.to_owned())).collect()
-}
-
 /// Commands that are refused only for reasons that have nothing to do with the agent's state.
 const ALWAYS_ALLOWED: [&str; 5] = ["attach", "explain", "list", "view-output", "daemon"];
 
@@ -123,7 +96,7 @@ fn every_hint_of_a_refusal_names_a_command_that_is_not_refused() {
             if !is_refused(&done) {
                 continue;
             }
-            let named: Vec<_> = hints(&done).iter().flat_map(|hint| commands_in_hint(hint, &agent.pane)).collect();
+            let named: Vec<_> = hints(&done).iter().flat_map(|hint| commands_in(hint, &agent.pane)).collect();
             assert!(!named.is_empty(), "{scene}: {command:?} names no command: {done:?}");
             for next in named {
                 if ALWAYS_ALLOWED.contains(&next[0].as_str()) {

@@ -214,6 +214,12 @@ pub struct ActionSnapshot {
     pub agent_type: Option<String>,
     pub state: Option<State>,
     pub state_version: Option<u64>,
+    /// When agtmux last submitted a text to the agent. Null if it has not done so since the daemon started.
+    #[serde(default)]
+    pub submitted_at: Option<Timestamp>,
+    /// Whether no turn has been seen since that text. The state may then be from before the text.
+    #[serde(default)]
+    pub turn_pending: bool,
     pub dialog: Option<Dialog>,
     pub observed_at: Timestamp,
     pub expires_at: Timestamp,

@@ -26,6 +26,7 @@ use super::pane_screen::PaneScreen;
 use super::perform::ActionRequest;
 use super::respond::OpenDialog;
 use super::{ActionPane, Actions, RequestCaller, after_typing, after_typing_if, audit, guards, precondition};
+use crate::engine::SubmissionProgress;
 use paste::PastedText;
 pub(super) use snippet::without_whitespace;
 pub(super) use text::checked_text;
@@ -182,6 +183,9 @@ impl<'a> TextSender<'a> {
         let mut attempts = 0;
         loop {
             self.check_agent_alive().await?;
+            if attempts == 0 {
+                self.note_submission(SubmissionProgress::Begins { relayed: false }).await;
+            }
             self.press_keys(&[TmuxKey::enter()]).await?;
             attempts += 1;
             if !self.bridge.verify_enter {
@@ -231,6 +235,9 @@ impl<'a> TextSender<'a> {
                     .to_owned()
             }
         };
+        if result != EnterResult::Unread {
+            self.note_submission(SubmissionProgress::Failed).await;
+        }
         self.log_screen().await;
         let pane = self.pane.located.reference();
         let hint = match result {
@@ -238,6 +245,14 @@ impl<'a> TextSender<'a> {
             _ => format!("agtmux view-output {pane}; then agtmux send {pane} --key Enter"),
         };
         Err(ApiError::new(ErrorCode::SendFailed, why).with_hint(hint))
+    }
+
+    /// Tells the engine how far the submission is. Clients that wait for the agent then ignore the state from before.
+    async fn note_submission(&self, progress: SubmissionProgress) {
+        let agent = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui);
+        if let Some(agent) = agent {
+            self.pane.actions.0.engine.note_submission(agent.runtime.id.clone(), progress).await;
+        }
     }
 
     /// Presses keys. Checks the screen before each key and fails if a dialog is open, because the key would answer the

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use super::paste::PastedText;
 use super::{TextSender, snippet};
 use crate::actions::pane_screen::PaneScreen;
-use crate::engine::SubmittedPrompt;
+use crate::engine::{SubmissionProgress, SubmittedPrompt};
 
 /// How long to wait for an effect after Enter is pressed. Applies to each Enter.
 const ENTER_TIMEOUT: Duration = Duration::from_millis(1500);
@@ -66,12 +66,14 @@ pub(super) struct SubmitWatcher<'a> {
     text: &'a str,
     snippet: Option<String>,
     event_ids: Vec<String>,
+    /// Whether a capture after Enter showed the agent at work.
+    work_seen: bool,
 }
 
 impl<'a> SubmitWatcher<'a> {
     pub(super) fn new(sender: &'a TextSender<'a>, text: &'a str) -> Self {
         let submitted = sender.pane.actions.0.engine.subscribe_submitted();
-        Self { sender, submitted, text, snippet: snippet::text_snippet(text), event_ids: Vec::new() }
+        Self { sender, submitted, text, snippet: snippet::text_snippet(text), event_ids: Vec::new(), work_seen: false }
     }
 
     /// The ids of the events that confirmed the text.
@@ -117,6 +119,7 @@ impl<'a> SubmitWatcher<'a> {
             }
             pause = (pause * 2).min(MAX_POLL_INTERVAL);
             let capture = self.sender.pane.capture().await?;
+            self.look_for_work(agent, &capture, pasted).await;
             let state = self.box_state(agent, &capture, pasted);
             let answered = self.names_command(agent, &capture, pasted);
             if state != BoxState::Cleared {
@@ -153,6 +156,17 @@ impl<'a> SubmitWatcher<'a> {
                 _ => return Ok(EnterResult::Unclear(if changed { VerifiedBy::Change } else { VerifiedBy::Nothing })),
             }
         }
+    }
+
+    /// Tells the engine if a capture shows that the agent has begun to work. A turn may be so short that only these
+    /// captures show it.
+    async fn look_for_work(&mut self, agent: &KnownAgent, capture: &PaneScreen, pasted: &PastedText) {
+        let is_at_work = |capture: &PaneScreen| is_busy(&capture.reading(agent));
+        if self.work_seen || !self.was_at_rest() || !is_at_work(capture) || is_at_work(pasted.screen()) {
+            return;
+        }
+        self.work_seen = true;
+        self.sender.note_submission(SubmissionProgress::WorkSeen).await;
     }
 
     /// Watches for any change of the screen. This is for programs without a known input box.

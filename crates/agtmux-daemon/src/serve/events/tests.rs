@@ -20,6 +20,7 @@ use proptest::sample::select;
 
 use super::sse::EventSource;
 use super::*;
+use crate::submissions::Submissions;
 use crate::view::{FleetView, TargetChange};
 
 const GENERATION: Generation = Generation { pid: 1, start_time: 1 };
@@ -297,7 +298,7 @@ impl TestFleet {
         }
         let (fleet, states, targets) = (&self.fleet, &self.states, std::mem::take(&mut self.target_changes));
         self.event_log.publish(now, 0, Vec::new(), |view| {
-            let mut events = view.apply(fleet, states, &delta);
+            let mut events = view.apply(fleet, states, &Submissions::default(), &delta);
             events.extend(view.apply_targets(targets, now));
             events
         });

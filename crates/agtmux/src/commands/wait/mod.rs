@@ -14,6 +14,7 @@ use agtmux_core::sanitize;
 use agtmux_core::state::State;
 use clap::Args;
 use clap::builder::TypedValueParser;
+use serde::Serialize;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -32,9 +33,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-If an agent is already in the state, wait does not wait for it. States from before your last `send` or `respond` do \
-not count. If an agent ends before it reaches the state, wait exits with 2. With --any, it does so only if all agents \
-end. A new agent in the same pane does not count.
+If an agent is already in the state, wait does not wait for it. After `agtmux send`, wait waits for the turn that the \
+text begins: the end of an earlier turn does not count. If an agent ends before it reaches the state, wait exits with \
+2. With --any, it does so only if all agents end. A new agent in the same pane does not count.
 
 With --all, the agents need not be in the state at the same time.
 
@@ -71,19 +72,35 @@ pub(crate) struct WaitArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WaitGoal {
+pub(crate) enum WaitGoal {
     State(State),
     Finished,
 }
 
-const FINISHED: &str = "finished";
+pub(crate) const FINISHED: &str = "finished";
 
-fn goals() -> impl TypedValueParser<Value = WaitGoal> {
+pub(crate) fn goals() -> impl TypedValueParser<Value = WaitGoal> {
     let states = State::ALL.iter().map(|state| (state.as_str(), WaitGoal::State(*state)));
     one_of(states.chain([(FINISHED, WaitGoal::Finished)]))
 }
 
-impl WaitArgs {
+/// The agents to wait for, their states, and how long to wait.
+#[derive(Debug)]
+pub(crate) struct WaitPlan {
+    pub(crate) references: Vec<String>,
+    pub(crate) goals: Vec<WaitGoal>,
+    pub(crate) any: bool,
+    pub(crate) timeout: Option<ConfigDuration>,
+}
+
+/// How a wait ended.
+#[derive(Debug, Serialize)]
+pub(crate) struct WaitReport {
+    outcome: WaitOutcome,
+    agents: Vec<WaitedAgent>,
+}
+
+impl WaitPlan {
     fn wanted(&self) -> WaitGoals {
         let state = |goal: &WaitGoal| match goal {
             WaitGoal::State(state) => Some(*state),
@@ -94,33 +111,50 @@ impl WaitArgs {
             finished: self.goals.contains(&WaitGoal::Finished),
         }
     }
+
+    /// Waits until the agents have reached a goal, the time is up, or the agents cannot reach a goal.
+    pub(crate) async fn wait(&self) -> CliResult<WaitReport> {
+        let deadline = Instant::now() + self.timeout.map_or(NO_TIMEOUT, |span| span.0.min(NO_TIMEOUT));
+        let mut quit = QuitSignals::new()?;
+        tokio::select! {
+            done = wait_until(self, deadline) => {
+                let (outcome, waited) = done?;
+                Ok(WaitReport { outcome, agents: waited.agents })
+            }
+            exit = quit.received() => Err(CliError::silent(exit)),
+        }
+    }
 }
 
 pub(crate) async fn run(args: WaitArgs) -> CliResult {
-    let deadline = Instant::now() + args.timeout.map_or(NO_TIMEOUT, |span| span.0.min(NO_TIMEOUT));
-    let mut quit = QuitSignals::new()?;
-    let (outcome, waited) = tokio::select! {
-        done = wait_until(&args, deadline) => done?,
-        exit = quit.received() => return Err(CliError::silent(exit)),
-    };
-    report(&args, outcome, &waited)
+    let WaitArgs { references, goals, any, timeout, json, .. } = args;
+    let plan = WaitPlan { references, goals, any, timeout };
+    let result = plan.wait().await?;
+    match json {
+        true => {
+            let WaitReport { outcome, agents } = &result;
+            output::json(&json!({"schema_version": SCHEMA_VERSION, "outcome": outcome, "agents": agents}))?
+        }
+        false => output::lines(result.lines())?,
+    }
+    result.into_exit(&plan)
 }
 
 /// Checks the current states first, so that a state already reached counts even with --timeout 0s.
-async fn wait_until(args: &WaitArgs, deadline: Instant) -> CliResult<(WaitOutcome, WaitedAgents)> {
+async fn wait_until(plan: &WaitPlan, deadline: Instant) -> CliResult<(WaitOutcome, WaitedAgents)> {
     let daemon = DaemonClient::from_env()?;
-    let mut waited = WaitedAgents::resolve(&daemon, args).await?;
-    if let Some(outcome) = waited.outcome(args.any) {
+    let mut waited = WaitedAgents::resolve(&daemon, plan).await?;
+    if let Some(outcome) = waited.outcome(plan.any) {
         return Ok((outcome, waited));
     }
-    let outcome = match timeout_at(deadline, follow_changes(&daemon, args, &mut waited)).await {
+    let outcome = match timeout_at(deadline, follow_changes(&daemon, plan, &mut waited)).await {
         Ok(outcome) => outcome?,
         Err(_) => WaitOutcome::TimedOut,
     };
     Ok((outcome, waited))
 }
 
-async fn follow_changes(daemon: &DaemonClient, args: &WaitArgs, waited: &mut WaitedAgents) -> CliResult<WaitOutcome> {
+async fn follow_changes(daemon: &DaemonClient, plan: &WaitPlan, waited: &mut WaitedAgents) -> CliResult<WaitOutcome> {
     let query = ListQuery { scope: Some(ListScope::Panes), ..ListQuery::default() };
     let mut signals = daemon.watch(query);
     let mut replica = FleetReplica::default();
@@ -134,7 +168,7 @@ async fn follow_changes(daemon: &DaemonClient, args: &WaitArgs, waited: &mut Wai
             waited.update_from_list(replica.items().panes.values());
         }
         print_changes(waited, &mut printed);
-        if let Some(outcome) = waited.outcome(args.any) {
+        if let Some(outcome) = waited.outcome(plan.any) {
             return Ok(outcome);
         }
     }
@@ -152,8 +186,8 @@ async fn retry_when_cut_off<T>(ask: impl AsyncFn() -> Result<T, ClientError>) ->
 }
 
 impl WaitedAgents {
-    async fn resolve(daemon: &DaemonClient, args: &WaitArgs) -> CliResult<Self> {
-        let mut given: Vec<Option<&str>> = args.references.iter().map(|reference| Some(reference.as_str())).collect();
+    async fn resolve(daemon: &DaemonClient, plan: &WaitPlan) -> CliResult<Self> {
+        let mut given: Vec<Option<&str>> = plan.references.iter().map(|reference| Some(reference.as_str())).collect();
         if given.is_empty() {
             given.push(None);
         }
@@ -175,32 +209,35 @@ impl WaitedAgents {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Self::new(agents, args.wanted()))
+        Ok(Self::new(agents, plan.wanted()))
     }
 }
 
-fn report(args: &WaitArgs, outcome: WaitOutcome, waited: &WaitedAgents) -> CliResult {
-    if args.json {
-        output::json(&json!({"schema_version": SCHEMA_VERSION, "outcome": outcome, "agents": waited.agents}))?;
-    } else {
-        // The state that an agent reached may differ from its current state.
-        let reached = waited.agents.iter().filter(|agent| agent.has_reached());
-        output::lines(reached.map(|agent| agent_line(agent, agent.reached)))?;
+impl WaitReport {
+    /// One line per agent that has reached a goal. The state that it reached may differ from its current state.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let reached = self.agents.iter().filter(|agent| agent.has_reached());
+        reached.map(|agent| agent_line(agent, agent.reached)).collect()
     }
-    match outcome {
-        WaitOutcome::Reached => Ok(()),
-        WaitOutcome::TimedOut => Err(timeout_error(args, waited)),
-        WaitOutcome::Gone => {
-            let gone: Vec<String> = waited.agents.iter().filter(|agent| agent.gone).map(current_line).collect();
-            let error = CliError::usage("an agent ended before it reached the state");
-            Err(gone.into_iter().fold(error, CliError::because).hint("agtmux list panes"))
+
+    /// The exit code, with a message unless every goal was reached.
+    pub(crate) fn into_exit(self, plan: &WaitPlan) -> CliResult {
+        match self.outcome {
+            WaitOutcome::Reached => Ok(()),
+            WaitOutcome::TimedOut => Err(timeout_error(plan, &self.agents)),
+            WaitOutcome::Gone => {
+                let gone: Vec<String> = self.agents.iter().filter(|agent| agent.gone).map(current_line).collect();
+                let error = CliError::usage("an agent ended before it reached the state");
+                Err(gone.into_iter().fold(error, CliError::because).hint("agtmux list panes"))
+            }
+            WaitOutcome::Asks => Err(asks_error(&self.agents)),
         }
-        WaitOutcome::Asks => Err(asks_error(waited)),
     }
 }
 
 fn current_line(agent: &WaitedAgent) -> String {
-    agent_line(agent, agent.state)
+    let line = agent_line(agent, agent.state);
+    if agent.turn_pending && !agent.gone { format!("{line} (from before the last text)") } else { line }
 }
 
 fn agent_line(agent: &WaitedAgent, state: Option<State>) -> String {
@@ -209,13 +246,13 @@ fn agent_line(agent: &WaitedAgent, state: Option<State>) -> String {
 }
 
 /// The timeout error. It lists the current state of each agent that has not reached a wanted state.
-fn timeout_error(args: &WaitArgs, waited: &WaitedAgents) -> CliError {
+fn timeout_error(plan: &WaitPlan, agents: &[WaitedAgent]) -> CliError {
     let word = |goal: &WaitGoal| match goal {
         WaitGoal::State(state) => state.as_str(),
         WaitGoal::Finished => FINISHED,
     };
-    let states: Vec<&str> = args.goals.iter().map(word).collect();
-    let missing: Vec<&WaitedAgent> = waited.agents.iter().filter(|agent| !agent.has_reached()).collect();
+    let states: Vec<&str> = plan.goals.iter().map(word).collect();
+    let missing: Vec<&WaitedAgent> = agents.iter().filter(|agent| !agent.has_reached()).collect();
     let error = CliError::failed(format!("timed out while waiting for {}", states.join(" or ")));
     let error = missing.iter().fold(error, |error, agent| error.because(current_line(agent)));
     let reference = missing.first().map_or("REF", |agent| agent.reference.as_str());
@@ -223,8 +260,8 @@ fn timeout_error(args: &WaitArgs, waited: &WaitedAgents) -> CliError {
 }
 
 /// The error if an agent opened a dialog: it waits until it is answered.
-fn asks_error(waited: &WaitedAgents) -> CliError {
-    let asking: Vec<&WaitedAgent> = waited.agents.iter().filter(|agent| agent.asks()).collect();
+fn asks_error(agents: &[WaitedAgent]) -> CliError {
+    let asking: Vec<&WaitedAgent> = agents.iter().filter(|agent| agent.asks()).collect();
     let error = CliError::new(CliExit::AgentAsks, "an agent opened a dialog and waits for an answer");
     let error = asking.iter().fold(error, |error, agent| error.because(current_line(agent)));
     let reference = asking.first().map_or("REF", |agent| agent.reference.as_str());

@@ -27,15 +27,34 @@ pub(super) struct WaitedAgent {
     pub(super) pane_id: String,
     /// The last known state.
     pub(super) state: Option<State>,
+    /// Whether this state may be from before the last text that agtmux submitted to the agent.
+    pub(super) turn_pending: bool,
     /// The wanted state that the agent has reached.
     pub(super) reached: Option<State>,
     pub(super) gone: bool,
-    /// Whether the agent has run since the wait began.
+    /// Whether agtmux has submitted a text to the agent.
+    #[serde(skip)]
+    prompted: bool,
+    /// Whether the agent has run since the wait began, or since the last text.
     #[serde(skip)]
     has_run: bool,
     /// Whether the end of the agent is what the caller waits for.
     #[serde(skip)]
     end_counts: bool,
+}
+
+/// What the daemon reports about an agent.
+#[derive(Debug, Default, Clone, Copy)]
+struct WaitUpdate {
+    state: Option<State>,
+    turn_pending: bool,
+    prompted: bool,
+}
+
+impl From<&PaneItem> for WaitUpdate {
+    fn from(pane: &PaneItem) -> Self {
+        Self { state: pane.state, turn_pending: pane.turn_pending, prompted: pane.submitted_at.is_some() }
+    }
 }
 
 /// What the caller waits for.
@@ -66,6 +85,8 @@ impl WaitedAgent {
             agent_type: seen.agent_type.clone().unwrap_or_default(),
             pane_id: seen.pane_id.clone(),
             state: seen.state,
+            turn_pending: seen.turn_pending,
+            prompted: seen.submitted_at.is_some(),
             ..Self::default()
         })
     }
@@ -96,9 +117,9 @@ impl WaitedAgents {
     pub(super) fn new(agents: Vec<WaitedAgent>, goals: WaitGoals) -> Self {
         let mut waited = Self { agents: Vec::new(), goals };
         for mut agent in agents {
-            let state = agent.state.take();
+            let WaitedAgent { state, turn_pending, prompted, .. } = agent;
             agent.end_counts = waited.goals.finished;
-            set_state(&mut agent, state, &waited.goals);
+            apply_update(&mut agent, WaitUpdate { state, turn_pending, prompted }, &waited.goals);
             // The same agent may be given twice.
             if !waited.agents.iter().any(|other| other.runtime_id == agent.runtime_id) {
                 waited.agents.push(agent);
@@ -111,7 +132,7 @@ impl WaitedAgents {
     pub(super) fn update_from_list<'a>(&mut self, panes: impl Iterator<Item = &'a Arc<PaneItem>> + Clone) {
         for agent in &mut self.agents {
             match panes.clone().find(|pane| pane.runtime_id.as_deref() == Some(&agent.runtime_id)) {
-                Some(pane) => set_state(agent, pane.state, &self.goals),
+                Some(pane) => apply_update(agent, (&**pane).into(), &self.goals),
                 None => (agent.gone, agent.state) = (true, None),
             }
         }
@@ -124,7 +145,7 @@ impl WaitedAgents {
         };
         for agent in &mut self.agents {
             if pane.runtime_id.as_deref() == Some(&agent.runtime_id) {
-                set_state(agent, pane.state, &self.goals);
+                apply_update(agent, (&**pane).into(), &self.goals);
             }
         }
     }
@@ -147,10 +168,15 @@ impl WaitedAgents {
     }
 }
 
-fn set_state(agent: &mut WaitedAgent, state: Option<State>, goals: &WaitGoals) {
-    agent.state = state;
-    agent.has_run |= state == Some(State::Running);
-    agent.reached = agent.reached.or(state.filter(|state| goals.are_met(*state, agent.has_run)));
+fn apply_update(agent: &mut WaitedAgent, update: WaitUpdate, goals: &WaitGoals) {
+    let WaitUpdate { state, turn_pending, prompted } = update;
+    (agent.state, agent.turn_pending, agent.prompted) = (state, turn_pending, prompted);
+    agent.has_run |= state == Some(State::Running) || (prompted && !turn_pending);
+    let has_run = agent.has_run;
+    // While a turn is pending, an end is the end of an earlier turn.
+    let is_outdated = |state: State| turn_pending && matches!(state, State::Completed | State::Error | State::Idle);
+    let is_goal = |state: &State| goals.are_met(*state, has_run) && !is_outdated(*state);
+    agent.reached = agent.reached.or(state.filter(is_goal));
 }
 
 #[cfg(test)]
@@ -170,6 +196,28 @@ mod tests {
         WaitedAgents::new(vec![agent("0", state)], WaitGoals { states: Vec::new(), finished: true })
     }
 
+    fn update(state: State, turn_pending: bool) -> WaitUpdate {
+        WaitUpdate { state: Some(state), turn_pending, prompted: turn_pending }
+    }
+
+    #[test]
+    fn an_end_from_before_the_last_text_does_not_count() {
+        for state in [State::Completed, State::Error, State::Idle] {
+            let goals = WaitGoals { states: vec![state], finished: true };
+            let prompted = WaitedAgent { turn_pending: true, prompted: true, ..agent("0", state) };
+            let mut waited = WaitedAgents::new(vec![prompted], goals);
+            assert_eq!(waited.outcome(false), None, "{state}");
+            // The turn was too short to be seen: the state is the same as before the text.
+            let answered = WaitUpdate { turn_pending: false, ..update(state, true) };
+            apply_update(&mut waited.agents[0], answered, &waited.goals);
+            assert_eq!(waited.outcome(false), Some(WaitOutcome::Reached), "{state}");
+        }
+        let wanted = WaitGoals { states: vec![State::Running], finished: false };
+        let mut waited = WaitedAgents::new(vec![agent("0", State::Idle)], wanted);
+        apply_update(&mut waited.agents[0], update(State::Running, true), &waited.goals);
+        assert_eq!(waited.outcome(false), Some(WaitOutcome::Reached), "a running agent runs");
+    }
+
     #[test]
     fn a_turn_is_finished_however_it_ends() {
         for state in [State::Completed, State::Error] {
@@ -178,7 +226,7 @@ mod tests {
         let mut idle = waiting_for_the_end(State::Idle);
         assert_eq!(idle.outcome(false), None, "the agent has not run yet");
         for state in [State::Running, State::Idle] {
-            set_state(&mut idle.agents[0], Some(state), &idle.goals);
+            apply_update(&mut idle.agents[0], update(state, false), &idle.goals);
         }
         assert_eq!(idle.outcome(false), Some(WaitOutcome::Reached));
         let mut ended = waiting_for_the_end(State::Running);

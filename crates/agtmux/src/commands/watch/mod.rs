@@ -23,6 +23,7 @@ use jiff::Timestamp;
 use super::filters::FilterArgs;
 use super::sort::{PaneSort, orders};
 use crate::error::{CliError, CliExit};
+use crate::jq::JqFilter;
 use crate::terminal::StdoutTerminal;
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(200);
@@ -41,6 +42,9 @@ pub(crate) struct WatchArgs {
     /// The output format [default: table on a terminal, jsonl in a pipe]
     #[arg(long, value_enum)]
     format: Option<WatchFormat>,
+    /// Print each line through this jq filter: texts without quotes, other values as JSON. Implies --format jsonl
+    #[arg(long, value_name = "FILTER", value_parser = JqFilter::parse)]
+    jq: Option<JqFilter>,
     /// Show changes at most this often; of several changes of one item, show only the last [default: 200ms for table,
     /// none for jsonl]
     #[arg(long, value_name = "DURATION")]
@@ -72,7 +76,12 @@ struct WatchPlan {
 }
 
 pub(crate) async fn run(args: WatchArgs) -> Result<CliExit, CliError> {
-    let default = if StdoutTerminal::detect().is_tty { WatchFormat::Table } else { WatchFormat::Jsonl };
+    let is_table = StdoutTerminal::detect().is_tty && args.jq.is_none();
+    let default = if is_table { WatchFormat::Table } else { WatchFormat::Jsonl };
+    if args.jq.is_some() && args.format == Some(WatchFormat::Table) {
+        let error = CliError::usage("--jq filters JSON, so it cannot be combined with --format table");
+        return Err(error.hint("agtmux watch --format jsonl --jq FILTER"));
+    }
     let plan = WatchPlan {
         daemon: DaemonClient::from_env()?,
         scope: args.scope,

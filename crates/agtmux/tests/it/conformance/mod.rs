@@ -14,6 +14,7 @@ mod resume;
 mod run;
 mod scenario;
 mod send;
+mod send_wait;
 mod sleep;
 mod step_verdict;
 

@@ -99,6 +99,16 @@ fn stored_transitions(hub: &TestWorld) -> f64 {
     database.query_row(sql, [], |row| row.get(0)).expect("counted")
 }
 
+/// The keys of the stored events of the local agent, in the order in which they were stored.
+fn stored_events(hub: &TestWorld, runtime: &str) -> Vec<String> {
+    let file = hub.state_dir().join("state.db");
+    let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("opened");
+    let sql = "SELECT dedupe_key FROM events WHERE runtime_id = ?1 AND dedupe_key LIKE 'local-%' ORDER BY event_id";
+    let mut query = database.prepare(sql).expect("valid SQL");
+    let keys = query.query_map([runtime], |row| row.get(0)).expect("read");
+    keys.map(|key| key.expect("a text")).collect()
+}
+
 fn is_reported(hub: &HubFixture) -> bool {
     errors(&health(&hub.world)).iter().any(|(code, _)| code == "rate_limited")
 }
@@ -150,7 +160,12 @@ fn a_noisy_host_is_slowed_down_and_reported_and_does_not_delay_local_agents() {
         noise.panes, noise.agents
     );
     assert!(stored <= most, "{stored} state changes in {elapsed:?}, at most {most}");
-    assert!(during <= before + Duration::from_millis(if soak() { 10 } else { 100 }), "{before:?}, then {during:?}");
+    // Every local event was applied between the batches of the host, in its order.
+    let expected: Vec<String> = (0..2 * events).map(|n| format!("local-{n}")).collect();
+    assert_eq!(stored_events(&hub.world, &runtime), expected);
+    if soak() {
+        assert!(during <= before + Duration::from_millis(10), "{before:?}, then {during:?}");
+    }
 
     std::fs::write(dir.join("stop"), "").expect("the world is writable");
     wait_until("the end of the report", Duration::from_secs(60), || !is_reported(&hub));
