@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    adapters, attach, audit, config, daemon, emit, explain, history, hook, kill, list, replay, respond, resume, run,
-    seen, send, setup, target, task, view_output, wait, watch, web,
+    adapters, attach, audit, config, daemon, emit, explain, history, hook, kill, list, mirror, replay, respond, resume,
+    run, seen, send, setup, target, task, view_output, wait, watch, web,
 };
 
 const EXIT_CODES: &str = "\
@@ -94,6 +94,12 @@ pub(crate) enum CliCommand {
     /// Each task runs in its own window. agtmux reports when a task exits, rings the bell or asks for input.
     #[command(subcommand)]
     Task(task::TaskCommand),
+    /// Share a terminal with an agent: it runs commands where you see them
+    ///
+    /// The agent gets the output and the exit code of each command. What you type there is listed by `agtmux mirror
+    /// activity`.
+    #[command(subcommand)]
+    Mirror(mirror::MirrorSubcommand),
     /// List the actions on agents: caller, action and outcome
     ///
     /// Includes rejected actions.
@@ -209,6 +215,11 @@ mod tests {
             "agtmux resume runtime:ab12 --force-stale --request-ref again --json",
             "agtmux audit --since 1h --limit 20 --json",
             "agtmux audit %1",
+            "agtmux mirror start --pane %1 --shell zsh --json",
+            "agtmux mirror exec --timeout 10m --cwd /tmp --json --raw -- -x",
+            "agtmux mirror activity --follow --json",
+            "agtmux mirror read --lines 20",
+            "agtmux mirror stop --pane %5",
             "agtmux audit --since 2026-11-15T09:00:00Z",
             "agtmux send --text hi",
             "agtmux send %1 --text -item",

@@ -26,6 +26,9 @@ fn main() -> ExitCode {
     if let Some(exit) = commands::task::intercept(std::env::args_os()) {
         return exit;
     }
+    if let Some(exit) = commands::mirror::intercept(std::env::args_os()) {
+        return exit;
+    }
     let arguments = program_name::arguments(std::env::args_os());
     let cli = match cli::Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,

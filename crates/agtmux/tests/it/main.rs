@@ -37,6 +37,7 @@ mod hook_hints;
 mod hostile_names;
 mod ingest;
 mod metrics;
+mod mirror;
 mod mistakes;
 mod osc_tap;
 mod outages;
