@@ -24,6 +24,19 @@ pub(super) fn pane_gone() -> ApiError {
         .with_hint("agtmux mirror start   (makes a new one)")
 }
 
+pub(super) fn not_stored(error: &str) -> ApiError {
+    ApiError::new(ErrorCode::NotStored, format!("nothing was typed: cannot write the files of the terminal: {error}"))
+        .with_hint("agtmux daemon status")
+}
+
+/// agtmux cannot follow the shell.
+pub(super) fn lost(why: &str) -> ApiError {
+    precondition(
+        format!("nothing was typed: agtmux cannot follow the shared terminal: {why}"),
+        "agtmux mirror stop; agtmux mirror start   (makes a new one)",
+    )
+}
+
 pub(super) fn no_command(exec: &str) -> ApiError {
     ApiError::new(ErrorCode::RefNotFound, format!("there is no command '{exec}' in a shared terminal"))
         .with_hint("agtmux mirror status")

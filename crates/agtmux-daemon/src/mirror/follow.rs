@@ -60,7 +60,8 @@ impl Mirrors {
     }
 
     fn refresh(&self, terminal: &Arc<SharedTerminal>) {
-        if let Some(last_end) = terminal.refresh() {
+        terminal.refresh();
+        if let Some(last_end) = terminal.take_unpublished_end() {
             self.write_last_code(terminal.clone(), last_end);
         }
     }

@@ -14,8 +14,9 @@ use agtmux_tmux::{LaunchError, LaunchedPane, MirrorLaunch, SplitSource};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::select::{pane_of, socket_of};
 use super::terminal::SharedTerminal;
-use super::{Mirrors, errors, pane_of, shell_files, socket_of};
+use super::{Mirrors, errors, shell_files};
 use crate::actions::{MirrorActionEntry, MirrorPlace, RequestCaller, precondition, tmux_error};
 use crate::observe::server_name;
 

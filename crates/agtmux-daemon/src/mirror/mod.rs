@@ -8,32 +8,35 @@ mod activity;
 mod errors;
 mod exec;
 mod follow;
+mod item;
 mod launch;
 mod output_stream;
 mod result;
+mod select;
 mod shell_files;
 mod supervise;
 mod syntax;
 mod terminal;
+mod typing;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::mirror_files::MirrorFiles;
 use agtmux_api::paths::Paths;
-use agtmux_api::wire::{MirrorItem, MirrorList, MirrorQuery, MirrorRunningItem, MirrorScreen, MirrorStatus};
-use agtmux_core::ids::{PaneId, ServerKey, SessionId, TargetName};
+use agtmux_api::wire::{MirrorItem, MirrorQuery, MirrorScreen};
+use agtmux_core::ids::{PaneId, SessionId};
 use agtmux_core::text;
-use agtmux_tmux::{TmuxServer, default_socket};
+use agtmux_tmux::TmuxServer;
 use tokio::sync::Notify;
 
 pub(crate) use activity::ActivityReader;
 pub(crate) use output_stream::{OutputReader, OutputStep};
 
-use crate::actions::{Actions, MirrorActionEntry, MirrorPlace, NamedLocks, RequestCaller, precondition, tmux_error};
-use crate::observe::{Discovery, server_name};
+use crate::actions::{Actions, MirrorActionEntry, NamedLocks, RequestCaller, tmux_error};
+use crate::observe::Discovery;
+use select::place;
 use terminal::SharedTerminal;
 
 /// The most lines that one request may read.
@@ -112,109 +115,6 @@ impl Mirrors {
         TmuxServer::new(&config.tmux.program, socket, config.tmux_bridge.subprocess_timeout.0)
     }
 
-    /// The terminals on one server, or all.
-    pub(crate) fn list(&self, query: &MirrorQuery) -> ApiResult<MirrorList> {
-        let chosen = match (&query.pane, &query.for_pane) {
-            (None, None) => self.terminals(),
-            _ => self.find(query)?.into_iter().collect(),
-        };
-        let socket = query.socket.as_ref().map(|socket| socket_of(Some(socket))).transpose()?;
-        let is_wanted =
-            |terminal: &&Arc<SharedTerminal>| socket.as_ref().is_none_or(|socket| terminal.spec.socket == *socket);
-        let items = chosen.iter().filter(is_wanted);
-        Ok(MirrorList { schema_version: SCHEMA_VERSION, items: items.map(|terminal| self.item(terminal)).collect() })
-    }
-
-    /// The live terminal that the query names, the newest first.
-    fn find(&self, query: &MirrorQuery) -> ApiResult<Option<Arc<SharedTerminal>>> {
-        let socket = socket_of(query.socket.as_ref())?;
-        let (pane, for_pane) = (pane_of(query.pane.as_ref())?, pane_of(query.for_pane.as_ref())?);
-        let matches = |terminal: &&Arc<SharedTerminal>| {
-            let spec = &terminal.spec;
-            spec.socket == socket
-                && match (pane, for_pane) {
-                    (Some(pane), _) => spec.pane == pane.0,
-                    // A terminal is found from inside, too.
-                    (None, Some(for_pane)) => spec.for_pane == Some(for_pane.0) || spec.pane == for_pane.0,
-                    (None, None) => false,
-                }
-                && !terminal.is_closed()
-        };
-        Ok(self.terminals().iter().rev().find(matches).cloned())
-    }
-
-    /// The terminal that the query names, also by its session. Fails if there is none.
-    async fn select(&self, query: &MirrorQuery) -> ApiResult<Arc<SharedTerminal>> {
-        if let Some(found) = self.find(query)? {
-            return Ok(found);
-        }
-        let of_session = match query.pane {
-            None => self.of_session(query).await?,
-            Some(_) => None,
-        };
-        of_session.ok_or_else(|| errors::no_terminal(query))
-    }
-
-    /// The newest terminal in the session of the caller's pane.
-    async fn of_session(&self, query: &MirrorQuery) -> ApiResult<Option<Arc<SharedTerminal>>> {
-        let Some(for_pane) = pane_of(query.for_pane.as_ref())? else { return Ok(None) };
-        let socket = socket_of(query.socket.as_ref())?;
-        let source = self.tmux(&socket).split_source(for_pane.0).await.map_err(tmux_error)?;
-        let Some(source) = source else { return Ok(None) };
-        let server = (source.server_pid, source.server_start);
-        let session = SessionId(source.session).to_string();
-        let is_there = |terminal: &&Arc<SharedTerminal>| {
-            terminal.server() == server && terminal.spec.session == session && !terminal.is_closed()
-        };
-        Ok(self.terminals().iter().rev().find(is_there).cloned())
-    }
-
-    /// Why agtmux cannot follow the shell. `None` if it can.
-    fn problem(&self, terminal: &SharedTerminal) -> Option<String> {
-        let (pid, _) = terminal.spec.process?;
-        let process = self.0.discovery.processes().process(pid)?;
-        let program = Path::new(&terminal.spec.program).canonicalize().ok();
-        if let (Some(exe), Some(program)) = (process.exe, program)
-            && exe != program
-            && exe.exists()
-        {
-            return Some(format!("the shell was replaced by '{}'", exe.display()));
-        }
-        (!terminal.files.has_reader()).then(|| "the process that reads its output has ended".into())
-    }
-
-    fn item(&self, terminal: &SharedTerminal) -> MirrorItem {
-        let problem = self.problem(terminal);
-        let (spec, view) = (&terminal.spec, terminal.view());
-        let state = &view.state;
-        let running = state.running.as_ref().map(|running| MirrorRunningItem {
-            number: running.number,
-            command: running.text.clone().or_else(|| view.commands.back()?.text.clone()),
-            command_id: running.exec.clone(),
-            since: running.since,
-        });
-        let status = match () {
-            () if state.is_closed => MirrorStatus::Closed,
-            () if problem.is_some() => MirrorStatus::Lost,
-            () if state.running.is_some() => MirrorStatus::Running,
-            () if state.seq == 0 => MirrorStatus::Starting,
-            () => MirrorStatus::Ready,
-        };
-        MirrorItem {
-            mirror_id: spec.mirror_id.clone(),
-            socket: spec.socket.clone(),
-            pane_id: PaneId(spec.pane),
-            for_pane: spec.for_pane.map(PaneId),
-            session: spec.session.clone(),
-            shell: spec.shell,
-            status,
-            cwd: state.cwd.clone(),
-            running,
-            problem: problem.filter(|_| !state.is_closed),
-            last_number: view.last_number,
-        }
-    }
-
     /// The screen of a terminal and the last lines of its history.
     pub(crate) async fn screen(&self, query: &MirrorQuery, lines: u32) -> ApiResult<MirrorScreen> {
         if lines > MAX_LINES {
@@ -262,38 +162,4 @@ impl Mirrors {
         terminal.files.remove();
         self.0.wake.notify_one();
     }
-}
-
-/// Where a terminal is, to check which agents may use it.
-fn place(terminal: &SharedTerminal) -> ApiResult<MirrorPlace> {
-    let spec = &terminal.spec;
-    let server = ServerKey { target: TargetName::local(), server: server_name(Path::new(&spec.socket)) };
-    let session = spec.session.parse().map_err(|_| errors::pane_gone())?;
-    Ok(MirrorPlace { server, session, for_pane: spec.for_pane.map(PaneId) })
-}
-
-fn socket_of(socket: Option<&String>) -> ApiResult<String> {
-    match socket {
-        Some(socket) if Path::new(socket).is_absolute() => Ok(real_path(Path::new(socket))),
-        Some(socket) => Err(errors::bad(format!("'{socket}' is not an absolute path to a tmux socket"))),
-        None => Ok(real_path(&default_socket(std::env::var_os("TMUX_TMPDIR").as_deref()))),
-    }
-}
-
-/// Callers may name one socket in several ways.
-fn real_path(path: &Path) -> String {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
-}
-
-fn pane_of(pane: Option<&String>) -> ApiResult<Option<PaneId>> {
-    let parse = |pane: &String| pane.parse().map_err(|_| errors::bad(format!("'{pane}' is not a pane; use %N")));
-    pane.map(parse).transpose()
-}
-
-/// The error of a shell that agtmux cannot follow.
-fn lost(why: &str) -> ApiError {
-    precondition(
-        format!("nothing was typed: agtmux cannot follow the shared terminal: {why}"),
-        "agtmux mirror stop; agtmux mirror start   (makes a new one)",
-    )
 }

@@ -10,8 +10,9 @@ use agtmux_tmux::{PaneInput, TmuxKey};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use super::select::place;
 use super::terminal::{SharedTerminal, TerminalView};
-use super::{Mirrors, errors, place};
+use super::{Mirrors, errors};
 use crate::actions::{MirrorActionEntry, RequestCaller};
 
 /// How long a command may take to end after Ctrl-C.

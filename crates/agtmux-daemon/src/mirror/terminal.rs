@@ -31,6 +31,8 @@ pub(super) struct TerminalView {
     pub(super) commands: VecDeque<CommandRecord>,
     pub(super) execs: HashMap<String, ExecStatus>,
     pub(super) last_number: u64,
+    /// The number and the code of the last command that ended, until the session's environment has it.
+    unpublished_end: Option<(u64, i32)>,
 }
 
 /// A command of the person or of agtmux.
@@ -73,6 +75,7 @@ impl SharedTerminal {
             commands: VecDeque::new(),
             execs: execs.collect(),
             last_number: 0,
+            unpublished_end: None,
         };
         Self { spec, files, view: Mutex::new(view), changed: watch::channel(0).0 }
     }
@@ -101,11 +104,15 @@ impl SharedTerminal {
         PaneGuard { server_pid, server_start, pane: self.spec.pane, pane_pid }
     }
 
-    /// Reads new events and wakes the waiters. Returns the number and the code of the last command that ended.
-    pub(super) fn refresh(&self) -> Option<(u64, i32)> {
-        let last_end = self.view().read_new();
+    /// Reads new events and wakes the waiters.
+    pub(super) fn refresh(&self) {
+        self.view().read_new();
         self.changed.send_modify(|version| *version = version.wrapping_add(1));
-        last_end
+    }
+
+    /// The number and the code of the last command that ended, once.
+    pub(super) fn take_unpublished_end(&self) -> Option<(u64, i32)> {
+        self.view().unpublished_end.take()
     }
 
     /// Whether a request waits for this terminal.
@@ -164,14 +171,13 @@ impl TerminalView {
         self.commands.iter().rev().find(|command| command.exec.as_deref() == Some(exec))
     }
 
-    fn read_new(&mut self) -> Option<(u64, i32)> {
+    fn read_new(&mut self) {
         // A file that cannot be read now is read again at the next change.
         let lines = self.follower.read_new().unwrap_or_default();
-        let mut last_end = None;
         for MirrorEventLine { at, event } in lines {
             self.state.apply(&event, at);
             if let ShellEvent::Ended { number, code: Some(code), .. } = &event {
-                last_end = Some((*number, *code));
+                self.unpublished_end = Some((*number, *code));
             }
             self.record(event, at);
         }
@@ -179,7 +185,6 @@ impl TerminalView {
             let oldest = self.commands.pop_front();
             oldest.and_then(|command| command.exec).map(|exec| self.execs.remove(&exec));
         }
-        last_end
     }
 
     fn record(&mut self, event: ShellEvent, at: Timestamp) {

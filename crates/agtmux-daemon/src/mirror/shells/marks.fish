@@ -32,9 +32,10 @@ if status is-interactive; and not set -q __agtmux_on
         return $code
     end
 
+    # The prompt of the person comes first, because it may show the status of the command.
     functions -q fish_prompt; and functions -c fish_prompt __agtmux_user_prompt
     function fish_prompt
-        functions -q __agtmux_user_prompt; and __agtmux_user_prompt
+        __agtmux_user_prompt
         printf '\e]133;B;agt=%s;%d\a' $__agtmux_nonce $__agtmux_seq
     end
 

@@ -1,7 +1,7 @@
 //! `agtmux mirror exec`: runs a command in the shared terminal.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agtmux_api::config::ConfigDuration;
 use agtmux_api::error::ErrorCode;
@@ -23,6 +23,9 @@ use crate::quit_signals::QuitSignals;
 const FIRST_WAIT_MS: u64 = 200;
 /// How long each further answer waits.
 const WAIT_MS: u64 = 4000;
+/// How long and how often a daemon that has ended is asked again.
+const RESTART_TIMEOUT: Duration = Duration::from_secs(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 #[command(
@@ -99,12 +102,19 @@ async fn start(daemon: &DaemonClient, request: &MirrorExecRequest) -> CliResult<
     // The daemon ended. The next one knows whether the shell has taken the command.
     let command_id = request.command_id.clone().unwrap_or_default();
     let query = MirrorCommandQuery { command_id, ..MirrorCommandQuery::default() };
-    daemon.get("/v1/mirrors/command", &query).await.map_err(|error| match error {
-        ClientError::Refused(refusal) if refusal.code == ErrorCode::RefNotFound => {
-            CliError::from(lost).because("the shell has not taken the command, so it did not run")
+    let until = Instant::now() + RESTART_TIMEOUT;
+    loop {
+        match daemon.get("/v1/mirrors/command", &query).await {
+            Ok(command) => return Ok(command),
+            Err(ClientError::Broken(_) | ClientError::NotRunning(_)) if Instant::now() < until => {
+                tokio::time::sleep(RETRY_INTERVAL).await;
+            }
+            Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::RefNotFound => {
+                return Err(CliError::from(lost).because("the shell has not taken the command, so it did not run"));
+            }
+            Err(error) => return Err(error.into()),
         }
-        error => error.into(),
-    })
+    }
 }
 
 /// Prints the output until the command ends.
@@ -139,7 +149,7 @@ async fn wait_for_end(daemon: &DaemonClient, args: &MirrorExecArgs, first: Mirro
             Ok(command) if is_over(&command) => return Ok(command),
             Ok(_) => {}
             // A daemon that is restarted answers soon.
-            Err(ClientError::Broken(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
+            Err(ClientError::Broken(_)) => tokio::time::sleep(RETRY_INTERVAL).await,
             Err(error) => return Err(error.into()),
         }
     }

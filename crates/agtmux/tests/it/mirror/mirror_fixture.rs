@@ -99,7 +99,7 @@ impl MirrorFixture {
     /// Types keys as the person does.
     #[track_caller]
     pub(super) fn type_text(&self, text: &str) {
-        self.server.run(&["send-keys", "-t", &self.pane(), "-l", text]);
+        self.server.run(&["send-keys", "-t", &self.pane(), "-l", "--", text]);
     }
 
     #[track_caller]
