@@ -90,9 +90,25 @@ class Client:
         """Return everything needed to attach to a pane: its server, session, window and host."""
         return self._ask("POST", "/v1/actions/attach", body=body)
 
+    def cancel_mirror_command(self, body):
+        """Interrupt a command with Ctrl-C. Its exit code is then 130."""
+        return self._ask("POST", "/v1/mirrors/cancel", body=body)
+
     def connect_target(self, name):
         """Connect to a target now and return the result."""
         return self._ask("POST", f"/v1/targets/{urllib.parse.quote(name, safe='')}/connect")
+
+    def exec_in_mirror(self, body):
+        """Run a command in a shared terminal. Returns when the shell has taken it, or up to `wait_ms` later when it has ended."""
+        return self._ask("POST", "/v1/mirrors/exec", body=body)
+
+    def follow_mirror_activity(self, **query):
+        """Stream the commands of the person as server-sent events, from now on or after `after`."""
+        return self._events("GET", "/v1/mirrors/activity/stream", query=query)
+
+    def follow_mirror_command(self, **query):
+        """Stream the output of a command as server-sent events, and then its end."""
+        return self._events("GET", "/v1/mirrors/command/stream", query=query)
 
     def follow_task_events(self, **query):
         """Stream task events as server-sent events."""
@@ -137,6 +153,22 @@ class Client:
     def get_metrics(self):
         """Return figures about agents, queues, the database and the targets, for Prometheus."""
         return self._text("GET", "/metrics")
+
+    def get_mirror_activity(self, **query):
+        """List the commands that the person ran in a shared terminal, newest last."""
+        return self._ask("GET", "/v1/mirrors/activity", query=query)
+
+    def get_mirror_command(self, **query):
+        """Return a command and the end of its output. With `wait_ms`, waits for its end."""
+        return self._ask("GET", "/v1/mirrors/command", query=query)
+
+    def get_mirror_screen(self, **query):
+        """Return the last lines of a shared terminal."""
+        return self._ask("GET", "/v1/mirrors/screen", query=query)
+
+    def get_mirrors(self, **query):
+        """List shared terminals."""
+        return self._ask("GET", "/v1/mirrors", query=query)
 
     def get_pane_health(self, **query):
         """Check whether a pane exists and its agent runs."""
@@ -242,9 +274,17 @@ class Client:
         """Type a text into a task and press Enter."""
         return self._ask("POST", "/v1/tasks/input", body=body)
 
+    def start_mirror(self, body):
+        """Start a shared terminal beside a pane, or return the one that exists for the pane or its session."""
+        return self._ask("POST", "/v1/mirrors/start", body=body)
+
     def start_up_tasks(self, body):
         """Clean up after earlier harness sessions of a project."""
         return self._ask("POST", "/v1/tasks/startup", body=body)
+
+    def stop_mirror(self, body):
+        """Close a shared terminal and its pane."""
+        return self._ask("POST", "/v1/mirrors/stop", body=body)
 
     def stop_task(self, body):
         """Send SIGTERM to a task, and SIGKILL if it does not end."""

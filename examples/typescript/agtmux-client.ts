@@ -88,9 +88,29 @@ export class Client {
     return this.#ask("POST", "/v1/actions/attach", undefined, body);
   }
 
+  /** Interrupt a command with Ctrl-C. Its exit code is then 130. */
+  cancelMirrorCommand(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/mirrors/cancel", undefined, body);
+  }
+
   /** Connect to a target now and return the result. */
   connectTarget(name: string): Promise<any> {
     return this.#ask("POST", `/v1/targets/${encodeURIComponent(name)}/connect`, undefined);
+  }
+
+  /** Run a command in a shared terminal. Returns when the shell has taken it, or up to `wait_ms` later when it has ended. */
+  execInMirror(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/mirrors/exec", undefined, body);
+  }
+
+  /** Stream the commands of the person as server-sent events, from now on or after `after`. */
+  followMirrorActivity(query: Query = {}): AsyncGenerator<ServerSentEvent> {
+    return this.#events("GET", "/v1/mirrors/activity/stream", query);
+  }
+
+  /** Stream the output of a command as server-sent events, and then its end. */
+  followMirrorCommand(query: Query = {}): AsyncGenerator<ServerSentEvent> {
+    return this.#events("GET", "/v1/mirrors/command/stream", query);
   }
 
   /** Stream task events as server-sent events. */
@@ -146,6 +166,26 @@ export class Client {
   /** Return figures about agents, queues, the database and the targets, for Prometheus. */
   getMetrics(): Promise<string> {
     return this.#text("GET", "/metrics", undefined);
+  }
+
+  /** List the commands that the person ran in a shared terminal, newest last. */
+  getMirrorActivity(query: Query = {}): Promise<any> {
+    return this.#ask("GET", "/v1/mirrors/activity", query);
+  }
+
+  /** Return a command and the end of its output. With `wait_ms`, waits for its end. */
+  getMirrorCommand(query: Query = {}): Promise<any> {
+    return this.#ask("GET", "/v1/mirrors/command", query);
+  }
+
+  /** Return the last lines of a shared terminal. */
+  getMirrorScreen(query: Query = {}): Promise<any> {
+    return this.#ask("GET", "/v1/mirrors/screen", query);
+  }
+
+  /** List shared terminals. */
+  getMirrors(query: Query = {}): Promise<any> {
+    return this.#ask("GET", "/v1/mirrors", query);
   }
 
   /** Check whether a pane exists and its agent runs. */
@@ -278,9 +318,19 @@ export class Client {
     return this.#ask("POST", "/v1/tasks/input", undefined, body);
   }
 
+  /** Start a shared terminal beside a pane, or return the one that exists for the pane or its session. */
+  startMirror(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/mirrors/start", undefined, body);
+  }
+
   /** Clean up after earlier harness sessions of a project. */
   startUpTasks(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/tasks/startup", undefined, body);
+  }
+
+  /** Close a shared terminal and its pane. */
+  stopMirror(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/mirrors/stop", undefined, body);
   }
 
   /** Send SIGTERM to a task, and SIGKILL if it does not end. */

@@ -5,6 +5,7 @@ pub mod error;
 pub mod files;
 pub mod fleet_items;
 pub mod host_protocol;
+pub mod mirror_files;
 pub mod paths;
 mod private_dir;
 pub mod task_files;

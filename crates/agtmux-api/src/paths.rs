@@ -109,6 +109,7 @@ impl Paths {
         self.prepare_spool()?;
         private_dir(&self.tasks_dir(), "AGTMUX_STATE_DIR")?;
         private_dir(&self.tasks_dir().join("logs"), "AGTMUX_STATE_DIR")?;
+        private_dir(&self.mirrors_dir(), "AGTMUX_STATE_DIR")?;
         if let Some(dir) = self.socket.parent() {
             private_dir(dir, "AGTMUX_SOCKET")?;
         }
@@ -149,6 +150,8 @@ state_files! {
     /// The files of running tasks. The daemon learns from these files what the tasks did, even while the daemon was
     /// stopped.
     tasks_dir => "tasks",
+    /// The files of shared terminals.
+    mirrors_dir => "mirrors",
     /// The changes that `agtmux setup` made to agent settings. Setup needs this record to remove the changes again.
     setup_record => "setup.json",
     /// The lock held by a running `agtmux setup`.

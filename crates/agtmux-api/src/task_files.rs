@@ -291,14 +291,14 @@ pub fn older_log(path: &Path) -> PathBuf {
 }
 
 /// Creates a new file and removes an existing one first, so that a link or FIFO at this path is never opened.
-fn create_fresh(path: &Path) -> io::Result<File> {
+pub(crate) fn create_fresh(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path),
     }
 }
 
-fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = draft_path(path);
     let mut file = create_fresh(&draft)?;
     file.write_all(bytes)?;

@@ -10,6 +10,7 @@ pub mod evidence;
 pub mod fleet;
 pub mod ids;
 pub mod ledger;
+pub mod mirror;
 pub mod ordering;
 pub mod output;
 pub mod redact;

@@ -12,6 +12,7 @@ mod file_identity;
 mod fleet_diff;
 mod lock;
 mod logging;
+mod mirror;
 mod observe;
 mod program;
 mod remote;

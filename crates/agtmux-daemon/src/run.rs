@@ -19,6 +19,7 @@ use crate::engine::Engine;
 use crate::event_log::EventLog;
 use crate::file_guard::FileGuard;
 use crate::lock::DaemonLock;
+use crate::mirror::Mirrors;
 use crate::observe::{Discovery, ObserverSetup, RecheckHints, UserManifestWatch};
 use crate::remote::{TargetManager, TargetOptions};
 use crate::serve::web::WebPort;
@@ -184,6 +185,7 @@ async fn run_until_stopped(
         paths.tasks_dir(),
     );
     let tasks = Tasks::start(handle.clone(), discovery.clone(), actions.clone(), &store, clock.clone(), &paths);
+    let mirrors = Mirrors::start(discovery.clone(), actions.clone(), &paths);
     let port = match web_config.listen.0 {
         Some(address) => {
             let port = WebPort::open(address, &paths.state_dir, &web_config).await;
@@ -220,6 +222,7 @@ async fn run_until_stopped(
         targets: targets.clone(),
         actions,
         tasks,
+        mirrors,
         bridge,
         web_auth: port.as_ref().map(WebPort::auth),
         socket: paths.socket.clone(),

@@ -11,6 +11,7 @@ pub mod hooks;
 pub mod host;
 mod input;
 mod listing;
+mod mirror;
 pub mod platform;
 mod server;
 mod sockets;
@@ -26,6 +27,7 @@ pub use clients::TmuxClient;
 pub use command::{Framing, TmuxCommand};
 pub use input::{InvalidKey, PaneGuard, PaneInput, TmuxKey, TypeError, TypeRefusal};
 pub use listing::{ListedPane, PaneExit, ServerInfo, ServerListing};
+pub use mirror::{MirrorLaunch, SplitSource};
 pub use server::{TmuxError, TmuxServer};
 pub use sockets::{SocketDir, is_listening, is_own_socket, listener_pid, socket_of_tmux_variable};
 pub use tasks::{

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    adapters, attach, audit, config, daemon, emit, explain, history, hook, kill, list, replay, respond, resume, run,
-    seen, send, setup, target, task, view_output, wait, watch, web,
+    adapters, attach, audit, config, daemon, emit, explain, history, hook, kill, list, mirror, replay, respond, resume,
+    run, seen, send, setup, target, task, view_output, wait, watch, web,
 };
 use crate::jq::{self, JqFilter};
 
@@ -98,6 +98,12 @@ pub(crate) enum CliCommand {
     /// input or disappears.
     #[command(subcommand)]
     Task(task::TaskCommand),
+    /// Share a terminal with an agent, which runs commands where you see them
+    ///
+    /// The agent gets the output and the exit code of each command. What you type there is listed by `agtmux mirror
+    /// activity`.
+    #[command(subcommand)]
+    Mirror(mirror::MirrorSubcommand),
     /// List the recorded actions: caller, action and outcome
     ///
     /// Includes rejected actions, and changes of tasks, hosts, adapters and web links.
@@ -250,6 +256,11 @@ mod tests {
             "agtmux resume runtime:ab12 --force-stale --request-ref again --json",
             "agtmux audit --since 1h --limit 20 --json",
             "agtmux audit %1",
+            "agtmux mirror start --pane %1 --shell zsh --json",
+            "agtmux mirror exec --timeout 10m --cwd /tmp --json --raw -- -x",
+            "agtmux mirror activity --follow --json",
+            "agtmux mirror read --lines 20",
+            "agtmux mirror stop --pane %5",
             "agtmux audit --since 2026-11-15T09:00:00Z",
             "agtmux send --text hi",
             "agtmux send %1 --text -item",

@@ -25,6 +25,9 @@ fn main() -> ExitCode {
     if let Some(exit) = commands::task::intercept(std::env::args_os()) {
         return exit;
     }
+    if let Some(exit) = commands::mirror::intercept(std::env::args_os()) {
+        return exit;
+    }
     let arguments = program_name::arguments(std::env::args_os());
     let (cli, filter) = match cli::parse(&arguments) {
         Ok(parsed) => parsed,

@@ -34,6 +34,16 @@ pub(crate) fn verbatim(bytes: &[u8]) -> CliResult {
     styled_lines(&shown)
 }
 
+/// Prints a part of the output of another program, unchanged. On a terminal, characters that act on the terminal are
+/// escaped, except tabs and line ends.
+pub(crate) fn part(bytes: &[u8]) -> CliResult {
+    if !std::io::stdout().is_terminal() {
+        return write(&[bytes]);
+    }
+    let shown = text::from_bytes(bytes);
+    styled(&shown.split('\n').map(sanitize::keeping_tabs).collect::<Vec<_>>().join("\n"))
+}
+
 /// Prints one line that may contain text of other programs.
 pub(crate) fn line(foreign: &str) -> CliResult {
     lines([foreign])

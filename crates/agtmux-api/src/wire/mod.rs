@@ -9,6 +9,7 @@ mod health;
 mod ingest;
 mod items;
 mod listing;
+mod mirror;
 mod state_set;
 mod targets;
 mod task;
@@ -40,6 +41,11 @@ pub use items::{
     WindowItem,
 };
 pub use listing::{ListFilters, ListQuery, ListResponse, ListScope, ListSummary, SessionGrouping, TargetError};
+pub use mirror::{
+    MirrorActivity, MirrorActivityItem, MirrorActivityQuery, MirrorCancelRequest, MirrorCommand, MirrorCommandQuery,
+    MirrorCommandStatus, MirrorExecRequest, MirrorItem, MirrorList, MirrorQuery, MirrorRunningItem, MirrorScreen,
+    MirrorScreenQuery, MirrorStartRequest, MirrorStatus, MirrorStreamItem,
+};
 pub use state_set::StateSet;
 pub use targets::{EvidenceKind, NewTarget, TargetCheck, TargetCheckReport, TargetItem, TargetList, TargetStatus};
 pub use task::{

@@ -41,7 +41,7 @@ impl Actions {
     }
 
     /// Determines whether an agent is behind the caller.
-    async fn caller_origin(&self, caller: &RequestCaller) -> CallerOrigin {
+    pub(super) async fn caller_origin(&self, caller: &RequestCaller) -> CallerOrigin {
         let origin = match (caller.peer, caller.peer_gone) {
             (Some(Peer { pid: Some(pid), .. }), _) => self.origin_of_process(pid).await,
             (None, false) => CallerOrigin::NotAgent,

@@ -34,7 +34,7 @@ pub(super) fn after_typing_if(typed: bool) -> impl FnOnce(ApiError) -> ApiError 
     move |error| if typed { after_typing(error) } else { error }
 }
 
-pub(super) fn tmux_error(error: TmuxError) -> ApiError {
+pub(crate) fn tmux_error(error: TmuxError) -> ApiError {
     let (code, hint) = match &error {
         TmuxError::NotInstalled(_) => (ErrorCode::TmuxNotInstalled, "install tmux, or set tmux.program"),
         TmuxError::NoServer => (ErrorCode::RuntimeStale, "agtmux list panes --all   (the tmux server has exited)"),
@@ -52,7 +52,7 @@ pub(super) fn tmux_error(error: TmuxError) -> ApiError {
     ApiError::new(code, error.to_string()).with_hint(hint)
 }
 
-pub(super) fn type_error(error: TypeError) -> ApiError {
+pub(crate) fn type_error(error: TypeError) -> ApiError {
     match error {
         // tmux may have typed the text before it stopped answering. It does not type it later.
         TypeError::Tmux(error @ (TmuxError::Timeout(_) | TmuxError::Unreadable(_) | TmuxError::Unreachable(_))) => {

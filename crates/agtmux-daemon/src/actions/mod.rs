@@ -17,6 +17,8 @@ pub(crate) mod guards;
 mod idempotency;
 mod kill;
 mod locks;
+mod mirror_access;
+mod mirror_origin;
 mod origin;
 mod output;
 mod output_followers;
@@ -47,9 +49,11 @@ use action_pane::ActionPane;
 pub(crate) use caller::RequestCaller;
 pub(crate) use change_audit::ChangeEntry;
 use event_sender::SenderChains;
-pub(crate) use failure::precondition;
-use failure::{after_typing, after_typing_if, tmux_error, type_error};
+use failure::{after_typing, after_typing_if};
+pub(crate) use failure::{precondition, tmux_error, type_error};
 pub(crate) use locks::NamedLocks;
+pub(crate) use mirror_access::{MirrorActionEntry, MirrorPlace};
+use mirror_origin::MirrorExecTimes;
 pub(crate) use origin::ContainingPane;
 use output_followers::OutputFollowers;
 use pane_visits::VisitedPanes;
@@ -77,6 +81,7 @@ struct ActionsInner {
     followers: OutputFollowers,
     visited_panes: VisitedPanes,
     sender_chains: SenderChains,
+    mirror_execs: MirrorExecTimes,
     /// The directory of the run files of tasks. The run files of a task name the agent that started the task.
     tasks_dir: PathBuf,
 }
@@ -102,6 +107,7 @@ impl Actions {
             followers: OutputFollowers::default(),
             visited_panes: VisitedPanes::default(),
             sender_chains: SenderChains::default(),
+            mirror_execs: MirrorExecTimes::default(),
             tasks_dir,
         }))
     }

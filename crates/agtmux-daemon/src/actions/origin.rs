@@ -102,6 +102,9 @@ impl Actions {
         if let Some(origin) = self.origin_of_tasks(processes, &ancestry) {
             return origin;
         }
+        if let Some(agent) = self.0.mirror_execs.agent_behind(processes, &ancestry) {
+            return CallerOrigin::Agent(agent);
+        }
         if let Some(agent) = self.agent_of_caller_pane(processes, &ancestry).await {
             return CallerOrigin::Agent(agent);
         }
@@ -190,7 +193,7 @@ fn is_started_by_other_user(processes: &dyn ProcessTable, process: &ProcessInfo)
     process.ppid > 1 && processes.uid(process.ppid).is_some_and(|uid| uid != rustix::process::geteuid().as_raw())
 }
 
-fn to_timestamp(time: SystemTime) -> Option<Timestamp> {
+pub(super) fn to_timestamp(time: SystemTime) -> Option<Timestamp> {
     let since = time.duration_since(UNIX_EPOCH).ok()?;
     Timestamp::from_microsecond(i64::try_from(since.as_micros()).ok()?).ok()
 }

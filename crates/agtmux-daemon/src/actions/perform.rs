@@ -7,6 +7,7 @@ use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionGuards, ActionKind, ActionOutcome, ActionRecord, ActionSnapshot, ActionStatus};
+use agtmux_core::fleet::PaneKey;
 use jiff::SignedDuration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -221,7 +222,7 @@ impl Actions {
         // lock, so it is located again afterwards.
         let lock = match request.locks_pane {
             true => {
-                let lock = timeout_at(turn_by, self.0.pane_locks.take(lock_name(&first))).await;
+                let lock = timeout_at(turn_by, self.0.pane_locks.take(lock_name(&first.key))).await;
                 Some(lock.map_err(|_| pane_busy())?)
             }
             false => None,
@@ -315,8 +316,7 @@ fn record_location(record: &mut ActionRecord, located: &LocatedPane) {
     record.runtime_id = located.agent.as_ref().map(|agent| agent.runtime.id.to_string());
 }
 
-fn lock_name(located: &LocatedPane) -> String {
-    let key = &located.key;
+pub(super) fn lock_name(key: &PaneKey) -> String {
     format!("{} {} {}", key.server.target, key.server.server, key.pane)
 }
 

@@ -36,8 +36,21 @@ impl Actions {
         action: impl Future<Output = ApiResult<T>>,
     ) -> ApiResult<T> {
         let reference = [Some(entry.session), entry.task].into_iter().flatten().collect::<Vec<_>>().join("/");
+        self.recorded(ActionKind::Task, reference, entry.caller, entry.summary, entry.text, action).await
+    }
+
+    /// Records the start of an action, runs it and records its result. An action that cannot be recorded does not run.
+    pub(super) async fn recorded<T>(
+        &self,
+        kind: ActionKind,
+        reference: String,
+        caller: &RequestCaller,
+        summary: &'static str,
+        text: Option<&str>,
+        action: impl Future<Output = ApiResult<T>>,
+    ) -> ApiResult<T> {
         let guards = ActionGuards { r#ref: reference, ..ActionGuards::default() };
-        let record = self.new_record(ActionKind::Task, &guards, entry.caller, Some(entry.summary), entry.text);
+        let record = self.new_record(kind, &guards, caller, Some(summary), text);
         self.write_record(&record, "", None).await?;
         let outcome = action.await;
         self.write_result(record, "", outcome.as_ref().err()).await;

@@ -11,6 +11,7 @@ mod extract;
 mod ingest;
 mod listener;
 mod metrics;
+mod mirrors;
 mod routes;
 mod sse;
 mod targets;
@@ -35,6 +36,7 @@ use crate::actions::{Actions, RequestCaller};
 use crate::bridge::Bridge;
 use crate::engine::{EngineHandle, StoreErrorNote};
 use crate::event_log::EventLog;
+use crate::mirror::Mirrors;
 use crate::observe::Discovery;
 use crate::remote::TargetManager;
 use crate::store::{Store, schema};
@@ -59,6 +61,7 @@ pub(crate) struct ServeContext {
     pub(crate) targets: TargetManager,
     pub(crate) actions: Actions,
     pub(crate) tasks: Tasks,
+    pub(crate) mirrors: Mirrors,
     pub(crate) bridge: Bridge,
     /// Access control of the TCP port, if there is one.
     pub(crate) web_auth: Option<Arc<web::WebAuth>>,

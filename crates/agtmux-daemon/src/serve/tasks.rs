@@ -278,7 +278,7 @@ fn frame(event: &TaskEvent) -> String {
     format!("id: {}\n{}", event.seq, data(&event.kind.to_string(), event))
 }
 
-fn data(kind: &str, item: &impl serde::Serialize) -> String {
+pub(super) fn data(kind: &str, item: &impl serde::Serialize) -> String {
     let data = serde_json::to_string(item).unwrap_or_else(|error| unreachable!("a wire type serializes: {error}"));
     format!("event: {kind}\ndata: {data}\n\n")
 }

@@ -32,6 +32,8 @@ pub enum PaneInput<'a> {
     /// One paste that tmux sends unchanged. The caller has already added the codes of a bracketed paste.
     Bracketed(&'a str),
     Keys(&'a [TmuxKey]),
+    /// Bytes that are typed at once and unchanged, such as the codes of keys that tmux has no name for.
+    Bytes(&'a [u8]),
     /// Makes the pane leave copy mode, or any other tmux mode. Nothing is typed.
     LeaveMode,
 }
@@ -101,6 +103,7 @@ pub(crate) fn steps<'a>(pane: u32, typing: PaneInput<'a>) -> Vec<TypeStep<'a>> {
         PaneInput::Keys(keys) => {
             keys.iter().map(|key| plain(format!("send-keys {} -t %{pane} {}", key.flags(), key.argument()))).collect()
         }
+        PaneInput::Bytes(bytes) => vec![plain(format!("send-keys -H -t %{pane} {}", key::hexadecimal(bytes)))],
         PaneInput::LeaveMode => vec![TypeStep { leaves_mode: true, ..plain(format!("copy-mode -q -t %{pane}")) }],
     }
 }
@@ -239,6 +242,12 @@ mod tests {
         let (old, new) = step.command.rsplit_once("' 'paste-buffer -S -r -d -b ").expect("two commands");
         assert!(old.starts_with("if-shell -F '#{||:") && old.contains("#{m:3.[0-6],#{version}}"), "{old}");
         assert!(old.contains("' 'paste-buffer -r -d -b agtmux-") && new.ends_with(" -t %3'"), "{old} {new}");
+    }
+
+    #[test]
+    fn bytes_are_typed_in_one_step() {
+        let [step] = &steps(3, PaneInput::Bytes(b"\x1b[24~"))[..] else { panic!("one step") };
+        assert_eq!(step.command.trim(), "send-keys -H -t %3 1b 5b 32 34 7e");
     }
 
     #[test]

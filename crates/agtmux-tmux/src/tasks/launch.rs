@@ -7,8 +7,8 @@ use crate::input::{and, is_before, server_matches};
 use crate::listing::{parse_id, parse_number};
 use crate::tap::{escape_formats, exec_line};
 
-/// The program that runs in a new window until the task starts. If no task starts, the window closes by itself.
-const PLACEHOLDER_PROGRAM: [&str; 2] = ["sleep", "30"];
+/// The program that runs in a new window or pane until its own program starts. If none starts, the window closes by itself.
+pub(crate) const PLACEHOLDER_PROGRAM: [&str; 2] = ["sleep", "30"];
 
 /// The hook that counts bells. The daemon's hooks start at the index before this one. Both indexes are higher than
 /// users choose by hand.
@@ -49,7 +49,7 @@ pub struct LaunchedPane {
     pub pane_pid: u32,
 }
 
-const DONE: char = 'd';
+pub(crate) const DONE: char = 'd';
 const NEW_WINDOW: char = 'm';
 
 pub(super) fn new_session(session: &str, task: &str, owner: &TaskSessionOwner) -> Vec<TmuxCommand> {
@@ -85,7 +85,7 @@ pub(super) fn parse_new_window(framing: &Framing, answer: &[u8]) -> Option<u32> 
 }
 
 /// A format that is true if the server is this generation and its clock is before `until`.
-pub(super) fn server_matches_before(pid: u32, start: i64, until: u64) -> String {
+pub(crate) fn server_matches_before(pid: u32, start: i64, until: u64) -> String {
     and(server_matches(pid, start), is_before(until))
 }
 
@@ -164,12 +164,12 @@ fn respawn_command(pane: &str, launch: &TaskLaunch<'_>) -> TmuxCommand {
 
 /// With `-I`, tmux notices the end of the reader at once. `-I` also types the output of the reader into the pane, but
 /// this output is discarded.
-fn pipe_command(pane: &str, reader: &[OsString]) -> TmuxCommand {
+pub(crate) fn pipe_command(pane: &str, reader: &[OsString]) -> TmuxCommand {
     let line = OsString::from_vec(escape_formats(&exec_line(reader)));
     TmuxCommand::new("pipe-pane").literal("-IO").literal("-t").literal(pane).literal(line)
 }
 
-pub(super) fn parse_launched(framing: &Framing, answer: &[u8]) -> Option<LaunchedPane> {
+pub(crate) fn parse_launched(framing: &Framing, answer: &[u8]) -> Option<LaunchedPane> {
     let records = framing.records(DONE, answer);
     let &[window, pane, pid] = records.first()?.as_slice() else { return None };
     Some(LaunchedPane { window: parse_id(b'@', window)?, pane: parse_id(b'%', pane)?, pane_pid: parse_number(pid)? })

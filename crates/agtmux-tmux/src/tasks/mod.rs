@@ -16,6 +16,7 @@ use crate::server::{TmuxError, TmuxServer};
 use crate::sockets::SocketDir;
 
 pub use cursor::CursorScreen;
+pub(crate) use launch::{DONE, PLACEHOLDER_PROGRAM, parse_launched, pipe_command, server_matches_before};
 pub use launch::{LaunchedPane, TRUNCATION_MARK, TaskLaunch};
 pub use read::{TaskPane, TmuxTaskSession};
 
@@ -162,7 +163,7 @@ impl TmuxServer {
         self.kill(server, "kill-session", &format!("${session}")).await
     }
 
-    async fn kill(&self, server: (u32, i64), command: &'static str, target: &str) -> Result<(), TmuxError> {
+    pub(crate) async fn kill(&self, server: (u32, i64), command: &'static str, target: &str) -> Result<(), TmuxError> {
         let kill = TmuxCommand::new(command).arg("-t").arg(target);
         match self.run(&[self.if_same_server(server, &kill)]).await {
             Err(TmuxError::Failed(message)) if is_missing(&message) => Ok(()),
@@ -170,7 +171,7 @@ impl TmuxServer {
         }
     }
 
-    fn if_same_server(&self, (pid, start): (u32, i64), command: &TmuxCommand) -> TmuxCommand {
+    pub(crate) fn if_same_server(&self, (pid, start): (u32, i64), command: &TmuxCommand) -> TmuxCommand {
         let until = self.deadline_second(None);
         let condition = launch::server_matches_before(pid, start, until);
         TmuxCommand::new("if-shell").arg("-F").arg(condition).arg(command.line())

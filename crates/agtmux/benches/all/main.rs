@@ -7,6 +7,7 @@ mod agents;
 mod bridge;
 mod harness;
 mod load;
+mod mirror;
 mod send;
 mod spine;
 mod ssh;
@@ -17,13 +18,14 @@ use harness::BenchRun;
 /// The name of a benchmark, and the function that runs it.
 type Benchmark = (&'static str, fn(&BenchRun));
 
-const BENCHMARKS: [Benchmark; 7] = [
+const BENCHMARKS: [Benchmark; 8] = [
     ("spine", spine::run),
     ("load", load::run),
     ("agents", agents::run),
     ("send", send::run),
     ("bridge", bridge::run),
     ("tasks", tasks::run),
+    ("mirror", mirror::run),
     ("ssh", ssh::run),
 ];
 

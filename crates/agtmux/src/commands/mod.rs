@@ -15,6 +15,7 @@ pub(crate) mod history;
 pub(crate) mod hook;
 pub(crate) mod kill;
 pub(crate) mod list;
+pub(crate) mod mirror;
 pub(crate) mod pick;
 pub(crate) mod replay;
 pub(crate) mod respond;
@@ -54,6 +55,7 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
         Some(CliCommand::Resume(args)) => block_on(resume::run(args)),
         Some(CliCommand::Audit(args)) => block_on(audit::run(args)),
         Some(CliCommand::Task(command)) => block_on(task::run(command)),
+        Some(CliCommand::Mirror(command)) => block_on(mirror::run(command)),
         Some(CliCommand::Emit(args)) => block_on(emit::run(args)),
         Some(CliCommand::Explain(args)) => explain::run(args),
         Some(CliCommand::Adapters(args)) => adapters::run(args),

@@ -39,6 +39,7 @@ mod hostile_names;
 mod ingest;
 mod jq;
 mod metrics;
+mod mirror;
 mod mistakes;
 mod osc_tap;
 mod outages;

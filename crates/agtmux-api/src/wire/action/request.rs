@@ -252,6 +252,8 @@ named_enum!(
         Resume => "resume",
         /// An action on a managed task.
         Task => "task",
+        /// An action on a shared terminal.
+        Mirror => "mirror",
         /// An adapter was switched on or off.
         Adapter => "adapter",
         /// A target was added, removed or connected.

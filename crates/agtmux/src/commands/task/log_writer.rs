@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use agtmux_api::task_files::{BoundedLog, OutputStatus, OutputStatusFile, RunFiles, end_marker};
-use agtmux_core::output::{BellCounter, last_line, stays_in_line};
+use agtmux_core::output::{BellCounter, last_line, partial_end, stays_in_line};
 use agtmux_core::task::recognize_prompt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -143,7 +143,7 @@ impl OutputMonitor {
                 self.status.ended = true;
             }
             None => {
-                let from = all.len() - partial_mark_len(&all, &self.mark);
+                let from = all.len() - partial_end(&all, &self.mark);
                 self.store(&all[..from]);
                 self.held = all[from..].to_vec();
             }
@@ -172,11 +172,6 @@ impl OutputMonitor {
 
 fn find_mark(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     bytes.windows(mark.len()).position(|window| window == mark)
-}
-
-/// The length of the longest suffix of `bytes` that is a prefix of the mark.
-fn partial_mark_len(bytes: &[u8], mark: &[u8]) -> usize {
-    (1..mark.len().min(bytes.len() + 1)).rev().find(|length| bytes.ends_with(&mark[..*length])).unwrap_or(0)
 }
 
 #[cfg(test)]

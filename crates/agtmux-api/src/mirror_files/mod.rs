@@ -1,0 +1,170 @@
+//! The files of a shared terminal. Three processes share them: the daemon, the shell in the pane, and the reader of the
+//! pane's output. After a restart, the daemon learns from these files what happened while it was stopped.
+
+mod events;
+mod outputs;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use agtmux_core::mirror::MirrorShell;
+use serde::{Deserialize, Serialize};
+
+pub use events::{MirrorEventFollower, MirrorEventLine, MirrorEventWriter};
+pub use outputs::{MirrorOutput, MirrorOutputWriter};
+
+use crate::files::{open_no_follow, read_plain_no_follow};
+use crate::task_files::{create_fresh, write_atomically};
+
+/// The specification of a shared terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MirrorSpec {
+    pub mirror_id: String,
+    /// The secret of the marks.
+    pub nonce: String,
+    pub shell: MirrorShell,
+    /// The path of the shell.
+    pub program: String,
+    pub cwd: String,
+    /// The tmux server's socket.
+    pub socket: String,
+    pub server_pid: u32,
+    pub server_start: i64,
+    /// The session that the terminal was made in, such as `$3`.
+    pub session: String,
+    pub pane: u32,
+    /// The pane that the terminal was made for.
+    pub for_pane: Option<u32>,
+    /// The shell's process and its start time, once it runs.
+    pub process: Option<(u32, u64)>,
+}
+
+/// A request to run a command, written before the command is typed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MirrorExecRecord {
+    pub exec: String,
+    pub command: String,
+    pub cwd: Option<String>,
+    /// The type of the agent that asked. Processes that the command starts count as processes of that agent.
+    pub agent: Option<String>,
+    /// When agtmux began to type the command, and when it interrupts the command.
+    pub typed_at: jiff::Timestamp,
+    pub deadline: jiff::Timestamp,
+}
+
+/// The maximum size of a specification.
+const MAX_SPEC_BYTES: u64 = 64 << 10;
+
+/// The files of one shared terminal, in a directory of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MirrorFiles {
+    dir: PathBuf,
+}
+
+impl MirrorFiles {
+    pub fn in_dir(mirrors: &Path, mirror_id: &str) -> Self {
+        Self { dir: mirrors.join(mirror_id) }
+    }
+
+    pub fn at(dir: &Path) -> Self {
+        Self { dir: dir.to_owned() }
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Creates the directory, accessible only to the current user.
+    pub fn create(&self) -> io::Result<()> {
+        use std::os::unix::fs::DirBuilderExt;
+        let mut builder = fs::DirBuilder::new();
+        builder.mode(0o700);
+        builder.create(&self.dir)?;
+        builder.create(self.zsh_dir())?;
+        builder.create(self.outputs_dir())
+    }
+
+    /// The file that gives the next command to the shell: the id of the request in the first line, then the command.
+    pub fn input(&self) -> PathBuf {
+        self.dir.join("in")
+    }
+
+    /// The file that the shell reads at its start. zsh finds it by its name in a directory.
+    pub fn start(&self, shell: MirrorShell) -> PathBuf {
+        match shell {
+            MirrorShell::Zsh => self.zsh_dir().join(".zshenv"),
+            MirrorShell::Bash | MirrorShell::Fish => self.dir.join("start"),
+        }
+    }
+
+    pub fn zsh_dir(&self) -> PathBuf {
+        self.dir.join("zsh")
+    }
+
+    /// The file with the functions that write the marks.
+    pub fn marks(&self) -> PathBuf {
+        self.dir.join("marks")
+    }
+
+    pub fn events(&self) -> PathBuf {
+        self.dir.join("events")
+    }
+
+    fn execs(&self) -> PathBuf {
+        self.dir.join("execs")
+    }
+
+    /// The directory with the outputs of commands.
+    pub fn outputs_dir(&self) -> PathBuf {
+        self.dir.join("out")
+    }
+
+    /// Writes a file that only the current user can read.
+    pub fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        write_atomically(path, bytes)
+    }
+
+    pub fn write_spec(&self, spec: &MirrorSpec) -> io::Result<()> {
+        write_atomically(&self.spec(), &serde_json::to_vec(spec)?)
+    }
+
+    pub fn read_spec(&self) -> io::Result<MirrorSpec> {
+        Ok(serde_json::from_str(&read_plain_no_follow(&self.spec(), MAX_SPEC_BYTES)?)?)
+    }
+
+    fn spec(&self) -> PathBuf {
+        self.dir.join("spec")
+    }
+
+    /// Takes back a command that the shell has not taken.
+    pub fn clear_input(&self) -> io::Result<()> {
+        write_atomically(&self.input(), b"")
+    }
+
+    /// Stores a request. Only the newest requests are kept.
+    pub fn add_exec(&self, record: &MirrorExecRecord) -> io::Result<()> {
+        events::append_line(&self.execs(), record)
+    }
+
+    /// The stored requests, oldest first.
+    pub fn read_execs(&self) -> Vec<MirrorExecRecord> {
+        events::read_lines(&self.execs())
+    }
+
+    /// Locks the terminal for its reader, until the returned file is closed.
+    pub fn lock_reader(&self) -> io::Result<fs::File> {
+        let file = create_fresh(&self.dir.join("reader"))?;
+        file.lock()?;
+        Ok(file)
+    }
+
+    /// Whether the reader of the pane's output runs.
+    pub fn has_reader(&self) -> bool {
+        open_no_follow(&self.dir.join("reader")).is_ok_and(|file| file.try_lock_shared().is_err())
+    }
+
+    pub fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}

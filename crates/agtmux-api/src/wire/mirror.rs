@@ -1,0 +1,265 @@
+//! Shared terminals: shells that a person and an agent both use.
+
+use agtmux_core::ids::PaneId;
+use agtmux_core::mirror::MirrorShell;
+use agtmux_core::named_enum;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+/// Selects a shared terminal: by its own pane, or by the pane that it was made for.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct MirrorQuery {
+    /// The tmux server's socket; the user's default server by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket: Option<String>,
+    /// The pane of the shared terminal, such as `%12`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pane: Option<String>,
+    /// The pane that the shared terminal was made for. A terminal of its session is found, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub for_pane: Option<String>,
+}
+
+/// Makes a shared terminal beside a pane, or returns the one that exists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MirrorStartRequest {
+    #[serde(default)]
+    pub socket: Option<String>,
+    /// The pane to split, such as `%3`.
+    pub for_pane: String,
+    /// The shell: `bash`, `zsh`, `fish` or a path. Default: the shell that tmux starts.
+    #[serde(default)]
+    pub shell: Option<String>,
+    /// The working directory: an absolute path. Default: that of the pane.
+    #[serde(default)]
+    pub cwd: Option<String>,
+}
+
+named_enum!(
+    /// What the shell of a shared terminal does.
+    #[derive(JsonSchema, ToSchema)]
+    MirrorStatus {
+        /// The shell has not shown its first prompt.
+        Starting => "starting",
+        /// The shell waits for a command.
+        Ready => "ready",
+        /// A command runs.
+        Running => "running",
+        /// The shell was replaced, or its output is not read, so agtmux cannot follow it.
+        Lost => "lost",
+        /// The pane is gone.
+        Closed => "closed",
+    }
+);
+
+/// A shared terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct MirrorItem {
+    pub mirror_id: String,
+    pub socket: String,
+    #[schemars(with = "String")]
+    #[schema(value_type = String, example = "%12")]
+    pub pane_id: PaneId,
+    /// The pane that the terminal was made for.
+    #[schemars(with = "Option<String>")]
+    #[schema(value_type = Option<String>, example = "%3")]
+    pub for_pane: Option<PaneId>,
+    /// The tmux session, such as `$3`.
+    pub session: String,
+    pub shell: MirrorShell,
+    pub status: MirrorStatus,
+    pub cwd: Option<String>,
+    /// The command that runs, and whether agtmux typed it.
+    pub running: Option<MirrorRunningItem>,
+    /// Why agtmux cannot follow the shell.
+    pub problem: Option<String>,
+    /// The number of the last command.
+    pub last_number: u64,
+}
+
+/// A command that runs in a shared terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct MirrorRunningItem {
+    pub number: u64,
+    pub command: Option<String>,
+    /// The request of agtmux; null for a command of the person.
+    pub command_id: Option<String>,
+    pub since: Timestamp,
+}
+
+/// The shared terminals.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct MirrorList {
+    pub schema_version: u32,
+    pub items: Vec<MirrorItem>,
+}
+
+/// Runs a command in a shared terminal. Makes the terminal if there is none for `for_pane`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MirrorExecRequest {
+    #[serde(default)]
+    pub socket: Option<String>,
+    #[serde(default)]
+    pub pane: Option<String>,
+    #[serde(default)]
+    pub for_pane: Option<String>,
+    /// The command, one line or many.
+    pub command: String,
+    /// The working directory: an absolute path. Default: that of the shell.
+    #[serde(default)]
+    pub cwd: Option<String>,
+    /// After this time the command is interrupted with Ctrl-C. Default: 120000.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+    /// A name for the request, chosen by the caller. A request with a known name does not run again.
+    #[serde(default)]
+    pub command_id: Option<String>,
+    /// How long the answer waits for the end of the command. Default: 0.
+    #[serde(default)]
+    pub wait_ms: Option<u64>,
+}
+
+named_enum!(
+    /// What became of a command.
+    #[derive(JsonSchema, ToSchema)]
+    MirrorCommandStatus {
+        Running => "running",
+        Ended => "ended",
+        /// The pane was closed, or the shell was replaced, before the command ended. Its result is unknown.
+        Lost => "lost",
+    }
+);
+
+/// A command of agtmux in a shared terminal, and its result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct MirrorCommand {
+    pub command_id: String,
+    pub mirror_id: String,
+    #[schemars(with = "String")]
+    #[schema(value_type = String, example = "%12")]
+    pub pane_id: PaneId,
+    pub status: MirrorCommandStatus,
+    /// The exit code as the shell reports it; 124 after a timeout and 130 after a cancellation.
+    pub exit_code: Option<i32>,
+    /// The signal that ended the command, if the exit code is 128 plus its number.
+    pub signal: Option<i32>,
+    pub duration_ms: Option<u64>,
+    pub cwd: Option<String>,
+    /// The end of the output. A byte that is not UTF-8 is U+10FF00 plus the byte.
+    pub output: String,
+    /// Whether `output` is only the end of the output.
+    pub truncated: bool,
+    /// How many bytes before `output` are left out.
+    pub omitted_bytes: u64,
+    /// The file with the raw output.
+    pub output_file: Option<String>,
+    pub timed_out: bool,
+    pub cancelled: bool,
+    /// A program used the whole screen. Its screen is not in `output`.
+    pub full_screen: bool,
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct MirrorCommandQuery {
+    pub command_id: String,
+    /// How long to wait for the end of the command. Default: 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
+    /// Keep overwritten text and the screens of full-screen programs.
+    #[serde(default)]
+    pub raw: bool,
+    /// The maximum size of `output`. Default: 10000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
+}
+
+/// Interrupts a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MirrorCancelRequest {
+    pub command_id: String,
+}
+
+/// An item of the stream of a command: a part of the output, or the end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MirrorStreamItem {
+    /// A part of the output. A byte that is not UTF-8 is U+10FF00 plus the byte.
+    Output(String),
+    /// The end of the command. Its `output` is empty.
+    Ended(Box<MirrorCommand>),
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct MirrorActivityQuery {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pane: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub for_pane: Option<String>,
+    /// Only commands after the one with this number. Same as the `Last-Event-ID` header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+    /// The maximum number of commands; the newest ones are returned. Default: 20.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// A command that the person ran in a shared terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct MirrorActivityItem {
+    pub number: u64,
+    /// The command; null if the shell keeps it out of its history.
+    pub command: Option<String>,
+    pub cwd: Option<String>,
+    pub exit_code: Option<i32>,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
+    /// The end of the output. A byte that is not UTF-8 is U+10FF00 plus the byte.
+    pub output: String,
+    pub truncated: bool,
+    /// Directory, command, output and exit code as text: `~/dir $ command`, the output, `[exit code: N]`.
+    pub text: String,
+}
+
+/// Commands of the person, newest last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct MirrorActivity {
+    pub schema_version: u32,
+    pub items: Vec<MirrorActivityItem>,
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct MirrorScreenQuery {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pane: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub for_pane: Option<String>,
+    /// The maximum number of lines. Default: 200.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<u32>,
+}
+
+/// The last lines of a shared terminal, as plain text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct MirrorScreen {
+    #[schemars(with = "String")]
+    #[schema(value_type = String, example = "%12")]
+    pub pane_id: PaneId,
+    pub lines: Vec<String>,
+}

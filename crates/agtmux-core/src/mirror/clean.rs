@@ -1,0 +1,203 @@
+//! Turns the bytes between the marks of a command into the output of the command.
+
+use super::MirrorShell;
+use crate::output;
+
+/// A longer unfinished line is passed on as it is.
+const MAX_LINE_BYTES: usize = 64 << 10;
+
+/// Undoes what the terminal and the shell have added to the output. Works piece by piece; the result does not depend on
+/// how the bytes are split, except for lines longer than 64 KiB.
+#[derive(Debug, Clone)]
+pub struct OutputCleaner {
+    /// Keep overwritten text and full-screen programs.
+    raw: bool,
+    shell: MirrorShell,
+    /// Bytes at the beginning that may belong to the shell. `None` once they were removed.
+    prelude: Option<Vec<u8>>,
+    /// The line that is not complete yet.
+    line: Vec<u8>,
+    screen: FullScreenFilter,
+}
+
+impl OutputCleaner {
+    pub fn new(shell: MirrorShell, raw: bool) -> Self {
+        let prelude = (shell == MirrorShell::Fish).then(Vec::new);
+        Self { raw, shell, prelude, line: Vec::new(), screen: FullScreenFilter::default() }
+    }
+
+    /// A cleaner for output that begins in the middle.
+    pub fn resumed(shell: MirrorShell, raw: bool) -> Self {
+        Self { prelude: None, ..Self::new(shell, raw) }
+    }
+
+    /// Whether a program has used the whole screen.
+    pub fn saw_full_screen(&self) -> bool {
+        self.screen.was_used
+    }
+
+    /// Whether all bytes so far are in the result. A reader can resume here.
+    pub fn is_at_line_start(&self) -> bool {
+        self.line.is_empty() && self.screen.held.is_empty() && !self.screen.is_inside && self.prelude.is_none()
+    }
+
+    /// Returns the output up to the last complete line.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(bytes.len());
+        let Some(mut start) = self.prelude.take() else {
+            self.push_output(bytes, &mut out);
+            return out;
+        };
+        start.extend_from_slice(bytes);
+        match fish_prelude(&start) {
+            Some(length) => self.push_output(&start[length..], &mut out),
+            None => self.prelude = Some(start),
+        }
+        out
+    }
+
+    /// Returns the rest, when the command has ended.
+    pub fn finish(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        if let Some(start) = self.prelude.take() {
+            let length = known_prelude(&start);
+            self.push_output(&start[length..], &mut out);
+        }
+        let held = std::mem::take(&mut self.screen.held);
+        self.line.extend(held);
+        let line = std::mem::take(&mut self.line);
+        let line = match self.shell {
+            MirrorShell::Fish => without_own_end_mark(&line),
+            _ => &line,
+        };
+        if !line.is_empty() {
+            self.write_line(line, &mut out);
+        }
+        out
+    }
+
+    fn push_output(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let visible = self.screen.push(bytes, self.raw);
+        for part in visible.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part);
+            let line = std::mem::take(&mut self.line);
+            match line.strip_suffix(b"\n") {
+                Some(whole) => {
+                    // The terminal has made CR LF of each line feed.
+                    self.write_line(whole.strip_suffix(b"\r").unwrap_or(whole), out);
+                    out.push(b'\n');
+                }
+                None if line.len() > MAX_LINE_BYTES => out.extend(line),
+                None => self.line = line,
+            }
+        }
+    }
+
+    fn write_line(&self, line: &[u8], out: &mut Vec<u8>) {
+        let text = &line[..line.iter().rposition(|byte| *byte != b'\r').map_or(0, |last| last + 1)];
+        if self.raw || !text.contains(&b'\r') {
+            return out.extend_from_slice(line);
+        }
+        // A progress bar: only its last state is the output.
+        out.extend(output::lines(text).join("").into_bytes());
+    }
+}
+
+const ENTER_SCREEN: &[u8] = b"\x1b[?1049h";
+const LEAVE_SCREEN: &[u8] = b"\x1b[?1049l";
+
+/// Removes what a program draws on the alternate screen.
+#[derive(Debug, Clone, Default)]
+struct FullScreenFilter {
+    is_inside: bool,
+    was_used: bool,
+    /// Bytes that may be the beginning of the next switch.
+    held: Vec<u8>,
+}
+
+impl FullScreenFilter {
+    fn push(&mut self, bytes: &[u8], raw: bool) -> Vec<u8> {
+        let mut rest = std::mem::take(&mut self.held);
+        rest.extend_from_slice(bytes);
+        let mut visible = Vec::with_capacity(rest.len());
+        let mut from = 0;
+        loop {
+            let switch = if self.is_inside { LEAVE_SCREEN } else { ENTER_SCREEN };
+            let found = find_switch(&rest[from..], switch).map(|at| from + at);
+            let end = found.unwrap_or_else(|| rest.len() - output::partial_end(&rest[from..], switch));
+            if raw || !self.is_inside {
+                visible.extend_from_slice(&rest[from..end]);
+            }
+            let Some(at) = found else {
+                self.held = rest.split_off(end);
+                return visible;
+            };
+            if raw {
+                visible.extend_from_slice(switch);
+            }
+            (self.is_inside, self.was_used) = (!self.is_inside, true);
+            from = at + switch.len();
+        }
+    }
+}
+
+fn find_switch(bytes: &[u8], switch: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    while let Some(at) = bytes[from..].iter().position(|byte| *byte == 0x1b).map(|at| from + at) {
+        if bytes[at..].starts_with(switch) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+    None
+}
+
+/// What fish writes between its mark and the output: it switches modes off and sets the title. `None` if more bytes are
+/// needed to know the length.
+fn fish_prelude(bytes: &[u8]) -> Option<usize> {
+    let length = known_prelude(bytes);
+    // A sequence may be incomplete: an ESC near the end, or an open title.
+    let rest = &bytes[length..];
+    let is_open = rest.is_empty() || rest[0] == 0x1b && rest.len() < 16 || starts_title(rest);
+    (!is_open || rest.len() > MAX_LINE_BYTES).then_some(length)
+}
+
+fn known_prelude(bytes: &[u8]) -> usize {
+    let mut rest = bytes;
+    for switch in [&b"\x1b[?2004l"[..], b"\x1b[?1004l", b"\x1b[>4;0m", b"\x1b[=0u"] {
+        rest = rest.strip_prefix(switch).unwrap_or(rest);
+    }
+    let mut has_title = false;
+    while let Some(after) = title_end(rest) {
+        (rest, has_title) = (after, true);
+    }
+    for reset in [&b"\x1b[30m"[..], b"\x1b(B", b"\x1b[m", b"\x1b(B", b"\x0f"] {
+        rest = rest.strip_prefix(reset).unwrap_or(rest);
+    }
+    if has_title {
+        rest = rest.strip_prefix(b"\r").unwrap_or(rest);
+    }
+    bytes.len() - rest.len()
+}
+
+fn starts_title(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\x1b]0;") || bytes.starts_with(b"\x1b]133;")
+}
+
+/// The bytes after a title, or after a mark of fish itself.
+fn title_end(bytes: &[u8]) -> Option<&[u8]> {
+    let content = bytes.strip_prefix(b"\x1b]").filter(|_| starts_title(bytes))?;
+    let end = content.iter().position(|byte| matches!(byte, 0x07 | 0x1b))?;
+    match content[end] {
+        0x07 => Some(&content[end + 1..]),
+        _ => content[end + 1..].strip_prefix(b"\\"),
+    }
+}
+
+/// fish 4 writes its own mark before ours.
+fn without_own_end_mark(line: &[u8]) -> &[u8] {
+    let Some(at) = line.iter().rposition(|byte| *byte == b']').filter(|at| *at > 0) else { return line };
+    let mark = &line[at - 1..];
+    let is_mark = mark.starts_with(b"\x1b]133;D") && (mark.ends_with(b"\x07") || mark.ends_with(b"\x1b\\"));
+    if is_mark { &line[..at - 1] } else { line }
+}

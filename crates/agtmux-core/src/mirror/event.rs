@@ -1,0 +1,26 @@
+//! What happened in the shell, as the reader of the pane's output reports it.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum ShellEvent {
+    /// A new prompt.
+    Prompt { seq: u64, cwd: Option<String> },
+    /// The line editor reads keys.
+    Ready { seq: u64 },
+    /// The shell has taken a command of agtmux.
+    Taken { seq: u64, exec: String, stashed: u64 },
+    /// The shell has given the line of the person back.
+    Returned,
+    /// The command is not complete, and the shell asks for another line.
+    MoreInput { seq: u64 },
+    /// A command starts. `exec` names the request of agtmux; a command of the person has none.
+    Started { number: u64, exec: Option<String>, text: Option<String>, cwd: Option<String> },
+    /// A command ended. `code` is unknown if the shell was changed so that it does not report it.
+    Ended { number: u64, code: Option<i32>, text: Option<String>, bytes: u64 },
+    /// The shell returned to the prompt without a command, for example after a syntax error.
+    NothingRan { code: i32, exec: Option<String> },
+    /// The pane is gone.
+    Closed,
+}

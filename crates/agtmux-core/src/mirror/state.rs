@@ -1,0 +1,57 @@
+//! The state of a shared terminal, as its events tell it.
+
+use jiff::Timestamp;
+
+use super::event::ShellEvent;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MirrorState {
+    /// The number of the current prompt. 0 before the first one.
+    pub seq: u64,
+    /// The line editor of the shell reads keys.
+    pub is_ready: bool,
+    pub cwd: Option<String>,
+    pub running: Option<RunningCommand>,
+    /// The shell has asked for another line since this prompt began.
+    pub wants_more: bool,
+    /// The shell keeps a half-written line of the person.
+    pub has_stash: bool,
+    pub is_closed: bool,
+}
+
+/// The command that runs in the shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningCommand {
+    pub number: u64,
+    /// The request of agtmux; `None` for a command of the person.
+    pub exec: Option<String>,
+    pub text: Option<String>,
+    pub since: Timestamp,
+}
+
+impl MirrorState {
+    /// Whether the shell waits for a new command.
+    pub fn is_at_prompt(&self) -> bool {
+        self.is_ready && self.running.is_none() && !self.wants_more && !self.is_closed
+    }
+
+    pub fn apply(&mut self, event: &ShellEvent, at: Timestamp) {
+        match event {
+            ShellEvent::Prompt { seq, cwd } => {
+                (self.seq, self.is_ready, self.wants_more, self.running) = (*seq, false, false, None);
+                self.cwd.clone_from(cwd);
+            }
+            ShellEvent::Ready { .. } => self.is_ready = true,
+            ShellEvent::Taken { stashed, .. } => self.has_stash |= *stashed > 0,
+            ShellEvent::Returned => self.has_stash = false,
+            ShellEvent::MoreInput { .. } => self.wants_more = true,
+            ShellEvent::Started { number, exec, text, .. } => {
+                let (exec, text) = (exec.clone(), text.clone());
+                self.running = Some(RunningCommand { number: *number, exec, text, since: at });
+                (self.is_ready, self.wants_more) = (false, false);
+            }
+            ShellEvent::Ended { .. } | ShellEvent::NothingRan { .. } => self.running = None,
+            ShellEvent::Closed => (self.is_closed, self.running) = (true, None),
+        }
+    }
+}

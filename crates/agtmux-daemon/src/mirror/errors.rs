@@ -1,0 +1,75 @@
+//! The errors of shared terminals.
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::MirrorQuery;
+
+use super::terminal::TerminalView;
+use crate::actions::precondition;
+
+pub(super) fn bad(message: String) -> ApiError {
+    ApiError::new(ErrorCode::BadRequest, message).with_hint("agtmux mirror --help")
+}
+
+pub(super) fn no_terminal(query: &MirrorQuery) -> ApiError {
+    let message = match (&query.pane, &query.for_pane) {
+        (Some(pane), _) => format!("{pane} is not a shared terminal"),
+        (None, Some(for_pane)) => format!("there is no shared terminal for {for_pane} or its session"),
+        (None, None) => "no pane is given, so it is not known which shared terminal is meant".into(),
+    };
+    ApiError::new(ErrorCode::RefNotFound, message).with_hint("agtmux mirror start   (in a pane of tmux)")
+}
+
+pub(super) fn pane_gone() -> ApiError {
+    ApiError::new(ErrorCode::PaneNotFound, "the pane of the shared terminal is gone")
+        .with_hint("agtmux mirror start   (makes a new one)")
+}
+
+pub(super) fn not_stored(error: &str) -> ApiError {
+    ApiError::new(ErrorCode::NotStored, format!("nothing was typed: cannot write the files of the terminal: {error}"))
+        .with_hint("agtmux daemon status")
+}
+
+/// agtmux cannot follow the shell.
+pub(super) fn lost(why: &str) -> ApiError {
+    precondition(
+        format!("nothing was typed: agtmux cannot follow the shared terminal: {why}"),
+        "agtmux mirror stop; agtmux mirror start   (makes a new one)",
+    )
+}
+
+pub(super) fn no_command(exec: &str) -> ApiError {
+    ApiError::new(ErrorCode::RefNotFound, format!("there is no command '{exec}' in a shared terminal"))
+        .with_hint("agtmux mirror status")
+}
+
+/// The shell does not wait for a command.
+pub(super) fn busy(view: &TerminalView, pane: u32) -> ApiError {
+    let state = &view.state;
+    let what = match &state.running {
+        Some(running) => {
+            let text = running.text.clone().or_else(|| view.commands.back()?.text.clone());
+            let first = text.as_deref().and_then(|text| text.lines().next()).unwrap_or("a command");
+            format!("'{}' runs there", first.chars().take(60).collect::<String>())
+        }
+        None if state.wants_more => "the shell waits for the rest of a command".into(),
+        None if state.seq == 0 => "the shell has not shown a prompt yet".into(),
+        None => "the shell does not read keys".into(),
+    };
+    precondition(
+        format!("nothing was typed: the shared terminal %{pane} is busy: {what}"),
+        format!("wait until it ends, or end it in pane %{pane}; agtmux mirror status   (shows what runs)"),
+    )
+}
+
+/// The shell asked for another line.
+pub(super) fn incomplete(why: &str) -> ApiError {
+    ApiError::new(ErrorCode::BadRequest, format!("the command is not complete: {why}"))
+        .with_hint("close all quotes, brackets and here-documents, and try again")
+}
+
+/// The pane was closed while the command ran.
+pub(super) fn result_lost() -> ApiError {
+    let message = "the shared terminal was closed while the command ran, so its result is unknown";
+    let error = ApiError::new(ErrorCode::OutcomeUnknown, message);
+    ApiError { done_something: true, ..error.with_hint("the command was not started again; check what it has done") }
+}

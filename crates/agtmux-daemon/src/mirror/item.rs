@@ -1,0 +1,57 @@
+//! Terminals as the API shows them.
+
+use std::path::Path;
+
+use agtmux_api::wire::{MirrorItem, MirrorRunningItem, MirrorStatus};
+use agtmux_core::ids::PaneId;
+
+use super::Mirrors;
+use super::terminal::SharedTerminal;
+
+impl Mirrors {
+    /// Why agtmux cannot follow the shell. `None` if it can.
+    pub(super) fn problem(&self, terminal: &SharedTerminal) -> Option<String> {
+        let (pid, _) = terminal.spec.process?;
+        let process = self.0.discovery.processes().process(pid)?;
+        let program = Path::new(&terminal.spec.program).canonicalize().ok();
+        if let (Some(exe), Some(program)) = (process.exe, program)
+            && exe != program
+            && exe.exists()
+        {
+            return Some(format!("the shell was replaced by '{}'", exe.display()));
+        }
+        (!terminal.files.has_reader()).then(|| "the process that reads its output has ended".into())
+    }
+
+    pub(super) fn item(&self, terminal: &SharedTerminal) -> MirrorItem {
+        let problem = self.problem(terminal);
+        let (spec, view) = (&terminal.spec, terminal.view());
+        let state = &view.state;
+        let running = state.running.as_ref().map(|running| MirrorRunningItem {
+            number: running.number,
+            command: running.text.clone().or_else(|| view.commands.back()?.text.clone()),
+            command_id: running.exec.clone(),
+            since: running.since,
+        });
+        let status = match () {
+            () if state.is_closed => MirrorStatus::Closed,
+            () if problem.is_some() => MirrorStatus::Lost,
+            () if state.running.is_some() => MirrorStatus::Running,
+            () if state.seq == 0 => MirrorStatus::Starting,
+            () => MirrorStatus::Ready,
+        };
+        MirrorItem {
+            mirror_id: spec.mirror_id.clone(),
+            socket: spec.socket.clone(),
+            pane_id: PaneId(spec.pane),
+            for_pane: spec.for_pane.map(PaneId),
+            session: spec.session.clone(),
+            shell: spec.shell,
+            status,
+            cwd: state.cwd.clone(),
+            running,
+            problem: problem.filter(|_| !state.is_closed),
+            last_number: view.last_number,
+        }
+    }
+}

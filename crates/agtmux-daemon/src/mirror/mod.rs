@@ -1,0 +1,165 @@
+//! Shared terminals: shells in panes that a person and an agent both use.
+//!
+//! The shell writes marks into its output. A reader process, which needs no daemon, finds them and writes the events of
+//! the shell and the output of each command to files. This module starts shells, types commands, and answers from the
+//! files. A daemon that restarts finds everything that it missed.
+
+mod activity;
+mod errors;
+mod exec;
+mod follow;
+mod item;
+mod launch;
+mod output_stream;
+mod result;
+mod select;
+mod shell_files;
+mod supervise;
+mod syntax;
+mod terminal;
+mod typing;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
+use agtmux_api::mirror_files::MirrorFiles;
+use agtmux_api::paths::Paths;
+use agtmux_api::wire::{MirrorItem, MirrorQuery, MirrorScreen};
+use agtmux_core::ids::{PaneId, SessionId};
+use agtmux_core::text;
+use agtmux_tmux::TmuxServer;
+use tokio::sync::Notify;
+
+pub(crate) use activity::ActivityReader;
+pub(crate) use output_stream::{OutputReader, OutputStep};
+
+use crate::actions::{Actions, MirrorActionEntry, NamedLocks, RequestCaller, tmux_error};
+use crate::observe::Discovery;
+use select::place;
+use terminal::SharedTerminal;
+
+/// The most lines that one request may read.
+const MAX_LINES: u32 = 10_000;
+
+/// Runs shared terminals. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Mirrors(Arc<MirrorsInner>);
+
+struct MirrorsInner {
+    discovery: Discovery,
+    actions: Actions,
+    dir: PathBuf,
+    /// The `agtmux` executable that starts the shells and reads their output.
+    program: PathBuf,
+    /// The terminals, oldest first.
+    terminals: Mutex<Vec<Arc<SharedTerminal>>>,
+    /// One lock per terminal, so that commands run one after the other, and one per pane for starts.
+    locks: NamedLocks,
+    /// Wakes the follow loop when a terminal was added.
+    wake: Notify,
+}
+
+impl Mirrors {
+    pub(crate) fn start(discovery: Discovery, actions: Actions, paths: &Paths) -> Self {
+        let background = discovery.background().clone();
+        let mirrors = Self(Arc::new(MirrorsInner {
+            discovery,
+            actions,
+            dir: paths.mirrors_dir(),
+            program: crate::program::path(),
+            terminals: Mutex::default(),
+            locks: NamedLocks::default(),
+            wake: Notify::new(),
+        }));
+        mirrors.load();
+        let followed = mirrors.clone();
+        background.keep("mirror_follower", move || followed.clone().follow());
+        mirrors
+    }
+
+    /// Finds the terminals of an earlier daemon. Removes the files of those that are gone.
+    fn load(&self) {
+        let entries = std::fs::read_dir(&self.0.dir).into_iter().flatten().flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.path()).collect();
+        // Ids grow with time.
+        names.sort();
+        for files in names.iter().map(|dir| MirrorFiles::at(dir)) {
+            match files.read_spec().ok().filter(|spec| spec.process.is_some_and(|process| self.is_alive(process))) {
+                Some(spec) => {
+                    let terminal = Arc::new(SharedTerminal::new(spec, files));
+                    terminal.refresh();
+                    self.add(terminal.clone());
+                    self.resume_execs(&terminal);
+                }
+                None => files.remove(),
+            }
+        }
+    }
+
+    fn is_alive(&self, (pid, start): (u32, u64)) -> bool {
+        self.0.discovery.processes().start_time(pid) == Some(start)
+    }
+
+    fn add(&self, terminal: Arc<SharedTerminal>) {
+        self.0.terminals.lock().unwrap_or_else(PoisonError::into_inner).push(terminal);
+        self.0.wake.notify_one();
+    }
+
+    fn terminals(&self) -> Vec<Arc<SharedTerminal>> {
+        self.0.terminals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn tmux(&self, socket: &str) -> TmuxServer {
+        let config = self.0.discovery.config();
+        TmuxServer::new(&config.tmux.program, socket, config.tmux_bridge.subprocess_timeout.0)
+    }
+
+    /// The screen of a terminal and the last lines of its history.
+    pub(crate) async fn screen(&self, query: &MirrorQuery, lines: u32) -> ApiResult<MirrorScreen> {
+        if lines > MAX_LINES {
+            let error =
+                ApiError::new(ErrorCode::BadRequest, format!("the number of lines must be at most {MAX_LINES}"));
+            return Err(error.with_hint("ask for fewer lines"));
+        }
+        let terminal = self.select(query).await?;
+        let tmux = self.tmux(&terminal.spec.socket);
+        let capture = tmux.output(terminal.spec.pane, lines, false).await.map_err(tmux_error)?;
+        let capture = capture.filter(|capture| Some(capture.pane_pid) == terminal.spec.process.map(|(pid, _)| pid));
+        let capture = capture.ok_or_else(errors::pane_gone)?;
+        let shown = text::from_bytes(&capture.screen);
+        let mut rows: Vec<String> = shown.lines().map(|line| line.trim_end().to_owned()).collect();
+        rows.truncate(rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1));
+        let from = rows.len().saturating_sub(usize::try_from(lines).unwrap_or(usize::MAX));
+        Ok(MirrorScreen { pane_id: PaneId(terminal.spec.pane), lines: rows.split_off(from) })
+    }
+
+    /// Closes a terminal.
+    pub(crate) async fn stop(&self, query: &MirrorQuery, caller: &RequestCaller) -> ApiResult<MirrorItem> {
+        let terminal = self.select(query).await?;
+        let pane = PaneId(terminal.spec.pane).to_string();
+        let entry = MirrorActionEntry { caller, summary: "close the shared terminal", pane: &pane, text: None };
+        self.0.actions.audited_mirror(entry, self.close(&terminal, caller)).await
+    }
+
+    async fn close(&self, terminal: &Arc<SharedTerminal>, caller: &RequestCaller) -> ApiResult<MirrorItem> {
+        self.0.actions.mirror_user(caller, &place(terminal)?, "close this shared terminal").await?;
+        let item = self.item(terminal);
+        let tmux = self.tmux(&terminal.spec.socket);
+        tmux.kill_pane(terminal.server(), terminal.spec.pane).await.map_err(tmux_error)?;
+        if let Ok(session) = terminal.spec.session.parse::<SessionId>() {
+            for name in ["PI_MIRROR_PANE", "PI_LAST_RC"] {
+                // The session is gone if this was its last pane.
+                let _ = tmux.set_session_variable(terminal.server(), session.0, name, None).await;
+            }
+        }
+        self.forget(terminal);
+        Ok(item)
+    }
+
+    fn forget(&self, terminal: &Arc<SharedTerminal>) {
+        self.0.terminals.lock().unwrap_or_else(PoisonError::into_inner).retain(|known| !Arc::ptr_eq(known, terminal));
+        terminal.files.remove();
+        self.0.wake.notify_one();
+    }
+}

@@ -1,0 +1,189 @@
+//! `agtmux mirror exec`: runs a command in the shared terminal.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use agtmux_api::config::ConfigDuration;
+use agtmux_api::error::ErrorCode;
+use agtmux_api::wire::{
+    MirrorCancelRequest, MirrorCommand, MirrorCommandQuery, MirrorCommandStatus, MirrorExecRequest, MirrorStreamItem,
+};
+use agtmux_client::{ClientError, DaemonClient, StreamSignal, parse};
+use agtmux_core::text;
+use clap::Args;
+use uuid::Uuid;
+
+use super::terminal_args::TerminalArgs;
+use crate::error::{CliError, CliExit, CliResult};
+use crate::message::CliMessage;
+use crate::output;
+use crate::quit_signals::QuitSignals;
+
+/// How long the first answer waits for the end of the command. Most commands end within this time.
+const FIRST_WAIT_MS: u64 = 200;
+/// How long each further answer waits.
+const WAIT_MS: u64 = 4000;
+/// How long and how often a daemon that has ended is asked again.
+const RESTART_TIMEOUT: Duration = Duration::from_secs(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "You see the command and its output in the pane. Prints what the command wrote to its terminal, so stdout and \
+    stderr come together. Of a progress bar, only the last state is printed. Opens a shared terminal if there is none.\n\n\
+    Exits with the code of the command. After the timeout, presses Ctrl-C and exits with 124; on Ctrl-C with 130. A \
+    command that the shell cannot read, such as one with an open quote, is not typed.\n\n\
+    Examples:\n  agtmux mirror exec 'cargo test'\n  agtmux mirror exec --timeout 10m --json 'make -j4'"
+)]
+pub(crate) struct MirrorExecArgs {
+    #[command(flatten)]
+    terminal: TerminalArgs,
+    /// Interrupt the command after this time
+    #[arg(long, value_name = "DURATION", default_value = "120s")]
+    timeout: ConfigDuration,
+    /// The working directory of the command [default: the current directory]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Print the result as JSON: output, exit_code, signal, duration_ms, cwd, truncated
+    #[arg(long)]
+    json: bool,
+    /// Keep overwritten text and the screens of full-screen programs
+    #[arg(long)]
+    raw: bool,
+    /// With --json, print at most this much of the end of the output
+    #[arg(long, value_name = "BYTES", default_value = "10000")]
+    max_bytes: u64,
+    /// The command, one line or many
+    #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
+    command: String,
+}
+
+pub(crate) async fn run(args: MirrorExecArgs) -> CliResult {
+    let terminal = args.terminal.resolve()?;
+    let daemon = DaemonClient::from_env()?;
+    // Handle signals before the command is typed, so that Ctrl-C interrupts it.
+    let mut quit = QuitSignals::new()?;
+    let command_id = Uuid::now_v7().simple().to_string();
+    let request = MirrorExecRequest {
+        socket: terminal.socket,
+        pane: terminal.pane,
+        for_pane: terminal.for_pane,
+        command: args.command.clone(),
+        cwd: Some(directory(args.cwd.clone())?),
+        timeout_ms: Some(u64::try_from(args.timeout.0.as_millis()).unwrap_or(u64::MAX)),
+        command_id: Some(command_id.clone()),
+        wait_ms: Some(FIRST_WAIT_MS),
+    };
+    let followed = async {
+        let first = start(&daemon, &request).await?;
+        follow(&daemon, &args, first).await
+    };
+    let ended = tokio::select! {
+        ended = followed => ended?,
+        exit = quit.received() => return cancel(&daemon, command_id, exit).await,
+    };
+    finish(&ended, args.json)
+}
+
+/// The directory as an absolute path.
+pub(super) fn directory(given: Option<PathBuf>) -> CliResult<String> {
+    let here = std::env::current_dir().map_err(|error| CliError::io("find the current directory", error))?;
+    let dir = given.map_or(here.clone(), |dir| here.join(dir));
+    let path = dir.into_os_string().into_string();
+    path.map_err(|_| CliError::usage("the path of the directory is not UTF-8"))
+}
+
+async fn start(daemon: &DaemonClient, request: &MirrorExecRequest) -> CliResult<MirrorCommand> {
+    let lost = match daemon.act("/v1/mirrors/exec", request).await {
+        Ok(answer) => return Ok(parse(&answer)?),
+        Err(error @ (ClientError::Broken(_) | ClientError::Timeout(_))) => error,
+        Err(error) => return Err(error.into()),
+    };
+    // The daemon ended. The next one knows whether the shell has taken the command.
+    let command_id = request.command_id.clone().unwrap_or_default();
+    let query = MirrorCommandQuery { command_id, ..MirrorCommandQuery::default() };
+    let until = Instant::now() + RESTART_TIMEOUT;
+    loop {
+        match daemon.get("/v1/mirrors/command", &query).await {
+            Ok(command) => return Ok(command),
+            Err(ClientError::Broken(_) | ClientError::NotRunning(_)) if Instant::now() < until => {
+                tokio::time::sleep(RETRY_INTERVAL).await;
+            }
+            Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::RefNotFound => {
+                return Err(CliError::from(lost).because("the shell has not taken the command, so it did not run"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Prints the output until the command ends.
+async fn follow(daemon: &DaemonClient, args: &MirrorExecArgs, first: MirrorCommand) -> CliResult<MirrorCommand> {
+    if args.json {
+        return wait_for_end(daemon, args, first).await;
+    }
+    if is_over(&first) && !first.truncated && !args.raw {
+        output::part(&text::to_bytes(&first.output))?;
+        return Ok(first);
+    }
+    let query = MirrorCommandQuery { command_id: first.command_id, raw: args.raw, ..MirrorCommandQuery::default() };
+    let mut items = daemon.follow::<MirrorStreamItem>("/v1/mirrors/command/stream", query, None);
+    loop {
+        match items.next().await? {
+            StreamSignal::Event(MirrorStreamItem::Output(part)) => output::part(&text::to_bytes(&part))?,
+            StreamSignal::Event(MirrorStreamItem::Ended(command)) => return Ok(*command),
+            StreamSignal::CaughtUp | StreamSignal::Disconnected(_) => {}
+        }
+    }
+}
+
+async fn wait_for_end(daemon: &DaemonClient, args: &MirrorExecArgs, first: MirrorCommand) -> CliResult<MirrorCommand> {
+    let query = MirrorCommandQuery {
+        command_id: first.command_id,
+        wait_ms: Some(WAIT_MS),
+        raw: args.raw,
+        max_bytes: Some(args.max_bytes),
+    };
+    loop {
+        match daemon.get::<MirrorCommand>("/v1/mirrors/command", &query).await {
+            Ok(command) if is_over(&command) => return Ok(command),
+            Ok(_) => {}
+            // A daemon that is restarted answers soon.
+            Err(ClientError::Broken(_)) => tokio::time::sleep(RETRY_INTERVAL).await,
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn is_over(command: &MirrorCommand) -> bool {
+    command.status != MirrorCommandStatus::Running || command.exit_code.is_some()
+}
+
+async fn cancel(daemon: &DaemonClient, command_id: String, exit: CliExit) -> CliResult {
+    // A request that the daemon has not taken yet cannot be cancelled.
+    let _ = daemon.act("/v1/mirrors/cancel", &MirrorCancelRequest { command_id }).await;
+    Err(CliError::silent(exit))
+}
+
+fn finish(command: &MirrorCommand, json: bool) -> CliResult {
+    if json {
+        output::json(command)?;
+    }
+    if command.timed_out {
+        let text = match command.status {
+            MirrorCommandStatus::Running => "the time is up; the command still runs after Ctrl-C",
+            _ => "the time is up; the command was interrupted",
+        };
+        CliMessage::new(text).hint("agtmux mirror exec --timeout 10m 'COMMAND'").print_stderr();
+    } else if command.full_screen {
+        CliMessage::new("the command used the whole screen; its screen is not printed").print_stderr();
+    }
+    match (command.status, command.exit_code) {
+        (MirrorCommandStatus::Lost, _) => Err(CliError::failed("the result of the command is unknown")
+            .because("the shared terminal was closed while the command ran")
+            .hint("agtmux mirror start   (makes a new one)")),
+        (_, Some(0)) => Ok(()),
+        (_, Some(code)) => std::process::exit(code),
+        (_, None) => Err(CliError::failed("the shell did not report the exit code of the command")),
+    }
+}

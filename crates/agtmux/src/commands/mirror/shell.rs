@@ -1,0 +1,99 @@
+//! `agtmux mirror-shell DIR`: the process that tmux starts in the pane of a shared terminal. It becomes the shell, as a
+//! login shell like those that tmux starts, so no process of agtmux stays in the pane.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use agtmux_api::mirror_files::{MirrorFiles, MirrorSpec};
+use agtmux_core::mirror::MirrorShell;
+
+use crate::error::CliExit;
+use crate::message::CliMessage;
+
+pub(super) fn run(dir: &Path) -> ExitCode {
+    let files = MirrorFiles::at(dir);
+    let error = match files.read_spec() {
+        Ok(spec) => command(&files, &spec, |name| std::env::var_os(name)).exec(),
+        Err(error) => error,
+    };
+    CliMessage::new(format!("cannot start the shell of the shared terminal: {error}")).print_stderr();
+    CliExit::NotExecutable.into()
+}
+
+/// The start files of the person are read as usual, then the file of agtmux.
+fn command(files: &MirrorFiles, spec: &MirrorSpec, variable: impl Fn(&str) -> Option<OsString>) -> Command {
+    let mut command = Command::new(&spec.program);
+    let name = Path::new(&spec.program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    command.arg0(format!("-{name}"));
+    let start = files.start(spec.shell);
+    // Each shell finds its file by a variable. The file restores the value of the person.
+    let mut replace = |name: &str, kept: &str, value: &Path| {
+        match variable(name) {
+            Some(old) => command.env(kept, old),
+            None => command.env_remove(kept),
+        };
+        command.env(name, value);
+    };
+    match spec.shell {
+        MirrorShell::Bash => replace("ENV", "AGTMUX_ENV", &start),
+        MirrorShell::Zsh => replace("ZDOTDIR", "AGTMUX_ZDOTDIR", &files.zsh_dir()),
+        MirrorShell::Fish => {}
+    }
+    match spec.shell {
+        MirrorShell::Bash => drop(command.arg("--posix")),
+        MirrorShell::Zsh => {}
+        MirrorShell::Fish => {
+            command.arg("-l").arg("-C").arg(format!("source {}", fish_quoted(&start.to_string_lossy())));
+        }
+    }
+    // A directory that is gone leaves the shell in the directory of tmux.
+    if Path::new(&spec.cwd).is_dir() {
+        command.current_dir(&spec.cwd);
+    }
+    command
+}
+
+fn fish_quoted(path: &str) -> String {
+    format!("'{}'", path.replace('\\', r"\\").replace('\'', r"\'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(shell: MirrorShell, program: &str) -> MirrorSpec {
+        MirrorSpec {
+            mirror_id: "m".into(),
+            nonce: "secret".into(),
+            shell,
+            program: program.into(),
+            cwd: "/".into(),
+            socket: "/s".into(),
+            server_pid: 1,
+            server_start: 2,
+            session: "$0".into(),
+            pane: 3,
+            for_pane: None,
+            process: None,
+        }
+    }
+
+    #[test]
+    fn the_nonce_is_neither_in_the_arguments_nor_in_the_environment() {
+        let files = MirrorFiles::at(Path::new("/mirrors/it's"));
+        for (shell, program) in
+            [(MirrorShell::Bash, "/bin/bash"), (MirrorShell::Zsh, "/bin/zsh"), (MirrorShell::Fish, "/bin/fish")]
+        {
+            let command = command(&files, &spec(shell, program), |_| Some("own".into()));
+            assert!(!format!("{command:?}").contains("secret"));
+            let words: Vec<String> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+            match shell {
+                MirrorShell::Bash => assert_eq!(words, ["--posix"]),
+                MirrorShell::Zsh => assert!(words.is_empty()),
+                MirrorShell::Fish => assert_eq!(words, ["-l", "-C", r"source '/mirrors/it\'s/start'"]),
+            }
+        }
+    }
+}

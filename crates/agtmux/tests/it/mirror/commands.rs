@@ -1,0 +1,165 @@
+//! Codes, outputs and the options of `mirror exec`.
+
+use agtmux_testkit::agtmux::{SOON, run};
+use agtmux_testkit::{process, wait_until};
+use serde_json::json;
+
+use super::{MirrorFixture, for_each_shell};
+
+#[test]
+fn commands_return_their_output_and_their_code() {
+    for_each_shell(|fixture| {
+        fixture.assert_exec("true", "", 0);
+        fixture.assert_exec("false", "", 1);
+        fixture.assert_exec("echo hello", "hello\n", 0);
+        fixture.assert_exec("printf nonl", "nonl", 0);
+        fixture.assert_exec("sh -c 'exit 3'", "", 3);
+        // Each shell reports the signal in its own words.
+        assert_eq!(fixture.exec("sh -c 'kill -9 $$'").code, Some(137), "{}", fixture.shell);
+        fixture.assert_exec("echo \"hey!\" 'it is' '日本 é'", "hey! it is 日本 é\n", 0);
+        fixture.assert_exec("echo to stderr >&2", "to stderr\n", 0);
+        fixture.assert_exec("printf '\\n\\n'", "\n\n", 0);
+        fixture.assert_exec("printf 'a\\tb\\n'", "a\tb\n", 0);
+        fixture.assert_exec("# only a note\necho b", "b\n", 0);
+        fixture.assert_exec("sh -c 'exit 2'; sh -c 'exit 7'", "", 7);
+    });
+}
+
+#[test]
+fn many_lines_are_one_command() {
+    for_each_shell(|fixture| {
+        fixture.assert_exec("echo a\necho b\necho c", "a\nb\nc\n", 0);
+        let looped = match fixture.shell {
+            "fish" => "for x in 1 2\necho $x\nend",
+            _ => "for x in 1 2\ndo echo $x\ndone",
+        };
+        fixture.assert_exec(looped, "1\n2\n", 0);
+        if fixture.shell != "fish" {
+            fixture.assert_exec("(exit 3)", "", 3);
+            fixture.assert_exec("cat <<E\nx\ty\n$((1+1))\nE\necho b", "x\ty\n2\nb\n", 0);
+        }
+        let items = fixture.activity(0);
+        assert!(items.is_empty(), "commands of agtmux are no activity: {items:?}");
+    });
+}
+
+#[test]
+fn incomplete_commands_are_not_typed_and_the_terminal_stays_usable() {
+    for_each_shell(|fixture| {
+        for incomplete in ["echo \"open", "echo 'open", "(echo", "if true"] {
+            let done = fixture.exec(incomplete);
+            assert_eq!(done.code, Some(5), "{}: {incomplete}: {}", fixture.shell, done.stderr);
+            assert!(done.stderr.contains("the command is not complete"), "{}", done.stderr);
+        }
+        assert!(!fixture.screen().contains("open"), "{}", fixture.screen());
+        fixture.assert_exec("echo works", "works\n", 0);
+    });
+}
+
+#[test]
+fn the_shell_keeps_its_directory_and_its_variables() {
+    for_each_shell(|fixture| {
+        let dir = fixture.world.dir().join("tmp");
+        let (dir, home) = (dir.to_str().expect("UTF-8"), fixture.world.home());
+        let in_dir = fixture.mirror(&["exec", "--cwd", dir, "pwd"]);
+        assert_eq!((in_dir.text().trim(), in_dir.code), (dir, Some(0)), "{}", in_dir.stderr);
+        let result = fixture.json(&["exec", "--cwd", dir, "--json", "pwd"]);
+        assert_eq!((&result["output"], &result["cwd"]), (&json!(format!("{dir}\n")), &json!(dir)));
+        fixture.assert_exec("pwd", &format!("{}\n", home.display()), 0);
+        let set = if fixture.shell == "fish" { "set -g agtx 5" } else { "agtx=5" };
+        fixture.assert_exec(set, "", 0);
+        fixture.assert_exec("echo $agtx", "5\n", 0);
+        assert!(!fixture.screen().contains("agtmux"), "the screen shows only the commands: {}", fixture.screen());
+    });
+}
+
+#[test]
+fn a_background_job_does_not_delay_the_end() {
+    for_each_shell(|fixture| {
+        let pid_file = fixture.world.dir().join("tmp/pid");
+        let started = fixture.exec(&format!("sh -c 'echo $$ >{}; exec sleep 1000' &", pid_file.display()));
+        assert_eq!(started.code, Some(0), "{}", started.stderr);
+        wait_until("the job", SOON, || std::fs::read_to_string(&pid_file).is_ok_and(|pid| pid.ends_with('\n')));
+        fixture.assert_exec("echo next", "next\n", 0);
+        let pid: u32 = std::fs::read_to_string(&pid_file).expect("text").trim().parse().expect("a pid");
+        assert!(process::is_alive(pid), "the job runs");
+        assert_eq!(fixture.exec(&format!("kill {pid}")).code, Some(0));
+        wait_until("the end of the job", SOON, || !process::is_alive(pid));
+    });
+}
+
+#[test]
+fn a_command_is_interrupted_when_its_time_is_up() {
+    for_each_shell(|fixture| {
+        let done = fixture.mirror(&["exec", "--timeout", "500ms", "echo before; sleep 1000"]);
+        assert_eq!(done.code, Some(124), "{}: {}", fixture.shell, done.stderr);
+        assert!(done.text().starts_with("before\n"), "{}", done.text());
+        assert!(done.stderr.contains("the time is up"), "{}", done.stderr);
+        fixture.assert_exec("echo next", "next\n", 0);
+    });
+}
+
+#[test]
+fn an_interrupted_client_interrupts_its_command() {
+    let fixture = MirrorFixture::bash();
+    let mut command = fixture.command(&["exec", "sleep 1000"]);
+    let child = command.spawn().expect("agtmux starts");
+    fixture.wait_for_status("running");
+    assert!(process::signal(child.id(), rustix::process::Signal::INT));
+    let output = child.wait_with_output().expect("agtmux ends");
+    assert_eq!(output.status.code(), Some(130));
+    fixture.wait_for_status("ready");
+    fixture.assert_exec("echo next", "next\n", 0);
+}
+
+#[test]
+fn the_result_has_all_fields_as_json() {
+    let fixture = MirrorFixture::bash();
+    let result = fixture.json(&["exec", "--json", "echo a; sh -c 'kill -15 $$'"]);
+    assert_eq!(result["exit_code"], 143);
+    assert_eq!((&result["signal"], &result["status"]), (&json!(15), &json!("ended")));
+    assert!(result["output"].as_str().is_some_and(|output| output.starts_with("a\n")), "{result}");
+    assert_eq!((&result["truncated"], &result["timed_out"]), (&json!(false), &json!(false)));
+    assert!(result["duration_ms"].is_u64() && result["output_file"].is_string(), "{result}");
+    let long = fixture.json(&["exec", "--json", "--max-bytes", "100", "seq 1000"]);
+    assert_eq!(long["truncated"], true);
+    let output = long["output"].as_str().expect("text");
+    assert!(output.ends_with("\n999\n1000\n") && output.len() <= 100, "{output}");
+    assert_eq!(long["omitted_bytes"].as_u64(), Some(3893 - output.len() as u64));
+}
+
+#[test]
+fn scripts_find_the_pane_and_the_last_code_in_the_session() {
+    let fixture = MirrorFixture::bash();
+    let variable = |name: &str| fixture.server.try_run(&["show-environment", "-t", "=work", name]).unwrap_or_default();
+    assert_eq!(variable("PI_MIRROR_PANE"), format!("PI_MIRROR_PANE={}", fixture.pane()));
+    fixture.assert_exec("sh -c 'exit 4'", "", 4);
+    wait_until("the code", SOON, || variable("PI_LAST_RC") == "PI_LAST_RC=1 4");
+    fixture.assert_exec("true", "", 0);
+    wait_until("the next code", SOON, || variable("PI_LAST_RC") == "PI_LAST_RC=2 0");
+    let again = fixture.mirror(&["start", "--json"]);
+    assert_eq!(again.json()["pane_id"], json!(fixture.pane()), "the same terminal");
+    let read = fixture.mirror(&["read", "--lines", "50"]);
+    assert!(read.text().contains("exit 4"), "{}", read.text());
+}
+
+#[test]
+fn outside_tmux_the_command_to_run_is_printed() {
+    let fixture = MirrorFixture::bash();
+    let mut outside = fixture.world.agtmux();
+    let done = run(outside.args(["mirror", "exec", "true"]).env_remove("TMUX").env_remove("TMUX_PANE"));
+    assert_eq!(done.code, Some(2), "{}", done.stderr);
+    assert!(done.stderr.contains("tmux new-session -A -s main"), "{}", done.stderr);
+}
+
+#[test]
+fn stop_closes_the_pane_and_removes_the_files() {
+    let fixture = MirrorFixture::bash();
+    let pane = fixture.pane();
+    let done = fixture.mirror(&["stop"]);
+    assert_eq!(done.text(), format!("closed {pane}\n"), "{}", done.stderr);
+    assert!(!fixture.server.run(&["list-panes", "-a", "-F", "#{pane_id}"]).lines().any(|line| line == pane));
+    let left: Vec<_> = std::fs::read_dir(fixture.world.state_dir().join("mirrors")).expect("a directory").collect();
+    assert!(left.is_empty(), "{left:?}");
+    assert!(fixture.json(&["status", "--json"])["items"].as_array().is_some_and(Vec::is_empty));
+}

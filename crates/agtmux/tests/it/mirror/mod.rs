@@ -1,0 +1,12 @@
+//! A terminal that a person and an agent share, with real shells.
+
+mod access;
+mod commands;
+mod exactness;
+mod faults;
+mod mirror_fixture;
+mod person;
+mod rapid;
+mod shell_start;
+
+use mirror_fixture::{MirrorFixture, for_each_shell};
