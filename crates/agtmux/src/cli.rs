@@ -74,7 +74,7 @@ pub(crate) enum CliCommand {
     Respond(Box<respond::RespondArgs>),
     /// Attach to the pane of an agent
     ///
-    /// Fails if another process has replaced the agent in its pane.
+    /// Fails if another process replaces the agent in its pane before agtmux has attached to it.
     Attach(Box<attach::AttachArgs>),
     /// Print the contents of an agent's pane as plain text
     ViewOutput(Box<view_output::ViewOutputArgs>),

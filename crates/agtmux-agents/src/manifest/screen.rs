@@ -65,8 +65,8 @@ pub(crate) enum StyleCondition {
 }
 
 /// The text that the pattern `match` finds must have the style `is`. If the pattern has a group, only the text of the
-/// first group must have that style. If a capture has no styles, a rule with this condition matches only if the rule
-/// has `plain_too`.
+/// first group must have that style. If the captured screen contains no styles, a rule with this condition matches only
+/// if the rule has `plain_too`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct StyleRule {
     #[serde(rename = "match")]

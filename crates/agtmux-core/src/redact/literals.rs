@@ -11,10 +11,11 @@ const CODE_CHARACTERS: [char; 11] = ['$', '(', ')', ';', '|', '&', '<', '>', '`'
 /// Words before the secret in the value of a header: `Authorization: Bearer …`.
 const SCHEMES: [&str; 5] = ["basic", "bearer", "digest", "negotiate", "token"];
 
-/// A word behind a blank may be the name of a command. A shorter one is not hidden.
+/// If a blank separates a value from its name, the value may be a command. Such a value is hidden only if it has at least
+/// this length.
 const MIN_SEPARATE_LEN: usize = 12;
 
-/// A word of a private key. A shorter one may be the name of a file.
+/// The shortest word that counts as part of a private key. A shorter word may be the name of a file.
 const MIN_KEY_WORD_LEN: usize = 40;
 
 /// The parts of a match that contain only literal text.

@@ -176,7 +176,7 @@ impl CollectConnection {
         std::mem::take(&mut self.uncounted_bytes)
     }
 
-    /// Writes queued requests, and returns only when the connection ends. For the time in which nothing is read.
+    /// Writes queued requests, and returns only when the connection ends. Used while reading from the host is paused.
     /// Cancel-safe.
     pub(super) async fn only_write(&mut self) -> ConnectionEnd {
         loop {
