@@ -73,7 +73,7 @@ fn output_that_looks_like_a_prompt_is_output() {
 #[test]
 fn codes_in_the_output_do_not_act_on_the_terminal_of_the_caller() {
     let fixture = MirrorFixture::bash();
-    let command = "printf '\\033]0;title\\007\\033[2Jtext\\tb\\n'";
+    let command = "printf '\\033]0;title\\007\\033[2Jtext\\n'";
     let (printed, status) = run_on_terminal(&mut fixture.command(&["exec", command]), 200);
     assert_eq!(status.code(), Some(0));
     assert_terminal_safe(&printed, true);
