@@ -11,8 +11,11 @@ use super::terminal::SharedTerminal;
 impl Mirrors {
     /// Why agtmux cannot follow the shell. `None` if it can.
     pub(super) fn problem(&self, terminal: &SharedTerminal) -> Option<String> {
-        let (pid, _) = terminal.spec.process?;
-        let process = self.0.discovery.processes().process(pid)?;
+        let (pid, start) = terminal.spec.process?;
+        let Ok(process) = self.0.discovery.processes().try_process(pid) else { return None };
+        let Some(process) = process.filter(|process| process.start == start) else {
+            return Some("its shell has ended".into());
+        };
         let program = Path::new(&terminal.spec.program).canonicalize().ok();
         if let (Some(exe), Some(program)) = (process.exe, program)
             && exe != program

@@ -58,7 +58,7 @@ impl HostileWorld {
     /// Every command that prints, with arguments that succeed and arguments that fail.
     fn commands(&self, agent: &str) -> Vec<Vec<String>> {
         let file = self.dir.join("missing").display().to_string();
-        let with_json: [&[&str]; 18] = [
+        let with_json: [&[&str]; 19] = [
             &["list", "panes", "--all"],
             &["list", "windows"],
             &["list", "sessions"],
@@ -76,9 +76,10 @@ impl HostileWorld {
             &["seen", agent],
             &["task", "list", "--session", "pi-x-y"],
             &["setup", "--dry-run", "--agent", "claude"],
+            &["mirror", "status"],
             &["audit"],
         ];
-        let others: [&[&str]; 29] = [
+        let others: [&[&str]; 33] = [
             &["watch", "--once", "--all", "--format", "table"],
             &["watch", "--once", "--all", "--format", "jsonl"],
             &["list", "panes", "--all", "-F", "#{session_name} #{pane_title} #{pane_current_path}"],
@@ -107,6 +108,10 @@ impl HostileWorld {
             &["target", "add", HOSTILE],
             &["task", "logs", HOSTILE, "--session", HOSTILE],
             &["task", "run", HOSTILE, "--session", HOSTILE, "--", "true"],
+            &["mirror", "exec", "--pane", "%0", HOSTILE],
+            &["mirror", "start", "--pane", HOSTILE],
+            &["mirror", "read", "--pane", "%0"],
+            &["mirror", "activity", "--pane", HOSTILE],
             &[HOSTILE, HOSTILE],
         ];
         let json = with_json.iter().map(|args| [*args, &["--json"][..]].concat());

@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use super::for_each_shell;
+use agtmux_testkit::hostile_texts::assert_terminal_safe;
+use agtmux_testkit::terminal::run_on_terminal;
+
+use super::{MirrorFixture, for_each_shell};
 
 #[test]
 fn bytes_arrive_unchanged() {
@@ -65,4 +68,14 @@ fn output_that_looks_like_a_prompt_is_output() {
         assert_eq!(done.text(), "a\nb\n");
         assert!(done.stderr.contains("used the whole screen"), "{}", done.stderr);
     });
+}
+
+#[test]
+fn codes_in_the_output_do_not_act_on_the_terminal_of_the_caller() {
+    let fixture = MirrorFixture::bash();
+    let command = "printf '\\033]0;title\\007\\033[2Jtext\\n'";
+    let (printed, status) = run_on_terminal(&mut fixture.command(&["exec", command]), 200);
+    assert_eq!(status.code(), Some(0));
+    assert_terminal_safe(&printed, true);
+    assert!(String::from_utf8_lossy(&printed).contains("text"), "{}", printed.escape_ascii());
 }
