@@ -142,6 +142,17 @@ impl MirrorFiles {
         write_atomically(&self.input(), b"")
     }
 
+    /// Takes back a command. Returns false if the shell has already taken it.
+    pub fn withdraw_input(&self, exec: &str) -> io::Result<bool> {
+        let withdrawn = self.dir.join("in.withdrawn");
+        // After the rename the shell finds no command.
+        fs::rename(self.input(), &withdrawn)?;
+        self.clear_input()?;
+        let text = fs::read(&withdrawn)?;
+        fs::remove_file(&withdrawn)?;
+        Ok(text.split(|byte| *byte == b'\n').next() == Some(exec.as_bytes()))
+    }
+
     /// Stores a request. Only the newest requests are kept.
     pub fn add_exec(&self, record: &MirrorExecRecord) -> io::Result<()> {
         events::append_line(&self.execs(), record)

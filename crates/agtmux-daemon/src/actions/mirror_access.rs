@@ -50,7 +50,10 @@ impl Actions {
         let agent = match self.caller_origin(caller).await {
             CallerOrigin::NotAgent => return Ok(None),
             CallerOrigin::Agent(agent) => agent,
-            CallerOrigin::Unknown(_) => "an unidentified caller".into(),
+            CallerOrigin::Unknown(why) => {
+                let message = format!("the caller may be an agent, and agents may not {what}: {why}");
+                return Err(ApiError::new(ErrorCode::CallerIsAgent, message).with_hint(why.hint()));
+            }
         };
         let is_own = match self.pane_of_caller(caller).await {
             Some(pane) => place.is_of(&pane),

@@ -1,7 +1,8 @@
 //! Finds the agent behind a process in a shared terminal.
 //!
-//! A command of an agent runs below the shell of the terminal, not below the agent. What it starts counts as started by
-//! the agent, also background jobs that it leaves behind. Otherwise an agent could approve its own dialogs there.
+//! A command of an agent runs below the shell of the terminal, not below the agent. From the first such command on, every
+//! process that the shell starts counts as started by the agent: the command may change the shell so that it acts later,
+//! and no mark in the terminal proves that a command has ended. Otherwise an agent could approve its own dialogs there.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,78 +16,49 @@ use super::origin::to_timestamp;
 
 /// The kernel reports start times in steps of 10 ms.
 const CLOCK_STEP: SignedDuration = SignedDuration::from_millis(20);
-/// When a shell has more commands of agents than this, the two oldest become one.
-const MAX_TIMES: usize = 10_000;
 
-/// The times in which commands of agents ran, by shell.
+/// The shells in which commands of agents ran, by process id and start time.
 #[derive(Debug, Default)]
-pub(super) struct MirrorExecTimes(Mutex<HashMap<(u32, u64), Vec<ExecTime>>>);
+pub(super) struct AgentShells(Mutex<HashMap<(u32, u64), AgentShell>>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct ExecTime {
-    exec: String,
+struct AgentShell {
     agent: String,
-    from: Timestamp,
-    /// `None` while the command runs.
-    to: Option<Timestamp>,
+    /// When the first command of an agent was typed.
+    since: Timestamp,
 }
 
-impl ExecTime {
-    fn contains(&self, at: Timestamp) -> bool {
-        at >= self.from - CLOCK_STEP && self.to.is_none_or(|to| at <= to + CLOCK_STEP)
-    }
-}
-
-impl MirrorExecTimes {
-    fn begin(&self, shell: (u32, u64), record: &MirrorExecRecord) {
+impl AgentShells {
+    fn insert(&self, shell: (u32, u64), record: &MirrorExecRecord, since: Timestamp) {
         let Some(agent) = record.agent.clone() else { return };
-        let mut times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let times = times.entry(shell).or_default();
-        times.push(ExecTime { exec: record.exec.clone(), agent, from: record.typed_at, to: None });
-        if times.len() > MAX_TIMES {
-            let oldest = times.remove(0);
-            times[0].from = oldest.from;
-        }
+        let mut shells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shells.entry(shell).or_insert(AgentShell { agent, since });
     }
 
-    fn end(&self, shell: (u32, u64), exec: &str, at: Timestamp) {
-        let mut times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let times = times.get_mut(&shell).into_iter().flatten();
-        times.filter(|time| time.exec == exec && time.to.is_none()).for_each(|time| time.to = Some(at));
-    }
-
-    /// The agent whose command started this process or one of its ancestors. `ancestry` begins with the process itself.
+    /// The agent that may have started this process. `ancestry` begins with the process itself.
     pub(super) fn agent_behind(&self, processes: &dyn ProcessTable, ancestry: &[ProcessInfo]) -> Option<String> {
-        let times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (at, times) = ancestry
-            .iter()
-            .enumerate()
-            .find_map(|(at, process)| Some((at, times.get(&(process.pid, process.start))?)))?;
-        let found = match at.checked_sub(1).map(|below| &ancestry[below]) {
-            // The shell itself is the caller.
-            None => times.iter().find(|time| time.to.is_none()),
-            Some(job) => match processes.started_at(job.pid).and_then(to_timestamp) {
-                Some(started) => times.iter().find(|time| time.contains(started)),
-                // Without its start time the job may belong to any command.
-                None => times.last(),
-            },
+        let shells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let shell_of = |process: &ProcessInfo| shells.get(&(process.pid, process.start));
+        let (at, shell) = ancestry.iter().enumerate().find_map(|(at, process)| Some((at, shell_of(process)?)))?;
+        let is_older = |job: &ProcessInfo| {
+            let started = processes.started_at(job.pid).and_then(to_timestamp);
+            started.is_some_and(|started| started < shell.since - CLOCK_STEP)
         };
-        found.map(|time| time.agent.clone())
+        let is_job_of_person = at.checked_sub(1).is_some_and(|below| is_older(&ancestry[below]));
+        (!is_job_of_person).then(|| shell.agent.clone())
     }
 }
 
 impl Actions {
     /// From now on, processes that the shell starts count as processes of the agent of this request.
     pub(crate) fn begin_mirror_exec(&self, shell: Option<(u32, u64)>, record: &MirrorExecRecord) {
-        shell.into_iter().for_each(|shell| self.0.mirror_execs.begin(shell, record));
+        shell.into_iter().for_each(|shell| self.0.agent_shells.insert(shell, record, record.typed_at));
     }
 
-    pub(crate) fn end_mirror_exec(&self, shell: Option<(u32, u64)>, exec: &str) {
-        self.end_mirror_exec_at(shell, exec, Timestamp::now());
-    }
-
-    pub(crate) fn end_mirror_exec_at(&self, shell: Option<(u32, u64)>, exec: &str, at: Timestamp) {
-        shell.into_iter().for_each(|shell| self.0.mirror_execs.end(shell, exec, at));
+    /// The same for a request of an earlier daemon. Earlier requests may be forgotten, so all processes of the shell
+    /// count.
+    pub(crate) fn remember_mirror_exec(&self, shell: Option<(u32, u64)>, record: &MirrorExecRecord) {
+        shell.into_iter().for_each(|shell| self.0.agent_shells.insert(shell, record, Timestamp::MIN));
     }
 }
 
@@ -140,32 +112,29 @@ mod tests {
     }
 
     #[test]
-    fn jobs_of_a_command_belong_to_its_agent_also_after_its_end() {
-        let (times, shell) = (MirrorExecTimes::default(), (50, 7));
+    fn what_a_shell_starts_after_the_first_command_of_an_agent_belongs_to_the_agent() {
+        let (shells, shell) = (AgentShells::default(), (50, 7));
         let chain = |job: u32| {
             [test_process(99, job, 20, "agtmux"), test_process(job, 50, 10, "sh"), test_process(50, 1, 7, "bash")]
         };
-        let table = Started(HashMap::from([(60, 5), (61, 11), (62, 15), (63, 21)]));
-        let agent = |job| times.agent_behind(&table, &chain(job));
-        times.begin(shell, &record(Some("claude"), 10));
-        times.end(shell, "e10", second(12));
+        let table = Started(HashMap::from([(60, 5), (61, 11), (62, 15)]));
+        let agent = |job| shells.agent_behind(&table, &chain(job));
+        assert_eq!(agent(61), None, "no agent has used the shell");
+        shells.insert(shell, &record(Some("claude"), 10), second(10));
+        shells.insert(shell, &record(Some("claude"), 14), second(14));
         assert_eq!(agent(60), None, "started by the person before");
-        assert_eq!(agent(61).as_deref(), Some("claude"), "left behind");
-        assert_eq!(agent(62), None, "started by the person after");
-        times.begin(shell, &record(Some("claude"), 20));
-        assert_eq!(agent(63).as_deref(), Some("claude"), "the command runs");
-        assert_eq!(agent(62), None, "a job of the person keeps running");
-        let of_shell = |pid| times.agent_behind(&table, &[test_process(pid, 1, 7, "bash")]);
+        for job in [61, 62, 63] {
+            assert_eq!(agent(job).as_deref(), Some("claude"), "job {job}");
+        }
+        let of_shell = |pid| shells.agent_behind(&table, &[test_process(pid, 1, 7, "bash")]);
         assert_eq!(of_shell(50).as_deref(), Some("claude"), "the shell itself connects");
         assert_eq!(of_shell(51), None, "another shell");
-        times.end(shell, "e20", second(22));
-        assert_eq!(of_shell(50), None);
     }
 
     #[test]
     fn a_command_of_a_person_is_no_command_of_an_agent() {
-        let times = MirrorExecTimes::default();
-        times.begin((50, 7), &record(None, 10));
-        assert_eq!(times.agent_behind(&Started(HashMap::new()), &[test_process(50, 1, 7, "bash")]), None);
+        let shells = AgentShells::default();
+        shells.insert((50, 7), &record(None, 10), second(10));
+        assert_eq!(shells.agent_behind(&Started(HashMap::new()), &[test_process(50, 1, 7, "bash")]), None);
     }
 }

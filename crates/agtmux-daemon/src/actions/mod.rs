@@ -53,7 +53,7 @@ use failure::{after_typing, after_typing_if};
 pub(crate) use failure::{precondition, tmux_error, type_error};
 pub(crate) use locks::NamedLocks;
 pub(crate) use mirror_access::{MirrorActionEntry, MirrorPlace};
-use mirror_origin::MirrorExecTimes;
+use mirror_origin::AgentShells;
 pub(crate) use origin::ContainingPane;
 use output_followers::OutputFollowers;
 use pane_visits::VisitedPanes;
@@ -81,7 +81,7 @@ struct ActionsInner {
     followers: OutputFollowers,
     visited_panes: VisitedPanes,
     sender_chains: SenderChains,
-    mirror_execs: MirrorExecTimes,
+    agent_shells: AgentShells,
     /// The directory of the run files of tasks. The run files of a task name the agent that started the task.
     tasks_dir: PathBuf,
 }
@@ -107,7 +107,7 @@ impl Actions {
             followers: OutputFollowers::default(),
             visited_panes: VisitedPanes::default(),
             sender_chains: SenderChains::default(),
-            mirror_execs: MirrorExecTimes::default(),
+            agent_shells: AgentShells::default(),
             tasks_dir,
         }))
     }

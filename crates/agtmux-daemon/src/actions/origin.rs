@@ -102,7 +102,7 @@ impl Actions {
         if let Some(origin) = self.origin_of_tasks(processes, &ancestry) {
             return origin;
         }
-        if let Some(agent) = self.0.mirror_execs.agent_behind(processes, &ancestry) {
+        if let Some(agent) = self.0.agent_shells.agent_behind(processes, &ancestry) {
             return CallerOrigin::Agent(agent);
         }
         if let Some(agent) = self.agent_of_caller_pane(processes, &ancestry).await {

@@ -73,3 +73,7 @@ pub(super) fn result_lost() -> ApiError {
     let error = ApiError::new(ErrorCode::OutcomeUnknown, message);
     ApiError { done_something: true, ..error.with_hint("the command was not started again; check what it has done") }
 }
+
+pub(super) fn withdrawn() -> ApiError {
+    precondition("the command was cancelled before it was typed, so it did not run", "agtmux mirror exec")
+}

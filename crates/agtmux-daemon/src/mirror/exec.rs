@@ -1,7 +1,7 @@
 //! `mirror exec`: checks a request, hands its command to the shell and follows it to its end.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
@@ -24,6 +24,10 @@ const MAX_COMMAND_BYTES: usize = 128 << 10;
 const MAX_ID_BYTES: usize = 64;
 /// How long to wait for the end of a command of the person.
 pub(super) const PROMPT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long to wait for the end of another request. The client must still be there when the command is typed.
+const TURN_TIMEOUT: Duration = Duration::from_secs(60);
+/// How many withdrawn requests are remembered.
+const MAX_WITHDRAWN: usize = 1000;
 
 impl Mirrors {
     /// Runs a command. Returns when the shell has taken it, or up to `wait_ms` later when it has ended.
@@ -50,7 +54,9 @@ impl Mirrors {
         match (self.select(&query).await, query.for_pane.clone().filter(|_| query.pane.is_none())) {
             (Err(error), Some(for_pane)) if error.code == ErrorCode::RefNotFound => {
                 let start = MirrorStartRequest { socket, for_pane, shell: None, cwd: request.cwd.clone() };
-                let terminal = self.ensure(&start, caller).await?;
+                let (summary, pane) = ("start a shared terminal", start.for_pane.as_str());
+                let entry = MirrorActionEntry { caller, summary, pane, text: None };
+                let terminal = self.0.actions.audited_mirror(entry, self.ensure(&start, caller)).await?;
                 self.wait_for_first_prompt(&terminal).await?;
                 Ok(terminal)
             }
@@ -98,11 +104,13 @@ impl Mirrors {
         let agent = self.agent_of_exec(terminal, caller).await?;
         let timeout = Duration::from_millis(request.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS));
         let deadline = Instant::now() + timeout;
-        let turn = timeout_at(deadline, self.0.locks.take(format!("exec {}", terminal.spec.mirror_id))).await;
+        let turn_deadline = deadline.min(Instant::now() + TURN_TIMEOUT);
+        let turn = timeout_at(turn_deadline, self.0.locks.take(format!("exec {}", terminal.spec.mirror_id))).await;
         let _turn = turn.map_err(|_| errors::busy(&terminal.view(), terminal.spec.pane))?;
         self.check_followed(terminal)?;
         self.check_syntax(terminal, &request.command).await?;
         self.wait_for_prompt(terminal, deadline).await?;
+        self.check_withdrawn(exec)?;
         self.hand_over(terminal, &new_record(exec, request, agent, timeout), deadline).await?;
         if let Some(started) = started.take() {
             // The caller may be gone.
@@ -135,9 +143,25 @@ impl Mirrors {
         let typed = self.type_command(terminal, record, deadline).await;
         if typed.is_err() {
             terminal.view().execs.remove(&record.exec);
-            self.0.actions.end_mirror_exec(terminal.spec.process, &record.exec);
         }
         typed
+    }
+
+    /// Notes that a request must not be typed any more.
+    pub(super) fn withdraw(&self, exec: &str) {
+        let mut withdrawn = self.0.withdrawn.lock().unwrap_or_else(PoisonError::into_inner);
+        if withdrawn.len() >= MAX_WITHDRAWN {
+            withdrawn.clear();
+        }
+        withdrawn.insert(exec.to_owned());
+    }
+
+    fn check_withdrawn(&self, exec: &str) -> ApiResult<()> {
+        let mut withdrawn = self.0.withdrawn.lock().unwrap_or_else(PoisonError::into_inner);
+        match withdrawn.remove(exec) {
+            true => Err(errors::withdrawn()),
+            false => Ok(()),
+        }
     }
 
     fn check_followed(&self, terminal: &SharedTerminal) -> ApiResult<()> {
@@ -196,7 +220,7 @@ fn checked_request(request: &MirrorExecRequest) -> ApiResult<String> {
     if request.timeout_ms.is_some_and(|timeout| timeout == 0 || timeout > MAX_TIMEOUT_MS) {
         return Err(errors::bad("the timeout must be between 1 ms and 24 h".into()));
     }
-    if let Some(cwd) = request.cwd.as_deref().filter(|cwd| !Path::new(cwd).is_absolute() || !Path::new(cwd).is_dir()) {
+    if let Some(cwd) = request.cwd.as_deref().filter(|cwd| !is_usable_dir(Path::new(cwd))) {
         return Err(errors::bad(format!("'{}' is not the absolute path of a directory", cwd.escape_debug())));
     }
     match &request.command_id {
@@ -204,6 +228,11 @@ fn checked_request(request: &MirrorExecRequest) -> ApiResult<String> {
         Some(id) if is_plain_id(id) => Ok(id.clone()),
         Some(_) => Err(errors::bad(format!("command_id must be 1 to {MAX_ID_BYTES} letters, digits or '-'"))),
     }
+}
+
+/// Whether this is the absolute path of a directory that a shell can enter.
+fn is_usable_dir(path: &Path) -> bool {
+    path.is_absolute() && path.join(".").is_dir()
 }
 
 fn is_plain_id(id: &str) -> bool {

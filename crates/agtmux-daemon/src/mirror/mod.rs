@@ -19,6 +19,7 @@ mod syntax;
 mod terminal;
 mod typing;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -56,6 +57,8 @@ struct MirrorsInner {
     terminals: Mutex<Vec<Arc<SharedTerminal>>>,
     /// One lock per terminal, so that commands run one after the other, and one per pane for starts.
     locks: NamedLocks,
+    /// Requests that were cancelled before they were typed.
+    withdrawn: Mutex<BTreeSet<String>>,
     /// Wakes the follow loop when a terminal was added.
     wake: Notify,
 }
@@ -70,6 +73,7 @@ impl Mirrors {
             program: crate::program::path(),
             terminals: Mutex::default(),
             locks: NamedLocks::default(),
+            withdrawn: Mutex::default(),
             wake: Notify::new(),
         }));
         mirrors.load();

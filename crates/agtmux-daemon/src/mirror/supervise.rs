@@ -36,7 +36,6 @@ impl Mirrors {
         deadline: Instant,
     ) -> ApiResult<()> {
         let outcome = self.follow_command(terminal, exec, deadline).await;
-        self.0.actions.end_mirror_exec(terminal.spec.process, exec);
         self.return_line(terminal).await;
         outcome
     }
@@ -75,7 +74,11 @@ impl Mirrors {
 
     pub(crate) async fn cancel(&self, request: &MirrorCancelRequest, caller: &RequestCaller) -> ApiResult<()> {
         let exec = &request.command_id;
-        let terminal = self.terminal_of(exec).ok_or_else(|| errors::no_command(exec))?;
+        let Some(terminal) = self.terminal_of(exec) else {
+            // A request may still wait for its turn.
+            self.withdraw(exec);
+            return Err(errors::no_command(exec));
+        };
         let pane = PaneId(terminal.spec.pane).to_string();
         let entry = MirrorActionEntry { caller, summary: "cancel a command", pane: &pane, text: None };
         let cancel = async {
@@ -93,16 +96,17 @@ impl Mirrors {
     pub(super) fn resume_execs(&self, terminal: &Arc<SharedTerminal>) {
         let (mut records, running) = {
             let view = terminal.view();
-            let records: Vec<_> = view.execs.values().map(|status| status.record.clone()).collect();
+            let records: Vec<_> = view.execs.values().map(|status| (status.record.clone(), status.taken)).collect();
             (records, view.state.running.as_ref().and_then(|running| running.exec.clone()))
         };
-        records.sort_by_key(|record| record.typed_at);
-        for record in records {
-            self.0.actions.begin_mirror_exec(terminal.spec.process, &record);
+        records.sort_by_key(|(record, _)| record.typed_at);
+        for (record, was_taken) in records {
+            self.0.actions.remember_mirror_exec(terminal.spec.process, &record);
             let end = terminal.view().command_of(&record.exec).and_then(|command| command.end);
             match end {
-                Some(end) => self.0.actions.end_mirror_exec_at(terminal.spec.process, &record.exec, end.at),
-                None if running.as_ref() == Some(&record.exec) => {
+                Some(_) => {}
+                // A shell that has taken the command runs it, even if it has not begun yet.
+                None if was_taken || running.as_ref() == Some(&record.exec) => {
                     let left = record.deadline.duration_since(Timestamp::now());
                     let deadline = Instant::now() + Duration::try_from(left).unwrap_or_default();
                     let (mirrors, terminal) = (self.clone(), terminal.clone());
@@ -116,7 +120,6 @@ impl Mirrors {
                 None => {
                     let _ = terminal.files.clear_input();
                     terminal.view().execs.remove(&record.exec);
-                    self.0.actions.end_mirror_exec(terminal.spec.process, &record.exec);
                 }
             }
         }

@@ -40,9 +40,10 @@ impl Mirrors {
         let input = format!("{}\n{text}", record.exec);
         let written = terminal.files.write(&terminal.files.input(), input.as_bytes());
         written.map_err(|error| errors::not_stored(&error.to_string()))?;
-        if let Err(error) = self.type_until_taken(terminal, &record.exec, deadline).await {
-            let _ = terminal.files.clear_input();
-            // The shell may have taken the command just before.
+        if let Err(error) = self.type_until_taken(terminal, &record.exec, deadline).await
+            && terminal.files.withdraw_input(&record.exec).unwrap_or(false)
+        {
+            // The shell may have read the file just before. If the file was empty, the shell has the command.
             let until = Instant::now() + TAKE_TIMEOUT / 4;
             terminal.wait_for(until, |view| taken(view, &record.exec)).await.ok_or(error)?;
         }

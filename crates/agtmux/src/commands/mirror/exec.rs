@@ -99,8 +99,11 @@ async fn start(daemon: &DaemonClient, request: &MirrorExecRequest) -> CliResult<
         Err(error @ (ClientError::Broken(_) | ClientError::Timeout(_))) => error,
         Err(error) => return Err(error.into()),
     };
-    // The daemon ended. The next one knows whether the shell has taken the command.
+    // The daemon ended or is slow. It knows whether the shell has taken the command, and must not type it later.
     let command_id = request.command_id.clone().unwrap_or_default();
+    if matches!(lost, ClientError::Timeout(_)) {
+        let _ = daemon.act("/v1/mirrors/cancel", &MirrorCancelRequest { command_id: command_id.clone() }).await;
+    }
     let query = MirrorCommandQuery { command_id, ..MirrorCommandQuery::default() };
     let until = Instant::now() + RESTART_TIMEOUT;
     loop {
@@ -148,8 +151,8 @@ async fn wait_for_end(daemon: &DaemonClient, args: &MirrorExecArgs, first: Mirro
         match daemon.get::<MirrorCommand>("/v1/mirrors/command", &query).await {
             Ok(command) if is_over(&command) => return Ok(command),
             Ok(_) => {}
-            // A daemon that is restarted answers soon.
-            Err(ClientError::Broken(_)) => tokio::time::sleep(RETRY_INTERVAL).await,
+            // A daemon that is restarted or busy answers soon.
+            Err(ClientError::Broken(_) | ClientError::Timeout(_)) => tokio::time::sleep(RETRY_INTERVAL).await,
             Err(error) => return Err(error.into()),
         }
     }
@@ -160,7 +163,7 @@ fn is_over(command: &MirrorCommand) -> bool {
 }
 
 async fn cancel(daemon: &DaemonClient, command_id: String, exit: CliExit) -> CliResult {
-    // A request that the daemon has not taken yet cannot be cancelled.
+    // A request that waits for its turn is withdrawn. The daemon then answers that it knows no such command.
     let _ = daemon.act("/v1/mirrors/cancel", &MirrorCancelRequest { command_id }).await;
     Err(CliError::silent(exit))
 }

@@ -65,16 +65,12 @@ fn an_agent_runs_commands_in_its_own_terminal_and_cannot_act_through_it() {
     let (output, code) =
         fixture.agent_runs("own", &format!("{PROGRAM} mirror exec 'echo seen; exit_code=3; (exit 3)'"));
     assert_eq!((output.as_str(), code.as_str()), ("seen\n", "3"));
-    // The person has typed in the terminal, so its shell counts as theirs.
     let status = agtmux(&fixture.world, &["mirror", "status", "--json"]).json();
     let pane = status["items"][0]["pane_id"].as_str().expect("a terminal").to_owned();
     let client = fixture.server.attach("agent");
     fixture.server.run(&["select-pane", "-t", &pane]);
     agtmux_testkit::wait_for_next_second();
-    let typed = fixture.world.dir().join("tmp/person");
     let send = |file: &str| format!("{PROGRAM} send {} --profile shell --text \"touch {file}\"", fixture.victim);
-    client.type_keys(format!("{}\r", send(&typed.display().to_string())).as_bytes());
-    wait_until("the text of the person to be typed", SOON, || typed.exists());
     // The same command from the agent is refused: while it runs, detached, and as a job that it leaves behind.
     let refused = fixture.world.dir().join("tmp/refused").display().to_string();
     let (output, code) = fixture.agent_runs("acts", &format!("{PROGRAM} mirror exec '{}'", send(&refused)));
@@ -88,10 +84,14 @@ fn an_agent_runs_commands_in_its_own_terminal_and_cannot_act_through_it() {
         std::fs::read_to_string(&log).is_ok_and(|text| text.contains("agents may not"))
     });
     assert!(!std::path::Path::new(&refused).exists());
-    // The person may still act there.
-    let again = fixture.world.dir().join("tmp/again");
-    client.type_keys(format!("{}\r", send(&again.display().to_string())).as_bytes());
-    wait_until("the person to act again", SOON, || again.exists());
+    // The agent may have changed the shell, so nothing that runs in it may act, also not what the person types.
+    let typed = fixture.world.dir().join("tmp/person.log");
+    let line = format!("{} >{} 2>&1", send(&refused), typed.display());
+    client.type_keys(format!("{line}\r").as_bytes());
+    wait_until("the person to be refused", SOON, || {
+        std::fs::read_to_string(&typed).is_ok_and(|text| text.contains("agents may not"))
+    });
+    assert!(!std::path::Path::new(&refused).exists());
 }
 
 #[test]
