@@ -7,12 +7,14 @@ use crate::plain_names::{root, shown, sources};
 
 /// Where an agent's name is allowed, because it means something else or is only an example. Each entry has a path
 /// prefix, the name and the reason.
-const EXCEPTIONS: [(&str, &str, &str); 8] = [
+const EXCEPTIONS: [(&str, &str, &str); 10] = [
     ("crates/agtmux-api/src/wire/items.rs", "claude", "an example in the schema"),
     ("crates/agtmux-daemon/src/serve/adapters.rs", "claude", "an example in a hint"),
     ("crates/agtmux-tmux/src/", "cursor", "the cursor of a pane"),
     ("crates/agtmux-core/src/task/", "pi", "the documented names of task sessions and their variables"),
     ("crates/agtmux-daemon/src/tasks/", "pi", "the documented names of task sessions"),
+    ("crates/agtmux-daemon/src/mirror/", "pi", "the documented variables of shared terminals"),
+    ("crates/agtmux-tmux/src/mirror.rs", "pi", "the documented variables of shared terminals"),
     ("crates/agtmux-tmux/src/tasks/", "pi", "the documented options of task windows"),
     ("crates/agtmux/src/commands/task/", "pi", "the documented variables of tasks"),
     ("crates/agtmux/src/program_name.rs", "pi", "the documented names of the task commands"),
