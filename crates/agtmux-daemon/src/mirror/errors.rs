@@ -42,7 +42,7 @@ pub(super) fn no_command(exec: &str) -> ApiError {
         .with_hint("agtmux mirror status")
 }
 
-/// The shell does not wait for a command.
+/// The shell is not at its prompt, so it cannot take a command now.
 pub(super) fn busy(view: &TerminalView, pane: u32) -> ApiError {
     let state = &view.state;
     let what = match &state.running {

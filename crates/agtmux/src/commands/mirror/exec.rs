@@ -31,8 +31,8 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 #[command(
     after_help = "You see the command and its output in the pane. Prints what the command wrote to its terminal, so stdout and \
     stderr come together. Of a progress bar, only the last state is printed. Opens a shared terminal if there is none.\n\n\
-    Exits with the code of the command. After the timeout, presses Ctrl-C and exits with 124; on Ctrl-C with 130. A \
-    command that the shell cannot read, such as one with an open quote, is not typed.\n\n\
+    Exits with the code of the command. After the timeout, agtmux interrupts the command with Ctrl-C and exits with \
+    124. If you press Ctrl-C, it exits with 130. A command that the shell cannot read, such as one with an open quote, is not typed.\n\n\
     Examples:\n  agtmux mirror exec 'cargo test'\n  agtmux mirror exec --timeout 10m --json 'make -j4'"
 )]
 pub(crate) struct MirrorExecArgs {

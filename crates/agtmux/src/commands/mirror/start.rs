@@ -13,8 +13,9 @@ use crate::output;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Splits the pane and starts a login shell beside it, with your own start files. If a shared terminal exists \
-    for the pane or its session, prints that one. PI_MIRROR_PANE in the environment of the tmux session names its \
-    pane, and PI_LAST_RC the number and the exit code of its last command.\n\n\
+    for the pane or its session, prints that one. agtmux sets two variables in the environment of \
+    the tmux session: PI_MIRROR_PANE is the pane of the shared terminal, and PI_LAST_RC is the number and the exit code \
+    of the last command there.\n\n\
     Example:\n  agtmux mirror start --shell zsh"
 )]
 pub(crate) struct MirrorStartArgs {
