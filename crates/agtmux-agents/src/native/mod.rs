@@ -131,6 +131,13 @@ impl AdapterMemory {
         self.held.iter().map(|held| held.due).min()
     }
 
+    /// Whether the end of a turn is held back for a short time, because the agent may start the next turn at once.
+    pub fn holds_turn_end(&self) -> bool {
+        let is_turn_end =
+            |held: &HeldObservation| held.confirmed_by.is_none() && held.observation.assertion == Assertion::Completed;
+        self.held.iter().any(is_turn_end)
+    }
+
     /// Moves all times by this much, because the clock of this machine was set. Only the time at which a held
     /// observation is due may be later than `now`.
     pub fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) {

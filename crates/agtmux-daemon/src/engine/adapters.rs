@@ -51,6 +51,10 @@ impl AdapterMemories {
         self.memories.get(runtime)?.session.as_deref()
     }
 
+    fn holds_turn_end(&self, runtime: &RuntimeId) -> bool {
+        self.memories.get(runtime).is_some_and(AdapterMemory::holds_turn_end)
+    }
+
     pub(super) fn next_due(&self) -> Option<Timestamp> {
         self.deadlines.values().min().copied()
     }
@@ -167,6 +171,10 @@ impl Engine {
         let agent = self.registry.agent(agent_type.as_str()).map(Arc::as_ref);
         let (observations, due) = native::reduce(agent, &mut memory, evidence, step.now);
         self.memories.set_deadline(runtime, due);
+        // Screens at rest were ignored while the end of the turn was held.
+        if self.memories.holds_turn_end(runtime) && !memory.holds_turn_end() {
+            self.request_recheck(runtime);
+        }
         self.update_memory(runtime, &agent_type, memory, step);
         let received_at = order.map_or(step.now, |order| order.ingested_at);
         let was_read = order.is_none() && !matches!(evidence, Evidence::TimePassed);
@@ -287,7 +295,7 @@ impl Engine {
     }
 
     /// Applies the result of a screen capture.
-    pub(super) fn observe_screen(&mut self, evidence: ScreenEvidence, step: &mut EngineStep) {
+    pub(super) fn observe_screen(&mut self, mut evidence: ScreenEvidence, step: &mut EngineStep) {
         let pane = PaneKey { server: evidence.server, pane: evidence.pane };
         let same_server =
             self.fleet.server(&pane.server).is_some_and(|server| server.generation == evidence.generation);
@@ -298,6 +306,10 @@ impl Engine {
         let is_measured =
             |kind: &AgentType| self.registry.agent(kind.as_str()).is_some_and(|agent| agent.is_measured());
         let measured = self.states.agent_type(&runtime).is_none_or(is_measured);
+        // The agent has reported how its turn ended, and the report is still held. The state must not be idle first.
+        if self.memories.holds_turn_end(&runtime) {
+            evidence.observations.retain(|observation| observation.assertion != Assertion::Idle);
+        }
         let shows_rest = shows_rest(&evidence.observations);
         for mut observation in evidence.observations {
             observation.ttl = screen_source_ttl(observation.source);

@@ -10,6 +10,7 @@ mod purge;
 mod remote_limits;
 mod submissions;
 mod tasks;
+mod turn_end_holds;
 mod unbound;
 mod write_failures;
 

@@ -12,7 +12,7 @@ use super::*;
 const LONG: Duration = Duration::from_secs(3600);
 
 /// An engine with a running agent. The hints are those that the observer of its server gets.
-async fn observed_engine(
+pub(super) async fn observed_engine(
     dialog_hold: Duration,
 ) -> (TestEngine, tokio::sync::mpsc::UnboundedReceiver<crate::observe::ObserverHint>) {
     let (hints, received) = RecheckHints::with_observer(server("a"));
@@ -34,7 +34,7 @@ fn approval(dialog: &Dialog) -> Observation {
     Observation { dialog: Some(Box::new(dialog.clone())), ..seen }
 }
 
-fn transitions(engine: &TestEngine) -> Vec<String> {
+pub(super) fn transitions(engine: &TestEngine) -> Vec<String> {
     let connection = rusqlite::Connection::open(engine.database()).expect("opened");
     let mut rows = connection.prepare("SELECT state FROM transitions ORDER BY seq").expect("valid SQL");
     let states = rows.query_map([], |row| row.get(0)).expect("rows");
