@@ -41,6 +41,26 @@ impl WatchEvent {
         let event = Self::new(kind, item.scope(), seq, at);
         Self { item: Some(item), ..event }
     }
+
+    /// None for an event that concerns the whole stream.
+    pub fn subject(&self) -> Option<EventSubject> {
+        match (self.kind, &self.item) {
+            (_, Some(item)) => Some(EventSubject::Item(item.identity())),
+            (WatchEventKind::TargetErrors, None) => Some(EventSubject::TargetErrors),
+            (WatchEventKind::Task, None) => Some(EventSubject::Task(self.seq)),
+            (_, None) => None,
+        }
+    }
+}
+
+/// Identifies what an event is about. A later event about the same subject replaces an earlier one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum EventSubject {
+    Item(ItemIdentity),
+    /// All current outages.
+    TargetErrors,
+    /// A task event, by its seq. No later event replaces it.
+    Task(u64),
 }
 
 /// A task event and its server.

@@ -89,6 +89,35 @@ pub struct PaneItem {
 }
 
 impl PaneItem {
+    /// A pane without an agent, of which nothing but its identity is known. Tests set what they need.
+    pub fn new(identity: PaneIdentity, updated_at: Timestamp) -> Self {
+        Self {
+            identity,
+            window_index: 0,
+            window_name: String::new(),
+            pane_index: 0,
+            runtime_id: None,
+            agent_id: None,
+            agent_type: None,
+            name: None,
+            state: None,
+            reason_code: None,
+            confidence: None,
+            state_version: None,
+            since: None,
+            updated_at,
+            needs_action: false,
+            unseen: false,
+            submitted_at: None,
+            turn_pending: false,
+            dialog: None,
+            title: None,
+            cwd: None,
+            command: None,
+            dead: None,
+        }
+    }
+
     /// The order in which a person should look at panes: agents that wait for an answer first, then errors, completed
     /// and unseen, running, idle and unknown ones. Of equally urgent agents, the one that has been in its state for
     /// longest comes first. Panes without an agent come last.

@@ -30,7 +30,7 @@ pub use bridge::{
     BridgeAnswers, BridgeAvailability, BridgeChoice, BridgeError, BridgeHookEvent, BridgeHookReply, BridgeMode,
     BridgeRespondReply, BridgeRespondRequest,
 };
-pub use event::{ItemIdentity, TaskWatchEvent, WatchEvent, WatchEventKind, WatchItem};
+pub use event::{EventSubject, ItemIdentity, TaskWatchEvent, WatchEvent, WatchEventKind, WatchItem};
 pub use explain::{
     ExplainCandidate, ExplainEvent, Explanation, RuntimeEvent, RuntimeEvents, StateHistory, StateHistoryItem,
 };

@@ -55,36 +55,17 @@ mod tests {
     use super::*;
 
     fn pane(id: u32, agent_id: Option<&str>) -> PaneItem {
+        let identity = PaneIdentity {
+            target: "host".into(),
+            server: "default".into(),
+            session_name: "work".into(),
+            window_id: WindowId(0),
+            pane_id: PaneId(id),
+        };
         PaneItem {
-            identity: PaneIdentity {
-                target: "host".into(),
-                server: "default".into(),
-                session_name: "work".into(),
-                window_id: WindowId(0),
-                pane_id: PaneId(id),
-            },
-            window_index: 0,
-            window_name: "main".into(),
-            pane_index: 0,
             runtime_id: agent_id.map(|_| format!("runtime-{id}")),
             agent_id: agent_id.map(str::to_owned),
-            agent_type: None,
-            name: None,
-            state: None,
-            reason_code: None,
-            confidence: None,
-            state_version: None,
-            since: None,
-            updated_at: Timestamp::UNIX_EPOCH,
-            needs_action: false,
-            unseen: false,
-            submitted_at: None,
-            turn_pending: false,
-            dialog: None,
-            title: None,
-            cwd: None,
-            command: None,
-            dead: None,
+            ..PaneItem::new(identity, Timestamp::UNIX_EPOCH)
         }
     }
 

@@ -19,7 +19,7 @@ use super::extract::{
     JsonBody, JsonResult, MAX_BODY_BYTES, MAX_SMALL_BODY_BYTES, NameInPath, StrictQuery, parse_object, read_body,
     run_detached,
 };
-use super::routes::Error;
+use super::openapi::Error;
 use crate::actions::{ChangeEntry, RequestCaller};
 use crate::engine::ref_error;
 

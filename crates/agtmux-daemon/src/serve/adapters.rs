@@ -5,7 +5,7 @@ use axum::Json;
 
 use super::ServeContext;
 use super::extract::{JsonBody, JsonResult, MAX_SMALL_BODY_BYTES, run_detached};
-use super::routes::Error;
+use super::openapi::Error;
 use crate::actions::{ChangeEntry, RequestCaller};
 
 /// List the adapters with their capabilities, health and evidence sources.

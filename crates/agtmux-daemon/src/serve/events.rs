@@ -5,18 +5,39 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use agtmux_api::fleet_items::ItemFilter;
-use agtmux_api::wire::{ItemIdentity, ListScope, WatchEvent, WatchEventKind, WatchItem};
+use agtmux_api::wire::{ItemIdentity, ListQuery, ListScope, WatchEvent, WatchEventKind, WatchItem};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use jiff::Timestamp;
 
+use super::extract::{ErrorResponse, StrictQuery};
+use super::lists::check_target;
+use super::openapi::Error;
 use super::{ServeContext, sse};
 use crate::event_log::{EventLog, EventLogState, EventsSince, PublishedEvent, frame};
 
 #[cfg(test)]
 mod tests;
 
-pub(super) fn stream(context: &ServeContext, scope: ListScope, filter: ItemFilter, last: Option<u64>) -> Response {
+/// Stream changes as server-sent events.
+///
+/// The stream starts with a snapshot, or after the event that `Last-Event-ID` names.
+#[utoipa::path(get, path = "/v1/events", params(ListQuery), responses(
+    (status = 200, body = WatchEvent, content_type = "text/event-stream"), Error<400>, Error<404>))]
+pub(super) async fn get_events(
+    context: ServeContext,
+    headers: HeaderMap,
+    StrictQuery(query): StrictQuery,
+) -> Result<Response, ErrorResponse> {
+    let scope = query.scope.unwrap_or_default();
+    let filter = ItemFilter::new(&query, scope)?;
+    check_target(&context, &filter)?;
+    let last = sse::last_event(&headers, query.last_event_id)?;
+    Ok(stream(&context, scope, filter, last))
+}
+
+fn stream(context: &ServeContext, scope: ListScope, filter: ItemFilter, last: Option<u64>) -> Response {
     let (event_log, resumed) = (context.event_log.clone(), last.is_some());
     let reader = WatchReader { event_log, scope, filter, position: last, resumed, shown: HashSet::new() };
     sse::stream(reader, context.event_log.subscribe(), context.stopping.clone())

@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 
 use super::ServeContext;
 use super::extract::{ErrorResponse, JsonResult, StrictQuery};
-use super::routes::Error;
+use super::openapi::Error;
 use crate::engine::ref_error;
 use crate::store::events;
 use crate::store::log::{self, StoredTransition};

@@ -24,7 +24,7 @@ use uuid::Uuid;
 use super::ServeContext;
 use super::event_ancestors::add_ancestors;
 use super::extract::{ErrorResponse, read_body};
-use super::routes::Error;
+use super::openapi::Error;
 use crate::actions::{Actions, ChangeEntry, RequestCaller};
 use crate::engine::{AGENT_STARTED, EventAddress, IncomingEvent};
 use crate::observe::{self, AgentReport, Discovery};

@@ -69,7 +69,7 @@ fn add_store(text: &mut MetricsText, context: &ServeContext) {
     text.gauge("agtmux_store_limit_bytes", "The size above which old data is deleted.", stats.max_bytes());
     let help = "Batches that could not be stored.";
     text.counter("agtmux_store_write_errors_total", help, stats.write_errors());
-    let is_writable = super::store_error(context).is_none();
+    let is_writable = super::health::store_error(context).is_none();
     text.gauge("agtmux_store_up", "1 if the database accepts writes and no damage is known.", u8::from(is_writable));
 }
 

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 use super::extract::{ErrorResponse, JsonBody, JsonResult, StrictQuery, run_detached};
-use super::routes::Error;
+use super::openapi::Error;
 use super::tasks::data;
 use super::{ServeContext, sse};
 use crate::actions::RequestCaller;

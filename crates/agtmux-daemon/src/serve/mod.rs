@@ -8,29 +8,33 @@ mod events;
 mod evidence;
 mod explain;
 mod extract;
+mod health;
 mod ingest;
 mod listener;
+mod lists;
 mod metrics;
 mod mirrors;
-mod routes;
+mod openapi;
+mod router;
 mod sse;
 mod targets;
 mod tasks;
 pub(crate) mod web;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agtmux_api::wire::{ComponentHealth, DaemonHealth, ServerHealth, StoreHealth};
-use agtmux_api::{API_VERSION, SCHEMA_VERSION, TMUX_HEADER, VERSION};
+use agtmux_api::TMUX_HEADER;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::Method;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use jiff::Timestamp;
 use tokio::sync::watch;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::actions::{Actions, RequestCaller};
 use crate::bridge::Bridge;
@@ -39,13 +43,13 @@ use crate::event_log::EventLog;
 use crate::mirror::Mirrors;
 use crate::observe::Discovery;
 use crate::remote::TargetManager;
-use crate::store::{Store, schema};
+use crate::store::Store;
 use crate::tasks::Tasks;
 
 pub(crate) use extract::is_retryable;
 pub(crate) use ingest::read_event;
 pub(crate) use listener::{BoundSocket, Peer, bind};
-pub use routes::openapi;
+pub use openapi::openapi;
 
 /// How long an answer waits until the daemon has checked whether a person uses the caller's pane.
 const VISIT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -77,7 +81,7 @@ pub(crate) async fn serve(socket: BoundSocket, context: ServeContext) -> std::io
     let stopped = async move {
         let _ = stopping.wait_for(|stop| *stop).await;
     };
-    let router = routes::router(context.clone())
+    let router = router::router(context.clone())
         .layer(from_fn_with_state(context, attach_caller))
         .into_make_service_with_connect_info::<Peer>();
     axum::serve(socket, router).with_graceful_shutdown(stopped).await
@@ -101,55 +105,59 @@ async fn attach_caller(
     next.run(request).await
 }
 
-fn health(context: &ServeContext) -> DaemonHealth {
-    let log = context.event_log.read();
-    let error = store_error(context);
-    let servers: Vec<ServerHealth> = context.discovery.servers();
-    let reported = context.discovery.background().report();
-    let is_ok = |component: &ComponentHealth| component.status == "ok";
-    let healthy = log.view.errors().is_empty() && error.is_none() && reported.values().all(is_ok);
-    DaemonHealth {
-        schema_version: SCHEMA_VERSION,
-        status: if healthy { "ok" } else { "degraded" }.into(),
-        version: VERSION.into(),
-        api_version: API_VERSION,
-        pid: std::process::id(),
-        socket: context.socket.display().to_string(),
-        started_at: context.started_at,
-        seq: log.seq(),
-        store: StoreHealth {
-            path: context.store.path().display().to_string(),
-            schema_version: schema::VERSION,
-            quarantined: context.store.quarantined().map(|p| p.display().to_string()),
-            error,
-        },
-        servers,
-        target_errors: log.view.errors().to_vec(),
-        components: components(context, healthy, reported),
-    }
-}
-
-/// Why the database cannot be written, or how it is damaged.
-fn store_error(context: &ServeContext) -> Option<String> {
-    let error = context.store_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-    error.or_else(|| context.store.damage())
-}
-
-fn components(
-    context: &ServeContext,
-    healthy: bool,
-    reported: BTreeMap<String, ComponentHealth>,
-) -> BTreeMap<String, ComponentHealth> {
-    let (tracked, available) = context.bridge.agent_counts();
-    let status = |healthy: bool| if healthy { "ok" } else { "degraded" }.to_owned();
-    let bridge = ComponentHealth {
-        status: status(healthy),
-        detail: format!("{} tmux servers", context.discovery.servers().len()),
-    };
-    // An agent that appeared after the last full check was checked when it appeared.
-    let last_check = context.bridge.since_last_check().map(|ago| format!("; last checked {} s ago", ago.as_secs()));
-    let detail = format!("{available} of {tracked} agents can be reached{}", last_check.unwrap_or_default());
-    let availability = ComponentHealth { status: status(available == tracked), detail };
-    let known = [("tmux_bridge".into(), bridge), ("commander_availability".into(), availability)];
-    known.into_iter().chain(reported).collect()
+/// All routes that the OpenAPI document describes.
+fn routes() -> OpenApiRouter<ServeContext> {
+    OpenApiRouter::with_openapi(openapi::Contract::openapi())
+        .routes(routes!(health::get_health))
+        .routes(routes!(metrics::get_metrics))
+        .routes(routes!(lists::get_panes))
+        .routes(routes!(lists::get_windows))
+        .routes(routes!(lists::get_sessions))
+        .routes(routes!(events::get_events, ingest::post_event))
+        .routes(routes!(explain::get_explain))
+        .routes(routes!(explain::get_history))
+        .routes(routes!(explain::get_past_events))
+        .routes(routes!(bridge::respond::post_respond))
+        .routes(routes!(bridge::respond::get_availability))
+        .routes(routes!(bridge::stream::get_stream))
+        .routes(routes!(bridge::hooks::post_hook))
+        .routes(routes!(web::login::post_link))
+        .routes(routes!(web::login::post_login))
+        .routes(routes!(actions::take_snapshot))
+        .routes(routes!(actions::send))
+        .routes(routes!(actions::respond))
+        .routes(routes!(actions::attach))
+        .routes(routes!(actions::view_output))
+        .routes(routes!(actions::kill))
+        .routes(routes!(actions::resume))
+        .routes(routes!(actions::mark_seen))
+        .routes(routes!(actions::get_pane_health))
+        .routes(routes!(actions::get_action))
+        .routes(routes!(actions::get_audit))
+        .routes(routes!(tasks::get_tasks))
+        .routes(routes!(tasks::run_task))
+        .routes(routes!(tasks::get_task_logs))
+        .routes(routes!(tasks::send_task_input))
+        .routes(routes!(tasks::stop_task))
+        .routes(routes!(tasks::restart_task))
+        .routes(routes!(tasks::prune_dead_tasks))
+        .routes(routes!(tasks::kill_all_tasks))
+        .routes(routes!(tasks::start_up_tasks))
+        .routes(routes!(tasks::get_task_events))
+        .routes(routes!(tasks::follow_task_events))
+        .routes(routes!(mirrors::get_mirrors))
+        .routes(routes!(mirrors::start_mirror))
+        .routes(routes!(mirrors::exec_in_mirror))
+        .routes(routes!(mirrors::get_mirror_command))
+        .routes(routes!(mirrors::follow_mirror_command))
+        .routes(routes!(mirrors::cancel_mirror_command))
+        .routes(routes!(mirrors::get_mirror_screen))
+        .routes(routes!(mirrors::get_mirror_activity))
+        .routes(routes!(mirrors::follow_mirror_activity))
+        .routes(routes!(mirrors::stop_mirror))
+        .routes(routes!(targets::get_targets, targets::add_target))
+        .routes(routes!(targets::remove_target))
+        .routes(routes!(targets::connect_target))
+        .routes(routes!(targets::get_checkup))
+        .routes(routes!(adapters::get_adapters, adapters::switch_adapter))
 }

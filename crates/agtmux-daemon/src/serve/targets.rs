@@ -5,7 +5,7 @@ use axum::{Extension, Json};
 
 use super::ServeContext;
 use super::extract::{JsonBody, JsonResult, MAX_SMALL_BODY_BYTES, NameInPath, run_detached};
-use super::routes::Error;
+use super::openapi::Error;
 use super::web::{AccessLevel, refuse_read_only};
 use crate::actions::{ChangeEntry, RequestCaller};
 

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::extract::{ErrorResponse, JsonBody, JsonResult, StrictQuery, run_detached};
-use super::routes::Error;
+use super::openapi::Error;
 use super::{ServeContext, sse};
 use crate::actions::RequestCaller;
 use crate::event_log::{EventLog, EventsSince};

@@ -13,36 +13,23 @@ pub(crate) fn at(second: i64) -> Timestamp {
 }
 
 pub(crate) fn pane(session: &str, window: u32, pane: u32, agent: Option<&str>, state: Option<State>) -> PaneItem {
+    let identity = PaneIdentity {
+        target: "host".into(),
+        server: "default".into(),
+        session_name: session.into(),
+        window_id: WindowId(window),
+        pane_id: PaneId(pane),
+    };
     PaneItem {
-        identity: PaneIdentity {
-            target: "host".into(),
-            server: "default".into(),
-            session_name: session.into(),
-            window_id: WindowId(window),
-            pane_id: PaneId(pane),
-        },
         window_index: window,
         window_name: "main".into(),
         pane_index: pane,
-        runtime_id: None,
-        agent_id: None,
         agent_type: agent.map(AgentType::new),
-        name: None,
         state,
-        reason_code: None,
-        confidence: None,
-        state_version: None,
         since: state.map(|_| at(10)),
-        updated_at: at(10),
         needs_action: state.is_some_and(State::needs_action),
-        unseen: false,
-        submitted_at: None,
-        turn_pending: false,
-        dialog: None,
-        title: None,
         cwd: Some("/home/me/src".into()),
-        command: None,
-        dead: None,
+        ..PaneItem::new(identity, at(10))
     }
 }
 

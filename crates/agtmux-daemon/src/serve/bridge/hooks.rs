@@ -16,7 +16,7 @@ use crate::engine::agent_id;
 use crate::serve::ServeContext;
 use crate::serve::extract::{JsonResult, NameInPath, parse_object, read_body, shorten};
 use crate::serve::ingest::{MAX_EVENT_BYTES, read_event};
-use crate::serve::routes::Error;
+use crate::serve::openapi::Error;
 use crate::store::{ReportedAgentRow, StoreChange};
 
 const MAX_ID_LEN: usize = 256;

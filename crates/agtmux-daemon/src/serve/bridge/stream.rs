@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 
 use crate::bridge::{Bridge, BridgeEvent, BridgeEventKind};
 use crate::serve::extract::{ErrorResponse, StrictQuery};
-use crate::serve::routes::Error;
+use crate::serve::openapi::Error;
 use crate::serve::{ServeContext, sse};
 
 #[derive(Debug, Default, Deserialize, IntoParams)]

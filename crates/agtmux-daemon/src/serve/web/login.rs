@@ -10,7 +10,7 @@ use super::AccessLevel;
 use crate::actions::{ChangeEntry, RequestCaller};
 use crate::serve::ServeContext;
 use crate::serve::extract::{JsonBody, JsonResult, MAX_SMALL_BODY_BYTES, parse_object, read_body};
-use crate::serve::routes::Error;
+use crate::serve::openapi::Error;
 
 /// The path of [`post_login`].
 pub(super) const LOGIN_PATH: &str = "/v1/web/login";

@@ -16,7 +16,7 @@ use agtmux_api::config::WebConfig;
 use axum::middleware::from_fn_with_state;
 use tokio::net::TcpListener;
 
-use super::{ServeContext, routes};
+use super::{ServeContext, router};
 
 pub(super) use access::refuse_read_only;
 pub(crate) use auth::{AccessLevel, WebAuth};
@@ -49,7 +49,7 @@ impl WebPort {
 pub(crate) async fn serve(port: WebPort, context: ServeContext) -> std::io::Result<()> {
     let stopping = context.stopping.clone();
     let WebPort { listener, auth } = port;
-    let router = pages::add_to(routes::router(context)).layer(from_fn_with_state(auth.clone(), access::check));
+    let router = pages::add_to(router::router(context)).layer(from_fn_with_state(auth.clone(), access::check));
     connections::serve(listener, auth, router, stopping).await
 }
 

@@ -2,18 +2,10 @@
 
 use std::collections::HashMap;
 
-use agtmux_api::wire::{ItemIdentity, WatchEvent, WatchEventKind};
+use agtmux_api::wire::{EventSubject, WatchEvent};
 
 #[derive(Debug, Default)]
-pub(super) struct PendingEvents(HashMap<EventKey, WatchEvent>);
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-enum EventKey {
-    Item(ItemIdentity),
-    TargetErrors,
-    /// A task event, by its seq. No later event replaces it.
-    Task(u64),
-}
+pub(super) struct PendingEvents(HashMap<EventSubject, WatchEvent>);
 
 impl PendingEvents {
     pub(super) fn is_empty(&self) -> bool {
@@ -24,16 +16,11 @@ impl PendingEvents {
         self.0.clear();
     }
 
-    /// Stores the event, which replaces an earlier event with the same key. An event without a key is not stored but
-    /// returned at once.
+    /// Stores the event, which replaces an earlier event with the same subject. An event without a subject is not
+    /// stored but returned at once.
     pub(super) fn put(&mut self, event: WatchEvent) -> Option<WatchEvent> {
-        let key = match (event.kind, &event.item) {
-            (_, Some(item)) => EventKey::Item(item.identity()),
-            (WatchEventKind::TargetErrors, None) => EventKey::TargetErrors,
-            (WatchEventKind::Task, None) => EventKey::Task(event.seq),
-            (_, None) => return Some(event),
-        };
-        self.0.insert(key, event);
+        let Some(subject) = event.subject() else { return Some(event) };
+        self.0.insert(subject, event);
         None
     }
 
@@ -47,7 +34,7 @@ impl PendingEvents {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agtmux_api::wire::{SessionIdentity, SessionItem, StateTally, WatchItem};
+    use agtmux_api::wire::{SessionIdentity, SessionItem, StateTally, WatchEventKind, WatchItem};
 
     fn event(seq: u64, kind: WatchEventKind, session: &str) -> WatchEvent {
         let item = WatchItem::Session(SessionItem {
