@@ -8,7 +8,8 @@ use agtmux_testkit::seeded_random::SeededRandom;
 use super::agent_fixture::AgentFixture;
 
 /// How one script starts the next one, `NEXT`. A terminal that closes ends the programs in it, so a link that opens one
-/// waits (`WAIT`) until the last script has ended.
+/// waits (`WAIT`) until the last script has ended. Each tmux server has its own name (`NAME`): tmux loses a window that is
+/// opened while the server ends.
 const LINKS: [&str; 15] = [
     "sh NEXT",
     "exec sh NEXT",
@@ -24,7 +25,7 @@ const LINKS: [&str; 15] = [
     "PROGRAM task run --session pi-foo-r NAME -- 'sh NEXT; WAIT'",
     "tmux new-window -d 'sh NEXT; WAIT'",
     "tmux run-shell -b 'sh NEXT'",
-    "tmux -L own new-session -d 'sh NEXT; WAIT'",
+    "tmux -L NAME new-session -d 'sh NEXT; WAIT'",
 ];
 
 const MAX_LENGTH: usize = 5;
