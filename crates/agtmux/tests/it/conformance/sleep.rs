@@ -1,5 +1,6 @@
 //! The machine sleeps while a real agent runs a tool. Every process is stopped and continued.
 
+use std::iter;
 use std::time::{Duration, Instant};
 
 use agtmux_testkit::real_agents::options::{AgentVersionChoice, PaneSize};
@@ -62,19 +63,25 @@ fn check(name: &str, mode: EvidenceMode) {
     );
 }
 
+/// Stops parents before their children, and continues children before their parents. A shell that sees its child stop
+/// takes the terminal back, which a sleeping machine does not do.
 fn sleep_machine(sandbox: &AgentSandbox) {
     let mut pids = sandbox.world().processes();
-    // Stop the shell before its children: a shell that sees its child stop takes the terminal back.
-    pids.sort_unstable();
-    pids.iter().for_each(|pid| {
+    pids.sort_by_cached_key(|pid| depth(*pid));
+    for pid in &pids {
         process::signal(*pid, Signal::STOP);
-    });
-    wait_until("every process to stop", SOON, || pids.iter().all(is_at_rest));
+        wait_until("the process to stop", SOON, || is_at_rest(pid));
+    }
     let slept = Instant::now();
     wait_until("the end of the sleep", SOON, || slept.elapsed() >= SLEEP);
     pids.iter().rev().for_each(|pid| {
         process::signal(*pid, Signal::CONT);
     });
+}
+
+/// The number of ancestors. Pids do not tell: they start again at a low number after the highest one.
+fn depth(pid: u32) -> usize {
+    iter::successors(process::parent(pid), |pid| process::parent(*pid)).count()
 }
 
 /// Whether the process is stopped. A client that the daemon had just started may have ended instead.
