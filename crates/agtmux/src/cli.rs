@@ -69,7 +69,7 @@ pub(crate) enum CliCommand {
     Send(Box<send::SendArgs>),
     /// Answer an agent's open dialog
     ///
-    /// If you give no ANSWER, shows the dialog and asks you for it. Fails if no dialog is open, or if the dialog changes while
+    /// Without ANSWER, shows the dialog and asks for the answer. Fails if no dialog is open, or if the dialog changes while
     /// agtmux answers. To answer only the dialog that you have seen, pass --if-dialog.
     Respond(Box<respond::RespondArgs>),
     /// Attach to the pane of an agent

@@ -87,7 +87,7 @@ pub(crate) fn add_option(command: Command) -> Command {
         .value_name("FILTER")
         .value_parser(JqFilter::parse)
         .conflicts_with_all(conflicts)
-        .help("Print the JSON through this jq filter: texts without quotes, other values as JSON, one per line");
+        .help("Filter the JSON with this jq expression; print strings without quotes");
     command.mut_arg(JSON, |json| json.default_value_if(OPTION, ArgPredicate::IsPresent, "true")).arg(option)
 }
 

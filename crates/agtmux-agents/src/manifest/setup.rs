@@ -48,7 +48,7 @@ pub struct SetupFile {
     /// The format version to write into the file.
     #[serde(default)]
     pub version: u32,
-    /// The file of the directory `extensions` to install.
+    /// The file to install, from the directory `extensions`.
     extension: Option<String>,
 }
 

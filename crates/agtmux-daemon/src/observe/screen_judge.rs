@@ -11,8 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::screen_schedule::DueCapture;
 
-/// Observations of a captured screen are dated this much before the capture. An agent draws its screen after it acts,
-/// so a capture may still show the screen from before an event that the agent has just sent.
+/// Observations of a captured screen are dated this much before the capture. An agent may send an
+/// event before it redraws its screen. A capture right after the event then still shows the old screen.
 const DRAW_LAG: SignedDuration = SignedDuration::from_millis(250);
 /// The same for a captured title. The value is larger, because agents update their title later than their screen.
 const TITLE_LAG: SignedDuration = SignedDuration::from_secs(1);

@@ -10,8 +10,7 @@ use crate::tap::{escape_formats, exec_line};
 /// The program that runs in a new window or pane until its own program starts. If none starts, the window closes by itself.
 pub(crate) const PLACEHOLDER_PROGRAM: [&str; 2] = ["sleep", "30"];
 
-/// The hook that counts bells. The daemon's hooks start at the index before this one. Both indexes are higher than
-/// users choose by hand.
+/// The hook that counts bells. Users are unlikely to choose so high an index. The daemon's own hooks use 4242.
 const BELL_HOOK: &str = "alert-bell[4243]";
 
 /// The maximum size of a text in a window option. It applies to the command and to the directory of a task, each in

@@ -19,7 +19,8 @@ use crate::output;
 #[command(
     group(ArgGroup::new("what").args(["text", "stdin", "file"])),
     after_help = "\
-With --wait, send then waits for the turn that the text begins, as `agtmux wait` does.
+With --wait, send waits after submitting the text, as `agtmux wait` does.
+Only the turn that this text starts counts, not the end of an earlier turn.
 
 Exit codes:
   0  submitted, or typed but not verified (the output says which; see `verified` in the JSON)

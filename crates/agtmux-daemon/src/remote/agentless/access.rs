@@ -1,5 +1,5 @@
-//! Gives actions access to the tmux server and the processes of a pane, on this host or through the shell of an
-//! agentless host.
+//! Gives actions access to the tmux server and the processes of a pane, directly on this host,
+//! or through a shell on a host where agtmux is not installed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
