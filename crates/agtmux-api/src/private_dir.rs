@@ -166,8 +166,8 @@ fn overflow_uid() -> Option<u32> {
     fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?.trim().parse().ok()
 }
 
-/// Whether this is not a restricted user namespace. The sandboxes of agents are such namespaces: in them, even `/`
-/// belongs to the overflow user.
+/// False in a restricted user namespace. The sandboxes of agents are such namespaces: in them, even `/` belongs to the
+/// overflow user.
 fn has_all_users() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     map.split_whitespace().eq(["0", "0", "4294967295"])

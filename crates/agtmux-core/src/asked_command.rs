@@ -1,5 +1,5 @@
-//! The commands that an agent's own events ask to approve. They complete a dialog whose command the screen shows only in
-//! part.
+//! The commands for which an agent's own events request approval. If the screen shows only a part of the command in a
+//! dialog, agtmux takes the whole command from these events.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -93,7 +93,8 @@ fn rows_that_show(rows: &[&str], wanted: &str) -> Option<usize> {
     })
 }
 
-/// The command, if the rows show its end and otherwise only the other texts of the request. The other texts are kept.
+/// The rows, with the visible end of the command replaced by the whole command. `None` unless the rows show only this
+/// end and other texts of the request.
 fn with_part(rows: &[&str], command: &str, about: &[String]) -> Option<String> {
     let wanted = squashed(command);
     let about: Vec<String> = about.iter().map(|text| squashed(text)).collect();

@@ -64,8 +64,8 @@ impl BellCounter {
     }
 }
 
-/// The length of the longest end of `bytes` that is a beginning of `pattern`, but not all of it. Readers that search for a
-/// pattern hold these bytes back until more arrive.
+/// The length of the longest suffix of `bytes` that is a proper prefix of `pattern`. Readers that search for a pattern
+/// hold these bytes back until more arrive.
 pub fn partial_end(bytes: &[u8], pattern: &[u8]) -> usize {
     (1..pattern.len().min(bytes.len() + 1)).rev().find(|length| bytes.ends_with(&pattern[..*length])).unwrap_or(0)
 }

@@ -98,7 +98,7 @@ pub struct Runtime {
     pub launch: LaunchOptions,
 }
 
-/// How an agent was started, as far as a resumed agent is started in the same way.
+/// The part of how an agent was started that `agtmux resume` repeats.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LaunchOptions {

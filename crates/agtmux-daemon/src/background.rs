@@ -14,10 +14,10 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-/// The delay before the first restart of a task. It doubles with every further one, up to the maximum.
+/// The delay before the first restart of a task. It doubles with each further restart, up to the maximum.
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
-/// How often in a row a task is started again.
+/// How many times in a row a task is restarted.
 const MAX_RESTARTS: u32 = 8;
 /// A task that ran for this long works again: its earlier failures are forgotten.
 const STABLE_TIME: Duration = Duration::from_secs(60);
@@ -35,7 +35,7 @@ impl BackgroundTasks {
         Self { components: Arc::default(), stopping }
     }
 
-    /// Runs a task until the daemon stops. `start` makes the task, also after a panic or an early end.
+    /// Runs a task until the daemon stops. `start` creates the task, and runs again after a panic or an early end.
     pub(crate) fn keep<F>(&self, name: impl Into<String>, start: impl FnMut() -> F + Send + 'static) -> JoinHandle<()>
     where
         F: Future<Output = ()> + Send + 'static,
@@ -66,7 +66,7 @@ impl BackgroundTasks {
                 clean_up().await;
                 failures = if was_stable { 1 } else { failures + 1 };
                 if failures > MAX_RESTARTS {
-                    let detail = format!("it failed {failures} times in a row and is not started again");
+                    let detail = format!("it failed {failures} times in a row and will not be restarted");
                     return tasks.add_to_fault(&name, &detail);
                 }
                 let delay = MIN_BACKOFF.saturating_mul(1 << (failures - 1)).min(MAX_BACKOFF);
@@ -76,7 +76,7 @@ impl BackgroundTasks {
         })
     }
 
-    /// Waits, but not longer than the daemon runs.
+    /// Waits for `delay`, or until the daemon stops.
     pub(crate) async fn pause(&self, delay: Duration) {
         let mut stopping = self.stopping.clone();
         tokio::select! {
@@ -100,8 +100,8 @@ impl BackgroundTasks {
         })
     }
 
-    /// Runs a task once, and fails if it panics. After it has run for a while, forgets what was reported about it, and
-    /// returns true as well.
+    /// Runs a task once, and fails if it panics. If it runs for `STABLE_TIME`, clears the reports about it, and the
+    /// second value is true.
     pub(crate) async fn attempt(&self, name: &str, task: impl Future<Output = ()>) -> (Result<(), String>, bool) {
         let mut task = pin!(catch_panic(task));
         match timeout(STABLE_TIME, &mut task).await {
@@ -216,7 +216,7 @@ mod tests {
         task.await.expect("the supervisor itself does not panic");
         assert_eq!(starts.load(Ordering::Relaxed), MAX_RESTARTS + 1);
         let detail = &tasks.report()["router"].detail;
-        assert!(detail.contains("it ended early") && detail.contains("not started again"), "{detail}");
+        assert!(detail.contains("it ended early") && detail.contains("not be restarted"), "{detail}");
     }
 
     #[tokio::test(start_paused = true)]

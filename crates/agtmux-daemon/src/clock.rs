@@ -40,13 +40,13 @@ struct ClockSetting {
     pending_step: SignedDuration,
     /// The sum of all steps.
     total_step: SignedDuration,
-    /// When the engine will run next, at the latest, as a time since boot. `None` if it did not say.
+    /// When the engine will run next, at the latest, as a time since boot. `None` if it announced no time.
     beat_at: Option<SignedDuration>,
     /// The sum of all times during which the daemon did not run.
     total_sleep: SignedDuration,
 }
 
-/// How the clock was set when times were stored. Tells the next daemon by how much the clock was set in between.
+/// The clock's setting when times were stored. Shows the next daemon by how much the clock was changed since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClockAnchor {
     /// Identifies the boot of the machine. `None` if the system does not tell.
@@ -109,7 +109,7 @@ impl Clock {
         (setting, since_boot)
     }
 
-    /// The `Instant` at which this clock shows `at`, or the current one if that is past.
+    /// The `Instant` at which this clock shows `at`, or the current `Instant` if `at` is in the past.
     pub(crate) fn instant(&self, at: Timestamp) -> Instant {
         let left = at.duration_since(self.now()).max(SignedDuration::ZERO);
         Instant::now() + left.unsigned_abs()

@@ -23,7 +23,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// A program that removes a directory removes its files one after the other. The files are restored when nothing was
 /// removed for this long.
 const SETTLE_TIME: Duration = Duration::from_millis(50);
-/// The files are restored after this time at the latest.
+/// The files are restored after this many times `SETTLE_TIME` at the latest, even if removals continue.
 const MAX_SETTLE_STEPS: u32 = 20;
 /// How long another process may hold the locks before the daemon gives way. A daemon that starts and finds only one of
 /// the locks free holds it for a moment.

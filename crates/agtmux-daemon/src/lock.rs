@@ -54,7 +54,7 @@ impl DaemonLock {
         })
     }
 
-    /// Whether this process holds none of the lock files that are at their paths.
+    /// Whether all lock files that this process held were removed or replaced.
     pub(crate) fn is_gone(&self) -> bool {
         !self.paths.iter().any(|path| self.holds(path))
     }

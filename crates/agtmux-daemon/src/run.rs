@@ -56,7 +56,7 @@ pub enum LogDestination {
 
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    #[error("a daemon already runs for this user{}", pid.map(|p| format!(" (pid {p})")).unwrap_or_default())]
+    #[error("a daemon is already running for this user{}", pid.map(|p| format!(" (pid {p})")).unwrap_or_default())]
     AlreadyRunning { pid: Option<u32> },
     #[error(transparent)]
     Paths(#[from] PathError),

@@ -13,10 +13,10 @@ use jiff::{SignedDuration, Timestamp};
 
 /// How long an agent may take to show that it works. A screen at rest proves nothing before this time has passed.
 const START_TIMEOUT: SignedDuration = SignedDuration::from_secs(5);
-/// If the sender saw the agent at work: how soon a screen at rest shows that the turn is over.
+/// How long after the sender saw the agent at work a screen at rest shows that the turn is over.
 const SHORT_TURN_TIME: SignedDuration = SignedDuration::from_millis(500);
-/// How long after the end of a turn the next one may begin: if the agent was at work when the text was submitted, and if
-/// the turn seems to end early. A screen may look at rest for a moment while the agent prepares its first turn.
+/// How long to wait for another turn after one has ended, if the agent was busy when the text was submitted, or if the
+/// turn seems to end early. A screen may look at rest for a moment while the agent prepares its first turn.
 const NEXT_TURN_TIMEOUT: SignedDuration = SignedDuration::from_secs(1);
 /// How long to wait for a screen at rest. Some agents have screens that match no rule.
 const REST_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);

@@ -51,8 +51,8 @@ pub(crate) enum CliCommand {
     ///
     /// On a terminal, shows a table and keeps it up to date; press q or Ctrl-C to quit. In a pipe, prints one line of
     /// JSON per change (the events of the API, see docs/api.md): {schema_version, seq, at, type, scope, item}. When the
-    /// daemon restarts, watch continues with the next event; if the daemon does not come back, watch starts it. Exits
-    /// with 130 on Ctrl-C, and with 0 when the reader closes the pipe.
+    /// daemon restarts, watch continues with the next event. If the daemon crashed, watch starts a new one. Exits with
+    /// 130 on Ctrl-C, and with 0 when the reader closes the pipe.
     Watch(watch::WatchArgs),
     /// Print one line for a status bar: how many agents are waiting, running or idle
     ///
@@ -123,7 +123,7 @@ pub(crate) enum CliCommand {
     Emit(Box<emit::EmitArgs>),
     /// Install agtmux's hooks in the settings of your agents, or remove them
     ///
-    /// Shows the changes and asks before it writes. Hooks and settings of your own stay.
+    /// Shows the changes and asks before it writes. Your own hooks and settings are kept.
     Setup(setup::SetupArgs),
     /// Run an agent and report its start and its exit
     Run(run::AgentRunArgs),

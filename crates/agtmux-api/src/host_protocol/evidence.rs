@@ -127,7 +127,7 @@ pub struct AgentEvidence {
     /// Per source, the time since which its evidence has matched no rule.
     #[serde(default)]
     pub unrecognized_since: BTreeMap<String, Timestamp>,
-    /// Per source, when a turn last ran, when none ran, and when no trace of a turn was visible.
+    /// Per source, the last times at which a turn ran, no turn ran, and no trace of a turn was visible.
     #[serde(default)]
     pub last_running: BTreeMap<String, Timestamp>,
     #[serde(default)]
@@ -151,7 +151,7 @@ pub struct HostSubmission {
     pub at: Timestamp,
     /// How many texts the daemon has submitted to this agent.
     pub number: u64,
-    /// Whether no turn has been seen since.
+    /// True until a turn is seen after the text.
     pub pending: bool,
 }
 

@@ -21,7 +21,7 @@ use crate::task_files::{create_fresh, write_atomically};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MirrorSpec {
     pub mirror_id: String,
-    /// The secret of the marks.
+    /// The secret that each mark in the shell's output contains, so that other programs cannot forge marks.
     pub nonce: String,
     pub shell: MirrorShell,
     /// The path of the shell.

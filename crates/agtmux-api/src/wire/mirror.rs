@@ -19,7 +19,7 @@ pub struct MirrorQuery {
     /// The pane of the shared terminal, such as `%12`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pane: Option<String>,
-    /// The pane that the shared terminal was made for. A terminal of its session is found, too.
+    /// The pane that the shared terminal was made for. If it has none, a shared terminal in its session is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub for_pane: Option<String>,
 }

@@ -26,7 +26,7 @@ const MAX_REMOTE_HOLD: SignedDuration = SignedDuration::from_secs(1);
 pub struct Ledger {
     #[serde(with = "as_list", rename = "heard")]
     entries: BTreeMap<(Source, Claim), LedgerEntry>,
-    /// Contains each source whose latest evidence matched no rule, with the time since when this is so.
+    /// The sources whose latest evidence matched no rule, each with the time when it stopped matching.
     #[serde(default, rename = "silent")]
     unrecognized_since: BTreeMap<Source, Timestamp>,
     #[serde(default, skip_serializing_if = "TurnContradictions::is_empty")]
@@ -108,7 +108,7 @@ impl Ledger {
         self.unrecognized_since.contains_key(&source)
     }
 
-    /// Lets every observation count that is held back.
+    /// Releases every observation that is held back, so that it counts from now on.
     pub fn end_holds(&mut self) {
         self.records_mut().for_each(|record| record.observation.counts_from = None);
     }

@@ -204,8 +204,8 @@ fn overrules(later: &LedgerRecord, earlier: &LedgerRecord) -> bool {
     }
 }
 
-/// Whether a dialog that is still open is news because the turn has failed since: an open dialog makes an earlier
-/// failure history.
+/// Whether a repeated report of an open dialog matters, because a failed turn was reported since. The open dialog shows
+/// that the agent has gone on after the failure.
 fn outlives_failure(seen: Assertion, since: Assertion) -> bool {
     matches!(seen, Assertion::DialogOpen(_)) && since == Assertion::Failed
 }

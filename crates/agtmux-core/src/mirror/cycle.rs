@@ -19,7 +19,8 @@ pub struct ShellTracker {
     cycle: ShellCycle,
 }
 
-/// The switch that line editors write when they begin to read keys. Some themes drop the mark at the end of a prompt.
+/// Turns on bracketed paste. Line editors write it when they begin to read keys, so it shows the end of a prompt even
+/// if a shell theme drops the mark there.
 const EDITOR_STARTS: &[u8] = b"\x1b[?2004h";
 
 #[derive(Debug, Clone, Default)]

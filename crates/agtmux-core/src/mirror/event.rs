@@ -11,13 +11,13 @@ pub enum ShellEvent {
     Ready { seq: u64 },
     /// The shell has taken a command of agtmux.
     Taken { seq: u64, exec: String, stashed: u64 },
-    /// The shell has given the line of the person back.
+    /// The shell has restored the line that the user had typed.
     Returned,
     /// The command is not complete, and the shell asks for another line.
     MoreInput { seq: u64 },
-    /// A command starts. `exec` names the request of agtmux; a command of the person has none.
+    /// A command starts. `exec` is the id of the agtmux request that runs it; `None` if the user typed the command.
     Started { number: u64, exec: Option<String>, text: Option<String>, cwd: Option<String> },
-    /// A command ended. `code` is unknown if the shell was changed so that it does not report it.
+    /// A command ended. `code` is `None` if the user changed the shell so that it no longer reports exit codes.
     Ended { number: u64, code: Option<i32>, text: Option<String>, bytes: u64 },
     /// The shell returned to the prompt without a command, for example after a syntax error.
     NothingRan { code: i32, exec: Option<String> },

@@ -18,9 +18,9 @@ pub enum ShellMarkKind {
     PromptEnd { code: Option<i32> },
     /// `P`: the shell wants another line, because the command is not complete.
     MoreInput,
-    /// `I`: the shell has taken a command of agtmux, and has put this many characters of the person aside.
+    /// `I`: the shell has accepted a command from agtmux, and has saved this many characters that the user had typed.
     Taken { exec: String, stashed: u64 },
-    /// `R`: the shell has given the line of the person back.
+    /// `R`: the shell has restored the line that the user had typed.
     Returned,
     /// `C`: a command starts. Bash repeats the mark for each line and does not know the text yet.
     CommandStart { text: Option<String> },

@@ -22,10 +22,10 @@ pub struct MarkedStream {
     held: Vec<u8>,
 }
 
-/// What one more byte makes of the held bytes.
+/// What the held bytes are after one more byte was added.
 enum HeldState {
     Open,
-    /// A complete sequence, of which this many last bytes are its end.
+    /// A complete sequence. Its terminator has this many bytes.
     Complete(usize),
     /// No mark.
     Broken,
@@ -52,7 +52,7 @@ impl MarkedStream {
         }
     }
 
-    /// Ends the stream: the beginning of a mark that never came is part of the output.
+    /// Ends the stream. Held bytes that never became a complete mark are passed on as output.
     pub fn finish(&mut self, sink: &mut impl FnMut(MarkedPiece<'_>)) {
         let held = std::mem::take(&mut self.held);
         if !held.is_empty() {

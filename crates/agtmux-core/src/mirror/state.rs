@@ -14,7 +14,7 @@ pub struct MirrorState {
     pub running: Option<RunningCommand>,
     /// The shell has asked for another line since this prompt began.
     pub wants_more: bool,
-    /// The shell keeps a half-written line of the person.
+    /// The shell has saved a line that the user had begun to type.
     pub has_stash: bool,
     pub is_closed: bool,
 }
@@ -23,7 +23,7 @@ pub struct MirrorState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningCommand {
     pub number: u64,
-    /// The request of agtmux; `None` for a command of the person.
+    /// The agtmux request that runs the command; `None` if the user typed it.
     pub exec: Option<String>,
     pub text: Option<String>,
     pub since: Timestamp,

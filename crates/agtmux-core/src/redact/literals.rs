@@ -32,7 +32,8 @@ pub(super) fn literal_parts(text: &str, secret: Range<usize>, kind: &str) -> Vec
     if hidden.is_empty() || can_be_command { Vec::new() } else { vec![part] }
 }
 
-/// The length of the first word, up to a character of code. The scheme of a header and the word behind it count as one.
+/// The length of the first word, up to the first of `CODE_CHARACTERS`. A header scheme (`Bearer`) and the next word
+/// count as one word.
 fn first_words(secret: &str) -> usize {
     let literal = secret.find(CODE_CHARACTERS).unwrap_or(secret.len());
     let literal = &secret[..literal];
@@ -65,7 +66,8 @@ fn is_random(word: &str) -> bool {
         && !has(|c| c == '/' || c == '.')
 }
 
-/// The words of a private key. A match may reach to the end of the text, so everything unlike a key is kept.
+/// The words of a private key. A match may extend to the end of the text, so words that do not look like a key stay
+/// visible.
 fn key_words(text: &str, secret: Range<usize>) -> Vec<Range<usize>> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
     let is_key = |word: &str| {

@@ -24,8 +24,8 @@ pub fn text(text: &str) -> Cow<'_, str> {
     redact(text, Extent::WholeMatch)
 }
 
-/// Like [`text`], but hides only literal values and never shell code. For text that tells a person what an approval
-/// runs: in doubt it shows a secret, because the person must see the command.
+/// Like [`text`], but hides only literal values and never shell code. Used for the text of an approval: if in doubt, it
+/// shows a possible secret, because the user must see the command that would run.
 pub fn text_with_code(text: &str) -> Cow<'_, str> {
     redact(text, Extent::Literals)
 }

@@ -45,12 +45,13 @@ pub enum ResolverInput {
     /// A completed turn has been shown long enough and becomes idle. The resolver ignores this input if the state
     /// version has changed since.
     DemotionDue { runtime: RuntimeId, state_version: u64 },
-    /// The reports of dialogs that were held back count now, because a newer report would replace them.
+    /// Dialog reports that were held back count from now on, because otherwise a newer report would replace them
+    /// unused.
     HoldEnded { runtime: RuntimeId },
     /// Time has passed and an observation may have expired.
     #[serde(alias = "reconsider")]
     Reevaluate { runtime: RuntimeId },
-    /// A person has visited the agent's pane since the last turn ended, or has said so.
+    /// Since the last turn ended, the user has pressed a key in the agent's pane or run `agtmux seen`.
     Seen { runtime: RuntimeId },
     /// The clock of this machine was set. All times recorded so far move by this much, so that every age stays as it
     /// was and no time lies in the future.

@@ -77,7 +77,8 @@ impl StateResolver {
         self.runtimes.get(runtime).map(|entry| &entry.record)
     }
 
-    /// The open dialog of a waiting agent, if a source shows it, with the whole command if the agent reports it.
+    /// The open dialog of a waiting agent, or `None` if no source shows one. Contains the whole command if the
+    /// agent reports it.
     pub fn dialog(&self, runtime: &RuntimeId) -> Option<Dialog> {
         let entry = self.runtimes.get(runtime)?;
         entry.dialog.as_ref().map(|dialog| asked_command::complete(dialog, &entry.asked))
@@ -269,8 +270,8 @@ impl RuntimeState {
         }
     }
 
-    /// When the judged state began, and how much of the time since then does not count. A state that was only not
-    /// visible for a while began before that.
+    /// When the judged state began, and how much of the time since then does not count. If the state was only hidden by
+    /// an interruption, it began before the interruption.
     fn beginning_of(&mut self, judged: (State, Option<ReasonCode>), now: Timestamp) -> (Timestamp, SignedDuration) {
         let (StateRecord { state, reason, since, .. }, skipped) = (self.record.clone(), self.skipped);
         if judged == (state, reason) {

@@ -29,7 +29,7 @@ pub(super) fn check(
             != (generation.pid, generation.start_time, pane_pid)
         {
             return Err(runtime_stale(
-                "the pane now runs another program than the request expects; nothing was done".into(),
+                "the pane no longer runs the program that the request expects; nothing was done".into(),
             ));
         }
     }

@@ -63,12 +63,12 @@ impl Actions {
             return Ok(Some(agent));
         }
         let message =
-            format!("the caller is {agent}, and agents may not {what}: it belongs to another pane and session");
+            format!("the caller is {agent}, and agents may not {what}: the terminal is for another pane and session");
         Err(ApiError::new(ErrorCode::CallerIsAgent, message)
-            .with_hint("agtmux mirror start   (in the pane of the agent: makes a shared terminal of its own)"))
+            .with_hint("agtmux mirror start   (in the agent's pane: starts a shared terminal for that agent)"))
     }
 
-    /// The pane below which the caller runs.
+    /// The pane whose process tree contains the caller.
     async fn pane_of_caller(&self, caller: &RequestCaller) -> Option<ContainingPane> {
         let processes = self.0.discovery.processes();
         let ancestry = ancestors(&*processes, caller.peer?.pid?);

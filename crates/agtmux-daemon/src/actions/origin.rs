@@ -46,7 +46,7 @@ impl fmt::Display for UnknownOrigin {
             Self::NotInspectable(pid) => write!(f, "agtmux may not inspect process {pid}"),
             Self::TaskFilesGone => f.write_str("the caller runs in a task whose files are gone"),
             Self::UnvisitedPane(pane) => {
-                write!(f, "pane {pane} was made while an agent ran, and you have not typed in it since")
+                write!(f, "pane {pane} was created while an agent was running, and you have not typed in it since")
             }
             Self::ServerJob => f.write_str("tmux started the caller outside a pane while an agent ran"),
             Self::Detached => f.write_str("the caller has no parent process and was started while an agent ran"),
@@ -139,7 +139,7 @@ impl Actions {
         }
     }
 
-    /// The origin of a process below no tmux server. `chain` ends with the process that has no known parent.
+    /// The origin of a process outside every tmux server. `chain` ends with the process that has no known parent.
     pub(super) async fn origin_outside_tmux(
         &self,
         processes: &dyn ProcessTable,
@@ -181,7 +181,7 @@ impl Actions {
 }
 
 /// Whether a process of another user started this chain, as a login does. On a system that does not report users the
-/// chain cannot be judged, so it counts as well.
+/// chain cannot be judged, so the result is true, too.
 fn is_below_other_user(processes: &dyn ProcessTable, chain: &[ProcessInfo]) -> bool {
     let own = rustix::process::geteuid().as_raw();
     !processes.reports_details() || chain.iter().any(|process| processes.uid(process.pid).is_some_and(|uid| uid != own))

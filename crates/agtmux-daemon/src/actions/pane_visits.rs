@@ -34,7 +34,7 @@ impl VisitedPanes {
 }
 
 impl Actions {
-    /// Remembers that a person uses the caller's pane, if so. Commands such as `agtmux wait` call this while the person
+    /// If a person uses the caller's pane, remembers that. Commands such as `agtmux wait` call this while the person
     /// still looks at the pane. The pane may be hidden when a later command in it acts.
     pub(crate) async fn note_visit(&self, caller: &RequestCaller) {
         if self.config().actions.allow_from_agents || self.config().actions.allow_from_unknown {

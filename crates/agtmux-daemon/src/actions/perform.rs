@@ -69,7 +69,7 @@ fn pane_busy() -> ApiError {
 }
 
 fn request_still_running(name: &str) -> ApiError {
-    let message = format!("request '{name}' is still running after 60 s; it was not started again");
+    let message = format!("request '{name}' is still running after 60 s; agtmux did not start it a second time");
     ApiError::new(ErrorCode::Timeout, message)
         .with_hint("agtmux audit   (shows the result of the request); or repeat the command with the same request_ref")
 }

@@ -231,7 +231,7 @@ impl Engine {
         ledger.held_until(observation.source, now).or_else(|| now.checked_add(self.settings.dialog_hold.0).ok())
     }
 
-    /// Lets a dialog count that was held back and that its source reports as closed, so that the history contains it.
+    /// Releases a held-back dialog that its source now reports as closed, so that the history contains the dialog.
     fn end_hold(&mut self, runtime: &RuntimeId, source: Source, step: &mut EngineStep) {
         if self.states.ledger(runtime).is_some_and(|ledger| ledger.held_until(source, step.now).is_some()) {
             self.resolve(ResolverInput::HoldEnded { runtime: runtime.clone() }, None, step);

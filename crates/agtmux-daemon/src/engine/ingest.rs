@@ -227,7 +227,7 @@ fn receipt(event_id: String, status: EventReceiptStatus, runtime: Option<&Runtim
 
 fn conflict(key: &str) -> ApiError {
     let message = format!("the key '{key}' was already used for another event");
-    ApiError::new(ErrorCode::IdempotencyConflict, message).with_hint("use another dedupe_key for each event")
+    ApiError::new(ErrorCode::IdempotencyConflict, message).with_hint("use a different dedupe_key for each event")
 }
 
 fn about_other_agent(sender: &str) -> ApiError {

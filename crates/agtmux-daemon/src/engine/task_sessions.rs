@@ -29,7 +29,7 @@ impl TaskSessions {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether the end of this run is still to be reported.
+    /// Whether the end of this run has not been reported yet.
     pub(crate) fn awaits_exit(&self, run: &RunId) -> bool {
         let sessions = self.0.read().unwrap_or_else(PoisonError::into_inner);
         sessions.values().any(|session| session.runs.contains_key(run) || session.machine.awaits_exit(run))

@@ -14,7 +14,7 @@ pub(super) fn no_terminal(query: &MirrorQuery) -> ApiError {
     let message = match (&query.pane, &query.for_pane) {
         (Some(pane), _) => format!("{pane} is not a shared terminal"),
         (None, Some(for_pane)) => format!("there is no shared terminal for {for_pane} or its session"),
-        (None, None) => "no pane is given, so it is not known which shared terminal is meant".into(),
+        (None, None) => "no pane given, so agtmux cannot tell which shared terminal you mean".into(),
     };
     ApiError::new(ErrorCode::RefNotFound, message).with_hint("agtmux mirror start   (in a pane of tmux)")
 }
@@ -53,7 +53,7 @@ pub(super) fn busy(view: &TerminalView, pane: u32) -> ApiError {
         }
         None if state.wants_more => "the shell waits for the rest of a command".into(),
         None if state.seq == 0 => "the shell has not shown a prompt yet".into(),
-        None => "the shell does not read keys".into(),
+        None => "the shell is not reading input".into(),
     };
     precondition(
         format!("nothing was typed: the shared terminal %{pane} is busy: {what}"),
@@ -71,7 +71,12 @@ pub(super) fn incomplete(why: &str) -> ApiError {
 pub(super) fn result_lost() -> ApiError {
     let message = "the shared terminal was closed while the command ran, so its result is unknown";
     let error = ApiError::new(ErrorCode::OutcomeUnknown, message);
-    ApiError { done_something: true, ..error.with_hint("the command was not started again; check what it has done") }
+    ApiError {
+        done_something: true,
+        ..error.with_hint(
+            "the command may have run in part, and agtmux did not run it a second time; check what it has done",
+        )
+    }
 }
 
 pub(super) fn withdrawn() -> ApiError {

@@ -124,7 +124,7 @@ impl Mirrors {
         let what = "run commands in this shared terminal";
         let agent = self.0.actions.mirror_user(caller, &place(terminal)?, what).await?;
         match terminal.spec.process.is_some_and(|process| self.0.actions.descends_from(caller, process)) {
-            true => Err(errors::bad("this command runs in the shared terminal itself".into())),
+            true => Err(errors::bad("agtmux mirror exec cannot be run inside the shared terminal itself".into())),
             false => Ok(agent),
         }
     }

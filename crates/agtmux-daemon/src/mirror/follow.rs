@@ -17,7 +17,7 @@ impl Mirrors {
     pub(super) async fn follow(self) {
         let platform = platform::open(PlatformOptions { pty_events: false, force_portable: false });
         let mut platform = platform
-            .inspect_err(|error| tracing::warn!(%error, "cannot watch files; checking shared terminals in intervals"))
+            .inspect_err(|error| tracing::warn!(%error, "cannot watch files; checking shared terminals at intervals"))
             .ok();
         loop {
             let terminals = self.terminals();

@@ -1,4 +1,4 @@
-//! `mirror start`: splits a pane and starts a shell with marks in it.
+//! `mirror start`: splits a pane and starts a shell in it that marks its prompts and commands.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -152,7 +152,7 @@ impl Mirrors {
             let pane = PaneId(terminal.spec.pane);
             let seconds = PROMPT_TIMEOUT.as_secs();
             precondition(
-                format!("the shell in {pane} has not shown a prompt with marks within {seconds} s"),
+                format!("the shell in {pane} did not show a prompt that agtmux recognizes within {seconds} s"),
                 format!("look at pane {pane}: its start files may wait for input or start another shell"),
             )
         })

@@ -54,7 +54,7 @@ impl Mirrors {
     }
 }
 
-/// Whether agtmux waits no longer for this command.
+/// Whether agtmux has stopped waiting for this command.
 pub(super) fn is_over(view: &TerminalView, exec: &str) -> bool {
     let is_given_up = view.execs.get(exec).is_some_and(|status| status.given_up);
     view.state.is_closed || is_given_up || view.command_of(exec).is_some_and(|command| command.end.is_some())

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 /// At most this many commands are remembered.
 const MAX_COMMANDS: usize = 1000;
-/// How often a waiter reads the files, in case that no signal announced a change.
+/// How often a waiter reads the files, in case no signal announces a change.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) struct SharedTerminal {
@@ -132,7 +132,7 @@ impl SharedTerminal {
         self.changed.send_modify(|version| *version = version.wrapping_add(1));
     }
 
-    /// Waits until `look` finds what it looks for, but not longer than until the deadline.
+    /// Waits until `look` returns a value, or until the deadline.
     pub(super) async fn wait_for<T>(
         &self,
         deadline: Instant,

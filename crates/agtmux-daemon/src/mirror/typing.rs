@@ -1,7 +1,7 @@
 //! Types a command into the shell of a terminal.
 //!
-//! The command is written to a file. agtmux types only a key, at which the shell takes the command from the file, once.
-//! A half-written line of the person is put aside and given back after the command.
+//! The command is written to a file. agtmux types only one key, which makes the shell read that file once. A
+//! half-written line of the person is put aside and given back after the command.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::actions::type_error;
 
 /// How long the shell may take to take the command, before the key is typed again.
 const TAKE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often the key is typed. A program that has started meanwhile gets it otherwise.
+/// How many times the key is typed. If a program has started meanwhile, the program gets the key.
 const MAX_KEYS: u32 = 5;
 
 /// The keys that the marks bind: take the command, submit it, give the line of the person back.
@@ -78,7 +78,7 @@ impl Mirrors {
             }
             self.wait_for_prompt(terminal, deadline).await?;
         }
-        Err(errors::lost("the shell does not react to the keys of agtmux"))
+        Err(errors::lost("the shell does not react to the keys that agtmux presses"))
     }
 
     pub(super) async fn type_keys(&self, terminal: &SharedTerminal, keys: PaneInput<'_>) -> ApiResult<()> {

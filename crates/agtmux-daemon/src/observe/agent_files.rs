@@ -28,7 +28,7 @@ pub(super) struct AgentFiles {
     pub(super) taps: OutputTaps,
     /// Panes whose agents may have changed their files.
     changed: BTreeSet<u32>,
-    /// The sum of the steps of the clock when the start times of the agents were computed.
+    /// How far the system clock had been set forward or back, in total, when the start times were computed.
     clock_steps: SignedDuration,
 }
 
@@ -90,7 +90,8 @@ impl AgentFiles {
         }
     }
 
-    /// Agents date their files by the wall clock. If it was set, the known start times of the agents are wrong.
+    /// Agents date their files by the wall clock. If that clock was changed, the start times that
+    /// agtmux knows no longer match it.
     fn follow_clock(&mut self) {
         let steps = self.context.clock.total_step();
         if std::mem::replace(&mut self.clock_steps, steps) != steps {

@@ -33,7 +33,7 @@ const FIRST_FOLLOW_UP: Duration = Duration::from_millis(10);
 /// Activity after this much silence starts a new series of follow-up checks.
 const QUIET_AFTER: Duration = Duration::from_secs(1);
 
-/// How long after a sleep an agent that still runs does not count as gone or stopped. The processes of a machine do not
+/// For this long after a sleep, a running agent does not count as gone or stopped. The processes of a machine do not
 /// continue all at once.
 const WAKE_TIME: Duration = Duration::from_secs(5);
 

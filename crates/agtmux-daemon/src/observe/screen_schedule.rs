@@ -36,7 +36,7 @@ struct ScheduledAgent {
     unsettled: bool,
     /// When a requested capture is due, independent of output.
     wanted_at: Option<Instant>,
-    /// While a dialog is looked for: when the next look is due, and when the last one is.
+    /// Set while agtmux looks for a dialog: when the next capture is due, and when the last one is.
     dialog_look: Option<(Instant, Instant)>,
     credit: f64,
     credit_at: Instant,

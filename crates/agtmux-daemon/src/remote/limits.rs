@@ -105,7 +105,7 @@ impl HostLimits {
             return Some((OutageCode::ListingCut, message));
         }
         let message =
-            || format!("the host sends more than {UNITS_PER_SECOND} changes per second and is read more slowly");
+            || format!("the host sends over {UNITS_PER_SECOND} changes per second, so agtmux reads them more slowly");
         self.rate_limited.contains(target).then(|| (OutageCode::RateLimited, message()))
     }
 }

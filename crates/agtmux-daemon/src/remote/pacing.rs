@@ -1,5 +1,6 @@
 //! Limits how much work a remote host causes. A host that sends more is read more slowly. An honest host then combines
-//! its changes, because each batch contains only the current values; the pipe holds back all others.
+//! its changes, because each batch contains only the current values; a host that does not is slowed down by
+//! the full pipe.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,8 +14,8 @@ pub(super) const UNITS_PER_SECOND: f64 = 1_000.0;
 const UNITS_PER_AGENT: f64 = 10.0;
 /// The work that a host may cause at once. A host with the maximum number of panes and agents fits when it connects.
 const BURST: f64 = 20_000.0;
-/// After this much work too many, no more is counted, so that a pause has a limit: the host disconnects a reader that
-/// stops reading for long.
+/// Work beyond this excess is not counted, so that pauses stay short: the host disconnects a reader that stops reading
+/// for long.
 const MAX_DEBT: f64 = 10_000.0;
 /// A limited host is no longer limited when it has regained this part of its burst.
 const CALM_SHARE: f64 = 0.5;

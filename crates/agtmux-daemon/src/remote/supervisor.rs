@@ -164,13 +164,13 @@ impl Supervisor {
     async fn on_rate_limited(&self, is_limited: bool) {
         let (health, target, host) = (self.health.health(), &self.target, self.ssh.destination());
         match is_limited {
-            true => tracing::warn!(%target, "the host sends too much and is read more slowly"),
+            true => tracing::warn!(%target, "the host sends too much, so agtmux reads it more slowly"),
             false => tracing::info!(%target, "the host is read at full speed again"),
         }
         self.update_status(|link| {
             let status = &mut link.target;
             status.health = if is_limited { TargetHealth::Degraded } else { health };
-            status.message = is_limited.then(|| "the host sends too much and is read more slowly".into());
+            status.message = is_limited.then(|| "the host sends too much, so agtmux reads it more slowly".into());
             status.hint = is_limited.then(|| format!("ssh {host} agtmux watch   (shows what changes so often)"));
         })
         .await;

@@ -41,7 +41,7 @@ struct EvidenceLines {
     subscription: EvidenceSubscription,
     /// Provides the clock by which requests expire.
     actions: Actions,
-    /// The sum of the steps of the clock when the stream began.
+    /// How far the system clock had been set forward or back, in total, when the stream began.
     clock_steps: SignedDuration,
     stopping: watch::Receiver<bool>,
 }

@@ -146,7 +146,7 @@ async fn name_agent(
     let taken = name.clone();
     let change = async {
         if is_agent && context.engine.is_name_taken(taken.clone(), sender_processes(context, caller).await).await {
-            let message = format!("another agent has the name '{taken}', and agents may not take it");
+            let message = format!("another agent is already named '{taken}', and agents may not take over its name");
             return Err(ApiError::new(ErrorCode::CallerIsAgent, message).with_hint("choose another name"));
         }
         context.engine.ingest_event(event).await

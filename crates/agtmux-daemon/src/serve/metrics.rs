@@ -44,7 +44,7 @@ fn add_daemon(text: &mut MetricsText, context: &ServeContext) {
     );
     text.sample("agtmux_event_lag_seconds_sum", &[], events.total.as_secs_f64());
     text.sample("agtmux_event_lag_seconds_count", &[], events.count);
-    let help = "The same for the last event.";
+    let help = "From the arrival of the last event until it was stored and published.";
     text.gauge("agtmux_event_lag_last_seconds", help, events.last.as_secs_f64());
 }
 

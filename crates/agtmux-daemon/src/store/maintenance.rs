@@ -17,7 +17,7 @@ const SHRINK_TO_PERCENT: u64 = 90;
 /// Above this part of the limit, steps are longer.
 const URGENT_PERCENT: u64 = 105;
 
-/// So many free pages are kept for new rows. All other free pages are returned to the file system.
+/// This many free pages are kept for new rows. All other free pages are returned to the file system.
 const FREE_PAGES: u64 = 64;
 const PAGES_PER_CHUNK: u32 = 64;
 

@@ -50,7 +50,7 @@ impl DatabaseFile {
         Ok(())
     }
 
-    /// `is_ours` tells that a file of this daemon is at the path, which the copy may replace.
+    /// If `is_ours` is true, the file at the path belongs to this daemon, and the copy may replace it.
     fn copy(&mut self, connection: &mut Connection, is_ours: bool) -> Result<(), String> {
         if let Some(dir) = self.path.parent() {
             private_dir(dir, "AGTMUX_STATE_DIR").map_err(|error| error.to_string())?;

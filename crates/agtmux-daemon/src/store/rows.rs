@@ -108,7 +108,7 @@ pub(crate) enum StoreChange {
         /// Earlier inputs could not be stored.
         after_loss: bool,
     },
-    /// From now on, what is older may be deleted, and what makes the database larger than `max_bytes`. The writer thread
+    /// Older data may be deleted from now on, and the oldest data of a database above `max_bytes`. The writer thread
     /// deletes it after the batch.
     Purge {
         payloads_before: Timestamp,

@@ -18,7 +18,8 @@ use crate::store::{TaskSession, TaskSessionKey};
 const WATCH: WatchToken = WatchToken(1);
 /// The interval of checks if files cannot be watched, and of retries after a failure.
 pub(super) const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// A machine holds nothing longer than this. A later time is from before the clock was set back.
+/// The longest time that a task session holds events back. A time further ahead was computed before the clock was set
+/// back.
 const MAX_HOLD: SignedDuration = SignedDuration::from_secs(10);
 /// How long to sleep if nothing is due.
 const MAX_SLEEP: Duration = Duration::from_secs(3600);
@@ -136,7 +137,7 @@ impl Tasks {
         next.max(Instant::now() + Duration::from_millis(1))
     }
 
-    /// Whether the machine waits for this moment, or until a time from before the clock was set back.
+    /// Whether the session's next step is due, or its time was computed before the clock was set back.
     fn is_tick_due(&self, key: &TaskSessionKey) -> bool {
         let (machine, now) = (&self.session(key).machine, self.0.clock.now());
         let is_from_before = |at: Timestamp| at.duration_since(now) > MAX_HOLD;

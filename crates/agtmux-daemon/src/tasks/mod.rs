@@ -54,7 +54,7 @@ struct TasksInner {
     followed: Mutex<HashMap<TaskSessionKey, FollowedSession>>,
     /// Runs that were started, or are being started, and that the engine does not know yet.
     unregistered: Mutex<HashSet<RunId>>,
-    /// Wakes the follow loop when work is due that no file change announces.
+    /// Wakes the follow loop for work that no file change announces.
     wake: Notify,
     /// One lock per session, so that commands change a session one after the other.
     session_locks: NamedLocks,

@@ -1,4 +1,4 @@
-//! The owner of a task session: the process of the harness whose tasks run in it. Whether the owner lives decides
+//! The owner of a task session: the harness process (such as Pi) whose tasks run in it. Whether the owner lives decides
 //! whether the session is cleaned up, and whether other agents may replace tasks in it.
 
 use agtmux_api::error::{ApiError, ErrorCode};

@@ -46,8 +46,8 @@ pub(crate) struct EmitArgs {
     /// A key for this event; a second event with the same key is ignored [default: a new key]
     #[arg(long)]
     dedupe_key: Option<String>,
-    /// A number that grows with each event of this source. agtmux stores an event with a lower number than an earlier
-    /// one, but does not apply it
+    /// A number that increases with each event of this source. If an event has a lower number than an earlier event,
+    /// agtmux stores it but does not apply it
     #[arg(long)]
     source_seq: Option<u64>,
     /// The time of the event, such as 2026-11-15T09:00:00Z [default: now]
@@ -70,7 +70,7 @@ pub(crate) async fn run(args: Box<EmitArgs>) -> CliResult {
     output::answer(&answer, json, |receipt| vec![receipt_line(receipt)])
 }
 
-/// Warns that an event changes no state, because no rule of an agent and no state has this name.
+/// Warns that the event changes no state, if its type is neither a state nor the name in a rule of any agent.
 fn warn_if_unknown(event_type: &str) {
     // Without a readable registry, it is not known which types have a rule.
     if agent_registry::load().is_ok_and(|registry| !registry.knows_event_type(event_type)) {

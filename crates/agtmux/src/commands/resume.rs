@@ -11,7 +11,7 @@ use crate::output;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The agent starts in that pane and in its old directory. The pane must be dead or show a shell \
+    after_help = "The agent starts in its old pane and its old directory. The pane must be dead or show a shell \
     prompt. `agtmux audit` shows the runtime:ID of earlier agents.\n\n\
     Example:\n  agtmux resume %12"
 )]

@@ -19,8 +19,8 @@ use crate::output;
 #[command(
     group(ArgGroup::new("what").args(["text", "stdin", "file"])),
     after_help = "\
-With --wait, send waits after submitting the text, as `agtmux wait` does.
-Only the turn that this text starts counts, not the end of an earlier turn.
+With --wait, send waits after submitting the text, as `agtmux wait` does. It ignores the end of an earlier turn and
+waits for the turn that this text starts.
 
 Exit codes:
   0  submitted, or typed but not verified (the output says which; see `verified` in the JSON)
@@ -58,7 +58,7 @@ pub(crate) struct SendArgs {
     /// How the program reads its input: an agent's input box (tui) or a shell
     #[arg(long, value_parser = one_of([("tui", InputProfile::Tui), ("shell", InputProfile::Shell)]))]
     profile: Option<InputProfile>,
-    /// After the text was submitted, wait until the agent has finished, or for the states of --for
+    /// After submitting the text, wait until the agent has finished, or has reached a state given with --for
     #[arg(long, requires = "what", conflicts_with = "no_enter")]
     wait: bool,
     /// With --wait: wait for one of these states, separated by commas, as `agtmux wait` does

@@ -229,7 +229,7 @@ fn resume_starts_the_agent_in_its_shell_and_directory() {
     fixture.type_line("claude");
     let first = fixture.report_session("abc-1");
     let alive = fixture.resume(&format!("runtime:{first}"), &[]);
-    assert!(alive.code == Some(5) && alive.stderr.contains("claude already runs in %1"), "{alive:?}");
+    assert!(alive.code == Some(5) && alive.stderr.contains("claude is already running in %1"), "{alive:?}");
     fixture.type_line("quit");
     wait_for_no_agent(&fixture.world, "%1");
     // The shell changes its directory, runs a program, and then holds a half-typed line.

@@ -208,7 +208,7 @@ fn one_of_twenty_concurrent_daemons_keeps_running() {
         };
         let output = fs::read_to_string(world.dir().join(format!("output-{n}"))).expect("readable");
         assert_eq!(status.code(), Some(1), "{output}");
-        assert!(output.contains("already runs") && output.contains("try: agtmux daemon status"), "{output}");
+        assert!(output.contains("is already running") && output.contains("try: agtmux daemon status"), "{output}");
     }
     assert_eq!(owners, 1);
     stop(&world);

@@ -217,7 +217,7 @@ pub struct ActionSnapshot {
     /// When agtmux last submitted a text to the agent. Null if it has not done so since the daemon started.
     #[serde(default)]
     pub submitted_at: Option<Timestamp>,
-    /// Whether no turn has been seen since that text. The state may then be from before the text.
+    /// True until a turn is seen after that text. Until then, the state may be from before the text.
     #[serde(default)]
     pub turn_pending: bool,
     pub dialog: Option<Dialog>,

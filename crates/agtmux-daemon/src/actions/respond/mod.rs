@@ -75,7 +75,7 @@ async fn check_asks(pane: &ActionPane<'_>) -> ApiResult<()> {
     }
     Err(match is_shown {
         true => precondition(
-            format!("the screen shows a dialog that agtmux is not certain of (state: {state}); nothing was typed"),
+            format!("the screen may show a dialog, but agtmux is not certain (state: {state}); nothing was typed"),
             format!("agtmux attach {}   (answer the dialog in the pane)", pane.located.reference()),
         ),
         false => {

@@ -6,9 +6,9 @@ use agtmux_core::evidence::DialogKind;
 
 use super::open_dialog::OpenDialog;
 
-/// The first word of an option that refuses.
+/// An option that begins with one of these words is a refusal.
 const REFUSALS: [&str; 10] = ["no", "not", "deny", "reject", "cancel", "decline", "skip", "exit", "quit", "stop"];
-/// What an option that begins with "don't" refuses. "Don't ask again" refuses nothing.
+/// "Don't" and one of these words is a refusal. "Don't ask again" refuses nothing.
 const REFUSED: [&str; 9] = ["allow", "approve", "trust", "run", "proceed", "accept", "apply", "continue", "do"];
 
 /// Fails if the answer approves something that the caller cannot see. A denial is always possible.

@@ -94,7 +94,7 @@ impl Actions {
 
 async fn resume(pane: &ActionPane<'_>, wanted: Option<PastRuntime>) -> ApiResult<ResumeReport> {
     if let Some(agent) = &pane.located.agent {
-        let message = format!("{} already runs in {}", agent.runtime.agent_type, pane.located.key.pane);
+        let message = format!("{} is already running in {}", agent.runtime.agent_type, pane.located.key.pane);
         let hint = format!("agtmux send {}", pane.located.reference());
         return Err(precondition(message, hint));
     }

@@ -304,8 +304,8 @@ impl<'a> TextSender<'a> {
         precondition("the agent has an open dialog, and typed text would answer it; nothing was typed", hint)
     }
 
-    /// Waits for the input box and returns its text. Returns `None` if agtmux cannot read the program's input box, and
-    /// for a forced request if the box is not visible.
+    /// Waits for the input box and returns its text. Returns `None` if agtmux does not know how to read
+    /// this program's input box. Also returns `None` if the request is forced and the box is not visible.
     async fn wait_for_input_box(&self) -> ApiResult<Option<String>> {
         let Some(agent) = self.input_box_agent() else { return Ok(None) };
         let deadline = Instant::now() + READY_TIMEOUT;

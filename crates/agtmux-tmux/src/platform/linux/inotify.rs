@@ -65,6 +65,6 @@ impl Inotify {
 }
 
 fn limit_error(what: &str, setting: &str) -> io::Error {
-    let message = format!("no more {what} for this user: raise the sysctl {setting}");
+    let message = format!("this user has no {what} left: raise the sysctl {setting}");
     io::Error::new(io::ErrorKind::QuotaExceeded, message)
 }

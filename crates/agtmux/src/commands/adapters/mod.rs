@@ -26,7 +26,7 @@ pub(crate) struct AdaptersArgs {
 
 #[derive(Debug, Subcommand)]
 enum AdaptersCommand {
-    /// Enable an adapter: agtmux again detects the states of agents of this type
+    /// Enable an adapter, so that agtmux detects the states of agents of this type again
     Enable(AdapterNameArgs),
     /// Disable an adapter: agtmux no longer detects the states of agents of this type
     ///

@@ -24,7 +24,7 @@ use crate::output;
 #[command(
     after_help = "Outside tmux, runs `tmux attach-session`. Inside the same tmux server, switches your client to the \
     pane. Inside another tmux server, or without a terminal, prints the command to run and exits with 1.\n\n\
-    For a pane on another host, runs `ssh -t`, or opens a new window for it if you are inside tmux.\n\n\
+    For a pane on another host, runs `ssh -t`: in this terminal, or in a new window if you are inside tmux.\n\n\
     Examples:\n  agtmux attach %12\n  agtmux attach claude --if-state waiting_approval"
 )]
 pub(crate) struct AttachArgs {

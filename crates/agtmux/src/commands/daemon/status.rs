@@ -61,7 +61,7 @@ fn describe(health: &DaemonHealth, socket: &str, now: Timestamp) -> Vec<String> 
     lines
 }
 
-/// A component of the daemon that does not work, or that reports something. The first two always report.
+/// The line for a component of the daemon. `None` for the two components that always report something.
 fn component(name: &str, health: &ComponentHealth) -> Option<String> {
     let is_usual = matches!(name, "tmux_bridge" | "commander_availability");
     let state = if health.status == "ok" { "note" } else { "failed" };

@@ -32,7 +32,7 @@ pub(crate) struct ExplainArgs {
     /// The type of the agent on that screen
     #[arg(long, value_name = "TYPE", requires = "screen", conflicts_with = "reference")]
     agent: Option<String>,
-    /// Use the rules in this agent file (a TOML manifest, see `agtmux adapters`)
+    /// Use the rules in this manifest (the TOML file of an agent, see `agtmux adapters`)
     #[arg(long, value_name = "FILE", requires = "screen", conflicts_with = "reference")]
     manifest: Option<PathBuf>,
     /// The title of the pane that the screen was saved from
@@ -85,7 +85,7 @@ fn explanation_lines(why: &Explanation, zone: &TimeZone) -> Vec<String> {
 }
 
 fn event_line(event: &ExplainEvent, zone: &TimeZone) -> String {
-    let sender = event.sender.as_ref().map_or("saved while no daemon ran".to_owned(), sender_text);
+    let sender = event.sender.as_ref().map_or("saved while the daemon was not running".to_owned(), sender_text);
     let at = age::local_time(event.ingested_at, zone);
     format!("last event from {}: {} at {at} · {sender}", event.source, event.event_type)
 }

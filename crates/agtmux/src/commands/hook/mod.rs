@@ -36,7 +36,7 @@ pub(crate) const THEN: &str = "--then";
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Reads the hook's JSON from stdin, or from the last argument for Codex's notify. Adds the pane and \
-the parent processes to the event. `agtmux setup` adds these calls to the settings of your agents.
+the parent processes to the event. `agtmux setup` configures your agents to run this command.
 
 Always exits with 0, prints nothing on stdout and never starts the daemon. If the daemon is not \
 running, the event is stored and delivered later.")]

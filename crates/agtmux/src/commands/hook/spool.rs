@@ -49,8 +49,8 @@ fn put(dir: &Path, body: &[u8], at: Timestamp, most_files: usize, most_bytes: u6
     Ok(())
 }
 
-/// Locks the spool until the result is dropped. `None` if another process holds the lock for too long, or if the file
-/// system has no locks: an event is worth more than the limit.
+/// Locks the spool until the result is dropped. `None` if the lock cannot be taken in time, or at all. The event is
+/// then stored without the lock: losing it would be worse than exceeding the size limit.
 fn lock(dir: &Path) -> Option<File> {
     let (file, deadline) = (File::open(dir).ok()?, Instant::now() + LOCK_TIMEOUT);
     loop {

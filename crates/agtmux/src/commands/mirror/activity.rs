@@ -12,7 +12,7 @@ use crate::quit_signals::QuitSignals;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Shows each command with its directory, output and exit code. Commands of `agtmux mirror exec` are not shown.\n\n\
+    after_help = "Shows each command with its directory, output and exit code. Commands run with `agtmux mirror exec` are not shown.\n\n\
     Example:\n  agtmux mirror activity --follow --json"
 )]
 pub(crate) struct MirrorActivityArgs {

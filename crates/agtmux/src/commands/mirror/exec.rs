@@ -23,16 +23,16 @@ use crate::quit_signals::QuitSignals;
 const FIRST_WAIT_MS: u64 = 200;
 /// How long each further answer waits.
 const WAIT_MS: u64 = 4000;
-/// How long and how often a daemon that has ended is asked again.
+/// How long, and at which interval, to retry a request after the daemon has ended.
 const RESTART_TIMEOUT: Duration = Duration::from_secs(10);
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "You see the command and its output in the pane. Prints what the command wrote to its terminal, so stdout and \
-    stderr come together. Of a progress bar, only the last state is printed. Opens a shared terminal if there is none.\n\n\
+    after_help = "You see the command and its output in the pane. Prints everything that the command wrote to its terminal: stdout \
+    and stderr mixed, and only the final state of a progress bar. Opens a shared terminal if there is none.\n\n\
     Exits with the code of the command. After the timeout, agtmux interrupts the command with Ctrl-C and exits with \
-    124. If you press Ctrl-C, it exits with 130. A command that the shell cannot read, such as one with an open quote, is not typed.\n\n\
+    124. If you press Ctrl-C, agtmux exits with 130. Rejects an incomplete command, such as one with an unclosed quote, without running it.\n\n\
     Examples:\n  agtmux mirror exec 'cargo test'\n  agtmux mirror exec --timeout 10m --json 'make -j4'"
 )]
 pub(crate) struct MirrorExecArgs {
@@ -50,7 +50,7 @@ pub(crate) struct MirrorExecArgs {
     /// Keep overwritten text and the screens of full-screen programs
     #[arg(long)]
     raw: bool,
-    /// With --json, print at most this much of the end of the output
+    /// With --json, print at most the last BYTES bytes of the output
     #[arg(long, value_name = "BYTES", default_value = "10000")]
     max_bytes: u64,
     /// The command, one line or many
@@ -113,7 +113,7 @@ async fn start(daemon: &DaemonClient, request: &MirrorExecRequest) -> CliResult<
                 tokio::time::sleep(RETRY_INTERVAL).await;
             }
             Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::RefNotFound => {
-                return Err(CliError::from(lost).because("the shell has not taken the command, so it did not run"));
+                return Err(CliError::from(lost).because("the shell never received the command, so it did not run"));
             }
             Err(error) => return Err(error.into()),
         }
@@ -174,8 +174,8 @@ fn finish(command: &MirrorCommand, json: bool) -> CliResult {
     }
     if command.timed_out {
         let text = match command.status {
-            MirrorCommandStatus::Running => "the time is up; the command still runs after Ctrl-C",
-            _ => "the time is up; the command was interrupted",
+            MirrorCommandStatus::Running => "the command timed out and is still running after Ctrl-C",
+            _ => "the command timed out and was interrupted with Ctrl-C",
         };
         CliMessage::new(text).hint("agtmux mirror exec --timeout 10m 'COMMAND'").print_stderr();
     } else if command.full_screen {

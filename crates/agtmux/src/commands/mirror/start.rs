@@ -12,10 +12,10 @@ use crate::output;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Splits the pane and starts a login shell beside it, with your own start files. If a shared terminal exists \
-    for the pane or its session, prints that one. agtmux sets two variables in the environment of \
-    the tmux session: PI_MIRROR_PANE is the pane of the shared terminal, and PI_LAST_RC is the number and the exit code \
-    of the last command there.\n\n\
+    after_help = "Splits the pane and starts a login shell in the new pane, with your usual startup files. If the pane or its \
+    session already has a shared terminal, prints that one. agtmux sets two variables in the environment of \
+    the tmux session: PI_MIRROR_PANE is the pane of the shared terminal, and PI_LAST_RC is the number of \
+    the last command there and its exit code, separated by a space.\n\n\
     Example:\n  agtmux mirror start --shell zsh"
 )]
 pub(crate) struct MirrorStartArgs {

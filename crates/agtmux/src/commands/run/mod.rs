@@ -23,7 +23,7 @@ use job::{ChildEnd, ChildJob};
 #[command(
     after_help = "The program owns the terminal, receives signals and can be suspended with Ctrl-Z. It runs with \
     or without a daemon.\n\n\
-    Exits with the exit code of the program. If a signal ends the program, `agtmux run` ends by the same \
+    Exits with the exit code of the program. If a signal kills the program, `agtmux run` kills itself with the same \
     signal. Exits with 127 if the program was not found, \
     and with 126 if it cannot be executed.\n\n\
     Example:\n  agtmux run --name reviewer -- claude --model opus"

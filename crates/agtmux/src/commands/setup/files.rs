@@ -20,10 +20,7 @@ pub(super) fn resolve_links(path: &Path) -> io::Result<PathBuf> {
         found => return found,
     }
     if fs::symlink_metadata(path).is_ok() {
-        return Err(io::Error::new(
-            ErrorKind::NotFound,
-            "it is a broken symbolic link, or a directory above it is one",
-        ));
+        return Err(io::Error::new(ErrorKind::NotFound, "it or a directory above it is a broken symbolic link"));
     }
     match (path.parent(), path.file_name()) {
         (Some(dir), Some(name)) => Ok(resolve_links(dir)?.join(name)),

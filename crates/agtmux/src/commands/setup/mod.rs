@@ -27,7 +27,7 @@ use report::ChangeDetail;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Apart from its own entries, setup leaves every byte of a settings file unchanged. It keeps one \
-    backup beside the file, with the content before the last change. You can run setup again at any time. If agtmux has moved, setup updates the path in its hooks.\n\n\
+    backup beside the file: its content before setup last changed it. You can run setup again at any time. If agtmux has moved, setup updates the path in its hooks.\n\n\
     Exits with 1 if a file could not be changed or you did not confirm.\n\n\
     Examples:\n  agtmux setup --dry-run\n  agtmux setup --agent claude --yes\n  agtmux setup --uninstall"
 )]
@@ -35,7 +35,7 @@ pub(crate) struct SetupArgs {
     /// Set up only this agent; may be given several times [default: every agent found]
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(AgentRegistry::setup_names()))]
     agent: Vec<String>,
-    /// Print each changed line without changing it
+    /// Print the lines that would change, but write nothing
     #[arg(long)]
     dry_run: bool,
     /// Do not ask for confirmation

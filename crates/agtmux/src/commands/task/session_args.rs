@@ -66,7 +66,7 @@ fn query_of(session: String) -> TaskSessionQuery {
     TaskSessionQuery { session, socket: Some(socket().display().to_string()) }
 }
 
-/// `agtmux-PROJECT`, the session of a person who names none.
+/// `agtmux-PROJECT`, the session used if the user names none.
 fn default_session(project_path: Option<&PathBuf>) -> CliResult<String> {
     let here = || std::env::current_dir().map_err(|error| CliError::io("find the current directory", error));
     let project = match project(project_path) {

@@ -15,11 +15,13 @@ use crate::output;
 const RESET_COLOURS: &str = "\u{1b}[0m";
 
 #[derive(Debug, Args)]
-#[command(after_help = "Prints only text, without control characters. With --ansi, prints colours too, also into a \
+#[command(
+    after_help = "Prints only text, without control characters. With --ansi, keeps colours, even if the output is a \
     pipe.\n\n\
     --follow ends when the agent ends. It prints a line again when the line changes. For a full-screen program it \
     redraws the whole screen.\n\n\
-    Example:\n  agtmux view-output %12 --lines 200 --follow")]
+    Example:\n  agtmux view-output %12 --lines 200 --follow"
+)]
 pub(crate) struct ViewOutputArgs {
     #[command(flatten)]
     guards: GuardArgs,

@@ -33,9 +33,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-If an agent is already in the state, wait does not wait for it. After `agtmux send`, wait waits for the turn that the \
-text begins: the end of an earlier turn does not count. If an agent ends before it reaches the state, wait exits with \
-2. With --any, it does so only if all agents end. A new agent in the same pane does not count.
+If an agent is already in the state, wait does not wait for it. After `agtmux send`, wait \
+ignores the end of an earlier turn and waits for the turn that this text starts. If an agent ends before it reaches the \
+state, wait exits with 2. With --any, wait exits with 2 only if all agents end. A new agent in the same pane does not count.
 
 With --all, the agents need not be in the state at the same time.
 
@@ -237,7 +237,7 @@ impl WaitReport {
 
 fn current_line(agent: &WaitedAgent) -> String {
     let line = agent_line(agent, agent.state);
-    if agent.turn_pending && !agent.gone { format!("{line} (from before the last text)") } else { line }
+    if agent.turn_pending && !agent.gone { format!("{line} (from before the last text was sent)") } else { line }
 }
 
 fn agent_line(agent: &WaitedAgent, state: Option<State>) -> String {
@@ -259,7 +259,7 @@ fn timeout_error(plan: &WaitPlan, agents: &[WaitedAgent]) -> CliError {
     error.hint(format!("agtmux explain {reference}"))
 }
 
-/// The error if an agent opened a dialog: it waits until it is answered.
+/// The error if an agent opened a dialog and waits for the answer.
 fn asks_error(agents: &[WaitedAgent]) -> CliError {
     let asking: Vec<&WaitedAgent> = agents.iter().filter(|agent| agent.asks()).collect();
     let error = CliError::new(CliExit::AgentAsks, "an agent opened a dialog and waits for an answer");

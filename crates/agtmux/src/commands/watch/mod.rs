@@ -42,15 +42,15 @@ pub(crate) struct WatchArgs {
     /// The output format [default: table on a terminal, jsonl in a pipe]
     #[arg(long, value_enum)]
     format: Option<WatchFormat>,
-    /// Print each line through this jq filter: texts without quotes, other values as JSON. Implies --format jsonl
+    /// Filter each line with this jq expression; print strings without quotes. Implies --format jsonl
     #[arg(long, value_name = "FILTER", value_parser = JqFilter::parse)]
     jq: Option<JqFilter>,
-    /// Show changes at most this often; of several changes of one item, show only the last [default: 200ms for table,
-    /// none for jsonl]
+    /// Show changes at most once per DURATION; if an item changed several times, show only its last change [default:
+    /// 200ms for table, none for jsonl]
     #[arg(long, value_name = "DURATION")]
     interval: Option<ConfigDuration>,
-    /// Of the current items, show only those that changed since this time (2026-11-15T09:00:00Z) or within this
-    /// duration (10m). All later changes are shown
+    /// At the start, show only items that changed since this time (2026-11-15T09:00:00Z) or within this duration (10m).
+    /// Later changes are always shown
     #[arg(long, value_name = "TIME", value_parser = since::parse_since)]
     since: Option<Timestamp>,
     /// Print the current items and exit

@@ -29,8 +29,8 @@ impl StdoutWatcher {
     }
 }
 
-/// Waits until poll reports an error, which happens when the reader closes the pipe. poll is asked for no other events.
-/// A regular file has no errors, so for a file this function blocks forever.
+/// Waits until poll reports an error, which happens when the reader closes the pipe. Requests no other events from
+/// poll. A regular file has no errors, so for a file this function blocks forever.
 fn wait_for_error() -> bool {
     let stdout = std::io::stdout();
     loop {

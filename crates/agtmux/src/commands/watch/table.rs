@@ -220,8 +220,8 @@ fn needs_all_panes(plan: &WatchPlan) -> bool {
 /// How many rows of agents a low terminal shows at least, before it shows anything below the table.
 const MIN_ROWS: usize = 3;
 
-/// Fits the table and the lines below it into the height of the terminal. The first line of the table is its head. The
-/// rows of agents are worth more than the lines below the table and than the head.
+/// Fits the table and the lines below it into the height of the terminal. The first line of the table is its header. If
+/// space is short, rows of agents take priority over the lines below the table and over the header.
 fn fit(mut table: Vec<String>, mut below: Vec<String>, height: usize) -> Vec<String> {
     let rows = table.len().saturating_sub(1);
     while !below.is_empty() && 1 + rows.min(MIN_ROWS) + below.len() > height {

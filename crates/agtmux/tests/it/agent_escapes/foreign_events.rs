@@ -85,7 +85,7 @@ fn an_agent_may_not_take_the_name_of_another_agent() {
         fixture.agent_runs(&key, &format!("{event} --dedupe-key {key} --payload {}", payload.display()))
     };
     let attempt = take("reviewer");
-    assert!(attempt.code != 0 && attempt.output.contains("another agent has the name 'reviewer'"), "{attempt:?}");
+    assert!(attempt.code != 0 && attempt.output.contains("another agent is already named 'reviewer'"), "{attempt:?}");
     assert_eq!(take("helper").code, 0);
     let audit = fixture.audit();
     let named: Vec<(&str, &str)> = audit

@@ -1,4 +1,4 @@
-//! A pane that was made while an agent ran may act after a person has typed in it.
+//! A pane that was created while an agent was running may act after a person has typed in it.
 
 use agtmux_testkit::agtmux::{SOON, agtmux};
 use agtmux_testkit::{AttachedClient, wait_for_next_second, wait_until};
@@ -29,7 +29,7 @@ fn a_new_pane_may_act_after_a_person_has_typed_in_it() {
     fixture.type_line(&pane, &format!("sh {}", fixture.script(&before)));
     let refused = fixture.result(&before);
     refused.assert_refused();
-    assert!(refused.output.contains(&format!("pane {pane} was made while an agent ran")), "{refused:?}");
+    assert!(refused.output.contains(&format!("pane {pane} was created while an agent was running")), "{refused:?}");
     assert!(refused.output.contains("actions.allow_from_unknown"), "{refused:?}");
     let client = attach(&fixture, "person");
     wait_for_next_second();

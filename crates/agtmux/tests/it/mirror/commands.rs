@@ -94,7 +94,7 @@ fn a_command_is_interrupted_when_its_time_is_up() {
         let done = fixture.mirror(&["exec", "--timeout", "500ms", "echo before; sleep 1000"]);
         assert_eq!(done.code, Some(124), "{}: {}", fixture.shell, done.stderr);
         assert!(done.text().starts_with("before\n"), "{}", done.text());
-        assert!(done.stderr.contains("the time is up"), "{}", done.stderr);
+        assert!(done.stderr.contains("the command timed out"), "{}", done.stderr);
         fixture.assert_exec("echo next", "next\n", 0);
     });
 }
