@@ -99,7 +99,8 @@ class Client:
         return self._ask("POST", f"/v1/targets/{urllib.parse.quote(name, safe='')}/connect")
 
     def exec_in_mirror(self, body):
-        """Run a command in a shared terminal. Returns when the shell has taken it, or up to `wait_ms` later when it has ended."""
+        """Run a command in a shared terminal. Returns as soon as the shell has received the command. With `wait_ms`, waits up
+to that much longer for the command to end."""
         return self._ask("POST", "/v1/mirrors/exec", body=body)
 
     def follow_mirror_activity(self, **query):

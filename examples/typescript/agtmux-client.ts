@@ -98,7 +98,8 @@ export class Client {
     return this.#ask("POST", `/v1/targets/${encodeURIComponent(name)}/connect`, undefined);
   }
 
-  /** Run a command in a shared terminal. Returns when the shell has taken it, or up to `wait_ms` later when it has ended. */
+  /** Run a command in a shared terminal. Returns as soon as the shell has received the command. With `wait_ms`, waits up
+to that much longer for the command to end. */
   execInMirror(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/mirrors/exec", undefined, body);
   }

@@ -1,4 +1,5 @@
-//! The hook events that the tmux-bridge document defines. They are the events of Claude Code under other names.
+//! The hook events of the tmux-bridge interface, an HTTP interface that agtmux also serves (see `docs/bridge.md`). They
+//! are the events of Claude Code under other names.
 
 /// The agent type of an event that names no agent.
 pub const BRIDGE_AGENT: &str = "claude";

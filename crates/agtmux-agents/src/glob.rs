@@ -1,7 +1,7 @@
 //! Matches paths against patterns with `*`.
 
-/// The maximum length of a path. Longer texts never match, because they are not paths. An argument of a process may
-/// have several megabytes.
+/// The maximum length of a path. Longer texts never match, because they are not paths. A process argument may be
+/// several megabytes long.
 const MAX_PATH_BYTES: usize = 4096;
 
 /// Whether the whole path matches the pattern. `*` matches any bytes, including slashes. A pattern such as `*/bin/tool`

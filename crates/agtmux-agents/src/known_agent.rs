@@ -116,7 +116,7 @@ impl KnownAgent {
         self.manifest.resume.as_ref()
     }
 
-    /// The arguments of this process of the agent that a resumed agent keeps.
+    /// The arguments of this agent process that are passed on when its session is resumed.
     pub fn kept_arguments(&self, process: &ProcessFacts<'_>) -> Vec<String> {
         let arguments = Invocation::from_process(process).args;
         self.resume().map(|resume| resume.kept_arguments(arguments)).unwrap_or_default()

@@ -11,7 +11,7 @@ use rustix::process::geteuid;
 
 use crate::paths::PathError;
 
-/// The same limit as the kernel has.
+/// The maximum number of symbolic links in one path. The kernel has the same limit.
 const MAX_LINKS: usize = 40;
 
 /// Creates a directory that only the current user can access. Fails if the path is a symbolic link or belongs to
@@ -143,7 +143,8 @@ fn danger(path: &Path, metadata: &Metadata) -> Option<(String, String)> {
     shared_group.then(|| (format!("can be written to by the users of group {}", metadata.gid()), fix("g")))
 }
 
-/// Many systems give each user a group of the same number or the same name that has no other user.
+/// Whether only the current user (or root) belongs to this group. Many systems give each user a private group with the
+/// user's own name or number.
 fn is_private_group(gid: u32) -> bool {
     let uid = geteuid().as_raw();
     gid == 0 || gid == uid || has_own_group(uid, gid).unwrap_or(false)

@@ -20,7 +20,8 @@ pub(crate) const ACTION_TIMEOUT: Duration = Duration::from_secs(120);
 
 static OTHER_VERSION: OnceLock<String> = OnceLock::new();
 
-/// The version of the daemon that answered this program, if it is another version with the same API.
+/// The version of the daemon that answered, if it differs from the version of this program. The API version is the
+/// same.
 pub fn other_daemon_version() -> Option<&'static str> {
     OTHER_VERSION.get().map(String::as_str)
 }

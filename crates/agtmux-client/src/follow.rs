@@ -130,7 +130,7 @@ impl DaemonClient {
         }
     }
 
-    /// Opens the stream again. A daemon without room for another client has room when a client disconnects.
+    /// Opens the stream again. If the daemon has no room for another client, tries again until it has.
     async fn reopen(
         &self,
         path: &str,
@@ -162,7 +162,8 @@ impl DaemonClient {
         }
     }
 
-    /// Opens the stream when a daemon runs. Starts none, because the user has stopped the last one.
+    /// Waits until a daemon is running, then opens the stream. Does not start a daemon, because the user has stopped
+    /// the last one.
     async fn open_running(
         &self,
         path: &str,

@@ -13,7 +13,8 @@ use jiff::{SignedDuration, Timestamp};
 
 /// How long an agent may take to show that it works. A screen at rest proves nothing before this time has passed.
 const START_TIMEOUT: SignedDuration = SignedDuration::from_secs(5);
-/// How long after the sender saw the agent at work a screen at rest shows that the turn is over.
+/// Once the sender has seen the agent work, a screen at rest that is captured at least this much later means that the
+/// turn is over.
 const SHORT_TURN_TIME: SignedDuration = SignedDuration::from_millis(500);
 /// How long to wait for another turn after one has ended, if the agent was busy when the text was submitted, or if the
 /// turn seems to end early. A screen may look at rest for a moment while the agent prepares its first turn.

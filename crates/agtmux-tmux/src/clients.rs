@@ -13,7 +13,8 @@ pub struct TmuxClient {
     pub pid: u32,
     /// The time of the last key press, in seconds since the epoch.
     pub last_key: u64,
-    /// A program such as a terminal emulator shows the panes, and types by commands instead of keys.
+    /// The client is in control mode: a program such as a terminal emulator shows the panes and types by tmux commands
+    /// instead of key presses.
     pub control_mode: bool,
     pub session: u32,
     /// The pane that gets the keys of this client.

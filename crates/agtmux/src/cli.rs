@@ -18,7 +18,7 @@ Exit codes:
   3    the daemon is not running and was not started
   4    the daemon has another API version; run `agtmux daemon restart`
   5    the daemon rejected the request or did not answer
-  6    with `wait` and `send --wait`: an agent opened a dialog that --for does not include
+  6    with `wait` and `send --wait`: an agent opened a dialog, but --for does not name that state
   126  with `agtmux run`: the program cannot be executed
   127  with `agtmux run`: the program was not found
   130  interrupted with Ctrl-C

@@ -190,8 +190,8 @@ fn separate_question(paragraphs: &mut Vec<Vec<&str>>, question: &Regex) {
 
 /// The text of all paragraphs except the question.
 ///
-/// The subject of an approval keeps its rows. The screen does not tell whether a row ends at a blank, within a word or
-/// at a new line of a script, and a person who approves a command must not see a guess.
+/// The rows of an approval's subject are not joined. The screen does not show whether a row ends at a space, within a
+/// word or at the end of a script line, and a person who approves a command must not be shown a guess.
 fn subject(paragraphs: &[Vec<&str>], asks: usize, is_approval: bool) -> Option<String> {
     let others = paragraphs.iter().enumerate().filter(|(at, _)| *at != asks).map(|(_, rows)| rows);
     let subject = match is_approval {

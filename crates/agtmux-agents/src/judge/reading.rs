@@ -23,7 +23,8 @@ pub struct ScreenReading {
     pub selected: Option<u32>,
     /// The numbers of the options with a tick box, and whether each one is ticked.
     pub ticks: Vec<(u32, bool)>,
-    /// The dialog is a panel: it has replaced the input box, and agtmux cannot read its options. It can only be left.
+    /// The dialog is a panel: it has replaced the input box, and agtmux cannot read its options. Such a panel can only
+    /// be closed, not answered.
     pub is_panel: bool,
 }
 

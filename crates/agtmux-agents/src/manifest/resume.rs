@@ -1,12 +1,12 @@
 use agtmux_core::redact;
 use serde::Deserialize;
 
-/// The longest value of an option that is kept, and the most words that are kept.
+/// The maximum length of a kept option value, and the maximum number of arguments that are kept.
 const MAX_VALUE_BYTES: usize = 256;
 const MAX_KEPT_WORDS: usize = 40;
 
-/// Whether the value of an option may be stored and typed into a shell in quotes: a line without control characters, no
-/// option, no inline settings, and nothing that looks like a secret.
+/// Whether it is safe to store the value of an option and to type it, in quotes, into a shell. The value must be short
+/// and not empty, must not look like an option, inline JSON or a secret, and must not contain control characters.
 fn is_harmless(value: &str) -> bool {
     !value.is_empty()
         && value.len() <= MAX_VALUE_BYTES
@@ -39,8 +39,8 @@ impl ResumeTemplate {
         (is_valid_length && session.bytes().all(plain)).then(|| self.command.join(" ").replace(SESSION, session))
     }
 
-    /// The arguments of an agent that a resumed agent keeps: the listed options. Everything else is left out, because it
-    /// may be a prompt, a secret, or the choice of another session.
+    /// The arguments of an ended agent that are passed on when its session is resumed: only the options listed here.
+    /// Everything else is left out, because it may be a prompt, a secret, or the choice of another session.
     pub(crate) fn kept_arguments(&self, arguments: &[Vec<u8>]) -> Vec<String> {
         let mut kept = Vec::new();
         let mut words = arguments.iter().map(|word| std::str::from_utf8(word).unwrap_or_default());

@@ -306,7 +306,7 @@ impl AdapterMemory {
     }
 }
 
-/// The requests that are reported with an open approval. More are not open at once.
+/// The maximum number of open approval requests that are reported. If more are open, only the newest ones are reported.
 const MAX_ASKED: usize = 8;
 
 impl AdapterMemory {

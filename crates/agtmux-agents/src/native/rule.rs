@@ -9,9 +9,10 @@ use jiff::SignedDuration;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A longer command is not kept: every observation of the agent would repeat it.
+/// The maximum length of a kept command. A longer one is dropped, because every observation of the agent would contain
+/// a copy of it.
 const MAX_ASKED_BYTES: usize = 32 << 10;
-/// The most texts that are kept beside a command.
+/// The maximum number of other texts from the payload that are kept with a command.
 const MAX_ABOUT: usize = 8;
 
 /// How to read the agent's own events.
@@ -117,7 +118,7 @@ pub(crate) fn text_at(payload: &Value, path: &str) -> Option<String> {
 enum PayloadCondition {
     /// True: the value must be present and not empty. False: it must be absent or empty.
     Present(bool),
-    /// The value must be this text. A `*` at the end matches any rest.
+    /// The value must be this text. A `*` at the end matches any remaining text.
     Text(String),
     AnyOf(Vec<String>),
 }
@@ -164,7 +165,7 @@ impl EventRule {
             && self.when.iter().all(|(path, wanted)| wanted.matches(value_at(payload, path)))
     }
 
-    /// The command that an approval is about, and the texts beside it in the payload.
+    /// The command that the agent asks to run, and the texts in the neighbouring fields of the payload.
     pub(super) fn asked(&self, payload: &Value) -> AskedCommand {
         let redacted = |text: &str| redact::text_with_code(text).into_owned();
         let path = self.command.as_deref();

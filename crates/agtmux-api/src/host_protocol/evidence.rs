@@ -30,7 +30,7 @@ pub enum HostEvidence {
     ServerGone {
         server: String,
     },
-    /// The server exists and cannot be read.
+    /// The server exists, but agtmux cannot read its panes.
     ServerOutage {
         server: HostServer,
         outage: HostOutage,
@@ -57,7 +57,7 @@ pub struct HostServer {
 /// Why a server or the host cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostOutage {
-    /// A code of `errors` in the list of panes.
+    /// The error code that the list of panes also shows, in `target_errors`.
     pub code: String,
     pub message: String,
 }
@@ -112,7 +112,7 @@ pub struct HostProcess {
     pub start: u64,
 }
 
-/// Everything that counts for the state of one agent.
+/// All evidence that determines the state of one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentEvidence {
     pub server: HostServer,
@@ -127,7 +127,8 @@ pub struct AgentEvidence {
     /// Per source, the time since which its evidence has matched no rule.
     #[serde(default)]
     pub unrecognized_since: BTreeMap<String, Timestamp>,
-    /// Per source, the last times at which a turn ran, no turn ran, and no trace of a turn was visible.
+    /// For each source, when it last reported a running turn. `last_resting`: when it last reported that no turn was
+    /// running. `last_cleared`: when it last showed no trace of a turn.
     #[serde(default)]
     pub last_running: BTreeMap<String, Timestamp>,
     #[serde(default)]
@@ -181,7 +182,7 @@ pub struct HostObservation {
     pub inferred_from_absence: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_turn_visible: bool,
-    /// Before this time the observation decides nothing.
+    /// The observation is ignored until this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_from: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -190,7 +191,7 @@ pub struct HostObservation {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<AskedCommand>,
     pub recorded_at: Timestamp,
-    /// A completed turn that counts as idle by now.
+    /// Whether the observation reports a completed turn that now counts as idle.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub demoted: bool,
 }

@@ -44,7 +44,7 @@ impl MirrorEventWriter {
         Ok((Self { path: path.to_owned(), file: open_append(path)? }, last))
     }
 
-    /// Writes some events at once, so that a follower wakes up once.
+    /// Writes several events in one call, so that a follower wakes up only once.
     pub fn write(&mut self, lines: &[MirrorEventLine]) -> io::Result<()> {
         if self.file.metadata()?.len() >= MAX_FILE_BYTES {
             fs::rename(&self.path, older_log(&self.path))?;
@@ -63,7 +63,8 @@ fn open_append(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
-/// Adds a line to a file of two parts.
+/// Appends a line to a log that consists of a newer and an older file. If the newer file is full, it first replaces the
+/// older one.
 pub(super) fn append_line(path: &Path, line: &impl Serialize) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|data| data.len() >= MAX_FILE_BYTES) {
         fs::rename(path, older_log(path))?;
@@ -83,7 +84,7 @@ pub(super) fn read_lines<T: DeserializeOwned>(path: &Path) -> Vec<T> {
     bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
-/// Reads the events that were written since the last call, also after the file was replaced by a new one.
+/// Reads the events that were written since the last call, even if the writer has started a new file in the meantime.
 #[derive(Debug)]
 pub struct MirrorEventFollower {
     path: PathBuf,
@@ -120,8 +121,8 @@ impl MirrorEventFollower {
         Ok(())
     }
 
-    /// Opens the newer file if it is another one than the current file. The writer does not write to a file after it has
-    /// made the next one, so the current file is read to its end.
+    /// Opens the newer file, unless it is already open. Nothing is lost by leaving the current file: it has been read
+    /// to its end, and the writer never writes to a file after starting the next one.
     fn open_next(&mut self) -> io::Result<bool> {
         let next = match open_no_follow(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

@@ -21,7 +21,8 @@ use crate::task_files::{create_fresh, write_atomically};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MirrorSpec {
     pub mirror_id: String,
-    /// The secret that each mark in the shell's output contains, so that other programs cannot forge marks.
+    /// A secret in each mark. Marks are escape sequences in the shell's output that show where a command starts and
+    /// ends. Without the secret, other programs could forge them.
     pub nonce: String,
     pub shell: MirrorShell,
     /// The path of the shell.
@@ -48,7 +49,7 @@ pub struct MirrorExecRecord {
     pub cwd: Option<String>,
     /// The type of the agent that asked. Processes that the command starts count as processes of that agent.
     pub agent: Option<String>,
-    /// When agtmux began to type the command, and when it interrupts the command.
+    /// When agtmux began to type the command, and the time at which agtmux will interrupt the command if it still runs.
     pub typed_at: jiff::Timestamp,
     pub deadline: jiff::Timestamp,
 }
@@ -90,7 +91,8 @@ impl MirrorFiles {
         self.dir.join("in")
     }
 
-    /// The file that the shell reads at its start. zsh finds it by its name in a directory.
+    /// The file that the shell reads at its start. zsh only looks for a file with a fixed name, so its file is in a
+    /// directory of its own.
     pub fn start(&self, shell: MirrorShell) -> PathBuf {
         match shell {
             MirrorShell::Zsh => self.zsh_dir().join(".zshenv"),
@@ -137,12 +139,12 @@ impl MirrorFiles {
         self.dir.join("spec")
     }
 
-    /// Takes back a command that the shell has not taken.
+    /// Withdraws a command that the shell has not read yet.
     pub fn clear_input(&self) -> io::Result<()> {
         write_atomically(&self.input(), b"")
     }
 
-    /// Takes back a command. Returns false if the shell has already taken it.
+    /// Withdraws a command. Returns false if the shell has already read it.
     pub fn withdraw_input(&self, exec: &str) -> io::Result<bool> {
         let withdrawn = self.dir.join("in.withdrawn");
         // After the rename the shell finds no command.

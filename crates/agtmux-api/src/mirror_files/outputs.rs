@@ -9,10 +9,10 @@ use super::MirrorFiles;
 use crate::files::open_no_follow;
 use crate::task_files::{BoundedLog, create_fresh, older_log, read_log, write_atomically};
 
-/// How much of the beginning and of the end of an output is kept.
+/// The maximum number of bytes that are kept from the beginning and from the end of an output.
 const MAX_HEAD_BYTES: u64 = 32 << 20;
 const MAX_TAIL_BYTES: u64 = 32 << 20;
-/// The outputs of this many commands are kept, as long as they are not larger than this in total.
+/// The maximum number of outputs that are kept, and their maximum total size.
 const MAX_OUTPUTS: usize = 256;
 const MAX_TOTAL_BYTES: u64 = 256 << 20;
 
@@ -58,12 +58,12 @@ impl MirrorOutput {
         Ok(bytes)
     }
 
-    /// The kept end of an output that is longer than its beginning.
+    /// The kept end of a long output: one that did not fit into the file with the beginning.
     pub fn read_tail(&self) -> io::Result<Vec<u8>> {
         read_log(&self.tail(), MAX_TAIL_BYTES)
     }
 
-    /// The size of the whole output, also of what is not kept.
+    /// The size of the whole output, including the part that was not kept.
     pub fn total_bytes(&self) -> u64 {
         let written = fs::read_to_string(self.size_file()).ok().and_then(|size| size.trim().parse().ok());
         written.unwrap_or_else(|| self.head_bytes())
@@ -74,7 +74,7 @@ impl MirrorOutput {
         self.head.with_extension("size")
     }
 
-    /// Whether the output is longer than its beginning.
+    /// Whether the output did not fit into the file with the beginning.
     pub fn is_long(&self) -> bool {
         self.tail().exists()
     }

@@ -125,8 +125,9 @@ impl PaneItem {
         (self.attention_rank(), self.since, &self.identity)
     }
 
-    /// The rank in the attention order. It differs from the order of `State`, which is the precedence of states within a
-    /// window: an agent that waits blocks work that can go on, an agent that failed has already stopped.
+    /// The rank in the attention order. It differs from the order of `State`, which decides which state a window shows.
+    /// Here, waiting agents come before failed ones, because an answer lets a waiting agent continue, while a failed
+    /// agent has already stopped.
     fn attention_rank(&self) -> u8 {
         match self.state {
             Some(State::WaitingApproval | State::WaitingInput) => 0,

@@ -19,7 +19,8 @@ pub struct MirrorQuery {
     /// The pane of the shared terminal, such as `%12`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pane: Option<String>,
-    /// The pane that the shared terminal was made for. If it has none, a shared terminal in its session is used.
+    /// The pane that the shared terminal was made for. If that pane has no shared terminal, one in the same session is
+    /// used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub for_pane: Option<String>,
 }
@@ -87,7 +88,7 @@ pub struct MirrorItem {
 pub struct MirrorRunningItem {
     pub number: u64,
     pub command: Option<String>,
-    /// The request of agtmux; null for a command of the person.
+    /// The id of the request to agtmux; null if the person typed the command.
     pub command_id: Option<String>,
     pub since: Timestamp,
 }
@@ -151,7 +152,8 @@ pub struct MirrorCommand {
     pub signal: Option<i32>,
     pub duration_ms: Option<u64>,
     pub cwd: Option<String>,
-    /// The end of the output. A byte that is not UTF-8 is U+10FF00 plus the byte.
+    /// The end of the output. Each byte that is not valid UTF-8 appears as the code point U+10FF00 plus the value of
+    /// the byte.
     pub output: String,
     /// Whether `output` is only the end of the output.
     pub truncated: bool,
@@ -192,7 +194,8 @@ pub struct MirrorCancelRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MirrorStreamItem {
-    /// A part of the output. A byte that is not UTF-8 is U+10FF00 plus the byte.
+    /// A part of the output. Each byte that is not valid UTF-8 appears as the code point U+10FF00 plus the value of the
+    /// byte.
     Output(String),
     /// The end of the command. Its `output` is empty.
     Ended(Box<MirrorCommand>),
@@ -226,7 +229,8 @@ pub struct MirrorActivityItem {
     pub exit_code: Option<i32>,
     pub started_at: Timestamp,
     pub ended_at: Timestamp,
-    /// The end of the output. A byte that is not UTF-8 is U+10FF00 plus the byte.
+    /// The end of the output. Each byte that is not valid UTF-8 appears as the code point U+10FF00 plus the value of
+    /// the byte.
     pub output: String,
     pub truncated: bool,
     /// Directory, command, output and exit code as text: `~/dir $ command`, the output, `[exit code: N]`.

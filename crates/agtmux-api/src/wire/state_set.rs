@@ -5,7 +5,7 @@ use agtmux_core::state::State;
 use agtmux_core::wire_enum::UnknownVariantError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// One or more states. In queries and in JSON it is one text with commas: `running,idle`.
+/// One or more states. In queries and in JSON, the states are written as one comma-separated string: `running,idle`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateSet(Vec<State>);
 

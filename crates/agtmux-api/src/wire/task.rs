@@ -205,8 +205,8 @@ pub enum TaskStreamItem {
     },
 }
 
-/// Reports the start of a harness session. Task sessions left by earlier sessions of the same project are removed or
-/// reported.
+/// Reports the start of a session of a harness, which is the program that runs tasks, such as Pi. agtmux removes the
+/// idle task sessions that earlier sessions of the same project left, and reports those with running tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskStartupRequest {

@@ -42,9 +42,10 @@ pub(crate) fn tmux_error(error: TmuxError) -> ApiError {
         TmuxError::Failed(message) if message.contains("can't find pane") => {
             (ErrorCode::PaneNotFound, "agtmux list panes --all")
         }
-        error if error.means_no_session() => {
-            (ErrorCode::RuntimeStale, "agtmux list panes --all   (the tmux server has no session left)")
-        }
+        error if error.means_no_session() => (
+            ErrorCode::RuntimeStale,
+            "agtmux list panes --all   (shows the panes of other tmux servers; this server has no session left)",
+        ),
         TmuxError::Spawn(_) | TmuxError::Failed(_) => (ErrorCode::SubprocessFailed, "agtmux daemon logs"),
         TmuxError::Unreadable(_) => (ErrorCode::Unknown, "agtmux daemon logs"),
         TmuxError::Unreachable(_) => (ErrorCode::TargetUnreachable, "agtmux target list"),

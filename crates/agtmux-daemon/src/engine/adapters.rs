@@ -209,8 +209,10 @@ impl Engine {
         self.states.ledger(runtime).is_some_and(|ledger| ledger.records().any(|record| is_report(&record.observation)))
     }
 
-    /// Until when the report of a dialog is held back. Only the screen shows what the agent asks, and an agent reports
-    /// a dialog before it draws it. The observer looks at once; without an observer, nothing is held back.
+    /// Until when a reported dialog is held back, so that it is published together with its content. Only the screen
+    /// shows that content, and an agent reports a dialog before it draws the dialog. This call makes the observer
+    /// capture the screen at once. Returns `None` if nothing is held back, for example because the pane has no
+    /// observer.
     fn dialog_hold(&self, runtime: &RuntimeId, observation: &Observation, now: Timestamp) -> Option<Timestamp> {
         let ledger = self.states.ledger(runtime)?;
         // The report of a dialog ends an error at once. Without its dialog, an older idle state would be shown.

@@ -54,8 +54,8 @@ impl Engine {
         self.publish_all_again(step);
     }
 
-    /// Publishes and stores the moved times of all agents, and has their panes captured: evidence that was on its way
-    /// has times from before the step.
+    /// Publishes and stores the moved times of all agents, and requests a new capture of their panes, because evidence
+    /// that was already on its way still has times from before the clock was set.
     fn publish_all_again(&mut self, step: &mut EngineStep) {
         let runtimes: Vec<RuntimeId> = self.runtime_panes.keys().cloned().collect();
         for runtime in &runtimes {
@@ -77,8 +77,9 @@ impl Engine {
         }
     }
 
-    /// The time of an event that waited in the spool. If the clock was set before this daemon started, the event may
-    /// have a time from before that: then it would be in the future, or too old by the whole step.
+    /// The corrected time of an event that waited in the spool. If the clock was set before this daemon started, the
+    /// event may have been dated by the old clock. Uncorrected, its time would be in the future, or too old by the
+    /// amount that the clock was set forward.
     pub(super) fn spooled_time(&self, at: Timestamp, now: Timestamp) -> Timestamp {
         let moved = at.checked_add(self.step_at_start).unwrap_or(now);
         let is_from_before = if self.step_at_start.is_negative() { at > now } else { moved <= now };

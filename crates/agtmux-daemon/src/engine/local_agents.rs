@@ -1,4 +1,4 @@
-//! The agents and tmux servers of this host, for the check of callers.
+//! The agents and tmux servers of this host. Used to find out whether the caller of an action is an agent.
 
 use agtmux_core::fleet::PaneKey;
 use agtmux_core::ids::{ProcessRef, TargetName};
@@ -6,7 +6,7 @@ use agtmux_core::ids::{ProcessRef, TargetName};
 use super::Engine;
 use crate::actions::ContainingPane;
 
-/// The agents that run on this host, and the place of a process below a tmux server.
+/// The agents that run on this host, and the tmux server and pane that a given process runs in.
 #[derive(Debug, Default)]
 pub(crate) struct LocalAgents {
     pub(crate) agents: Vec<ProcessRef>,

@@ -103,7 +103,8 @@ pub(crate) enum EngineInput {
     Visits(PaneVisits),
     /// A person has seen the result of an agent.
     MarkSeen(PaneRef, oneshot::Sender<Result<SeenReport, ApiError>>),
-    /// The progress of a text that is submitted to an agent. The reply is sent when clients see it.
+    /// The progress of a text that is submitted to an agent. The reply is sent when the progress is published to
+    /// clients.
     Submission(RuntimeId, SubmissionProgress, oneshot::Sender<()>),
     /// A hub subscribes to this host's evidence. The subscription lasts as long as the reference is valid.
     Subscribe(Weak<()>, oneshot::Sender<u64>),
@@ -124,7 +125,7 @@ pub(crate) struct Engine {
     sleep_detector: SleepDetector,
     /// By how much the clock was set since the last daemon stored its times.
     step_at_start: SignedDuration,
-    /// The steps of the clock by which the stored times must still be moved.
+    /// The total clock change by which the times in the store must still be moved.
     unstored_step: SignedDuration,
     settings: config::StateConfig,
     fleet: Fleet,

@@ -33,8 +33,8 @@ impl EngineHandle {
 }
 
 impl Engine {
-    /// Marks the agents whose panes were visited after their last turn ended. tmux counts whole seconds, so a key press
-    /// within the second of the end does not count.
+    /// Marks as seen the agents whose panes were visited after their last turn ended. tmux reports times in whole
+    /// seconds, so a key press in the same second in which the turn ended does not count.
     pub(super) fn apply_visits(&mut self, seen: &PaneVisits, step: &mut EngineStep) {
         if self.fleet.server(&seen.server).is_none_or(|server| server.generation != seen.generation) {
             return;

@@ -229,7 +229,8 @@ impl LocalServer {
         self.written_at.is_some_and(|at| now < at + WRITE_GRACE)
     }
 
-    /// After a sleep, waits for a second look before anything counts as gone or changed.
+    /// If the machine has just woken up, makes sure that nothing counts as gone or changed until a second check
+    /// confirms it.
     fn check_sleep(&mut self) {
         let now = Instant::now();
         if self.wake.has_woken(now) {

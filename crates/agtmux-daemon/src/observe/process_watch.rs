@@ -33,8 +33,8 @@ const FIRST_FOLLOW_UP: Duration = Duration::from_millis(10);
 /// Activity after this much silence starts a new series of follow-up checks.
 const QUIET_AFTER: Duration = Duration::from_secs(1);
 
-/// For this long after a sleep, a running agent does not count as gone or stopped. The processes of a machine do not
-/// continue all at once.
+/// For this long after the machine wakes up, an agent whose process exists does not count as gone or stopped, because
+/// the processes of a machine do not all resume at the same time.
 const WAKE_TIME: Duration = Duration::from_secs(5);
 
 /// The last known processes of a pane, and when to check them again.

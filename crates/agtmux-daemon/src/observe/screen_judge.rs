@@ -20,8 +20,9 @@ const TITLE_LAG: SignedDuration = SignedDuration::from_secs(1);
 /// output continues.
 const STABLE_FOR: SignedDuration = SignedDuration::from_millis(300);
 
-/// How long after a sleep a changed screen must be seen twice, and how far apart the two captures must be. After a sleep,
-/// agents draw their screens again in several parts.
+/// For this long after the machine wakes up, a changed screen counts only after a second capture confirms it. The
+/// second value is the minimum time between the two captures. After a sleep, agents draw their screens again in several
+/// parts.
 const WAKE_TIME: SignedDuration = SignedDuration::from_secs(10);
 const CONFIRM_AFTER: SignedDuration = SignedDuration::from_secs(2);
 
@@ -122,7 +123,8 @@ impl ScreenJudge {
         Some(evidence)
     }
 
-    /// Whether a capture directly after a sleep shows something else than before the sleep, for the first time.
+    /// Whether a capture must be confirmed by a later one: the machine has just woken up, and the screen differs from
+    /// the one before the sleep.
     fn must_be_confirmed(&mut self, pane: u32, capture: &PreviousCapture) -> bool {
         // The clock may be set in between. A time before the wake then does not mean that the machine still wakes.
         let since_wake = |woke_at: &Timestamp| capture.captured_at.duration_since(*woke_at);
@@ -175,7 +177,8 @@ mod tests {
         Timestamp::from_millisecond(1_000_000 + millis).expect("in range")
     }
 
-    /// Whether this capture, at this time, must be confirmed. An accepted capture is the previous one of the next.
+    /// Whether a capture with this assertion, at this time, must be confirmed. An accepted capture becomes the previous
+    /// capture for the next call.
     fn is_held(judge: &mut ScreenJudge, millis: i64, assertion: Assertion) -> bool {
         let capture = PreviousCapture { process: PROCESS, captured_at: at(millis), assertions: vec![assertion] };
         let held = judge.must_be_confirmed(1, &capture);

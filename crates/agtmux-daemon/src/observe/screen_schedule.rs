@@ -36,7 +36,8 @@ struct ScheduledAgent {
     unsettled: bool,
     /// When a requested capture is due, independent of output.
     wanted_at: Option<Instant>,
-    /// Set while agtmux looks for a dialog: when the next capture is due, and when the last one is.
+    /// Set while agtmux looks for a dialog: the time of the next capture, and the time of the last one, after which
+    /// agtmux stops looking.
     dialog_look: Option<(Instant, Instant)>,
     credit: f64,
     credit_at: Instant,

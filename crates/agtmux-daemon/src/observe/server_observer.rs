@@ -29,7 +29,7 @@ use crate::engine::PaneVisits;
 /// exits.
 const MAX_FAILURES: u32 = 2;
 
-/// How soon a screen is captured again that must be confirmed after a sleep.
+/// How soon a screen is captured again if it must be confirmed because the machine has just woken up.
 const CONFIRM_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(crate) struct ServerObserver {

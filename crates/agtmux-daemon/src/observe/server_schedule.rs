@@ -19,8 +19,8 @@ const RECONCILE_PER_ROW: Duration = Duration::from_millis(30);
 /// so its activity is then only a weak sign of a change.
 const RECONCILE_WRITING_FACTOR: u32 = 3;
 
-/// When a pane writes again after this much silence, the pane is read promptly after each of its first writes. The
-/// second value is the number of these writes.
+/// When a pane writes again after this much silence, the pane is read promptly after each of its first `PROMPT_READS`
+/// writes.
 const QUIET_AFTER: Duration = Duration::from_secs(3);
 const PROMPT_READS: u8 = 2;
 /// The limits of the prompt reads of all panes together: how many may follow each other without a pause, and how many

@@ -1,11 +1,12 @@
-//! Notices that the machine woke up. The daemon may continue before the tmux server and the agents do, so for a while
-//! after that, one look proves nothing.
+//! Notices that the machine woke up from sleep. The daemon may resume before the tmux server and the agents do, so for
+//! a short time a single check proves nothing.
 
 use std::time::{Duration, Instant};
 
 use crate::clock::{Clock, SleepDetector};
 
-/// How long after a sleep a server that does not answer is queried again before an outage is reported.
+/// For this long after the machine wakes up, a server that does not answer is queried again instead of being reported
+/// as an outage.
 const WAKE_TIME: Duration = Duration::from_secs(2);
 
 pub(super) struct WakeWatch {

@@ -55,7 +55,7 @@ pub(super) struct CollectConnection {
     stderr: tokio::task::JoinHandle<String>,
     /// A long line that is being parsed.
     parsing: Option<JoinHandle<serde_json::Result<HostLine>>>,
-    /// The size of the lines that were read and not counted yet.
+    /// The size of the lines that were read but not yet reported by `take_uncounted_bytes`.
     uncounted_bytes: usize,
     pending: HashMap<u64, oneshot::Sender<ReplyOutcome>>,
     last_id: u64,

@@ -12,10 +12,11 @@ use tokio::time::Instant;
 /// The work per second that a host may cause. A changed pane counts 1, an agent counts more, and so does each KiB.
 pub(super) const UNITS_PER_SECOND: f64 = 1_000.0;
 const UNITS_PER_AGENT: f64 = 10.0;
-/// The work that a host may cause at once. A host with the maximum number of panes and agents fits when it connects.
+/// The work that a host may cause at once. It is enough for the first batch of a host with the maximum number of panes
+/// and agents.
 const BURST: f64 = 20_000.0;
-/// Work beyond this excess is not counted, so that pauses stay short: the host disconnects a reader that stops reading
-/// for long.
+/// The maximum overdraft. Work beyond it is not counted, so that pauses stay short: the host disconnects a reader that
+/// does not read for a long time.
 const MAX_DEBT: f64 = 10_000.0;
 /// A limited host is no longer limited when it has regained this part of its burst.
 const CALM_SHARE: f64 = 0.5;

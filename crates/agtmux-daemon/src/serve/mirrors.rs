@@ -44,7 +44,8 @@ pub(super) async fn start_mirror(
     run_detached(async move { context.mirrors.open(request, &caller).await }).await
 }
 
-/// Run a command in a shared terminal. Returns when the shell has taken it, or up to `wait_ms` later when it has ended.
+/// Run a command in a shared terminal. Returns as soon as the shell has received the command. With `wait_ms`, waits up
+/// to that much longer for the command to end.
 ///
 /// An agent may use only the terminal of its own pane or session (`E_CALLER_IS_AGENT`).
 #[utoipa::path(post, path = "/v1/mirrors/exec", request_body = MirrorExecRequest, responses(

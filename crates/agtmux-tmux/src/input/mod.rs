@@ -111,8 +111,8 @@ pub(crate) fn steps<'a>(pane: u32, typing: PaneInput<'a>) -> Vec<TypeStep<'a>> {
 /// Versions whose `paste-buffer` has no option `-S` and never changes the text.
 const PASTES_UNCHANGED: [&str; 3] = ["3.[0-6]", "3.[0-6][a-z]", "next-3.[0-7]"];
 
-/// A command that pastes the buffer as it is. tmux 3.7 writes control characters in another way (`^[` instead of
-/// Escape), also the codes of a bracketed paste, unless it gets an option that older versions reject.
+/// A command that pastes the buffer as it is. tmux 3.7 makes control characters visible (`^[` instead of Escape), even
+/// those in the codes of a bracketed paste, unless it gets the option `-S`, which older versions reject.
 fn paste_unchanged(options: &str) -> String {
     let is_old = |pattern: &str| format!("#{{m:{pattern},#{{version}}}}");
     let any = |one: String, other: String| format!("#{{||:{one},{other}}}");

@@ -28,7 +28,7 @@ Exit codes:
 With --wait also:
   1  the time given with --timeout is up
   2  the agent is gone, or wrong usage
-  6  the agent opened a dialog that --for does not include; answer it with `agtmux respond`
+  6  the agent opened a dialog, but --for does not name that state; answer it with `agtmux respond`
 
 Examples:
   agtmux send %12 --text 'run the tests'

@@ -1,8 +1,8 @@
-//! The commands that recorded events ask to approve.
+//! The commands for which recorded events request approval.
 
 use super::*;
 
-/// The command and the texts beside it that the last open request has.
+/// The command of the newest open request, and the texts in the neighbouring fields of its payload.
 fn asked(agent: &'static str, source: Source, event_type: &str, payload: &Value) -> Option<(String, Vec<String>)> {
     let mut memory = AdapterMemory::default();
     let now = Timestamp::from_second(1_000_000).expect("in range");

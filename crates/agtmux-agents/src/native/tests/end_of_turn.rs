@@ -9,7 +9,7 @@ use crate::CapturedScreen;
 
 /// The observer captures the screen at the latest this long after the status file has changed.
 const CAPTURE_DELAY: i64 = 400;
-/// A captured screen counts from this long before its capture.
+/// Observations from a captured screen are dated this long before the capture.
 const DRAW_LAG: i64 = 250;
 
 /// The states that follow from the evidence of one turn, without repetitions.

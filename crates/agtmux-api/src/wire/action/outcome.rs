@@ -47,7 +47,7 @@ pub struct SendReport {
     pub bytes: u64,
     /// Events of the agent that confirm the text.
     pub event_ids: Vec<String>,
-    /// Whether the pane was in copy mode, and left it to accept the text.
+    /// Whether the pane was in copy mode and agtmux had to leave that mode to type the text.
     #[serde(default)]
     pub left_copy_mode: bool,
 }

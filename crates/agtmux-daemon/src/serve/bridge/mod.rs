@@ -1,4 +1,5 @@
-//! The paths and field names of the tmux-bridge document.
+//! The HTTP interface of tmux-bridge, a service that agtmux can replace. `docs/bridge.md` describes its paths and field
+//! names.
 
 mod failure;
 pub(super) mod hooks;

@@ -33,8 +33,8 @@ fn invalid(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
-/// Whether the client may connect. Every user of this machine can reach the port, and may have found a token. The socket
-/// of a client on another machine is not in the table of this one; such a client is only known by its token.
+/// Whether the client may connect. Every user of this machine can reach the port and may have found a token, so the
+/// user of a local client is checked. The user of a client on another machine is unknown, so only its token is checked.
 pub(super) async fn is_admitted(client: TcpClient, auth: &WebAuth) -> bool {
     let Some(to) = client.to else { return false };
     match tokio::task::spawn_blocking(move || platform::tcp_peer_user(client.from, to)).await {

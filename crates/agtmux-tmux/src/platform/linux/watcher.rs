@@ -63,7 +63,8 @@ fn terminal_output_is_reported() -> bool {
         .is_ok()
 }
 
-/// Closes the signals when the watcher ends, also by a panic, so that their reader knows that nothing is watched.
+/// Closes the signal queue when the watcher ends, even by a panic, so that the reader knows that nothing is watched any
+/// more.
 struct CloseSignals(SignalSender);
 
 impl Drop for CloseSignals {

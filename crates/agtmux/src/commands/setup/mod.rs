@@ -26,8 +26,8 @@ use report::ChangeDetail;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Apart from its own entries, setup leaves every byte of a settings file unchanged. It keeps one \
-    backup beside the file: its content before setup last changed it. You can run setup again at any time. If agtmux has moved, setup updates the path in its hooks.\n\n\
+    after_help = "Apart from its own entries, setup leaves every byte of a settings file unchanged. Beside each settings file, \
+    setup keeps one backup: the file as it was before setup last changed it. You can run setup again at any time. If agtmux has moved, setup updates the path in its hooks.\n\n\
     Exits with 1 if a file could not be changed or you did not confirm.\n\n\
     Examples:\n  agtmux setup --dry-run\n  agtmux setup --agent claude --yes\n  agtmux setup --uninstall"
 )]

@@ -44,7 +44,7 @@ Exit codes:
   1  the time given with --timeout is up
   2  an agent is gone, or wrong usage
   3  the daemon is not running and was not started
-  6  an agent opened a dialog that --for does not include; answer it with `agtmux respond`
+  6  an agent opened a dialog, but --for does not name that state; answer it with `agtmux respond`
 
 Examples:
   agtmux wait %12 --for finished --timeout 10m

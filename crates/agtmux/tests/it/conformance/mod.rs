@@ -182,6 +182,14 @@ mod answered_dialogs {
         }
     }
 
+    /// Only the screen shows these questions: 3 of them, 20 when AGTMUX_SOAK is set.
+    #[test]
+    fn claude_questions_without_hooks() {
+        if let Err(why) = respond::check_questions_without_hooks() {
+            skip(&why);
+        }
+    }
+
     /// The other agents run only when AGTMUX_SOAK is set.
     #[test]
     fn agents_of_the_soak_run() {

@@ -58,6 +58,21 @@ pub(crate) fn check_swaps() -> Result<(), String> {
     Ok(())
 }
 
+/// Answers questions of Claude without hooks, so that only the screen shows them: 3 of them, 20 in a soak run.
+pub(crate) fn check_questions_without_hooks() -> Result<(), String> {
+    let agent = real_agents::ALL.into_iter().find(|known| known.name() == "claude").expect("a known agent");
+    let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;
+    with_shell_in(EvidenceMode::NoHooks, agent, &installed.program_dirs, true, &|tester| {
+        tester.driver.start(&LaunchMode::Plain).unwrap_or_else(|error| panic!("{}", error.0));
+        for n in 0..if soak() { 20 } else { 3 } {
+            tester.prompt_for_dialog(&format!("ASK {n}"), "colour");
+            tester.answer_confirmed(&["2"]);
+            tester.wait_for_model_text("Blue");
+        }
+    });
+    Ok(())
+}
+
 /// Starts the agent, waits until it is ready and runs the checks.
 fn with_started_agent(
     agent: &'static dyn ConformanceAgent,
@@ -71,7 +86,7 @@ fn with_started_agent(
     });
 }
 
-/// Opens a shell in which the checks can start the agent.
+/// Opens a shell in which the checks can start the agent. The agent has hooks if agtmux supports them.
 fn with_shell(
     agent: &'static dyn ConformanceAgent,
     programs: &[PathBuf],
@@ -79,6 +94,16 @@ fn with_shell(
     check: &dyn Fn(&DialogTester<'_>),
 ) {
     let mode = if agent.modes().contains(&EvidenceMode::Hooks) { EvidenceMode::Hooks } else { EvidenceMode::NoHooks };
+    with_shell_in(mode, agent, programs, trusted, check);
+}
+
+fn with_shell_in(
+    mode: EvidenceMode,
+    agent: &'static dyn ConformanceAgent,
+    programs: &[PathBuf],
+    trusted: bool,
+    check: &dyn Fn(&DialogTester<'_>),
+) {
     let sandbox = AgentSandbox::open(&SandboxOptions {
         agent,
         program_dirs: programs,
