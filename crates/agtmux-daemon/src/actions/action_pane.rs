@@ -33,9 +33,9 @@ pub(super) struct ActionPane<'a> {
     pub(super) processes: HostProcesses,
     pub(super) guard: PaneGuard,
     pub(super) forced: bool,
-    /// If true, types only while a shell in the pane waits for a command.
+    /// If true, agtmux types only while a shell in the pane waits for a command.
     pub(super) shell_only: bool,
-    /// The pane has left copy mode for this action.
+    /// Whether this action has made the pane leave copy mode.
     pub(super) left_mode: Arc<AtomicBool>,
 }
 
@@ -78,7 +78,7 @@ impl ActionPane<'_> {
         let known = agent.map(|agent| (agent.runtime.agent_type.clone(), agent.runtime.process));
         let now = tree.and_then(|tree| observe::agent_in_tree(&self.actions.0.discovery.registry(), &tree, known));
         let Some(located_agent) = agent else {
-            // Text for a shell must not go to an agent that has been started there meanwhile.
+            // Text for a shell must not go to an agent that has been started in the pane meanwhile.
             return match now.filter(|now| !now.suspended) {
                 None => Ok(()),
                 Some(_) => Err(guards::runtime_stale("nothing was typed: an agent was started in the pane".into())),
@@ -115,7 +115,7 @@ impl ActionPane<'_> {
         self.type_if_screen(typing, |capture| allows(&capture)).await
     }
 
-    /// Like [`type_if`](Self::type_if), for callers that keep the screen.
+    /// Like [`type_if`](Self::type_if), but `allows` gets ownership of the screen, for callers that keep it.
     pub(super) async fn type_if_screen(
         &self,
         typing: PaneInput<'_>,
@@ -146,8 +146,8 @@ impl ActionPane<'_> {
         self.actions.0.engine.locate(PaneRef::Runtime(runtime)).await.ok()?.agent
     }
 
-    /// Waits until `wanted` accepts what the engine knows about the agent, and returns it. Returns `None` on timeout or
-    /// if the agent is gone.
+    /// Waits until `wanted` accepts the agent as the engine knows it, and returns the agent. Returns `None` on timeout
+    /// or if the agent is gone.
     ///
     /// Actions call this before they return, so that clients already see the effect of the action.
     pub(super) async fn wait_for_engine(&self, wanted: impl Fn(&LocatedAgent) -> bool) -> Option<LocatedAgent> {
@@ -174,7 +174,7 @@ impl ActionPane<'_> {
         None
     }
 
-    /// Whether the pane has left copy mode for this action.
+    /// Whether this action has made the pane leave copy mode.
     pub(super) fn has_left_mode(&self) -> bool {
         self.left_mode.load(Ordering::Relaxed)
     }

@@ -11,8 +11,8 @@ use crate::observe;
 /// caller's origin counts as unknown.
 pub(super) const MAX_ANCESTORS: usize = 64;
 
-/// Programs that adopt the children of ended processes, besides init. Their name says nothing about the process that
-/// started the child.
+/// Programs that adopt the children of ended processes, besides init. The name of such a program says nothing about the
+/// process that started the child.
 const ADOPTING_PROGRAMS: [&[u8]; 6] = [b"init", b"tini", b"dumb-init", b"docker-init", b"catatonit", b"s6-svscan"];
 
 /// The process and its ancestors, the process itself first. Empty if the process table cannot be read.
@@ -33,7 +33,7 @@ pub(super) fn try_ancestors(processes: &dyn ProcessTable, pid: u32) -> io::Resul
     Ok(ancestry)
 }
 
-/// The chain without the adopting programs at its end: every process in it was started by the next one.
+/// The part of the chain before the first adopting program. Each process in this part was started by the next one.
 pub(super) fn own_chain(ancestry: &[ProcessInfo]) -> &[ProcessInfo] {
     let adopter = ancestry.iter().skip(1).position(adopts_children);
     &ancestry[..adopter.map_or(ancestry.len(), |at| at + 1)]

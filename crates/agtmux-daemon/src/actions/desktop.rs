@@ -47,7 +47,7 @@ const DESKTOP_PROGRAMS: [&str; 34] = [
     "xterm",
 ];
 
-/// The group that tmux makes for each pane, if it was built for systemd.
+/// The start of the name of the control group that tmux makes for each pane, if tmux was built with systemd support.
 const PANE_GROUP: &str = "tmux-spawn-";
 
 /// Whether systemd started this process in a control group in which neither an agent nor a tmux server runs. Processes
@@ -62,8 +62,8 @@ fn is_unit(group: &str) -> bool {
     (unit.ends_with(".service") || unit.ends_with(".scope")) && !unit.starts_with(PANE_GROUP)
 }
 
-/// Whether this is a terminal emulator, an editor or a browser that is installed on the system. The user's own files do not count:
-/// an agent can write a program with any name.
+/// Whether this is a terminal emulator, an editor or a browser that is installed on the system. The user's own files do
+/// not count, because an agent can write a program with any name.
 pub(super) fn is_desktop_program(top: &ProcessInfo, own_uid: u32) -> bool {
     let Some(program) = top.exe.as_deref() else { return false };
     let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();

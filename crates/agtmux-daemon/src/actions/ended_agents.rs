@@ -51,7 +51,8 @@ impl Actions {
     }
 }
 
-/// The newest agent with this name. Types and sessions name an agent only if exactly one matches.
+/// The newest ended agent with this name. If no ended agent has this name, the word is a type or a session, and exactly
+/// one ended agent must match it.
 fn only_one(word: &str, newest_first: Vec<PastRuntime>, missing: ApiError) -> ApiResult<PastRuntime> {
     let named = newest_first.iter().position(|past| past.name.as_deref() == Some(word));
     match (named, newest_first.len()) {

@@ -16,7 +16,8 @@ use super::origin::CallerOrigin;
 use super::{Actions, RequestCaller};
 use crate::store::StoredSender;
 
-/// How long the ancestors of a process are remembered. A process can become an agent by executing another program.
+/// How long the ancestors of a process are remembered. The time is short, because a process can become an agent by
+/// executing another program.
 const CACHE_TTL: Duration = Duration::from_secs(1);
 /// When more processes than this are remembered, all are forgotten.
 const MAX_CACHED: usize = 4096;

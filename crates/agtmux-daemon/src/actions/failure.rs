@@ -55,7 +55,7 @@ pub(crate) fn tmux_error(error: TmuxError) -> ApiError {
 
 pub(crate) fn type_error(error: TypeError) -> ApiError {
     match error {
-        // tmux may have typed the text before it stopped answering. It does not type it later.
+        // tmux may have typed the text before it stopped answering. tmux does not type the text later.
         TypeError::Tmux(error @ (TmuxError::Timeout(_) | TmuxError::Unreadable(_) | TmuxError::Unreachable(_))) => {
             let is_lost = matches!(error, TmuxError::Unreachable(_));
             let error = tmux_error(error);

@@ -1,8 +1,9 @@
 //! Finds the agent behind a process in a shared terminal.
 //!
-//! A command of an agent runs below the shell of the terminal, not below the agent. From the first such command on, every
-//! process that the shell starts counts as started by the agent: the command may change the shell so that it acts later,
-//! and no mark in the terminal proves that a command has ended. Otherwise an agent could approve its own dialogs there.
+//! A command of an agent runs below the shell of the terminal, not below the agent. From the first such command on,
+//! every process that the shell starts counts as started by the agent: the command may change the shell so that it acts
+//! later, and no mark in the terminal proves that a command has ended. Without this rule, an agent could approve its
+//! own dialogs from a shared terminal.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::Actions;
 use super::origin::to_timestamp;
 
-/// The kernel reports start times in steps of 10 ms.
+/// A tolerance for comparing start times, because the kernel reports them in steps of 10 ms.
 const CLOCK_STEP: SignedDuration = SignedDuration::from_millis(20);
 
 /// The shells in which commands of agents ran, by process id and start time.
@@ -50,13 +51,14 @@ impl AgentShells {
 }
 
 impl Actions {
-    /// From now on, processes that the shell starts count as processes of the agent of this request.
+    /// Notes that all processes that the shell starts from now on count as processes of the agent that sent this
+    /// request.
     pub(crate) fn begin_mirror_exec(&self, shell: Option<(u32, u64)>, record: &MirrorExecRecord) {
         shell.into_iter().for_each(|shell| self.0.agent_shells.insert(shell, record, record.typed_at));
     }
 
-    /// The same for a request of an earlier daemon. Earlier requests may be forgotten, so all processes of the shell
-    /// count.
+    /// Notes a request that an earlier daemon received. Even earlier requests may be forgotten, so all processes of the
+    /// shell count as processes of the agent.
     pub(crate) fn remember_mirror_exec(&self, shell: Option<(u32, u64)>, record: &MirrorExecRecord) {
         shell.into_iter().for_each(|shell| self.0.agent_shells.insert(shell, record, Timestamp::MIN));
     }

@@ -1,7 +1,7 @@
 //! Decides whether an agent is behind a process.
 //!
-//! The environment of a process is evidence against it, never for it: a process can set its own environment, but not
-//! its ancestors, its start time and its control group.
+//! The environment of a process can show that an agent is behind the process, but never that no agent is: a process can
+//! set its own environment, but not its ancestors, its start time and its control group.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -78,7 +78,8 @@ impl Actions {
     pub(super) async fn origin_of_process(&self, pid: u32) -> CallerOrigin {
         let processes = self.0.discovery.processes();
         match self.origin_in_table(&*processes, pid).await {
-            // What could not be read is no proof. The entries were readable if they still are.
+            // The check proves nothing if the process table could not be read during the check. If the table can be
+            // read now, agtmux assumes that it could be read then.
             CallerOrigin::NotAgent if try_ancestors(&*processes, pid).is_err() => {
                 CallerOrigin::Unknown(UnknownOrigin::Unreadable)
             }
@@ -175,20 +176,21 @@ impl Actions {
         let Some(at) = processes.started_at(process.pid).and_then(to_timestamp) else {
             return processes.reports_details();
         };
-        // If the store cannot be read, assume the worst.
+        // If the store cannot be read, assume that an agent ran.
         self.0.store.read(move |connection| past_runtimes::agent_ran_at(connection, at)).await.unwrap_or(true)
     }
 }
 
-/// Whether a process of another user started this chain, as a login does. On a system that does not report users the
-/// chain cannot be judged, so the result is true, too.
+/// Whether the chain contains a process of another user, as the chain of a login does. On a system that does not report
+/// users, the chain cannot be judged, so the result is true, too.
 fn is_below_other_user(processes: &dyn ProcessTable, chain: &[ProcessInfo]) -> bool {
     let own = rustix::process::geteuid().as_raw();
     !processes.reports_details() || chain.iter().any(|process| processes.uid(process.pid).is_some_and(|uid| uid != own))
 }
 
-/// A process that changed its user, such as the one that sshd runs for a login, cannot be inspected. An agent cannot
-/// start a process as the child of another user's process.
+/// Whether the parent of this process belongs to another user. An agent cannot start a process as the child of another
+/// user's process. An example is the process that sshd runs for a login: this process has changed its user, so agtmux
+/// cannot inspect it.
 fn is_started_by_other_user(processes: &dyn ProcessTable, process: &ProcessInfo) -> bool {
     process.ppid > 1 && processes.uid(process.ppid).is_some_and(|uid| uid != rustix::process::geteuid().as_raw())
 }

@@ -16,14 +16,14 @@ use super::Actions;
 use super::origin::{CallerOrigin, UnknownOrigin};
 use crate::store::tasks;
 
-/// The command of the process that runs beside each task.
+/// The subcommand of agtmux with which the wrapper process of each task is started.
 const WRAPPER_COMMAND: &[u8] = b"task-exec";
 
-/// How often and how long the store is asked for a run that it does not know yet.
+/// How many times the store is asked for a run that it does not know yet, and the pause between two attempts.
 const REGISTRATION_CHECKS: u32 = 40;
 const REGISTRATION_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Set in the environment of every process of a task, unless the process removes it.
+/// The variable that agtmux sets in the environment of a task. A process of the task can remove the variable.
 const RUN_ID_VARIABLE: &str = "AGTMUX_RUN_ID";
 
 impl Actions {
@@ -37,12 +37,12 @@ impl Actions {
         let by_wrapper = ancestry.iter().filter_map(|process| self.origin_of_wrapper(process));
         let by_variable = ancestry.iter().filter_map(|process| self.origin_of_variable(processes, process.pid));
         let found = by_wrapper.chain(by_variable);
-        // Tasks may start tasks, so there may be several origins. A known agent is a better answer than `Unknown`.
+        // Tasks may start tasks, so there may be several origins. A known agent takes precedence over `Unknown`.
         found.reduce(|one, other| if matches!(one, CallerOrigin::Agent(_)) { one } else { other })
     }
 
-    /// The origin of the task that this process runs, if it is the wrapper of a task. A process of the task can remove
-    /// variables from its environment, but it stays below the wrapper.
+    /// The origin of the task that this process runs, if the process is the wrapper of a task. A process of the task
+    /// can remove variables from its environment, but it stays below the wrapper.
     pub(super) fn origin_of_wrapper(&self, process: &ProcessInfo) -> Option<CallerOrigin> {
         let files = self.files_of_wrapper(process)?;
         match files.read_kept_spec().or_else(|_| files.read_spec()) {

@@ -92,7 +92,7 @@ async fn type_into_dialog<'a>(
         is_folded || count(&shown) > count(&before)
     };
     let text_shown = pane.poll_screen(READY_TIMEOUT, |capture| Ok((asked(capture)? && shows(capture)).then_some(())));
-    // If the text does not show, it went somewhere else, and Enter could answer something else.
+    // If the dialog does not show the text, the text went somewhere else, and Enter could answer another dialog.
     let missing = || state_lost("the text was typed but does not show in the dialog; Enter was not pressed");
     text_shown.await.map_err(after_typing)?.ok_or_else(|| after_typing(missing()))?;
     if !method.leave.is_empty() {

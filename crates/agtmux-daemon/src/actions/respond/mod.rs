@@ -141,7 +141,7 @@ async fn approve_or_deny<'a>(open: &OpenDialog<'a>, answer: SimpleAnswer) -> Api
         None => return Err(unknown()),
         Some(AnswerMethod::Keys(names)) => {
             single_select::press_answer(open, &single_select::parse_keys(names)?).await?;
-            // Only its text identifies a dialog without options, because the same rule may match the next dialog.
+            // A dialog without options is identified only by its text, because the same rule may match the next dialog.
             return match open.dialog.options.is_empty() {
                 true => Ok((word.to_owned(), closing::wait_until_closed_or_changed(open).await?)),
                 false => Ok((word.to_owned(), wait_until_closed(open).await?)),

@@ -81,7 +81,7 @@ impl Actions {
             }
             Ok(parsed @ PaneRef::Agent(_)) => match self.0.engine.locate(parsed.clone()).await {
                 Ok(_) => Ok(None),
-                // If no ended agent matches, the action is rejected and recorded later.
+                // If no ended agent matches either, a later step rejects the action and records the rejection.
                 Err(missing) => match self.ended_like(parsed, missing).await {
                     Err(error) if error.code == ErrorCode::RefNotFound => Ok(None),
                     past => past.map(Some),
@@ -163,7 +163,7 @@ fn launched_like(past: &PastRuntime, command: String) -> String {
     let mut words = Vec::new();
     if past.launch.wrapped {
         words.push("agtmux run".to_owned());
-        // The daemon checked the name when the wrapper reported it.
+        // Check the name again, because it becomes part of a shell command.
         words.extend(past.name.iter().filter(|name| is_agent_name(name)).map(|name| format!("--name {name}")));
         words.push("--".to_owned());
     }

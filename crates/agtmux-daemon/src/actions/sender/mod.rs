@@ -247,7 +247,8 @@ impl<'a> TextSender<'a> {
         Err(ApiError::new(ErrorCode::SendFailed, why).with_hint(hint))
     }
 
-    /// Tells the engine how far the submission is. Clients that wait for the agent then ignore the state from before.
+    /// Tells the engine how far the submission is. Clients that wait for the agent then ignore the state that the agent
+    /// had before the text.
     async fn note_submission(&self, progress: SubmissionProgress) {
         let agent = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui);
         if let Some(agent) = agent {
