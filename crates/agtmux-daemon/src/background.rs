@@ -17,9 +17,9 @@ use tokio::time::{sleep, timeout};
 /// The delay before the first restart of a task. It doubles with each further restart, up to the maximum.
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
-/// How many times in a row a task is restarted.
+/// How many times in a row a failed task is restarted.
 const MAX_RESTARTS: u32 = 8;
-/// A task that ran for this long works again: its earlier failures are forgotten.
+/// A task that has run for this long counts as working: its earlier failures are forgotten.
 const STABLE_TIME: Duration = Duration::from_secs(60);
 
 /// The background tasks of the daemon, and what does not work at the moment.
@@ -100,8 +100,8 @@ impl BackgroundTasks {
         })
     }
 
-    /// Runs a task once, and fails if it panics. If it runs for `STABLE_TIME`, clears the reports about it, and the
-    /// second value is true.
+    /// Runs a task once. The first value is an error if the task panics. If the task runs for `STABLE_TIME`, clears the
+    /// reports about the task, and the second value is true.
     pub(crate) async fn attempt(&self, name: &str, task: impl Future<Output = ()>) -> (Result<(), String>, bool) {
         let mut task = pin!(catch_panic(task));
         match timeout(STABLE_TIME, &mut task).await {

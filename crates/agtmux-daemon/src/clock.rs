@@ -21,7 +21,8 @@ const MIN_STEP: SignedDuration = SignedDuration::from_secs(1);
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
 /// A step of the engine takes less than this, even if the disk is slow.
 pub(crate) const LONGEST_STEP: Duration = Duration::from_secs(30);
-/// If the engine is late by more than this, the machine slept or the daemon was stopped. A busy machine delays it less.
+/// If the engine is late by more than this, the machine slept or the daemon was stopped. A busy machine delays the
+/// engine less.
 const MAX_DELAY: SignedDuration = SignedDuration::from_secs(2);
 
 /// Copies of a clock always show the same time.
@@ -49,7 +50,7 @@ struct ClockSetting {
 /// The clock's setting when times were stored. Shows the next daemon by how much the clock was changed since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClockAnchor {
-    /// Identifies the boot of the machine. `None` if the system does not tell.
+    /// Identifies the boot of the machine. `None` if the system does not report it.
     boot: Option<String>,
     /// The wall-clock time of the boot, in microseconds.
     booted_at: i64,
@@ -120,9 +121,10 @@ impl Clock {
         ClockAnchor { boot: self.0.source.boot_id(), booted_at }
     }
 
-    /// By how much the clock was set since times were stored with this anchor. After a reboot the exact step is unknown.
-    /// The newest stored time is then moved to now if it lies in the future. The result includes the steps so far, so they
-    /// are not reported again.
+    /// By how much the clock was set since times were stored together with the anchor `stored`. After a reboot the
+    /// exact step is unknown. The result is then the step that moves `newest`, the newest stored time, to now if that
+    /// time lies in the future. The result includes the steps that this clock has noticed so far, so
+    /// [`Self::now_and_step`] does not report them again.
     pub(crate) fn take_step_since(&self, stored: Option<&ClockAnchor>, newest: Option<Timestamp>) -> SignedDuration {
         self.now_and_step();
         let anchor = self.anchor();
@@ -151,8 +153,8 @@ impl Clock {
     }
 }
 
-/// The wall-clock time of the boot, and the time since then. The two clocks cannot be read at once, so reads them again
-/// if this thread was interrupted in between.
+/// The wall-clock time of the boot, and the time since then. The two clocks cannot be read at the same time. If this
+/// thread was interrupted between the reads, this function reads both clocks again.
 fn read(source: &dyn TimeSource) -> (SignedDuration, SignedDuration) {
     loop {
         let before = source.since_boot();

@@ -72,11 +72,11 @@ impl FileGuard {
         }
     }
 
-    /// Takes the locks at once if all of them are gone, because a client that finds no socket starts a daemon.
+    /// Takes the locks at once if all lock files are gone, because a client that finds no socket starts another daemon.
     fn keep_other_daemons_out(&self) {
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if lock.is_gone() && self.paths.prepare().is_ok() {
-            // The check that follows reports a failure.
+            // If this fails, the check that follows reports the error.
             let _ = lock.renew();
         }
     }
@@ -104,7 +104,7 @@ impl FileGuard {
     /// The files and directories that do not exist.
     fn missing(&self) -> Vec<String> {
         let (state_dir, socket) = (&self.paths.state_dir, &self.paths.socket);
-        // A missing directory names its files, too.
+        // If a directory is missing, only the directory is listed, not the files in it.
         let of_state = match state_dir.exists() {
             true => vec![self.paths.database(), self.paths.lock()],
             false => vec![state_dir.clone()],
@@ -121,7 +121,7 @@ impl FileGuard {
         self.paths.prepare().map_err(|error| error.to_string())?;
         self.renew_lock().await?;
         self.store.restore_if_removed().await.map_err(|error| error.to_string())?;
-        // If an earlier write failed, the next step of the engine writes everything.
+        // Make the engine run a step. If an earlier write failed, this step writes everything.
         self.engine.flush().await;
         self.check_socket.notify_one();
         let is_listening = async {

@@ -22,7 +22,7 @@ pub(crate) struct DaemonLock {
     held: Vec<(FileIdentity, File)>,
 }
 
-/// Which of the lock files at their paths this process holds.
+/// Whether this process holds the lock files that are now at the paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockState {
     Held,

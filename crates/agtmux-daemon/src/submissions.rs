@@ -40,7 +40,7 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    /// Whether no turn has been seen since the text.
+    /// Whether the turn of the text is pending.
     pub(crate) fn is_pending(&self) -> bool {
         self.pending.is_some()
     }

@@ -109,7 +109,10 @@ fn check_updated_within(located: &LocatedPane, within_ms: u64, now: Timestamp) -
     if age <= within {
         return Ok(());
     }
-    Err(state_changed(format!("the agent and its pane last changed {} s ago; the limit is {within:#}", age.as_secs())))
+    Err(state_changed(format!(
+        "the agent and its pane last changed {} s ago, but the request requires a change within {within:#}",
+        age.as_secs()
+    )))
 }
 
 /// Refuses actions if the tmux server does not answer or the agent's state is unknown.

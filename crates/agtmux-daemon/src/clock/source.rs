@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use jiff::{SignedDuration, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Only for tests: the path of a file with a number of seconds, by which the daemon's wall clock is ahead. The daemon
-/// reads the file again and again, so a test can set the clock while the daemon runs.
+/// Only for tests: names a file that contains a number of seconds. The daemon's wall clock is ahead by this number. The
+/// daemon reads the file again and again, so a test can set the clock while the daemon runs.
 const TEST_CLOCK_VARIABLE: &str = "AGTMUX_TEST_CLOCK_FILE";
 
 /// Linux has a clock that also counts the time that the machine sleeps.

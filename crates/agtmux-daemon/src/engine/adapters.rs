@@ -171,7 +171,8 @@ impl Engine {
         let agent = self.registry.agent(agent_type.as_str()).map(Arc::as_ref);
         let (observations, due) = native::reduce(agent, &mut memory, evidence, step.now);
         self.memories.set_deadline(runtime, due);
-        // Screens at rest were ignored while the end of the turn was held.
+        // The end of the turn is no longer held back. Captures of an idle screen were ignored until now, so request a
+        // new one.
         if self.memories.holds_turn_end(runtime) && !memory.holds_turn_end() {
             self.request_recheck(runtime);
         }
@@ -180,7 +181,7 @@ impl Engine {
         let was_read = order.is_none() && !matches!(evidence, Evidence::TimePassed);
         let is_headless = self.is_headless(runtime);
         for mut observation in observations {
-            // Such an agent reports that its session is idle before it begins its only turn.
+            // A headless agent reports that its session is idle before it begins its only turn. Ignore this report.
             if is_headless && observation.assertion == Assertion::Idle {
                 continue;
             }
@@ -215,10 +216,11 @@ impl Engine {
     /// observer.
     fn dialog_hold(&self, runtime: &RuntimeId, observation: &Observation, now: Timestamp) -> Option<Timestamp> {
         let ledger = self.states.ledger(runtime)?;
-        // The report of a dialog ends an error at once. Without its dialog, an older idle state would be shown.
+        // The report of a dialog is not held back if the agent already needs action. Such a report ends an error at
+        // once, so an older idle state would be shown until the end of the hold.
         let needs_action = self.states.state(runtime).is_some_and(|record| record.state.needs_action());
         let opens = matches!(observation.assertion, Assertion::DialogOpen(_)) && observation.dialog.is_none();
-        // A script that reports a state by `agtmux emit` expects it at once.
+        // A script that reports a state by `agtmux emit` expects clients to see the state at once.
         let is_generic = observation.rule.name == GENERIC_RULE;
         if !opens || is_generic || needs_action || !ledger.is_new_information(observation) {
             return None;
@@ -308,7 +310,8 @@ impl Engine {
         let is_measured =
             |kind: &AgentType| self.registry.agent(kind.as_str()).is_some_and(|agent| agent.is_measured());
         let measured = self.states.agent_type(&runtime).is_none_or(is_measured);
-        // The agent has reported how its turn ended, and the report is still held. The state must not be idle first.
+        // The agent has reported how its turn ended, and this report is still held back. Until it is released, an idle
+        // screen is ignored, so that the state does not become idle first.
         if self.memories.holds_turn_end(&runtime) {
             evidence.observations.retain(|observation| observation.assertion != Assertion::Idle);
         }

@@ -51,7 +51,7 @@ impl Engine {
     async fn commit(&mut self, step: &mut EngineStep) -> Result<(), StoreError> {
         let failed_before = self.store_error().is_some();
         let mut changes = Vec::new();
-        // The clock comes first: it moves stored times, and the other changes have the new time already.
+        // The step of the clock comes first: it moves the stored times. The other changes already have the new time.
         if step.stores_clock || failed_before {
             let (by, now, anchor) = (self.unstored_step, step.now, self.clock.anchor());
             changes.push(StoreChange::SetClock { by, now, anchor });

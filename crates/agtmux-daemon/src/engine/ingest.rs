@@ -180,7 +180,8 @@ impl Engine {
         let key = self.runtime_panes.get(runtime)?;
         let subject = self.fleet.pane(key)?.runtime.as_ref()?;
         let is_own = key.server.target.is_local() && own.contains(&subject.process.pid);
-        // One process may serve several agents of its type. Such a process is not below an agent in a pane.
+        // One process may serve several agents of its type, and may report about each of them. Such a process does not
+        // descend from an agent in a pane.
         let is_shared = || {
             let shares = self.registry.agent(agent).is_some_and(|known| known.shares_process());
             shares && subject.agent_type.as_str() == agent && !self.is_below_agent(own)
@@ -214,7 +215,7 @@ impl Engine {
     fn bind_failure(&self, event: &EventRow) -> BindFailure {
         match (&event.origin, event.bind_failure) {
             (_, Some(why)) => why,
-            // The pane has another runtime.
+            // The pane has an agent, but not the one that the event is about.
             (Some(origin), None) if binding::pane_has_agent(&self.fleet, origin) => BindFailure::NoCandidate,
             _ => BindFailure::Expired,
         }

@@ -158,7 +158,7 @@ pub(crate) struct Engine {
     fleet_diff: FleetDiff,
     store: Arc<Store>,
     reader: rusqlite::Connection,
-    /// How often the database had been restored when the reader was opened.
+    /// How many times the database had been restored when the reader was opened.
     reader_restores: u64,
     store_error: StoreErrorNote,
     event_log: Arc<EventLog>,

@@ -6,8 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use super::rows::to_json;
 use crate::clock::ClockAnchor;
 
-/// Moves the times that the next daemon compares with its clock. ?1 is the step, ?2 is now: no moved time is later. The
-/// checkpoint and the log are not changed, because the log contains the step. Other times are history.
+/// Moves the times that the next daemon compares with its clock. ?1 is the step. ?2 is the current time, which no moved
+/// time exceeds. The checkpoint and the log are not changed, because the log contains the step. All other stored times
+/// are history and stay unchanged.
 const MOVES: [&str; 5] = [
     "UPDATE runtimes SET started_at = min(started_at + ?1, ?2), ended_at = min(ended_at + ?1, ?2)",
     "UPDATE panes SET updated_at = min(updated_at + ?1, ?2)",
@@ -15,7 +16,7 @@ const MOVES: [&str; 5] = [
      WHERE status = 'pending_bind'",
     "UPDATE runtime_source_cursors SET last_order_event_time = min(last_order_event_time + ?1, ?2),
                                        last_order_ingested_at = min(last_order_ingested_at + ?1, ?2)",
-    // A snapshot expires in the future, but not later than it would have without the step.
+    // A snapshot may expire in the future, so its expiry has no such limit.
     "UPDATE action_snapshots SET observed_at = min(observed_at + ?1, ?2), expires_at = expires_at + ?1",
 ];
 

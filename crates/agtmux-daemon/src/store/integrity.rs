@@ -62,7 +62,7 @@ fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Has the next start check the whole file, whatever its size.
+/// Makes the next start check the whole file, whatever its size.
 pub(super) fn request_full_check(path: &Path) {
     let marker = marker(path);
     if let Err(error) = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&marker) {
@@ -70,7 +70,7 @@ pub(super) fn request_full_check(path: &Path) {
     }
 }
 
-/// The check is done, because the database was moved aside.
+/// Withdraws the request for a check of the whole file, because the damaged file was moved aside.
 pub(super) fn forget_request(path: &Path) {
     let _ = fs::remove_file(marker(path));
 }

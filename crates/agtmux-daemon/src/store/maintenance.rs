@@ -8,7 +8,8 @@ use rusqlite::{Connection, Transaction, params};
 
 use super::purge;
 
-/// How long a step takes at most, and how long if the database is far above its limit. A commit waits at most that long.
+/// The longest duration of a step. The second value applies if the database is far above its limit. A commit waits at
+/// most that long.
 const STEP: Duration = Duration::from_millis(5);
 const URGENT_STEP: Duration = Duration::from_millis(50);
 
@@ -21,7 +22,7 @@ const URGENT_PERCENT: u64 = 105;
 const FREE_PAGES: u64 = 64;
 const PAGES_PER_CHUNK: u32 = 64;
 
-/// How often the write-ahead log is truncated again if a reader prevents that.
+/// How many times agtmux tries to truncate the write-ahead log while a reader prevents it.
 const MAX_TRUNCATIONS: u32 = 500;
 
 /// What may stay in the database.
@@ -180,7 +181,7 @@ impl Maintenance {
 
     fn delete_chunk(&mut self, tx: &Transaction<'_>) -> rusqlite::Result<()> {
         let Some(retention) = self.retention else {
-            // Without limits only inputs are deleted.
+            // Until the engine has sent the limits, only inputs are deleted.
             if !purge::inputs(tx)? {
                 self.stage = MaintenanceStage::Vacuum;
             }
@@ -241,7 +242,7 @@ impl Maintenance {
                 self.stage = self.stage.next();
                 break;
             }
-            // Each row of the answer is a page that was returned.
+            // Each row of the result stands for a page that was returned to the file system.
             let mut statement = connection.prepare(&format!("PRAGMA incremental_vacuum({PAGES_PER_CHUNK})"))?;
             let mut rows = statement.query([])?;
             while rows.next()?.is_some() {}

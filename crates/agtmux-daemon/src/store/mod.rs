@@ -68,7 +68,7 @@ pub(crate) struct Store {
     interrupt: Arc<RebuildInterrupt>,
     writer: mpsc::Sender<WriteJob>,
     thread: Option<thread::JoinHandle<()>>,
-    /// How often the database was restored. Connections from before do not see later changes.
+    /// How many times the database was restored. A connection that was opened before does not see later changes.
     restores: Arc<AtomicU64>,
 }
 
@@ -154,7 +154,8 @@ impl Store {
         opened.map_err(|error| StoreError::Open { path: self.path.clone(), message: error.to_string() })
     }
 
-    /// How often the database was restored. A connection that is older than the last time must be opened again.
+    /// How many times the database was restored. A connection that was opened before the last restore must be opened
+    /// again.
     pub(crate) fn restores(&self) -> u64 {
         self.restores.load(Ordering::Acquire)
     }
@@ -178,7 +179,7 @@ impl Store {
             Ok(None) => {}
             Ok(Some(damage)) => {
                 tracing::error!(damage, "the database is damaged; the next start moves it aside");
-                let note = format!("the database is damaged ({damage}); `agtmux daemon restart` begins a new one");
+                let note = format!("the database is damaged ({damage}); `agtmux daemon restart` creates a new one");
                 *self.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(note);
             }
             Err(error) => tracing::warn!(%error, "could not check the database"),

@@ -18,7 +18,7 @@ pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
 const MAX_WAL_BYTES: i64 = 4 << 20;
 
-/// The rebuild of a database of this size takes a fraction of a second.
+/// A database of an older version up to this size is rebuilt when it is opened. This takes a fraction of a second.
 const MAX_REBUILD_BYTES: u64 = 8 << 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -161,7 +161,7 @@ pub(super) fn open_wal(connection: &Connection) -> rusqlite::Result<()> {
 fn rebuild_small(connection: &Connection, path: &Path) -> rusqlite::Result<()> {
     let is_small = fs::metadata(path).is_ok_and(|metadata| metadata.len() <= MAX_REBUILD_BYTES);
     if is_small && !maintenance::returns_free_pages(connection)? {
-        // It works without, for example on a full disk.
+        // The rebuild may fail, for example on a full disk. The database also works without it.
         maintenance::rebuild(connection).unwrap_or_else(
             |error| tracing::warn!(%error, "could not rebuild the database, so its file cannot shrink"),
         );

@@ -72,7 +72,7 @@ pub(crate) fn last_in_any_pane(connection: &Connection, pane: PaneId) -> rusqlit
 /// How many ended agents are read at most.
 const MAX_ENDED: u32 = 100;
 
-/// The ended agents with this name or type, or in the session with this name, newest first.
+/// The ended agents with this name or type, or in the tmux session with this name, newest first.
 pub(crate) fn ended_like(connection: &Connection, word: &str) -> rusqlite::Result<Vec<PastRuntime>> {
     let sql = format!(
         "{SELECT} WHERE r.ended_at IS NOT NULL AND r.agent_type <> ?2

@@ -21,14 +21,14 @@ pub(super) struct PurgeCursors {
     pub(super) is_shrinking: bool,
 }
 
-/// Conditions for deleting a transition. A replay from the oldest checkpoint reads the later ones, and the last
-/// transition of each current runtime is kept.
+/// Conditions for deleting a transition. A replay from the oldest checkpoint reads the transitions after it, and the
+/// last transition of each current runtime is kept.
 const UNUSED_TRANSITION: &str = "input_seq <= (SELECT min(input_seq) FROM checkpoints)
     AND (EXISTS (SELECT 1 FROM transitions n WHERE n.runtime_id = transitions.runtime_id AND n.seq > transitions.seq)
          OR NOT EXISTS (SELECT 1 FROM states s WHERE s.runtime_id = transitions.runtime_id))";
 
-/// Deletes inputs that are not newer than the oldest checkpoint. A replay starts there. Like all functions here, returns
-/// whether there may be more.
+/// Deletes inputs that are not newer than the oldest checkpoint. A replay starts at that checkpoint. Like all functions
+/// of this module, returns whether more rows may have to be deleted.
 pub(super) fn inputs(tx: &Transaction<'_>) -> rusqlite::Result<bool> {
     let sql = "DELETE FROM engine_inputs WHERE input_seq IN (
                    SELECT input_seq FROM engine_inputs
@@ -42,7 +42,7 @@ pub(super) fn old_checkpoints(tx: &Transaction<'_>, before: Timestamp) -> rusqli
     Ok(false)
 }
 
-/// Deletes the payloads of the next old events. A pending event needs its payload.
+/// Deletes the payloads of the next chunk of old events. A pending event keeps its payload, because it still needs it.
 pub(super) fn old_payloads(
     tx: &Transaction<'_>,
     cursors: &mut PurgeCursors,
@@ -77,8 +77,8 @@ fn delete_events(tx: &Transaction<'_>, before: i64) -> rusqlite::Result<bool> {
     Ok(tx.prepare_cached(sql)?.execute([before, CHUNK])? > 0)
 }
 
-/// Deletes old transitions, in the order of their numbers. The pass ends at the first recent transition. A transition in
-/// the future does not end it: the clock was wrong when it was stored.
+/// Deletes old transitions, in the order of their numbers. The pass ends at the first recent transition. A transition
+/// with a time in the future does not end the pass: the clock was wrong when the transition was stored.
 pub(super) fn old_transitions(
     tx: &Transaction<'_>,
     cursors: &mut PurgeCursors,

@@ -32,8 +32,8 @@ impl DatabaseFile {
         Self { path: path.to_owned(), files: DatabaseFiles::at(path), unopened_copy: None, restores }
     }
 
-    /// Checks that the path names the files of the open database. If one of them was removed, the connection still has
-    /// all of them, so a complete copy is put at the path.
+    /// Checks that the path names the files of the open database. If one of these files was removed, the connection
+    /// still has all of them open, so agtmux puts a complete copy at the path.
     pub(super) fn restore_if_removed(&mut self, connection: &mut Connection) -> Result<(), String> {
         let files = DatabaseFiles::at(&self.path);
         if files == self.files {
@@ -50,7 +50,8 @@ impl DatabaseFile {
         Ok(())
     }
 
-    /// If `is_ours` is true, the file at the path belongs to this daemon, and the copy may replace it.
+    /// Copies the database to the path and opens the copy. If `is_ours` is true, the file at the path belongs to this
+    /// daemon, and the copy may replace that file.
     fn copy(&mut self, connection: &mut Connection, is_ours: bool) -> Result<(), String> {
         if let Some(dir) = self.path.parent() {
             private_dir(dir, "AGTMUX_STATE_DIR").map_err(|error| error.to_string())?;
@@ -74,7 +75,7 @@ impl DatabaseFile {
     fn place_copy(&self, connection: &Connection, draft: &Path, is_ours: bool) -> Result<(), String> {
         // The copy is as private as the original: the daemon's umask allows no access by other users.
         connection.execute("VACUUM INTO ?1", [draft.to_string_lossy()]).map_err(|error| error.to_string())?;
-        // SQLite would apply the log of the removed database to the copy.
+        // Remove the log and the index of the removed database, because SQLite would apply that log to the copy.
         for suffix in [LOG, INDEX] {
             let _ = fs::remove_file(with_suffix(&self.path, suffix));
         }

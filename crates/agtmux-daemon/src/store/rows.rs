@@ -29,7 +29,7 @@ use super::tasks::{self, TaskRunRow, TaskSession, TaskSessionKey};
 use super::{clock, cursors, memories, targets};
 use crate::clock::ClockAnchor;
 
-/// One write. Several form a transaction.
+/// One write. Several writes form a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StoreChange {
     PutTarget {
@@ -108,8 +108,8 @@ pub(crate) enum StoreChange {
         /// Earlier inputs could not be stored.
         after_loss: bool,
     },
-    /// Older data may be deleted from now on, and the oldest data of a database above `max_bytes`. The writer thread
-    /// deletes it after the batch.
+    /// Allows the writer thread to delete older data, and the oldest data if the database is larger than `max_bytes`.
+    /// The writer thread deletes this data after the batch.
     Purge {
         payloads_before: Timestamp,
         all_before: Timestamp,

@@ -53,7 +53,7 @@ async fn fill(store: &Store, events: std::ops::Range<i64>, bytes_each: usize) {
     }
 }
 
-/// Keeps rows of every age.
+/// Limits the size of the database, but not the age of its rows.
 fn limit(max_bytes: u64) -> StoreChange {
     StoreChange::Purge { payloads_before: Timestamp::MIN, all_before: Timestamp::MIN, max_bytes }
 }

@@ -19,7 +19,8 @@ use crate::background::panic_message;
 /// The pause between two steps of maintenance.
 const MAINTENANCE_PAUSE: Duration = Duration::from_millis(20);
 
-/// A database of an older version is rebuilt when no commit has arrived for this long, because commits must wait for it.
+/// A database of an older version is rebuilt when no commit has arrived for this long, because commits must wait for
+/// the rebuild.
 const REBUILD_AFTER_IDLE: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]

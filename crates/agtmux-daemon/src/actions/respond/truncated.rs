@@ -8,7 +8,8 @@ use super::open_dialog::OpenDialog;
 
 /// An option that begins with one of these words is a refusal.
 const REFUSALS: [&str; 10] = ["no", "not", "deny", "reject", "cancel", "decline", "skip", "exit", "quit", "stop"];
-/// "Don't" and one of these words is a refusal. "Don't ask again" refuses nothing.
+/// An option is a refusal if it begins with "Don't" or "Do not", followed by one of these words. "Don't ask again" is
+/// no refusal, so "ask" is not in the list.
 const REFUSED: [&str; 9] = ["allow", "approve", "trust", "run", "proceed", "accept", "apply", "continue", "do"];
 
 /// Fails if the answer approves something that the caller cannot see. A denial is always possible.
@@ -31,7 +32,7 @@ fn approves(open: &OpenDialog<'_>, answer: &DialogAnswer) -> bool {
     open.dialog.kind == DialogKind::Approval
         && match answer {
             DialogAnswer::Approve => true,
-            // Text tells the agent what to do instead.
+            // A text approves nothing: it tells the agent what to do instead.
             DialogAnswer::Deny | DialogAnswer::Text(_) => false,
             DialogAnswer::Option(n) => !refuses(n),
             DialogAnswer::Options(numbers) => !numbers.iter().all(refuses),

@@ -23,7 +23,7 @@ fn pending(engine: &TestEngine) -> bool {
     log.view.items(ListScope::Panes).any(is_pending)
 }
 
-/// A settled screen at rest, captured so long from now.
+/// Sends a settled capture that shows the agent at rest. The capture is dated `after` from now.
 async fn show_rest(engine: &TestEngine, after: SignedDuration) {
     let captured_at = engine.clock.now().checked_add(after).expect("in range");
     let rests = Observation::new(Source::Screen, Assertion::Idle, captured_at, RuleRef::new("test", 1));
