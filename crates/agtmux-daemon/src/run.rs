@@ -154,8 +154,8 @@ async fn run_until_stopped(
         background: background.clone(),
     };
     let discovery = Discovery::start(setup, &fleet, manifests).await.map_err(system("watch this machine"))?;
-    // Open the socket after the first look at each server: the first answer then has current states, and hooks and the
-    // status line do not wait for it.
+    // Open the socket after the first look at each server: the first response then has current states, and hooks and
+    // the status line do not wait for it.
     let socket_error = |source| DaemonError::Io { what: "listen on", path: paths.socket.clone(), source };
     let bound = serve::bind(&paths.socket, &background).map_err(socket_error)?;
     let stored = store.reader().and_then(|reader| {

@@ -24,13 +24,15 @@ const MAX_COMMAND_BYTES: usize = 128 << 10;
 const MAX_ID_BYTES: usize = 64;
 /// How long to wait for the end of a command of the person.
 pub(super) const PROMPT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to wait for the end of another request. The client must still be there when the command is typed.
+/// How long to wait for the end of another request. The wait is limited, because the client must still be connected
+/// when the command is typed.
 const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 /// How many withdrawn requests are remembered.
 const MAX_WITHDRAWN: usize = 1000;
 
 impl Mirrors {
-    /// Runs a command. Returns when the shell has taken it, or up to `wait_ms` later when it has ended.
+    /// Runs a command. Returns when the shell has taken the command. With `wait_ms`, waits up to that much longer for
+    /// the command to end.
     pub(crate) async fn exec(&self, request: MirrorExecRequest, caller: &RequestCaller) -> ApiResult<MirrorCommand> {
         let exec = checked_request(&request)?;
         // A repeated request waits here until the first one is known.
@@ -90,7 +92,9 @@ impl Mirrors {
                 let _ = started.send(Err(error));
             }
         });
-        is_started.await.unwrap_or_else(|_| Err(ApiError::new(ErrorCode::Internal, "the command failed unexpectedly")))
+        is_started
+            .await
+            .unwrap_or_else(|_| Err(ApiError::new(ErrorCode::Internal, "starting the command failed unexpectedly")))
     }
 
     async fn run_exec(
@@ -129,7 +133,7 @@ impl Mirrors {
         }
     }
 
-    /// Stores the request and gives its command to the shell. After an error the shell does not run it.
+    /// Stores the request and gives its command to the shell. If this fails, the shell does not run the command.
     async fn hand_over(
         &self,
         terminal: &SharedTerminal,
@@ -147,7 +151,7 @@ impl Mirrors {
         typed
     }
 
-    /// Notes that a request must not be typed any more.
+    /// Notes that the command of a request must not be typed any more.
     pub(super) fn withdraw(&self, exec: &str) {
         let mut withdrawn = self.0.withdrawn.lock().unwrap_or_else(PoisonError::into_inner);
         if withdrawn.len() >= MAX_WITHDRAWN {

@@ -22,7 +22,7 @@ impl Mirrors {
         loop {
             let terminals = self.terminals();
             let watched = platform.as_ref().is_some_and(|platform| watch(platform, &terminals));
-            // Events that were written before the watch began.
+            // Read the events that were written before the watch began.
             terminals.iter().for_each(|terminal| self.refresh(terminal));
             self.follow_until_changed(&terminals, platform.as_mut().filter(|_| watched)).await;
             if let Some(platform) = &platform {
@@ -66,7 +66,7 @@ impl Mirrors {
         }
     }
 
-    /// Sets PI_LAST_RC in the session's environment: the number and the code of the last command.
+    /// Sets PI_LAST_RC in the session's environment to the number and the exit code of the last command.
     fn write_last_code(&self, terminal: Arc<SharedTerminal>, (number, code): (u64, i32)) {
         let Ok(session) = terminal.spec.session.parse::<SessionId>() else { return };
         let mirrors = self.clone();
@@ -91,7 +91,7 @@ fn watch(platform: &Platform, terminals: &[Arc<SharedTerminal>]) -> bool {
     })
 }
 
-/// The watches of one terminal: of its events and of its outputs.
+/// The tokens of the two watches of one terminal: one for its events and one for its outputs.
 fn tokens(n: usize) -> [WatchToken; 2] {
     let first = 2 * n as u64;
     [WatchToken(first), WatchToken(first + 1)]

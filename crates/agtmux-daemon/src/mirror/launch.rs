@@ -47,7 +47,7 @@ impl Mirrors {
     ) -> ApiResult<Arc<SharedTerminal>> {
         let socket = socket_of(request.socket.as_ref())?;
         let for_pane = pane_of(Some(&request.for_pane))?.ok_or_else(errors::pane_gone)?;
-        // Two starts for one pane make one terminal.
+        // Two requests for the same pane at the same time make only one terminal.
         let _turn = self.0.locks.take(format!("start {socket} {for_pane}")).await;
         let query = MirrorQuery { socket: Some(socket.clone()), pane: None, for_pane: Some(for_pane.to_string()) };
         match self.select(&query).await {
@@ -62,7 +62,7 @@ impl Mirrors {
         })?;
         let server = ServerKey { target: TargetName::local(), server: server_name(Path::new(&socket)) };
         let place = MirrorPlace { server, session: SessionId(source.session), for_pane: Some(for_pane) };
-        self.0.actions.mirror_user(caller, &place, "start a shared terminal there").await?;
+        self.0.actions.mirror_user(caller, &place, "start a shared terminal for this pane").await?;
         let chosen = chosen_shell(request.shell.as_deref(), &source)?;
         self.remove_closed();
         self.launch(&socket, &source, chosen, request.cwd.as_deref()).await
@@ -153,7 +153,7 @@ impl Mirrors {
             let seconds = PROMPT_TIMEOUT.as_secs();
             precondition(
                 format!("the shell in {pane} did not show a prompt that agtmux recognizes within {seconds} s"),
-                format!("look at pane {pane}: its start files may wait for input or start another shell"),
+                format!("look at pane {pane}: the start files of the shell may wait for input or start another shell"),
             )
         })
     }

@@ -1,8 +1,8 @@
 //! Shared terminals: shells in panes that a person and an agent both use.
 //!
-//! The shell writes marks into its output. A reader process, which needs no daemon, finds them and writes the events of
-//! the shell and the output of each command to files. This module starts shells, types commands, and answers from the
-//! files. A daemon that restarts finds everything that it missed.
+//! The shell writes marks into its output. A reader process, which needs no daemon, finds the marks and writes the
+//! events of the shell and the output of each command to files. This module starts shells, types commands, and answers
+//! requests from the files. A daemon that restarts finds everything that it missed in the files.
 
 mod activity;
 mod errors;
@@ -86,7 +86,7 @@ impl Mirrors {
     fn load(&self) {
         let entries = std::fs::read_dir(&self.0.dir).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries.map(|entry| entry.path()).collect();
-        // Ids grow with time.
+        // The names are ids, which grow with time, so the oldest terminal comes first.
         names.sort();
         for files in names.iter().map(|dir| MirrorFiles::at(dir)) {
             match files.read_spec().ok().filter(|spec| spec.process.is_some_and(|process| self.is_alive(process))) {

@@ -54,7 +54,7 @@ impl Mirrors {
     }
 }
 
-/// Whether agtmux has stopped waiting for this command.
+/// Whether this command has ended, or agtmux no longer waits for its end.
 pub(super) fn is_over(view: &TerminalView, exec: &str) -> bool {
     let is_given_up = view.execs.get(exec).is_some_and(|status| status.given_up);
     view.state.is_closed || is_given_up || view.command_of(exec).is_some_and(|command| command.end.is_some())

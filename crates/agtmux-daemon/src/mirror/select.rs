@@ -37,7 +37,7 @@ impl Mirrors {
             spec.socket == socket
                 && match (pane, for_pane) {
                     (Some(pane), _) => spec.pane == pane.0,
-                    // A terminal is found from inside, too.
+                    // A caller inside the terminal finds the terminal, too.
                     (None, Some(for_pane)) => spec.for_pane == Some(for_pane.0) || spec.pane == for_pane.0,
                     (None, None) => false,
                 }
@@ -89,7 +89,7 @@ pub(super) fn socket_of(socket: Option<&String>) -> ApiResult<String> {
     }
 }
 
-/// Callers may name one socket in several ways.
+/// The path of a socket without symbolic links. Callers may name the same socket by different paths.
 fn real_path(path: &Path) -> String {
     path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
 }

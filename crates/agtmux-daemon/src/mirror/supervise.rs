@@ -18,7 +18,7 @@ use crate::actions::{MirrorActionEntry, RequestCaller};
 /// How long a command may take to end after Ctrl-C.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What a command needs next.
+/// Why the wait for a command is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExecTurn {
     Ended,
@@ -75,7 +75,7 @@ impl Mirrors {
     pub(crate) async fn cancel(&self, request: &MirrorCancelRequest, caller: &RequestCaller) -> ApiResult<()> {
         let exec = &request.command_id;
         let Some(terminal) = self.terminal_of(exec) else {
-            // A request may still wait for its turn.
+            // The command may belong to a request that still waits for its turn.
             self.withdraw(exec);
             return Err(errors::no_command(exec));
         };
@@ -105,7 +105,7 @@ impl Mirrors {
             let end = terminal.view().command_of(&record.exec).and_then(|command| command.end);
             match end {
                 Some(_) => {}
-                // A shell that has taken the command runs it, even if it has not begun yet.
+                // A shell that has taken the command runs it, even if the command has not begun yet.
                 None if was_taken || running.as_ref() == Some(&record.exec) => {
                     let left = record.deadline.duration_since(Timestamp::now());
                     let deadline = Instant::now() + Duration::try_from(left).unwrap_or_default();
@@ -116,7 +116,7 @@ impl Mirrors {
                         mirrors.supervise(&terminal, &record.exec, deadline).await
                     });
                 }
-                // The shell never took it, and must not take it later.
+                // The shell has not taken the command, and must not take it later.
                 None => {
                     let _ = terminal.files.clear_input();
                     terminal.view().execs.remove(&record.exec);

@@ -11,7 +11,7 @@ use tokio::process::Command;
 /// How long the check may take. A command that is not checked in time is typed; the shell then reports what is wrong.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Words that begin a construct with an end of its own.
+/// Words that begin a construct of several parts, such as a loop.
 const RESERVED: [&str; 13] =
     ["if", "for", "while", "until", "case", "select", "function", "begin", "switch", "repeat", "coproc", "time", "do"];
 

@@ -31,7 +31,8 @@ pub(super) struct TerminalView {
     pub(super) commands: VecDeque<CommandRecord>,
     pub(super) execs: HashMap<String, ExecStatus>,
     pub(super) last_number: u64,
-    /// The number and the code of the last command that ended, until the session's environment has it.
+    /// The number and the exit code of the last command that ended. `None` after they were taken for the session's
+    /// environment.
     unpublished_end: Option<(u64, i32)>,
 }
 
@@ -55,7 +56,7 @@ pub(super) struct CommandEnd {
     pub(super) bytes: u64,
 }
 
-/// A request to run a command, and what agtmux did to it.
+/// A request to run a command, and what has happened to the request.
 #[derive(Debug, Clone)]
 pub(super) struct ExecStatus {
     pub(super) record: MirrorExecRecord,
@@ -97,7 +98,7 @@ impl SharedTerminal {
         self.view().commands.iter().rev().find(|command| command.end.is_some()).map(|command| command.number)
     }
 
-    /// The pane with the shell. tmux types only if it is unchanged.
+    /// The pane with the shell. tmux types only if the pane is unchanged.
     pub(super) fn guard(&self) -> PaneGuard {
         let (server_pid, server_start) = self.server();
         let pane_pid = self.spec.process.map_or(0, |(pid, _)| pid);
@@ -110,7 +111,7 @@ impl SharedTerminal {
         self.changed.send_modify(|version| *version = version.wrapping_add(1));
     }
 
-    /// The number and the code of the last command that ended, once.
+    /// Takes the number and the exit code of the last command that ended. `None` if they were taken before.
     pub(super) fn take_unpublished_end(&self) -> Option<(u64, i32)> {
         self.view().unpublished_end.take()
     }

@@ -18,18 +18,18 @@ use super::terminal::{SharedTerminal, TerminalView};
 use super::{Mirrors, errors};
 use crate::actions::type_error;
 
-/// How long the shell may take to take the command, before the key is typed again.
+/// How long the shell may need to take the command. After this time, agtmux types the key again.
 const TAKE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many times the key is typed. If a program has started meanwhile, the program gets the key.
 const MAX_KEYS: u32 = 5;
 
-/// The keys that the marks bind: take the command, submit it, give the line of the person back.
+/// The keys that the marks file of the shell binds: take the command, submit it, give the line of the person back.
 const TAKE_KEY: &[u8] = b"\x1b[24;8~";
 const SUBMIT_KEY: &[u8] = b"\x1b[24;7~";
 const RETURN_KEY: &[u8] = b"\x1b[24;6~";
 
 impl Mirrors {
-    /// Gives the command to the shell. After an error the shell does not run it.
+    /// Gives the command to the shell. If this fails, the shell does not run the command.
     pub(super) async fn type_command(
         &self,
         terminal: &SharedTerminal,
@@ -43,7 +43,8 @@ impl Mirrors {
         if let Err(error) = self.type_until_taken(terminal, &record.exec, deadline).await
             && terminal.files.withdraw_input(&record.exec).unwrap_or(false)
         {
-            // The shell may have read the file just before. If the file was empty, the shell has the command.
+            // The file still contained the command. The shell may have read the file just before the command was
+            // withdrawn. If the file is empty, the shell has the command, so that is no error.
             let until = Instant::now() + TAKE_TIMEOUT / 4;
             terminal.wait_for(until, |view| taken(view, &record.exec)).await.ok_or(error)?;
         }
@@ -56,7 +57,7 @@ impl Mirrors {
             let is_started = view.command_of(exec).is_some() || view.state.is_closed;
             (is_started || view.state.wants_more).then_some(!is_started)
         };
-        // A shell that takes longer is followed like one that runs the command.
+        // If the shell takes longer, agtmux assumes that it runs the command.
         let asks_for_more = terminal.wait_for(Instant::now() + TAKE_TIMEOUT, is_read).await.unwrap_or(false);
         if !asks_for_more {
             return Ok(());

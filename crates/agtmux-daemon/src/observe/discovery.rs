@@ -85,7 +85,8 @@ struct RunningObserver {
 }
 
 impl Discovery {
-    /// Finds the running servers and waits for the first look at each of them, so that the daemon's first answer is complete.
+    /// Finds the running servers and waits for the first look at each of them, so that the daemon's first response is
+    /// complete.
     pub(crate) async fn start(
         setup: ObserverSetup,
         remembered: &Fleet,

@@ -18,7 +18,8 @@ pub(crate) struct AgentReport {
     pub(crate) senders: Vec<ProcessRef>,
 }
 
-/// The agents of one server that the store knows, by pane. The first number of each is the pid of the pane.
+/// The agents of one server that the store knows, by pane. The first number of each value is the pid of the pane's
+/// first process.
 pub(super) type RememberedAgents = HashMap<u32, (u32, AgentType, ProcessRef)>;
 
 /// What the store knows about a server when the daemon starts.

@@ -126,7 +126,8 @@ impl ScreenJudge {
     /// Whether a capture must be confirmed by a later one: the machine has just woken up, and the screen differs from
     /// the one before the sleep.
     fn must_be_confirmed(&mut self, pane: u32, capture: &PreviousCapture) -> bool {
-        // The clock may be set in between. A time before the wake then does not mean that the machine still wakes.
+        // If the clock was set back after the machine woke up, the capture has a time before the wake-up. The machine
+        // then no longer counts as waking up.
         let since_wake = |woke_at: &Timestamp| capture.captured_at.duration_since(*woke_at);
         let is_waking = |woke_at: &Timestamp| (SignedDuration::ZERO..WAKE_TIME).contains(&since_wake(woke_at));
         let before = self.previous.get(&pane).filter(|before| before.process == capture.process);

@@ -103,7 +103,7 @@ impl ScreenSchedule {
         self.agents.iter_mut().for_each(|(_, _, _, agent)| agent.wanted_at = Some(now));
     }
 
-    /// Whether every agent was captured, or the attempt failed.
+    /// Whether the screen of every agent was captured. A failed attempt counts, too.
     pub(crate) fn all_taken(&self) -> bool {
         self.agents.values().all(|agent| agent.captured_at.is_some())
     }

@@ -20,7 +20,7 @@ const MAX_TRIES: u8 = 5;
 
 /// The agents that have a tap or will get one.
 pub(super) struct OutputTaps {
-    /// `None` if taps are disabled or the `agtmux` program was not found.
+    /// `None` if taps are disabled, or if one of the paths is unknown.
     reader: Option<TapReader>,
     taps: AgentMap<OutputTap>,
 }
@@ -42,7 +42,7 @@ impl OutputTaps {
     pub(super) fn new(wanted: bool) -> Self {
         let reader = wanted.then(TapReader::find).flatten();
         if wanted && reader.is_none() {
-            tracing::warn!("osc_tap is on, but the path of this program is unknown; osc_tap reads nothing");
+            tracing::warn!("osc_tap reads nothing: the path of the agtmux program or of the daemon's socket is unknown");
         }
         Self { reader, taps: AgentMap::default() }
     }

@@ -72,7 +72,7 @@ impl CollectConnection {
         clock: Clock,
         within: Duration,
     ) -> Result<(Self, HostHello), ConnectionEnd> {
-        // Remove an old control socket: its listener is not ours, or is stuck.
+        // Remove an old control socket: the ssh process that listens on it is not ours, or is stuck.
         ssh.remove_control_socket();
         let mut connection = Self::start(ssh, clock)?;
         match timeout(within, connection.handshake()).await {

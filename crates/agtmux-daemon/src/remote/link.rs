@@ -46,7 +46,7 @@ pub(super) struct TargetRequest {
     pub(super) reply: oneshot::Sender<ReplyOutcome>,
 }
 
-/// Why a request has no answer.
+/// Why a request got no reply.
 #[derive(Debug)]
 pub(super) enum LinkError {
     /// Nothing was sent.

@@ -1,6 +1,6 @@
-//! Limits how much work a remote host causes. A host that sends more is read more slowly. An honest host then combines
-//! its changes, because each batch contains only the current values; a host that does not is slowed down by
-//! the full pipe.
+//! Limits how much work a remote host causes. A host that sends more than the limit is read more slowly. An honest host
+//! then combines its changes, because each batch contains only the current values. A host that does not combine its
+//! changes is slowed down by the full pipe.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

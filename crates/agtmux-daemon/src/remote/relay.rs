@@ -31,9 +31,9 @@ impl RemotePane {
         let mut value = self.link.request(action).await.map_err(|error| self.failure(error, changes))?;
         sanitize_reply::sanitize_report(&mut value);
         let outcome: ActionOutcome<T> = serde_json::from_value(value).map_err(|error| {
-            // Sanitize the error, because it may quote a value of the answer.
+            // Sanitize the error, because it may quote a value of the reply.
             let error = sanitize_reply::sanitize_message(&error.to_string());
-            let why = format!("the answer of the host was invalid: {error}");
+            let why = format!("the reply of the host was invalid: {error}");
             self.failure(LinkError::Lost(why), changes)
         })?;
         Ok(outcome.report)

@@ -1,4 +1,4 @@
-//! Sanitizes answers of remote hosts, which are not trusted.
+//! Sanitizes replies of remote hosts, which are not trusted.
 
 use agtmux_api::wire::OutputReport;
 use agtmux_core::{sanitize, text};
@@ -9,7 +9,7 @@ use crate::actions::CUT_MARK;
 /// Longer texts are truncated and marked.
 const MAX_TEXT_BYTES: usize = 16 << 10;
 const MAX_MESSAGE_BYTES: usize = 500;
-/// The maximum number of items kept from each list in an answer. The lines of a pane have their own limit.
+/// The maximum number of items kept from each list in a reply. The lines of a pane have their own limit.
 const MAX_LIST_ITEMS: usize = 1024;
 /// The most bytes of pane output. The newest lines are kept.
 const MAX_OUTPUT_BYTES: usize = 4 << 20;

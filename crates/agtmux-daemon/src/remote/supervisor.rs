@@ -46,7 +46,8 @@ pub(super) struct Supervisor {
     pub(super) clock: Clock,
     pub(super) link: TargetLink,
     pub(super) health: TargetHealthLog,
-    /// How far our clock was ahead of the host's, and the sum of the steps of our clock at that time.
+    /// How far our clock was ahead of the host's when this field was last set. The second field is the sum of the steps
+    /// of our clock at that time.
     pub(super) local_clock_ahead: SignedDuration,
     pub(super) clock_steps: SignedDuration,
 }

@@ -1,4 +1,4 @@
-//! How every request is read, and how every error is answered.
+//! How every request is read, and how every error is returned.
 
 use std::convert::Infallible;
 
@@ -40,7 +40,7 @@ pub(super) struct NameInPath(pub(super) String);
 #[derive(Debug)]
 pub(super) struct ErrorResponse(pub(super) ApiError);
 
-/// The answer of most paths: a JSON document or an error.
+/// The result of most handlers: a JSON document or an error.
 pub(super) type JsonResult<T> = Result<Json<T>, ErrorResponse>;
 
 impl From<ApiError> for ErrorResponse {

@@ -27,7 +27,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a refused client may take to send its request.
 const REFUSAL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How many refused clients are answered at the same time. Each one uses a file descriptor of the reserve.
+/// How many refused clients get a response at the same time. Each of them uses one of the reserved file descriptors.
 const MAX_REFUSALS: usize = 4;
 
 /// The name of the socket in the health report.
@@ -130,7 +130,8 @@ impl axum::serve::Listener for BoundSocket {
             };
             match accepted {
                 Ok((stream, _)) if !has_room(stream.as_fd(), FileUse::Connection) => {
-                    // Without a permit the connection is closed at once: answers must not use up the reserve.
+                    // Without a permit the connection is closed at once: refused clients must not use up the reserved
+                    // file descriptors.
                     if let Ok(permit) = self.refusals.clone().try_acquire_owned() {
                         self.background.run("refusal", async move {
                             refuse_busy(stream).await;

@@ -152,8 +152,8 @@ impl MetricsText {
     }
 }
 
-/// A label value. Names of servers come from hosts: control characters are escaped for a terminal, the rest as the format
-/// demands.
+/// A label value. Names of servers come from hosts, so control characters are escaped as for a terminal. Other
+/// characters are escaped as the Prometheus format requires.
 fn escape(value: &str) -> String {
     sanitize::for_terminal(value).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

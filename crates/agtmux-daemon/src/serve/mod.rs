@@ -51,7 +51,7 @@ pub(crate) use ingest::read_event;
 pub(crate) use listener::{BoundSocket, Peer, bind};
 pub use openapi::openapi;
 
-/// How long an answer waits until the daemon has checked whether a person uses the caller's pane.
+/// How long a response waits until the daemon has checked whether a person uses the caller's pane.
 const VISIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Everything that a request handler needs.
@@ -98,7 +98,8 @@ async fn attach_caller(
     if request.method() == Method::GET && request.headers().contains_key(TMUX_HEADER) {
         let (actions, caller) = (context.actions, caller.clone());
         let noted = tokio::spawn(async move { actions.note_visit(&caller).await });
-        // The person may leave the pane when the answer has arrived, but a tmux server that hangs delays no answer.
+        // Wait for the check, because the person may leave the pane as soon as the response has arrived. The timeout
+        // keeps a hanging tmux server from delaying the response.
         let _ = tokio::time::timeout(VISIT_TIMEOUT, noted).await;
     }
     request.extensions_mut().insert(caller);

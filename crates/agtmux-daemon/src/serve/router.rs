@@ -1,4 +1,4 @@
-//! What all routes share: headers, limits and the answers for unknown paths.
+//! What all routes share: headers, limits and the errors for unknown paths.
 
 use std::sync::Arc;
 

@@ -18,8 +18,8 @@ use crate::store::{TaskSession, TaskSessionKey};
 const WATCH: WatchToken = WatchToken(1);
 /// The interval of checks if files cannot be watched, and of retries after a failure.
 pub(super) const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// The longest time that a task session holds events back. A time further ahead was computed before the clock was set
-/// back.
+/// The longest time that a task session holds events back. A planned time that is further ahead was computed before the
+/// clock was set back.
 const MAX_HOLD: SignedDuration = SignedDuration::from_secs(10);
 /// How long to sleep if nothing is due.
 const MAX_SLEEP: Duration = Duration::from_secs(3600);

@@ -63,7 +63,7 @@ impl EventProgramRunner {
         let wake_up = Arc::new(Notify::new());
         let (cursor, woken, mut after) = (Arc::new(cursor), Arc::clone(&wake_up), after);
         background.keep("on_event", move || {
-            // A task that is started again continues at the saved position.
+            // If this background task is started again, it continues at the saved position.
             run_for_each_event(program.clone(), Arc::clone(&cursor), after.take(), Arc::clone(&woken))
         });
         Self(Some(wake_up))

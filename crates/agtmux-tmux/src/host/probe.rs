@@ -39,7 +39,7 @@ pub fn find_agtmux_commands() -> String {
 }
 
 const PROBE_LINES: [&str; 11] = [
-    // Separates the output of the login shell from our answers.
+    // Collects what the login shell has printed, so that it does not mix with the output of the next lines.
     ":",
     "PATH=$PATH:EXTRA_PATH_DIRS; export PATH",
     "date +%s",

@@ -1,4 +1,4 @@
-//! What happens when this process runs out of file descriptors, threads or memory.
+//! Detects a lack of file descriptors, threads or memory in this process.
 //!
 //! The kernel gives a new file the lowest free descriptor. The number of a new descriptor therefore tells how many
 //! are in use, and files that stay open for long can leave the highest numbers free for short reads.
@@ -19,7 +19,7 @@ pub enum FileUse {
 }
 
 impl FileUse {
-    /// How many descriptors stay free. A call of tmux needs about eight, a look at `/proc` two.
+    /// How many descriptors must stay free. A call of tmux needs about eight, and a look at `/proc` needs two.
     fn headroom(self) -> u64 {
         match self {
             Self::ProcessWatch => 32,

@@ -34,7 +34,8 @@ pub fn tcp_peer(local: SocketAddr, remote: SocketAddr) -> TcpPeer {
 /// The user that created the socket at the other end of a connection on this machine.
 pub fn tcp_peer_user(local: SocketAddr, remote: SocketAddr) -> TcpPeerUser {
     match find_socket(local, remote) {
-        // Linux without /proc is refused like a hidden peer, because another system has no such table at all.
+        // On Linux, a missing table means that /proc is not available, so the user is unknown. Other systems have no
+        // such table.
         None if cfg!(target_os = "linux") => TcpPeerUser::Unknown,
         None => TcpPeerUser::NotReported,
         Some(None) => TcpPeerUser::Unknown,

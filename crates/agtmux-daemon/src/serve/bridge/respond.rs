@@ -48,8 +48,10 @@ pub(crate) async fn post_respond(
     }
     let task = tokio::spawn(async move { respond(&context, caller, &agent_id, &runtime_id, request, answers).await });
     task.await.unwrap_or_else(|error| {
-        tracing::error!(%error, "an answer panicked");
-        Err(ApiError::new(ErrorCode::Internal, "the answer failed unexpectedly").with_hint("agtmux daemon logs").into())
+        tracing::error!(%error, "answering a dialog panicked");
+        Err(ApiError::new(ErrorCode::Internal, "answering the dialog failed unexpectedly")
+            .with_hint("agtmux daemon logs")
+            .into())
     })
 }
 

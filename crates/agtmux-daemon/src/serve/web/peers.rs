@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, sink};
 
 use super::{TcpClient, WebAuth};
 
-/// How long a refused client may take to read the answer, and how much of its request is read meanwhile. A connection
-/// that is closed with unread data can lose the answer.
+/// How long a refused client may take to read the response, and how much of its request is read meanwhile. A connection
+/// that is closed with unread data can lose the response.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_UNREAD_BYTES: u64 = 64 << 10;
 

@@ -8,7 +8,7 @@ use tokio::io::unix::AsyncFd;
 /// Must be called inside a tokio runtime.
 #[expect(
     deprecated,
-    reason = "the replacement is unsafe; its risk is a descriptor that is closed early, and this one is owned"
+    reason = "the replacement is unsafe, because a descriptor may be closed early; this function owns the descriptor"
 )]
 pub(super) fn readable_fd(fd: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     AsyncFd::with_interest(fd, Interest::READABLE)
