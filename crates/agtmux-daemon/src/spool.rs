@@ -149,7 +149,7 @@ fn try_pending_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The same; empty if the directory cannot be read.
+/// Like [`try_pending_files`], but empty if the directory cannot be read.
 fn pending_files(dir: &Path) -> Vec<PathBuf> {
     try_pending_files(dir).unwrap_or_default()
 }

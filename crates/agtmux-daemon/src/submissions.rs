@@ -89,7 +89,7 @@ pub(crate) struct ReportedSubmission {
     pub(crate) pending: bool,
 }
 
-/// What is due because time has passed.
+/// The work that is due because time has passed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct DueSubmissions {
     /// The agents whose screens must be captured.
@@ -176,7 +176,7 @@ impl Submissions {
         has_changed
     }
 
-    /// Takes what is due.
+    /// Takes the work that is due.
     pub(crate) fn take_due(&mut self, now: Timestamp) -> DueSubmissions {
         let mut due = DueSubmissions::default();
         for (runtime, submission) in &mut self.0 {
@@ -279,7 +279,7 @@ mod tests {
         assert!(becomes(&mut submissions, State::Running, 1_550), "the agent was not at rest");
         assert!(changes(&mut submissions, Some(State::Running), State::Idle, 4_900));
         assert!(submissions.rest_seen(&runtime(), at(5_900)));
-        // A turn that ends with a result, or later, is over.
+        // A turn is over if it ends with a result, or if it ends later.
         for (state, millis) in [(State::Completed, 600), (State::Error, 600), (State::Idle, 5_000)] {
             let mut submissions = submitted_in(State::Idle);
             assert!(becomes(&mut submissions, State::Running, 300));

@@ -40,7 +40,7 @@ pub(crate) fn history_commands(framing: &Framing, pane: u32, lines: u32, colours
     framing.section(pane, FIELDS, capture.arg("-t").arg(format!("%{pane}"))).to_vec()
 }
 
-/// Parses the complete captures of an answer.
+/// Parses the complete captures in the output of tmux.
 pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Vec<Capture> {
     framing.sections(answer).filter_map(|(fields, body)| parse_section(&fields, body)).collect()
 }

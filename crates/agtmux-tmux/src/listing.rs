@@ -60,7 +60,7 @@ pub(crate) const PANE: char = 'p';
 pub(crate) const SERVER: char = 's';
 
 /// Lists all panes. tmux prints the fields of a window once, before the panes of the window, because repeating them for
-/// each pane would double the cost. The server record comes last and proves that the answer is complete.
+/// each pane would double the cost. The server record comes last and proves that the output is complete.
 pub(crate) fn list_all(framing: &Framing) -> Vec<TmuxCommand> {
     let window = framing.variables(WINDOW, WINDOW_FIELDS);
     let panes = framing.variables(PANE, PANE_FIELDS);
@@ -70,7 +70,7 @@ pub(crate) fn list_all(framing: &Framing) -> Vec<TmuxCommand> {
     ]
 }
 
-/// Lists some panes. If a pane is gone, tmux answers for another pane, so the caller must check the ids.
+/// Lists some panes. If a pane is gone, tmux prints the fields of another pane, so the caller must check the ids.
 pub(crate) fn list_some(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     let format = framing.variables(WINDOW, WINDOW_FIELDS) + &framing.variables(PANE, PANE_FIELDS);
     let reads = panes.iter().map(|pane| TmuxCommand::display(&format, Some(*pane)));

@@ -1,7 +1,8 @@
 //! Finds the agent that started a task.
 //!
 //! A task descends from the tmux server, not from the agent that started it. A request from a process of the task
-//! counts as a request from that agent. Otherwise an agent could start a task that approves the agent's own dialogs.
+//! counts as a request from that agent. Without this rule, an agent could start a task that approves the agent's own
+//! dialogs.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -95,8 +95,8 @@ impl EngineHandle {
         self.query(move |engine, _| engine.is_name_taken(&name, &own)).await.unwrap_or_default()
     }
 
-    /// Tells the observer of a pane that an agent reported itself from there, if the event names one pane in which no
-    /// agent is known.
+    /// Tells the observer of a pane that an agent reported itself from inside the pane. Does nothing unless the event
+    /// names one pane in which no agent is known.
     pub(crate) async fn report_agent(&self, origin: EventOrigin, report: AgentReport) {
         let forward = move |engine: &Engine, _| {
             if let Some(pane) = binding::pane_without_agent(&engine.fleet, &origin) {

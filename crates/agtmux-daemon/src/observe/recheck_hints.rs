@@ -33,7 +33,7 @@ impl RecheckHints {
         observer.is_some_and(|observer| observer.send(ObserverHint::AgentAsked(pane.pane.0)).is_ok())
     }
 
-    /// Tells the observer of this pane that an agent reported itself from there.
+    /// Tells the observer of this pane that an agent reported itself from inside the pane.
     pub(crate) fn report_agent(&self, pane: &PaneKey, report: AgentReport) {
         if let Some(observer) = self.observers().get(&pane.server) {
             let _ = observer.send(ObserverHint::AgentReported(pane.pane.0, report));

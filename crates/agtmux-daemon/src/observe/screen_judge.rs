@@ -14,7 +14,8 @@ use super::screen_schedule::DueCapture;
 /// Observations of a captured screen are dated this much before the capture. An agent may send an
 /// event before it redraws its screen. A capture right after the event then still shows the old screen.
 const DRAW_LAG: SignedDuration = SignedDuration::from_millis(250);
-/// The same for a captured title. The value is larger, because agents update their title later than their screen.
+/// Like `DRAW_LAG`, but for a captured title. The value is larger, because agents update their title later than their
+/// screen.
 const TITLE_LAG: SignedDuration = SignedDuration::from_secs(1);
 /// If two captures that are at least this far apart lead to the same assertions, the screen counts as settled, even if
 /// output continues.

@@ -78,7 +78,8 @@ impl ScreenSchedule {
         }
     }
 
-    /// Plans captures at once, because the agent in this pane reported a dialog. They end when one shows a dialog.
+    /// Plans captures that begin at once, because the agent in this pane reported a dialog. The captures end when one
+    /// of them shows a dialog.
     pub(crate) fn look_for_dialog(&mut self, pane: u32, now: Instant) {
         if let Some(agent) = self.agents.get_mut(pane) {
             agent.dialog_look = Some((now, now + DIALOG_LOOK_TIME));
@@ -160,8 +161,8 @@ impl ScheduledAgent {
             let settled = wrote + SETTLE_TIME;
             let rested = self.captured_at.map_or(from, |at| at + WRITING_INTERVAL);
             let meanwhile = rested.max(from + FIRST_CAPTURE_DELAY);
-            // A pane that settles again and again uses up its credit. It is then captured as rarely as one that keeps
-            // writing.
+            // A pane that settles again and again uses up its credit. The pane is then captured as rarely as a pane
+            // that keeps writing.
             let wait = Duration::from_secs_f64((1.0 - self.credit).max(0.0) * WRITING_INTERVAL.as_secs_f64());
             settled.max(self.credit_at + wait).min(meanwhile)
         });

@@ -190,7 +190,8 @@ impl ServerObserver {
         })
     }
 
-    /// Notes that the machine slept until now. Looks at all screens, and waits for confirmation of what they show.
+    /// Notes that the machine slept until now. Requests captures of all screens. A changed screen counts only after a
+    /// second capture has confirmed it.
     pub(crate) fn woke(&mut self, now: Instant) {
         self.judge.woke(self.context.clock.now());
         self.screens.request_all(now);

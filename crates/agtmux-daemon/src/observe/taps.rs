@@ -42,7 +42,7 @@ impl OutputTaps {
     pub(super) fn new(wanted: bool) -> Self {
         let reader = wanted.then(TapReader::find).flatten();
         if wanted && reader.is_none() {
-            tracing::warn!("osc_tap reads nothing: the path of the agtmux program or of the daemon's socket is unknown");
+            tracing::warn!("osc_tap reads nothing: the path of agtmux or of the daemon's socket is unknown");
         }
         Self { reader, taps: AgentMap::default() }
     }

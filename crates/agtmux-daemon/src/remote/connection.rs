@@ -35,8 +35,8 @@ fn collect_command() -> String {
 const MAX_UNWRITTEN_BYTES: usize = 1 << 20;
 /// The assumed throughput of a slow link.
 const SLOW_LINK_BYTES_PER_SECOND: usize = 32 << 10;
-/// How much a login shell may print before agtmux sends its hello. More output means that the answer does not come from
-/// agtmux.
+/// How much a login shell may print before agtmux sends its hello. If the host prints more, the output does not come
+/// from agtmux.
 const MAX_GREETING_BYTES: usize = 64 << 10;
 const MAX_STDERR_BYTES: u64 = 8 << 10;
 /// A longer line is parsed on another thread, because that takes milliseconds.
@@ -140,7 +140,10 @@ impl CollectConnection {
                 _ => greeting_bytes += line.len() + 1,
             }
             if greeting_bytes > MAX_GREETING_BYTES {
-                return Err(ConnectionEnd::new(TargetFault::VersionMismatch, "the answer does not come from agtmux"));
+                return Err(ConnectionEnd::new(
+                    TargetFault::VersionMismatch,
+                    "the output of ssh does not come from agtmux",
+                ));
             }
         }
     }

@@ -52,7 +52,7 @@ pub(crate) struct RemoteBatch {
 const CHUNK: usize = 256;
 
 impl RemoteBatch {
-    /// Divides a large batch. A full batch stays whole, because a server that it does not contain is gone.
+    /// Divides a large batch. A full batch stays whole, because a server that is not in a full batch counts as gone.
     pub(crate) fn split(self) -> Vec<Self> {
         let Self { target, full, truncated, rate_limited, updates } = self;
         let batch = |updates| Self { target: target.clone(), full, truncated, rate_limited, updates };

@@ -83,8 +83,8 @@ impl HostLimits {
         }
     }
 
-    /// The change of the target's outage, if the target exceeded the limits or no longer does. An outage that the host
-    /// reports takes precedence.
+    /// The change of the target's outage, if the target has exceeded the limits, or no longer exceeds them. An outage
+    /// that the host reports takes precedence.
     pub(crate) fn outage(&self, fleet: &Fleet, target: &TargetName) -> Option<TopologyUpdate> {
         let current = fleet.target_outages().find(|(with_outage, _)| *with_outage == target);
         let current = current.map(|(_, outage)| outage.code);

@@ -39,9 +39,9 @@ impl RemotePane {
         Ok(outcome.report)
     }
 
-    /// The guards for the remote daemon. They name the agent by its runtime id on that host, or the pane if it has no
-    /// agent. The state and the dialog that the hub knows become conditions, because they may have changed on the host
-    /// since.
+    /// The guards for the remote daemon. They name the agent by its runtime id on that host, or name the pane if the
+    /// pane has no agent. The state and the dialog that the hub knows become conditions, because they may have changed
+    /// on the host since.
     fn guards(&self, kind: ActionKind, given: &ActionGuards) -> Result<ActionGuards, ApiError> {
         let LocatedPane { key, generation, pane, agent, .. } = &self.located;
         let pane_path = || {
@@ -81,7 +81,7 @@ impl RemotePane {
         Some(agent.record.state).filter(|_| looked || known_by_state)
     }
 
-    /// The fingerprint of the dialog that a response answers.
+    /// The fingerprint of the dialog that the action `respond` answers.
     fn expected_dialog(&self, kind: ActionKind, given: &ActionGuards) -> Result<Option<String>, ApiError> {
         let agent = self.located.agent.as_ref().filter(|_| kind == ActionKind::Respond);
         let Some(agent) = agent else { return Ok(None) };

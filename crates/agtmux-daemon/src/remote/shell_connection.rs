@@ -35,8 +35,8 @@ impl Supervisor {
         }
     }
 
-    /// Updates the status if the answer changes it. The first answer of a connection always updates the status, because
-    /// a caller may wait for the result of this attempt.
+    /// Updates the status if the answer of the host changes it. The first answer on a connection always updates the
+    /// status, because a caller may wait for the result of this attempt.
     async fn on_shell_answer(&mut self, ahead: i64, native_end: &ConnectionEnd, is_first: bool) {
         let health = self.health.record_success();
         let status = self.link.status();

@@ -125,7 +125,7 @@ impl EvidenceSubscriber {
     }
 
     /// What to send about the panes of a server: all panes if some appeared, vanished or moved, otherwise only the
-    /// changed panes. If the server is gone, returns that instead.
+    /// changed panes. If the server is gone, returns [`HostEvidence::ServerGone`].
     fn changed_panes(&mut self, key: &ServerKey, pending: &PendingEvidence, fleet: &Fleet) -> Option<HostEvidence> {
         let Some(server) = fleet.server(key) else {
             self.reported.remove(key);

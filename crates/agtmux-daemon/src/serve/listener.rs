@@ -173,12 +173,13 @@ async fn refuse_busy(mut stream: UnixStream) {
         body.len()
     );
     let exchange = async {
-        // The client sends its request first. Closing the socket before it was read could discard the answer.
+        // The client sends its request first. Closing the socket before the request was read could discard the
+        // response.
         let _ = stream.read(&mut [0; 4096]).await?;
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await
     };
-    // A client that sends nothing is disconnected without an answer.
+    // A client that sends nothing is disconnected without a response.
     let _ = tokio::time::timeout(REFUSAL_TIMEOUT, exchange).await;
 }
 

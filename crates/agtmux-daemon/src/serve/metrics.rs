@@ -40,11 +40,11 @@ fn add_daemon(text: &mut MetricsText, context: &ServeContext) {
     text.family(
         "agtmux_event_lag_seconds",
         "summary",
-        "From the arrival of an event until it is stored and published.",
+        "The time from the arrival of an event until it is stored and published.",
     );
     text.sample("agtmux_event_lag_seconds_sum", &[], events.total.as_secs_f64());
     text.sample("agtmux_event_lag_seconds_count", &[], events.count);
-    let help = "From the arrival of the last event until it was stored and published.";
+    let help = "The time from the arrival of the last event until it was stored and published.";
     text.gauge("agtmux_event_lag_last_seconds", help, events.last.as_secs_f64());
 }
 
@@ -57,7 +57,7 @@ fn add_queues(text: &mut MetricsText, context: &ServeContext) {
     );
     text.sample("agtmux_queue_length", &[("queue", "engine")], engine);
     text.sample("agtmux_queue_length", &[("queue", "store")], context.store.stats().queued());
-    text.family("agtmux_queue_capacity", "gauge", "The length at which senders have to wait.");
+    text.family("agtmux_queue_capacity", "gauge", "The queue length at which senders have to wait.");
     text.sample("agtmux_queue_capacity", &[("queue", "engine")], capacity);
 }
 

@@ -14,7 +14,7 @@ const MAX_FULL_CHECK_BYTES: u64 = 8 << 20;
 /// The tables that grow with the history. A start reads at most their newest rows.
 const LARGE_TABLES: [&str; 6] = ["events", "engine_inputs", "transitions", "actions", "turns", "task_events"];
 
-/// Checks what must be sound for a start. Returns a description of the damage.
+/// Checks the database as far as a start needs it. Returns a description of the damage.
 pub(super) fn check_at_start(connection: &Connection, path: &Path) -> rusqlite::Result<Option<String>> {
     let size = fs::metadata(path).map_or(0, |metadata| metadata.len());
     if size <= MAX_FULL_CHECK_BYTES || marker(path).exists() {

@@ -136,7 +136,7 @@ pub(super) fn connect_existing(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 fn configure(connection: Connection) -> rusqlite::Result<Connection> {
-    // A new database returns free pages. This must be set before everything else.
+    // Make a new database able to return free pages. This setting must come before all others.
     if connection.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0))? == 0 {
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }

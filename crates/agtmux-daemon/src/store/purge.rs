@@ -1,5 +1,5 @@
-//! Deletes rows in chunks. `secure_delete` overwrites deleted content; it is gone from the disk when the write-ahead log
-//! is truncated afterwards.
+//! Deletes rows in chunks. `secure_delete` overwrites deleted content in the database. The write-ahead log may contain
+//! the content until the log is truncated afterwards.
 
 use agtmux_core::ids::TargetName;
 use jiff::Timestamp;
@@ -7,7 +7,7 @@ use rusqlite::{Transaction, params};
 
 /// How many rows one chunk reads or deletes.
 const CHUNK: i64 = 64;
-/// The same for rows that are read and mostly kept.
+/// Like `CHUNK`, but for rows that are read and mostly kept.
 const LONG_CHUNK: i64 = 512;
 
 /// How far a pass has come in tables that keep some of their old rows.

@@ -73,7 +73,7 @@ impl Tasks {
             if Instant::now() >= until {
                 return if pane.dead { Ok(ended_task(&pane)) } else { Err(still_runs(slot)) };
             }
-            // tmux marks a pane dead when its terminal closes. It learns the exit status a moment later, or never.
+            // tmux marks a pane dead when its terminal closes. tmux learns the exit status a moment later, or never.
             if pane.dead
                 && let Some(end) = self.recorded_end(&pane).await
             {

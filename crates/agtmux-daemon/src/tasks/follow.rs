@@ -114,7 +114,7 @@ impl Tasks {
         self.0.wake.notify_one();
     }
 
-    /// Does all due work. Returns when work is due next.
+    /// Does all due work. Returns the time at which work is due next.
     async fn do_due_work(&self) -> Instant {
         let mut keys: BTreeSet<TaskSessionKey> = self.0.engine.task_sessions().all().into_keys().collect();
         keys.extend(self.0.followed.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned());

@@ -1,9 +1,9 @@
 //! Managed tasks: background commands in windows of tmux sessions that agtmux owns.
 //!
 //! Each task has two helper processes that need no daemon: a supervisor that records how the program ended, and a
-//! reader that logs its output. Both write files into one directory, which the daemon watches. This module reads the
-//! files, checks the sessions in tmux, and turns both into inputs for the engine. The engine owns the state machine of
-//! each session. A daemon that restarts finds everything it missed and publishes nothing twice.
+//! reader that logs its output. Both helpers write files into one directory, which the daemon watches. This module
+//! reads the files, checks the sessions in tmux, and turns the results into inputs for the engine. The engine owns the
+//! state machine of each session. A daemon that restarts finds everything it missed and publishes nothing twice.
 
 mod end;
 mod follow;
@@ -197,6 +197,7 @@ fn no_session(key: &TaskSessionKey) -> ApiError {
 }
 
 fn not_ours(key: &TaskSessionKey) -> ApiError {
-    let message = format!("the session '{}' was not created by this agtmux, so agtmux does not change it", key.session);
+    let message =
+        format!("the session '{}' was not created by this agtmux instance, so agtmux does not change it", key.session);
     ApiError::new(ErrorCode::Precondition, message).with_hint("choose another name with --session")
 }

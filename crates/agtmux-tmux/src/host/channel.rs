@@ -61,8 +61,8 @@ async fn serve(
         tokio::select! {
             request = requests.recv() => {
                 let Some(request) = request else { return shell.shut_down().await };
-                // Run the batch to its end even if the caller is gone. Otherwise its output would be read as the next
-                // answer.
+                // Run the batch to its end even if the caller is gone. Otherwise the output of this batch would be read
+                // as the output of the next one.
                 let answer = shell.run_batch(std::mem::take(&mut preamble), &request).await;
                 let failed = answer.as_ref().err().cloned();
                 // Publish the end first, so that `has_ended` is true when the caller gets the error.

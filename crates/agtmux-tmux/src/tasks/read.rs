@@ -82,7 +82,7 @@ pub(super) fn list_command(framing: &Framing, session: Option<&str>) -> TmuxComm
     command.arg("-F").arg(framing.variables(PANE, &FIELDS.join(" ")))
 }
 
-/// Parses the sessions of an answer. A window that several sessions share is listed in each of them.
+/// Parses the sessions in the output of tmux. A window that several sessions share is listed in each of them.
 pub(super) fn parse_sessions(framing: &Framing, answer: &[u8]) -> Vec<TmuxTaskSession> {
     let mut sessions: Vec<TmuxTaskSession> = Vec::new();
     for (empty, pane) in framing.records(PANE, answer).iter().filter_map(|fields| parse_row(fields)) {

@@ -70,7 +70,7 @@ fn a_part_of_a_command_is_approved_only_if_the_caller_accepts_that() {
     for answer in ["approve", "1", "2"] {
         let done = agtmux(&agent.world, &["respond", &agent.pane, answer]);
         assert_eq!(done.code, Some(5), "{answer}: {done:?}");
-        assert!(done.stderr.contains("only a part of the subject is visible"), "{}", done.stderr);
+        assert!(done.stderr.contains("only a part of the dialog's subject is visible"), "{}", done.stderr);
         assert!(done.stderr.contains("--accept-truncated") && done.stderr.contains("agtmux attach"), "{}", done.stderr);
     }
     assert_eq!(agent.typed(), "", "nothing was typed");

@@ -18,9 +18,9 @@ pub(super) fn check(open: &OpenDialog<'_>, action: &RespondAction) -> ApiResult<
         return Ok(());
     }
     let reference = &action.guards.r#ref;
-    let message = "not approved: only a part of the subject is visible; nothing was typed";
+    let message = "not approved: only a part of the dialog's subject is visible; nothing was typed";
     Err(ApiError::new(ErrorCode::SubjectTruncated, message).with_hint(format!(
-        "read it in the pane (agtmux attach {reference}) or enlarge the pane; --accept-truncated approves anyway"
+        "read the dialog in the pane (agtmux attach {reference}) or enlarge the pane; --accept-truncated approves anyway"
     )))
 }
 

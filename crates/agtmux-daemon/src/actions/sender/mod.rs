@@ -126,7 +126,7 @@ impl<'a> TextSender<'a> {
             Some(InputProfile::Shell) => Ok(Self { pane, bridge, profile: InputProfile::Shell }),
             _ => {
                 let pane = pane.located.key.pane;
-                let message = format!("no agent runs in {pane}: the text would go to its shell");
+                let message = format!("no agent runs in {pane}: the text would go to the shell in the pane");
                 Err(precondition(message, "agtmux send REF --profile shell …   (sends the text to the shell)"))
             }
         }

@@ -115,7 +115,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
     use tokio::time::{Instant, timeout};
 
-    /// Sends these bytes on a new connection. Returns the server's answer, and the time until the server closed the
+    /// Sends these bytes on a new connection. Returns the server's response, and the time until the server closed the
     /// connection.
     async fn answer_to(bytes: &str) -> (String, Duration) {
         // Use a stream in memory, because the paused clock does not wait for the kernel to deliver bytes.

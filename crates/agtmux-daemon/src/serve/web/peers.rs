@@ -59,7 +59,7 @@ pub(super) async fn refuse(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
         stream.shutdown().await?;
         tokio::io::copy(&mut stream.take(MAX_UNREAD_BYTES), &mut sink()).await
     };
-    // A client that does not read the answer is disconnected without it.
+    // A client that does not read the response is disconnected without it.
     let _ = tokio::time::timeout(REFUSAL_TIMEOUT, exchange).await;
 }
 
