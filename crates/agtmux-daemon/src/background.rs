@@ -155,7 +155,7 @@ impl BackgroundTasks {
     }
 }
 
-/// Runs a task in this tokio task. Fails if it panics.
+/// Runs a task in this tokio task. Returns an error if the task panics.
 async fn catch_panic(task: impl Future<Output = ()>) -> Result<(), String> {
     let mut task = pin!(task);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(context))) {

@@ -38,7 +38,7 @@ pub(crate) struct FileGuard {
     pub(crate) discovery: Discovery,
     /// Makes the server check its socket, and create it again if it is gone.
     pub(crate) check_socket: Arc<Notify>,
-    /// Another daemon has taken over the files. This one must stop.
+    /// Signals that another daemon has taken over the files. This daemon must then stop.
     pub(crate) taken_over: Arc<Notify>,
 }
 

@@ -15,7 +15,7 @@ pub struct ListedPane {
     pub window_name: Vec<u8>,
     pub pane: u32,
     pub pane_index: u32,
-    /// 0 if tmux reports none.
+    /// 0 if tmux reports no pid.
     pub pid: u32,
     pub tty: Vec<u8>,
     pub dead: Option<PaneExit>,

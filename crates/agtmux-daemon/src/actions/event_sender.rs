@@ -26,7 +26,7 @@ const MAX_CACHED: usize = 4096;
 #[derive(Debug, Default)]
 struct SenderChain {
     program: Option<String>,
-    /// The process itself first.
+    /// The pids of the process and its ancestors, the process itself first.
     pids: Vec<u32>,
     /// The type of the nearest agent in the chain, or of the agent that started the task of the process.
     agent: Option<String>,

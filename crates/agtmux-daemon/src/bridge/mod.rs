@@ -64,7 +64,7 @@ struct TrackedAgent {
     /// the agent's state changes.
     published_state: Option<&'static str>,
     available: Option<bool>,
-    /// Check the availability as soon as possible.
+    /// Whether the availability must be checked as soon as possible.
     needs_check: bool,
     /// The agent existed before the bridge started, so its first check result is not published.
     existed_at_start: bool,

@@ -43,7 +43,7 @@ pub(crate) struct LocatedAgent {
     pub(crate) submission: Option<Submission>,
 }
 
-/// An agent reported that it accepted a prompt.
+/// A prompt that an agent has accepted, as the agent reported.
 #[derive(Debug, Clone)]
 pub(crate) struct SubmittedPrompt {
     pub(crate) runtime: RuntimeId,

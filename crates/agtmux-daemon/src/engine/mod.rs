@@ -96,7 +96,7 @@ pub(crate) enum EngineInput {
     /// Entries of a file that an agent keeps about itself.
     FileEvidence(Box<FileEvidence>),
     Event(Box<IncomingEvent>, oneshot::Sender<Result<EventReceipt, ApiError>>),
-    /// A question that changes nothing.
+    /// A function that reads the engine and changes nothing.
     Query(EngineQuery),
     SwitchAdapter(AdapterSwitch, oneshot::Sender<Result<AdapterList, ApiError>>),
     /// The panes that attached clients of a server show.

@@ -34,7 +34,7 @@ impl Mirrors {
         Ok(MirrorActivity { schema_version: SCHEMA_VERSION, items })
     }
 
-    /// Follows the commands after `after`, or from now on.
+    /// Follows the commands after the number `after`. If there is no number, follows the commands from now on.
     pub(crate) async fn read_activity(
         &self,
         query: &MirrorActivityQuery,
@@ -91,7 +91,7 @@ fn item(terminal: &SharedTerminal, command: CommandRecord, end: CommandEnd) -> M
     item
 }
 
-/// `~/dir $ command`, the output, and `[exit code: N]`.
+/// The item as text: `~/dir $ command`, the output, and `[exit code: N]`.
 fn as_text(item: &MirrorActivityItem, home: Option<&str>) -> String {
     let cwd = item.cwd.as_deref().unwrap_or("?");
     let below_home = home.and_then(|home| Path::new(cwd).strip_prefix(home).ok());

@@ -29,7 +29,7 @@ pub(super) fn not_stored(error: &str) -> ApiError {
         .with_hint("agtmux daemon status")
 }
 
-/// agtmux cannot follow the shell.
+/// The error if agtmux cannot follow the shell.
 pub(super) fn lost(why: &str) -> ApiError {
     precondition(
         format!("nothing was typed: agtmux cannot follow the shared terminal: {why}"),
@@ -42,7 +42,7 @@ pub(super) fn no_command(exec: &str) -> ApiError {
         .with_hint("agtmux mirror status")
 }
 
-/// The shell is not at its prompt, so it cannot take a command now.
+/// The error if the shell is not at its prompt, so that it cannot take a command now.
 pub(super) fn busy(view: &TerminalView, pane: u32) -> ApiError {
     let state = &view.state;
     let what = match &state.running {
@@ -57,17 +57,17 @@ pub(super) fn busy(view: &TerminalView, pane: u32) -> ApiError {
     };
     precondition(
         format!("nothing was typed: the shared terminal %{pane} is busy: {what}"),
-        format!("wait until it ends, or end it in pane %{pane}; agtmux mirror status   (shows what runs)"),
+        format!("wait, or end the running command in pane %{pane}; agtmux mirror status   (shows what runs)"),
     )
 }
 
-/// The shell asked for another line.
+/// The error for a command that is not complete.
 pub(super) fn incomplete(why: &str) -> ApiError {
     ApiError::new(ErrorCode::BadRequest, format!("the command is not complete: {why}"))
         .with_hint("close all quotes, brackets and here-documents, and try again")
 }
 
-/// The pane was closed while the command ran.
+/// The error if the pane was closed while the command ran.
 pub(super) fn result_lost() -> ApiError {
     let message = "the shared terminal was closed while the command ran, so its result is unknown";
     let error = ApiError::new(ErrorCode::OutcomeUnknown, message);

@@ -30,7 +30,7 @@ pub(crate) struct OutputReader {
 enum StreamStage {
     /// The beginning of the output is being read.
     Head,
-    /// All output was sent, but not the end.
+    /// All output was read. The item that reports the end of the command follows.
     Rest,
     Ended,
 }
@@ -117,7 +117,7 @@ impl OutputReader {
         }
     }
 
-    /// What follows the beginning of the output: the end of a long one, and a last line without a newline.
+    /// What follows the beginning of the output: the tail of a long output, and a last line without a newline.
     fn rest(&mut self, output: Option<&MirrorOutput>) -> Vec<u8> {
         let mut cleaned = Vec::new();
         if let Some(output) = output.filter(|output| output.is_long()) {

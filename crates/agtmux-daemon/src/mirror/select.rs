@@ -15,7 +15,7 @@ use crate::actions::{MirrorPlace, tmux_error};
 use crate::observe::server_name;
 
 impl Mirrors {
-    /// The terminals on one server, or all.
+    /// The terminals on one server, or on all servers.
     pub(crate) fn list(&self, query: &MirrorQuery) -> ApiResult<MirrorList> {
         let chosen = match (&query.pane, &query.for_pane) {
             (None, None) => self.terminals(),
@@ -28,7 +28,7 @@ impl Mirrors {
         Ok(MirrorList { schema_version: SCHEMA_VERSION, items: items.map(|terminal| self.item(terminal)).collect() })
     }
 
-    /// The live terminal that the query names, the newest first.
+    /// The newest live terminal that the query names.
     fn find(&self, query: &MirrorQuery) -> ApiResult<Option<Arc<SharedTerminal>>> {
         let socket = socket_of(query.socket.as_ref())?;
         let (pane, for_pane) = (pane_of(query.pane.as_ref())?, pane_of(query.for_pane.as_ref())?);

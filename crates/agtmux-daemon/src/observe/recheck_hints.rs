@@ -61,7 +61,7 @@ impl RecheckHints {
         observers.insert(server, observer);
     }
 
-    /// Hints with an observer that only receives.
+    /// For tests: hints, and a receiver that takes the place of an observer.
     #[cfg(test)]
     pub(crate) fn with_observer(server: ServerKey) -> (Self, tokio::sync::mpsc::UnboundedReceiver<ObserverHint>) {
         let (observer, hints) = tokio::sync::mpsc::unbounded_channel();

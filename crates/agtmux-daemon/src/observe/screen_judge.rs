@@ -59,7 +59,7 @@ pub(super) struct ScreenJudge {
     previous: HashMap<u32, PreviousCapture>,
     /// When the machine woke up.
     woke_at: Option<Timestamp>,
-    /// Changed screens that were seen once since then.
+    /// Changed screens that were captured once since the machine woke up.
     unconfirmed: HashMap<u32, PreviousCapture>,
 }
 

@@ -21,7 +21,7 @@ use super::targets::TargetManager;
 
 /// How long the probe may take. Enough for a slow login and a few programs.
 const SSH_TIMEOUT: Duration = Duration::from_secs(12);
-/// Far more than the probe prints.
+/// The most bytes of each output stream that are kept. The probe prints far less.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 /// A larger clock difference is reported.
 const MAX_CLOCK_DIFFERENCE_MS: i64 = 5_000;

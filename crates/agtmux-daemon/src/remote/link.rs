@@ -57,7 +57,7 @@ pub(super) enum LinkError {
 }
 
 impl TargetLink {
-    /// A target that has not answered yet.
+    /// The link of a target that has not answered yet.
     pub(super) fn new(target: &Target, now: Timestamp) -> Self {
         let target = TargetStatus {
             name: target.name.to_string(),

@@ -33,7 +33,7 @@ impl HostPacer {
         Self { balance: BURST, updated_at: now, is_limited: false }
     }
 
-    /// Counts a batch.
+    /// Counts the work of a batch.
     pub(super) fn charge(&mut self, batch: &EvidenceBatch, now: Instant) {
         self.spend(cost(batch), now);
     }
@@ -49,7 +49,7 @@ impl HostPacer {
         self.is_limited |= self.balance < 0.0;
     }
 
-    /// When the host may be read again. `None`: now.
+    /// When the host may be read again. `None` if it may be read now.
     pub(super) fn resume_at(&self) -> Option<Instant> {
         (self.balance < 0.0).then(|| self.reaches(0.0))
     }

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use super::encode;
 use crate::submissions::Submissions;
 
-/// What batches are made of.
+/// The data from which batches are made.
 pub(crate) struct LocalEvidence<'a> {
     pub(crate) fleet: &'a Fleet,
     pub(crate) states: &'a StateResolver,
@@ -29,7 +29,7 @@ pub(crate) struct EvidenceSubscribers {
     last_id: u64,
 }
 
-/// One hub.
+/// One hub that reads this host's evidence.
 #[derive(Debug, Default)]
 struct EvidenceSubscriber {
     alive: Weak<()>,

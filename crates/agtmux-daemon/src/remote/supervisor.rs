@@ -33,7 +33,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 const STABLE_CONNECTION_TIME: Duration = Duration::from_secs(30);
 /// How many requests may wait to be written.
 const MAX_QUEUED_REQUESTS: usize = 32;
-/// A batch with more evidence is decoded on another thread.
+/// A batch with more pieces of evidence than this is decoded on another thread.
 const MAX_QUICK_EVIDENCE: usize = 16;
 /// Smaller differences between our clock and the host's clock are ignored, because they are mostly latency.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(1);

@@ -37,7 +37,7 @@ pub(super) struct Retention {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct StoreSize {
     pub(crate) file_bytes: u64,
-    /// Without free pages.
+    /// The size without free pages.
     pub(crate) used_bytes: u64,
 }
 

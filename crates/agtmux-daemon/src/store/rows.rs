@@ -105,7 +105,7 @@ pub(crate) enum StoreChange {
         input_seq: u64,
         at: Timestamp,
         resolver: Box<StateResolver>,
-        /// Earlier inputs could not be stored.
+        /// Whether earlier inputs could not be stored.
         after_loss: bool,
     },
     /// Allows the writer thread to delete older data, and the oldest data if the database is larger than `max_bytes`.

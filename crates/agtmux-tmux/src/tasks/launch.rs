@@ -18,7 +18,7 @@ const BELL_HOOK: &str = "alert-bell[4243]";
 /// quoted form. tmux accepts at most 16 KiB per call.
 const MAX_SHOWN_BYTES: usize = 4 << 10;
 
-/// Ends a text that was cut.
+/// The last character of a text that was cut.
 pub const TRUNCATION_MARK: char = '…';
 
 /// A task to start, and its window.

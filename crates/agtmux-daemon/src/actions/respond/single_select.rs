@@ -23,7 +23,7 @@ const STABLE_FOR: Duration = Duration::from_millis(300);
 const IGNORED_AFTER: Duration = Duration::from_millis(600);
 const MAX_PRESSES: u32 = 4;
 const DIALOG_CHANGED: &str = "the dialog has changed; nothing was typed";
-/// The largest option number that is a single key.
+/// The largest option number that can be typed with a single key.
 pub(super) const MAX_DIGIT_OPTION: u32 = 9;
 
 pub(super) async fn select_option(open: &OpenDialog<'_>, n: u32) -> ApiResult<()> {

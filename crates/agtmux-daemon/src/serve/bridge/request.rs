@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::failure::BridgeFailure;
 use crate::serve::extract::shorten;
 
-/// More than any dialog offers.
+/// An option index must be smaller than this. No dialog offers as many options.
 const MAX_OPTIONS: u32 = 1000;
 
 pub(super) fn read(value: &Value) -> Result<BridgeRespondRequest, BridgeFailure> {

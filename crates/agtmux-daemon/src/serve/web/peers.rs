@@ -16,7 +16,7 @@ use super::{TcpClient, WebAuth};
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_UNREAD_BYTES: u64 = 64 << 10;
 
-/// The numbers of these users.
+/// The user ids of these users.
 pub(super) fn user_ids(users: &[ProxyUser]) -> io::Result<Vec<u32>> {
     let id_of = |user: &ProxyUser| match user {
         ProxyUser::Uid(uid) => Ok(*uid),

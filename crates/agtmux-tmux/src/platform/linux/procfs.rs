@@ -131,7 +131,7 @@ impl ProcessTable for ProcFs {
 enum ChildLookup {
     /// Read the children file of each process.
     PerProcess,
-    /// Built from one scan of all processes.
+    /// Use a map that was built from one scan of all processes.
     Scanned(HashMap<u32, Vec<u32>>),
 }
 
