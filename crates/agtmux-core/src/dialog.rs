@@ -12,8 +12,8 @@ use crate::redact;
 pub struct Dialog {
     pub kind: DialogKind,
     pub question: String,
-    /// The subject of the question, such as the command to run. Has the rows of the screen, or the text that the agent
-    /// itself reported.
+    /// The subject of the question, such as the command to run. This text consists of rows of the screen, or it is the
+    /// text that the agent itself reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Whether a part of the subject is missing: the pane is too small, or the agent shortened it. `respond` then

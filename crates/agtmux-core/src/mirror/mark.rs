@@ -39,7 +39,7 @@ struct MarkFields {
     exec: Option<String>,
     stashed: u64,
     ran: bool,
-    /// False if the text is that of an earlier command.
+    /// False if `text` is the text of an earlier command.
     is_text_current: bool,
     text: Option<String>,
 }

@@ -53,8 +53,8 @@ struct RuntimeState {
     unseen_since: Option<Timestamp>,
 }
 
-/// A state that is not shown while its server is unreachable or its process is suspended. If it is still the state
-/// afterwards, it keeps its age.
+/// A state that is not shown while its server is unreachable or its process is suspended. If the runtime has the same
+/// state afterwards, the state keeps its age.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct InterruptedState {
     state: State,
@@ -327,7 +327,8 @@ fn commit_judgement(
     let to = StateRecord { state, reason, confidence, version: entry.record.version + 1, since, updated_at: now };
     (entry.dialog, entry.asked) = (dialog, asked);
     entry.unseen_since = match state {
-        // If the state began earlier, the agent only could not be observed for a while.
+        // If the state began before `now`, the agent did not complete another turn: it only could not be observed for a
+        // while.
         State::Completed if entry.record.state != State::Completed && since == now => Some(now),
         State::Completed | State::Idle | State::Unknown => entry.unseen_since,
         State::Running | State::WaitingApproval | State::WaitingInput | State::Error => None,
