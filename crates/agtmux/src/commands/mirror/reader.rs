@@ -63,7 +63,8 @@ impl StreamRecorder {
         }
     }
 
-    /// The output of a command is written before its end, so a reader of the end finds all output.
+    /// Writes the output of a command before the event that reports its end, so that a reader of this event finds all
+    /// output.
     fn write(&mut self) {
         self.write_output();
         if !self.pending_events.is_empty() {
