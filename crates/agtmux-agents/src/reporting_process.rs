@@ -4,7 +4,8 @@ use crate::command_line::is_shell;
 use crate::foreground::job_positions;
 use crate::process::ProcessFacts;
 
-/// The agent among the processes that sent an event: the outermost one of the foreground job that is not a shell.
+/// The pid of the agent that sent an event. This is the outermost process among the senders that belongs to the
+/// foreground job and is not a shell.
 ///
 /// `processes` are all processes of the pane, parents before children. `senders` are the pids of the process that sent
 /// the event and of its ancestors.

@@ -51,8 +51,8 @@ impl Dialog {
         Self { kind, question, subject, subject_truncated, options, multiple: false, fingerprint }
     }
 
-    /// Removes secrets, but no shell code: a person must see what an approval runs. The fingerprint of the original
-    /// text is kept.
+    /// Redacts secrets, but no shell code, because a person must see which code an approval runs. The dialog keeps the
+    /// fingerprint of the original text.
     pub fn without_secrets(self) -> Self {
         let redacted = |text: String| redact::text_with_code(&text).into_owned();
         let option = |option: DialogOption| DialogOption { label: redacted(option.label), ..option };

@@ -29,7 +29,7 @@ struct ShellCycle {
     seq: u64,
     cwd: Option<String>,
     is_ready: bool,
-    /// The last bytes since the prompt began, until the line editor is ready.
+    /// The last bytes since the prompt began. Kept only until the line editor is ready.
     before_ready: Vec<u8>,
     /// The request whose command the shell has taken at this prompt.
     taken: Option<String>,

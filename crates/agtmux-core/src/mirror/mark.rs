@@ -100,7 +100,7 @@ impl MarkFields {
             Some(("s", length)) => self.stashed = length.parse().ok()?,
             Some(("r", ran)) => self.ran = ran == "1",
             Some(("h", stored)) => self.is_text_current = stored == "1",
-            // Fields of later versions.
+            // Fields of later versions of agtmux are ignored.
             Some(_) => {}
             None => self.numbers.push(text.parse().ok()?),
         }

@@ -42,7 +42,7 @@ struct RuntimeState {
     /// The requests for approval that the agent itself reports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     asked: Vec<AskedCommand>,
-    /// How much of the time since the state began does not count for its demotion, because the machine slept.
+    /// How much of the time since the state began does not count for the demotion, because the machine slept.
     #[serde(default, skip_serializing_if = "SignedDuration::is_zero")]
     skipped: SignedDuration,
     /// The state before the agent could no longer be observed.
@@ -270,8 +270,8 @@ impl RuntimeState {
         }
     }
 
-    /// When the judged state began, and how much of the time since then does not count. If the state was only hidden by
-    /// an interruption, it began before the interruption.
+    /// When the judged state began, and how much of the time since then does not count for the demotion. If the state
+    /// was only hidden by an interruption, it began before the interruption.
     fn beginning_of(&mut self, judged: (State, Option<ReasonCode>), now: Timestamp) -> (Timestamp, SignedDuration) {
         let (StateRecord { state, reason, since, .. }, skipped) = (self.record.clone(), self.skipped);
         if judged == (state, reason) {

@@ -22,7 +22,7 @@ fn read_all(files: &MirrorFiles) -> io::Result<()> {
     let mut stdin = io::stdin().lock();
     let mut buffer = vec![0; 64 << 10];
     loop {
-        // tmux keeps everything that is not read, so the pipe is always read to its end.
+        // tmux keeps in memory all output that this process has not read, so the pipe is always read to its end.
         match stdin.read(&mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) | Ok(0) => break,
