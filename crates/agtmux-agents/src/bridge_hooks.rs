@@ -4,12 +4,12 @@
 /// The agent type of an event that names no agent.
 pub const BRIDGE_AGENT: &str = "claude";
 
-/// An event that the document defines.
+/// A hook event of the tmux-bridge interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BridgeHook {
-    /// The name in the document.
+    /// The name in the tmux-bridge interface.
     pub name: &'static str,
-    /// The name that the agent uses.
+    /// The name that Claude Code uses for the same event.
     pub event_type: &'static str,
     pub session: Option<SessionChange>,
 }

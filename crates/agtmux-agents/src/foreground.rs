@@ -26,7 +26,8 @@ pub(crate) fn job_positions(processes: &[ProcessFacts<'_>], foreground: Option<u
             Some(foreground) if process.pgrp == foreground => true,
             // The process is on the pane's own terminal, in another job.
             Some(foreground) if process.tpgid == Some(foreground) => false,
-            // The process has no terminal, or another terminal than the pane's. Its parent decides.
+            // The process has no terminal, or another terminal than the pane's. It belongs to the foreground job if its
+            // parent does, unless a shell has put it into the background.
             Some(foreground) => {
                 parent_is_below && !parent.is_some_and(|p| is_background_job(process, &processes[p], foreground))
             }

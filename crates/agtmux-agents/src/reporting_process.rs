@@ -1,10 +1,11 @@
-//! Finds the process of an agent that has sent an event, but that no manifest recognizes in the process table.
+//! Finds the process of an agent that has sent an event. Used if no manifest recognizes the agent in the process table.
 
 use crate::command_line::is_shell;
 use crate::foreground::job_positions;
 use crate::process::ProcessFacts;
 
-/// The agent among the processes that sent an event: the outermost one of the foreground job that is not a shell.
+/// The pid of the agent that sent an event. This is the outermost process among the senders that belongs to the
+/// foreground job and is not a shell.
 ///
 /// `processes` are all processes of the pane, parents before children. `senders` are the pids of the process that sent
 /// the event and of its ancestors.

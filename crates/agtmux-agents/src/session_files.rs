@@ -38,7 +38,7 @@ const TITLES: [(&str, &str); 5] = [
     ("summary", "summary"),
 ];
 
-/// The names that a session file gives its session.
+/// The titles in a session file, and the first message of the user.
 #[derive(Debug, Default)]
 pub struct SessionNames {
     titles: [Option<String>; TITLES.len()],

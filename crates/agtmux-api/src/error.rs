@@ -80,7 +80,7 @@ error_codes! {
     Precondition => "E_PRECONDITION", 409;
     /// The subject of the dialog is not shown in full, so it cannot be approved.
     SubjectTruncated => "E_SUBJECT_TRUNCATED", 409;
-    /// The caller is an agent and may not do this: agents must not approve themselves.
+    /// The caller is an agent and may not do this: agents must not approve their own requests.
     CallerIsAgent => "E_CALLER_IS_AGENT", 403;
     /// tmux: the pane does not exist.
     PaneNotFound => "PANE_NOT_FOUND", 404;

@@ -14,13 +14,13 @@ use tokio::net::UnixStream;
 use crate::error::broken;
 use crate::{ClientError, EventStream, LineStream};
 
-/// How long to wait for an answer. A healthy daemon needs much less time.
+/// How long to wait for a response. A healthy daemon needs much less time.
 pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) const ACTION_TIMEOUT: Duration = Duration::from_secs(120);
 
 static OTHER_VERSION: OnceLock<String> = OnceLock::new();
 
-/// The version of the daemon that answered, if it differs from the version of this program. The API version is the
+/// The version of the daemon that responded, if it differs from the version of this program. The API version is the
 /// same.
 pub fn other_daemon_version() -> Option<&'static str> {
     OTHER_VERSION.get().map(String::as_str)
@@ -175,7 +175,7 @@ fn check_version(response: &Response<Incoming>) -> Result<(), ClientError> {
         return Err(ClientError::Version { daemon, daemon_api });
     }
     if daemon != agtmux_api::VERSION {
-        // Only the first answer counts: the daemon may be restarted while this program runs.
+        // Only the first response counts: the daemon may be restarted while this program runs.
         let _ = OTHER_VERSION.set(daemon);
     }
     Ok(())

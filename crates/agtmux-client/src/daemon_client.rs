@@ -37,7 +37,7 @@ impl DaemonClient {
         parse(&self.get_bytes(path, query).await?)
     }
 
-    /// Sends a GET request and returns the body of the answer.
+    /// Sends a GET request and returns the body of the response.
     pub async fn get_bytes(&self, path: &str, query: &impl Serialize) -> Result<Bytes, ClientError> {
         self.retry_started(|| self.api.get_bytes(path, query)).await
     }
@@ -51,7 +51,7 @@ impl DaemonClient {
         self.retry_started(|| self.api.send(Method::POST, path, body.clone(), RESPONSE_TIMEOUT)).await
     }
 
-    /// Sends an action and returns the body of the answer.
+    /// Sends an action and returns the body of the response.
     pub async fn act(&self, path: &str, request: &impl Serialize) -> Result<Bytes, ClientError> {
         let body = Bytes::from(serde_json::to_vec(request).map_err(broken)?);
         self.retry_started(|| self.api.post_action(path, body.clone())).await
@@ -81,7 +81,7 @@ impl DaemonClient {
     }
 }
 
-/// Parses the body of an answer.
+/// Parses the body of a response.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ClientError> {
     serde_json::from_slice(bytes).map_err(|error| broken(format!("invalid response: {error}")))
 }

@@ -19,10 +19,11 @@ pub struct AskedCommand {
     pub about: Vec<String>,
 }
 
-/// A screen with less of the command than this does not identify the command.
+/// If the screen shows fewer characters of a command than this, they do not identify the command.
 const MIN_VISIBLE_CHARS: usize = 12;
 
-/// The dialog as a person must see it: with the whole command, if one open request fits what the screen shows.
+/// Returns the dialog as a person must see it: with the whole command, if exactly one open request matches the rows on
+/// the screen.
 ///
 /// A command is used only if the visible rows are a part of it, and if no other open request has the same part. Blanks
 /// are not compared, because the screen does not tell where it wraps a line. If the screen shows a row of a command but
@@ -32,7 +33,8 @@ pub fn complete(dialog: &Dialog, asked: &[AskedCommand]) -> Dialog {
         return dialog.clone();
     }
     let rows: Vec<&str> = dialog.subject.iter().flat_map(|subject| subject.lines()).collect();
-    // On a cut screen a whole command may be a row of a longer one, whose beginning is not visible.
+    // If the screen is cut, rows that contain a whole command may also be the end of a longer command, whose beginning
+    // is not visible.
     let subject_with = |command: &str, about: &[String]| match dialog.subject_truncated {
         true => with_part(&rows, command, about),
         false => with_whole_command(&rows, command),
@@ -44,7 +46,7 @@ pub fn complete(dialog: &Dialog, asked: &[AskedCommand]) -> Dialog {
     match found.as_slice() {
         [(command, subject)] => {
             let fingerprint = match dialog.subject_truncated {
-                // The visible part may be the same for the next command.
+                // The next command may have the same visible part, so the fingerprint must depend on the whole command.
                 true => derived_fingerprint(&dialog.fingerprint, command),
                 false => dialog.fingerprint.clone(),
             };
@@ -69,7 +71,7 @@ fn derived_fingerprint(of_screen: &str, command: &str) -> String {
     Uuid::new_v5(&NAMESPACE, format!("{of_screen}|{command}").as_bytes()).simple().to_string()
 }
 
-/// The rows, with those that show the whole command replaced by the command itself.
+/// The rows, with the command in place of the rows that show the whole command. `None` unless the rows show it.
 fn with_whole_command(rows: &[&str], command: &str) -> Option<String> {
     let wanted = squashed(command);
     let block = (0..rows.len()).find_map(|from| Some(from..from + rows_that_show(&rows[from..], &wanted)?))?;
@@ -100,7 +102,8 @@ fn with_part(rows: &[&str], command: &str, about: &[String]) -> Option<String> {
     let about: Vec<String> = about.iter().map(|text| squashed(text)).collect();
     let is_about = |row: &&str| about.iter().any(|text| text.contains(&squashed(row)));
     let below = rows.iter().rev().take_while(|row| is_about(row)).count();
-    // The end of the command may look like a part of its description.
+    // The end of the command may look like a part of its description, so try each number of description rows below the
+    // command.
     let (shown, below, text) = (0..=below).rev().find_map(|below| {
         let (shown, below) = rows.split_at(rows.len() - below);
         let above = shown.iter().take_while(|row| is_about(row)).count();

@@ -12,8 +12,8 @@ use crate::redact;
 pub struct Dialog {
     pub kind: DialogKind,
     pub question: String,
-    /// The subject of the question, such as the command to run. Has the rows of the screen, or the text that the agent
-    /// itself reported.
+    /// The subject of the question, such as the command to run. This text consists of rows of the screen, or it is the
+    /// text that the agent itself reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Whether a part of the subject is missing: the pane is too small, or the agent shortened it. `respond` then
@@ -51,8 +51,8 @@ impl Dialog {
         Self { kind, question, subject, subject_truncated, options, multiple: false, fingerprint }
     }
 
-    /// Removes secrets, but no shell code: a person must see what an approval runs. The fingerprint of the original
-    /// text is kept.
+    /// Redacts secrets, but no shell code, because a person must see which code an approval runs. The dialog keeps the
+    /// fingerprint of the original text.
     pub fn without_secrets(self) -> Self {
         let redacted = |text: String| redact::text_with_code(&text).into_owned();
         let option = |option: DialogOption| DialogOption { label: redacted(option.label), ..option };

@@ -153,7 +153,7 @@ impl PaneRef {
     }
 
     /// Builds the shortest reference that names only this pane, for use in a command: `%12`, the name of the agent,
-    /// `work:1.2`, or a longer one. A reference that a shell would not take as one word is left out.
+    /// `work:1.2`, or a longer one. A reference that a shell would not read as one plain word is not used.
     pub fn shortest(fleet: &Fleet, key: &PaneKey, pane: &Pane) -> Self {
         let is_here = |(_, server): &(&ServerKey, &Server)| server.panes.contains_key(&key.pane);
         if key.server.target.is_local() && fleet.servers_on(&key.server.target).filter(is_here).count() == 1 {

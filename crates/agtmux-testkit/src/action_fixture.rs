@@ -103,10 +103,10 @@ impl ActionFixture {
 
     #[track_caller]
     pub fn post(&self, action: &str, body: &Value) -> HttpResponse {
-        self.try_post(action, body).unwrap_or_else(|| panic!("no answer to {action}"))
+        self.try_post(action, body).unwrap_or_else(|| panic!("no response to {action}"))
     }
 
-    /// Returns None if the daemon is not running or ends before it answers.
+    /// Returns None if the daemon is not running, or ends before it has sent a response.
     pub fn try_post(&self, action: &str, body: &Value) -> Option<HttpResponse> {
         UnixStream::connect(self.socket()).ok()?;
         http::try_post(&self.socket(), &format!("/v1/actions/{action}"), &body.to_string())

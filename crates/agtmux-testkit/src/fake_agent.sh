@@ -30,12 +30,12 @@ draw() {
         printf '\033[2J\033[H❯ earlier\r\n\r\n%s\r\n ☐ Colour\r\n\r\nWhich colour?\r\n\r\n❯ 1. Red\r\n  2. Blue\r\n  3. Type something.\r\n\r\nEnter to select · ↑/↓ to navigate · Esc to cancel\r\n' "$rule"
         return
         ;;
-    # The same question about another command.
+    # Like `dialog`, with another command.
     other)
         printf '\033[2J\033[H❯ earlier\r\n\r\n%s\r\n Bash command\r\n\r\n   rm -r everything\r\n\r\n Do you want to proceed?\r\n ❯ 1. Yes\r\n   2. No\r\n\r\n Esc to cancel\r\n' "$rule"
         return
         ;;
-    # These close at Escape; the first two also at a digit.
+    # The next three scenes close at Escape. `permission` and `menu` also close at a digit.
     permission)
         printf '\033[2J\033[H❯ earlier\r\n\r\n%s\r\n Bash command\r\n\r\n   rm -r build\r\n\r\n Do you want to proceed?\r\n ❯ 1. Yes\r\n   2. No\r\n\r\n Esc to cancel\r\n' "$rule"
         return

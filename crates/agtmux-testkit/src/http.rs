@@ -71,13 +71,13 @@ pub fn request(method: &str, path: &str, headers: &str) -> Vec<u8> {
 
 #[track_caller]
 pub fn get(socket: &Path, path: &str) -> HttpResponse {
-    send(socket, &request("GET", path, "")).unwrap_or_else(|| panic!("no answer to GET {path}"))
+    send(socket, &request("GET", path, "")).unwrap_or_else(|| panic!("no response to GET {path}"))
 }
 
 /// Posts a JSON body.
 #[track_caller]
 pub fn post(socket: &Path, path: &str, body: &str) -> HttpResponse {
-    try_post(socket, path, body).unwrap_or_else(|| panic!("no answer to POST {path}"))
+    try_post(socket, path, body).unwrap_or_else(|| panic!("no response to POST {path}"))
 }
 
 /// Posts a JSON body. Returns None if the response is missing or cannot be parsed.

@@ -3,7 +3,7 @@
 //! A [`TestWorld`] is an isolated environment: files, variables, tmux servers and a daemon. Dropping it stops
 //! everything and fails the test if a process is left over.
 
-#![expect(clippy::new_without_default, reason = "making a stage starts processes or reads the clock")]
+#![expect(clippy::new_without_default, reason = "creating these values starts processes or reads the clock")]
 
 pub mod action_fixture;
 pub mod agtmux;

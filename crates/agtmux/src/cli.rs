@@ -18,7 +18,8 @@ Exit codes:
   3    the daemon is not running and was not started
   4    the daemon has another API version; run `agtmux daemon restart`
   5    the daemon rejected the request or did not answer
-  6    with `wait` and `send --wait`: an agent opened a dialog, but --for does not name that state
+  6    with `wait` and `send --wait`: an agent opened a dialog, and its state (waiting_approval or
+       waiting_input) is not one of the states in --for
   126  with `agtmux run`: the program cannot be executed
   127  with `agtmux run`: the program was not found
   130  interrupted with Ctrl-C
@@ -51,7 +52,7 @@ pub(crate) enum CliCommand {
     ///
     /// On a terminal, shows a table and keeps it up to date; press q or Ctrl-C to quit. In a pipe, prints one line of
     /// JSON per change (the events of the API, see docs/api.md): {schema_version, seq, at, type, scope, item}. When the
-    /// daemon restarts, watch continues with the next event. If the daemon crashed, watch starts a new one. Exits with
+    /// daemon restarts, watch continues with the next event. If the daemon crashed, watch starts a new daemon. Exits with
     /// 130 on Ctrl-C, and with 0 when the reader closes the pipe.
     Watch(watch::WatchArgs),
     /// Print one line for a status bar: how many agents are waiting, running or idle
@@ -100,8 +101,8 @@ pub(crate) enum CliCommand {
     Task(task::TaskCommand),
     /// Share a terminal with an agent, which runs commands where you see them
     ///
-    /// The agent gets the output and the exit code of each command. What you type there is listed by `agtmux mirror
-    /// activity`.
+    /// The agent gets the output and the exit code of each command. `agtmux mirror activity` lists the commands that you
+    /// type in the terminal.
     #[command(subcommand)]
     Mirror(mirror::MirrorSubcommand),
     /// List the recorded actions: caller, action and outcome

@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         Err(error) => return message::print_usage_error(&error, &arguments),
     };
     output::set_filter(filter);
-    // The hub would take a note of `collect` for an error.
+    // `collect` prints no note about a different daemon version, because the hub would treat the note as an error.
     let notes_version = !matches!(cli.command, Some(cli::CliCommand::Collect { .. } | cli::CliCommand::Daemon(_)));
     let outcome = commands::run(cli.command);
     if let Some(version) = agtmux_client::other_daemon_version().filter(|_| notes_version) {

@@ -97,12 +97,12 @@ fn filtered(filter: &JqFilter, documents: &str) -> CliResult {
     applied
 }
 
-/// Prints the daemon's answer, which is JSON.
+/// Prints the daemon's response, which is JSON.
 pub(crate) fn json_answer(answer: &[u8]) -> CliResult {
     json_document(&String::from_utf8_lossy(answer))
 }
 
-/// Prints the daemon's answer: as JSON, or as the lines that `describe` returns.
+/// Prints the daemon's response: as JSON, or as the lines that `describe` returns.
 pub(crate) fn answer<T: DeserializeOwned>(
     answer: &[u8],
     json: bool,
@@ -111,7 +111,7 @@ pub(crate) fn answer<T: DeserializeOwned>(
     if json { json_answer(answer) } else { lines(describe(&parse(answer)?)) }
 }
 
-/// Like `answer`, and returns the parsed answer.
+/// Like `answer`, and returns the parsed response.
 pub(crate) fn parsed_answer<T: DeserializeOwned>(
     answer: &[u8],
     json: bool,

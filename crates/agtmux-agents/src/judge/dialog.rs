@@ -11,7 +11,7 @@ use super::rule;
 use crate::manifest::{DialogRule, OptionFormat, StyleCondition};
 use crate::screen::{ScreenRegions, is_border, start_within_frame, unframed};
 
-/// Signs that an agent has left out a part: an ellipsis, or a note about hidden lines.
+/// Matches the signs that an agent has left out a part of a text: an ellipsis, or a note about hidden lines.
 static SHORTENED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"…|⋯|(?im)^\W*(?:\.\.\. )?(?:\+ ?\d+ (?:more )?lines?|(?:first|last) \d+ lines? hidden)\b")
         .expect("valid pattern")
@@ -123,7 +123,9 @@ fn match_rule(
     let question = asked.map_or(texts[asks].as_str(), |asked| asked.as_str()).to_owned();
     let is_top_visible = match top {
         Some(top) => top >= first,
-        // The question stands above its subject, or a blank row separates the dialog from what is above it.
+        // No visible row matches the row above a dialog. The top of the dialog counts as visible if the question stands
+        // above its subject, or if the layout defines no such row and a blank row separates the dialog from the rows
+        // above.
         None => {
             (asks == 0 && rule.question.is_some() && subject.is_some())
                 || (!regions.knows_dialog_top() && paragraphs.len() > 2)
@@ -166,7 +168,8 @@ fn find_hint_line(lines: &[DialogLine<'_>], hint: &Regex, trail: usize) -> Optio
 
 /// The rows of each paragraph. Blank rows and borders separate the paragraphs.
 fn paragraphs<'s>(lines: &[DialogLine<'s>], is_approval: bool) -> Vec<Vec<&'s str>> {
-    // A command may draw lines, too: a row of an approval is a border only if it contains nothing else.
+    // A command may contain line characters. In an approval, a row is therefore a border only if it has no letters,
+    // digits or other ASCII signs.
     let has_letters = |line: &DialogLine<'_>| line.text.contains(|c: char| c.is_ascii_graphic());
     let separates = |line: &DialogLine<'_>| !(line.has_text() || is_approval && has_letters(line));
     lines

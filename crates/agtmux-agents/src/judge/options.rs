@@ -76,7 +76,7 @@ pub(super) fn numbered(
         labels.push((at, label));
         let column = lines[at].text[..label].chars().count();
         found.push((at, n, parts[3].to_owned(), column));
-        // If this row has a scroll arrow, or the row above is one, the options above are not visible.
+        // If this row has a scroll arrow, or the row above consists of one, the options above are not visible.
         scrolled = parts[1].contains('↑') || (at > 0 && lines[at - 1].text.trim() == "↑");
         if n == 1 || scrolled {
             break;

@@ -150,7 +150,7 @@ impl AdapterMemory {
         }
     }
 
-    /// Holds observations longer by this much, because the agent could report nothing during that time.
+    /// Delays the release of held observations by `by`, the length of a pause in which the agent could report nothing.
     pub fn skip_time(&mut self, by: SignedDuration) {
         self.held.iter_mut().for_each(|held| held.due = held.due.checked_add(by).unwrap_or(held.due));
     }

@@ -98,7 +98,8 @@ impl<'s> ScreenRegions<'s> {
         }
         let text = typed.iter().map(|row| row.trim()).collect::<Vec<_>>().join("\n").trim().to_owned();
         let looks_typed = self.screen.is_styled() && rows.iter().any(|row| has_plain_text(row));
-        // Colours may be off, so the position of a placeholder also identifies it.
+        // Styles alone cannot identify a placeholder, because colours may be off. A prompt that matches `alone`
+        // identifies it too.
         let in_its_place = rows.first().is_some_and(|row| fits(&layout.alone, row));
         let is_ghost = (in_its_place || !looks_typed) && layout.ghost.iter().any(|ghost| ghost.is_match(&text));
         Some(if is_ghost { String::new() } else { text })

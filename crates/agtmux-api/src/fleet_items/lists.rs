@@ -14,14 +14,14 @@ use crate::wire::{
 };
 
 impl FleetItems {
-    /// The answer of `/v1/panes`.
+    /// The response of `/v1/panes`.
     pub fn list_panes(&self, filter: &ItemFilter, now: Timestamp) -> ListResponse<Arc<PaneItem>> {
         let items: Vec<_> = self.panes.values().filter(|pane| filter.accepts_pane(pane)).cloned().collect();
         let summary = summary(items.iter().map(Arc::as_ref));
         self.list(filter, summary, items, now)
     }
 
-    /// The answer of `/v1/windows`.
+    /// The response of `/v1/windows`.
     pub fn list_windows(&self, filter: &ItemFilter, now: Timestamp) -> ListResponse<Arc<WindowItem>> {
         let items: Vec<_> = self.windows.values().filter(|window| filter.accepts_window(window)).cloned().collect();
         let shown: BTreeSet<_> =
@@ -32,7 +32,7 @@ impl FleetItems {
         self.list(filter, summary, items, now)
     }
 
-    /// The answer of `/v1/sessions`.
+    /// The response of `/v1/sessions`.
     pub fn list_sessions(&self, filter: &ItemFilter, now: Timestamp) -> ListResponse<Arc<SessionItem>> {
         let items: Vec<_> = self.sessions.values().filter(|s| filter.accepts_session(s)).cloned().collect();
         let shown: BTreeSet<&SessionIdentity> = items.iter().map(|session| &session.identity).collect();
@@ -52,7 +52,7 @@ impl FleetItems {
         panes
     }
 
-    /// The answer of `/v1/targets`. This machine comes first.
+    /// The response of `/v1/targets`. This machine comes first.
     pub fn list_targets(&self, filter: &ItemFilter) -> TargetList {
         let counts = self.count_panes();
         let targets = self.targets.values().filter(|target| filter.accepts_target(target));

@@ -80,8 +80,9 @@ pub struct HostPane {
     pub dead: bool,
     pub exit_status: Option<i32>,
     pub exit_signal: Option<i32>,
-    /// The command in the foreground, and its directory.
+    /// The command in the foreground.
     pub command: Option<String>,
+    /// The working directory of the command in the foreground.
     pub cwd: Option<String>,
     pub agent: Option<HostAgent>,
 }
@@ -124,18 +125,19 @@ pub struct AgentEvidence {
     pub name: Option<String>,
     pub agent_id: Option<String>,
     pub observations: Vec<HostObservation>,
-    /// Per source, the time since which its evidence has matched no rule.
+    /// For each source, the time since which its evidence has matched no rule.
     #[serde(default)]
     pub unrecognized_since: BTreeMap<String, Timestamp>,
-    /// For each source, when it last reported a running turn. `last_resting`: when it last reported that no turn was
-    /// running. `last_cleared`: when it last showed no trace of a turn.
+    /// For each source, when it last reported a running turn.
     #[serde(default)]
     pub last_running: BTreeMap<String, Timestamp>,
+    /// For each source, when it last reported that no turn was running.
     #[serde(default)]
     pub last_resting: BTreeMap<String, Timestamp>,
+    /// For each source, when it last showed no trace of a turn.
     #[serde(default)]
     pub last_cleared: BTreeMap<String, Timestamp>,
-    /// Per source, when a dialog was last open.
+    /// For each source, when it last showed an open dialog.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub last_asked: BTreeMap<String, Timestamp>,
     /// Whether a person has visited the agent's pane on the host since its last turn ended.
@@ -152,7 +154,7 @@ pub struct HostSubmission {
     pub at: Timestamp,
     /// How many texts the daemon has submitted to this agent.
     pub number: u64,
-    /// True until a turn is seen after the text.
+    /// True until the host sees a turn after the text, or finds that the text began no turn.
     pub pending: bool,
 }
 

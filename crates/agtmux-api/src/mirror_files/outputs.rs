@@ -139,7 +139,7 @@ impl MirrorOutputWriter {
     pub fn finish(&mut self) {
         if let Some(CurrentOutput { number, bytes, tail, .. }) = self.current.take() {
             if tail.is_some() {
-                // Without the size, only the note about the missing part is wrong.
+                // If this write fails, only the note about the missing part of the output is wrong.
                 let _ = write_atomically(&self.files.output(number).size_file(), bytes.to_string().as_bytes());
             }
             self.kept.push_back((number, bytes.min(MAX_HEAD_BYTES + MAX_TAIL_BYTES)));

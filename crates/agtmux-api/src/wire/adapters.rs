@@ -41,9 +41,10 @@ pub struct AdapterItem {
     pub health: AdapterHealth,
     /// The number of running agents of this type.
     pub agents: u32,
-    /// The number of those agents whose state is unknown.
+    /// The number of running agents of this type whose state the adapter does not know. Suspended and unreachable
+    /// agents do not count.
     pub unknown: u32,
-    /// When one of these agents last produced evidence.
+    /// When a running agent of this type last produced evidence.
     pub last_heard: Option<Timestamp>,
 }
 
@@ -79,9 +80,9 @@ pub struct AdapterCapabilities {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AdapterHealth {
-    /// The state of every agent of this type is known.
+    /// The adapter knows the state of every running agent of this type.
     Ok,
-    /// The state of some agents of this type is unknown.
+    /// The adapter does not know the state of some running agents of this type.
     Degraded,
     /// No agent of this type is running.
     Unused,

@@ -31,7 +31,8 @@ pub struct BridgeRespondRequest {
     pub answers: Option<BridgeAnswers>,
     /// Answer only while this dialog is open: its fingerprint from `/v1/panes`.
     pub if_dialog: Option<String>,
-    /// Approve even if `subject_truncated` is set: the subject was read elsewhere, for example in the pane.
+    /// Approve even if `subject_truncated` is set. Set this only after a person has read the whole subject elsewhere,
+    /// for example in the pane.
     pub accept_truncated: bool,
     /// Idempotency key: repeated requests with the same key run once.
     pub request_ref: Option<String>,

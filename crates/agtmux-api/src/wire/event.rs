@@ -107,7 +107,7 @@ impl WatchEventKind {
     }
 }
 
-/// The item of an event. The event's `scope` names its type.
+/// The item of an event. The event's `scope` names the type of the item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(untagged)]
 pub enum WatchItem {

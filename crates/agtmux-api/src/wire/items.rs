@@ -75,7 +75,8 @@ pub struct PaneItem {
     /// When agtmux last submitted a text to the agent. Null if it has not done so since the daemon started.
     #[serde(default)]
     pub submitted_at: Option<Timestamp>,
-    /// True until a turn is seen after that text. Until then, the state may be from before the text.
+    /// True until agtmux sees a turn after the text that it last submitted, or finds that the text began no turn. Until
+    /// then, `state` may be from before the text.
     #[serde(default)]
     pub turn_pending: bool,
     /// The open dialog of a waiting agent.

@@ -118,10 +118,10 @@ pub struct MirrorExecRequest {
     /// After this time the command is interrupted with Ctrl-C. Default: 120000.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// A name for the request, chosen by the caller. A request with a known name does not run again.
+    /// A name for the request, chosen by the caller. If the name was used before, the command does not run again.
     #[serde(default)]
     pub command_id: Option<String>,
-    /// How long the answer waits for the end of the command. Default: 0.
+    /// How long the response waits for the end of the command. Default: 0.
     #[serde(default)]
     pub wait_ms: Option<u64>,
 }

@@ -75,7 +75,7 @@ async fn a_daemon_that_was_stopped_is_not_started() {
     let paths = Paths { config: dir.path().join("c"), state_dir: dir.path().to_owned(), socket: socket.clone() };
     let listener = || UnixListener::bind(&socket).expect("bound");
     let daemon = tokio::spawn(serve(listener(), vec![":\nid: 7\n\n".to_owned()]));
-    // Starting this program fails, and so would the stream.
+    // This program does not exist, so the stream would fail if the client tried to start a daemon.
     let program = Some(dir.path().join("missing"));
     let mut signals = DaemonClient { program, ..DaemonClient::new(paths) }.watch(ListQuery::default());
     assert_eq!(signals.next().await.expect("a position"), StreamSignal::CaughtUp);

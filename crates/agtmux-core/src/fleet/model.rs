@@ -168,7 +168,7 @@ impl Fleet {
         }
     }
 
-    /// Moves all times by this much, but none past `now`, because the clock of this machine was set.
+    /// Moves all times by this much, because the clock of this machine was set. No time is moved past `now`.
     pub fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) {
         let shift = |at: &mut Timestamp| *at = at.checked_add(by).unwrap_or(now).min(now);
         let of_servers = self.servers.values_mut().flat_map(|server| {

@@ -59,8 +59,8 @@ impl TurnContradictions {
         }
     }
 
-    /// Returns a source that refuted this observation later. The observation's own source counts only if it saw a
-    /// dialog, because its newer observations about the turn replace its older ones anyway.
+    /// Returns a source that refuted this observation later. The source of the observation itself counts only if it saw
+    /// a dialog later, because each newer observation of a source about the turn replaces the older one anyway.
     pub(super) fn contradicted_by(&self, source: Source, assertion: Assertion, as_of: Timestamp) -> Option<Source> {
         // A process observation is made once and stays valid for the lifetime of the process.
         if source == Source::Process {

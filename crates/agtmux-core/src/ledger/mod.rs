@@ -181,7 +181,7 @@ impl Ledger {
         self.unrecognized_since.values_mut().chain(self.refuted.times_mut()).for_each(shift);
     }
 
-    /// Starts every TTL later by this much, because no source could repeat its observation during that time.
+    /// Starts every TTL later by `by`, the length of a pause in which no source could repeat its observation.
     pub(crate) fn skip_time(&mut self, by: SignedDuration, now: Timestamp) {
         let skip = |at: &mut Timestamp| *at = at.checked_add(by).unwrap_or(now).min(now);
         self.records_mut().for_each(|record| skip(&mut record.recorded_at));

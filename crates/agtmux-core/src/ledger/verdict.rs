@@ -55,7 +55,8 @@ impl Ledger {
     pub fn verdict(&self, now: Timestamp) -> StateVerdict<'_> {
         let mut all_rated: Vec<RatedObservation<'_>> = self.rated_observations(now).collect();
         let is_known = |s: &RatedObservation<'_>| s.status == ObservationStatus::Fresh && s.assertion.state().is_some();
-        // Nothing is held back if the rest is out of date: a state that was known must not become unknown.
+        // Observations that are held back are left out if a fresh observation gives a state, or if there are no other
+        // observations. Otherwise they count at once, so that a known state does not become unknown.
         let holds = all_rated.iter().any(is_known) || all_rated.iter().all(|s| s.status == ObservationStatus::Held);
         if holds {
             all_rated.retain(|s| s.status != ObservationStatus::Held);

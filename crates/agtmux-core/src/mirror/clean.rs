@@ -13,7 +13,7 @@ pub struct OutputCleaner {
     /// Keep overwritten text and full-screen programs.
     raw: bool,
     shell: MirrorShell,
-    /// Bytes at the beginning that may belong to the shell. `None` once they were removed.
+    /// Bytes at the beginning that the shell may have written. `None` once these bytes were removed.
     prelude: Option<Vec<u8>>,
     /// The line that is not complete yet.
     line: Vec<u8>,
@@ -36,7 +36,7 @@ impl OutputCleaner {
         self.screen.was_used
     }
 
-    /// Whether all bytes so far are in the result. A reader can resume here.
+    /// Whether the output of all bytes so far has been returned. If so, a reader can resume at this position.
     pub fn is_at_line_start(&self) -> bool {
         self.line.is_empty() && self.screen.held.is_empty() && !self.screen.is_inside && self.prelude.is_none()
     }
@@ -56,7 +56,7 @@ impl OutputCleaner {
         out
     }
 
-    /// Returns the rest, when the command has ended.
+    /// Returns the rest of the output. Called when the command has ended.
     pub fn finish(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         if let Some(start) = self.prelude.take() {
@@ -83,7 +83,7 @@ impl OutputCleaner {
             let line = std::mem::take(&mut self.line);
             match line.strip_suffix(b"\n") {
                 Some(whole) => {
-                    // The terminal has made CR LF of each line feed.
+                    // The terminal has replaced each line feed by CR LF.
                     self.write_line(whole.strip_suffix(b"\r").unwrap_or(whole), out);
                     out.push(b'\n');
                 }
@@ -98,7 +98,7 @@ impl OutputCleaner {
         if self.raw || !text.contains(&b'\r') {
             return out.extend_from_slice(line);
         }
-        // A progress bar: only its last state is the output.
+        // A carriage return overwrites the line, as in a progress bar. Only the last state of the line is output.
         out.extend(output::lines(text).join("").into_bytes());
     }
 }
@@ -152,8 +152,8 @@ fn find_switch(bytes: &[u8], switch: &[u8]) -> Option<usize> {
     None
 }
 
-/// What fish writes between its mark and the output: it switches modes off and sets the title. `None` if more bytes are
-/// needed to know the length.
+/// The length of the bytes that fish writes between the mark and the output: fish switches modes off and sets the
+/// title. `None` if more bytes are needed to know the length.
 fn fish_prelude(bytes: &[u8]) -> Option<usize> {
     let length = known_prelude(bytes);
     // A sequence may be incomplete: an ESC near the end, or an open title.
@@ -184,7 +184,7 @@ fn starts_title(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x1b]0;") || bytes.starts_with(b"\x1b]133;")
 }
 
-/// The bytes after a title, or after a mark of fish itself.
+/// The bytes after the first sequence, if that sequence sets a title or is one of fish's own marks.
 fn title_end(bytes: &[u8]) -> Option<&[u8]> {
     let content = bytes.strip_prefix(b"\x1b]").filter(|_| starts_title(bytes))?;
     let end = content.iter().position(|byte| matches!(byte, 0x07 | 0x1b))?;
@@ -194,7 +194,7 @@ fn title_end(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// fish 4 writes its own mark before ours.
+/// Removes the end mark that fish 4 itself writes before the mark of agtmux.
 fn without_own_end_mark(line: &[u8]) -> &[u8] {
     let Some(at) = line.iter().rposition(|byte| *byte == b']').filter(|at| *at > 0) else { return line };
     let mark = &line[at - 1..];

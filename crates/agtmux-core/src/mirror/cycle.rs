@@ -29,7 +29,7 @@ struct ShellCycle {
     seq: u64,
     cwd: Option<String>,
     is_ready: bool,
-    /// The last bytes since the prompt began, until the line editor is ready.
+    /// The last bytes since the prompt began. Kept only until the line editor is ready.
     before_ready: Vec<u8>,
     /// The request whose command the shell has taken at this prompt.
     taken: Option<String>,
@@ -99,7 +99,8 @@ impl ShellCycle {
         ShellEvent::Ready { seq: self.seq }
     }
 
-    /// A mark of an earlier prompt is a copy, for example in a log that a program prints. It changes nothing.
+    /// Applies a mark and returns the event that it causes. Ignores a mark with the number of an earlier prompt,
+    /// because such a mark is a copy, for example in a log that a program prints.
     fn apply_mark(&mut self, mark: ShellMark, sink: &mut impl FnMut(TrackedPiece<'_>)) -> Option<ShellEvent> {
         if let ShellMarkKind::PromptStart { cwd } = mark.kind {
             return self.start_prompt(mark.seq, cwd, sink);

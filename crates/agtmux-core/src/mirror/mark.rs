@@ -39,7 +39,7 @@ struct MarkFields {
     exec: Option<String>,
     stashed: u64,
     ran: bool,
-    /// False if the text is that of an earlier command.
+    /// False if `text` is the text of an earlier command.
     is_text_current: bool,
     text: Option<String>,
 }
@@ -100,7 +100,7 @@ impl MarkFields {
             Some(("s", length)) => self.stashed = length.parse().ok()?,
             Some(("r", ran)) => self.ran = ran == "1",
             Some(("h", stored)) => self.is_text_current = stored == "1",
-            // Fields of later versions.
+            // Fields of later versions of agtmux are ignored.
             Some(_) => {}
             None => self.numbers.push(text.parse().ok()?),
         }

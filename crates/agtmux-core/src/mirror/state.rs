@@ -1,4 +1,4 @@
-//! The state of a shared terminal, as its events tell it.
+//! The state of a shared terminal, derived from its events.
 
 use jiff::Timestamp;
 

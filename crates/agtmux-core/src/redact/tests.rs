@@ -284,7 +284,7 @@ fn a_dialog_hides_literal_values_and_shows_shell_code() {
         ("API_TOKEN=abc;rm -rf ~", "API_TOKEN=[redacted:env];rm -rf ~"),
         ("API_TOKEN=\"abc$(rm -rf ~)\" x", "API_TOKEN=\"[redacted:env]$(rm -rf ~)\" x"),
         ("API_TOKEN=abc make", "API_TOKEN=[redacted:env] make"),
-        // The quotes are not those that the pattern takes them for: the shell runs `rm`.
+        // The pattern pairs the wrong quotes. For the shell, `rm` is outside the quotes, so the shell runs it.
         ("a='TOKEN='b rm -rf ~ 'c'", "a='TOKEN='[redacted:env] rm -rf ~ 'c'"),
         ("PASSWORD= rm -rf ~", "PASSWORD= rm -rf ~"),
         ("sudo --askpass rm -rf ~", "sudo --askpass rm -rf ~"),

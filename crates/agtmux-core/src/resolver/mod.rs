@@ -42,7 +42,7 @@ struct RuntimeState {
     /// The requests for approval that the agent itself reports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     asked: Vec<AskedCommand>,
-    /// How much of the time since the state began does not count for its demotion, because the machine slept.
+    /// How much of the time since the state began does not count for the demotion, because the machine slept.
     #[serde(default, skip_serializing_if = "SignedDuration::is_zero")]
     skipped: SignedDuration,
     /// The state before the agent could no longer be observed.
@@ -53,8 +53,8 @@ struct RuntimeState {
     unseen_since: Option<Timestamp>,
 }
 
-/// A state that is not shown while its server is unreachable or its process is suspended. If it is still the state
-/// afterwards, it keeps its age.
+/// A state that is not shown while its server is unreachable or its process is suspended. If the runtime has the same
+/// state afterwards, the state keeps its age.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct InterruptedState {
     state: State,
@@ -270,8 +270,8 @@ impl RuntimeState {
         }
     }
 
-    /// When the judged state began, and how much of the time since then does not count. If the state was only hidden by
-    /// an interruption, it began before the interruption.
+    /// When the judged state began, and how much of the time since then does not count for the demotion. If the state
+    /// was only hidden by an interruption, it began before the interruption.
     fn beginning_of(&mut self, judged: (State, Option<ReasonCode>), now: Timestamp) -> (Timestamp, SignedDuration) {
         let (StateRecord { state, reason, since, .. }, skipped) = (self.record.clone(), self.skipped);
         if judged == (state, reason) {
@@ -327,7 +327,8 @@ fn commit_judgement(
     let to = StateRecord { state, reason, confidence, version: entry.record.version + 1, since, updated_at: now };
     (entry.dialog, entry.asked) = (dialog, asked);
     entry.unseen_since = match state {
-        // If the state began earlier, the agent only could not be observed for a while.
+        // If the state began before `now`, the agent did not complete another turn: it only could not be observed for a
+        // while.
         State::Completed if entry.record.state != State::Completed && since == now => Some(now),
         State::Completed | State::Idle | State::Unknown => entry.unseen_since,
         State::Running | State::WaitingApproval | State::WaitingInput | State::Error => None,

@@ -280,7 +280,7 @@ fn a_completed_turn_is_unseen_until_a_person_has_seen_it() {
     assert_eq!(serde_json::from_str::<StateResolver>(&stored).expect("a checkpoint"), resolver);
     assert_eq!(resolver.apply(ResolverInput::Seen { runtime: id("r") }, at(130)), []);
     assert_eq!(resolver.unseen_since(&id("r")), None);
-    // An outage does not make a completed turn new.
+    // After an outage, a completed turn that was seen does not become unseen again.
     resolver.apply(observed("r", Source::Hook, Assertion::Running, 2, 131), at(131));
     resolver.apply(observed("r", Source::Hook, Assertion::Completed, 3, 132), at(132));
     resolver.apply(ResolverInput::Seen { runtime: id("r") }, at(133));
@@ -288,7 +288,7 @@ fn a_completed_turn_is_unseen_until_a_person_has_seen_it() {
         resolver.apply(ResolverInput::Reachable { server: server(), reachable }, at(134));
     }
     assert_eq!((state(&resolver, "r"), resolver.unseen_since(&id("r"))), (State::Completed, None));
-    // A new turn makes the old one history.
+    // When a new turn begins, the previous turn no longer counts as unseen.
     resolver.apply(observed("r", Source::Hook, Assertion::Running, 4, 140), at(140));
     resolver.apply(observed("r", Source::Hook, Assertion::Completed, 5, 141), at(141));
     assert_eq!(resolver.unseen_since(&id("r")), Some(at(141)));

@@ -103,8 +103,8 @@ enabled = false
             quiet(pattern.and_shows("Ask Codex to do anything").lacks("esc to interrupt)").in_last_rows(10))
         };
         Some(match state {
-            // A starting Codex draws its input box before the spinner in its title. The title without the spinner follows
-            // when it has started; before that, the title is the one of the shell.
+            // A starting Codex first draws its input box, while the title is still the title of the shell. It then
+            // shows a title with a spinner. The spinner disappears from the title when Codex has started.
             ScreenState::Ready => {
                 let ready = ScreenPattern::shows("for shortcuts").lacks("Worked for").lacks("■");
                 at_rest(ready.title_shows("proj"))

@@ -10,7 +10,8 @@ pub struct ScreenPattern {
     title_lacks: Vec<&'static str>,
     title_shows: Vec<&'static str>,
     last_row: Option<&'static str>,
-    /// Limits `shows`, `shows_one_of` and `lacks` to this many of the last non-empty rows, because earlier output stays on the screen.
+    /// Limits `shows`, `shows_one_of` and `lacks` to this many non-empty rows at the end of the screen, because earlier
+    /// output stays on the screen.
     rows: Option<usize>,
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct EmitArgs {
     /// The time of the event, such as 2026-11-15T09:00:00Z [default: now]
     #[arg(long)]
     event_time: Option<Timestamp>,
-    /// Read details from this JSON file; `-` reads stdin
+    /// Read the event's payload from this JSON file; `-` reads stdin
     #[arg(long, value_name = "FILE")]
     payload: Option<PathBuf>,
     /// Print the result as JSON

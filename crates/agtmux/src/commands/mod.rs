@@ -68,7 +68,7 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
         Some(CliCommand::Config(command)) => config::run(command),
         Some(CliCommand::Setup(args)) => setup::run(&args),
         Some(CliCommand::Run(args)) => run::run(&args),
-        // `hook::intercept` has handled it; only `--help` gets here.
+        // `hook::intercept` runs this command before clap parses the command line.
         Some(CliCommand::Hook(_)) => Ok(()),
         Some(CliCommand::Demo) => block_on(demo::run()),
         Some(CliCommand::Welcome) => block_on(welcome::run()),

@@ -17,7 +17,7 @@ use crate::output;
 )]
 #[command(mut_arg("reference", |arg| arg.help("The ended agent: its pane (%12, work:1.2), its name, its runtime:ID, or its type or session if only one matches")))]
 #[command(mut_arg("if_runtime", |arg| arg.help("Fail unless the last agent in the pane had this runtime_id")))]
-// An agent that has ended has no state and no dialog.
+// Hide --if-state and --if-dialog: an agent that has ended has no state and no dialog.
 #[command(mut_arg("if_state", |arg| arg.hide(true)), mut_arg("if_dialog", |arg| arg.hide(true)))]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]

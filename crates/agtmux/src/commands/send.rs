@@ -19,7 +19,7 @@ use crate::output;
 #[command(
     group(ArgGroup::new("what").args(["text", "stdin", "file"])),
     after_help = "\
-With --wait, send waits after submitting the text, as `agtmux wait` does. It ignores the end of an earlier turn and
+With --wait, send waits after submitting the text, as `agtmux wait` does. It ignores the end of an earlier turn and \
 waits for the turn that this text starts.
 
 Exit codes:
@@ -28,7 +28,8 @@ Exit codes:
 With --wait also:
   1  the time given with --timeout is up
   2  the agent is gone, or wrong usage
-  6  the agent opened a dialog, but --for does not name that state; answer it with `agtmux respond`
+  6  the agent opened a dialog, and its state (waiting_approval or waiting_input) is not one of the
+     states in --for; answer the dialog with `agtmux respond`
 
 Examples:
   agtmux send %12 --text 'run the tests'
@@ -99,7 +100,7 @@ pub(crate) async fn run(args: Box<SendArgs>) -> CliResult {
     }
 }
 
-/// Waits for the turn that the text begins, and prints the results of both.
+/// Waits for the turn that the text begins, and prints the results of the send and of the wait.
 async fn wait_for_turn(args: &SendArgs, answer: &[u8]) -> CliResult {
     let sent: ActionOutcome<SendReport> = parse(answer)?;
     if !args.json {

@@ -11,7 +11,7 @@ use crate::error::CliResult;
 use crate::terminal::StdoutTerminal;
 use crate::{output, render};
 
-/// The answer of `/v1/panes` without its items.
+/// The response of `/v1/panes` without its items.
 #[derive(Debug, Serialize, Deserialize)]
 struct StatusSummary {
     schema_version: u32,

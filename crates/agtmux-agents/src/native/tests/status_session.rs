@@ -23,7 +23,7 @@ fn hooks_outrank_the_session_in_the_status_file() {
     claude.hook("SessionStart.startup");
     let session = claude.memory.session.clone();
     assert_ne!(session.as_deref(), Some("old"));
-    // The file may still name the session from before; it counts, but it changes nothing about the session.
+    // The file may still name the previous session. Its status counts, but the session id does not change.
     assert_eq!(claude.event(Source::File, "status", &status("old")), [Assertion::Running, NO_DIALOG]);
     assert_eq!(claude.memory.session, session);
     assert_eq!(claude.hook("UserPromptSubmit"), [Assertion::Running, NO_DIALOG]);

@@ -101,7 +101,8 @@ pub struct RespondAction {
     #[serde(flatten)]
     pub guards: ActionGuards,
     pub answer: DialogAnswer,
-    /// Approve even if `subject_truncated` is set: the subject was read elsewhere, for example in the pane.
+    /// Approve even if `subject_truncated` is set. Set this only after a person has read the whole subject elsewhere,
+    /// for example in the pane.
     #[serde(default, skip_serializing_if = "is_false")]
     pub accept_truncated: bool,
 }
@@ -217,7 +218,8 @@ pub struct ActionSnapshot {
     /// When agtmux last submitted a text to the agent. Null if it has not done so since the daemon started.
     #[serde(default)]
     pub submitted_at: Option<Timestamp>,
-    /// True until a turn is seen after that text. Until then, the state may be from before the text.
+    /// True until agtmux sees a turn after the text that it last submitted, or finds that the text began no turn. Until
+    /// then, `state` may be from before the text.
     #[serde(default)]
     pub turn_pending: bool,
     pub dialog: Option<Dialog>,

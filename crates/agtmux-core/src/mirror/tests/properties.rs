@@ -23,7 +23,8 @@ fn hostile_output() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
-/// The output without marks that are copies of earlier ones with the right nonce: they are invisible in any terminal.
+/// The output without copies of earlier marks that have the right nonce. The tracker drops these copies, and no
+/// terminal shows them.
 fn without_copies(output: &str) -> String {
     ["D;0;agt=N0;1;r=1", "A;agt=N0;1;q='/'", "C;agt=N0;1"]
         .iter()

@@ -64,7 +64,7 @@ fn a_state_that_began_during_an_outage_has_its_own_age() {
     resolver.apply(observed("r", Source::Hook, Assertion::Running, 2, 110), at(110));
     resolver.apply(reachable(true), at(130));
     assert_eq!((state(&resolver, "r"), since(&resolver)), (State::Running, 130));
-    // The state before the outage is history now.
+    // A return to the state from before the outage now counts as a new state.
     resolver.apply(observed("r", Source::Hook, Assertion::Idle, 3, 140), at(140));
     assert_eq!((state(&resolver, "r"), since(&resolver)), (State::Idle, 140));
 }
@@ -100,7 +100,8 @@ fn observed_without_number(source: Source, assertion: Assertion, second: i64) ->
 #[test]
 fn no_time_lies_in_the_future_after_the_clock_is_set_back() {
     let mut resolver = agent(Assertion::Running);
-    // The step is larger than the age, as after a restart that does not know the exact difference.
+    // The step is larger than the age of the state. This can happen after a restart, because the daemon then does not
+    // know the exact step.
     resolver.apply(stepped(100), at(50));
     assert_eq!(since(&resolver), 50);
     let ledger = resolver.ledger(&id("r")).expect("a known runtime");

@@ -30,7 +30,7 @@ enum AdaptersCommand {
     Enable(AdapterNameArgs),
     /// Disable an adapter: agtmux no longer detects the states of agents of this type
     ///
-    /// agtmux ignores the events and screens of agents of this type. They are still listed, with state unknown.
+    /// agtmux ignores the events and screens of agents of this type. These agents are still listed, with state unknown.
     Disable(AdapterNameArgs),
     /// Check a manifest of your own (the TOML file that describes an agent)
     ///

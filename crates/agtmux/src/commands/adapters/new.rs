@@ -41,7 +41,7 @@ pub(super) fn run(args: &AdapterNewArgs) -> CliResult {
     write(&path, &text)?;
     output::verbatim(path.as_os_str().as_encoded_bytes())?;
     CliMessage::new(format!("created a manifest for '{name}'"))
-        .because("the daemon loads the manifest at once; these agents have state unknown until the manifest has rules")
+        .because("the daemon loads the manifest at once; the agent's state is unknown until the manifest has rules")
         .hint(format!("agtmux adapters check {}", agent_registry::display_path(&path)))
         .print_stderr();
     Ok(())

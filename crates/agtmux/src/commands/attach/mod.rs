@@ -61,7 +61,8 @@ pub(crate) async fn run(args: Box<AttachArgs>) -> CliResult {
     }
     match socket_of_tmux_variable(&std::env::var("TMUX").unwrap_or_default()) {
         Some(socket) if same_file(&socket, &local.socket) => local.switch().await,
-        // TMUX may name a server that has ended. Only a live one is an error.
+        // TMUX may name a server that has ended. Only a server that still runs is an error, because the user is then
+        // inside that server.
         Some(socket) if is_listening(&socket) => Err(local.other_server_error(&socket)),
         _ if !on_terminal() => print_for_terminal(&local.command_line(AttachMethod::Attach), &local.reference),
         _ => local.attach().await,
@@ -83,7 +84,7 @@ fn print_for_terminal(command_line: &str, reference: &str) -> CliResult {
 fn guard(done: &ActionOutcome<AttachPlan>) -> CliResult<PaneGuard> {
     let AttachPlan { server_pid, server_start, pane_pid, .. } = done.report;
     let pane = done.pane_id.trim_start_matches('%').parse();
-    let pane = pane.map_err(|_| CliError::io("read the daemon's answer", "the pane id is invalid"))?;
+    let pane = pane.map_err(|_| CliError::io("read the daemon's response", "the pane id is invalid"))?;
     Ok(PaneGuard { server_pid, server_start, pane, pane_pid })
 }
 

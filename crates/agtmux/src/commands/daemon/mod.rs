@@ -26,7 +26,7 @@ pub(crate) enum DaemonCommand {
     ///
     /// Exits with 0 if the daemon is running, and with 3 if not.
     Status {
-        /// Print the daemon's answer as JSON
+        /// Print the daemon's response as JSON
         #[arg(long)]
         json: bool,
     },

@@ -97,7 +97,7 @@ fn sender_text(sender: &EventSender) -> String {
         _ => "an unknown process".to_owned(),
     };
     let uid = sender.uid.map(|uid| format!(", uid {uid}")).unwrap_or_default();
-    let agent = sender.agent.as_ref().map(|agent| format!(", below {agent}")).unwrap_or_default();
+    let agent = sender.agent.as_ref().map(|agent| format!(", a process of {agent}")).unwrap_or_default();
     format!("sent by {process}{uid}{agent}, via {}", sender.via)
 }
 

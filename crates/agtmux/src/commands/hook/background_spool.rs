@@ -11,13 +11,13 @@ use jiff::Timestamp;
 
 use super::spool;
 
-/// The argument that makes `agtmux hook` store the event on its stdin.
+/// The argument that makes `agtmux hook` store the event that it reads from stdin.
 pub(super) const KEEP_FLAG: &str = "--keep";
 
 const MAX_BODY: u64 = 2 << 20;
 
-/// Starts the process that stores the event and does not wait for its end. The process has its own process group, so
-/// that it survives the agent.
+/// Starts the process that stores the event, without waiting for the end of that process. The process has its own
+/// process group, so that it survives the agent.
 pub(super) fn spawn_spooler(body: &[u8], at: Timestamp) -> io::Result<()> {
     let mut child = Command::new(std::env::current_exe()?)
         .args(["hook", KEEP_FLAG, &at.as_nanosecond().to_string()])

@@ -30,7 +30,7 @@ pub(crate) fn of_this_process(source: &str, event_type: &str, time: Timestamp) -
         pane: variable("TMUX_PANE"),
         socket: socket.and_then(path_text),
         cwd: std::env::current_dir().ok().and_then(path_text),
-        // Start times belong to pids by position, so the list ends at the first unknown one.
+        // Each start time belongs to the pid at the same position, so the list ends at the first unknown start time.
         pid_starts: ancestors.iter().map_while(|ancestor| ancestor.start).collect(),
         pids: ancestors.iter().map(|ancestor| ancestor.pid).collect(),
         ..new(source, event_type, time)

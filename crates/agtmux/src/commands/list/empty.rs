@@ -1,4 +1,4 @@
-//! Explains an empty list. Each cause has its own hint.
+//! Explains why a list is empty. Each cause has its own hint.
 
 use agtmux_api::wire::{DaemonHealth, ListFilters, ListScope};
 

@@ -52,7 +52,7 @@ impl<T: FormatItem> ItemFormat<T> {
         Ok(Self { parts, item: PhantomData })
     }
 
-    /// The line of an item, sanitized. Tabs of the format stay, tabs of values do not.
+    /// The line of an item, sanitized. Tabs in the format stay; tabs in values are escaped.
     pub(super) fn line(&self, item: &T, now: Timestamp) -> String {
         let part = |part: &FormatPart| match part {
             FormatPart::Text(text) => sanitize::keeping_tabs(text),

@@ -54,7 +54,7 @@ struct PanesArgs {
     /// agtmux prints the known names
     #[arg(short = 'F', long, value_name = "FORMAT", conflicts_with = "json", value_parser = ItemFormat::<PaneItem>::parse)]
     format: Option<ItemFormat<PaneItem>>,
-    /// Print the daemon's answer as JSON
+    /// Print the daemon's response as JSON
     #[arg(long)]
     json: bool,
 }
@@ -70,7 +70,7 @@ struct WindowsArgs {
     /// agtmux prints the known names
     #[arg(short = 'F', long, value_name = "FORMAT", conflicts_with = "json", value_parser = ItemFormat::<WindowItem>::parse)]
     format: Option<ItemFormat<WindowItem>>,
-    /// Print the daemon's answer as JSON
+    /// Print the daemon's response as JSON
     #[arg(long)]
     json: bool,
 }
@@ -92,7 +92,7 @@ struct SessionsArgs {
     /// agtmux prints the known names
     #[arg(short = 'F', long, value_name = "FORMAT", conflicts_with = "json", value_parser = ItemFormat::<SessionItem>::parse)]
     format: Option<ItemFormat<SessionItem>>,
-    /// Print the daemon's answer as JSON
+    /// Print the daemon's response as JSON
     #[arg(long)]
     json: bool,
 }

@@ -19,9 +19,9 @@ use crate::message::CliMessage;
 use crate::output;
 use crate::quit_signals::QuitSignals;
 
-/// How long the first answer waits for the end of the command. Most commands end within this time.
+/// How long the first response waits for the end of the command. Most commands end within this time.
 const FIRST_WAIT_MS: u64 = 200;
-/// How long each further answer waits.
+/// How long each further response waits.
 const WAIT_MS: u64 = 4000;
 /// How long, and at which interval, to retry a request after the daemon has ended.
 const RESTART_TIMEOUT: Duration = Duration::from_secs(10);
@@ -99,7 +99,8 @@ async fn start(daemon: &DaemonClient, request: &MirrorExecRequest) -> CliResult<
         Err(error @ (ClientError::Broken(_) | ClientError::Timeout(_))) => error,
         Err(error) => return Err(error.into()),
     };
-    // The daemon ended or is slow. It knows whether the shell has taken the command, and must not type it later.
+    // The daemon ended, or it is slow. A slow daemon must not type the command later, so cancel the request. Then ask
+    // the daemon whether the shell has taken the command.
     let command_id = request.command_id.clone().unwrap_or_default();
     if matches!(lost, ClientError::Timeout(_)) {
         let _ = daemon.act("/v1/mirrors/cancel", &MirrorCancelRequest { command_id: command_id.clone() }).await;
@@ -151,7 +152,7 @@ async fn wait_for_end(daemon: &DaemonClient, args: &MirrorExecArgs, first: Mirro
         match daemon.get::<MirrorCommand>("/v1/mirrors/command", &query).await {
             Ok(command) if is_over(&command) => return Ok(command),
             Ok(_) => {}
-            // A daemon that is restarted or busy answers soon.
+            // A daemon that is restarted or busy will respond soon.
             Err(ClientError::Broken(_) | ClientError::Timeout(_)) => tokio::time::sleep(RETRY_INTERVAL).await,
             Err(error) => return Err(error.into()),
         }
@@ -163,7 +164,7 @@ fn is_over(command: &MirrorCommand) -> bool {
 }
 
 async fn cancel(daemon: &DaemonClient, command_id: String, exit: CliExit) -> CliResult {
-    // A request that waits for its turn is withdrawn. The daemon then answers that it knows no such command.
+    // If the command is still queued, the daemon withdraws it and replies that it knows no such command.
     let _ = daemon.act("/v1/mirrors/cancel", &MirrorCancelRequest { command_id }).await;
     Err(CliError::silent(exit))
 }

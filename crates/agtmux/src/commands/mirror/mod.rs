@@ -20,7 +20,7 @@ use crate::error::{CliExit, CliResult};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MirrorSubcommand {
-    /// Open a shared terminal beside this pane, or print the one that already exists
+    /// Open a shared terminal beside this pane, unless one exists, and print its pane
     Start(start::MirrorStartArgs),
     /// Run a command in the shared terminal, print its output and exit with its code
     Exec(exec::MirrorExecArgs),

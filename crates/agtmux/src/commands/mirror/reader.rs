@@ -22,7 +22,7 @@ fn read_all(files: &MirrorFiles) -> io::Result<()> {
     let mut stdin = io::stdin().lock();
     let mut buffer = vec![0; 64 << 10];
     loop {
-        // tmux keeps everything that is not read, so the pipe is always read to its end.
+        // tmux keeps in memory all output that this process has not read, so the pipe is always read to its end.
         match stdin.read(&mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) | Ok(0) => break,
@@ -63,7 +63,8 @@ impl StreamRecorder {
         }
     }
 
-    /// The output of a command is written before its end, so a reader of the end finds all output.
+    /// Writes the output of a command before the event that reports its end, so that a reader of this event finds all
+    /// output.
     fn write(&mut self) {
         self.write_output();
         if !self.pending_events.is_empty() {

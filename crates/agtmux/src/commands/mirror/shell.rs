@@ -22,13 +22,15 @@ pub(super) fn run(dir: &Path) -> ExitCode {
     CliExit::NotExecutable.into()
 }
 
-/// The start files of the person are read as usual, then the file of agtmux.
+/// Builds the command that starts the shell. The shell reads the user's start files as usual, and then agtmux's start
+/// file.
 fn command(files: &MirrorFiles, spec: &MirrorSpec, variable: impl Fn(&str) -> Option<OsString>) -> Command {
     let mut command = Command::new(&spec.program);
     let name = Path::new(&spec.program).file_name().unwrap_or_default().to_string_lossy().into_owned();
     command.arg0(format!("-{name}"));
     let start = files.start(spec.shell);
-    // Each shell finds its file by a variable. The file restores the value of the person.
+    // Bash and zsh find agtmux's start file through an environment variable. That file restores the user's value of the
+    // variable.
     let mut replace = |name: &str, kept: &str, value: &Path| {
         match variable(name) {
             Some(old) => command.env(kept, old),
@@ -48,7 +50,7 @@ fn command(files: &MirrorFiles, spec: &MirrorSpec, variable: impl Fn(&str) -> Op
             command.arg("-l").arg("-C").arg(format!("source {}", fish_quoted(&start.to_string_lossy())));
         }
     }
-    // A directory that is gone leaves the shell in the directory of tmux.
+    // If the directory no longer exists, the shell starts in the directory that tmux gave to the pane.
     if Path::new(&spec.cwd).is_dir() {
         command.current_dir(&spec.cwd);
     }

@@ -72,8 +72,8 @@ pub(crate) async fn run(args: TaskEventsArgs) -> CliResult {
     printer.finish()
 }
 
-/// Fetches all events after `query.after`. One answer holds a limited number, so this requests pages until none is
-/// left.
+/// Fetches all events after `query.after`. One response holds a limited number of events, so this function requests
+/// further pages until no event is left.
 async fn fetch_all(daemon: &DaemonClient, mut query: TaskEventsQuery) -> CliResult<TaskEvents> {
     let mut events: TaskEvents = daemon.get("/v1/tasks/events", &query).await?;
     while query.after.is_some() && query.after != Some(events.seq) {

@@ -199,7 +199,7 @@ impl LogParts {
         };
         loop {
             let (current, older) = (open(path)?, open(&older_log(path)));
-            // Try again if the log was renamed meanwhile: one of its files may be missing between these two.
+            // If the log was renamed meanwhile, try again: the log may have another file between the two opened files.
             if path.metadata().ok()?.ino() == current.1 {
                 return Some(Self { current, older });
             }

@@ -48,7 +48,7 @@ pub(crate) enum TaskCommand {
     Wait(wait::TaskWaitArgs),
     /// Print the events of tasks: started, exited, notify, input, disappeared
     Events(events::TaskEventsArgs),
-    /// Clean up old task sessions of a project; programs that start agents call it first
+    /// Clean up old task sessions of a project; for programs that start agents
     Startup(startup::TaskStartupArgs),
     /// Print a session name for the tasks of one agent, for use with --session
     SessionName(session_name::TaskSessionNameArgs),

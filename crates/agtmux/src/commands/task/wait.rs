@@ -80,7 +80,7 @@ pub(crate) async fn run(args: TaskWaitArgs) -> CliResult {
             }
             fail_unless(event.exit_code == Some(0))
         }
-        // The task ended before its events were recorded.
+        // The task had already ended, but no event was recorded for its end.
         TaskWaitOutcome::Removed if task.dead => print_ended(task, args.json),
         TaskWaitOutcome::Removed => Err(removed_error(&args.task)),
         TaskWaitOutcome::TimedOut => Err(CliError::failed(format!("task '{}' is still running", args.task))

@@ -34,7 +34,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug, Args)]
 #[command(after_help = "\
 If an agent is already in the state, wait does not wait for it. After `agtmux send`, wait \
-ignores the end of an earlier turn and waits for the turn that this text starts. If an agent ends before it reaches the \
+ignores the end of an earlier turn and waits for the turn that the sent text starts. If an agent ends before it reaches the \
 state, wait exits with 2. With --any, wait exits with 2 only if all agents end. A new agent in the same pane does not count.
 
 With --all, the agents need not be in the state at the same time.
@@ -44,7 +44,8 @@ Exit codes:
   1  the time given with --timeout is up
   2  an agent is gone, or wrong usage
   3  the daemon is not running and was not started
-  6  an agent opened a dialog, but --for does not name that state; answer it with `agtmux respond`
+  6  an agent opened a dialog, and its state (waiting_approval or waiting_input) is not one of the
+     states in --for; answer the dialog with `agtmux respond`
 
 Examples:
   agtmux wait %12 --for finished --timeout 10m
@@ -174,7 +175,7 @@ async fn follow_changes(daemon: &DaemonClient, plan: &WaitPlan, waited: &mut Wai
     }
 }
 
-/// Retries when the daemon ends in the middle of an answer, which happens during a restart.
+/// Retries when the daemon ends in the middle of a response, which happens during a restart.
 async fn retry_when_cut_off<T>(ask: impl AsyncFn() -> Result<T, ClientError>) -> Result<T, ClientError> {
     let patience = Instant::now() + RETRY_FOR;
     loop {

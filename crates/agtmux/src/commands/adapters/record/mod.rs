@@ -38,7 +38,7 @@ pub(super) async fn run(args: AdapterRecordArgs) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let explained: Value = daemon.get("/v1/explain", &AgentRefQuery { r#ref: &args.reference, since: None }).await?;
     let explanation: Explanation =
-        serde_json::from_value(explained.clone()).map_err(|e| CliError::io("read the answer", e))?;
+        serde_json::from_value(explained.clone()).map_err(|e| CliError::io("read the daemon's response", e))?;
     let runtime = format!("runtime:{}", explanation.runtime_id);
     let named = AgentRefQuery { r#ref: &runtime, since: None };
     let capture = capture(&daemon, &explanation).await?;
@@ -85,7 +85,7 @@ async fn capture(daemon: &DaemonClient, explanation: &Explanation) -> CliResult<
     captures.into_iter().find(|capture| capture.server_pid == server.pid).ok_or_else(gone)
 }
 
-/// Formats the daemon's answer as JSON, with secrets redacted.
+/// Formats the daemon's response as JSON, with secrets redacted.
 fn redacted_json(mut answer: Value) -> CliResult<Vec<u8>> {
     redact::json(&mut answer);
     let mut bytes = serde_json::to_vec_pretty(&answer).map_err(|error| CliError::io("write JSON", error))?;
