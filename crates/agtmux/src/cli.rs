@@ -52,8 +52,8 @@ pub(crate) enum CliCommand {
     ///
     /// On a terminal, shows a table and keeps it up to date; press q or Ctrl-C to quit. In a pipe, prints one line of
     /// JSON per change (the events of the API, see docs/api.md): {schema_version, seq, at, type, scope, item}. When the
-    /// daemon restarts, watch continues with the next event. If the daemon crashed, watch starts a new daemon. Exits with
-    /// 130 on Ctrl-C, and with 0 when the reader closes the pipe.
+    /// daemon restarts, watch reconnects and continues after the last event that it printed. If the daemon crashed, watch
+    /// starts a new daemon. Exits with 130 on Ctrl-C, and with 0 when the reader closes the pipe.
     Watch(watch::WatchArgs),
     /// Print one line for a status bar: how many agents are waiting, running or idle
     ///
@@ -109,7 +109,7 @@ pub(crate) enum CliCommand {
     ///
     /// Includes rejected actions, and changes of tasks, hosts, adapters and web links.
     Audit(audit::AuditArgs),
-    /// Explain the state of an agent, or detect the state on a saved screen
+    /// Explain the state of an agent, or which state agtmux detects in a saved screen capture
     Explain(explain::ExplainArgs),
     /// Show the past states of an agent and how long each lasted
     History(history::HistoryArgs),
@@ -130,7 +130,7 @@ pub(crate) enum CliCommand {
     Run(run::AgentRunArgs),
     /// Report a hook event to the daemon; called by the hooks of agents
     Hook(hook::HookArgs),
-    /// Check the database: recompute all states from its log and compare them with the stored ones
+    /// Check the database: recompute all states from the stored events, and compare them with the stored states
     ///
     /// Exits with 1 at the first difference.
     Replay(replay::ReplayArgs),

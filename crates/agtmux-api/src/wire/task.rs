@@ -205,8 +205,9 @@ pub enum TaskStreamItem {
     },
 }
 
-/// Reports the start of a session of a harness, which is the program that runs tasks, such as Pi. agtmux removes the
-/// idle task sessions that earlier sessions of the same project left, and reports those with running tasks.
+/// Reports that a session of a harness has started. A harness is the program that runs an agent, such as Pi. Earlier
+/// harness sessions of the same project may have left task sessions in tmux. agtmux removes the ones without running
+/// tasks and reports the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskStartupRequest {

@@ -104,9 +104,9 @@ impl Actions {
 
     /// The agent in the pane where the caller was started, if the agent may have started the caller.
     ///
-    /// A daemonized process has lost its parents, but its environment still names the pane. A caller that is younger
-    /// than the agent in the foreground of its pane counts as started by that agent. The exception is a caller with an
-    /// ancestor that was started in the same pane before the agent.
+    /// A daemonized process has lost its parents, but its environment still names the pane. Such a caller
+    /// counts as started by the agent in the foreground of that pane, unless the caller or one of its remaining ancestors
+    /// was started in the pane before the agent.
     pub(super) async fn agent_of_caller_pane(
         &self,
         processes: &dyn ProcessTable,

@@ -32,7 +32,7 @@ pub(super) fn not_stored(error: &str) -> ApiError {
 /// The error if agtmux cannot follow the shell.
 pub(super) fn lost(why: &str) -> ApiError {
     precondition(
-        format!("nothing was typed: agtmux cannot follow the shared terminal: {why}"),
+        format!("agtmux did not type the command, because it cannot read the output of the shared terminal: {why}"),
         "agtmux mirror stop; agtmux mirror start   (makes a new one)",
     )
 }

@@ -22,7 +22,7 @@ pub(super) fn diff(path: &Path, change: &FileChange) -> String {
         .to_string()
 }
 
-/// How much of a change the text output shows.
+/// The level of detail with which the text output shows a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChangeDetail {
     /// One line per file.

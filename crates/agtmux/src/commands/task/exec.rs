@@ -23,8 +23,8 @@ use crate::message::CliMessage;
 const TIMEOUT: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Variables of the harness session that started the task or the tmux server. They describe that session and are wrong
-/// for the task. Settings such as `PI_CODING_AGENT_DIR` stay.
+/// Variables that describe a harness session. The task inherits them if a harness session started the task or the tmux
+/// server, but they are wrong for the task. Settings such as `PI_CODING_AGENT_DIR` stay.
 const REMOVED_VARIABLES: [&str; 5] =
     ["PI_MIRROR_PANE", "PI_LAST_RC", "AGTMUX_OWNER", "AGTMUX_KEEPER", "AGTMUX_PROJECT"];
 const REMOVED_PREFIX: &[u8] = b"PI_SESSION";

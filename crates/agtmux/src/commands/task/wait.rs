@@ -19,8 +19,8 @@ use crate::quit_signals::QuitSignals;
 const NO_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exits with 0 if the task exits with 0. Exits with 1 if the task fails, the time is up or its \
-    window is gone.")]
+#[command(after_help = "Exits with 0 if the task exits with 0. Exits with 1 if the task fails, if its window is \
+    gone, or at the timeout.")]
 pub(crate) struct TaskWaitArgs {
     #[command(flatten)]
     session: TaskSessionArgs,

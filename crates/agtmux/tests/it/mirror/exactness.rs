@@ -66,7 +66,7 @@ fn output_that_looks_like_a_prompt_is_output() {
         let screen = "printf 'a\\n\\033[?1049hdrawn\\033[?1049lb\\n'";
         let done = fixture.exec(screen);
         assert_eq!(done.text(), "a\nb\n");
-        assert!(done.stderr.contains("used the whole screen"), "{}", done.stderr);
+        assert!(done.stderr.contains("full-screen program"), "{}", done.stderr);
     });
 }
 
