@@ -45,7 +45,7 @@ fn an_agent_may_report_about_itself_and_not_about_other_agents() {
     let explained = explain(&fixture, &fixture.agent);
     let uid = rustix::process::geteuid().as_raw();
     let last = explained.lines().find(|line| line.starts_with("last event from wrapper: running")).unwrap_or_default();
-    for words in ["sent by agtmux ", &format!("uid {uid}"), "below claude", "via unix"] {
+    for words in ["sent by agtmux ", &format!("uid {uid}"), "a process of claude", "via unix"] {
         assert!(last.contains(words), "{words}: {explained}");
     }
     // A person may report about every agent.
@@ -54,7 +54,7 @@ fn an_agent_may_report_about_itself_and_not_about_other_agents() {
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let explained = explain(&fixture, &other);
     let last = explained.lines().find(|line| line.starts_with("last event from wrapper: completed"));
-    assert!(last.is_some_and(|line| line.contains("sent by agtmux ") && !line.contains("below")), "{explained}");
+    assert!(last.is_some_and(|line| line.contains("sent by agtmux ") && !line.contains("a process of")), "{explained}");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn the_settings_can_allow_events_about_other_agents() {
     let emit = format!("emit --pane {other} --source wrapper --event-type completed --dedupe-key x");
     let attempt = fixture.agent_runs("other", &emit);
     assert_eq!(attempt.code, 0, "{attempt:?}");
-    assert!(explain(&fixture, &other).contains("below claude"));
+    assert!(explain(&fixture, &other).contains("a process of claude"));
 }
 
 #[test]
