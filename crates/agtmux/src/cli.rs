@@ -109,7 +109,7 @@ pub(crate) enum CliCommand {
     ///
     /// Includes rejected actions, and changes of tasks, hosts, adapters and web links.
     Audit(audit::AuditArgs),
-    /// Explain the state of an agent, or which state agtmux detects in a saved screen capture
+    /// Explain the state of an agent, or of a saved screen capture
     Explain(explain::ExplainArgs),
     /// Show the past states of an agent and how long each lasted
     History(history::HistoryArgs),
@@ -130,7 +130,7 @@ pub(crate) enum CliCommand {
     Run(run::AgentRunArgs),
     /// Report a hook event to the daemon; called by the hooks of agents
     Hook(hook::HookArgs),
-    /// Check the database: recompute all states from the stored events, and compare them with the stored states
+    /// Check the database: recompute the states from the stored events and compare them
     ///
     /// Exits with 1 at the first difference.
     Replay(replay::ReplayArgs),
