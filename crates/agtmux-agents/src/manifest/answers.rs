@@ -195,7 +195,9 @@ impl AnswerKeys {
             return Err(format!("'{table}' chooses an option, so it requires the key 'option'"));
         }
         if self.many.is_some() && self.option != Some(OptionKeys::Digits) {
-            return Err(format!("'{table}.many' requires 'option' = '{{n}}': options are ticked by number"));
+            return Err(format!(
+                "'{table}.many' requires 'option' = '{{n}}': agtmux selects each option by typing its number"
+            ));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use agtmux_tmux::platform::{ProcessInfo, ProcessTable};
 
-/// Terminal emulators, editors and browsers: programs in which a person acts.
+/// Terminal emulators, editors and browsers: programs that a person operates.
 const DESKTOP_PROGRAMS: [&str; 34] = [
     "alacritty",
     "brave",

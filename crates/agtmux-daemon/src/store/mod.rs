@@ -84,7 +84,7 @@ pub(crate) struct StoreContents {
     pub(crate) last_input_seq: u64,
     /// When the last input was applied, according to the daemon that applied it.
     pub(crate) newest_input_at: Option<Timestamp>,
-    /// How the clock was set in the daemon that last stored its times.
+    /// How the system clock was set when a daemon last stored times. The next daemon uses it to detect a clock change.
     pub(crate) clock_anchor: Option<ClockAnchor>,
     /// Events that wait for their runtime.
     pub(crate) unbound_events: Vec<EventRow>,

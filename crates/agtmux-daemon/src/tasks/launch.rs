@@ -103,8 +103,8 @@ impl Tasks {
         self.0.session_locks.take(format!("{} {}", key.socket, key.session)).await
     }
 
-    /// Finds the window of a task by name or id in an owned session. The caller may only read the window: if no task
-    /// has that name, the result may be a window that the user made.
+    /// Finds the window of a task by name or id in an owned session. The caller must not change the window: if
+    /// no task has that name, the result may be a window that the user made.
     pub(super) async fn find_task(
         &self,
         key: &TaskSessionKey,

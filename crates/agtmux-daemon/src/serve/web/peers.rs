@@ -48,7 +48,9 @@ pub(super) async fn is_admitted(client: TcpClient, auth: &WebAuth) -> bool {
 /// Answers 403 to whatever the client asks, and closes the connection.
 pub(super) async fn refuse(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let error = ApiError::new(ErrorCode::Forbidden, "connections from other users of this machine are refused")
-        .with_hint("if this user runs a proxy, add the name of the user to web.proxy_users, then run: agtmux daemon restart");
+        .with_hint(
+            "if this user runs a proxy, add the name of the user to web.proxy_users, then run: agtmux daemon restart",
+        );
     let body = serde_json::to_string(&error).unwrap_or_default();
     let answer = format!(
         "HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",

@@ -85,7 +85,7 @@ struct SessionsArgs {
     /// Show how many agents of each session are waiting, running or idle. JSON always includes this
     #[arg(long)]
     agent_summary: bool,
-    /// Group by session of a target, or merge sessions with the same name
+    /// Show one row per session of each target, or one row for all sessions with the same name
     #[arg(long, value_name = "GROUPING", default_value = GROUPINGS[0].0, value_parser = one_of(GROUPINGS))]
     group_by: SessionGrouping,
     /// Print one line per session in this format. `#{NAME}` is a variable, as in tmux. If a name is unknown,
