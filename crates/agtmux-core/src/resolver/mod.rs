@@ -48,7 +48,7 @@ struct RuntimeState {
     /// The state before the agent could no longer be observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interrupted: Option<InterruptedState>,
-    /// When the agent completed its last turn, if no person has visited its pane since.
+    /// When the agent completed its last turn, if the user has not seen the result yet (see [`ResolverInput::Seen`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unseen_since: Option<Timestamp>,
 }
@@ -84,7 +84,7 @@ impl StateResolver {
         entry.dialog.as_ref().map(|dialog| asked_command::complete(dialog, &entry.asked))
     }
 
-    /// When the agent completed its last turn, if no person has visited its pane since.
+    /// When the agent completed its last turn, if the user has not seen the result yet (see [`ResolverInput::Seen`]).
     pub fn unseen_since(&self, runtime: &RuntimeId) -> Option<Timestamp> {
         self.runtimes.get(runtime)?.unseen_since
     }

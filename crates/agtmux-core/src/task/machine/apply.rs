@@ -131,8 +131,8 @@ impl TaskMachine {
                     self.slots.insert(task.window_id, slot);
                 }
                 Some(slot) => self.compare(slot, task, events),
-                // Applying the launch reports the start. If this window were part of the baseline, its start would not
-                // be reported.
+                // The launch of this run is applied later and then reports the start. If the window became part of the
+                // baseline now, the start would not be reported.
                 None if task.awaits_launch => {}
                 None if !self.has_baseline => self.baseline(task, events.now),
                 // The snapshot is outdated: the run in it has ended.
@@ -364,8 +364,8 @@ impl TaskSlot {
     fn pane_respawned(&mut self) {
         let bells = self.run.bells.clone();
         let ended = std::mem::replace(&mut self.run, RunState { bells, ..RunState::new(None) });
-        // The window still names the launched run, so that run is kept. Runs without an id are dropped, because they
-        // would pile up.
+        // The window still names the launched run, so that run is kept. Runs without an id are dropped, because the
+        // list would grow with each respawn.
         if ended.id.is_some() {
             self.earlier_runs.push(ended);
         }
