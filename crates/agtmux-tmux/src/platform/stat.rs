@@ -21,7 +21,8 @@ pub(super) fn try_read(pid: u32) -> std::io::Result<Option<ProcessInfo>> {
 }
 
 /// Parses `pid (name) state ppid pgrp session tty tpgid … start …`. The name can contain any bytes. Only numbers and
-/// one letter follow the name, so the last `)` in the line ends it. Arguments and executable are in other files.
+/// one letter follow the name, so the name ends at the last `)` in the line. Arguments and executable are in other
+/// files.
 pub(super) fn parse(line: &[u8]) -> Option<ProcessInfo> {
     let open = line.iter().position(|&byte| byte == b'(')?;
     let close = line.iter().rposition(|&byte| byte == b')')?;
