@@ -273,8 +273,8 @@ enum Precision {
     Pane,
 }
 
-/// Whether the pane is at this place of the session. The name of a window may contain dots and digits, so the whole
-/// place is compared with each way to write it.
+/// Whether the pane is at this place of the session. The name of a window may contain dots and digits, so the function
+/// does not split the place but compares it with each possible spelling.
 fn is_at(pane: &Pane, session: &str, place: &str) -> Option<Precision> {
     let placements = pane.placements.iter().filter(|placement| placement.session_name == session);
     let windows = placements.flat_map(|placement| [placement.window_index.to_string(), pane.window_name.clone()]);
