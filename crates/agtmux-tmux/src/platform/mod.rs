@@ -123,7 +123,7 @@ pub fn open(options: PlatformOptions) -> io::Result<Platform> {
     Ok(Platform { watcher, signals, processes })
 }
 
-/// The process table of this machine. Needs no runtime.
+/// The process table of this machine. Needs no tokio runtime.
 pub fn process_table(force_portable: bool) -> Arc<dyn ProcessTable> {
     #[cfg(target_os = "linux")]
     if !force_portable && linux::ProcFs::works() {

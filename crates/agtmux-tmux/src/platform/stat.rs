@@ -7,7 +7,8 @@ pub(super) fn read(pid: u32) -> Option<ProcessInfo> {
     try_read(pid).ok().flatten()
 }
 
-/// `None` if the process is gone. Fails if this process lacks the resources to read the file.
+/// Reads the stat file of a process. `None` if that process is gone. Fails if this process lacks the resources to read
+/// the file.
 #[cfg(target_os = "linux")]
 pub(super) fn try_read(pid: u32) -> std::io::Result<Option<ProcessInfo>> {
     use super::resources::none_unless_exhausted;

@@ -64,7 +64,7 @@ impl ProcessWatches {
         let pidfd = readiness::readable_fd(Arc::new(pidfd))?;
         let (watched, signals) = (self.watched.clone(), self.signals.clone());
         let task = self.runtime.spawn(async move {
-            // An error means that the runtime shuts down.
+            // An error means that the tokio runtime shuts down.
             if pidfd.readable().await.is_err() {
                 return;
             }
