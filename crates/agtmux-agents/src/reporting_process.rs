@@ -16,8 +16,8 @@ pub fn reporting_process(processes: &[ProcessFacts<'_>], foreground: Option<u32>
     shown.min_by_key(|(_, position)| position.depth).map(|(process, _)| process.pid)
 }
 
-/// Whether the process with this pid is suspended. None if the pane does not show it: it has ended, has become a shell,
-/// or runs in the background.
+/// Whether the process with this pid is suspended. None if the pane does not show the process, because the process has
+/// ended, has become a shell, or runs in the background.
 pub fn is_shown_suspended(processes: &[ProcessFacts<'_>], foreground: Option<u32>, pid: u32) -> Option<bool> {
     let at = processes.iter().position(|process| process.pid == pid)?;
     let process = &processes[at];

@@ -118,7 +118,7 @@ fn parse_within_limits(path: &str, text: &str) -> Result<Manifest, ManifestError
         let problem = format!("is larger than {} KiB, the limit for a manifest", MAX_MANIFEST_BYTES >> 10);
         return Err(ManifestError::for_file(path, problem));
     }
-    // Invalid TOML counts as no strings here: `Manifest::parse` below reports the syntax error.
+    // If the text is not valid TOML, count no strings here: `Manifest::parse` below reports the syntax error.
     let strings = DeTable::parse(text).map_or(0, |document| count_strings(document.get_ref()));
     if strings > MAX_STRINGS {
         return Err(ManifestError::for_file(path, format!("has {strings} strings; the limit is {MAX_STRINGS}")));

@@ -175,7 +175,7 @@ fn check_version(response: &Response<Incoming>) -> Result<(), ClientError> {
         return Err(ClientError::Version { daemon, daemon_api });
     }
     if daemon != agtmux_api::VERSION {
-        // Only the first response counts: the daemon may be restarted while this program runs.
+        // Keep the version from the first response: a daemon that is started later may have another version.
         let _ = OTHER_VERSION.set(daemon);
     }
     Ok(())

@@ -25,7 +25,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// How often to check whether a daemon that was stopped is running again.
 const STOPPED_POLL: Duration = Duration::from_millis(500);
 /// How many signals may wait until the caller reads them. When this many wait, the client stops reading the stream, and
-/// the daemon treats it as a slow client.
+/// the daemon treats the client as a slow one.
 const CHANNEL_CAPACITY: usize = 256;
 
 /// What a followed stream reports.
@@ -98,7 +98,7 @@ impl DaemonClient {
     ) -> Result<(), ClientError> {
         let mut stream = self.open(path, query, position).await?;
         loop {
-            // A daemon that stops ends its streams. One that crashes breaks them.
+            // A daemon that is stopped ends its streams. A daemon that crashes breaks them.
             let mut was_stopped = false;
             let signal = match stream.next().await {
                 Ok(Some(event)) => {

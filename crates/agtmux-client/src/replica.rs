@@ -24,7 +24,8 @@ impl FleetReplica {
                 self.pending.drain(..).for_each(|event| self.items.apply(event));
                 return has_changed;
             }
-            // The daemon sends an interrupted first snapshot again. Later, the stream resumes after the last event.
+            // If the first snapshot is interrupted, the daemon sends it again. Later, the stream resumes after the last
+            // event.
             StreamSignal::Disconnected(_) if !self.complete => self.pending.clear(),
             StreamSignal::Disconnected(_) => {}
         }

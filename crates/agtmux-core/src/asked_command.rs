@@ -19,22 +19,21 @@ pub struct AskedCommand {
     pub about: Vec<String>,
 }
 
-/// If the screen shows fewer characters of a command than this, they do not identify the command.
+/// A visible part of a command identifies the command only if the part has at least this many characters.
 const MIN_VISIBLE_CHARS: usize = 12;
 
-/// Returns the dialog as a person must see it: with the whole command, if exactly one open request matches the rows on
-/// the screen.
+/// Returns the dialog with the whole command in its subject, if the rows on the screen match the command of exactly one
+/// open request. Rows match a command if they show the whole command. If the subject is truncated, rows match a command
+/// if they show its end.
 ///
-/// A command is used only if the visible rows are a part of it, and if no other open request has the same part. Blanks
-/// are not compared, because the screen does not tell where it wraps a line. If the screen shows a row of a command but
-/// not the whole command, the subject is truncated.
+/// Blanks are not compared, because the screen does not tell where it wraps a line. If no command matches, but a row
+/// shows a part of a command, the subject is marked as truncated.
 pub fn complete(dialog: &Dialog, asked: &[AskedCommand]) -> Dialog {
     if dialog.kind != DialogKind::Approval || asked.is_empty() {
         return dialog.clone();
     }
     let rows: Vec<&str> = dialog.subject.iter().flat_map(|subject| subject.lines()).collect();
-    // If the screen is cut, rows that contain a whole command may also be the end of a longer command, whose beginning
-    // is not visible.
+    // If the subject is truncated, rows that look like a whole command may be only the end of a longer command.
     let subject_with = |command: &str, about: &[String]| match dialog.subject_truncated {
         true => with_part(&rows, command, about),
         false => with_whole_command(&rows, command),
@@ -71,7 +70,8 @@ fn derived_fingerprint(of_screen: &str, command: &str) -> String {
     Uuid::new_v5(&NAMESPACE, format!("{of_screen}|{command}").as_bytes()).simple().to_string()
 }
 
-/// The rows, with the command in place of the rows that show the whole command. `None` unless the rows show it.
+/// Replaces the rows that show the whole command with the command itself. `None` if the rows do not show the whole
+/// command.
 fn with_whole_command(rows: &[&str], command: &str) -> Option<String> {
     let wanted = squashed(command);
     let block = (0..rows.len()).find_map(|from| Some(from..from + rows_that_show(&rows[from..], &wanted)?))?;
@@ -79,7 +79,8 @@ fn with_whole_command(rows: &[&str], command: &str) -> Option<String> {
     Some(parts.concat().join("\n"))
 }
 
-/// The number of rows from the first one on that show exactly this text.
+/// The number of rows, counted from the first one, that together show exactly the text `wanted`. `None` if they show
+/// something else.
 fn rows_that_show(rows: &[&str], wanted: &str) -> Option<usize> {
     // A prompt sign may stand before the command.
     let first = squashed(rows.first()?);

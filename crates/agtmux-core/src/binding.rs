@@ -118,8 +118,7 @@ pub fn pane_without_agent(fleet: &Fleet, from: &EventOrigin) -> Option<PaneKey> 
     fleet.pane(only).filter(|pane| pane.runtime.is_none() && pane.dead.is_none()).map(|_| only.clone())
 }
 
-/// The runtimes on the target that the event names. If the event also names a server or a pane, only the runtimes
-/// there.
+/// The runtimes on the event's target. If the event also names a server or a pane, only the runtimes there.
 fn runtimes_at<'f>(fleet: &'f Fleet, from: &'f EventOrigin) -> impl Iterator<Item = (PaneKey, &'f Runtime)> {
     let servers = fleet.servers().filter(|(key, _)| {
         key.target == from.target && from.server.as_ref().is_none_or(|server| *server == key.server)

@@ -64,7 +64,7 @@ impl Dialog {
         }
     }
 
-    /// Replaces the subject. The subject is truncated if it is too long to store.
+    /// Replaces the subject. A subject that is too long to store is cut and marked as truncated.
     pub(crate) fn with_subject(self, subject: String) -> Self {
         Self { subject_truncated: is_long(&subject), subject: Some(truncate_subject(subject)), ..self }
     }

@@ -18,7 +18,7 @@ pub enum PaneRef {
     Path { target: String, server: Option<String>, session: String, window: WindowId, pane: PaneId },
     /// `%12`. It means only a pane on this machine, because other hosts have panes with the same ids.
     Pane(PaneId),
-    /// `@3`. It means the only agent in this window of this machine.
+    /// `@3`. It means the agent in this window of this machine. The window must contain exactly one agent.
     Window(WindowId),
     /// `work:1.2` or `work:editor`, as tmux users write it. `place` is the part after the colon: the index or the name
     /// of a window, optionally followed by a dot and the index of a pane.
@@ -69,7 +69,7 @@ impl FromStr for PaneRef {
         if s.starts_with('@') {
             return s.parse().map(Self::Window).map_err(|_| invalid());
         }
-        // tmux allows no colon in the name of a session, so the first colon ends it.
+        // tmux allows no colon in the name of a session, so the session name ends at the first colon.
         if let Some((session, place)) = s.split_once(':') {
             let is_valid = !session.is_empty() && !place.is_empty() && !s.chars().any(char::is_control);
             return if is_valid {
@@ -252,7 +252,8 @@ impl PaneRef {
     fn matches_pane(&self, key: &PaneKey, pane: &Pane) -> bool {
         match self {
             Self::Runtime(_) | Self::Agent(_) | Self::Window(_) => false,
-            // Only a place with a pane index names a pane. A window stands for the agent in it.
+            // A place with a pane index names a pane. A place without one names a window, which stands for the agent in
+            // it.
             Self::Place { session, place } => is_at(pane, session, place) == Some(Precision::Pane),
             Self::Pane(id) => key.server.target.is_local() && key.pane == *id,
             Self::Path { target, server, session, window, pane: id } => {
@@ -272,8 +273,8 @@ enum Precision {
     Pane,
 }
 
-/// Whether the pane is at this place of the session. The name of a window may contain dots and digits, so the whole
-/// place is compared with each way to write it.
+/// Whether the pane is at this place of the session. The name of a window may contain dots and digits, so the function
+/// does not split the place but compares it with each possible spelling.
 fn is_at(pane: &Pane, session: &str, place: &str) -> Option<Precision> {
     let placements = pane.placements.iter().filter(|placement| placement.session_name == session);
     let windows = placements.flat_map(|placement| [placement.window_index.to_string(), pane.window_name.clone()]);

@@ -98,7 +98,7 @@ pub struct Runtime {
     pub launch: LaunchOptions,
 }
 
-/// The part of how an agent was started that `agtmux resume` repeats.
+/// How an agent was started: the facts that `agtmux resume` needs to start the agent again in the same way.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LaunchOptions {

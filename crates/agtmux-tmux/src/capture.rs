@@ -21,11 +21,12 @@ const FIELDS: &str = "pid pane_id pane_pid alternate_on pane_title";
 /// The maximum size of one capture. It is larger than any screen, and enough for ten thousand lines of history.
 const MAX_SCREEN_BYTES: usize = 8 << 20;
 
-/// The commands that capture these panes. If a pane is gone, tmux stops there and prints only the panes before it.
+/// The commands that capture these panes. If a pane is gone, tmux stops at that pane and prints only the panes before
+/// it.
 pub(crate) fn capture_commands(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     let one = |pane: &u32| {
-        // In copy mode, this still captures the pane itself. `-e` adds colours, which distinguish hints from typed
-        // text.
+        // If the pane is in copy mode, this command still captures the program's own screen. `-e` adds colours, which
+        // distinguish hints from typed text.
         let capture = TmuxCommand::new("capture-pane").arg("-p").arg("-e").arg("-t").arg(format!("%{pane}"));
         framing.section(*pane, FIELDS, capture)
     };

@@ -54,8 +54,8 @@ impl TmuxCommand {
 /// A newline inside a quoted word: closes the quote, adds the newline and opens the quote again.
 pub(crate) const QUOTED_NEWLINE: &str = "'\"\\n\"'";
 
-/// Quotes a word for tmux's parser. The result contains no raw newline: the parser would remove a backslash before it,
-/// even between quotes.
+/// Quotes a word for tmux's parser. The result contains no raw newline: the parser would remove a backslash before a
+/// newline, even between quotes.
 fn quote_on_one_line(word: &[u8]) -> Vec<u8> {
     let quoted = crate::tap::quoted(word);
     quoted.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(QUOTED_NEWLINE.as_bytes())

@@ -78,8 +78,8 @@ pub(crate) fn list_some(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
 }
 
 /// Parses a full listing. tmux also reports how many windows a session has and how many panes a window has. Fails if
-/// the listing contains more or fewer: newer tmux servers under load can silently drop output in the middle of a long
-/// line.
+/// the listing does not contain exactly these numbers, because newer tmux servers under load can silently drop output
+/// in the middle of a long line.
 pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<ServerListing, TmuxError> {
     let windows = framing.groups(WINDOW, answer);
     let mut counted: HashMap<&[u8], usize> = HashMap::new();

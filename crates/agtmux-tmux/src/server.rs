@@ -37,7 +37,8 @@ pub enum TmuxError {
 }
 
 impl TmuxError {
-    /// Whether the server has no session: it was started without one, or it is about to exit.
+    /// Whether this error means that the server has no session: the server was started without one, or it is about to
+    /// exit.
     pub fn means_no_session(&self) -> bool {
         matches!(self, Self::Failed(message) if message.contains("no current target"))
     }
@@ -153,14 +154,14 @@ impl TmuxServer {
         let framing = Framing::fresh();
         let answer = self.run(&[input::respawn(&framing, guard, self.deadline_second(None), cwd, command)]).await?;
         match input::parse_outcome(&framing, guard, &answer) {
-            // The pane is the expected dead one, so only the deadline can have failed.
+            // tmux refused although the pane is the expected dead one, so the deadline has passed.
             Err(TypeError::Refused(TypeRefusal::Dead)) => Err(TypeRefusal::TooLate.into()),
             outcome => outcome,
         }
     }
 
     /// Deletes the paste buffer that a failed call may have left behind. Deleting a missing buffer is harmless. The
-    /// task runs in the background, because a stopped server answers only when it continues.
+    /// call runs in the background, because a stopped server answers only when it continues.
     fn delete_buffer_in_background(&self, buffer: &str) {
         let (server, forget) = (self.clone(), TmuxCommand::new("delete-buffer").arg("-b").arg(buffer));
         tokio::spawn(async move { server.run(&[forget]).await });

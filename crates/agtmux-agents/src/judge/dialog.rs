@@ -123,9 +123,9 @@ fn match_rule(
     let question = asked.map_or(texts[asks].as_str(), |asked| asked.as_str()).to_owned();
     let is_top_visible = match top {
         Some(top) => top >= first,
-        // No visible row matches the row above a dialog. The top of the dialog counts as visible if the question stands
-        // above its subject, or if the layout defines no such row and a blank row separates the dialog from the rows
-        // above.
+        // No visible row matches the layout's pattern for the row above a dialog. The top of the dialog then counts as
+        // visible if the question is above its subject, or if the layout has no such pattern and a blank row separates
+        // the dialog from the rows above.
         None => {
             (asks == 0 && rule.question.is_some() && subject.is_some())
                 || (!regions.knows_dialog_top() && paragraphs.len() > 2)

@@ -62,9 +62,9 @@ pub(super) fn numbered(
             continue;
         };
         let n: u32 = parts[2].parse().ok()?;
-        // If this row has a scroll arrow, the options between it and the next row are not visible.
+        // If this row has the scroll arrow `↓`, the options between this row and the next visible option are hidden.
         let is_consecutive = |below: u32| n + 1 == below || (n < below && parts[1].contains('↓'));
-        // A row whose number does not fit belongs to a numbered list in a description or in the question.
+        // A row whose number is out of sequence belongs to a numbered list in a description or in the question.
         if found.last().is_some_and(|(_, below, ..)| !is_consecutive(*below)) {
             gap += 1;
             continue;
@@ -76,7 +76,8 @@ pub(super) fn numbered(
         labels.push((at, label));
         let column = lines[at].text[..label].chars().count();
         found.push((at, n, parts[3].to_owned(), column));
-        // If this row has a scroll arrow, or the row above consists of one, the options above are not visible.
+        // If this row has the scroll arrow `↑`, or the row above consists only of this arrow, the options above are
+        // hidden.
         scrolled = parts[1].contains('↑') || (at > 0 && lines[at - 1].text.trim() == "↑");
         if n == 1 || scrolled {
             break;

@@ -42,7 +42,8 @@ pub(super) fn matching_line(rule: &ScreenRule, regions: &ScreenRegions<'_>, titl
     Some(if rule.region == ScreenRegion::Box { line.chars().take(1).collect() } else { line })
 }
 
-/// The byte of this text at which a pattern of `any` matches, or else at which the first pattern of `all` matches.
+/// The byte offset in this text at which a pattern of `any` matches, or else at which the first pattern of `all`
+/// matches.
 fn match_start(rule: &ScreenRule, text: &str) -> Option<usize> {
     let any = rule.any.iter().find_map(|pattern| pattern.find(text));
     any.or_else(|| rule.all.first()?.find(text)).map(|found| found.start())

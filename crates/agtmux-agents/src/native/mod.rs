@@ -108,7 +108,8 @@ pub fn reduce(
 ) -> (Vec<Observation>, Option<Timestamp>) {
     let observations = match evidence {
         Evidence::TimePassed => memory.take_due(now),
-        // A record from before the clock was set back has a future time. It must not hide the records after it.
+        // A record that was written before the clock was set back may have a time in the future. Such a record must not
+        // hide the records after it.
         Evidence::LogEntry(entry) if memory.is_known_log_entry(entry.at.min(now)) => Vec::new(),
         Evidence::Event(event) | Evidence::LogEntry(event) => {
             let event = NativeEvent { at: event.at.min(now), ..event };
@@ -150,7 +151,7 @@ impl AdapterMemory {
         }
     }
 
-    /// Delays the release of held observations by `by`, the length of a pause in which the agent could report nothing.
+    /// Delays the release of held observations by `by`, because the agent could report nothing for that long.
     pub fn skip_time(&mut self, by: SignedDuration) {
         self.held.iter_mut().for_each(|held| held.due = held.due.checked_add(by).unwrap_or(held.due));
     }
@@ -167,7 +168,7 @@ impl AdapterMemory {
 
 impl Manifest {
     fn reduce(&self, memory: &mut AdapterMemory, event: NativeEvent<'_>, now: Timestamp) -> Vec<Observation> {
-        // A status file describes one process, so it always belongs to the agent.
+        // A status file describes one process, so a status event never comes from another agent.
         let status_event = self.status_file.as_ref().map(|file| file.event.as_str());
         let is_status = event.source == Source::File && status_event == Some(event.event_type);
         let session = self.native.session.as_ref().and_then(|paths| paths.text(event.payload));
@@ -233,8 +234,8 @@ impl AdapterMemory {
         let (source, assertion) = (observation.source, observation.assertion);
         self.held.retain(|held| held.observation.source != source);
         let queued = self.pending_prompts > 1;
-        // While prompts are queued, no confirmation is awaited, because the confirming source also reports no running
-        // turn between two queued turns.
+        // Do not wait for a confirmation while prompts are queued: the confirming source also reports no running turn
+        // in the short time between two queued turns.
         let confirmed_by = rule.confirmed_by.filter(|by| !queued && self.running_sources.contains(by));
         self.pending_prompts = match assertion {
             Assertion::Running => self.pending_prompts + u32::from(rule.prompt),
@@ -254,8 +255,8 @@ impl AdapterMemory {
         all
     }
 
-    /// If this source no longer reports a running turn, releases the observations that wait for this confirmation. If
-    /// the confirmation is later than a released observation, the observation gets the time of the confirmation.
+    /// If this source no longer reports a running turn, releases the observations that wait for this confirmation. A
+    /// released observation gets the time of the confirmation if the confirmation is later.
     fn release_confirmed(&mut self, by: Source, assertion: Assertion, as_of: Timestamp) -> Vec<Observation> {
         if assertion == Assertion::Running {
             self.running_sources.insert(by);

@@ -352,7 +352,8 @@ fn log_records_are_read_after_the_clock_was_set_back() {
     memory.shift_clock(SignedDuration::from_hours(-24), second(12));
     assert!(read(&mut memory, 13, 13));
     assert!(!read(&mut memory, 9, 14), "older than a record that was read");
-    // A record from before the clock was set back is read afterwards. Its future time does not hide the next record.
+    // Now a record is read that was written before the clock was set back. Its future time does not hide the next
+    // record.
     assert!(read(&mut memory, 86_420, 15));
     assert!(read(&mut memory, 16, 16));
 }

@@ -98,8 +98,8 @@ impl<'s> ScreenRegions<'s> {
         }
         let text = typed.iter().map(|row| row.trim()).collect::<Vec<_>>().join("\n").trim().to_owned();
         let looks_typed = self.screen.is_styled() && rows.iter().any(|row| has_plain_text(row));
-        // Styles alone cannot identify a placeholder, because colours may be off. A prompt that matches `alone`
-        // identifies it too.
+        // A text that matches a `ghost` pattern is a placeholder if it does not have the style of typed text, or if the
+        // prompt matches `alone`. The style alone is not enough, because colours may be off.
         let in_its_place = rows.first().is_some_and(|row| fits(&layout.alone, row));
         let is_ghost = (in_its_place || !looks_typed) && layout.ghost.iter().any(|ghost| ghost.is_match(&text));
         Some(if is_ghost { String::new() } else { text })
@@ -117,8 +117,8 @@ impl<'s> ScreenRegions<'s> {
             })
     }
 
-    /// The first row of the dialog that is above row `before`. This is the row below the last row there that matches
-    /// the pattern `dialog` of the layout. If no row matches, it is row 0.
+    /// The first row of the dialog that is above row `before`: the row below the last match of the layout's pattern
+    /// `dialog`. If no row above `before` matches, row 0.
     pub(crate) fn dialog_start(&self, before: usize) -> usize {
         self.dialog_top(before).unwrap_or(0)
     }
@@ -215,8 +215,8 @@ fn find_closed_box(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox
 /// The box at the lowest prompt that a `top` row, a `lid` row or the pattern `alone` identifies. The box ends at the
 /// first blank row or border.
 fn find_box_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
-    // If several searches find the same prompt, `max_by_key` returns the last one, which has the best upper end of the
-    // box.
+    // If several searches find the same prompt, `max_by_key` returns the result of the last one. The last search finds
+    // the upper end of the box most reliably.
     let candidates =
         [find_prompt_alone(rows, layout), find_prompt_below_lid(rows, layout), find_prompt_below_top(rows, layout)];
     let (first, rim) = candidates.into_iter().flatten().max_by_key(|(first, _)| *first)?;

@@ -15,7 +15,7 @@ async fn serve(listener: UnixListener, texts: Vec<String>) -> Vec<String> {
             let (mut stream, _) = listener.accept().await.expect("a connection");
             let mut request = vec![0; 4096];
             let length = stream.read(&mut request).await.expect("readable");
-            // With a connection that sends no request, the client checks whether a daemon listens.
+            // The client also opens connections without a request, to check whether a daemon listens. Skip them.
             if length > 0 {
                 break (stream, String::from_utf8_lossy(&request[..length]).into_owned());
             }

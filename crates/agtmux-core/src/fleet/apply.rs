@@ -220,8 +220,8 @@ impl Fleet {
     }
 }
 
-/// Returns the outage to store, or `None` if it equals the known one. If the target or server already had another
-/// outage, the new one keeps the start time of that outage.
+/// Returns the outage to store, or `None` if the same outage is already known. If another outage is known, the new one
+/// keeps its start time.
 fn next_outage(known: Option<&Outage>, code: OutageCode, message: String, now: Timestamp) -> Option<Outage> {
     let is_known = known.is_some_and(|outage| outage.code == code && outage.message == message);
     (!is_known).then(|| Outage { code, message, since: known.map_or(now, |outage| outage.since) })
@@ -298,7 +298,7 @@ impl FleetChanges {
         if same {
             return;
         }
-        // If the pane moved, the window and sessions that it left change too.
+        // If the pane moved, its previous window and sessions change too.
         self.mark_containers_changed(&pane_key, pane);
         if pane.pid != row.pid {
             if !self.end_runtime(&pane_key, pane) {

@@ -283,7 +283,7 @@ fn a_pane_id_without_a_host_means_this_machine() {
     assert_eq!(bare.locate(&fleet), Ok(key(5)), "the pane of the other host is not used");
     let shortest = |key: &PaneKey| PaneRef::shortest(&fleet, key, fleet.pane(key).expect("the pane exists"));
     assert_eq!(shortest(&key(5)), bare);
-    // Both hosts have a pane at this place by now.
+    // Now both hosts have a pane at `s0:0.0`, so this reference is ambiguous.
     assert_eq!(shortest(&remote).to_string(), "pane:vm1@default/s0/@0/%5");
 }
 

@@ -59,8 +59,8 @@ impl TurnContradictions {
         }
     }
 
-    /// Returns a source that refuted this observation later. The source of the observation itself counts only if it saw
-    /// a dialog later, because each newer observation of a source about the turn replaces the older one anyway.
+    /// Returns a source that refuted this observation later. A later dialog of the same source counts too. A later turn
+    /// observation of the same source does not count, because it has already replaced this observation in the ledger.
     pub(super) fn contradicted_by(&self, source: Source, assertion: Assertion, as_of: Timestamp) -> Option<Source> {
         // A process observation is made once and stays valid for the lifetime of the process.
         if source == Source::Process {

@@ -97,8 +97,8 @@ impl Ledger {
         changed
     }
 
-    /// Notes that the evidence of a source matches no rule since `at`. For a screen, a title or a file, the TTL of
-    /// earlier observations starts then.
+    /// Records that the evidence of a source has matched no rule since `at`. For a screen, a title or a file, the TTL
+    /// of earlier observations starts at this time.
     pub fn mark_unrecognized(&mut self, source: Source, at: Timestamp) {
         self.unrecognized_since.entry(source).or_insert(at);
     }
@@ -113,7 +113,8 @@ impl Ledger {
         self.records_mut().for_each(|record| record.observation.counts_from = None);
     }
 
-    /// When the observation of this source that is held back begins to count.
+    /// When the held-back observation of this source begins to count. `None` if no observation of this source is held
+    /// back.
     pub fn held_until(&self, source: Source, now: Timestamp) -> Option<Timestamp> {
         let records = self.records().filter(|record| record.observation.source == source);
         records.filter_map(|record| record.observation.counts_from).find(|from| *from > now)
@@ -166,8 +167,9 @@ impl Ledger {
         }
     }
 
-    /// Moves all times to another clock, which is `ahead` of the clock that set them: the clock of the sender, or the
-    /// clock of this machine before it was set. A moved time is never later than `now`.
+    /// Converts all times to the clock of this machine. The times come from the clock of another host, or from this
+    /// machine's clock before it was set. `ahead` is how far this machine's clock is ahead of that clock. Except for
+    /// `counts_from`, no converted time is later than `now`.
     pub fn shift_clock(&mut self, ahead: SignedDuration, now: Timestamp) {
         let shift = |at: &mut Timestamp| *at = at.checked_add(ahead).unwrap_or(now).min(now);
         for record in self.records_mut() {
@@ -181,7 +183,7 @@ impl Ledger {
         self.unrecognized_since.values_mut().chain(self.refuted.times_mut()).for_each(shift);
     }
 
-    /// Starts every TTL later by `by`, the length of a pause in which no source could repeat its observation.
+    /// Extends every TTL by `by`, because no source could repeat its observation for that long.
     pub(crate) fn skip_time(&mut self, by: SignedDuration, now: Timestamp) {
         let skip = |at: &mut Timestamp| *at = at.checked_add(by).unwrap_or(now).min(now);
         self.records_mut().for_each(|record| skip(&mut record.recorded_at));

@@ -36,7 +36,7 @@ pub enum ObservationStatus {
     Contradicted(Source),
     /// Refuted later by its own source.
     Replaced,
-    /// Held back until the content of its dialog is known, or for a short time.
+    /// Held back until the content of its dialog is known, but only for a short time.
     Held,
 }
 
@@ -55,8 +55,8 @@ impl Ledger {
     pub fn verdict(&self, now: Timestamp) -> StateVerdict<'_> {
         let mut all_rated: Vec<RatedObservation<'_>> = self.rated_observations(now).collect();
         let is_known = |s: &RatedObservation<'_>| s.status == ObservationStatus::Fresh && s.assertion.state().is_some();
-        // Observations that are held back are left out if a fresh observation gives a state, or if there are no other
-        // observations. Otherwise they count at once, so that a known state does not become unknown.
+        // Leave out held-back observations if a fresh observation gives a state, or if every observation is held back.
+        // Otherwise they count at once, so that a known state does not become unknown.
         let holds = all_rated.iter().any(is_known) || all_rated.iter().all(|s| s.status == ObservationStatus::Held);
         if holds {
             all_rated.retain(|s| s.status != ObservationStatus::Held);
@@ -205,8 +205,8 @@ fn overrules(later: &LedgerRecord, earlier: &LedgerRecord) -> bool {
     }
 }
 
-/// Whether a repeated report of an open dialog matters, because a failed turn was reported since. The open dialog shows
-/// that the agent has gone on after the failure.
+/// Whether a repeated report of an open dialog is new information, because another source has reported a failed turn in
+/// the meantime. The open dialog shows that the agent has gone on after the failure.
 fn outlives_failure(seen: Assertion, since: Assertion) -> bool {
     matches!(seen, Assertion::DialogOpen(_)) && since == Assertion::Failed
 }

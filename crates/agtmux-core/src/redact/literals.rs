@@ -26,7 +26,8 @@ pub(super) fn literal_parts(text: &str, secret: Range<usize>, kind: &str) -> Vec
     let words = first_words(&text[secret.clone()]);
     let part = secret.start..secret.start + words;
     let hidden = &text[part.clone()];
-    // The other patterns name a program, a file or a header, so that a value can only be an argument.
+    // The patterns of all other kinds contain the name of a program, a file or a header, so their value can only be an
+    // argument and not a command.
     let can_be_command = matches!(kind, "env" | "flag" | "field")
         && (is_path(hidden) || (is_separate(&text[..secret.start]) && !is_random(hidden)));
     if hidden.is_empty() || can_be_command { Vec::new() } else { vec![part] }
@@ -45,8 +46,9 @@ fn first_words(secret: &str) -> usize {
     second + literal[second..].find(char::is_whitespace).unwrap_or(literal.len() - second)
 }
 
-/// Whether a blank separates the value from its name, as in `--askpass rm` or `PASSWORD= rm`. A blank on both sides of
-/// the sign (`password = x`), or a colon (`password: x`), is not the syntax of a shell.
+/// Whether a shell would read the value as a separate word, as in `--askpass rm` or `PASSWORD= rm`. A blank on both
+/// sides of the sign (`password = x`), or a colon (`password: x`), is not the syntax of a shell, so the result is
+/// false.
 fn is_separate(before: &str) -> bool {
     let before = before.trim_end_matches(['"', '\'', '\\']);
     let named = before.trim_end();

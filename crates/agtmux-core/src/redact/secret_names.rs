@@ -39,10 +39,10 @@ const PARTS: &[(&str, &str)] = &[
             r#"|\\'((?:[^'\\]|\\{3}'|\\+[^'\\])+)|\\{2,}'((?:[^'\\]|\\+[^'\\])+)"#,
         ),
     ),
-    // An unclosed quote ends with its line.
+    // A quoted value without a closing quote ends at the end of its line.
     ("quoted", r#"(?:<escaped>|"((?:\\(?s:.)|[^"\\])+)"|"((?:\\.|[^"\\\n])+)|'([^']+)'|'([^'\n]+)|`([^`]+)`)"#),
     ("word", r#"(?:\\.|[^\s"'`\\])(?:\\.|[^\s"'`\\]|["'][a-zA-Z0-9$])*"#),
-    // Assignments come in chains: `password = old = hunter2`.
+    // A value may be a chain of assignments: `password = old = hunter2`.
     ("bare", r#"(<word>(?:[ \t]+=+[ \t]*["'`]?<word>)*)"#),
     ("value", "(?:<quoted>|<bare>)"),
     // A value unlike prose: with a digit, with mixed case inside a word, or very long.

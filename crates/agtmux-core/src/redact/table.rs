@@ -106,13 +106,13 @@ pub(super) const SECRET_PATTERNS: &[SecretPattern] = &[
         r#"(?-u:\b)curl(?-u:\b)[^\n]*?[ \t](?:-u|--user|-U|--proxy-user)[ =]?["']?[^\s:"']+:([^\s"']+)"#,
     ),
     row("sshpass", r"(?-u:\b)sshpass[ \t]+-p[ \t]*<value>"),
-    // `-p` alone asks for the password; other programs have other meanings for `-p`.
+    // `-pVALUE` contains the password. `-p` alone only asks for it. In other programs, `-p` has other meanings.
     row(
         "database-password",
         r#"(?-u:\b)(?:mysql|mariadb)(?:admin|dump|import|show|check|binlog|pump|sh)?(?-u:\b)[^\n|;&]*?[ \t]-p(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`,.;:)][^\s"'`]*))"#,
     ),
     row("twilio", r"(?-u:\b)SK[0-9a-f]{32}(?-u:\b)"),
-    // The token itself looks like any other hash, so a name must be next to it.
+    // The token itself looks like any other hash, so the pattern also requires the name `twilio` before it.
     row("twilio", r"(?i:twilio)[^\n]{0,60}?(?-u:\b)([0-9a-f]{32})(?-u:\b)"),
     // A rule in `secret_names` excludes ordinary words: `the password is wrong`.
     row(

@@ -48,7 +48,7 @@ struct RuntimeState {
     /// The state before the agent could no longer be observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interrupted: Option<InterruptedState>,
-    /// When the agent completed its last turn, if no person has visited its pane since.
+    /// When the agent completed its last turn, if the user has not seen the result yet (see [`ResolverInput::Seen`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unseen_since: Option<Timestamp>,
 }
@@ -84,7 +84,7 @@ impl StateResolver {
         entry.dialog.as_ref().map(|dialog| asked_command::complete(dialog, &entry.asked))
     }
 
-    /// When the agent completed its last turn, if no person has visited its pane since.
+    /// When the agent completed its last turn, if the user has not seen the result yet (see [`ResolverInput::Seen`]).
     pub fn unseen_since(&self, runtime: &RuntimeId) -> Option<Timestamp> {
         self.runtimes.get(runtime)?.unseen_since
     }
@@ -294,7 +294,7 @@ impl RuntimeState {
     }
 }
 
-/// Whether this reason says that the agent cannot be observed, and nothing about what the agent does.
+/// Whether the reason is only that the agent cannot be observed. Such a reason says nothing about what the agent does.
 fn is_interruption(reason: Option<ReasonCode>) -> bool {
     matches!(reason, Some(ReasonCode::TargetUnreachable | ReasonCode::Suspended))
 }
@@ -327,7 +327,7 @@ fn commit_judgement(
     let to = StateRecord { state, reason, confidence, version: entry.record.version + 1, since, updated_at: now };
     (entry.dialog, entry.asked) = (dialog, asked);
     entry.unseen_since = match state {
-        // If the state began before `now`, the agent did not complete another turn: it only could not be observed for a
+        // If the state began before `now`, the agent has not completed another turn: the state was only hidden for a
         // while.
         State::Completed if entry.record.state != State::Completed && since == now => Some(now),
         State::Completed | State::Idle | State::Unknown => entry.unseen_since,

@@ -42,7 +42,7 @@ impl TaskSessionName {
         format!("pi-{slug}-{id}").parse()
     }
 
-    /// Builds `agtmux-<project-slug>`, the session of a person who names none.
+    /// Builds `agtmux-<project-slug>`, the default session if the user names none.
     pub fn default_of(project: &Path) -> Result<Self, SessionNameError> {
         let mut name = format!("agtmux-{}", project_slug(project)?);
         // The slug is ASCII.

@@ -1,4 +1,4 @@
-//! The process of the remote shell and the task that runs its requests one by one.
+//! The process of the remote shell and the tokio task that runs its requests one by one.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -92,7 +92,7 @@ impl ShellProcess {
         let (activity, activity_seen) = watch::channel(());
         let (stdout, stderr) = (&mut self.stdout, &mut self.stderr);
         let exchange = async {
-            // A write error is ignored: the shell is exiting, and the read reports it.
+            // Ignore a write error: it means that the shell is exiting, and reading its output reports that.
             let write = async {
                 let _ = stdin.write_all(&script).await;
                 let _ = stdin.flush().await;
@@ -107,8 +107,8 @@ impl ShellProcess {
             tokio::try_join!(write, read_out, read_err).map(|_| ())
         };
         let outcome = tokio::select! {
-            // Poll the exchange first. Bytes that have arrived then reset the silence timeout, even if this task reads
-            // them late.
+            // Poll the exchange first. Bytes that have arrived then reset the silence timeout, even if this tokio task
+            // reads them late.
             biased;
             outcome = tokio::time::timeout(request.timeout, exchange) => outcome.map_err(|_| request.timeout),
             () = wait_for_silence(activity_seen, request.silence_timeout) => Err(request.silence_timeout),

@@ -27,9 +27,9 @@ pub struct HostFacts {
 pub const EXTRA_PATH_DIRS: &str = "$HOME/.local/bin:$HOME/bin:$HOME/.cargo/bin:/usr/local/bin:/opt/homebrew/bin:\
     /opt/local/bin:/usr/pkg/bin:/home/linuxbrew/.linuxbrew/bin";
 
-/// Shell commands that extend PATH so that agtmux is found if it is installed on the host. If it is in none of
-/// [`EXTRA_PATH_DIRS`], the login shell of the user is asked. The commands contain no single quotes, so that they can be
-/// part of a word in single quotes.
+/// Shell commands that extend PATH so that agtmux is found if it is installed on the host. If neither PATH nor
+/// [`EXTRA_PATH_DIRS`] contains agtmux, the login shell of the user is asked for its path. The commands contain no
+/// single quotes, so that they can be part of a word in single quotes.
 pub fn find_agtmux_commands() -> String {
     format!(
         "PATH=\"$PATH:{EXTRA_PATH_DIRS}\"; export PATH; command -v agtmux >/dev/null 2>&1 || {{ \

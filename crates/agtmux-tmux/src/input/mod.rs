@@ -112,7 +112,8 @@ pub(crate) fn steps<'a>(pane: u32, typing: PaneInput<'a>) -> Vec<TypeStep<'a>> {
 const PASTES_UNCHANGED: [&str; 3] = ["3.[0-6]", "3.[0-6][a-z]", "next-3.[0-7]"];
 
 /// A command that pastes the buffer as it is. tmux 3.7 makes control characters visible (`^[` instead of Escape), even
-/// those in the codes of a bracketed paste, unless it gets the option `-S`, which older versions reject.
+/// those in the codes of a bracketed paste, unless `paste-buffer` has the option `-S`. Older versions reject this
+/// option.
 fn paste_unchanged(options: &str) -> String {
     let is_old = |pattern: &str| format!("#{{m:{pattern},#{{version}}}}");
     let any = |one: String, other: String| format!("#{{||:{one},{other}}}");

@@ -37,11 +37,12 @@ pub use tty::{max_line_bytes, unread_input};
 /// replaces the token's earlier watch of the same kind, or changes nothing if both watch the same object. Several
 /// tokens can watch the same object. Dropping the watcher ends all watches and closes the signals.
 pub trait PlatformWatcher: Send + Sync {
-    /// The tty must be a character device. If [`reports_output`](Self::reports_output) is false, only
-    /// [`PlatformSignal::TerminalGone`] is sent.
+    /// Watches a terminal. The tty must be a character device. If [`reports_output`](Self::reports_output) is false,
+    /// only [`PlatformSignal::TerminalGone`] is sent.
     fn watch_terminal(&self, token: WatchToken, tty: &Path) -> io::Result<()>;
 
-    /// Sends [`PlatformSignal::Exited`] at once if the process is gone or its start time is not `start`.
+    /// Watches a process until it ends. Sends [`PlatformSignal::Exited`] at once if the process is already gone or its
+    /// start time is not `start`.
     fn watch_process(&self, token: WatchToken, pid: u32, start: Option<u64>) -> io::Result<()>;
 
     fn watch_path(&self, kind: PathKind, token: WatchToken, path: &Path) -> io::Result<()>;
@@ -122,7 +123,7 @@ pub fn open(options: PlatformOptions) -> io::Result<Platform> {
     Ok(Platform { watcher, signals, processes })
 }
 
-/// The process table of this machine. Needs no runtime.
+/// The process table of this machine. Needs no tokio runtime.
 pub fn process_table(force_portable: bool) -> Arc<dyn ProcessTable> {
     #[cfg(target_os = "linux")]
     if !force_portable && linux::ProcFs::works() {

@@ -81,8 +81,8 @@ pub trait ProcessTable: Send + Sync {
         None
     }
 
-    /// Whether the system shows the environment and the executable of this process. A process can forbid that, and a
-    /// process that changed its user, such as sshd, is not shown either.
+    /// Whether the system shows the environment and the executable of this process. A process can forbid that. The
+    /// system also hides them for a process that changed its user, such as sshd.
     fn is_inspectable(&self, _pid: u32) -> bool {
         true
     }
@@ -117,6 +117,6 @@ pub trait ProcessTable: Send + Sync {
         None
     }
 
-    /// Stopped by a signal (SIGSTOP, SIGTSTP) or by a tracer.
+    /// Whether the process was stopped by a signal (SIGSTOP, SIGTSTP) or by a tracer.
     fn is_stopped(&self, pid: u32) -> bool;
 }

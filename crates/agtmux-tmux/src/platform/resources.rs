@@ -44,7 +44,8 @@ pub(crate) fn is_exhausted_errno(error: Errno) -> bool {
     matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS | Errno::AGAIN)
 }
 
-/// `None` if the file is gone or may not be read. Fails only if a resource is exhausted.
+/// Converts the result of reading a file. `None` if the file is gone or may not be read. Fails only if a resource is
+/// exhausted.
 #[cfg(target_os = "linux")]
 pub(super) fn none_unless_exhausted<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {

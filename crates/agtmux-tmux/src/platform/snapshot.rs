@@ -58,7 +58,7 @@ impl ProcessSnapshot {
         self.rows.is_empty()
     }
 
-    /// `None` for a root that is gone.
+    /// The process `root` and its descendants. `None` if `root` is gone.
     pub fn tree(&self, root: u32) -> Option<PaneProcesses> {
         let foreground_pgrp = self.rows.get(&root)?.tpgid;
         let mut seen = HashSet::from([root]);

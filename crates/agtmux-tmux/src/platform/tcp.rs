@@ -50,8 +50,8 @@ struct SocketRow {
     inode: u64,
 }
 
-/// Finds the socket with these addresses. The outer `None` means that there is no table, the inner one that the socket
-/// is not in the table or that no process has it open.
+/// Finds the socket with these addresses. The outer `None` means that there is no table. The inner `None` means that
+/// the socket is not in the table or that no process has it open.
 fn find_socket(local: SocketAddr, remote: SocketAddr) -> Option<Option<SocketRow>> {
     let tables: Vec<String> =
         ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|table| fs::read_to_string(table).ok()).collect();

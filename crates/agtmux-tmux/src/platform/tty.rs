@@ -7,12 +7,12 @@ use std::path::Path;
 /// 1024 on macOS.
 const MAX_LINE_BYTES: usize = if cfg!(target_os = "linux") { 4095 } else { 1023 };
 
-/// Bytes that were typed but not yet read by the program; `None` if unknown.
+/// The number of bytes that were typed but that the program has not read yet. `None` if unknown.
 pub fn unread_input(path: &Path) -> Option<u64> {
     rustix::io::ioctl_fionread(open_tty(path)?).ok()
 }
 
-/// The maximum length of a typed line in canonical mode, in which the terminal discards the rest of a longer line.
+/// The maximum length of a typed line in canonical mode. In this mode, the terminal discards the rest of a longer line.
 /// `None` if the program reads raw bytes, or if the mode is unknown.
 pub fn max_line_bytes(path: &Path) -> Option<usize> {
     use rustix::termios::{LocalModes, tcgetattr};

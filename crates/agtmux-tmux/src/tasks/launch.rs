@@ -7,8 +7,8 @@ use crate::input::{and, is_before, server_matches};
 use crate::listing::{parse_id, parse_number};
 use crate::tap::{escape_formats, exec_line};
 
-/// The program that runs in a new window or pane until the task or shared terminal is started there. If that never
-/// happens, the window or pane closes by itself.
+/// The program that runs in a new window or pane until the task or shared terminal is started there. If none is
+/// started, this program ends, and the window or pane closes.
 pub(crate) const PLACEHOLDER_PROGRAM: [&str; 2] = ["sleep", "30"];
 
 /// The hook that counts bells. Users are unlikely to choose so high an index. The daemon's own hooks use 4242.

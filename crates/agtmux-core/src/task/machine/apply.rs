@@ -19,7 +19,7 @@ const MAX_EARLIER_RUNS: usize = 32;
 impl TaskMachine {
     pub(super) fn started(&mut self, launch: LaunchedRun, events: &mut EventBuffer) {
         self.check_generation(Some(launch.server), events);
-        // The first snapshot may have come between the launch and its report. In that case, the run is new and not part
+        // The first snapshot may show this run before this input reports its launch. The run is then new and not part
         // of the baseline.
         let is_same = |slot: &&TaskSlot| slot.run.in_baseline && slot.run.id.as_ref() == Some(&launch.run);
         if self.slots.get(&launch.window).filter(is_same).is_some() {
@@ -131,8 +131,8 @@ impl TaskMachine {
                     self.slots.insert(task.window_id, slot);
                 }
                 Some(slot) => self.compare(slot, task, events),
-                // Applying the launch reports the start. If this window were part of the baseline, its start would not
-                // be reported.
+                // The launch of this run is applied later and then reports the start. If the window became part of the
+                // baseline now, the start would not be reported.
                 None if task.awaits_launch => {}
                 None if !self.has_baseline => self.baseline(task, events.now),
                 // The snapshot is outdated: the run in it has ended.
@@ -364,8 +364,8 @@ impl TaskSlot {
     fn pane_respawned(&mut self) {
         let bells = self.run.bells.clone();
         let ended = std::mem::replace(&mut self.run, RunState { bells, ..RunState::new(None) });
-        // The window still names the launched run, so that run is kept. Runs without an id are dropped, because they
-        // would pile up.
+        // The window still names the launched run, so that run is kept. Runs without an id are dropped, because the
+        // list would grow with each respawn.
         if ended.id.is_some() {
             self.earlier_runs.push(ended);
         }

@@ -67,7 +67,8 @@ impl TaskMachine {
     /// Applies an input and returns the resulting events in order. This is the only way the machine changes.
     pub fn apply(&mut self, input: TaskInput, now: Timestamp) -> Vec<TaskEvent> {
         let mut events = EventBuffer { session: self.session.clone(), now, events: Vec::new() };
-        // If the clock was set back, nothing may wait until the clock shows the old time again.
+        // If the clock was set back, recorded times may lie in the future. Limit them to `now`, so that no delay lasts
+        // until the clock reaches the old time again.
         let times = self.slots.values_mut().flat_map(TaskSlot::times_mut);
         times.for_each(|at| *at = (*at).min(now));
         match input {

@@ -14,7 +14,7 @@ pub(super) struct PromptPattern {
 pub(super) const PARTS: &[(&str, &str)] = &[
     // The start of a sentence: at the start of the line, optionally after a symbol, or after another sentence.
     ("<begin>", r"(?: ^ [^\p{L}\p{N}]* | [.!?:;,)\]}>] \s+ | [\[(<{] | \s [-–—*|] \s+ )"),
-    // Part of one sentence; a dot inside a word does not end it.
+    // Part of one sentence. A dot inside a word does not end the sentence.
     ("<words>", r"(?: [^.?!] | [.?!] [\p{L}\p{N}_/'] )"),
     ("<yes>", r"(?: y | yes | j | ja | o | oui | s | si | sí | sim | d | da )"),
     ("<no>", r"(?: n | no | nein | non | não | nee )"),

@@ -115,7 +115,7 @@ impl PathWatches {
 }
 
 fn add(inotify: &Inotify, kind: PathKind, path: &Path) -> io::Result<Wd> {
-    // The kernel checks directories itself. A terminal or pipe must not be watched as a file.
+    // For a directory, the kernel itself checks the type. A terminal or pipe must not be watched as a file.
     if kind == PathKind::File && !std::fs::metadata(path)?.is_file() {
         let message = format!("{} is not a plain file", path.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));

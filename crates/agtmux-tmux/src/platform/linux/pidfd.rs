@@ -17,7 +17,7 @@ pub(super) fn works() -> io::Result<()> {
     Ok(())
 }
 
-/// The watches of processes. Each watched process has one task, which sleeps until the process ends.
+/// The watches of processes. Each watched process has one tokio task, which sleeps until the process ends.
 pub(super) struct ProcessWatches {
     runtime: Handle,
     signals: SignalSender,
@@ -64,12 +64,12 @@ impl ProcessWatches {
         let pidfd = readiness::readable_fd(Arc::new(pidfd))?;
         let (watched, signals) = (self.watched.clone(), self.signals.clone());
         let task = self.runtime.spawn(async move {
-            // An error means that the runtime shuts down.
+            // An error means that the tokio runtime shuts down.
             if pidfd.readable().await.is_err() {
                 return;
             }
             let mut watched = lock(&watched);
-            // The token may have been removed, or moved to another process, since this task woke up.
+            // Since this tokio task woke up, the token may have been removed or used for another process.
             if watched.get(&token).is_some_and(|watch| Some(watch.task.id()) == tokio::task::try_id()) {
                 watched.remove(&token);
                 signals.send(PlatformSignal::Exited(token));
@@ -85,7 +85,7 @@ impl Drop for ProcessWatches {
     }
 }
 
-/// `None` if the process is gone or another process has its pid now.
+/// Opens a pidfd. `None` if the process is gone or another process has its pid now.
 fn open(pid: u32, start: Option<u64>) -> io::Result<Option<OwnedFd>> {
     let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(None) };
     let pidfd = match pidfd_open(id, PidfdFlags::NONBLOCK) {

@@ -87,13 +87,13 @@ impl ProcessTable for ProcFs {
     fn uid(&self, pid: u32) -> Option<u32> {
         let status = read_limited(&format!("/proc/{pid}/status"), MAX_STATUS_BYTES).ok()??;
         let ids = status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"))?;
-        // The real, effective, saved and file system ids.
+        // The line contains the real, effective, saved and file system ids. Take the effective one.
         stat::number(ids.split(u8::is_ascii_whitespace).filter(|id| !id.is_empty()).nth(1)?)
     }
 
     fn control_group(&self, pid: u32) -> Option<String> {
         let groups = read_limited(&format!("/proc/{pid}/cgroup"), MAX_STATUS_BYTES).ok()??;
-        // Version 2 has one group, `0::PATH`. With version 1, systemd has a hierarchy of its own.
+        // Control groups of version 2 have one line, `0::PATH`. With version 1, systemd has a hierarchy of its own.
         let lines = || groups.split(|&byte| byte == b'\n');
         let of_systemd = lines().find_map(|line| Some(line.split_at(find(line, b":name=systemd:")?).1));
         let path = match of_systemd {
@@ -235,7 +235,8 @@ fn context_switches(status: &str) -> Option<u64> {
     counts.reduce(u64::wrapping_add)
 }
 
-/// `None` if the file is gone or may not be read. Fails if this process lacks the resources to read it.
+/// Reads at most `limit` bytes of a file. `None` if the file is gone or may not be read. Fails if this process lacks
+/// the resources to read it.
 fn read_limited(path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));

@@ -242,8 +242,8 @@ impl TerminalWatches {
             self.end_watch(inotify, id, signals);
             return;
         }
-        // A terminal that stayed on the deferred queue was armed all the time. Without an event it wrote nothing, so no
-        // signal is needed.
+        // The watch of a terminal that stayed on the deferred queue was armed all the time. If there was no event, the
+        // terminal wrote nothing, so no signal is needed.
         if self.report_output && (wrote || !is_busy) {
             watched.send_output_signal(now, signals);
         }
@@ -269,7 +269,7 @@ impl TerminalWatches {
             (inotify, &mut self.by_immediate_wd, &mut watched.immediate_wd)
         };
         let wd = queue.add(&watched.path, flags)?;
-        // If the path names another terminal by now, that one may already be watched.
+        // If the path names another terminal by now, that other terminal may already have this watch descriptor.
         if *by_wd.entry(wd).or_insert(id) == id {
             *slot = Some(wd);
         }

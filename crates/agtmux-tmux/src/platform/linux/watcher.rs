@@ -76,7 +76,7 @@ impl Drop for CloseSignals {
 async fn run(state: Arc<WatcherState>, readiness: AsyncFd<Arc<OwnedFd>>) {
     let _close = CloseSignals(state.signals.clone());
     loop {
-        // Only this task schedules terminals, so no earlier due time can appear while it sleeps.
+        // Only this tokio task schedules terminals, so no earlier due time can appear while it sleeps.
         let due = state.tables().terminals.next_due();
         let result = tokio::select! {
             result = state.handle_events(&readiness) => result,

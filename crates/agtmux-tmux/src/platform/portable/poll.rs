@@ -84,8 +84,8 @@ impl PollState {
     fn check_processes(&self, rows: &HashMap<u32, ProcessInfo>) {
         self.watched().retain(|signal, watched| {
             let WatchedItem::Process { pid, start } = *watched else { return true };
-            // A process that is missing in the listing may have started later. The next round checks it with the
-            // kernel.
+            // A process that is missing in the listing may have started after the listing was read. The next round
+            // checks it with the kernel.
             let lives = rows.get(&pid).is_none_or(|row| is_that_process(row, start));
             if !lives {
                 self.signals.send(*signal);

@@ -196,7 +196,8 @@ mod only_proc {
         let program = dir.path().join("program");
         std::fs::copy("/bin/sleep", &program).expect("the file is written");
         let group = eventually("a program without open writers", || {
-            // The start fails while a child that another test forked during the copy has the file open for writing.
+            // The start fails while another process has the file open for writing: a child that another test forked
+            // during the copy.
             Some(Group(Command::new(&program).arg("1013").current_dir(dir.path()).spawn().ok()?))
         })
         .await;

@@ -1,4 +1,4 @@
-//! Events caused by snapshots alone: the rules of the event-flow document.
+//! Events caused by snapshots alone.
 
 use super::fixture::{SessionFixture, run, window};
 use crate::ids::{Generation, WindowId};
