@@ -1,6 +1,6 @@
-//! The files of a running task. Three processes share them: the daemon, the wrapper that runs the program in the pane,
-//! and the reader of the program's output. After a restart, the daemon learns from these files what happened while it
-//! was stopped.
+//! The files of a running task. Three processes share them: the daemon, the supervisor that runs the program in the
+//! pane, and the reader of the program's output. After a restart, the daemon learns from these files what happened
+//! while it was stopped.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -29,14 +29,14 @@ pub struct RunSpec {
     pub agent: Option<String>,
 }
 
-/// How a run ended, written by its wrapper.
+/// How a run ended, written by its supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitRecord {
     pub code: Option<i32>,
     pub signal: Option<i32>,
     /// Whether the process lost its terminal (SIGHUP) before it ended.
     pub hung_up: bool,
-    /// Set if the wrapper could not write the end marker. Readers must not wait for the marker then.
+    /// Set if the supervisor could not write the end mark. Readers must not wait for the mark then.
     #[serde(default)]
     pub unmarked: bool,
 }
@@ -185,7 +185,7 @@ impl RunFiles {
         match open_no_follow(&self.output()).map(|file| file.try_lock_shared()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => ReaderStatus::NotStarted,
             Ok(Err(_)) => ReaderStatus::Active,
-            // No reader holds the lock, or something else is at this path, which no reader will finish.
+            // No reader holds the lock, or the path is not a status file. In both cases no reader will continue.
             Ok(Ok(())) | Err(_) => ReaderStatus::Finished,
         }
     }
@@ -312,8 +312,8 @@ fn draft_path(path: &Path) -> PathBuf {
     draft.into()
 }
 
-/// The marker that the wrapper writes to the terminal after the program's last output. tmux does not display it; it
-/// tells the reader that the output is complete.
+/// The end mark, which the supervisor writes to the terminal after the program's last output. The mark tells the reader
+/// that the output is complete. tmux does not display the mark.
 pub fn end_marker(run_id: &str) -> Vec<u8> {
     format!("\x1b]7502;agtmux-end;{run_id}\x1b\\").into_bytes()
 }

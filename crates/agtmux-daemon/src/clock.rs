@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) use source::TestTime;
 use source::{SystemTime, TimeSource};
 
-/// Smaller differences between the wall clock and the daemon's clock are left alone. Time servers correct them all the
-/// time.
+/// The daemon's clock ignores smaller differences from the wall clock, because time servers make small corrections all
+/// the time.
 const MIN_STEP: SignedDuration = SignedDuration::from_secs(1);
 
 /// How often the engine calls [`Clock::plan_beat`] while it has agents.
@@ -41,13 +41,14 @@ struct ClockSetting {
     pending_step: SignedDuration,
     /// The sum of all steps.
     total_step: SignedDuration,
-    /// When the engine will run next, at the latest, as a time since boot. `None` if it announced no time.
+    /// When the engine will run next, at the latest, as a time since boot. `None` if the engine announced no time.
     beat_at: Option<SignedDuration>,
     /// The sum of all times during which the daemon did not run.
     total_sleep: SignedDuration,
 }
 
-/// The clock's setting when times were stored. Shows the next daemon by how much the clock was changed since.
+/// The clock's setting when times were stored. From this setting, the next daemon finds out by how much the clock was
+/// set since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClockAnchor {
     /// Identifies the boot of the machine. `None` if the system does not report it.
@@ -88,8 +89,8 @@ impl Clock {
         self.read().0.total_step
     }
 
-    /// The engine promises to call this again within this time. If it does not, the machine slept, or the daemon was
-    /// stopped.
+    /// Announces that the engine will call this function again within this time. If the next call comes too late, the
+    /// machine slept or the daemon was stopped. With `None`, the next call may come at any time.
     pub(crate) fn plan_beat(&self, within: Option<Duration>) {
         let (mut setting, since_boot) = self.check_beat();
         setting.beat_at = within.map(|within| since_boot + SignedDuration::try_from(within).unwrap_or_default());

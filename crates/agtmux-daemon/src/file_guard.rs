@@ -25,8 +25,8 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 const SETTLE_TIME: Duration = Duration::from_millis(50);
 /// The files are restored after this many times `SETTLE_TIME` at the latest, even if removals continue.
 const MAX_SETTLE_STEPS: u32 = 20;
-/// How long another process may hold the locks before the daemon gives way. A daemon that starts and finds only one of
-/// the locks free holds it for a moment.
+/// How long to try again while another process holds a lock. A daemon that starts and finds only one of the locks free
+/// holds that lock for a moment. If another process still holds all locks after this time, this daemon stops.
 const LOST_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 const LOCK_RETRY: Duration = Duration::from_millis(100);
 

@@ -154,8 +154,8 @@ async fn run_until_stopped(
         background: background.clone(),
     };
     let discovery = Discovery::start(setup, &fleet, manifests).await.map_err(system("watch this machine"))?;
-    // Open the socket after the first look at each server: the first response then has current states, and hooks and
-    // the status line do not wait for it.
+    // Open the socket after the first look at each server, so that the first response has current states. Before that,
+    // hooks and the status line find no socket, so they do not wait.
     let socket_error = |source| DaemonError::Io { what: "listen on", path: paths.socket.clone(), source };
     let bound = serve::bind(&paths.socket, &background).map_err(socket_error)?;
     let stored = store.reader().and_then(|reader| {
@@ -254,7 +254,8 @@ async fn run_until_stopped(
     let outcome = tokio::select! {
         () = stop => Ok(()),
         () = taken_over.notified() => Ok(()),
-        // Without one of these the daemon is of no use. The next client starts a new one, which reads the store.
+        // Without its engine or its server, the daemon stops. The next client starts a new daemon, which reads the
+        // store.
         _ = &mut engine => Err(DaemonError::PartEnded("engine")),
         _ = &mut server => Err(DaemonError::PartEnded("server")),
     };

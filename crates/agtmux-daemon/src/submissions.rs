@@ -144,7 +144,7 @@ impl Submissions {
                 submission.pending = Some(PendingTurn::unseen(from));
                 false
             }
-            // `idle` often means only that nothing on the screen shows work.
+            // The turn may not be over: `idle` often means only that nothing on the screen shows work.
             (None, false) if is_early && (before, transition.to.state) == (Some(State::Running), State::Idle) => {
                 submission.pending = Some(PendingTurn::unseen(after(now, NEXT_TURN_TIMEOUT)));
                 true
@@ -279,7 +279,7 @@ mod tests {
         assert!(becomes(&mut submissions, State::Running, 1_550), "the agent was not at rest");
         assert!(changes(&mut submissions, Some(State::Running), State::Idle, 4_900));
         assert!(submissions.rest_seen(&runtime(), at(5_900)));
-        // A turn is over if it ends with a result, or if it ends later.
+        // A turn is over at once if it ends with a result, or if it does not end early.
         for (state, millis) in [(State::Completed, 600), (State::Error, 600), (State::Idle, 5_000)] {
             let mut submissions = submitted_in(State::Idle);
             assert!(becomes(&mut submissions, State::Running, 300));

@@ -177,8 +177,8 @@ impl TestWorld {
         }
     }
 
-    /// Fails the test if a replay of the log gives other states than the database. Other failures of the replay are
-    /// ignored, because a damaged database cannot be replayed.
+    /// Fails the test if a replay of the engine log gives other states than the database. Other failures of the replay
+    /// are ignored, because a damaged database cannot be replayed.
     fn assert_replay_matches(&self) {
         let (Some(agtmux), database) = (&self.agtmux, self.state_dir().join("state.db")) else { return };
         if !database.exists() {

@@ -47,7 +47,7 @@ impl JqFilter {
         Ok(Self(Arc::new(compiled)))
     }
 
-    /// Applies the filter to each of the JSON documents, and hands over each output as soon as it is known.
+    /// Applies the filter to each of the JSON documents, and passes each output to `print` as soon as it is known.
     pub(crate) fn apply(&self, documents: &str, mut print: impl FnMut(JqOutput) -> CliResult) -> CliResult {
         for document in read::parse_many(documents.as_bytes()) {
             let document = document.map_err(|error| CliError::io("read JSON", error))?;
@@ -73,7 +73,8 @@ impl From<Val> for JqOutput {
     }
 }
 
-/// Adds `--jq` to every command that has `--json`. The option implies `--json` and has its conflicts.
+/// Adds `--jq` to every command that has `--json`. The option implies `--json` and conflicts with the same options as
+/// `--json`.
 pub(crate) fn add_option(command: Command) -> Command {
     let command = command.mut_subcommands(add_option);
     let Some(json) = command.get_arguments().find(|argument| argument.get_id() == JSON) else { return command };
@@ -150,7 +151,7 @@ fn undefined_error(filter: &str, errors: Vec<compile::Error<&str>>) -> String {
     errors.into_iter().next().map_or_else(|| "invalid filter".to_owned(), describe)
 }
 
-/// Where a part of the filter begins. A part that is not in the filter is at its end.
+/// Where a part of the filter begins, for an error message. A part that is not a slice of `filter` counts as its end.
 fn place(filter: &str, part: &str) -> String {
     let start = part.as_ptr().addr().checked_sub(filter.as_ptr().addr());
     let before = start.and_then(|start| filter.get(..start)).unwrap_or(filter);

@@ -56,13 +56,13 @@ pub(crate) fn print_usage_error(error: &clap::Error, arguments: &[OsString]) -> 
     u8::try_from(error.exit_code()).unwrap_or(2).into()
 }
 
-/// Tells that the daemon is another version with the same API.
+/// The message that the daemon has another version but the same API.
 pub(crate) fn other_version(daemon: &str) -> CliMessage {
     let own = agtmux_api::VERSION;
     CliMessage::new(format!("the daemon is version {daemon}; this is agtmux {own}; run `agtmux daemon restart`"))
 }
 
-/// Prints a line on stderr that is no message of its own, for example a line of a dialog.
+/// Sanitizes and prints a line on stderr that is not a `CliMessage`, for example a line of a dialog.
 pub(crate) fn line(foreign: &str) {
     let _ = writeln!(std::io::stderr(), "{}", sanitize::for_terminal(foreign));
 }

@@ -17,7 +17,7 @@ static FILTER: OnceLock<JqFilter> = OnceLock::new();
 /// Filters all JSON output from now on.
 pub(crate) fn set_filter(filter: Option<JqFilter>) {
     if let Some(filter) = filter {
-        // The command line is parsed once.
+        // `set` fails only at a second call, and the command line is parsed only once.
         let _ = FILTER.set(filter);
     }
 }

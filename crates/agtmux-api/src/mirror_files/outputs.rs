@@ -58,7 +58,7 @@ impl MirrorOutput {
         Ok(bytes)
     }
 
-    /// The kept end of a long output: one that did not fit into the file with the beginning.
+    /// The kept end of an output that did not fit into the file with the beginning.
     pub fn read_tail(&self) -> io::Result<Vec<u8>> {
         read_log(&self.tail(), MAX_TAIL_BYTES)
     }

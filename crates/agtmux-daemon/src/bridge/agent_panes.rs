@@ -30,7 +30,7 @@ impl AgentPanes {
         self.0.values().find(|pane| pane.agent_id.as_deref() == Some(agent_id))
     }
 
-    /// Whether this runtime is still the current one of the agent.
+    /// Whether one of the stored panes still has this agent in this runtime.
     pub(super) fn is_in_runtime(&self, agent_id: &str, runtime_id: &str) -> bool {
         let is = |pane: &PaneItem| {
             pane.agent_id.as_deref() == Some(agent_id) && pane.runtime_id.as_deref() == Some(runtime_id)

@@ -69,8 +69,8 @@ fn tracked_agent(pane: &PaneItem) -> Option<TrackedAgent> {
     })
 }
 
-/// Returns the current sequence number and the pane changes since `seq`. If the log has dropped some of the events,
-/// finds the changes by comparing all panes with `agent_panes`.
+/// Returns the current sequence number and the pane changes since `seq`. If the event log has dropped some of the
+/// events, finds the changes by comparing all panes with `agent_panes`.
 fn changes_since(bridge: &Bridge, seq: u64, agent_panes: &AgentPanes) -> (u64, Vec<PaneChange>) {
     let log = bridge.0.event_log.read();
     let changes = match log.since(seq) {

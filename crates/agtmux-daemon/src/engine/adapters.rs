@@ -64,8 +64,8 @@ impl AdapterMemories {
         self.change_times(|memory| memory.shift_clock(by, now))
     }
 
-    /// Holds observations longer by this much, because no agent could report during that time. Returns the changed
-    /// memories.
+    /// Holds observations longer by this much, because the machine slept and no agent could report meanwhile. Returns
+    /// the changed memories.
     pub(super) fn skip_time(&mut self, by: SignedDuration) -> Vec<(RuntimeId, AdapterMemory)> {
         self.change_times(|memory| memory.skip_time(by))
     }
@@ -216,8 +216,8 @@ impl Engine {
     /// observer.
     fn dialog_hold(&self, runtime: &RuntimeId, observation: &Observation, now: Timestamp) -> Option<Timestamp> {
         let ledger = self.states.ledger(runtime)?;
-        // The report of a dialog is not held back if the agent already needs action. Such a report ends an error at
-        // once, so an older idle state would be shown until the end of the hold.
+        // If the agent already needs action, the report is not held back. After an error, the report ends the error at
+        // once, even while it is held back. Clients would then see an older idle state until the end of the hold.
         let needs_action = self.states.state(runtime).is_some_and(|record| record.state.needs_action());
         let opens = matches!(observation.assertion, Assertion::DialogOpen(_)) && observation.dialog.is_none();
         // A script that reports a state by `agtmux emit` expects clients to see the state at once.
@@ -375,7 +375,8 @@ fn observed(runtime: &RuntimeId, observation: Observation) -> ResolverInput {
     ResolverInput::Observed { runtime: runtime.clone(), observation: Box::new(observation) }
 }
 
-/// An observation of source `process` has no TTL: it stays valid while the process lives.
+/// The TTL of an observation by its source. An observation of source `process` has no TTL: it stays valid while the
+/// process lives.
 fn screen_source_ttl(source: Source) -> Option<SignedDuration> {
     match source {
         Source::Title => Some(TITLE_TTL),

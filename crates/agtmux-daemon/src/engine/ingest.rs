@@ -166,7 +166,8 @@ impl Engine {
                 self.reduce_event(&runtime, &event, &payload, step);
                 step.changes.push(StoreChange::BindEvent { event: Box::new(event), runtime });
             }
-            // The same event arrived another way in the meantime, or another agent sent it.
+            // Drop the event: it is a duplicate of an event that arrived in the meantime, or an agent reported it about
+            // another agent.
             _ => step
                 .changes
                 .push(StoreChange::DropEvent { event_id: event.order.event_id, why: BindFailure::NoCandidate }),

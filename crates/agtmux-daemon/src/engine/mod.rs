@@ -151,7 +151,7 @@ pub(crate) struct Engine {
     deadline: Timestamp,
     /// When the last step ran.
     last_step_at: Timestamp,
-    /// The number of the last input in the log, and the number of the last input that the newest checkpoint includes.
+    /// The number of the last logged input, and the number of the last input that the newest checkpoint includes.
     last_input_seq: u64,
     checkpoint_seq: u64,
     purge_at: Timestamp,

@@ -43,7 +43,7 @@ impl Engine {
             let key = PaneKey { server: seen.server.clone(), pane: *pane };
             let Some(runtime) = self.fleet.pane(&key).and_then(|pane| pane.runtime.as_ref()) else { continue };
             let ended = self.states.unseen_since(&runtime.id);
-            // A visit in the future was counted before the clock was set back.
+            // A visit with a time in the future was recorded before the clock was set back.
             if *at <= step.now && ended.is_some_and(|ended| at.as_second() > ended.as_second()) {
                 self.see(runtime.id.clone(), step);
             }
@@ -73,7 +73,8 @@ impl Engine {
         self.resolve(ResolverInput::Seen { runtime }, None, step);
     }
 
-    /// Tells the observers on which servers to look for visits.
+    /// Records whether the runtime has completed a turn that no person has seen. The observers look for visits only on
+    /// servers with such a runtime.
     pub(super) fn note_unseen(&self, runtime: &RuntimeId) {
         let pane = self.states.unseen_since(runtime).and_then(|_| self.runtime_panes.get(runtime));
         self.recheck_hints.set_unseen(runtime, pane.map(|pane| &pane.server));

@@ -59,7 +59,7 @@ impl UnboundEvents {
         times.for_each(|at| *at = at.checked_add(by).unwrap_or(now).min(now));
     }
 
-    /// Lets the events wait longer by this much, because no agent could be found during that time.
+    /// Lets the events wait longer by this much, because the machine slept and no agent could be found meanwhile.
     pub(super) fn skip_time(&mut self, by: SignedDuration, now: Timestamp) {
         let arrivals = self.events.iter_mut().map(|event| &mut event.order.ingested_at);
         arrivals.for_each(|at| *at = at.checked_add(by).unwrap_or(now).min(now));

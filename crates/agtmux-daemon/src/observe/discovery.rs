@@ -402,7 +402,8 @@ impl Discovery {
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-/// The states of a server are not current until it is observed again.
+/// Reports an outage of the server, because the states of its agents are not current until the server is observed
+/// again.
 async fn report_failed_observer(engine: &EngineHandle, failed: ServerKey) {
     let known = engine.servers_of(failed.target.clone()).await;
     let Some((server, generation)) = known.into_iter().find(|(server, _)| *server == failed) else { return };

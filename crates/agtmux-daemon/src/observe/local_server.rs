@@ -202,8 +202,8 @@ impl LocalServer {
                 self.registry_changed = true;
             }
             ObserverHint::HookFired => self.schedule.want_list(),
-            // Hooks announce the new terminals of this server, and most others belong to other programs. So list the
-            // server only if it has no hooks and was active.
+            // If the server has hooks, they announce its new terminals, and most other new terminals belong to other
+            // programs. So list the server only if it has no hooks and was active.
             ObserverHint::TerminalsChanged | ObserverHint::SocketsChanged => {
                 self.may_have_run |= self.is_client_exiting();
                 if !self.hooks_installed() && self.has_run() {

@@ -40,7 +40,8 @@ impl RecheckHints {
         }
     }
 
-    /// Notes on which server an agent has completed a turn that no person has seen. `None` if there is no such turn.
+    /// Records the server of an agent that has completed a turn that no person has seen. `None` means that there is no
+    /// such turn.
     pub(crate) fn set_unseen(&self, runtime: &RuntimeId, server: Option<&ServerKey>) {
         let mut unseen = self.unseen();
         match server {

@@ -103,8 +103,8 @@ impl ScreenJudge {
         let title = text::from_bytes(&capture.title);
         let screen = CapturedScreen::parse(&capture.screen);
         let on_screen = agent.map(|agent| agent.read_screen(&screen, Some(&title)).observations).unwrap_or_default();
-        // Drop inconclusive observations. A title without conclusive observations counts as silent, which ends what the
-        // previous title said.
+        // Drop inconclusive observations. A title without conclusive observations counts as silent, so that the
+        // observations of the previous title end.
         let mut in_title = agent.map(|agent| agent.title_observations(&title)).unwrap_or_default();
         in_title.retain(|observation| observation.conclusive);
         let assertions = on_screen.iter().chain(&in_title).map(|observation| observation.assertion).collect();

@@ -17,8 +17,8 @@ const WRITING_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_BURST: f64 = 4.0;
 /// How long after an event of an agent its screen is captured. The agent draws a moment after it sends the event.
 const DRAW_DELAY: Duration = Duration::from_millis(400);
-/// How often and how long the screen is captured after the agent has reported a dialog, until it shows the dialog. The
-/// state of the agent is held back for about as long.
+/// How often and how long the screen is captured after the agent has reported a dialog. The captures end earlier if the
+/// screen shows the dialog. The state of the agent is held back for about as long as `DIALOG_LOOK_TIME`.
 const DIALOG_LOOK_INTERVAL: Duration = Duration::from_millis(60);
 const DIALOG_LOOK_TIME: Duration = Duration::from_millis(300);
 /// Captures that are due within this time are made together.

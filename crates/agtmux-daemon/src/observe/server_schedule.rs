@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-/// After a listing, agtmux leaves the server alone for this many times the duration of the listing. The first few
-/// listings of a burst are exempt, because one change often causes several hints.
+/// After a listing, agtmux waits for this many times the duration of that listing before it lists the server again. The
+/// first few listings of a burst are exempt, because one change often causes several hints.
 const REST_FACTOR: u32 = 5;
 const MAX_LISTING_BURST: f64 = 3.0;
 const MIN_REST: Duration = Duration::from_millis(10);
@@ -181,7 +181,7 @@ impl ServerSchedule {
         panes.into_iter().collect()
     }
 
-    /// Whether a [`TICK`] has passed since this last returned true.
+    /// Whether a [`TICK`] has passed since this function last returned true.
     pub(super) fn tick(&mut self, now: Instant) -> bool {
         let due = self.tick_at <= now;
         if due {

@@ -39,7 +39,7 @@ const SLOW_LINK_BYTES_PER_SECOND: usize = 32 << 10;
 /// from agtmux.
 const MAX_GREETING_BYTES: usize = 64 << 10;
 const MAX_STDERR_BYTES: u64 = 8 << 10;
-/// A longer line is parsed on another thread, because that takes milliseconds.
+/// A longer line is parsed on another thread, because parsing it takes milliseconds.
 pub(super) const MAX_QUICK_LINE_BYTES: usize = 64 << 10;
 
 pub(super) struct CollectConnection {
@@ -212,8 +212,8 @@ impl CollectConnection {
         parsed.map_err(|_| ConnectionEnd::new(TargetFault::Disconnected, "a message of the host could not be parsed"))
     }
 
-    /// Returns the next line. Writes pending requests while it waits. If it wrote them first, a blocked write would
-    /// keep it from noticing that the host has gone silent.
+    /// Waits for the next line and writes pending requests meanwhile. If the requests were written first, a blocked
+    /// write would hide that the host has gone silent.
     async fn next_line(&mut self) -> Result<Bytes, ConnectionEnd> {
         loop {
             let (silent_at, stuck_at) = (self.silence_deadline(), self.write_deadline());

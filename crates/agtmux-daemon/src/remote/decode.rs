@@ -30,7 +30,7 @@ use crate::submissions::ReportedSubmission;
 const MAX_TEXT_LEN: usize = 4096;
 /// The limit for names. Lower than `MAX_TEXT_LEN`, because a listing may contain thousands of names.
 const MAX_NAME_LEN: usize = 1024;
-/// The limit for the subject of a dialog. An approval needs all of it.
+/// The limit for the subject of a dialog. An approval needs the whole subject.
 const MAX_SUBJECT_LEN: usize = 80 << 10;
 const MAX_LABEL_LEN: usize = 256;
 const MAX_OPTIONS: usize = 32;

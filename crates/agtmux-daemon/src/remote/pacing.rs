@@ -9,7 +9,7 @@ use agtmux_api::host_protocol::{EvidenceBatch, HostEvidence};
 use agtmux_core::ids::PaneId;
 use tokio::time::Instant;
 
-/// The work per second that a host may cause. A changed pane counts 1, an agent counts more, and so does each KiB.
+/// The work per second that a host may cause. A changed pane and a KiB count 1 each, an agent counts `UNITS_PER_AGENT`.
 pub(super) const UNITS_PER_SECOND: f64 = 1_000.0;
 const UNITS_PER_AGENT: f64 = 10.0;
 /// The work that a host may cause at once. It is enough for the first batch of a host with the maximum number of panes
@@ -97,7 +97,7 @@ fn cost(batch: &EvidenceBatch) -> f64 {
     batch.evidence.iter().map(of).sum()
 }
 
-/// Keeps only the last value of everything that the batch reports more than once. An honest host reports it once. A
+/// Keeps only the last report about each server, pane and agent. An honest host reports each of them once per batch. A
 /// hostile host could otherwise change a state thousands of times with one batch.
 pub(super) fn drop_repetitions(batch: &mut EvidenceBatch) {
     let (mut servers, mut agents) = (BTreeSet::<String>::new(), BTreeSet::<(String, PaneId)>::new());

@@ -23,8 +23,8 @@ use agtmux_core::target::TargetHealth;
 #[cfg(test)]
 const MAX_DETECTION_TIME: Duration = Duration::from_secs(10);
 
-/// A host with agtmux sends a heartbeat every three seconds. It counts as gone after two missed heartbeats and one
-/// second.
+/// A host with agtmux sends a heartbeat every three seconds. The host counts as gone after two missed heartbeats and
+/// one second.
 pub(crate) const SILENCE_TIMEOUT: Duration = Duration::from_secs(7);
 /// If bytes wait to be written and the host reads none of them for this long, the host counts as stuck.
 pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(5);

@@ -8,8 +8,8 @@ use crate::engine::EventAddress;
 use crate::observe::{self, Discovery};
 
 /// Stores in `outer_pids` the ancestors of the agent that sent the event. An event lists the sending process and its
-/// ancestors. The nearest agent among them is the sender, and agents further out only started it. Processes that have
-/// exited are ignored.
+/// ancestors. The nearest agent among them is the sender. The agents above the sender only started it. Processes that
+/// have exited are ignored.
 pub(super) fn add_ancestors(address: &mut EventAddress, discovery: &Discovery) {
     let EventAddress::Origin(origin) = address else { return };
     let table = discovery.processes();

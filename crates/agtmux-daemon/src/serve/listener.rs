@@ -44,8 +44,8 @@ pub(crate) struct BoundSocket {
     refusals: Arc<Semaphore>,
 }
 
-/// Creates the socket and replaces an existing one. Call this only while holding the lock file, because the existing
-/// socket then belongs to a dead daemon.
+/// Creates the socket and replaces an existing one. Call this function only while this daemon holds its locks: the
+/// existing socket then belongs to a dead daemon.
 pub(crate) fn bind(path: &Path, background: &BackgroundTasks) -> io::Result<BoundSocket> {
     let listener = listen(path)?;
     Ok(BoundSocket {
@@ -155,7 +155,8 @@ impl axum::serve::Listener for BoundSocket {
     }
 }
 
-/// Waits after a failed accept. Usually the daemon has no free file descriptor until a client disconnects.
+/// Waits after a failed accept. The usual cause is that the daemon has no free file descriptor until a client
+/// disconnects.
 pub(super) async fn pause_after_accept_error(error: &io::Error) {
     tracing::warn!(%error, "could not accept a connection");
     tokio::time::sleep(Duration::from_millis(100)).await;

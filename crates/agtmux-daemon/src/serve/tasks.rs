@@ -213,8 +213,8 @@ impl sse::ChunkReader for TaskEventReader {
                 return None;
             }
             self.latest.borrow_and_update();
-            // Check this before the events are read. When a run is over, all its events are stored, but some may not be
-            // published yet.
+            // Check whether the run is over before its events are read. If it is over, all its events are stored, but
+            // some may not be published yet, so read them from the store.
             let over = match self.query.run_id.clone() {
                 Some(run) if self.tasks.is_over(&run) => Some(run),
                 _ => None,
@@ -255,8 +255,8 @@ impl TaskEventReader {
             return Some(matching.map(|task_event| frame(&task_event.event)).collect());
         }
         let stored = self.tasks.events(self.query.clone()).await.ok()?.items;
-        // Every event up to `seq` was stored before it was published. If the store returns none, the client has them
-        // all.
+        // Every event up to `seq` was stored before it was published. If the store returns no events, the client has
+        // all of them.
         self.caught_up = stored.is_empty();
         self.query.after = Some(stored.last().map_or(seq.max(after), |last| last.seq));
         Some(stored.iter().map(frame).collect())

@@ -51,7 +51,7 @@ pub(super) fn check_large_tables(connection: &Connection, path: &Path) -> rusqli
 }
 
 fn check(connection: &Connection, table: Option<&str>) -> rusqlite::Result<Option<String>> {
-    // Our own migrations name the tables, and a damaged file may name others.
+    // Escape quotes: the migrations give the tables plain names, but a damaged file may contain other names.
     let argument = table.map_or("1".to_owned(), |table| format!("'{}'", table.replace('\'', "''")));
     let verdict: String = connection.query_row(&format!("PRAGMA quick_check({argument})"), [], |row| row.get(0))?;
     Ok((verdict != "ok").then_some(verdict))

@@ -69,7 +69,7 @@ enum MaintenanceStage {
     /// Rebuilds a database of an older version once, so that it can return free pages.
     Rebuild,
     Vacuum,
-    /// Deleted data stays in the write-ahead log until that is truncated.
+    /// Deleted data stays in the write-ahead log until the log is truncated.
     TruncateLog,
     Done,
 }
@@ -94,7 +94,7 @@ impl MaintenanceStage {
 #[derive(Debug)]
 pub(super) struct Maintenance {
     stage: MaintenanceStage,
-    /// `None` until the engine has sent it.
+    /// `None` until the engine has sent the limits.
     retention: Option<Retention>,
     cursors: purge::PurgeCursors,
     /// The database is above its limit, and nothing more can be deleted. The next purge tries again.
@@ -130,7 +130,7 @@ impl Maintenance {
         }
     }
 
-    /// Whether the database is above its limit and can shrink. Work is then done also while commits wait.
+    /// Whether the database is above its limit and can shrink. If so, maintenance also runs while commits wait.
     pub(super) fn is_too_large(&self, size: StoreSize) -> bool {
         !self.is_stuck && self.max_bytes().is_some_and(|max| size.used_bytes > max)
     }
@@ -202,7 +202,7 @@ impl Maintenance {
         Ok(())
     }
 
-    /// Returns whether more must be deleted.
+    /// Deletes a chunk of the oldest data if the database is too large. Returns whether more must be deleted.
     fn delete_excess(&mut self, tx: &Transaction<'_>, max_bytes: u64) -> rusqlite::Result<bool> {
         let used = StoreSize::read(tx)?.used_bytes;
         let goal = if self.cursors.is_shrinking { max_bytes / 100 * SHRINK_TO_PERCENT } else { max_bytes };

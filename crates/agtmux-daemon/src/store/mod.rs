@@ -68,7 +68,8 @@ pub(crate) struct Store {
     interrupt: Arc<RebuildInterrupt>,
     writer: mpsc::Sender<WriteJob>,
     thread: Option<thread::JoinHandle<()>>,
-    /// How many times the database was restored. A connection that was opened before does not see later changes.
+    /// How many times the database was restored. A connection that was opened before the last restore does not see
+    /// later changes.
     restores: Arc<AtomicU64>,
 }
 
@@ -78,9 +79,9 @@ pub(crate) struct StoreContents {
     pub(crate) fleet: Fleet,
     /// The largest sequence number that may have been used. New numbers must be larger.
     pub(crate) seq: u64,
-    /// The states, recomputed from the log. `None` if the database is new.
+    /// The states, recomputed from the logged inputs. `None` if the database is new.
     pub(crate) states: Option<StateResolver>,
-    /// The number of the last input in the log.
+    /// The number of the last logged input.
     pub(crate) last_input_seq: u64,
     /// When the last input was applied, according to the daemon that applied it.
     pub(crate) newest_input_at: Option<Timestamp>,
@@ -124,7 +125,8 @@ impl Store {
         Ok((store, opened.contents))
     }
 
-    /// Writes the changes as one batch. Returns when all of them are committed, or an error if none is.
+    /// Writes the changes as one batch. Returns when all changes are committed, or returns an error if no change is
+    /// committed.
     pub(crate) async fn commit(&self, changes: Vec<StoreChange>) -> Result<(), StoreError> {
         let (done, outcome) = oneshot::channel();
         let gone = || StoreError::Write("the writer thread has stopped".into());

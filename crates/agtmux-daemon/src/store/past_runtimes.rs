@@ -26,7 +26,7 @@ pub(crate) struct PastRuntime {
     pub(crate) pane_ref: Option<PaneRef>,
 }
 
-/// How long after its start an agent is detected at the latest.
+/// The longest time from the start of an agent until agtmux detects the agent.
 const DETECTION_DELAY: SignedDuration = SignedDuration::from_secs(5);
 
 const SELECT: &str = "SELECT r.runtime_id, r.agent_type, r.server_pid, r.server_start, r.pane_epoch,

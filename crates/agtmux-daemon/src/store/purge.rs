@@ -42,7 +42,8 @@ pub(super) fn old_checkpoints(tx: &Transaction<'_>, before: Timestamp) -> rusqli
     Ok(false)
 }
 
-/// Deletes the payloads of the next chunk of old events. A pending event keeps its payload, because it still needs it.
+/// Deletes the payloads of the next chunk of old events. A pending event keeps its payload, because the payload is read
+/// when the event is bound.
 pub(super) fn old_payloads(
     tx: &Transaction<'_>,
     cursors: &mut PurgeCursors,
@@ -149,7 +150,7 @@ fn delete_history(tx: &Transaction<'_>, cursors: &mut PurgeCursors) -> rusqlite:
     }
     let sql = "DELETE FROM runtimes WHERE rowid IN (
                    SELECT rowid FROM runtimes WHERE ended_at IS NOT NULL ORDER BY ended_at LIMIT ?1)";
-    // Runtimes are small. They are deleted last, because `resume` needs them.
+    // Runtimes are small, and `resume` needs them, so they are deleted after the rest of the history.
     Ok(has_deleted || tx.prepare_cached(sql)?.execute([CHUNK])? > 0)
 }
 

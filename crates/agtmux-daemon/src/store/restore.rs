@@ -62,8 +62,8 @@ impl DatabaseFile {
         let _ = fs::remove_file(&draft);
         placed?;
         self.unopened_copy = FileIdentity::at(&self.path);
-        // The old connection stays in use until the copy is open. Closing it leaves the write-ahead log of the copy alone,
-        // because SQLite sees that another file is at the path.
+        // The old connection stays in use until the copy is open. Closing the old connection does not touch the
+        // write-ahead log of the copy, because SQLite sees that another file is at the path.
         let copy = open::connect_existing(&self.path).map_err(|error| error.to_string())?;
         open::open_wal(&copy).map_err(|error| error.to_string())?;
         *connection = copy;

@@ -76,7 +76,7 @@ fn dead_label(dead: DeadPane) -> String {
 pub(crate) fn asks(item: &PaneItem) -> Option<String> {
     let dialog = item.dialog.as_ref()?;
     let text = dialog.subject.as_deref().filter(|subject| !subject.trim().is_empty()).unwrap_or(&dialog.question);
-    // A column shows far less than this.
+    // A column shows far fewer words.
     Some(text.split_whitespace().take(MAX_ASKS_WORDS).collect::<Vec<_>>().join(" "))
 }
 

@@ -155,7 +155,8 @@ impl AgentlessHostMap {
     pub(crate) fn server_access(&self, key: &ServerKey, timeout: Duration) -> Option<ServerAccess> {
         let host = self.host(&key.target).filter(|host| !host.shell.has_ended())?;
         let socket = lock(&host.servers).get(&key.server).map(|(socket, _)| socket.clone())?;
-        // Limit the configured timeout, because the loss of a host is detected by an unanswered request.
+        // Limit the configured timeout: the loss of a host is noticed when a request times out, so a longer timeout
+        // would delay that.
         let timeout = timeout.min(PROGRAM_TIMEOUT);
         let processes = HostProcesses::Remote { shell: host.shell.clone(), timeout };
         Some(ServerAccess { tmux: host.shell.tmux(socket, timeout), processes })

@@ -61,8 +61,8 @@ struct TcpClient {
 }
 
 impl TcpClient {
-    /// Whether the client runs on this machine. A local client can connect from any address of the machine, and only an
-    /// address of this machine can be bound.
+    /// Whether the client runs on this machine. A local client can use any address of this machine. An address belongs
+    /// to this machine if a socket can be bound to it.
     fn is_local(self) -> bool {
         let from = self.from.ip().to_canonical();
         let is_to = |to: SocketAddr| to.ip().to_canonical().is_loopback() || to.ip().to_canonical() == from;

@@ -62,7 +62,7 @@ fn questions() -> Value {
     json!({"questions": [{"question": QUESTION_TEXT, "header": "Colour", "options": choices(), "multiSelect": false}]})
 }
 
-/// Copilot expects a schema of the answer.
+/// The input of Copilot's question tool, which contains a schema of the answer.
 fn form() -> Value {
     let colour = json!({"type": "string", "title": "Colour", "enum": ["Red", "Blue"]});
     let schema = json!({"type": "object", "properties": {"colour": colour}, "required": ["colour"]});

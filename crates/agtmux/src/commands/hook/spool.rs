@@ -126,7 +126,7 @@ mod tests {
                     for n in 0..50 {
                         let at = Timestamp::from_second(n * 8 + writer).expect("in range");
                         put(dir, b"event", at, MAX, 1000).expect("put");
-                        // A listing during a change could count a removed file and a new one.
+                        // Without the lock, the listing could count both a new file and the file removed for it.
                         let _lock = lock(dir).expect("the lock is free soon");
                         let count = bodies(dir).len();
                         assert!(count <= MAX, "{count} files after an event was stored");

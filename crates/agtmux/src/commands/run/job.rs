@@ -96,8 +96,9 @@ impl ChildJob {
         }
     }
 
-    /// Forwards a signal to the child. This process cannot tell whether a signal was sent to the whole group or only to
-    /// this process. A signal to the whole group therefore reaches the child twice.
+    /// Forwards a signal to the child. If another process sent the signal, this process cannot tell whether the signal
+    /// was sent to the whole group or only to this process. A signal to the whole group therefore reaches the child
+    /// twice.
     fn forward_signal(&self, received: &ReceivedSignal) {
         if received.signal == Signal::SIGCHLD {
             return;

@@ -217,7 +217,7 @@ fn needs_all_panes(plan: &WatchPlan) -> bool {
     }
 }
 
-/// How many rows of agents a low terminal shows at least, before it shows anything below the table.
+/// On a terminal with few lines, the lines below the table are left out until this many rows of agents fit.
 const MIN_ROWS: usize = 3;
 
 /// Fits the table and the lines below it into the height of the terminal. The first line of the table is its header. If
