@@ -171,7 +171,7 @@ impl LocalServer {
         for pane in active {
             self.schedule.want_read(pane, now);
             self.panes.note_activity(pane);
-            self.observer.screens.pane_wrote(pane, now);
+            self.observer.screens.pane_wrote_just_now(pane, now);
         }
         false
     }

@@ -89,8 +89,8 @@ impl ScreenJudge {
         self.unconfirmed.clear();
     }
 
-    /// Judges a capture. `began` is when the capture began. Returns `None` if the machine has just woken up and another
-    /// capture must confirm this one.
+    /// Judges a capture. `began` is when the capture began. Returns `None` if the capture does not count: the machine has
+    /// just woken up and another capture must confirm this one, or an early capture is not conclusive.
     pub(super) fn judge(
         &mut self,
         registry: &AgentRegistry,
@@ -109,13 +109,17 @@ impl ScreenJudge {
         in_title.retain(|observation| observation.conclusive);
         let assertions = on_screen.iter().chain(&in_title).map(|observation| observation.assertion).collect();
         let capture = PreviousCapture { process: due.process, captured_at: began, assertions };
+        if due.early && !(is_conclusive(&on_screen) && self.is_awake(began)) {
+            return None;
+        }
         if self.must_be_confirmed(due.pane, &capture) {
             return None;
         }
-        let (settled, shown_from) = self.settled_since(due, capture);
+        // An early capture is not remembered: the screen may still be half drawn.
+        let (settled, shown_from) = if due.early { (false, began) } else { self.settled_since(due, capture) };
         let mut evidence = ScreenEvidence::new(server, PaneId(due.pane), due.process, began);
         evidence.silent_sources.extend(on_screen.is_empty().then_some(Source::Screen));
-        evidence.silent_sources.extend(in_title.is_empty().then_some(Source::Title));
+        evidence.silent_sources.extend((in_title.is_empty() && !due.early).then_some(Source::Title));
         let before = |span: SignedDuration, at: Timestamp| at.checked_sub(span).unwrap_or(at);
         let (screen_as_of, title_as_of) = (before(DRAW_LAG, shown_from), before(TITLE_LAG, began));
         let on_screen = on_screen.into_iter().map(|seen| Observation { as_of: screen_as_of, settled, ..seen });
@@ -127,12 +131,8 @@ impl ScreenJudge {
     /// Whether a capture must be confirmed by a later one: the machine has just woken up, and the screen differs from
     /// the one before the sleep.
     fn must_be_confirmed(&mut self, pane: u32, capture: &PreviousCapture) -> bool {
-        // If the clock was set back after the machine woke up, the capture has a time before the wake-up. The machine
-        // then no longer counts as waking up.
-        let since_wake = |woke_at: &Timestamp| capture.captured_at.duration_since(*woke_at);
-        let is_waking = |woke_at: &Timestamp| (SignedDuration::ZERO..WAKE_TIME).contains(&since_wake(woke_at));
         let before = self.previous.get(&pane).filter(|before| before.process == capture.process);
-        if !self.woke_at.as_ref().is_some_and(is_waking) || before.is_none_or(|before| before.shows_same(capture)) {
+        if self.is_awake(capture.captured_at) || before.is_none_or(|before| before.shows_same(capture)) {
             self.unconfirmed.remove(&pane);
             return false;
         }
@@ -147,6 +147,14 @@ impl ScreenJudge {
         !is_confirmed
     }
 
+    /// Whether the machine has not just woken up.
+    fn is_awake(&self, now: Timestamp) -> bool {
+        // If the clock was set back after the machine woke up, `now` is before the wake-up. The machine then no longer
+        // counts as waking up.
+        let since_wake = self.woke_at.map(|woke_at| now.duration_since(woke_at));
+        since_wake.is_none_or(|since| !(SignedDuration::ZERO..WAKE_TIME).contains(&since))
+    }
+
     /// Whether the screen has settled, and since when it shows the current state.
     fn settled_since(&mut self, due: &DueCapture, capture: PreviousCapture) -> (bool, Timestamp) {
         let began = capture.captured_at;
@@ -158,6 +166,11 @@ impl ScreenJudge {
             None => (false, began),
         }
     }
+}
+
+/// Whether an early capture counts. A state that the screen shows only by what is absent could be a half-drawn screen.
+fn is_conclusive(on_screen: &[Observation]) -> bool {
+    on_screen.first().is_some_and(|seen| seen.conclusive && !seen.inferred_from_absence)
 }
 
 /// Redacts an observation: its excerpt and its dialog may contain a secret, such as a key in a command.

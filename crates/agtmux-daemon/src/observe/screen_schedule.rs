@@ -1,5 +1,5 @@
-//! Decides when to capture the screens of agents: when the output of a pane settles, and at intervals while the output
-//! continues.
+//! Decides when to capture the screens of agents: directly after the first output of a quiet pane, when the output
+//! settles, and at intervals while the output continues.
 
 use std::time::{Duration, Instant};
 
@@ -7,6 +7,10 @@ use agtmux_core::ids::{AgentType, ProcessRef};
 
 use super::agent_map::{AgentMap, FoundAgent};
 
+/// A pane that was quiet for `QUIET_TIME` is captured this long after its first new output. Many changes are drawn by
+/// then, and a screen that is conclusive does not have to settle first.
+const EARLY_CAPTURE_DELAY: Duration = Duration::from_millis(30);
+const QUIET_TIME: Duration = Duration::from_secs(1);
 /// Output has settled after this much silence.
 const SETTLE_TIME: Duration = Duration::from_millis(150);
 /// If the output of a pane does not settle, the pane is captured this long after its first new output.
@@ -32,6 +36,8 @@ struct ScheduledAgent {
     /// The time of the first output since the last capture.
     uncaptured_since: Option<Instant>,
     captured_at: Option<Instant>,
+    /// When the early capture is due. It does not replace the capture of the settled screen.
+    early_at: Option<Instant>,
     /// The last capture was made while the pane wrote, so another is due when the output ends.
     unsettled: bool,
     /// When a requested capture is due, independent of output.
@@ -51,6 +57,8 @@ pub(crate) struct DueCapture {
     pub(crate) process: ProcessRef,
     /// Output had settled before this capture.
     pub(crate) settled: bool,
+    /// The capture directly follows the first output of a quiet pane. A capture of the settled screen comes later.
+    pub(crate) early: bool,
 }
 
 #[derive(Debug, Default)]
@@ -69,6 +77,16 @@ impl ScreenSchedule {
             agent.wrote_at = Some(now);
             agent.uncaptured_since.get_or_insert(now);
         }
+    }
+
+    /// Like `pane_wrote`, for output that was noticed at once. If the pane was quiet before, plans an early capture.
+    pub(crate) fn pane_wrote_just_now(&mut self, pane: u32, now: Instant) {
+        if let Some(agent) = self.agents.get_mut(pane)
+            && agent.wrote_at.is_none_or(|at| at + QUIET_TIME <= now)
+        {
+            agent.early_at = Some(now + EARLY_CAPTURE_DELAY);
+        }
+        self.pane_wrote(pane, now);
     }
 
     /// Plans a capture, because the agent in this pane sent an event.
@@ -127,7 +145,9 @@ impl ScreenSchedule {
         let mut looks: Vec<DueCapture> = due
             .map(|(pane, agent_type, process, agent)| {
                 let agent_type = agent_type.clone();
-                DueCapture { pane, agent_type, process, settled: agent.take(now) }
+                let early = agent.take_early(now);
+                let settled = !early && agent.take(now);
+                DueCapture { pane, agent_type, process, settled, early }
             })
             .collect();
         looks.sort_by_key(|look| look.pane);
@@ -148,6 +168,7 @@ impl ScheduledAgent {
             wrote_at: None,
             uncaptured_since: None,
             captured_at: None,
+            early_at: None,
             unsettled: false,
             wanted_at: Some(now),
             dialog_look: None,
@@ -157,6 +178,11 @@ impl ScheduledAgent {
     }
 
     fn due(&self) -> Option<Instant> {
+        self.due_later().into_iter().chain(self.early_at).min()
+    }
+
+    /// When the next capture that is not an early one is due.
+    fn due_later(&self) -> Option<Instant> {
         let written = self.wrote_at.zip(self.uncaptured_since).map(|(wrote, from)| {
             let settled = wrote + SETTLE_TIME;
             let rested = self.captured_at.map_or(from, |at| at + WRITING_INTERVAL);
@@ -169,6 +195,12 @@ impl ScheduledAgent {
         let end = self.wrote_at.filter(|_| self.unsettled).map(|wrote| wrote + SETTLE_TIME);
         let look = self.dialog_look.map(|(at, _)| at);
         written.into_iter().chain(end).chain(self.wanted_at).chain(look).min()
+    }
+
+    /// Whether only the early capture is due. Notes it in this case: the capture of the settled screen stays planned.
+    fn take_early(&mut self, now: Instant) -> bool {
+        let is_early = self.early_at.take().is_some();
+        is_early && self.due_later().is_none_or(|at| at > now + BATCH_WINDOW)
     }
 
     /// Notes a capture. Returns whether output had settled before it.
@@ -279,6 +311,36 @@ mod tests {
         screens.look_for_dialog(1, start + millis(3_000));
         screens.dialog_seen(1);
         assert_eq!(screens.wake_at(), None);
+    }
+
+    #[test]
+    fn a_quiet_pane_is_captured_early_and_again_when_its_output_settles() {
+        let start = Instant::now();
+        let mut screens = screens(start);
+        looks(&mut screens, start, 1_000, |_| false);
+        screens.pane_wrote_just_now(1, start + millis(1_000));
+        let early = screens.take_due(start + millis(1_030));
+        assert!(matches!(early[..], [DueCapture { early: true, settled: false, .. }]), "{early:?}");
+        assert!(screens.take_due(start + millis(1_149)).is_empty());
+        let settled = screens.take_due(start + millis(1_150));
+        assert!(matches!(settled[..], [DueCapture { early: false, settled: true, .. }]), "{settled:?}");
+        assert_eq!(screens.wake_at(), None);
+    }
+
+    #[test]
+    fn a_pane_that_keeps_writing_is_not_captured_early() {
+        let start = Instant::now();
+        let mut screens = screens(start);
+        screens.pane_wrote_just_now(1, start);
+        screens.take_due(start + millis(30));
+        let mut early = 0;
+        for ms in 31..5_000 {
+            if ms % 100 == 0 {
+                screens.pane_wrote_just_now(1, start + millis(ms));
+            }
+            early += screens.take_due(start + millis(ms)).iter().filter(|due| due.early).count();
+        }
+        assert_eq!(early, 0);
     }
 
     #[test]

@@ -274,6 +274,9 @@ impl ServerObserver {
         let Some(generation) = self.generation else { return true };
         let judged = self.judge.judge(registry, (self.key.clone(), generation), due, capture, began);
         let Some(evidence) = judged else {
+            if due.early {
+                return false;
+            }
             self.screens.request_at(due.pane, Instant::now() + CONFIRM_INTERVAL);
             return false;
         };

@@ -24,7 +24,7 @@ pub(crate) fn render(hook_lags: &[Duration], screen_lags: &[Duration], cost: &Ho
     };
     let goal = |lags: &[Duration], goal: f64| format!("{goal} ms | {}", met(Some(percentile_ms(lags, 0.95) <= goal)));
     row("state reported by a hook", hook_lags, goal(hook_lags, 100.0));
-    row("state read from the screen", screen_lags, goal(screen_lags, 500.0));
+    row("state read from the screen", screen_lags, goal(screen_lags, 150.0));
     let cpu = |total: Duration| format!("| {:.1} ms of CPU each", millis(total) / cost.hook.len().max(1) as f64);
     row("`agtmux hook`, wall time", &cost.hook, cpu(cost.hook_cpu));
     row("`true`, wall time", &cost.baseline, cpu(cost.baseline_cpu));
