@@ -39,7 +39,8 @@ pub struct AdapterMemory {
     /// The number of prompts whose turns have not ended.
     #[serde(alias = "prompts")]
     pending_prompts: u32,
-    /// How the last turn has ended or the current turn will end. None if no hook has reported that.
+    /// How the last turn ended. While a turn runs, a hook may already have reported its end: then this is how the current
+    /// turn will end. `None` if no hook has reported an end.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "ended")]
     turn_end: Option<Assertion>,
     /// Observations to report later. Each one is dropped if its source reports something else about the turn first.

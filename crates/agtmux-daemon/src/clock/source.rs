@@ -80,7 +80,7 @@ impl TestTime {
         self.0.ahead_micros.store(micros, std::sync::atomic::Ordering::SeqCst);
     }
 
-    /// Lets time pass without the daemon.
+    /// Simulates a sleep of the machine: moves the clock forward without waking the daemon.
     pub(crate) fn sleep(&self, time: SignedDuration) {
         let micros = i64::try_from(time.as_micros()).expect("a short time");
         self.0.slept_micros.fetch_add(micros, std::sync::atomic::Ordering::SeqCst);

@@ -184,6 +184,8 @@ fn without_secrets(observation: Observation) -> Observation {
 
 #[cfg(test)]
 mod tests {
+    use agtmux_core::ids::AgentType;
+
     use super::*;
 
     const PROCESS: ProcessRef = ProcessRef { pid: 7, start: 1 };
@@ -225,5 +227,55 @@ mod tests {
         judge.woke(at(1_000));
         assert!(is_held(&mut judge, 10_900, Assertion::Completed));
         assert!(!is_held(&mut judge, 11_000, Assertion::Completed));
+    }
+
+    /// Judges an early capture of a Claude Code screen. Returns what the screen shows, or `None` if it does not count.
+    fn judge_early(judge: &mut ScreenJudge, screen: &str) -> Option<Vec<Assertion>> {
+        let server = (ServerKey::local("s"), Generation { pid: 1, start_time: 1 });
+        let agent_type = AgentType::new("claude");
+        let due = DueCapture { pane: 1, agent_type, process: PROCESS, settled: false, early: true };
+        let capture = Capture {
+            server_pid: 1,
+            pane: 1,
+            pane_pid: 7,
+            full_screen: false,
+            title: b"\xe2\x9c\xb3 Claude Code".to_vec(),
+            screen: screen.into(),
+        };
+        let evidence = judge.judge(AgentRegistry::builtin(), server, &due, &capture, at(0))?;
+        assert_eq!(evidence.silent_sources, []);
+        assert!(evidence.observations.iter().all(|seen| seen.source != Source::Screen || !seen.settled));
+        Some(evidence.observations.iter().map(|seen| seen.assertion).collect())
+    }
+
+    const DIALOG: &str = "\
+────────────────────────────────────────────────────────────
+ Bash command
+
+   touch x
+
+ Do you want to proceed?
+ ❯ 1. Yes
+   2. Yes, always
+   3. No
+
+ Esc to cancel · Tab to amend";
+
+    #[test]
+    fn an_early_capture_counts_only_if_its_screen_is_conclusive() {
+        let mut judge = ScreenJudge::default();
+        assert_eq!(judge_early(&mut judge, "half a scr"), None);
+        let prompt = "────────────────────\n❯ \n────────────────────\n  ? for shortcuts";
+        assert_eq!(judge_early(&mut judge, prompt), None, "idle is inferred from the absence of a turn");
+        let shown = judge_early(&mut judge, DIALOG).expect("a dialog is conclusive");
+        assert!(shown.iter().any(|assertion| matches!(assertion, Assertion::DialogOpen(_))), "{shown:?}");
+        assert!(judge.previous.is_empty(), "an early capture is not remembered");
+    }
+
+    #[test]
+    fn an_early_capture_does_not_count_just_after_a_sleep() {
+        let mut judge = ScreenJudge::default();
+        judge.woke(at(-1_000));
+        assert_eq!(judge_early(&mut judge, DIALOG), None);
     }
 }

@@ -33,9 +33,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-If an agent is already in the state, wait does not wait for it. After `agtmux send`, wait \
-ignores the end of an earlier turn and waits for the end of the turn that the sent text starts. If an agent ends before it reaches the \
-state, wait exits with 2. With --any, wait exits with 2 only if all agents end. A new agent in the same pane does not count.
+If an agent is already in the state, wait returns at once. After `agtmux send`, only the turn that the sent text \
+starts counts, not an earlier one. If an agent ends before it reaches the state, wait exits with 2; with --any, only if \
+all agents end. A new agent in the same pane does not count.
 
 With --all, the agents need not be in the state at the same time.
 
