@@ -184,7 +184,7 @@ fn without_secrets(observation: Observation) -> Observation {
 
 #[cfg(test)]
 mod tests {
-    use agtmux_core::ids::AgentType;
+    use agtmux_core::ids::{AgentType, ServerName, TargetName};
 
     use super::*;
 
@@ -231,7 +231,8 @@ mod tests {
 
     /// Judges an early capture of a Claude Code screen. Returns what the screen shows, or `None` if it does not count.
     fn judge_early(judge: &mut ScreenJudge, screen: &str) -> Option<Vec<Assertion>> {
-        let server = (ServerKey::local("s"), Generation { pid: 1, start_time: 1 });
+        let key = ServerKey { target: TargetName::local(), server: ServerName::new("s") };
+        let server = (key, Generation { pid: 1, start_time: 1 });
         let agent_type = AgentType::new("claude");
         let due = DueCapture { pane: 1, agent_type, process: PROCESS, settled: false, early: true };
         let capture = Capture {

@@ -55,7 +55,7 @@ pub enum TypeRefusal {
     Synchronized,
     #[error("input to the pane is disabled (select-pane -d)")]
     InputOff,
-    #[error("tmux read the request after its deadline")]
+    #[error("tmux received the input too late and did not enter it")]
     TooLate,
 }
 

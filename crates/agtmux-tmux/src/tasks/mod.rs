@@ -45,7 +45,7 @@ pub(crate) const BELLS: &str = "@pi_bell_count";
 /// Why a task was not started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    #[error("the window is gone, the tmux server was replaced, or tmux read the request after its deadline")]
+    #[error("the window is gone, the tmux server was replaced, or the request reached tmux too late")]
     Gone,
     #[error(transparent)]
     Tmux(#[from] TmuxError),

@@ -10,7 +10,8 @@ use crate::input::variable;
 
 #[derive(Debug, Args)]
 pub(super) struct TerminalArgs {
-    /// The pane of the shared terminal, such as %5 [default: TMUX_MIRROR_TARGET, else the terminal of this pane or session]
+    /// The pane of the shared terminal, such as %5 [default: TMUX_MIRROR_TARGET, else the shared terminal of
+    /// this pane or session]
     #[arg(long, value_name = "PANE")]
     pane: Option<String>,
 }

@@ -82,7 +82,7 @@ fn default_session(project_path: Option<&PathBuf>) -> CliResult<String> {
 #[derive(Debug, Args)]
 pub(super) struct SessionOwnerArgs {
     /// The process that the session belongs to. While it runs, other agents may not replace its tasks, and `task startup`
-    /// keeps the session [default: AGTMUX_OWNER, or the calling agent]
+    /// does not remove the session [default: AGTMUX_OWNER, or the calling agent]
     #[arg(long, alias = "keeper", value_name = "PID", value_parser = clap::value_parser!(u32).range(2..))]
     owner: Option<u32>,
 }

@@ -107,7 +107,7 @@ impl OutputFollower {
         self.due = self.due.min(Instant::now() + SETTLE);
     }
 
-    /// Schedules a read if the event is about this pane.
+    /// Schedules a read, unless the event is about another pane.
     fn handle_event(&mut self, event: &WatchEvent) {
         let Some(WatchItem::Pane(item)) = &event.item else { return self.schedule_read() };
         let id = &item.identity;

@@ -35,7 +35,7 @@ pub(super) struct WaitedAgent {
     /// Whether agtmux has submitted a text to the agent.
     #[serde(skip)]
     prompted: bool,
-    /// Whether the agent has run since the wait began, or since the last text.
+    /// Whether the agent has worked since the wait began. If it got a text during the wait: since that text.
     #[serde(skip)]
     has_run: bool,
     /// Whether the end of the agent is what the caller waits for.
