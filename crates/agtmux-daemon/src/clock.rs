@@ -17,7 +17,7 @@ use source::{SystemTime, TimeSource};
 /// the time.
 const MIN_STEP: SignedDuration = SignedDuration::from_secs(1);
 
-/// How often the engine calls [`Clock::plan_beat`] while it has agents.
+/// How often the engine calls [`Clock::plan_beat`] while it has agents, and how often the observers check their servers.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
 /// A step of the engine takes less than this, even if the disk is slow.
 pub(crate) const LONGEST_STEP: Duration = Duration::from_secs(30);
@@ -31,6 +31,7 @@ pub(crate) struct Clock(Arc<SharedClock>);
 
 struct SharedClock {
     source: Box<dyn TimeSource>,
+    first_beat: Instant,
     setting: Mutex<ClockSetting>,
 }
 
@@ -67,7 +68,7 @@ impl Clock {
         let zero = SignedDuration::ZERO;
         let setting =
             ClockSetting { booted_at, pending_step: zero, total_step: zero, beat_at: None, total_sleep: zero };
-        Self(Arc::new(SharedClock { source, setting: Mutex::new(setting) }))
+        Self(Arc::new(SharedClock { source, first_beat: Instant::now(), setting: Mutex::new(setting) }))
     }
 
     /// The current time in whole microseconds. The store keeps times in microseconds, too, so a replay sees exactly the
@@ -87,6 +88,11 @@ impl Clock {
     /// The sum of all steps so far. A reader of wall-clock times compares it to notice a step.
     pub(crate) fn total_step(&self) -> SignedDuration {
         self.read().0.total_step
+    }
+
+    /// The next beat. All users of this clock share the beats, so that an idle daemon wakes up once for all of them.
+    pub(crate) fn next_beat(&self, now: Instant) -> Instant {
+        next_beat(self.0.first_beat, now)
     }
 
     /// Announces that the engine will call this function again within this time. If the next call comes too late, the
@@ -152,6 +158,13 @@ impl Clock {
         let micros = i64::try_from((setting.booted_at + since_boot).as_micros()).unwrap_or(i64::MAX);
         (setting, Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX))
     }
+}
+
+/// The first beat after `now` that is a whole number of beats after `beat`.
+pub(crate) fn next_beat(beat: Instant, now: Instant) -> Instant {
+    let since = now.saturating_duration_since(beat);
+    let past = since.as_nanos() / BEAT.as_nanos();
+    beat + BEAT * u32::try_from(past + 1).unwrap_or(u32::MAX)
 }
 
 /// The wall-clock time of the boot, and the time since then. The two clocks cannot be read at the same time. If this

@@ -109,7 +109,7 @@ pub(crate) enum CliCommand {
     ///
     /// Includes rejected actions, and changes of tasks, hosts, adapters and web links.
     Audit(audit::AuditArgs),
-    /// Explain the state of an agent, or of a saved screen capture
+    /// Explain the state of an agent, or the state that a saved screen capture shows
     Explain(explain::ExplainArgs),
     /// Show the past states of an agent and how long each lasted
     History(history::HistoryArgs),
@@ -130,9 +130,10 @@ pub(crate) enum CliCommand {
     Run(run::AgentRunArgs),
     /// Report a hook event to the daemon; called by the hooks of agents
     Hook(hook::HookArgs),
-    /// Check the database: recompute the states from the stored events and compare them
+    /// Check that the stored states follow from the stored events
     ///
-    /// Exits with 1 at the first difference.
+    /// Computes the states again from the events, and compares them with the stored ones. Exits with 1 at the first
+    /// difference.
     Replay(replay::ReplayArgs),
     /// Start, stop and inspect the daemon
     #[command(subcommand)]

@@ -62,7 +62,7 @@ pub(crate) fn other_version(daemon: &str) -> CliMessage {
     CliMessage::new(format!("the daemon is version {daemon}; this is agtmux {own}; run `agtmux daemon restart`"))
 }
 
-/// Sanitizes and prints a line on stderr that is not a `CliMessage`, for example a line of a dialog.
+/// Sanitizes a line that is not a `CliMessage` and prints it on stderr, for example a line of a dialog.
 pub(crate) fn line(foreign: &str) {
     let _ = writeln!(std::io::stderr(), "{}", sanitize::for_terminal(foreign));
 }

@@ -37,7 +37,8 @@ impl EventCause<'_> {
         format!("tmux task {window} ({task}) {text}")
     }
 
-    /// A warning for a prompt, a disappearance, and an exit that failed or whose outcome is unknown. Otherwise an info.
+    /// `Warning` if the task waits at a prompt, has disappeared, or exited with anything but code 0, or with an unknown code.
+    /// Otherwise `Info`.
     pub(super) fn level(self) -> EventLevel {
         match self {
             Self::Input(_) | Self::Disappeared { .. } => EventLevel::Warning,

@@ -56,7 +56,7 @@ impl TimeSource for SystemTime {
     }
 }
 
-/// The time of the operating system, moved by a test.
+/// The time of the operating system plus offsets that a test sets.
 #[cfg(test)]
 #[derive(Debug, Default, Clone)]
 pub(crate) struct TestTime(std::sync::Arc<TestOffsets>);

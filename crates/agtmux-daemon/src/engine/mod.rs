@@ -256,7 +256,7 @@ impl Engine {
             // Without agents a sleep does not matter, and the daemon needs no timer.
             let has_agents = !self.runtime_panes.is_empty();
             if has_agents {
-                wake_at = wake_at.min(Instant::now() + BEAT);
+                wake_at = wake_at.min(self.clock.next_beat(Instant::now()));
             }
             self.clock.plan_beat(has_agents.then_some(BEAT));
             tokio::select! {

@@ -19,6 +19,7 @@ use super::signal_router::{HintSender, HintWatcher, ObserverHint, WatchGuard, Wa
 use super::wake::WakeWatch;
 use super::watched_panes::WatchedPanes;
 use super::{ObserverContext, convert};
+use crate::clock::BEAT;
 
 /// How long the tmux client of a query takes to exit. The server is active during this time, but that activity is not a
 /// sign of a change.
@@ -87,11 +88,16 @@ impl LocalServer {
         let (own_hints, hints) = mpsc::unbounded_channel();
         let watcher = context.router.watcher(own_hints.clone());
         let (report, reports) = watch::channel(None);
-        let observe = &context.config.observe;
-        let schedule = ServerSchedule::new(observe.reconcile_active.0, observe.reconcile_idle.0, Instant::now());
+        let (observe, now) = (&context.config.observe, Instant::now());
+        let schedule = ServerSchedule::new(
+            observe.reconcile_active.0,
+            observe.reconcile_idle.0,
+            now,
+            context.clock.next_beat(now),
+        );
         let generation = known.as_ref().map(|known| known.generation);
         let remembered = known.map(|known| known.agents).unwrap_or_default();
-        let panes = WatchedPanes::new(context.clone(), watcher.clone(), remembered, Instant::now());
+        let panes = WatchedPanes::new(context.clone(), watcher.clone(), remembered, now);
         let files = AgentFiles::new(context.clone(), watcher.clone());
         let hooks = ServerHooks::prepare(&context, &key, &watcher);
         let socket = tmux.socket().to_owned();
@@ -272,13 +278,13 @@ impl LocalServer {
     /// true if the server cannot be queried now.
     async fn tick(&mut self, now: Instant) -> bool {
         let Some(Generation { pid, .. }) = self.observer.generation else { return false };
-        if self.context.processes.is_stopped(pid) && self.wake.is_waking(now) {
-            return true;
-        }
         if self.context.processes.is_stopped(pid) {
+            if self.wake.is_waking(now) {
+                return true;
+            }
             self.report_outage(OutageCode::ServerNotResponding, format!("the tmux server (pid {pid}) is stopped"))
                 .await;
-            self.schedule.retry_in(super::server_schedule::TICK, now);
+            self.schedule.retry_in(BEAT, now);
             return true;
         }
         if !self.context.router.reports_output() {
@@ -419,7 +425,10 @@ impl LocalServer {
 
     /// Captures the screens that are due.
     async fn capture_screens(&mut self, now: Instant) {
-        if self.observer.reachable_generation().is_none() {
+        let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        if self.observer.reachable_generation().is_none()
+            || !(is_due(self.observer.wake_at()) || is_due(self.files.taps.wake_at()))
+        {
             return;
         }
         let ran = self.has_run();

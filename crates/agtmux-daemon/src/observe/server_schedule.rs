@@ -4,6 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
+use crate::clock::{self, BEAT};
+
 /// After a listing, agtmux waits for this many times the duration of that listing before it lists the server again. The
 /// first few listings of a burst are exempt, because one change often causes several hints.
 const REST_FACTOR: u32 = 5;
@@ -33,10 +35,6 @@ const STEADY_READS: Duration = Duration::from_secs(6);
 const STEADY_READS_PER_ROW: Duration = Duration::from_millis(10);
 const PANES_PER_READ: usize = 64;
 
-/// How often the process table is checked for signs that the tmux server was active. The check costs the server
-/// nothing.
-pub(super) const TICK: Duration = Duration::from_secs(1);
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ServerWork {
     List,
@@ -61,6 +59,7 @@ pub(super) struct ServerSchedule {
     steady_at: Instant,
     read_credit: f64,
     read_credit_at: Instant,
+    /// When to check the process table for signs that the tmux server was active. The check costs the server nothing.
     tick_at: Instant,
 }
 
@@ -72,7 +71,7 @@ struct Writer {
 }
 
 impl ServerSchedule {
-    pub(super) fn new(active: Duration, idle: Duration, now: Instant) -> Self {
+    pub(super) fn new(active: Duration, idle: Duration, now: Instant, first_tick: Instant) -> Self {
         Self {
             active,
             idle,
@@ -89,7 +88,7 @@ impl ServerSchedule {
             steady_at: now,
             read_credit: READ_BURST,
             read_credit_at: now,
-            tick_at: now + TICK,
+            tick_at: first_tick,
         }
     }
 
@@ -143,7 +142,7 @@ impl ServerSchedule {
         // changed.
         self.reconcile_at = (self.reconcile_interval <= self.idle).then(|| now + self.reconcile_interval);
         self.reconcile_interval = if self.reconcile_interval >= self.idle {
-            self.idle + TICK
+            self.idle + BEAT
         } else {
             (self.reconcile_interval * 2).min(self.idle)
         };
@@ -181,11 +180,11 @@ impl ServerSchedule {
         panes.into_iter().collect()
     }
 
-    /// Whether a [`TICK`] has passed since this function last returned true.
+    /// Whether a tick is due. Ticks stay whole beats apart, so that all servers tick in the same wake-up of the daemon.
     pub(super) fn tick(&mut self, now: Instant) -> bool {
         let due = self.tick_at <= now;
         if due {
-            self.tick_at = now + TICK;
+            self.tick_at = clock::next_beat(self.tick_at, now);
         }
         due
     }
@@ -219,7 +218,7 @@ mod tests {
     }
 
     fn schedule(now: Instant) -> ServerSchedule {
-        ServerSchedule::new(secs(2), secs(30), now)
+        ServerSchedule::new(secs(2), secs(30), now, now + BEAT)
     }
 
     const QUICK: Duration = Duration::from_millis(2);
@@ -231,7 +230,7 @@ mod tests {
         length: Duration,
         mut before: impl FnMut(&mut ServerSchedule, Instant),
     ) -> Vec<u64> {
-        let start = schedule.tick_at - TICK;
+        let start = schedule.tick_at - BEAT;
         let mut times = Vec::new();
         let mut now = start;
         while now < start + length {
@@ -249,6 +248,17 @@ mod tests {
     fn an_idle_server_is_listed_less_and_less_often_and_then_never() {
         let mut schedule = schedule(Instant::now());
         assert_eq!(lists(&mut schedule, 10, secs(600), |_, _| {}), [0, 2, 6, 14, 30, 60]);
+    }
+
+    #[test]
+    fn ticks_stay_whole_seconds_apart_even_if_some_are_late() {
+        let start = Instant::now();
+        let mut schedule = schedule(start);
+        let ticks: Vec<u64> = [999, 1000, 1500, 2300, 2999, 3000, 7700, 7999, 8001]
+            .into_iter()
+            .filter(|at| schedule.tick(start + millis(*at)))
+            .collect();
+        assert_eq!(ticks, [1000, 2300, 3000, 7700, 8001]);
     }
 
     #[test]

@@ -33,6 +33,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 const STABLE_CONNECTION_TIME: Duration = Duration::from_secs(30);
 /// How many requests may wait to be written.
 const MAX_QUEUED_REQUESTS: usize = 32;
+const RATE_LIMITED: &str = "the host sends too much data, so agtmux reads the data more slowly";
 /// A batch with more pieces of evidence than this is decoded on another thread.
 const MAX_QUICK_EVIDENCE: usize = 16;
 /// Smaller differences between our clock and the host's clock are ignored, because they are mostly latency.
@@ -165,13 +166,13 @@ impl Supervisor {
     async fn on_rate_limited(&self, is_limited: bool) {
         let (health, target, host) = (self.health.health(), &self.target, self.ssh.destination());
         match is_limited {
-            true => tracing::warn!(%target, "the host sends too much, so agtmux reads it more slowly"),
+            true => tracing::warn!(%target, "{RATE_LIMITED}"),
             false => tracing::info!(%target, "the host is read at full speed again"),
         }
         self.update_status(|link| {
             let status = &mut link.target;
             status.health = if is_limited { TargetHealth::Degraded } else { health };
-            status.message = is_limited.then(|| "the host sends too much, so agtmux reads it more slowly".into());
+            status.message = is_limited.then(|| RATE_LIMITED.into());
             status.hint = is_limited.then(|| format!("ssh {host} agtmux watch   (shows what changes so often)"));
         })
         .await;

@@ -1,4 +1,5 @@
-//! Event payloads as they are stored: compressed. Rows of older versions have uncompressed text in another column.
+//! Event payloads as they are stored: compressed. Rows that an older agtmux wrote have uncompressed text in another
+//! column.
 
 use std::cell::RefCell;
 use std::io;

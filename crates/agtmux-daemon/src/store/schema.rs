@@ -290,7 +290,7 @@ ALTER TABLE events ADD COLUMN sender TEXT;
 /// How an agent was started, which `resume` needs.
 const LAUNCHES: &str = "ALTER TABLE runtimes ADD COLUMN launch TEXT;";
 
-/// Compressed payloads. Rows of older versions keep theirs in `raw_payload`.
+/// Compressed payloads. Rows that an older agtmux wrote have an uncompressed payload in `raw_payload`.
 const COMPRESSED_PAYLOADS: &str = "ALTER TABLE events ADD COLUMN payload BLOB;";
 
 const ALL: &[M<'static>] = &[

@@ -30,7 +30,7 @@ pub(crate) struct FilterArgs {
     /// Show only agents that wait for input or approval
     #[arg(long)]
     needs_action: bool,
-    /// Also list panes without an agent. This has no effect on windows and sessions, which are always listed
+    /// Also list panes without an agent. Lists of windows and of sessions always include those without an agent
     #[arg(long)]
     all: bool,
 }

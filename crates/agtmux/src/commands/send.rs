@@ -56,7 +56,7 @@ pub(crate) struct SendArgs {
     /// Leave the text in the input box; do not press Enter
     #[arg(long, requires = "what")]
     no_enter: bool,
-    /// How the program reads its input: an agent's input box (tui) or a shell
+    /// What receives the text: the input box of an agent (tui) or a shell (shell)
     #[arg(long, value_parser = one_of([("tui", InputProfile::Tui), ("shell", InputProfile::Shell)]))]
     profile: Option<InputProfile>,
     /// After submitting the text, wait until the agent has finished, or has reached a state given with --for

@@ -20,8 +20,8 @@ pub(in crate::actions) fn shell_at_prompt(tree: &PaneProcesses, collects_lines: 
     }
 }
 
-/// Whether the shell reads single keys while it is at its prompt. If the terminal is in line mode instead, such a shell
-/// is not at its prompt: it runs a loop or a `read`.
+/// Whether this shell takes its terminal out of line mode while it is at its prompt. If the terminal of such a shell is
+/// in line mode, the shell is busy, for example with a loop or a `read`.
 fn has_line_editor(process: &ProcessInfo) -> bool {
     let name = process.name.strip_prefix(b"-").unwrap_or(&process.name);
     [&b"bash"[..], b"zsh", b"fish"].contains(&name) && !process.argv.iter().any(|word| word == b"--noediting")

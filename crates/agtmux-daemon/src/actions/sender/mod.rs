@@ -1,4 +1,4 @@
-//! Types text into a pane and verifies that the agent submitted it. Every action that types text uses this module.
+//! Types text into a pane and verifies that it was submitted. Every action that types text uses this module.
 //!
 //! The text is pasted in one piece. When the input box shows the text, Enter is pressed as a separate key. The agent's
 //! prompt event or its input box then confirms the submission. Enter is pressed again only while the text is still in

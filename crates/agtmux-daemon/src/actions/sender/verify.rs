@@ -43,8 +43,7 @@ pub(super) enum EnterResult {
     Unclear(VerifiedBy),
     /// The text is still in the box.
     StillInBox,
-    /// The text is still in the box, and the agent has printed the command. This means that the agent does not know the
-    /// command.
+    /// The text is a slash command that the agent does not know: the agent has printed it, but it is still in the box.
     UnknownCommand,
     /// The text is still in the box, and the agent has not read the Enter.
     Unread,

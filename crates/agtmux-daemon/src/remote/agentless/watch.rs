@@ -213,7 +213,9 @@ impl<'a> HostWatch<'a> {
         let has_room = self.has_room(&socket, listing.listing.rows.len());
         let Some(server) = self.servers.get_mut(&socket) else { return };
         if !has_room {
-            let message = format!("the host has more than {MAX_PANES} panes; the panes of this server are not watched");
+            let message = format!(
+                "the host has more than {MAX_PANES} panes, so agtmux does not watch the panes of this tmux server"
+            );
             let (generation, version) = (convert::generation(&listing.listing.server), listing.listing.server.version);
             server.observer.reject_listing(generation, version, OutageCode::ListingCut, message).await;
             return self.host.publish_health(server);

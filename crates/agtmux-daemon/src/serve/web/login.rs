@@ -23,7 +23,7 @@ pub(super) const LOGIN_PATH: &str = "/v1/web/login";
     (status = 200, body = WebLink), Error<400>, Error<403>, Error<409>))]
 pub(crate) async fn post_link(context: ServeContext, caller: RequestCaller, body: Body) -> JsonResult<WebLink> {
     if caller.via != "unix" {
-        let error = ApiError::new(ErrorCode::Forbidden, "links can only be created over the unix socket");
+        let error = ApiError::new(ErrorCode::Forbidden, "login links can only be created over the unix socket");
         return Err(error.with_hint("agtmux web url").into());
     }
     let request: WebLinkRequest = parse_object(&read_body(body, MAX_SMALL_BODY_BYTES).await?)?;

@@ -18,6 +18,7 @@ const MAX_ARGV_BYTES: u64 = 64 * 1024;
 const MAX_ENVIRONMENT_BYTES: u64 = 1024 * 1024;
 const MAX_CHILDREN_BYTES: u64 = 64 * 1024;
 const MAX_STATUS_BYTES: u64 = 16 * 1024;
+const FIRST_READ_BYTES: usize = 4096;
 const MAX_THREADS: usize = 4096;
 const MAX_FILES: usize = 4096;
 
@@ -238,7 +239,8 @@ fn context_switches(status: &str) -> Option<u64> {
 /// Reads at most `limit` bytes of a file. `None` if the file is gone or may not be read. Fails if this process lacks
 /// the resources to read it.
 fn read_limited(path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
+    // Most of these files fit into one read. An empty buffer would grow in many small reads.
+    let mut bytes = Vec::with_capacity(FIRST_READ_BYTES);
     let read = File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
     Ok(none_unless_exhausted(read)?.map(|_| bytes))
 }

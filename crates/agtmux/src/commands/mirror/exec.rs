@@ -29,8 +29,9 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "You see the command and its output in the pane. Prints everything that the command wrote to its terminal: stdout \
-    and stderr mixed, and only the final state of a progress bar. Opens a shared terminal if there is none.\n\n\
+    after_help = "You see the command and its output in the pane. Prints the output of the command, stdout and stderr mixed. \
+    Leaves out overwritten text, such as earlier states of a progress bar, and the screens of full-screen programs; --raw keeps \
+    them. Opens a shared terminal if there is none.\n\n\
     Exits with the code of the command. After the timeout, agtmux interrupts the command with Ctrl-C and exits with \
     124. If you press Ctrl-C, agtmux exits with 130. Rejects an incomplete command, such as one with an unclosed quote, without running it.\n\n\
     Examples:\n  agtmux mirror exec 'cargo test'\n  agtmux mirror exec --timeout 10m --json 'make -j4'"

@@ -69,7 +69,7 @@ async fn follow_log(daemon: DaemonClient, query: TaskLogsQuery) -> CliResult {
         let logs: TaskLogs = daemon.get("/v1/tasks/logs", &query).await?;
         output::lines(&logs.lines)?;
         return Err(CliError::failed("cannot follow the output: the task has no log")
-            .hint("agtmux view-output --follow   (shows its pane)"));
+            .hint("agtmux view-output --follow   (shows the pane of the task)"));
     };
     let lines = tail.new_lines(kept.dead);
     let most = query.lines.map_or(usize::MAX, |lines| lines as usize);

@@ -34,7 +34,7 @@ impl TaskSessionArgs {
     }
 }
 
-/// A session without a default of the project.
+/// Like [`TaskSessionArgs`], but fails if no session is named, because there is no default session.
 #[derive(Debug, Args)]
 pub(super) struct NamedSessionArgs {
     /// The tmux session of the tasks [default: PI_TMUX_SESSION, else AGTMUX_SESSION]
