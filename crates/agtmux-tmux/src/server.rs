@@ -30,7 +30,7 @@ pub enum TmuxError {
     Timeout(Duration),
     #[error("tmux failed: {0}")]
     Failed(String),
-    #[error("cannot use the output of tmux: {0}")]
+    #[error("unexpected output of tmux: {0}")]
     Unreadable(String),
     #[error("the host is unreachable: {0}")]
     Unreachable(String),

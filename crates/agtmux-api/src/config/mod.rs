@@ -320,8 +320,8 @@ impl Config {
     }
 }
 
-/// Adds the line number to an error. The error is about the table merged with the defaults, which has no line numbers,
-/// so this function searches the user's text for the key that the error names.
+/// Adds the line number to an error. The settings that caused the error were already merged with the defaults and have no
+/// line numbers, so this function searches the user's text for the key that the error names.
 fn locate(text: &str, error: &toml::de::Error) -> String {
     let message = error.to_string();
     let message = message.trim();

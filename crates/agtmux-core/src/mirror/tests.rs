@@ -45,7 +45,7 @@ fn mark(content: &str) -> String {
     format!("\x1b]133;{content}\x07")
 }
 
-/// A prompt with this number.
+/// A shell prompt with this number.
 fn prompt(seq: u64) -> String {
     format!("{}$ {}", mark(&format!("A;agt={NONCE};{seq};q='/home'")), mark(&format!("B;agt={NONCE};{seq};0")))
 }

@@ -38,7 +38,7 @@ pub(super) fn lost(why: &str) -> ApiError {
 }
 
 pub(super) fn no_command(exec: &str) -> ApiError {
-    ApiError::new(ErrorCode::RefNotFound, format!("there is no command '{exec}' in a shared terminal"))
+    ApiError::new(ErrorCode::RefNotFound, format!("no shared terminal has a command with the id '{exec}'"))
         .with_hint("agtmux mirror status")
 }
 

@@ -7,8 +7,9 @@ use clap::builder::TypedValueParser;
 
 use crate::choices::one_of;
 
+/// Filters by place.
 #[derive(Debug, Default, Clone, Args)]
-pub(crate) struct FilterArgs {
+struct PlaceFilterArgs {
     /// Show only this target (host)
     #[arg(long, value_name = "NAME", conflicts_with = "all_targets")]
     target: Option<String>,
@@ -21,6 +22,24 @@ pub(crate) struct FilterArgs {
     /// Show only sessions with this name, on every target
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
+}
+
+impl PlaceFilterArgs {
+    fn query(&self) -> ListQuery {
+        ListQuery {
+            target: self.target.clone(),
+            target_session: self.target_session.clone(),
+            session: self.session.clone(),
+            ..ListQuery::default()
+        }
+    }
+}
+
+/// Filters of panes.
+#[derive(Debug, Default, Clone, Args)]
+pub(crate) struct FilterArgs {
+    #[command(flatten)]
+    place: PlaceFilterArgs,
     /// Show only agents in this state. Several states: `--state running,idle`, or repeat the option
     #[arg(long, value_delimiter = ',', value_parser = states())]
     state: Vec<State>,
@@ -30,7 +49,7 @@ pub(crate) struct FilterArgs {
     /// Show only agents that wait for input or approval
     #[arg(long)]
     needs_action: bool,
-    /// Also list panes without an agent. Lists of windows and of sessions always include those without an agent
+    /// Also list panes without an agent
     #[arg(long)]
     all: bool,
 }
@@ -38,14 +57,34 @@ pub(crate) struct FilterArgs {
 impl FilterArgs {
     pub(crate) fn query(&self) -> ListQuery {
         ListQuery {
-            target: self.target.clone(),
-            target_session: self.target_session.clone(),
-            session: self.session.clone(),
             state: StateSet::new(self.state.iter().copied()),
             agent: self.agent.clone(),
             needs_action: self.needs_action,
             all: self.all,
-            ..ListQuery::default()
+            ..self.place.query()
+        }
+    }
+}
+
+/// Filters of windows and sessions.
+#[derive(Debug, Args)]
+pub(crate) struct GroupFilterArgs {
+    #[command(flatten)]
+    place: PlaceFilterArgs,
+    /// List only those that have an agent in this state. Several states: `--state running,idle`, or repeat the option
+    #[arg(long, value_delimiter = ',', value_parser = states())]
+    state: Vec<State>,
+    /// List only those that have an agent that waits for input or approval
+    #[arg(long)]
+    needs_action: bool,
+}
+
+impl GroupFilterArgs {
+    pub(crate) fn query(&self) -> ListQuery {
+        ListQuery {
+            state: StateSet::new(self.state.iter().copied()),
+            needs_action: self.needs_action,
+            ..self.place.query()
         }
     }
 }

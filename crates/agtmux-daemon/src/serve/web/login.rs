@@ -28,7 +28,7 @@ pub(crate) async fn post_link(context: ServeContext, caller: RequestCaller, body
     }
     let request: WebLinkRequest = parse_object(&read_body(body, MAX_SMALL_BODY_BYTES).await?)?;
     let Some(auth) = &context.web_auth else {
-        let error = ApiError::new(ErrorCode::Precondition, "the daemon has no web port");
+        let error = ApiError::new(ErrorCode::Precondition, "no web port is configured");
         return Err(error.with_hint("set web.listen = \"127.0.0.1:7777\" and run agtmux daemon restart").into());
     };
     let (access, name) = match request.read_only {

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
 use self::format::{FormatItem, ItemFormat};
-use super::filters::FilterArgs;
+use super::filters::{FilterArgs, GroupFilterArgs};
 use super::sort::{PaneSort, orders};
 use crate::choices::one_of;
 use crate::error::CliResult;
@@ -62,7 +62,7 @@ struct PanesArgs {
 #[derive(Debug, Args)]
 struct WindowsArgs {
     #[command(flatten)]
-    filters: FilterArgs,
+    filters: GroupFilterArgs,
     /// Accepted for compatibility: the states are always shown
     #[arg(long = "with-agent-status", hide = true)]
     _with_agent_status: bool,
@@ -81,7 +81,7 @@ const GROUPINGS: [(&str, SessionGrouping); 2] =
 #[derive(Debug, Args)]
 struct SessionsArgs {
     #[command(flatten)]
-    filters: FilterArgs,
+    filters: GroupFilterArgs,
     /// Show how many agents of each session are waiting, running or idle. JSON always includes this
     #[arg(long)]
     agent_summary: bool,
