@@ -17,7 +17,7 @@ use crate::engine::{LocatedAgent, LocatedPane};
 use crate::observe;
 use crate::remote::{HostProcesses, ProcessesUnavailable, ServerAccess};
 
-/// How long a read-only action waits until a host whose connection broke has reconnected.
+/// How long a read-only action waits for a host to reconnect after its connection broke.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an action waits until the engine has noticed what the screen already shows.
 const ENGINE_TIMEOUT: Duration = Duration::from_millis(1500);
@@ -105,8 +105,8 @@ impl ActionPane<'_> {
 
     /// Types if `allows` accepts the current screen.
     ///
-    /// First checks the agent, then captures the screen. In the opposite order, the screen could be out of date when
-    /// agtmux types: the check may take long, and a person may type during the check.
+    /// Checks the agent before it captures the screen. The check may take long, and a person may type meanwhile, so an
+    /// earlier capture could be out of date.
     pub(super) async fn type_if(
         &self,
         typing: PaneInput<'_>,

@@ -1,4 +1,4 @@
-//! A process and its ancestors, as far as they prove who started the process.
+//! Reads the ancestors of a process, and selects those that show who started the process.
 
 use std::io;
 
@@ -20,8 +20,8 @@ pub(super) fn ancestors(processes: &dyn ProcessTable, pid: u32) -> Vec<ProcessIn
     try_ancestors(processes, pid).unwrap_or_default()
 }
 
-/// The process and its ancestors, the process itself first. Fails if the process table cannot be read: a shorter chain
-/// would hide an agent.
+/// The process and its ancestors, the process itself first. Fails if the process table cannot be read, because an
+/// incomplete chain could hide an agent.
 pub(super) fn try_ancestors(processes: &dyn ProcessTable, pid: u32) -> io::Result<Vec<ProcessInfo>> {
     let mut ancestry: Vec<ProcessInfo> = Vec::new();
     let mut next = pid;

@@ -25,7 +25,7 @@ const MAX_CLIENT_BYTES: usize = 64;
 pub(crate) struct RequestCaller {
     pub(crate) peer: Option<Peer>,
     pub(crate) via: &'static str,
-    /// The peer closed its connection before it could be identified, so it may be any local process.
+    /// The peer closed its connection before it could be identified, so the caller may be any local process.
     pub(crate) peer_gone: bool,
     /// The process that the caller acts for, if the caller names one.
     pub(crate) owner_pid: Option<u32>,

@@ -1,4 +1,5 @@
-//! Records changes of the daemon itself in the audit log: adapters, targets, web links and names of agents.
+//! Records in the audit log when a caller changes the daemon's adapters, targets or names of agents, or creates a web
+//! link.
 
 use agtmux_api::error::ApiResult;
 use agtmux_api::wire::{ActionGuards, ActionKind};

@@ -11,8 +11,8 @@ use crate::store::past_runtimes::{self, PastRuntime};
 const MAX_CANDIDATES: usize = 4;
 
 impl Actions {
-    /// The id of the runtime that the reference names. If no running agent matches, this is the last agent that ended
-    /// in the pane, or the ended agent with this name, type or session.
+    /// The id of the runtime that the reference names. If no running agent matches, the id of the last agent that ended
+    /// in the pane, or of the ended agent with this name, type or session.
     pub(crate) async fn runtime_or_ended(&self, reference: &str) -> ApiResult<String> {
         let parsed: PaneRef = reference.parse().map_err(|error: RefError| ref_error(&error))?;
         if let PaneRef::Runtime(id) = &parsed {

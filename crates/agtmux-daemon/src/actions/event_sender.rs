@@ -1,4 +1,4 @@
-//! Finds the process that sent an event, and the agent that it belongs to.
+//! Finds the process that sent an event, and the agent that this process belongs to.
 //!
 //! Events arrive at a high rate, and most come from a few agents. The ancestors of a process are therefore remembered
 //! for a moment.

@@ -57,7 +57,7 @@ impl Actions {
         shell.into_iter().for_each(|shell| self.0.agent_shells.insert(shell, record, record.typed_at));
     }
 
-    /// Notes a request that an earlier daemon received. The requests before it may be forgotten, so all processes of
+    /// Notes a request that an earlier daemon received. Requests before this one may be unknown, so all processes of
     /// the shell count as processes of the agent.
     pub(crate) fn remember_mirror_exec(&self, shell: Option<(u32, u64)>, record: &MirrorExecRecord) {
         shell.into_iter().for_each(|shell| self.0.agent_shells.insert(shell, record, Timestamp::MIN));

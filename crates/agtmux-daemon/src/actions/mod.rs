@@ -112,7 +112,7 @@ impl Actions {
         }))
     }
 
-    /// The sum of the steps of the daemon's clock.
+    /// The sum of all steps of the daemon's clock. The clock makes a step when the wall clock is set.
     pub(crate) fn clock_steps(&self) -> SignedDuration {
         self.0.clock.total_step()
     }

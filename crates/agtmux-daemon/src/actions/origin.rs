@@ -78,8 +78,8 @@ impl Actions {
     pub(super) async fn origin_of_process(&self, pid: u32) -> CallerOrigin {
         let processes = self.0.discovery.processes();
         match self.origin_in_table(&*processes, pid).await {
-            // The check proves nothing if the process table could not be read during the check. If the table can be
-            // read now, agtmux assumes that it could be read then.
+            // `NotAgent` proves nothing if the process table was unreadable during the check. agtmux reads the table
+            // again to find out.
             CallerOrigin::NotAgent if try_ancestors(&*processes, pid).is_err() => {
                 CallerOrigin::Unknown(UnknownOrigin::Unreadable)
             }

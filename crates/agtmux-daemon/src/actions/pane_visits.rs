@@ -34,8 +34,8 @@ impl VisitedPanes {
 }
 
 impl Actions {
-    /// If a person uses the caller's pane, remembers that. Commands such as `agtmux wait` call this while the person
-    /// still looks at the pane. The pane may be hidden when a later command in it acts.
+    /// Remembers the caller's pane if a person uses it. Commands such as `agtmux wait` trigger this check while the
+    /// person still looks at the pane. When a later command in the pane acts, the pane may be hidden.
     pub(crate) async fn note_visit(&self, caller: &RequestCaller) {
         if self.config().actions.allow_from_agents || self.config().actions.allow_from_unknown {
             return;
@@ -47,7 +47,7 @@ impl Actions {
         let first = agents.server_at.and_then(|at| ancestry.get(at.checked_sub(1)?));
         let (Some(first), Some(pane)) = (first, &agents.pane) else { return };
         if agents.agents.iter().any(|agent| agent.start < first.start) {
-            // The visit is remembered while it is checked.
+            // This call remembers the pane if a person has used it.
             self.is_visited(&*processes, first, pane).await;
         }
     }
@@ -75,8 +75,8 @@ impl Actions {
         false
     }
 
-    /// Whether no agent attached this client. A client in a pane of a tmux server counts if an agent cannot have made
-    /// that pane, or if a person has used the pane.
+    /// Whether a person, not an agent, attached this client. If the client itself runs in a tmux pane, returns true
+    /// only if no agent can have made that pane, or if a person has used that pane.
     async fn is_client_of_a_person(&self, processes: &dyn ProcessTable, client: &TmuxClient) -> bool {
         let Ok(ancestry) = try_ancestors(processes, client.pid) else { return false };
         if agent_among(&self.0.discovery.registry(), &ancestry).is_some() {
@@ -94,7 +94,8 @@ impl Actions {
 }
 
 /// Whether keys of this client went to the pane after `started`. tmux counts whole seconds, so a key press within the
-/// second of the start does not count.
+/// second of the start does not count. A client in control mode shows all panes of its session, so it counts for each
+/// of them without a key press.
 fn is_used_in(client: &TmuxClient, pane: &ContainingPane, started: u64) -> bool {
     match client.control_mode {
         true => pane.sessions.iter().any(|session| session.0 == client.session),

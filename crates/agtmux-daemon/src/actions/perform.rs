@@ -133,8 +133,8 @@ impl Actions {
         Ok((snapshot, done?))
     }
 
-    /// Relays the action to the daemon of the pane's host. That daemon reports the submission of a text, but the report
-    /// may arrive after the reply.
+    /// Relays the action to the daemon of the pane's host. If the action submits a text, tells the engine beforehand:
+    /// that daemon also reports the submission, but the report may arrive after the reply.
     async fn relay<T: DeserializeOwned>(&self, remote: &RemotePane, action: &HubRequest) -> ApiResult<T> {
         let agent = remote.located.agent.as_ref().filter(|_| action.submits_text());
         let Some(runtime) = agent.map(|agent| agent.runtime.id.clone()) else {

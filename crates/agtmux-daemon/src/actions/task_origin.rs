@@ -70,7 +70,7 @@ impl Actions {
         if spec.agent.is_some() {
             return false;
         }
-        // The run is stored right after its process has started.
+        // The run is stored shortly after its process has started, so the store may not know the run yet.
         for _ in 0..REGISTRATION_CHECKS {
             let run = spec.run_id.clone();
             match self.0.store.read(move |connection| tasks::process_of_run(connection, &run)).await {

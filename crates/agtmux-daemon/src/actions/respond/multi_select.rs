@@ -57,7 +57,7 @@ fn check_tickable(open: &OpenDialog<'_>, numbers: &[u32]) -> ApiResult<Vec<Strin
 /// pressed.
 pub(super) async fn tick_exactly<'a>(open: &OpenDialog<'a>, wanted: &[u32]) -> ApiResult<(OpenDialog<'a>, bool)> {
     let (mut seen, mut pressed) = (open.clone(), false);
-    // A person may change ticks at the same time, so give up after one round.
+    // A person may change ticks at the same time, so the number of key presses is limited.
     for _ in 0..=open.ticks.len() {
         let wrong = |(n, ticked): &&(u32, bool)| wanted.contains(n) != *ticked;
         let Some(&(n, _)) = seen.ticks.iter().find(wrong) else { return Ok((seen, pressed)) };

@@ -132,8 +132,8 @@ impl<'a> OpenDialog<'a> {
         }
     }
 
-    /// The answers that the dialog accepts, as they stand on the command line: `approve|deny|N|--text TEXT`. Empty if
-    /// agtmux knows no keys for the dialog.
+    /// The answers that the dialog accepts, as the user types them on the command line: `approve|deny|N|--text TEXT`.
+    /// Empty if agtmux knows no keys for the dialog.
     pub(in crate::actions) fn answer_choices(&self) -> String {
         let numbered = self.keys.option.is_some() && !self.dialog.options.is_empty();
         let known = [

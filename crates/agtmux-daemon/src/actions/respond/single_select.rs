@@ -15,11 +15,11 @@ use super::open_dialog::OpenDialog;
 /// How long an agent may take to draw the selection after the key that moved it.
 const MOVE_TIMEOUT: Duration = Duration::from_millis(1500);
 const MAX_MOVES: u32 = 4;
-/// An agent may ignore keys while it draws a new dialog. agtmux waits until a dialog that is younger than this stops
-/// changing, and at most this long.
+/// An agent may ignore keys while it draws a new dialog. If the dialog is younger than this, agtmux waits until the
+/// dialog stops changing, but at most this long.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 const STABLE_FOR: Duration = Duration::from_millis(300);
-/// An agent that shows the same screen this long after a key has ignored the key.
+/// If the screen is still the same this long after a key was pressed, the agent has ignored the key.
 const IGNORED_AFTER: Duration = Duration::from_millis(600);
 const MAX_PRESSES: u32 = 4;
 const DIALOG_CHANGED: &str = "the dialog has changed; nothing was typed";
@@ -112,7 +112,7 @@ pub(super) async fn press_settled(open: &OpenDialog<'_>, key: &TmuxKey) -> ApiRe
             Err(error) if attempt > 0 && error.code == ErrorCode::StateChanged => break,
             result => result.map_err(after_typing_if(attempt > 0))?,
         };
-        // The next request may look the same if only a part of it is visible.
+        // If only a part of the dialog is visible, the next dialog may look the same.
         let may_differ = open.shown.subject_truncated;
         if may_differ || !was_ignored(open.pane, &pressed).await.map_err(after_typing)? {
             break;
@@ -140,7 +140,7 @@ async fn press_on_unchanged(open: &OpenDialog<'_>, key: &TmuxKey) -> ApiResult<P
 /// Whether the agent has read the key but shows exactly the same screen for a while.
 async fn was_ignored(pane: &ActionPane<'_>, before: &PaneScreen) -> ApiResult<bool> {
     let changed = pane.poll_screen(IGNORED_AFTER, |capture| Ok((capture.raw != before.raw).then_some(()))).await?;
-    // A key that is still unread would be read in addition to the next one.
+    // If the agent has not read the key yet, it would read the key twice after another press.
     Ok(changed.is_none() && pane.processes.unread_input(&pane.located.pane.tty) == Some(0))
 }
 

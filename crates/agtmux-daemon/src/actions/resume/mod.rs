@@ -58,7 +58,7 @@ impl Actions {
     }
 
     /// Returns an error if the pane is on another host and `wanted` is not the last agent that ran in the pane. The
-    /// daemon on that host would resume the last agent.
+    /// daemon on that host would resume the last agent, not `wanted`.
     async fn remote_pane_changed(
         &self,
         pane_ref: &str,
@@ -73,7 +73,7 @@ impl Actions {
     }
 
     /// The runtime that the reference names with `runtime:ID`, or the ended agent with this name, type or session.
-    /// `None` if the reference has another form, if the id is unknown, or if such an agent runs.
+    /// `None` if the reference has another form, if the id is unknown, or if a running agent matches.
     async fn named_runtime(&self, reference: &str) -> ApiResult<Option<PastRuntime>> {
         match reference.parse() {
             Ok(PaneRef::Runtime(id)) => {
@@ -172,7 +172,7 @@ fn launched_like(past: &PastRuntime, command: String) -> String {
     words.join(" ")
 }
 
-/// Quotes a word, unless every shell reads it as it is.
+/// Quotes a word for a shell, unless the word contains only characters without a special meaning.
 fn shell_word(word: &str) -> String {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:@+,%".contains(&b);
     if !word.is_empty() && word.bytes().all(is_plain) { word.to_owned() } else { quoted_for_shell(word) }

@@ -282,8 +282,8 @@ impl<'a> TextSender<'a> {
         Ok(())
     }
 
-    /// Refuses to type while the agent waits for an answer. Keys without text may go to a panel, because they are the
-    /// only way to use it.
+    /// Refuses to type while the agent waits for an answer. Keys without text may go to a panel, because a panel can
+    /// only be used with keys.
     async fn refuse_if_asking(&self, message: &SendMessage<'_>) -> ApiResult<()> {
         let asks = self.pane.state().is_some_and(State::is_waiting);
         if !asks || self.profile != InputProfile::Tui || self.pane.forced {
@@ -369,8 +369,8 @@ impl<'a> TextSender<'a> {
         }
     }
 
-    /// Checks that the agent still runs and is not stopped. If the agent has ended, Enter would make its shell run the
-    /// text as a command. A stopped agent reads no input.
+    /// Checks that the agent still runs and is not stopped. If the agent has ended, Enter would make the shell in the
+    /// pane run the text as a command. A stopped agent reads no input.
     pub(super) async fn check_agent_alive(&self) -> ApiResult<()> {
         let Some(located_agent) = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui) else {
             return Ok(());

@@ -113,7 +113,7 @@ impl TextSender<'_> {
         }
     }
 
-    /// Whether the program has not read all typed input yet.
+    /// Whether the program still has typed input to read.
     pub(super) fn has_unread_input(&self) -> bool {
         self.pane.processes.unread_input(&self.pane.located.pane.tty).is_some_and(|bytes| bytes > 0)
     }
@@ -169,7 +169,7 @@ enum PasteProgress {
     TimedOut,
 }
 
-/// The shortest times before Enter.
+/// How long to wait, at least, before Enter is pressed.
 struct PasteDelays {
     /// How long the box must stay unchanged.
     stable_for: Duration,
