@@ -174,7 +174,7 @@ impl CollectConnection {
         Ok(batch)
     }
 
-    /// The size of the lines since the last call.
+    /// The total size of the lines that were read since the last call, in bytes.
     pub(super) fn take_uncounted_bytes(&mut self) -> usize {
         std::mem::take(&mut self.uncounted_bytes)
     }

@@ -48,7 +48,8 @@ pub(crate) struct RemoteBatch {
     pub(crate) updates: Vec<RemoteUpdate>,
 }
 
-/// How many panes and agents the engine applies at once. Local inputs are applied in between.
+/// How many panes and agents of a batch the engine applies at once. Between two such parts, the engine applies local
+/// inputs.
 const CHUNK: usize = 256;
 
 impl RemoteBatch {

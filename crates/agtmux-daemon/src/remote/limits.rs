@@ -24,7 +24,7 @@ pub(crate) struct HostLimits {
 }
 
 impl HostLimits {
-    /// Forgets that the target exceeded the limits, because it sends everything again.
+    /// Forgets that the target exceeded the limits. Called when the target sends everything again.
     pub(crate) fn reset(&mut self, target: &TargetName) {
         self.truncated.remove(target);
     }

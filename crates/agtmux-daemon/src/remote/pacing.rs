@@ -15,8 +15,8 @@ const UNITS_PER_AGENT: f64 = 10.0;
 /// The work that a host may cause at once. It is enough for the first batch of a host with the maximum number of panes
 /// and agents.
 const BURST: f64 = 20_000.0;
-/// The maximum overdraft. Work beyond it is not counted, so that pauses stay short: the host disconnects a reader that
-/// does not read for a long time.
+/// The maximum overdraft. Work beyond this is not counted. A larger debt would mean a longer pause, and a host
+/// disconnects a hub that does not read for a long time.
 const MAX_DEBT: f64 = 10_000.0;
 /// A limited host is no longer limited when it has regained this part of its burst.
 const CALM_SHARE: f64 = 0.5;

@@ -95,7 +95,8 @@ impl HostProcesses {
         }
     }
 
-    /// Sends TERM or KILL to this process, but not to one that reuses its pid. Returns false if the process has ended.
+    /// Sends TERM or KILL to this process, but not to another process that has reused its pid. Returns false if the
+    /// process has ended.
     pub(crate) async fn signal_process(&self, process: &ProcessInfo, kill: bool) -> Result<bool, SignalError> {
         match self {
             Self::Local(table) => {
@@ -155,8 +156,7 @@ impl AgentlessHostMap {
     pub(crate) fn server_access(&self, key: &ServerKey, timeout: Duration) -> Option<ServerAccess> {
         let host = self.host(&key.target).filter(|host| !host.shell.has_ended())?;
         let socket = lock(&host.servers).get(&key.server).map(|(socket, _)| socket.clone())?;
-        // Limit the configured timeout: the loss of a host is noticed when a request times out, so a longer timeout
-        // would delay that.
+        // Limit the configured timeout: agtmux notices the loss of a host only when a request to the host times out.
         let timeout = timeout.min(PROGRAM_TIMEOUT);
         let processes = HostProcesses::Remote { shell: host.shell.clone(), timeout };
         Some(ServerAccess { tmux: host.shell.tmux(socket, timeout), processes })

@@ -21,7 +21,7 @@ use crate::observe::{DueCapture, ObserverContext, convert};
 use crate::remote::limits::MAX_PANES;
 use crate::remote::timeouts::PROGRAM_TIMEOUT;
 
-/// The most scans in one round. A scan may make another one due.
+/// The most scans in one round. A scan may make another scan due.
 const MAX_SCANS: usize = 4;
 /// How often a hung server is probed, and how long it may take to answer.
 const HUNG_RETRY_DELAY: Duration = Duration::from_secs(5);
