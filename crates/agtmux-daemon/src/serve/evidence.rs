@@ -47,8 +47,9 @@ struct EvidenceLines {
 }
 
 impl sse::ChunkReader for EvidenceLines {
-    /// The next line, or `None` when the daemon stops. Also ends the stream when the clock was set, because the hub
-    /// converts times by the clock of the first line. The hub connects again at once.
+    /// The next line, or `None` when the daemon stops. Also returns `None` after the clock was set, because the hub
+    /// converts times with the clock difference that it found when the stream began. The hub then connects again at
+    /// once.
     async fn next(&mut self) -> Option<Bytes> {
         let line = match self.first.take() {
             Some(hello) => hello,

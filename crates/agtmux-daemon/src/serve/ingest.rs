@@ -77,8 +77,8 @@ fn reported_origin(incoming: &IncomingEvent, discovery: &Discovery) -> Option<(E
     (incoming.source == Source::Hook && origin.pane.is_some()).then(|| (origin.clone(), agent_type))
 }
 
-/// Lets the observer of the pane look for an agent that no manifest recognizes, because its hook sent an event. Only a
-/// process inside the pane can report an agent there.
+/// Tells the observer of the pane that a hook of an agent sent an event, so that the observer looks for an agent that
+/// no manifest recognizes by its processes. Only a process inside the pane can report an agent there.
 async fn report_agent(context: &ServeContext, caller: &RequestCaller, origin: EventOrigin, agent_type: AgentType) {
     let senders = sender_processes(context, caller).await;
     if !senders.is_empty() {
@@ -267,8 +267,8 @@ fn required_text<'e>(name: &str, value: Option<&'e String>) -> ApiResult<&'e str
     }
 }
 
-/// A hash of the content. Two events with the same key are duplicates if their hashes are equal, regardless of when
-/// they were sent.
+/// A hash of the content. Two events with the same dedupe key are duplicates if their hashes are equal, regardless of
+/// when they were sent.
 fn content_hash(event: &EventSubmission) -> String {
     let content = serde_json::json!([event.event_type, event.source_seq, event.payload]);
     Uuid::new_v5(&Uuid::NAMESPACE_OID, content.to_string().as_bytes()).simple().to_string()

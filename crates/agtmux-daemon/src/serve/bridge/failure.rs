@@ -38,8 +38,8 @@ impl BridgeFailure {
         self
     }
 
-    /// The document has a different `error_type` for an invalid answer in each mode. If this error is about an invalid
-    /// answer, sets the type of this mode.
+    /// In the tmux-bridge document, the `error_type` for an invalid answer depends on the mode. If this error is about
+    /// an invalid answer, sets the `error_type` of this mode.
     pub(super) fn for_mode(mut self, mode: BridgeMode) -> Self {
         if self.error_type == MISSING_TEXT {
             self.error_type = match mode {

@@ -70,7 +70,8 @@ fn update_tracking(
     receipt: Option<&EventReceipt>,
 ) {
     if receipt.is_some_and(|receipt| receipt.status == EventReceiptStatus::Duplicate) {
-        // The first delivery was applied. The agent may have come back since then, so the event is not applied again.
+        // This event was delivered before. The agent may have come back since the first delivery, so the event is not
+        // applied again.
         return;
     }
     match session {
@@ -103,7 +104,7 @@ fn read(mut payload: Value, event_type: &str) -> ApiResult<(BridgeHookEvent, Val
     if let Some(fields) = payload.as_object_mut() {
         fields.insert("hook_event_name".into(), json!(event_type));
     }
-    // Redact the ids here as in the stored event, so that both name the same session.
+    // Redact the ids as in the stored event, so that the stored agent and the event name the same session.
     hook.session_id = redact::text(&hook.session_id).into_owned();
     hook.agent_type = hook.agent_type.map(|kind| redact::text(&kind).into_owned());
     hook.iterm_pane_id = hook.iterm_pane_id.map(|pane| redact::text(&pane).into_owned());

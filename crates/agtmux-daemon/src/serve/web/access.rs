@@ -98,7 +98,7 @@ fn check_host(auth: &WebAuth, request: &Request) -> ApiResult<()> {
     Err(forbidden("the Host header is not a name of this server", "use the address that `agtmux web url` prints"))
 }
 
-/// Refuses requests that a page of another site or port sends. A link on another site may open our page.
+/// Refuses requests that a page of another site or port sends. Exception: a link on another site may open our page.
 fn check_site(auth: &WebAuth, request: &Request, is_page: bool) -> ApiResult<()> {
     let is_foreign = |site: &str| !matches!(site, "same-origin" | "none");
     let from_other_site = !is_page && headers_of(request, HeaderName::from_static("sec-fetch-site")).any(is_foreign);

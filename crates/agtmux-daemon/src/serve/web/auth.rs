@@ -76,7 +76,8 @@ impl WebAuth {
         host.is_some_and(|host| self.is_host(host))
     }
 
-    /// The access that a bearer token gives: one of the tokens for scripts, or the token of a browser.
+    /// The access that a bearer token gives. The token is one of the tokens for scripts, or the token of a browser
+    /// session.
     pub(super) fn access(&self, token: &str) -> Option<AccessLevel> {
         let of_session = || {
             // The keys are random, so the timing of the lookup reveals nothing.

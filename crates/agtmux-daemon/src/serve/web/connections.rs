@@ -1,5 +1,5 @@
-//! TCP connections. A client can open a connection without a token, so the number of connections and the time for a request
-//! are limited. Connections of other users are closed at once.
+//! TCP connections. A client can open a connection without a token, so the number of connections and the time for a
+//! request are limited. Connections of other local users are refused, except those of the configured proxy users.
 
 use std::io;
 use std::net::SocketAddr;

@@ -39,7 +39,7 @@ pub(crate) async fn post_link(context: ServeContext, caller: RequestCaller, body
     let entry = ChangeEntry { kind: ActionKind::Web, caller: &caller, summary, name };
     let create = async { Ok(auth.create_link(access)) };
     let code = context.actions.audited_change_unless_agent(entry, create).await?;
-    // A browser never sends the fragment: it is in no request and no referrer.
+    // A browser never sends the fragment of a URL, so the code is in no request and no referrer.
     let url = format!("http://{}/#code={code}", auth.browser_address());
     Ok(Json(WebLink { schema_version: SCHEMA_VERSION, url }))
 }

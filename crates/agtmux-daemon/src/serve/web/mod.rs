@@ -1,5 +1,5 @@
-//! The same API on a TCP port, for browsers and scripts. The port is open only if it is configured, only processes of the
-//! same user may connect, and requests need a token.
+//! The API of the unix socket, also on a TCP port for browsers and scripts. The port is open only if it is configured.
+//! Requests need a token. A local client must belong to the same user or to a configured proxy user.
 
 mod access;
 mod auth;

@@ -45,7 +45,7 @@ pub(super) async fn is_admitted(client: TcpClient, auth: &WebAuth) -> bool {
     }
 }
 
-/// Answers 403 to whatever the client asks, and closes the connection.
+/// Answers 403 to any request, and closes the connection.
 pub(super) async fn refuse(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let error = ApiError::new(ErrorCode::Forbidden, "connections from other users of this machine are refused")
         .with_hint(
