@@ -151,7 +151,8 @@ fn undefined_error(filter: &str, errors: Vec<compile::Error<&str>>) -> String {
     errors.into_iter().next().map_or_else(|| "invalid filter".to_owned(), describe)
 }
 
-/// Where a part of the filter begins, for an error message. A part that is not a slice of `filter` counts as its end.
+/// Where a part of the filter begins, for an error message. If `part` is not a slice of `filter`, the result is the end
+/// of `filter`.
 fn place(filter: &str, part: &str) -> String {
     let start = part.as_ptr().addr().checked_sub(filter.as_ptr().addr());
     let before = start.and_then(|start| filter.get(..start)).unwrap_or(filter);

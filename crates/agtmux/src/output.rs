@@ -34,8 +34,8 @@ pub(crate) fn verbatim(bytes: &[u8]) -> CliResult {
     styled_lines(&shown)
 }
 
-/// Prints a part of the output of another program, unchanged. On a terminal, characters that act on the terminal are
-/// escaped, except tabs and line ends.
+/// Prints a part of the output of another program, unchanged if stdout is not a terminal. On a terminal, characters
+/// that act on the terminal are escaped, except tabs and line ends.
 pub(crate) fn part(bytes: &[u8]) -> CliResult {
     if !std::io::stdout().is_terminal() {
         return write(&[bytes]);

@@ -34,7 +34,7 @@ impl StdoutTerminal {
 
     fn decide(is_tty: bool, size: Option<(usize, usize)>, var: impl Fn(&str) -> Option<String>) -> Self {
         let (width, height) = size.unwrap_or(DEFAULT_SIZE);
-        // COLUMNS in the environment was exported on purpose: shells set it without exporting it.
+        // Shells set COLUMNS without exporting it. If COLUMNS is in the environment, the user exported it on purpose.
         let exported_columns = var("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
         let is_dumb = var("TERM").is_some_and(|term| term == "dumb");
         Self {

@@ -29,7 +29,7 @@ pub(crate) struct HistoryArgs {
 pub(crate) async fn run(args: HistoryArgs) -> CliResult {
     let daemon = DaemonClient::from_env()?;
     let reference = match args.reference {
-        // The agent may have ended, so it need not be among those that the user could choose.
+        // The reference may name an agent that has ended, which the prompt would not offer. The daemon resolves it.
         Some(given) => given,
         None => pick::resolve_reference(&daemon, None).await?,
     };

@@ -12,7 +12,7 @@ pub(super) struct TableColumn {
 }
 
 impl TableColumn {
-    /// A column with one cell per item.
+    /// A column with one cell per item. It is never hidden.
     pub(super) fn required<T>(title: &'static str, least: usize, items: &[T], cell: impl Fn(&T) -> TableCell) -> Self {
         Self { title, min_width: least, optional: false, cells: items.iter().map(cell).collect() }
     }

@@ -61,8 +61,8 @@ pub(crate) async fn run(args: Box<AttachArgs>) -> CliResult {
     }
     match socket_of_tmux_variable(&std::env::var("TMUX").unwrap_or_default()) {
         Some(socket) if same_file(&socket, &local.socket) => local.switch().await,
-        // TMUX may name a server that has ended. Only a server that still runs is an error, because the user is then
-        // inside that server.
+        // TMUX may name a tmux server that has ended. Fail only if that server still runs: the user is then inside that
+        // server, not inside the pane's server.
         Some(socket) if is_listening(&socket) => Err(local.other_server_error(&socket)),
         _ if !on_terminal() => print_for_terminal(&local.command_line(AttachMethod::Attach), &local.reference),
         _ => local.attach().await,

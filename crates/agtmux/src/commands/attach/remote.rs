@@ -41,7 +41,7 @@ pub(super) fn attach(
 }
 
 /// The ssh command that attaches to the remote pane. ssh may ask for a password, and uses the user's ssh settings
-/// except RemoteCommand. As on this host, the tmux server checks the pane and attaches in one step.
+/// except RemoteCommand. As for a local pane, the tmux server checks the pane and attaches in one step.
 fn ssh_command(plan: &AttachPlan, ssh: &SshDestination, guard: PaneGuard) -> Command {
     let socket = std::ffi::OsString::from_vec(text::to_bytes(&plan.socket));
     let words = AttachMethod::Attach.tmux_arguments(guard, &plan.session_id, &plan.window_id);

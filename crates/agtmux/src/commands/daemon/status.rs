@@ -61,7 +61,7 @@ fn describe(health: &DaemonHealth, socket: &str, now: Timestamp) -> Vec<String> 
     lines
 }
 
-/// The line for a component of the daemon. `None` for the two components that always report something.
+/// The line for a component of the daemon. `None` for the two components that every report contains.
 fn component(name: &str, health: &ComponentHealth) -> Option<String> {
     let is_usual = matches!(name, "tmux_bridge" | "commander_availability");
     let state = if health.status == "ok" { "note" } else { "failed" };

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 /// The largest request body that the daemon accepts.
 const MAX_BODY: usize = 1 << 20;
-/// The length of each string in a shortened payload.
+/// The maximum length of each string in a shortened payload, in bytes.
 const SHORTENED_TEXT: usize = 2048;
 
 /// Parses the payload. Returns `None` if the payload is empty. If the JSON is invalid or truncated, the field `agtmux`

@@ -12,7 +12,7 @@ const MAX_KEPT: usize = 1 << 20;
 /// How many bytes after the kept ones are read and dropped. If the pipe were closed instead, the agent's write could
 /// fail.
 const MAX_DROPPED: usize = 64 << 20;
-/// The time limit for reading stdin, because some agents do not close the pipe after they have written their JSON.
+/// The time limit for reading stdin. Some agents do not close the pipe after they have written their JSON.
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// How long to wait for more input after a complete JSON document.
 const AFTER_DOCUMENT: Duration = Duration::from_millis(5);

@@ -79,7 +79,7 @@ fn without_deleted_suffix(exe: PathBuf) -> PathBuf {
     replaced.filter(|path| !exe.exists() && path.is_file()).unwrap_or(exe)
 }
 
-/// The error message if uninstall could not recognize hooks with this program path. `None` if it could.
+/// The error message if a later uninstall could not recognize hooks with this program path.
 pub(super) fn name_problem(program: &Path) -> Option<CliMessage> {
     if program.file_name().is_some_and(|name| name == NAME) && program.is_file() {
         return None;

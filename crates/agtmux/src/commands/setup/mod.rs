@@ -84,7 +84,7 @@ pub(crate) fn run(args: &SetupArgs) -> CliResult {
     } else {
         Ok(())
     };
-    // A closed stdout must not hide a failure: the exit code reports it.
+    // The exit code reports a failed change even if stdout is closed.
     let failed = reports.iter().flat_map(|(_, files)| files).any(|file| file.result.error.is_some());
     if failed { Err(CliError::silent(CliExit::Failed)) } else { printed.and(ended) }
 }

@@ -27,7 +27,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const LOG: WatchToken = WatchToken(1);
 const LOG_APPEARS_WITHIN: Duration = Duration::from_secs(2);
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
-/// How many bytes at the end of the existing log --follow reads. The limit is the same without --follow.
+/// `--follow` first reads at most this many bytes at the end of the existing log. The limit is the same without
+/// `--follow`.
 const MAX_READ: u64 = 16 << 20;
 
 #[derive(Debug, Args)]

@@ -80,7 +80,7 @@ impl TerminalWrites {
 struct OutputFollower {
     daemon: DaemonClient,
     request: OutputAction,
-    /// The first response. Each later read replaces its report; the other fields stay.
+    /// The first response. Each later read replaces the report in this response; the other fields stay.
     seen: ActionOutcome<OutputReport>,
     window: u32,
     /// The last known location of the pane, for a last read after the agent has ended.

@@ -35,7 +35,8 @@ pub(super) struct WaitedAgent {
     /// Whether agtmux has submitted a text to the agent.
     #[serde(skip)]
     prompted: bool,
-    /// Whether the agent has worked since the wait began. If it got a text during the wait: since that text.
+    /// Whether the agent was running during the wait, or its state is from after the last text that agtmux submitted.
+    /// agtmux may have submitted that text before the wait began.
     #[serde(skip)]
     has_run: bool,
     /// Whether the end of the agent is what the caller waits for.
@@ -173,7 +174,7 @@ fn apply_update(agent: &mut WaitedAgent, update: WaitUpdate, goals: &WaitGoals) 
     (agent.state, agent.turn_pending, agent.prompted) = (state, turn_pending, prompted);
     agent.has_run |= state == Some(State::Running) || (prompted && !turn_pending);
     let has_run = agent.has_run;
-    // While a turn is pending, an end is the end of an earlier turn.
+    // While a turn is pending, a state that ends a turn belongs to an earlier turn.
     let is_outdated = |state: State| turn_pending && matches!(state, State::Completed | State::Error | State::Idle);
     let is_goal = |state: &State| goals.are_met(*state, has_run) && !is_outdated(*state);
     agent.reached = agent.reached.or(state.filter(is_goal));
