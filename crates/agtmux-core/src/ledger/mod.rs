@@ -183,7 +183,7 @@ impl Ledger {
         self.unrecognized_since.values_mut().chain(self.refuted.times_mut()).for_each(shift);
     }
 
-    /// Extends every TTL by `by`, because no source could repeat its observation for that long.
+    /// Extends every TTL by `by`, because no source could repeat its observation during that time.
     pub(crate) fn skip_time(&mut self, by: SignedDuration, now: Timestamp) {
         let skip = |at: &mut Timestamp| *at = at.checked_add(by).unwrap_or(now).min(now);
         self.records_mut().for_each(|record| skip(&mut record.recorded_at));

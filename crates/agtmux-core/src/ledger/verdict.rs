@@ -119,7 +119,7 @@ impl Ledger {
         })
     }
 
-    /// When the verdict may next change without a new observation, because an observation expires.
+    /// When the verdict may next change without a new observation, because an observation expires or its hold ends.
     pub fn next_deadline(&self, now: Timestamp) -> Option<Timestamp> {
         let conclusive = self.entries.values().filter_map(|entry| entry.conclusive.as_ref());
         let times = |record| [self.expires_at(record), record.observation.counts_from].into_iter().flatten();
@@ -192,14 +192,14 @@ fn overrules(later: &LedgerRecord, earlier: &LedgerRecord) -> bool {
         return false;
     }
     match (new.source, old.source) {
-        // A sign missing from the screen is weaker than the agent's own report.
+        // A text that is missing on the screen is weaker evidence than the agent's own report.
         (_, other) if new.inferred_from_absence && other.is_native() && earlier.assertion() == Assertion::Running => {
             false
         }
-        // Before output settles, a screen may still show the past.
+        // While output is still arriving, a screen may show an earlier state.
         (Source::Screen, other) if other != Source::Screen => new.settled,
-        // Only the screen can show that a dialog on it has closed. Another source may report the end of the turn while
-        // the dialog is still open.
+        // Only the screen itself can show that its dialog has closed. Another source may report the end of the turn
+        // while the dialog is still open.
         (other, Source::Screen) if other != Source::Screen => later.assertion() != Assertion::NoDialog,
         _ => true,
     }

@@ -45,8 +45,8 @@ pub enum ResolverInput {
     /// A completed turn has been shown long enough and becomes idle. The resolver ignores this input if the state
     /// version has changed since.
     DemotionDue { runtime: RuntimeId, state_version: u64 },
-    /// Dialog reports that were held back count from now on. Otherwise a newer report would replace them before they
-    /// have counted.
+    /// Dialog reports that were held back count from now on. This input precedes the report that the dialog has closed,
+    /// so that the history contains the dialog.
     HoldEnded { runtime: RuntimeId },
     /// Time has passed and an observation may have expired.
     #[serde(alias = "reconsider")]

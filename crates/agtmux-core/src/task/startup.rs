@@ -1,8 +1,8 @@
 //! Decides what to do with task sessions left by earlier harness sessions.
 //!
 //! A session name does not prove which project owns the session: the sessions of project `foo-bar` also start with
-//! `pi-foo-`, and two checkouts may have the same directory name. Therefore the owner and the project are stored with
-//! each session, and only these decide.
+//! `pi-foo-`, and two checkouts may have the same directory name. Therefore agtmux stores the owner and the project
+//! with each session and decides by these two alone.
 
 use super::session::TaskSessionName;
 use super::snapshot::TaskSnapshot;

@@ -133,7 +133,7 @@ impl RunState {
         }
     }
 
-    /// When a pending exit is reported even if no further snapshot arrives.
+    /// The latest time at which a pending exit is reported, even if no further snapshot arrives.
     pub(super) fn exit_due_at(&self) -> Option<Timestamp> {
         let RunPhase::ExitPending { exit, since } = self.phase else { return None };
         since.checked_add(if exit == TaskExit::UNKNOWN { UNKNOWN_EXIT_HOLD } else { EXIT_HOLD }).ok()
