@@ -14,9 +14,9 @@ use crate::paths::PathError;
 /// The maximum number of symbolic links in one path. The kernel has the same limit.
 const MAX_LINKS: usize = 40;
 
-/// Creates a directory that only the current user can access. An existing directory that also contains other files keeps
-/// its mode. Fails if the path is a symbolic link or belongs to another user, or if another user could write to the
-/// directory or replace a directory above it.
+/// Creates a directory that only the current user can access. An existing directory that also contains other files
+/// keeps its mode. Fails if the path is a symbolic link or belongs to another user, or if another user could write to
+/// the directory or replace a directory above it.
 pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError> {
     let io_error = |source| PathError::Io { path: path.to_owned(), source };
     let refuse = |why: &str| PathError::Unsafe { path: path.to_owned(), why: why.into(), variable };

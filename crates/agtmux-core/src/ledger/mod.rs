@@ -167,9 +167,9 @@ impl Ledger {
         }
     }
 
-    /// Converts all times to the clock of this machine. The times come from the clock of another host, or from this
-    /// machine's clock before it was set. `ahead` is how far this machine's clock is ahead of that clock. Except for
-    /// `counts_from`, no converted time is later than `now`.
+    /// Converts all times to the current clock of this machine. The times come from another clock: the clock of
+    /// another host, or this machine's clock before it was set. `ahead` is how far the current clock is ahead of the
+    /// other clock. Except for `counts_from`, no converted time is later than `now`.
     pub fn shift_clock(&mut self, ahead: SignedDuration, now: Timestamp) {
         let shift = |at: &mut Timestamp| *at = at.checked_add(ahead).unwrap_or(now).min(now);
         for record in self.records_mut() {

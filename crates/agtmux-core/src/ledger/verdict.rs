@@ -56,7 +56,7 @@ impl Ledger {
         let mut all_rated: Vec<RatedObservation<'_>> = self.rated_observations(now).collect();
         let is_known = |s: &RatedObservation<'_>| s.status == ObservationStatus::Fresh && s.assertion.state().is_some();
         // Leave out held-back observations if a fresh observation gives a state, or if every observation is held back.
-        // Otherwise they count at once, so that a known state does not become unknown.
+        // Otherwise held-back observations count at once, so that a known state does not become unknown.
         let holds = all_rated.iter().any(is_known) || all_rated.iter().all(|s| s.status == ObservationStatus::Held);
         if holds {
             all_rated.retain(|s| s.status != ObservationStatus::Held);
@@ -78,9 +78,9 @@ impl Ledger {
         StateVerdict { state, reason: None, confidence: confidence(strongest), dialog, asked }
     }
 
-    /// Whether an observation could change the verdict. An observation that repeats the last one of its source can
-    /// change it only in two cases: the last one would expire without the repeat, or another source has disagreed
-    /// since.
+    /// Whether an observation could change the verdict. If the observation repeats the last one of the same source, the
+    /// verdict can change only in two cases: the last observation would expire without the repeat, or another source
+    /// has disagreed since.
     pub fn is_new_information(&self, observation: &Observation) -> bool {
         let Some(last) = self.entries.get(&observation.key()).map(|entry| &entry.newest) else { return true };
         let previous = &last.observation;

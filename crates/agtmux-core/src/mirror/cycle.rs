@@ -12,7 +12,7 @@ pub enum TrackedPiece<'a> {
     Event(ShellEvent),
 }
 
-/// Follows the shell in a pane. Give it all bytes of the pane, in order.
+/// Follows the shell in a pane. The caller pushes all bytes of the pane, in order.
 #[derive(Debug, Clone)]
 pub struct ShellTracker {
     stream: MarkedStream,

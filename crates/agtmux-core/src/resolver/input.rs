@@ -56,8 +56,8 @@ pub enum ResolverInput {
     /// The clock of this machine was set. All times recorded so far move by this much, so that every age stays as it
     /// was and no time lies in the future.
     ClockStepped { by: SignedDuration },
-    /// This machine slept, or the daemon was stopped. No source could report during this time, so it does not count
-    /// for TTLs and demotions.
+    /// This machine slept, or the daemon was stopped. No source could report during this time, so this time
+    /// does not count for TTLs and demotions.
     TimeSkipped { by: SignedDuration },
 }
 

@@ -54,8 +54,8 @@ struct RuntimeState {
     unseen_since: Option<Timestamp>,
 }
 
-/// A state that is not shown while its server is unreachable or its process is suspended. If the runtime has the same
-/// state afterwards, the state keeps its age.
+/// The state of a runtime before its server became unreachable or its process was suspended. If the runtime has the
+/// same state afterwards, the state keeps its age.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct InterruptedState {
     state: State,

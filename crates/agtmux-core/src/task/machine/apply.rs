@@ -19,8 +19,8 @@ const MAX_EARLIER_RUNS: usize = 32;
 impl TaskMachine {
     pub(super) fn started(&mut self, launch: LaunchedRun, events: &mut EventBuffer) {
         self.check_generation(Some(launch.server), events);
-        // The first snapshot may show this run before this input reports its launch. The run is then new and not part
-        // of the baseline.
+        // The first snapshot may show this run before the machine applies the launch. The run is new nevertheless, so
+        // remove it from the baseline.
         let is_same = |slot: &&TaskSlot| slot.run.in_baseline && slot.run.id.as_ref() == Some(&launch.run);
         if self.slots.get(&launch.window).filter(is_same).is_some() {
             self.slots.remove(&launch.window);

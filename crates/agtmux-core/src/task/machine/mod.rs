@@ -143,7 +143,7 @@ impl TaskMachine {
         self.slots.get(&window).is_some_and(|slot| slot.run.phase != RunPhase::Live && !slot.run.exit_is_unknown())
     }
 
-    /// Whether the exit of this run was reported but no snapshot has shown its pane dead yet.
+    /// Whether the exit of this run was reported but no snapshot has shown the pane of the run as dead yet.
     pub fn has_just_ended(&self, run: &RunId) -> bool {
         let is_it = |slot: &TaskSlot| slot.run.id.as_ref() == Some(run) && slot.run.phase == RunPhase::Closed;
         self.slots.values().any(|slot| is_it(slot) && !slot.run.seen_dead)

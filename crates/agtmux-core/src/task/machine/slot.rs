@@ -85,7 +85,7 @@ pub(super) enum RemovalKind {
 }
 
 impl BellState {
-    /// Updates the number of bells. If `total` is smaller than the known number, it is outdated and ignored.
+    /// Updates the number of bells. A `total` that is smaller than the known number is outdated and ignored.
     pub(super) fn count(&mut self, total: u64, now: Timestamp) {
         if total > self.counted {
             self.counted = total;
