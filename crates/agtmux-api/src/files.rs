@@ -19,8 +19,8 @@ pub struct UserFile {
     pub is_link: bool,
 }
 
-/// Reads all files with this extension, sorted by name. A missing directory counts as empty. Hidden files are skipped,
-/// because editors leave temporary files with hidden names.
+/// Reads the files with this extension, sorted by name, up to `MAX_FILES`. A missing directory counts as empty. Hidden
+/// files are skipped, because editors leave temporary files with hidden names.
 pub fn read_dir_files(dir: &Path, extension: &str, largest: u64) -> io::Result<Vec<UserFile>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,

@@ -38,8 +38,8 @@ impl Paths {
         Self::resolve(|name| std::env::var_os(name).filter(|v| !v.is_empty()))
     }
 
-    /// Takes each path from its `AGTMUX_*` variable. If that is not set, uses the XDG directory, or its default below
-    /// HOME.
+    /// Takes each path from its `AGTMUX_*` variable. If the variable is not set, uses the XDG directory, or the default
+    /// of that directory below HOME.
     pub fn resolve(var: impl Fn(&'static str) -> Option<OsString>) -> Result<Self, PathError> {
         let absolute = |name: &'static str| -> Result<Option<PathBuf>, PathError> {
             match var(name).map(PathBuf::from) {
@@ -78,8 +78,8 @@ impl Paths {
         self.config.with_file_name("agents")
     }
 
-    /// The directory of the control sockets of ssh connections. It is next to the daemon's socket: the path of a socket
-    /// has a maximum length, and the paths in that place are short enough.
+    /// The directory of the control sockets of ssh connections. The path of a socket has a maximum length, so this
+    /// directory is next to the daemon's socket, where paths are short.
     pub fn control_dir(&self) -> PathBuf {
         self.socket.with_file_name("ssh")
     }
@@ -144,8 +144,8 @@ state_files! {
     /// The files that tmux hooks write to. They are not in the runtime directory, because that directory is removed at
     /// logout while the tmux server and its hooks continue.
     hook_dir => "hooks",
-    /// Events that could not be delivered to the daemon, one file per event. The daemon ingests each file as soon as it
-    /// sees it.
+    /// Events that could not be delivered to the daemon, one file per event. The daemon ingests each file as soon as
+    /// the daemon notices the file.
     spool_dir => "spool",
     /// The files of running tasks. The daemon learns from these files what the tasks did, even while the daemon was
     /// stopped.

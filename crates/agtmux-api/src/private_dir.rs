@@ -14,8 +14,9 @@ use crate::paths::PathError;
 /// The maximum number of symbolic links in one path. The kernel has the same limit.
 const MAX_LINKS: usize = 40;
 
-/// Creates a directory that only the current user can access. Fails if the path is a symbolic link or belongs to
-/// another user, or if another user could replace a directory above it.
+/// Creates a directory that only the current user can access. An existing directory that also contains other files
+/// keeps its mode. Fails if the path is a symbolic link or belongs to another user, or if another user could write to
+/// the directory or replace a directory above it.
 pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError> {
     let io_error = |source| PathError::Io { path: path.to_owned(), source };
     let refuse = |why: &str| PathError::Unsafe { path: path.to_owned(), why: why.into(), variable };
@@ -66,8 +67,8 @@ pub fn owned_dir(path: &Path, variable: &'static str) -> Result<(), PathError> {
     walk(path, path, variable)
 }
 
-/// Follows `dir` from the root. Checks each directory and each symbolic link on the way, and creates directories that
-/// do not exist. `path` is the path that the error names.
+/// Walks from the root to `dir`. Checks each directory and each symbolic link on the way, and creates directories that
+/// do not exist. `path` is the path that an error names.
 fn walk(dir: &Path, path: &Path, variable: &'static str) -> Result<(), PathError> {
     let io_error = |source| PathError::Io { path: dir.to_owned(), source };
     let mut current = PathBuf::from("/");
@@ -123,8 +124,8 @@ fn existing_or_created(path: &Path) -> io::Result<Metadata> {
     }
 }
 
-/// Why another user could replace what is below this directory or link, and the remedy. `None` if only root and the
-/// current user could.
+/// Why another user could replace the files below this directory or link, and the remedy. `None` if only root and the
+/// current user could replace them.
 fn danger(path: &Path, metadata: &Metadata) -> Option<(String, String)> {
     let kind = if metadata.file_type().is_symlink() { "is a symbolic link of" } else { "belongs to" };
     if !is_trusted_owner(metadata.uid()) {
@@ -167,8 +168,8 @@ fn overflow_uid() -> Option<u32> {
     fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?.trim().parse().ok()
 }
 
-/// False in a restricted user namespace. The sandboxes of agents are such namespaces: in them, even `/` belongs to the
-/// overflow user.
+/// Whether this user namespace contains all users of the host. The namespaces of agent sandboxes do not: in a sandbox,
+/// even `/` belongs to the overflow user.
 fn has_all_users() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     map.split_whitespace().eq(["0", "0", "4294967295"])

@@ -25,7 +25,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// How often to check whether a daemon that was stopped is running again.
 const STOPPED_POLL: Duration = Duration::from_millis(500);
 /// How many signals may wait until the caller reads them. When this many wait, the client stops reading the stream, and
-/// the daemon treats the client as a slow one.
+/// the daemon treats the client as a slow client.
 const CHANNEL_CAPACITY: usize = 256;
 
 /// What a followed stream reports.
@@ -130,7 +130,7 @@ impl DaemonClient {
         }
     }
 
-    /// Opens the stream again. If the daemon has no room for another client, tries again until it has.
+    /// Opens the stream again. If the daemon has no room for another client, tries again until the daemon has room.
     async fn reopen(
         &self,
         path: &str,

@@ -17,7 +17,7 @@ pub const ALREADY_RUNNING: &str = "already running";
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long to wait until another daemon, which holds the lock, opens its socket. If the other daemon does not open its
-/// socket in time, the client assumes that the other daemon is exiting, and tries again to start one.
+/// socket in time, the client assumes that the other daemon is exiting, and tries again to start a daemon.
 const OTHER_OPENS_WITHIN: Duration = Duration::from_secs(1);
 
 enum SpawnOutcome {

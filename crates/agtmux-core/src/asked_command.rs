@@ -23,11 +23,11 @@ pub struct AskedCommand {
 const MIN_VISIBLE_CHARS: usize = 12;
 
 /// Returns the dialog with the whole command in its subject, if the rows on the screen match the command of exactly one
-/// open request. Rows match a command if they show the whole command. If the subject is truncated, rows match a command
-/// if they show its end.
+/// open request. Rows match a command if they show the whole command or, in a truncated subject, the end of the
+/// command.
 ///
-/// Blanks are not compared, because the screen does not tell where it wraps a line. If no command matches, but a row
-/// shows a part of a command, the subject is marked as truncated.
+/// The comparison ignores blanks, because the rows do not tell where the screen has wrapped a line. If no command
+/// matches, but a row shows a part of a command, the subject is marked as truncated.
 pub fn complete(dialog: &Dialog, asked: &[AskedCommand]) -> Dialog {
     if dialog.kind != DialogKind::Approval || asked.is_empty() {
         return dialog.clone();
@@ -103,8 +103,8 @@ fn with_part(rows: &[&str], command: &str, about: &[String]) -> Option<String> {
     let about: Vec<String> = about.iter().map(|text| squashed(text)).collect();
     let is_about = |row: &&str| about.iter().any(|text| text.contains(&squashed(row)));
     let below = rows.iter().rev().take_while(|row| is_about(row)).count();
-    // The end of the command may look like a part of its description, so try each number of description rows below the
-    // command.
+    // Rows at the bottom may match both the description and the end of the command, so try each possible number of
+    // description rows below the command.
     let (shown, below, text) = (0..=below).rev().find_map(|below| {
         let (shown, below) = rows.split_at(rows.len() - below);
         let above = shown.iter().take_while(|row| is_about(row)).count();

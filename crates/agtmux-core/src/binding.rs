@@ -33,8 +33,8 @@ pub struct EventOrigin {
     pub starts: BTreeMap<u32, u64>,
     /// The agent's own session id.
     pub session: Option<String>,
-    /// The ancestors of the agent that sent the event. One of them may be another agent, which started this one. The
-    /// event is never bound to that outer agent.
+    /// The ancestors of the agent that sent the event. One of them may be another agent, which started the sending
+    /// agent. The event is never bound to that outer agent.
     #[serde(default, alias = "above")]
     pub outer_pids: Vec<u32>,
     pub cwd: Option<String>,
@@ -142,7 +142,7 @@ fn matches_runtime(runtime: &Runtime, from: &EventOrigin, event_time: Timestamp,
 
 /// Whether the event falls into the lifetime of the runtime. The agent may send its first event shortly before the
 /// daemon detects the agent, so such an early event counts too. An early event does not count if `maybe_previous` is
-/// set, because it may then be about another agent, which ended recently.
+/// set, because the event may then be about another agent, which ended recently.
 fn within_lifetime(runtime: &Runtime, event_time: Timestamp, maybe_previous: bool) -> bool {
     let allowed = if maybe_previous { SignedDuration::ZERO } else { MAX_DETECTION_DELAY };
     runtime.started_at.duration_since(event_time) <= allowed

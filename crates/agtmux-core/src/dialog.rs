@@ -82,9 +82,9 @@ fn truncate_subject(subject: String) -> String {
     format!("{}… ({more} more characters, {})", &subject[..cut], &mark[..8])
 }
 
-/// Hashes the content of the dialog. The hash does not depend on which option is highlighted, because that changes with
-/// every key press. It does depend on the subject, so that an approval of one command does not apply to the next
-/// command.
+/// Hashes the content of the dialog. The hash does not depend on which option is highlighted, because the highlight
+/// changes with every key press. The hash depends on the subject, so that an approval of one command does not apply to
+/// the next command.
 fn fingerprint(kind: DialogKind, question: &str, subject: Option<&str>, options: &[DialogOption]) -> String {
     let mut name = String::from(kind.as_str());
     // Length prefixes keep the texts separate.

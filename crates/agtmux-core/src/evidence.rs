@@ -128,7 +128,7 @@ pub struct Observation {
     /// How long the observation stays valid if it is not repeated. If `None`, it stays valid until another observation
     /// contradicts it.
     pub ttl: Option<SignedDuration>,
-    /// Decides which of two observations is newer. Set when the observation arrives at the engine.
+    /// Decides which of two observations is newer. The engine sets this field when the observation arrives.
     #[serde(default)]
     pub order: OrderKey,
     pub rule: RuleRef,

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// The longest plausible time between an event and its arrival. If an event claims to be older, its arrival time is
-/// used instead, because the clock of the sender may be wrong.
+/// The longest plausible time between an event and its arrival. If the claimed time of an event is further in the past,
+/// the arrival time is used instead, because the clock of the sender may be wrong.
 const MAX_CLOCK_LAG: SignedDuration = SignedDuration::from_secs(10);
 
 /// Decides which of two events of one source is newer. If both events have a sequence number, these numbers are

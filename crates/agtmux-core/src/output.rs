@@ -29,7 +29,7 @@ struct EscapeParser(EscapeState);
 
 impl EscapeParser {
     /// Parses one byte as tmux does: CAN and SUB end any sequence, and ESC starts a new sequence, even inside another
-    /// one.
+    /// sequence.
     fn advance(&mut self, byte: u8) -> ParsedByte {
         let (next, piece) = match (self.0, byte) {
             (_, 0x1b) => (EscapeState::Escape, ParsedByte::Nothing),

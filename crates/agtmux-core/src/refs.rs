@@ -252,8 +252,8 @@ impl PaneRef {
     fn matches_pane(&self, key: &PaneKey, pane: &Pane) -> bool {
         match self {
             Self::Runtime(_) | Self::Agent(_) | Self::Window(_) => false,
-            // A place with a pane index names a pane. A place without one names a window, which stands for the agent in
-            // it.
+            // A place with a pane index names a pane. A place without a pane index names a window, and a window stands
+            // only for the agent in it.
             Self::Place { session, place } => is_at(pane, session, place) == Some(Precision::Pane),
             Self::Pane(id) => key.server.target.is_local() && key.pane == *id,
             Self::Path { target, server, session, window, pane: id } => {
@@ -273,8 +273,8 @@ enum Precision {
     Pane,
 }
 
-/// Whether the pane is at this place of the session. The name of a window may contain dots and digits, so the function
-/// does not split the place but compares it with each possible spelling.
+/// Whether the place names this pane or its window. `None` if the place names neither. The name of a window may contain
+/// dots and digits, so the function does not split the place but compares it with each possible spelling.
 fn is_at(pane: &Pane, session: &str, place: &str) -> Option<Precision> {
     let placements = pane.placements.iter().filter(|placement| placement.session_name == session);
     let windows = placements.flat_map(|placement| [placement.window_index.to_string(), pane.window_name.clone()]);

@@ -38,7 +38,7 @@ pub fn in_json(document: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Like [`for_terminal`], but keeps colors and text attributes, and reduces hyperlinks to their text.
+/// Like [`for_terminal`], but keeps colours and text attributes, and reduces hyperlinks to their text.
 pub fn keeping_colours(untrusted: &str) -> String {
     let mut out = String::with_capacity(untrusted.len());
     let mut rest = untrusted;
@@ -58,16 +58,16 @@ pub fn keeping_colours(untrusted: &str) -> String {
     out
 }
 
-/// Matches `CSI … m`, which sets a color or attribute, at the start of the text. Returns its length, and true because
-/// the sequence is kept.
+/// Matches `CSI … m`, which sets a colour or attribute, at the start of the text. Returns the length of the sequence,
+/// and true because the sequence is kept.
 fn attribute(text: &str) -> Option<(usize, bool)> {
     let parameters = text.strip_prefix("\u{1b}[")?;
     let end = parameters.find(|c: char| !c.is_ascii_digit() && !matches!(c, ';' | ':'))?;
     parameters[end..].starts_with('m').then_some((end + 3, true))
 }
 
-/// Matches `OSC 8 ; … ST`, which begins or ends a hyperlink, at the start of the text. Returns its length, and false
-/// because the sequence is dropped.
+/// Matches `OSC 8 ; … ST`, which begins or ends a hyperlink, at the start of the text. Returns the length of the
+/// sequence, and false because the sequence is dropped.
 fn link(text: &str) -> Option<(usize, bool)> {
     let body = text.strip_prefix("\u{1b}]8;")?;
     let end = body.find(|c: char| c.is_control())?;

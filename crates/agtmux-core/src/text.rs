@@ -1,8 +1,8 @@
 //! Lossless conversion between external bytes and `String`.
 //!
 //! Paths and process names are bytes; JSON, SQL and terminals need text. A byte `b` that is not valid UTF-8 becomes the
-//! private-use character U+10FF00 + b. If the input already contains such a character, each of its UTF-8 bytes is
-//! converted in the same way, so the conversion can always be reversed.
+//! private-use character U+10FF00 + b. If the input already contains one of these characters, each UTF-8
+//! byte of the character is converted in the same way, so the conversion can always be reversed.
 
 const BASE: u32 = 0x10_FF00;
 

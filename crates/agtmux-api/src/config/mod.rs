@@ -1,5 +1,5 @@
-//! The configuration. All default values are in `defaults.toml` and nowhere else. agtmux reads the values from this
-//! file, and `agtmux config show --defaults` prints the file with its comments.
+//! The configuration. All default values are in `defaults.toml` and nowhere else. agtmux parses that file, and
+//! `agtmux config show --defaults` prints it with its comments.
 
 mod web;
 mod yaml;
@@ -320,8 +320,8 @@ impl Config {
     }
 }
 
-/// Adds the line number to an error. The settings that caused the error were already merged with the defaults and have no
-/// line numbers, so this function searches the user's text for the key that the error names.
+/// Adds the line number to an error. The settings that caused the error were already merged with the defaults and have
+/// no line numbers, so this function searches the user's text for the key that the error names.
 fn locate(text: &str, error: &toml::de::Error) -> String {
     let message = error.to_string();
     let message = message.trim();

@@ -1,8 +1,8 @@
 //! The protocol between a hub and the agtmux of another host: JSON lines over stdin and stdout of `agtmux collect`.
 //!
 //! The hub sends a hello with the protocol versions that it speaks, then the host sends its own hello. Both use the
-//! highest common version. If there is none, they disconnect. After the hellos, the host sends evidence and the hub
-//! sends typed requests. A host cannot send requests to the hub or read the hub's data. The hub ignores fields and
+//! highest common version. Without a common version, they disconnect. After the hellos, the host sends evidence and the
+//! hub sends typed requests. A host cannot send requests to the hub or read the hub's data. The hub ignores fields and
 //! kinds of evidence that it does not know, so that a newer host can send more. A host refuses requests with unknown
 //! fields, because such a field may be a guard. The schemas `host-line` and `hub-line` describe the lines.
 

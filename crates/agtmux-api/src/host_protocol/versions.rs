@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The versions that this agtmux speaks. Raise `max` for a change that an older peer must not ignore, and `min` when the
-/// oldest version is no longer supported.
+/// The versions that this agtmux speaks. Raise `max` for a change that an older peer must not ignore. Raise `min` when
+/// the oldest version is no longer supported.
 pub const PROTOCOL_VERSIONS: ProtocolVersions = ProtocolVersions { max: 2, min: Some(2) };
 
 /// The newest and the oldest protocol version that a peer speaks.

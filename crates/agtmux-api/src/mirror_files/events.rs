@@ -74,7 +74,7 @@ pub(super) fn append_line(path: &Path, line: &impl Serialize) -> io::Result<()> 
     open_append(path)?.write_all(&bytes)
 }
 
-/// Reads all lines of both parts, oldest first. Lines that cannot be read are skipped.
+/// Reads all lines of the older and the newer file, oldest first. Lines that cannot be parsed are skipped.
 pub(super) fn read_lines<T: DeserializeOwned>(path: &Path) -> Vec<T> {
     let read = |path: &Path| {
         let mut bytes = Vec::new();

@@ -22,7 +22,7 @@ use crate::task_files::{create_fresh, write_atomically};
 pub struct MirrorSpec {
     pub mirror_id: String,
     /// A secret in each mark. Marks are escape sequences in the shell's output that show where a command starts and
-    /// ends. Without the secret, other programs could forge them.
+    /// ends. Without the secret, other programs could forge marks.
     pub nonce: String,
     pub shell: MirrorShell,
     /// The path of the shell.
@@ -49,8 +49,9 @@ pub struct MirrorExecRecord {
     pub cwd: Option<String>,
     /// The type of the agent that asked. Processes that the command starts count as processes of that agent.
     pub agent: Option<String>,
-    /// When agtmux began to type the command, and the time at which agtmux will interrupt the command if it still runs.
+    /// When agtmux began to type the command.
     pub typed_at: jiff::Timestamp,
+    /// When agtmux will interrupt the command if the command still runs.
     pub deadline: jiff::Timestamp,
 }
 
@@ -86,13 +87,14 @@ impl MirrorFiles {
         builder.create(self.outputs_dir())
     }
 
-    /// The file that gives the next command to the shell: the id of the request in the first line, then the command.
+    /// The file from which the shell reads the next command. The first line is the id of the request; the command
+    /// follows.
     pub fn input(&self) -> PathBuf {
         self.dir.join("in")
     }
 
-    /// The file that the shell reads at its start. zsh only looks for a file with a fixed name, so its file is in a
-    /// directory of its own.
+    /// The file that the shell reads at its start. zsh looks only for a file with a fixed name, so the file for zsh is
+    /// in a separate directory.
     pub fn start(&self, shell: MirrorShell) -> PathBuf {
         match shell {
             MirrorShell::Zsh => self.zsh_dir().join(".zshenv"),
@@ -104,7 +106,7 @@ impl MirrorFiles {
         self.dir.join("zsh")
     }
 
-    /// The file with the functions that write the marks.
+    /// The file with the shell functions that write the marks.
     pub fn marks(&self) -> PathBuf {
         self.dir.join("marks")
     }

@@ -86,7 +86,7 @@ impl MirrorOutput {
     }
 }
 
-/// Writes the outputs of commands. Removes the oldest ones.
+/// Writes the outputs of commands. Removes the oldest outputs when there are too many.
 #[derive(Debug)]
 pub struct MirrorOutputWriter {
     files: MirrorFiles,
@@ -139,7 +139,7 @@ impl MirrorOutputWriter {
     pub fn finish(&mut self) {
         if let Some(CurrentOutput { number, bytes, tail, .. }) = self.current.take() {
             if tail.is_some() {
-                // If this write fails, only the note about the missing part of the output is wrong.
+                // If this write fails, only the reported size of the output is wrong.
                 let _ = write_atomically(&self.files.output(number).size_file(), bytes.to_string().as_bytes());
             }
             self.kept.push_back((number, bytes.min(MAX_HEAD_BYTES + MAX_TAIL_BYTES)));

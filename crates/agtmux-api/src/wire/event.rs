@@ -42,7 +42,7 @@ impl WatchEvent {
         Self { item: Some(item), ..event }
     }
 
-    /// None for an event that concerns the whole stream.
+    /// What the event is about. `None` for an event that concerns the whole stream.
     pub fn subject(&self) -> Option<EventSubject> {
         match (self.kind, &self.item) {
             (_, Some(item)) => Some(EventSubject::Item(item.identity())),

@@ -90,7 +90,7 @@ pub struct PaneItem {
 }
 
 impl PaneItem {
-    /// A pane without an agent, of which nothing but its identity is known. Tests set what they need.
+    /// Creates a pane without an agent and leaves its other fields empty. Tests set the fields that they need.
     pub fn new(identity: PaneIdentity, updated_at: Timestamp) -> Self {
         Self {
             identity,
@@ -119,9 +119,9 @@ impl PaneItem {
         }
     }
 
-    /// The order in which a person should look at panes: agents that wait for an answer first, then errors, completed
-    /// and unseen, running, idle and unknown ones. Of equally urgent agents, the one that has been in its state for
-    /// longest comes first. Panes without an agent come last.
+    /// The order in which a person should look at panes: first agents that wait for an answer, then failed agents,
+    /// agents with an unseen result, running agents, idle or completed agents, unknown agents, and last panes without
+    /// an agent. Of equally urgent agents, the agent that has been in its state for longest comes first.
     pub fn attention_order(&self) -> impl Ord + '_ {
         (self.attention_rank(), self.since, &self.identity)
     }

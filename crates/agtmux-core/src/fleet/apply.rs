@@ -29,7 +29,7 @@ pub struct PaneRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneProcess {
     pub pane: PaneId,
-    /// The pid of the pane's first process at the time when the process table was read. If the pane has another pid by
+    /// The pid of the pane's first process when the process table was read. If the pane has another first process by
     /// now, the pane was respawned, and this data is ignored.
     pub pane_pid: u32,
     pub foreground: Option<ForegroundProcess>,
@@ -220,8 +220,8 @@ impl Fleet {
     }
 }
 
-/// Returns the outage to store, or `None` if the same outage is already known. If another outage is known, the new one
-/// keeps its start time.
+/// Returns the outage to store, or `None` if the same outage is already known. If another outage is known, the new
+/// outage keeps the start time of the known one.
 fn next_outage(known: Option<&Outage>, code: OutageCode, message: String, now: Timestamp) -> Option<Outage> {
     let is_known = known.is_some_and(|outage| outage.code == code && outage.message == message);
     (!is_known).then(|| Outage { code, message, since: known.map_or(now, |outage| outage.since) })

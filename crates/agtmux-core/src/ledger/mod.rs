@@ -167,9 +167,9 @@ impl Ledger {
         }
     }
 
-    /// Converts all times to the clock of this machine. The times come from the clock of another host, or from this
-    /// machine's clock before it was set. `ahead` is how far this machine's clock is ahead of that clock. Except for
-    /// `counts_from`, no converted time is later than `now`.
+    /// Converts all times to the current clock of this machine. The times come from another clock: the clock of
+    /// another host, or this machine's clock before it was set. `ahead` is how far the current clock is ahead of the
+    /// other clock. Except for `counts_from`, no converted time is later than `now`.
     pub fn shift_clock(&mut self, ahead: SignedDuration, now: Timestamp) {
         let shift = |at: &mut Timestamp| *at = at.checked_add(ahead).unwrap_or(now).min(now);
         for record in self.records_mut() {
@@ -183,7 +183,7 @@ impl Ledger {
         self.unrecognized_since.values_mut().chain(self.refuted.times_mut()).for_each(shift);
     }
 
-    /// Extends every TTL by `by`, because no source could repeat its observation for that long.
+    /// Extends every TTL by `by`, because no source could repeat its observation during that time.
     pub(crate) fn skip_time(&mut self, by: SignedDuration, now: Timestamp) {
         let skip = |at: &mut Timestamp| *at = at.checked_add(by).unwrap_or(now).min(now);
         self.records_mut().for_each(|record| skip(&mut record.recorded_at));

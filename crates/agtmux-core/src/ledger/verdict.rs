@@ -56,7 +56,7 @@ impl Ledger {
         let mut all_rated: Vec<RatedObservation<'_>> = self.rated_observations(now).collect();
         let is_known = |s: &RatedObservation<'_>| s.status == ObservationStatus::Fresh && s.assertion.state().is_some();
         // Leave out held-back observations if a fresh observation gives a state, or if every observation is held back.
-        // Otherwise they count at once, so that a known state does not become unknown.
+        // Otherwise held-back observations count at once, so that a known state does not become unknown.
         let holds = all_rated.iter().any(is_known) || all_rated.iter().all(|s| s.status == ObservationStatus::Held);
         if holds {
             all_rated.retain(|s| s.status != ObservationStatus::Held);
@@ -78,9 +78,9 @@ impl Ledger {
         StateVerdict { state, reason: None, confidence: confidence(strongest), dialog, asked }
     }
 
-    /// Whether an observation could change the verdict. An observation that repeats the last one of its source can
-    /// change it only in two cases: the last one would expire without the repeat, or another source has disagreed
-    /// since.
+    /// Whether an observation could change the verdict. If the observation repeats the last one of the same source, the
+    /// verdict can change only in two cases: the last observation would expire without the repeat, or another source
+    /// has disagreed since.
     pub fn is_new_information(&self, observation: &Observation) -> bool {
         let Some(last) = self.entries.get(&observation.key()).map(|entry| &entry.newest) else { return true };
         let previous = &last.observation;
@@ -119,7 +119,7 @@ impl Ledger {
         })
     }
 
-    /// When the verdict may next change without a new observation, because an observation expires.
+    /// When the verdict may next change without a new observation, because an observation expires or its hold ends.
     pub fn next_deadline(&self, now: Timestamp) -> Option<Timestamp> {
         let conclusive = self.entries.values().filter_map(|entry| entry.conclusive.as_ref());
         let times = |record| [self.expires_at(record), record.observation.counts_from].into_iter().flatten();
@@ -192,14 +192,14 @@ fn overrules(later: &LedgerRecord, earlier: &LedgerRecord) -> bool {
         return false;
     }
     match (new.source, old.source) {
-        // A sign missing from the screen is weaker than the agent's own report.
+        // A text that is missing on the screen is weaker evidence than the agent's own report.
         (_, other) if new.inferred_from_absence && other.is_native() && earlier.assertion() == Assertion::Running => {
             false
         }
-        // Before output settles, a screen may still show the past.
+        // While output is still arriving, a screen may show an earlier state.
         (Source::Screen, other) if other != Source::Screen => new.settled,
-        // Only the screen can show that a dialog on it has closed. Another source may report the end of the turn while
-        // the dialog is still open.
+        // Only the screen itself can show that its dialog has closed. Another source may report the end of the turn
+        // while the dialog is still open.
         (other, Source::Screen) if other != Source::Screen => later.assertion() != Assertion::NoDialog,
         _ => true,
     }

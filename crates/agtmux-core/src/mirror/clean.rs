@@ -10,10 +10,11 @@ const MAX_LINE_BYTES: usize = 64 << 10;
 /// how the bytes are split, except for lines longer than 64 KiB.
 #[derive(Debug, Clone)]
 pub struct OutputCleaner {
-    /// Keep overwritten text and full-screen programs.
+    /// Whether to keep overwritten text and the screens of full-screen programs.
     raw: bool,
     shell: MirrorShell,
-    /// Bytes at the beginning that the shell may have written. `None` once these bytes were removed.
+    /// The first bytes, while they may still be bytes that fish itself writes before the output. `None` for other
+    /// shells.
     prelude: Option<Vec<u8>>,
     /// The line that is not complete yet.
     line: Vec<u8>,
@@ -26,7 +27,7 @@ impl OutputCleaner {
         Self { raw, shell, prelude, line: Vec::new(), screen: FullScreenFilter::default() }
     }
 
-    /// A cleaner for output that begins in the middle.
+    /// A cleaner that resumes in the middle of an output.
     pub fn resumed(shell: MirrorShell, raw: bool) -> Self {
         Self { prelude: None, ..Self::new(shell, raw) }
     }
@@ -152,7 +153,7 @@ fn find_switch(bytes: &[u8], switch: &[u8]) -> Option<usize> {
     None
 }
 
-/// The length of the bytes that fish writes between the mark and the output: fish switches modes off and sets the
+/// The length of the bytes that fish writes between the start mark and the output: fish switches modes off and sets the
 /// title. `None` if more bytes are needed to know the length.
 fn fish_prelude(bytes: &[u8]) -> Option<usize> {
     let length = known_prelude(bytes);

@@ -12,20 +12,20 @@ pub enum TrackedPiece<'a> {
     Event(ShellEvent),
 }
 
-/// Follows the shell in a pane. Give it all bytes of the pane, in order.
+/// Follows the shell in a pane. The caller pushes all bytes of the pane, in order.
 #[derive(Debug, Clone)]
 pub struct ShellTracker {
     stream: MarkedStream,
     cycle: ShellCycle,
 }
 
-/// Turns on bracketed paste. Line editors write it when they begin to read keys, so it shows the end of a prompt even
-/// if a shell theme drops the mark there.
+/// The sequence that turns on bracketed paste. Line editors write it when they begin to read keys. The tracker
+/// therefore finds the end of a prompt even if a shell theme drops the mark at the end of the prompt.
 const EDITOR_STARTS: &[u8] = b"\x1b[?2004h";
 
 #[derive(Debug, Clone, Default)]
 struct ShellCycle {
-    /// The number of the current prompt. 0 before the first one.
+    /// The number of the current prompt. 0 before the first prompt.
     seq: u64,
     cwd: Option<String>,
     is_ready: bool,
@@ -110,7 +110,8 @@ impl ShellCycle {
         }
         match mark.kind {
             ShellMarkKind::PromptStart { .. } => None,
-            // Without PROMPT_COMMAND only the prompt itself reports the end of a command.
+            // If the user has removed agtmux's function from PROMPT_COMMAND in bash, only the prompt itself reports the
+            // end of a command.
             ShellMarkKind::PromptEnd { code } if self.running.is_some() => {
                 let ended = self.end_command(code, None);
                 sink(TrackedPiece::Event(ended));

@@ -14,7 +14,7 @@ pub struct ShellMark {
 pub enum ShellMarkKind {
     /// `A`: a new prompt begins, in this directory.
     PromptStart { cwd: Option<String> },
-    /// `B`: the prompt is drawn. Carries the code of the last command. Repeated when the prompt is drawn again.
+    /// `B`: the prompt is drawn. Carries the exit code of the last command. Repeated when the prompt is drawn again.
     PromptEnd { code: Option<i32> },
     /// `P`: the shell wants another line, because the command is not complete.
     MoreInput,
@@ -45,8 +45,8 @@ struct MarkFields {
 }
 
 impl ShellMark {
-    /// Reads the content of an OSC sequence without its introducer and its end: `133;C;agt=NONCE;7`. `None` if it is no
-    /// mark, or a mark with another nonce.
+    /// Reads the content of an OSC sequence without its introducer and its end: `133;C;agt=NONCE;7`. `None` if the
+    /// content is not a mark, or has another nonce.
     pub fn parse(content: &[u8], nonce: &[u8]) -> Option<Self> {
         let fields = content.strip_prefix(b"133;")?;
         let (&letter, fields) = fields.split_first()?;

@@ -4,7 +4,8 @@ use super::mark::ShellMark;
 
 const INTRODUCER: &[u8] = b"\x1b]133;";
 
-/// A longer sequence is no mark. The text of a command is at most 100 KiB, and quoting makes it up to four times longer.
+/// A longer sequence is not a mark. The text of a command has at most 100 KiB, and quoting makes the text at most four
+/// times longer.
 const MAX_MARK_BYTES: usize = 1 << 20;
 
 /// A part of the stream.
@@ -73,7 +74,8 @@ impl MarkedStream {
             }
             HeldState::Broken => {
                 let mut held = std::mem::take(&mut self.held);
-                // An ESC ends a sequence and may begin the next one. It can be the last byte or the one before it.
+                // An ESC ends a sequence and may begin the next sequence. The ESC is the last byte or the byte before
+                // the last.
                 let next = held[1..].iter().position(|byte| *byte == 0x1b).map_or(held.len(), |at| at + 1);
                 let again = held.split_off(next);
                 sink(MarkedPiece::Bytes(&held));

@@ -1,9 +1,10 @@
 //! The shared terminal: a shell in a pane that a person and an agent both use.
 //!
-//! The shell writes marks (OSC 133) into its terminal: where a prompt begins and ends, where a command starts and how it
-//! ended. A mark counts only with the nonce of the pane and the number of the current prompt, so that the output of a
-//! program cannot forge one. [`ShellTracker`] finds the marks in the raw bytes of the pane and reports [`ShellEvent`]s;
-//! [`MirrorState`] follows the events; [`OutputCleaner`] turns the bytes of a command into its output.
+//! The shell writes marks (OSC 133) into its terminal. They show where a prompt begins and ends, where a command starts
+//! and how the command ended. A mark counts only with the nonce of the pane and the number of the current prompt, so
+//! that the output of a program cannot forge a mark. [`ShellTracker`] finds the marks in the raw bytes of the pane and
+//! reports [`ShellEvent`]s; [`MirrorState`] follows the events; [`OutputCleaner`] turns the bytes of a command into its
+//! output.
 
 mod clean;
 mod cycle;

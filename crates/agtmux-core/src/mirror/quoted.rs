@@ -63,7 +63,7 @@ fn read_escape<'a>(escape: &'a [u8], out: &mut Vec<u8>) -> Option<&'a [u8]> {
     Some(after)
 }
 
-/// Reads up to `max_digits` digits and passes their value on. Returns the bytes after them.
+/// Reads up to `max_digits` digits and passes their value to `take`. Returns the bytes after the digits.
 fn read_number(digits: &[u8], radix: u32, max_digits: usize, mut take: impl FnMut(u32)) -> &[u8] {
     let is_digit = |byte: &&u8| char::from(**byte).is_digit(radix);
     let length = digits.iter().take(max_digits).take_while(is_digit).count();

@@ -6,7 +6,7 @@ use super::event::ShellEvent;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MirrorState {
-    /// The number of the current prompt. 0 before the first one.
+    /// The number of the current prompt. 0 before the first prompt.
     pub seq: u64,
     /// The line editor of the shell reads keys.
     pub is_ready: bool,

@@ -7,7 +7,7 @@ use super::{is_marked, marker, secret_names, text, text_with_code};
 /// Fields that hold shell code. A dialog shows this code, so only its literal values are redacted.
 const CODE_FIELDS: [&str; 2] = ["command", "fullCommandText"];
 
-/// The kind of a secret that was recognized by its field name.
+/// The kind of a secret that was recognised by its field name.
 const FIELD_KIND: &str = "field";
 
 /// Redacts the secrets in all strings and keys of a document. If a field is named like a secret, its whole value is

@@ -5,14 +5,14 @@
 
 use std::ops::Range;
 
-/// Characters that can start, join or redirect commands. They are never hidden, nor is the text behind them.
+/// Characters that can start, join or redirect commands. These characters and the text behind them stay visible.
 const CODE_CHARACTERS: [char; 11] = ['$', '(', ')', ';', '|', '&', '<', '>', '`', '\n', '\r'];
 
 /// Words before the secret in the value of a header: `Authorization: Bearer …`.
 const SCHEMES: [&str; 5] = ["basic", "bearer", "digest", "negotiate", "token"];
 
-/// If a blank separates a value from its name, the value may be a command. Such a value is hidden only if it has at least
-/// this length.
+/// A value that a blank separates from its name may be a command. The value is hidden only if it has at least this
+/// length.
 const MIN_SEPARATE_LEN: usize = 12;
 
 /// The shortest word that counts as part of a private key. A shorter word may be the name of a file.
@@ -46,9 +46,8 @@ fn first_words(secret: &str) -> usize {
     second + literal[second..].find(char::is_whitespace).unwrap_or(literal.len() - second)
 }
 
-/// Whether a shell would read the value as a separate word, as in `--askpass rm` or `PASSWORD= rm`. A blank on both
-/// sides of the sign (`password = x`), or a colon (`password: x`), is not the syntax of a shell, so the result is
-/// false.
+/// Whether a shell would read the value as a separate word, as in `--askpass rm` or `PASSWORD= rm`. False if blanks
+/// surround the sign (`password = x`) or the sign is a colon (`password: x`), because neither is shell syntax.
 fn is_separate(before: &str) -> bool {
     let before = before.trim_end_matches(['"', '\'', '\\']);
     let named = before.trim_end();

@@ -1,7 +1,7 @@
 //! Redacts secrets from text and JSON before they are stored, logged or sent.
 //!
 //! [`table::SECRET_PATTERNS`] defines what a secret is. Redact a text before cutting it, because half a key is not
-//! recognized.
+//! recognised.
 
 mod json;
 mod literals;
@@ -24,8 +24,8 @@ pub fn text(text: &str) -> Cow<'_, str> {
     redact(text, Extent::WholeMatch)
 }
 
-/// Like [`text`], but hides only literal values and never shell code. Used for the text of an approval: if in doubt, it
-/// shows a possible secret, because the user must see the command that would run.
+/// Like [`text`], but hides only literal values and never shell code. Used for the text of an approval. In doubt, the
+/// result shows a possible secret, because the user must see the command that would run.
 pub fn text_with_code(text: &str) -> Cow<'_, str> {
     redact(text, Extent::Literals)
 }

@@ -1,4 +1,4 @@
-//! Names of secrets, for patterns that recognize a secret by its name.
+//! Names of secrets, for patterns that recognise a secret by its name.
 
 use std::sync::LazyLock;
 

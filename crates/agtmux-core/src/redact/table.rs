@@ -106,7 +106,8 @@ pub(super) const SECRET_PATTERNS: &[SecretPattern] = &[
         r#"(?-u:\b)curl(?-u:\b)[^\n]*?[ \t](?:-u|--user|-U|--proxy-user)[ =]?["']?[^\s:"']+:([^\s"']+)"#,
     ),
     row("sshpass", r"(?-u:\b)sshpass[ \t]+-p[ \t]*<value>"),
-    // `-pVALUE` contains the password. `-p` alone only asks for it. In other programs, `-p` has other meanings.
+    // `-pVALUE` contains the password. With `-p` alone, the program asks the user for the password. In other programs,
+    // `-p` has other meanings.
     row(
         "database-password",
         r#"(?-u:\b)(?:mysql|mariadb)(?:admin|dump|import|show|check|binlog|pump|sh)?(?-u:\b)[^\n|;&]*?[ \t]-p(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`,.;:)][^\s"'`]*))"#,

@@ -45,8 +45,8 @@ pub enum ResolverInput {
     /// A completed turn has been shown long enough and becomes idle. The resolver ignores this input if the state
     /// version has changed since.
     DemotionDue { runtime: RuntimeId, state_version: u64 },
-    /// Dialog reports that were held back count from now on. Otherwise a newer report would replace them before they
-    /// have counted.
+    /// Dialog reports that were held back count from now on. This input precedes the report that the dialog has closed,
+    /// so that the history contains the dialog.
     HoldEnded { runtime: RuntimeId },
     /// Time has passed and an observation may have expired.
     #[serde(alias = "reconsider")]
@@ -56,8 +56,8 @@ pub enum ResolverInput {
     /// The clock of this machine was set. All times recorded so far move by this much, so that every age stays as it
     /// was and no time lies in the future.
     ClockStepped { by: SignedDuration },
-    /// This machine slept, or the daemon was stopped. No source could report during this time, so it does not count
-    /// for TTLs and demotions.
+    /// This machine slept, or the daemon was stopped. No source could report during this time, so this time
+    /// does not count for TTLs and demotions.
     TimeSkipped { by: SignedDuration },
 }
 

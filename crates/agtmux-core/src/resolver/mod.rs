@@ -42,7 +42,8 @@ struct RuntimeState {
     /// The requests for approval that the agent itself reports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     asked: Vec<AskedCommand>,
-    /// How much of the time since the state began does not count for the demotion, because the machine slept.
+    /// How much of the time since the state began does not count for the demotion to idle, because the machine slept or
+    /// the daemon was stopped.
     #[serde(default, skip_serializing_if = "SignedDuration::is_zero")]
     skipped: SignedDuration,
     /// The state before the agent could no longer be observed.
@@ -53,8 +54,8 @@ struct RuntimeState {
     unseen_since: Option<Timestamp>,
 }
 
-/// A state that is not shown while its server is unreachable or its process is suspended. If the runtime has the same
-/// state afterwards, the state keeps its age.
+/// The state of a runtime before its server became unreachable or its process was suspended. If the runtime has the
+/// same state afterwards, the state keeps its age.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct InterruptedState {
     state: State,

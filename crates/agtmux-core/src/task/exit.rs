@@ -30,7 +30,7 @@ impl TaskExit {
     }
 }
 
-/// Prints a text such as `code 0`, `signal SIGTERM` or `unknown code`. A message puts it after the words "exited with".
+/// Prints a text such as `code 0`, `signal SIGTERM` or `unknown code`. A message puts this text after "exited with".
 impl fmt::Display for TaskExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.signal, self.code) {

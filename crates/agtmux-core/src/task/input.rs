@@ -11,7 +11,7 @@ use crate::ids::{Generation, PaneId, WindowId};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskInput {
     /// A snapshot of the session. If the launch or exit of a run was applied after the snapshot began, the snapshot may
-    /// be outdated for this run, so it is ignored for this run.
+    /// be outdated for this run, so the machine ignores the snapshot for this run.
     Snapshot(TaskSessionSnapshot),
     /// The daemon launched a run. The daemon applies this input at once, so that even an immediate exit is reported.
     Started(LaunchedRun),
@@ -48,7 +48,7 @@ pub struct LaunchedRun {
     pub task: String,
 }
 
-/// A removal by the daemon. The daemon announces it to the task machine before it removes anything.
+/// A removal by the daemon. The daemon announces each removal to the task machine in advance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlannedRemoval {
     /// Remove these windows, whose tasks have ended.

@@ -37,8 +37,8 @@ impl EventCause<'_> {
         format!("tmux task {window} ({task}) {text}")
     }
 
-    /// `Warning` if the task waits at a prompt, has disappeared, or exited with anything but code 0, or with an unknown code.
-    /// Otherwise `Info`.
+    /// `Warning` if the task waits at a prompt, has disappeared, or exited in any way other than with code 0. Otherwise
+    /// `Info`.
     pub(super) fn level(self) -> EventLevel {
         match self {
             Self::Input(_) | Self::Disappeared { .. } => EventLevel::Warning,

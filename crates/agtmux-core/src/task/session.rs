@@ -50,9 +50,9 @@ impl TaskSessionName {
         name.parse()
     }
 
-    /// Returns the harness's own session id, with which this name ends. The caller passes the id as `known` if it knows
-    /// the id. Returns `None` if the name ends neither with `known` nor with a UUID, because it is then unclear where
-    /// the id begins.
+    /// Returns the harness's own session id, which is the end of this name. A caller that knows the id passes it as
+    /// `known`. Returns `None` if the name ends neither with `known` nor with a UUID, because the id could then begin
+    /// at any `-`.
     pub fn session_id(&self, known: Option<&str>) -> Option<&str> {
         let ends_with = |id: &str| self.0.strip_suffix(id).is_some_and(|rest| rest.ends_with('-'));
         let start = match known.filter(|id| !id.is_empty() && ends_with(id)) {
@@ -65,7 +65,7 @@ impl TaskSessionName {
 }
 
 /// Returns the last path component in lowercase. Each run of characters other than `a-z`, `0-9`, `_` and `-` becomes
-/// one `-`. Two projects can share a slug, so it does not prove which project owns a session.
+/// one `-`. Two projects can share a slug, so a slug does not prove which project owns a session.
 pub fn project_slug(project: &Path) -> Result<String, SessionNameError> {
     if !project.is_absolute() {
         return Err(SessionNameError::RelativePath(text::from_bytes(project.as_os_str().as_bytes())));

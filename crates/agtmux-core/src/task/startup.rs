@@ -1,8 +1,8 @@
 //! Decides what to do with task sessions left by earlier harness sessions.
 //!
 //! A session name does not prove which project owns the session: the sessions of project `foo-bar` also start with
-//! `pi-foo-`, and two checkouts may have the same directory name. Therefore the owner and the project are stored with
-//! each session, and only these decide.
+//! `pi-foo-`, and two checkouts may have the same directory name. Therefore agtmux stores the owner and the project
+//! with each session and decides by these two alone.
 
 use super::session::TaskSessionName;
 use super::snapshot::TaskSnapshot;
@@ -37,8 +37,8 @@ pub struct LeftoverSession<'a> {
 /// The action to take on a leftover session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeftoverAction {
-    /// Leave the session alone and report nothing. The reason is one of these: the owner or project is unknown or not
-    /// the same; the session is in use; it has no tasks; it is the task session of the starting harness session.
+    /// Leave the session alone and report nothing. The reason is one of these: the owner or project is unknown or
+    /// different; the session is in use; the session has no tasks; the session belongs to the starting harness session.
     Keep,
     /// Remove the session, because it is unused and nothing runs in it.
     Remove,

@@ -19,8 +19,8 @@ const MAX_EARLIER_RUNS: usize = 32;
 impl TaskMachine {
     pub(super) fn started(&mut self, launch: LaunchedRun, events: &mut EventBuffer) {
         self.check_generation(Some(launch.server), events);
-        // The first snapshot may show this run before this input reports its launch. The run is then new and not part
-        // of the baseline.
+        // The first snapshot may show this run before the machine applies the launch. The run is new nevertheless, so
+        // remove it from the baseline.
         let is_same = |slot: &&TaskSlot| slot.run.in_baseline && slot.run.id.as_ref() == Some(&launch.run);
         if self.slots.get(&launch.window).filter(is_same).is_some() {
             self.slots.remove(&launch.window);
@@ -45,8 +45,8 @@ impl TaskMachine {
         }
     }
 
-    /// Suppresses the exit of a run that the daemon killed with the whole session, because the client that requested
-    /// this already knows about the exit.
+    /// Suppresses the exit of a run that the daemon killed with the whole session. The client that requested the kill
+    /// already knows that the run has ended.
     pub(super) fn drop_own_exit(&mut self, run: &RunId) {
         let slot = self.slots.values_mut().find(|slot| slot.run.id.as_ref() == Some(run));
         let Some(slot) = slot.filter(|slot| matches!(slot.run.phase, RunPhase::ExitPending { .. })) else { return };
@@ -131,8 +131,8 @@ impl TaskMachine {
                     self.slots.insert(task.window_id, slot);
                 }
                 Some(slot) => self.compare(slot, task, events),
-                // The launch of this run is applied later and then reports the start. If the window became part of the
-                // baseline now, the start would not be reported.
+                // The machine reports the start of this run when it applies the launch later. The start of a run in the
+                // baseline is not reported, so the window must not become part of the baseline now.
                 None if task.awaits_launch => {}
                 None if !self.has_baseline => self.baseline(task, events.now),
                 // The snapshot is outdated: the run in it has ended.
@@ -217,12 +217,12 @@ impl TaskMachine {
     }
 
     /// Replaces the run of a slot. The exit of the old run is still reported when it arrives. If the daemon itself
-    /// replaced that run and its exit is not known, the exit is reported as unknown.
+    /// replaced the old run before its exit was known, the exit is reported at once as unknown.
     fn supersede(&mut self, window: WindowId, mut old: TaskSlot, run: RunState, events: &mut EventBuffer) -> TaskSlot {
         if matches!(old.removal, Some(Removal { kind: RemovalKind::Replaced, .. })) && old.run.id.is_some() {
             old.run.record_exit(TaskExit::UNKNOWN, events.now);
         }
-        // The window exists, because a new run is in it. A pending exit needs no snapshot to be reported.
+        // A new run is in the window, so the window exists. A pending exit can be reported without a further snapshot.
         old.report_exit(&mut events.of(window));
         let mut slot = TaskSlot::new(old.task, old.pane, run);
         slot.earlier_runs = old.earlier_runs;
@@ -344,7 +344,7 @@ impl TaskSlot {
         }
     }
 
-    /// Handles a window that still exists although the pane of its run is gone, because the user made other panes in
+    /// Handles a window whose run has lost its pane. The window still exists, because the user has made other panes in
     /// it.
     fn launch_pane_gone(&mut self, writer: &mut TaskEventWriter<'_>) {
         if self.run.phase == RunPhase::Closed {
@@ -364,8 +364,8 @@ impl TaskSlot {
     fn pane_respawned(&mut self) {
         let bells = self.run.bells.clone();
         let ended = std::mem::replace(&mut self.run, RunState { bells, ..RunState::new(None) });
-        // The window still names the launched run, so that run is kept. Runs without an id are dropped, because the
-        // list would grow with each respawn.
+        // The window still names the launched run, so that run is kept. Runs without an id are dropped, because
+        // otherwise the list would grow with each respawn.
         if ended.id.is_some() {
             self.earlier_runs.push(ended);
         }

@@ -131,8 +131,7 @@ impl TaskMachine {
     }
 
     /// Whether the exit of this run was reported or needs no report. Returns false for a run that is known only from
-    /// the first snapshot. If the machine receives the launch of such a run later, it reports all events of that run,
-    /// beginning with the start of the run.
+    /// the first snapshot: if the launch of that run arrives later, the machine still reports all events of the run.
     pub fn has_ended(&self, run: &RunId) -> bool {
         let found = |slot: &TaskSlot| slot.run.in_baseline && slot.run.id.as_ref() == Some(run);
         self.knows_run(run) && !self.awaits_exit(run) && !self.slots.values().any(found)
@@ -144,7 +143,7 @@ impl TaskMachine {
         self.slots.get(&window).is_some_and(|slot| slot.run.phase != RunPhase::Live && !slot.run.exit_is_unknown())
     }
 
-    /// Whether the exit of this run was reported but no snapshot has shown its pane dead yet.
+    /// Whether the exit of this run was reported but no snapshot has shown the pane of the run as dead yet.
     pub fn has_just_ended(&self, run: &RunId) -> bool {
         let is_it = |slot: &TaskSlot| slot.run.id.as_ref() == Some(run) && slot.run.phase == RunPhase::Closed;
         self.slots.values().any(|slot| is_it(slot) && !slot.run.seen_dead)

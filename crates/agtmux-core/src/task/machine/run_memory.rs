@@ -8,8 +8,8 @@ use super::super::exit::TaskExit;
 use super::super::output::recent_output;
 use super::super::run::RunId;
 
-/// At most this many ended runs are remembered, and facts are kept for at most this many runs whose launch is not known
-/// yet. The facts about a run and its launch arrive only moments apart, so few other runs start in between.
+/// The maximum number of ended runs, and the maximum number of runs with facts but without a known launch. The launch
+/// of a run and the first facts about it arrive only moments apart, so few other runs start in between.
 const MAX_KEPT: usize = 128;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ impl RunMemory {
         self.ended.contains(run)
     }
 
-    /// Marks a run as ended: it causes no more events.
+    /// Marks a run as ended. An ended run causes no more events.
     pub(super) fn mark_ended(&mut self, run: RunId) {
         if !self.has_ended(&run) {
             push(&mut self.ended, run);

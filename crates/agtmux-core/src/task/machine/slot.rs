@@ -85,7 +85,7 @@ pub(super) enum RemovalKind {
 }
 
 impl BellState {
-    /// Updates the number of bells. If `total` is smaller than the known number, it is outdated and ignored.
+    /// Updates the number of bells. A `total` that is smaller than the known number is outdated and ignored.
     pub(super) fn count(&mut self, total: u64, now: Timestamp) {
         if total > self.counted {
             self.counted = total;
@@ -133,7 +133,7 @@ impl RunState {
         }
     }
 
-    /// When a pending exit is reported even if no further snapshot arrives.
+    /// The latest time at which a pending exit is reported, even if no further snapshot arrives.
     pub(super) fn exit_due_at(&self) -> Option<Timestamp> {
         let RunPhase::ExitPending { exit, since } = self.phase else { return None };
         since.checked_add(if exit == TaskExit::UNKNOWN { UNKNOWN_EXIT_HOLD } else { EXIT_HOLD }).ok()

@@ -29,8 +29,8 @@ pub fn cursor_line(rows: &[&str], width: usize, cursor: CursorPosition) -> Strin
     line
 }
 
-/// Joins the row `last` with the rows directly above it that fill the whole width. A long line is wrapped into such
-/// rows.
+/// Joins the row `last` with the rows directly above it that fill the whole width. These rows are the earlier parts of
+/// one wrapped line.
 fn join_wrapped(rows: &[&str], width: usize, y: usize, last: &str) -> String {
     let is_full = |row: &&&str| width > 0 && cells(row) >= width;
     let before = rows.get(..y).unwrap_or_default().iter().rev().take_while(is_full).take(MAX_ROWS - 1);

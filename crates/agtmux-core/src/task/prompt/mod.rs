@@ -1,7 +1,7 @@
-//! Recognizes prompts: decides whether the line at the cursor asks for input.
+//! Recognises prompts: decides whether the line at the cursor asks for input.
 //!
-//! [`table`] defines the prompts. A line is judged as a whole: typical prompt words in the middle of a sentence or a log
-//! line prove nothing.
+//! [`table`] defines the prompts. A line is judged as a whole, because prompt words also occur in the middle of
+//! sentences and log lines.
 
 mod cursor;
 mod table;

@@ -131,7 +131,7 @@ impl PropertyRun {
                 output: String::new(),
             });
         }
-        // A snapshot shows the exit before the slot is used again.
+        // Apply a snapshot that shows the exit before the slot is used again.
         let snapshot = self.fixture.snapshot();
         self.apply(TaskInput::Snapshot(snapshot));
     }
@@ -198,7 +198,7 @@ impl PropertyRun {
                 self.fixture.windows.retain(|window| !window.dead);
             }
             PropertyStep::KillAll => {
-                // A snapshot shows earlier kills before all windows are killed.
+                // Apply a snapshot that shows earlier kills before all windows are killed.
                 self.apply_step(PropertyStep::Snapshot);
                 self.apply(TaskInput::RemovalPlanned(PlannedRemoval::KillAll));
                 self.fixture.windows.clear();

@@ -1,4 +1,4 @@
-//! Lines that each pattern must recognize as prompts, and lines that look similar but are not prompts.
+//! Lines that each pattern must recognise as prompts, and lines that look similar but are not prompts.
 
 pub(super) struct PromptExamples {
     /// The name of the pattern.
@@ -7,7 +7,7 @@ pub(super) struct PromptExamples {
     pub(super) not_prompts: &'static [&'static str],
 }
 
-/// In the order of the patterns.
+/// The examples of each pattern, in the order of the patterns.
 pub(super) const EXAMPLES: &[PromptExamples] = &[
     PromptExamples {
         name: "Yes and no in brackets, optionally with more options: `[y/N]`, `(yes/no/[fingerprint])?`, `[y,n,q,a,d,e,?]?`.",
