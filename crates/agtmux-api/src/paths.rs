@@ -81,7 +81,7 @@ impl Paths {
     /// The directory of the control sockets of ssh connections. The path of a socket has a maximum length, so this
     /// directory is next to the daemon's socket, where paths are short.
     pub fn control_dir(&self) -> PathBuf {
-        self.socket.with_file_name("ssh")
+        self.socket.with_file_name(CONTROL_DIR)
     }
 
     /// The owner id that agtmux stores in the tmux sessions that it creates. It identifies this user and this
@@ -127,9 +127,14 @@ impl Paths {
     }
 }
 
-/// Defines a method for each file in the state directory.
+/// The name of the directory of the control sockets of ssh connections.
+pub(crate) const CONTROL_DIR: &str = "ssh";
+
+/// Defines a method for each file in the state directory, and the list of their names.
 macro_rules! state_files {
     ($($(#[$doc:meta])* $method:ident => $name:literal,)+) => {
+        pub(crate) const STATE_FILES: &[&str] = &[$($name),+];
+
         impl Paths {
             $($(#[$doc])* pub fn $method(&self) -> PathBuf { self.state_dir.join($name) })+
         }

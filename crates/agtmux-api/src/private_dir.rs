@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use nix::unistd::{Group, User};
 use rustix::process::geteuid;
 
-use crate::paths::PathError;
+use crate::paths::{CONTROL_DIR, PathError, STATE_FILES};
 
 /// The maximum number of symbolic links in one path. The kernel has the same limit.
 const MAX_LINKS: usize = 40;
@@ -53,7 +53,8 @@ pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError>
 fn holds_only_ours(path: &Path) -> bool {
     let is_ours = |name: &OsString| {
         let name = name.to_string_lossy();
-        matches!(&*name, "hooks" | "records" | "spool" | "ssh" | "tasks" | "setup.json" | "setup.lock")
+        STATE_FILES.contains(&&*name)
+            || name == CONTROL_DIR
             || name.starts_with(".setup.json.agtmux-")
             || name.starts_with("agtmuxd.")
             || name.starts_with("state.db")
@@ -289,6 +290,7 @@ mod tests {
             ("home", Some("letter"), 0o755, Some(0o755)),
             ("open", Some("letter"), 0o777, None),
             ("own", Some("agtmuxd.lock"), 0o777, Some(0o700)),
+            ("terminals", Some("mirrors"), 0o777, Some(0o700)),
             ("empty", None, 0o755, Some(0o700)),
         ] {
             let dir = base.join(name);
