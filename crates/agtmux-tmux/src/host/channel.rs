@@ -121,7 +121,7 @@ impl ShellProcess {
         }
     }
 
-    /// Discards output between requests until the stream ends.
+    /// Discards output that arrives between requests. Returns when stdout ends.
     async fn drain_until_eof(&mut self) {
         let (mut bytes, mut stderr_bytes) = ([0; 4096], [0; 4096]);
         let mut stderr_is_open = true;
