@@ -31,7 +31,7 @@ const CONFIRMATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 pub struct AdapterMemory {
     /// The agent's own session id.
     pub session: Option<String>,
-    /// The session id comes from the agent's status file. Events of the agent outrank it.
+    /// The session id comes from the agent's status file. A session id from an event of the agent outranks it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     session_from_file: bool,
     #[serde(alias = "open")]

@@ -92,7 +92,7 @@ impl ShellProcess {
         let (activity, activity_seen) = watch::channel(());
         let (stdout, stderr) = (&mut self.stdout, &mut self.stderr);
         let exchange = async {
-            // Ignore a write error: it means that the shell is exiting, and reading its output reports that.
+            // Ignore a write error: it means that the shell is exiting, and `read_out` and `read_err` report that.
             let write = async {
                 let _ = stdin.write_all(&script).await;
                 let _ = stdin.flush().await;
