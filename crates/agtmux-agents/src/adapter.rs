@@ -18,7 +18,8 @@ pub struct Adapter {
     pub capabilities: AgentCapabilities,
     /// The sources of the agent's evidence.
     pub sources: BTreeSet<Source>,
-    /// Whether the rules were verified on the agent itself. If false, they come from its documentation.
+    /// Whether the rules were verified on the agent itself. If false, the rules come from the agent's
+    /// documentation.
     pub measured: bool,
     /// The states that the rules can report.
     pub states: BTreeSet<State>,

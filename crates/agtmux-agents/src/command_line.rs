@@ -41,7 +41,7 @@ impl<'a> Invocation<'a> {
     }
 }
 
-/// Whether the process is a shell. Shells may have background jobs.
+/// Whether the process is a shell. Unlike other programs, a shell may put its children into background jobs.
 pub(crate) fn is_shell(process: &ProcessFacts<'_>) -> bool {
     let invocation = Invocation::from_process(process);
     [invocation.exe_name, invocation.own_name].into_iter().flatten().any(is_shell_name)

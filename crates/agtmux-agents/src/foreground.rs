@@ -41,9 +41,9 @@ pub(crate) fn job_positions(processes: &[ProcessFacts<'_>], foreground: Option<u
     positions
 }
 
-/// Whether a process was put in the background by a shell that itself belongs to the foreground job. Used if the
-/// terminal of the process is unknown. A shell puts each job into its own process group. sudo and similar programs also
-/// put their children into another group, but they are not shells.
+/// Whether a shell of the foreground job has put this process into the background. Always false if the foreground group
+/// of the process's own terminal is known (`tpgid`). A shell puts each job into its own process group. sudo and similar
+/// programs also put their children into another group, but they are not shells.
 fn is_background_job(process: &ProcessFacts<'_>, parent: &ProcessFacts<'_>, foreground: u32) -> bool {
     process.tpgid.is_none() && process.pgrp != foreground && parent.pgrp == foreground && is_shell(parent)
 }

@@ -12,8 +12,8 @@ pub struct ProcessFacts<'a> {
     pub ppid: u32,
     pub pgrp: u32,
     /// The foreground process group of the process's own terminal. That terminal may differ from the pane's terminal,
-    /// because programs such as sudo and script create another one. None if the process has no terminal, or if the
-    /// group is not known.
+    /// because programs such as sudo and script create another terminal. None if the process has no terminal, or if
+    /// the group is not known.
     pub tpgid: Option<u32>,
     pub stopped: bool,
     pub zombie: bool,

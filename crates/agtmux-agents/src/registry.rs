@@ -72,7 +72,8 @@ impl AgentRegistry {
         self.agents.iter().find(|agent| agent.name().as_str() == agent_type)
     }
 
-    /// Whether events of this type can change a state: a state has this name, or an agent has a rule for it.
+    /// Whether an event of this type can change a state. True if the type is a generic one, such as the name of a
+    /// state, or if an agent has a rule for the type.
     pub fn knows_event_type(&self, event_type: &str) -> bool {
         let has_rule = |agent: &Arc<KnownAgent>| agent.manifest.event.iter().any(|rule| rule.event_type == event_type);
         !generic::assertions(event_type).is_empty() || self.agents.iter().any(has_rule)

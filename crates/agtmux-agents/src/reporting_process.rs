@@ -1,4 +1,4 @@
-//! Finds the process of an agent that has sent an event. Used if no manifest recognizes the agent in the process table.
+//! Finds the process of an agent that has sent an event. Used if no manifest recognises the agent in the process table.
 
 use crate::command_line::is_shell;
 use crate::foreground::job_positions;

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 const MAX_TEXT: usize = 200;
 
-/// The path of the transcript that completes this hook's payload. Only Gemini's `AfterAgent` hook needs one.
+/// The path of the transcript that completes this hook's payload. Only the payload of Gemini's `AfterAgent` hook needs
+/// a transcript.
 pub fn transcript_path<'p>(agent: &str, event: &str, payload: &'p Value) -> Option<&'p str> {
     payload.get("transcript_path").filter(|_| (agent, event) == ("gemini", "AfterAgent"))?.as_str()
 }

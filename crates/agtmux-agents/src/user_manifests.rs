@@ -10,7 +10,7 @@ use crate::known_agent::KnownAgent;
 use crate::manifest::{Manifest, ManifestError};
 use crate::registry::AgentRegistry;
 
-/// The largest manifest that is read. The built-in ones are much smaller.
+/// The maximum size of a manifest. The built-in manifests are much smaller.
 pub const MAX_MANIFEST_BYTES: u64 = 64 << 10;
 /// The maximum number of strings in a manifest. Each one may be a pattern, and patterns take memory.
 const MAX_STRINGS: usize = 1000;

@@ -141,7 +141,7 @@ impl ActionFixture {
     }
 }
 
-/// An object with the fields of both values. A field that both have gets the value from `other`.
+/// An object with the fields of both values. If both values have a field, the value from `other` is used.
 pub fn merge_json(one: &Value, other: &Value) -> Value {
     let mut all = one.as_object().cloned().unwrap_or_default();
     all.extend(other.as_object().cloned().unwrap_or_default());

@@ -82,7 +82,7 @@ pub fn agtmux(world: &TestWorld, args: &[&str]) -> CommandResult {
     run(world.agtmux().args(args))
 }
 
-/// `list panes --all --json`
+/// The output of `agtmux list panes --all --json`.
 #[track_caller]
 pub fn list(world: &TestWorld) -> Value {
     agtmux(world, &["list", "panes", "--all", "--json"]).json()

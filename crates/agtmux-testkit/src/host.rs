@@ -184,7 +184,7 @@ impl TestHost {
         self.world.tmux(name)
     }
 
-    /// The log of its sshd.
+    /// The log of the host's sshd.
     pub fn log(&self) -> String {
         fs::read_to_string(self.dir().join("log")).unwrap_or_default()
     }

@@ -26,7 +26,7 @@ pub struct LaunchedTask {
 }
 
 impl TaskFixture {
-    /// Project `foo`, session `pi-foo-1`, a daemon, and no tmux server yet.
+    /// A fixture with the project `foo`, the session `pi-foo-1` and a daemon. No tmux server runs yet.
     pub fn new() -> Self {
         Self::with_project("foo", "C.UTF-8")
     }

@@ -29,7 +29,7 @@ pub fn run_on_terminal(command: &mut Command, columns: u16) -> (Vec<u8>, ExitSta
     let (terminal, program_side) = open(columns);
     let share = || Stdio::from(program_side.try_clone().expect("a descriptor can be shared"));
     let mut running = ChildGuard::start(command.stdin(share()).stdout(share()).stderr(share()));
-    // `Command` keeps its descriptors open while it exists, so replace them.
+    // `command` would keep the terminal open while it exists, so replace its descriptors.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     drop(program_side);
     let (sender, printed) = mpsc::channel();

@@ -39,7 +39,7 @@ impl TmuxCommand {
         OsString::from_vec(words.join(&b' '))
     }
 
-    /// Adds an argument without escaping a trailing `;`. Use it for commands that become one line with
+    /// Adds an argument without escaping a trailing `;`. Use this for commands that become one line with
     /// [`line`](Self::line), which quotes every word.
     pub(crate) fn literal(mut self, word: impl AsRef<OsStr>) -> Self {
         self.words.push(word.as_ref().to_owned());

@@ -70,7 +70,8 @@ pub(crate) fn list_all(framing: &Framing) -> Vec<TmuxCommand> {
     ]
 }
 
-/// Lists some panes. If a pane is gone, tmux prints the fields of another pane, so the caller must check the ids.
+/// Lists some panes. For a pane that is gone, tmux prints empty fields or the fields of another pane, so the caller
+/// must check the ids.
 pub(crate) fn list_some(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     let format = framing.variables(WINDOW, WINDOW_FIELDS) + &framing.variables(PANE, PANE_FIELDS);
     let reads = panes.iter().map(|pane| TmuxCommand::display(&format, Some(*pane)));
@@ -124,7 +125,7 @@ fn parse_server(fields: &[&[u8]]) -> Option<ServerInfo> {
     })
 }
 
-/// Whether all fields are empty. tmux prints empty fields for a pane that is gone.
+/// Whether all fields are empty. tmux may print empty fields for a pane that is gone.
 fn is_missing_pane(window: &[&[u8]], pane: &[&[u8]]) -> bool {
     window.iter().chain(pane).all(|field| field.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Panes of shared terminals: split beside a pane, started with a reader of their output.
+//! Creates the panes of shared terminals: splits a pane, and starts a shell and a reader of its output in the new pane.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -19,7 +19,7 @@ const PANE_VARIABLE: &str = "PI_MIRROR_PANE";
 const FACTS: char = 'f';
 const NEW_PANE: char = 'n';
 
-/// A pane, and how tmux starts shells in its session.
+/// A pane to split, with the default shell of its session and with its current directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitSource {
     pub server_pid: u32,
@@ -51,7 +51,7 @@ impl TmuxServer {
         let facts = "pid start_time session_id pane_id default-shell pane_current_path";
         let command = TmuxCommand::display(&framing.variables(FACTS, facts), Some(pane));
         let answer = self.run(&[command]).await?;
-        // tmux falls back to another pane if this one is gone.
+        // If the pane is gone, tmux may print the facts of another pane.
         Ok(parse_source(&framing, &answer).filter(|source| source.pane == pane))
     }
 
@@ -66,8 +66,8 @@ impl TmuxServer {
         pane.ok_or_else(|| TmuxError::Unreadable("the pane id is missing".into()))
     }
 
-    /// Starts the shell. The reader gets the output from the first byte, because the server opens the pipe before it
-    /// reads from the pane.
+    /// Starts the shell. `launch.reader` gets the output from the first byte, because tmux connects the reader before
+    /// tmux reads any output of the shell.
     pub async fn launch_mirror(&self, launch: &MirrorLaunch<'_>) -> Result<LaunchedPane, LaunchError> {
         let framing = Framing::fresh();
         let until = self.deadline_second(None);

@@ -124,8 +124,8 @@ fn match_rule(
     let is_top_visible = match top {
         Some(top) => top >= first,
         // No visible row matches the layout's pattern for the row above a dialog. The top of the dialog then counts as
-        // visible if the question is above its subject, or if the layout has no such pattern and a blank row separates
-        // the dialog from the rows above.
+        // visible in two cases: the dialog begins with its question and the subject follows, or the layout has no such
+        // pattern and a blank row separates the dialog from the rows above it.
         None => {
             (asks == 0 && rule.question.is_some() && subject.is_some())
                 || (!regions.knows_dialog_top() && paragraphs.len() > 2)
@@ -168,8 +168,8 @@ fn find_hint_line(lines: &[DialogLine<'_>], hint: &Regex, trail: usize) -> Optio
 
 /// The rows of each paragraph. Blank rows and borders separate the paragraphs.
 fn paragraphs<'s>(lines: &[DialogLine<'s>], is_approval: bool) -> Vec<Vec<&'s str>> {
-    // A command may contain line characters. In an approval, a row is therefore a border only if it has no letters,
-    // digits or other ASCII signs.
+    // A command may contain line-drawing characters. In an approval, a row is therefore a border only if it has no
+    // letters, digits or other ASCII signs.
     let has_letters = |line: &DialogLine<'_>| line.text.contains(|c: char| c.is_ascii_graphic());
     let separates = |line: &DialogLine<'_>| !(line.has_text() || is_approval && has_letters(line));
     lines

@@ -20,7 +20,7 @@ use crate::screen::CapturedScreen;
 /// The maximum width of the reported evidence. Longer text is cut.
 const MAX_EVIDENCE_COLUMNS: usize = 200;
 
-/// A capture of a pane, plain or with escapes, with the title and the command of the pane.
+/// A capture of a pane, with or without escape sequences, and the title and the command of the pane.
 #[derive(Debug, Clone, Copy)]
 pub struct SavedScreen<'a> {
     pub text: &'a [u8],

@@ -16,7 +16,7 @@ const MAX_GAP_ROWS: usize = 8;
 
 static NUMBERED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(\s*(?:[^\s\w]\s*)?)(\d{1,2})[.)]\s+(\S.*)$").expect("valid pattern"));
-/// A tick in a label. It shows the state of the option and is not part of its text.
+/// A tick in a label. It shows the state of the option and is not part of the label's text.
 static TICK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[.?\]\s*|\s*[✔✓√]$").expect("valid pattern"));
 /// A tick box, shown if several options can be chosen.
 static TICK_BOX: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[([ ✔✓√xX])\]\s").expect("valid pattern"));
@@ -114,7 +114,7 @@ pub(super) fn numbered(
 }
 
 /// Reads a list in which one row is marked. The list consists of the marked row and the rows around it that begin in
-/// the same column.
+/// the same column or further right. A row that begins further right continues the label above it.
 pub(super) fn listed(lines: &[DialogLine<'_>], end: usize, marker: &Regex) -> Option<FoundOptions> {
     let from = end.saturating_sub(MAX_LIST_ROWS);
     let (at, column) = (from..end).rev().find_map(|at| Some((at, marked_column(lines[at].text, marker)?)))?;

@@ -38,7 +38,7 @@ pub(super) fn matching_line(rule: &ScreenRule, regions: &ScreenRegions<'_>, titl
     let styled: Option<&ScreenRow> = looks.first().copied().flatten();
     let line = match_start(rule, text).map(|start| line_around(text, start));
     let line = line.or(styled.map(|row| row.text())).map(collapse_runs).unwrap_or_default();
-    // Typed text is private: only the prompt sign is reported.
+    // Text in the input box is private. Only the first character of the line is reported: the prompt sign.
     Some(if rule.region == ScreenRegion::Box { line.chars().take(1).collect() } else { line })
 }
 
@@ -68,8 +68,8 @@ fn title_matches(rule: &ScreenRule, regions: &ScreenRegions<'_>, title: Option<&
 }
 
 /// Whether the title repeats the name or path that `from` finds in the rows below the box. A part of the title must
-/// equal the name, or a component of the path. The title and the text below the box may both be truncated. Below the
-/// box, more words may follow the name.
+/// equal the name, or a component of the path. Both texts may be truncated. The match of `from` may contain more words
+/// after the name.
 fn repeats_footer_name(title: &str, from: &Regex, regions: &ScreenRegions<'_>) -> bool {
     let found = from.captures_iter(regions.text(ScreenRegion::Footer)).filter_map(|found| found.get(1));
     let names: Vec<&str> = found.flat_map(|name| name.as_str().split('/')).map(str::trim).collect();
@@ -93,7 +93,7 @@ fn line_around(text: &str, at: usize) -> &str {
     line.split('\n').next().unwrap_or_default()
 }
 
-/// Removes the frame and shortens long runs of spaces and line characters.
+/// Removes the frame and shortens runs of the same character: spaces to two, other characters to eight.
 fn collapse_runs(line: &str) -> String {
     let mut out = String::new();
     let mut alike = 0;

@@ -93,7 +93,7 @@ pub struct TextAnswerMethod {
     /// dialog that accepts text, or the input box.
     #[serde(default)]
     pub opens: bool,
-    /// The field accepts a single line only.
+    /// The text field of the dialog accepts a single line only.
     #[serde(default)]
     pub one_line: bool,
     /// The dialog accepts no text, even if the defaults of the manifest have a text answer.
@@ -101,7 +101,7 @@ pub struct TextAnswerMethod {
     none: bool,
 }
 
-/// The answers to one dialog. An answer that is None is not supported.
+/// How to give each answer to one dialog. An answer that is None is not supported.
 #[derive(Debug, Clone, Default)]
 pub struct AnswerKeys {
     pub approve: Option<AnswerMethod>,

@@ -23,9 +23,10 @@ pub struct AgentLogFile {
     /// agtmux finds the log of an agent by this file. If this key is not set, the log is the file that the agent's
     /// process has open.
     pub lock: Option<String>,
-    /// The paths of keys at which a record may contain its type. The first path that leads to a text is used.
+    /// The paths of the fields that may contain the type of a record, such as `payload.type`. The first path that leads
+    /// to a text is used.
     event: Vec<String>,
-    /// The path of keys at which a record contains its time.
+    /// The path of the field that contains the time of a record.
     time: String,
 }
 

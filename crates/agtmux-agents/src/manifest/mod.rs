@@ -61,7 +61,8 @@ pub(crate) struct Manifest {
     /// distinguished from judgements by new rules.
     #[serde(default = "default_version")]
     pub(crate) version: u32,
-    /// Whether the rules were verified on the agent itself. If false, they come from its documentation.
+    /// Whether the rules were verified on the agent itself. If false, the rules come from the agent's
+    /// documentation.
     #[serde(default = "default_true")]
     pub(crate) measured: bool,
     pub(crate) process: ProcessRules,

@@ -1,4 +1,4 @@
-//! Rules that recognize an agent in the process table.
+//! Rules that recognise an agent in the process table.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use crate::command_line::{Invocation, InvokedProgram, file_name};
 use crate::glob;
 use crate::process::ProcessFacts;
 
-/// Recognizes an agent in the process table.
+/// Recognises an agent in the process table.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ProcessRules {
     /// Program names, compared with the executable, with `argv[0]` and with the process title.
@@ -109,8 +109,8 @@ fn any_matches(patterns: &[String], path: &[u8]) -> bool {
 }
 
 /// Whether the arguments start with these words. Leading options and their values are skipped. The manifest does not
-/// say which options take a value. The word after an option is therefore tried as the first of these words, and
-/// otherwise skipped as the value of the option.
+/// say which options take a value. If the words do not start at the argument after an option, that argument is
+/// therefore skipped as the value of the option.
 fn starts_with_words(args: &[Vec<u8>], words: &[String]) -> bool {
     let starts_here = |rest: &[Vec<u8>]| {
         rest.len() >= words.len() && rest.iter().zip(words).all(|(arg, word)| arg == word.as_bytes())

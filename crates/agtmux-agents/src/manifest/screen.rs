@@ -116,7 +116,7 @@ pub(crate) struct ScreenRule {
     /// rule.
     #[serde(default)]
     pub(crate) yields: bool,
-    /// Set if the rule can match only a screen that shows no turn, for example after the conversation was restarted.
+    /// Set if every screen that the rule matches shows no turn, for example because the conversation was restarted.
     #[serde(default)]
     pub(crate) anew: bool,
     #[serde(default)]

@@ -16,10 +16,10 @@ pub struct AgentStatusFile {
     pub path: String,
     /// The type of the event that agtmux makes from the contents of the file.
     pub event: String,
-    /// The path of keys at which the file contains the start time of the process, in kernel ticks.
+    /// The path of the field that contains the start time of the process, in kernel ticks.
     start: Option<String>,
-    /// The path of keys at which the file contains the time of writing. If not set, the modification time of the file
-    /// is used.
+    /// The path of the field that contains the time at which the file was written. If not set, the modification time of
+    /// the file is used.
     time: Option<String>,
 }
 

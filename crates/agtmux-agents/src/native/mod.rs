@@ -31,7 +31,7 @@ const CONFIRMATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 pub struct AdapterMemory {
     /// The agent's own session id.
     pub session: Option<String>,
-    /// The session id comes from the agent's status file. Events of the agent outrank it.
+    /// The session id comes from the agent's status file. A session id from an event of the agent outranks it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     session_from_file: bool,
     #[serde(alias = "open")]
@@ -39,11 +39,12 @@ pub struct AdapterMemory {
     /// The number of prompts whose turns have not ended.
     #[serde(alias = "prompts")]
     pending_prompts: u32,
-    /// How the last turn ended. While a turn runs, a hook may already have reported its end: then this is how the current
-    /// turn will end. `None` if no hook has reported an end.
+    /// How the last turn ended. If a hook has announced the end of the running turn, this is how that turn will end.
+    /// `None` if no hook has reported an end.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "ended")]
     turn_end: Option<Assertion>,
-    /// Observations to report later. Each one is dropped if its source reports something else about the turn first.
+    /// Observations to report later. An observation is dropped if its source reports something else about the turn
+    /// before that.
     held: Vec<HeldObservation>,
     /// The sources whose last report was a running turn.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty", alias = "under_way")]
@@ -109,8 +110,8 @@ pub fn reduce(
 ) -> (Vec<Observation>, Option<Timestamp>) {
     let observations = match evidence {
         Evidence::TimePassed => memory.take_due(now),
-        // A record that was written before the clock was set back may have a time in the future. Such a record must not
-        // hide the records after it.
+        // A record that was written before the clock was set back may have a time in the future. `min` keeps this time
+        // from hiding the records after it.
         Evidence::LogEntry(entry) if memory.is_known_log_entry(entry.at.min(now)) => Vec::new(),
         Evidence::Event(event) | Evidence::LogEntry(event) => {
             let event = NativeEvent { at: event.at.min(now), ..event };
@@ -140,8 +141,8 @@ impl AdapterMemory {
         self.held.iter().any(is_turn_end)
     }
 
-    /// Moves all times by this much, because the clock of this machine was set. Only the time at which a held
-    /// observation is due may be later than `now`.
+    /// Moves all times by `by`, because the clock of this machine was set. Limits the moved times to `now`, except the
+    /// times at which held observations are due.
     pub fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) {
         let moved = |at: Timestamp| at.checked_add(by).unwrap_or(now);
         let shift = |at: &mut Timestamp| *at = moved(*at).min(now);
@@ -152,7 +153,8 @@ impl AdapterMemory {
         }
     }
 
-    /// Delays the release of held observations by `by`, because the agent could report nothing for that long.
+    /// Delays the release of held observations by `by`. This machine slept or the daemon was stopped for that long, so
+    /// the agent could not report anything meanwhile.
     pub fn skip_time(&mut self, by: SignedDuration) {
         self.held.iter_mut().for_each(|held| held.due = held.due.checked_add(by).unwrap_or(held.due));
     }
@@ -235,8 +237,8 @@ impl AdapterMemory {
         let (source, assertion) = (observation.source, observation.assertion);
         self.held.retain(|held| held.observation.source != source);
         let queued = self.pending_prompts > 1;
-        // Do not wait for a confirmation while prompts are queued: the confirming source also reports no running turn
-        // in the short time between two queued turns.
+        // Do not wait for a confirmation while prompts are queued. In the short time between two queued turns, the
+        // confirming source also reports that no turn runs.
         let confirmed_by = rule.confirmed_by.filter(|by| !queued && self.running_sources.contains(by));
         self.pending_prompts = match assertion {
             Assertion::Running => self.pending_prompts + u32::from(rule.prompt),
@@ -268,8 +270,8 @@ impl AdapterMemory {
         confirmed.map(|held| Observation { as_of: held.as_of.max(as_of), ..held }).collect()
     }
 
-    /// Opens and closes questions. Returns None if the event does not concern questions. Otherwise returns the
-    /// assertion that the newest open question is open, or, if there is none, that no dialog is open.
+    /// Opens and closes questions. Returns None if the event does not concern questions. Otherwise returns an
+    /// assertion: the newest open question is open, or no dialog is open if no question is left.
     fn update_questions(
         &mut self,
         rule: &EventRule,

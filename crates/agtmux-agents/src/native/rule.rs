@@ -47,7 +47,8 @@ pub(crate) struct EventRule {
     pub(super) turn: Option<TurnState>,
     /// The event opens a question of this kind. The question stays open until an event closes it.
     pub(super) opens: Option<DialogKind>,
-    /// The path of the shell command that the question asks to run. The dialog on the screen may show only a part of it.
+    /// The path of the shell command that the question asks to run. The dialog on the screen may show only a part of
+    /// the command.
     pub(super) command: Option<String>,
     #[serde(default)]
     pub(super) closes: ClosedQuestions,
@@ -79,7 +80,8 @@ pub(crate) struct EventRule {
     /// Do not report the end of the turn while this source still reports a running turn: other hooks of the agent may
     /// continue the turn.
     pub(super) confirmed_by: Option<Source>,
-    /// The path of the time since which the report is true, in milliseconds. If not set, the time of the event is used.
+    /// The path of a time in milliseconds. The report is true since that time. If not set, the time of the event is
+    /// used.
     pub(super) since_ms: Option<String>,
     /// The report is probably true, but the agent also sends this event in other situations.
     #[serde(default)]

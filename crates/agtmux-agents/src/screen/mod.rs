@@ -7,7 +7,7 @@ mod style;
 pub(crate) use regions::ScreenRegions;
 pub use style::{CellColour, CellStyle};
 
-/// A capture of a pane, plain or with escapes. Blank rows at the end are dropped.
+/// A capture of a pane, with or without escape sequences. Blank rows at the end are dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturedScreen {
     rows: Vec<ScreenRow>,

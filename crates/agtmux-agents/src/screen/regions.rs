@@ -8,7 +8,7 @@ use crate::manifest::{Pattern, ScreenLayout, ScreenRegion};
 
 const BOTTOM_ROWS: usize = 12;
 const ABOVE_ROWS: usize = 3;
-/// The maximum height of an input box. A taller box is not recognized.
+/// The maximum height of an input box. A taller box is not recognised.
 const MAX_BOX_ROWS: usize = 200;
 
 /// A screen and its input box, divided into regions.
@@ -98,8 +98,9 @@ impl<'s> ScreenRegions<'s> {
         }
         let text = typed.iter().map(|row| row.trim()).collect::<Vec<_>>().join("\n").trim().to_owned();
         let looks_typed = self.screen.is_styled() && rows.iter().any(|row| has_plain_text(row));
-        // A text that matches a `ghost` pattern is a placeholder if it does not have the style of typed text, or if the
-        // prompt matches `alone`. The style alone is not enough, because colours may be off.
+        // A text that matches a `ghost` pattern is a placeholder if it does not have the style of typed text. If
+        // colours are off, a placeholder may have that style too. A prompt that matches `alone` is therefore also
+        // enough.
         let in_its_place = rows.first().is_some_and(|row| fits(&layout.alone, row));
         let is_ghost = (in_its_place || !looks_typed) && layout.ghost.iter().any(|ghost| ghost.is_match(&text));
         Some(if is_ghost { String::new() } else { text })
@@ -215,8 +216,8 @@ fn find_closed_box(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox
 /// The box at the lowest prompt that a `top` row, a `lid` row or the pattern `alone` identifies. The box ends at the
 /// first blank row or border.
 fn find_box_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
-    // If several searches find the same prompt, `max_by_key` returns the result of the last one. The last search finds
-    // the upper end of the box most reliably.
+    // If several searches find the same prompt, `max_by_key` returns the result of the last search, which finds the
+    // upper end of the box most reliably.
     let candidates =
         [find_prompt_alone(rows, layout), find_prompt_below_lid(rows, layout), find_prompt_below_top(rows, layout)];
     let (first, rim) = candidates.into_iter().flatten().max_by_key(|(first, _)| *first)?;
@@ -262,7 +263,7 @@ fn find_box_at_prompt(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<Input
     let candidates = &below[below.len().saturating_sub(layout.footer)..];
     let is_foot = |at: &usize| layout.foot.as_ref().is_none_or(|foot| foot.is_match(rows[*at].text()));
     let footer = candidates.iter().copied().find(is_foot).unwrap_or(rows.len());
-    // Typed text continues below the prompt, indented. Rows that begin further left are something else.
+    // Typed text continues below the prompt, indented. Rows that begin further left are not typed text.
     let typed = rows[first + 1..footer].iter().all(|row| row.is_blank() || row.text().starts_with("  "));
     typed.then_some(InputBox { rim: first, inside: first..footer, footer })
 }

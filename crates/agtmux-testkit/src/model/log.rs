@@ -24,8 +24,8 @@ pub struct ModelRequest {
     pub is_side_request: bool,
     /// The names of the tools in the request.
     pub tools: Vec<String>,
-    /// The request body, cut to `MAX_BODY_BYTES`. Only the newest `MAX_BODIES` requests have one; older ones have an
-    /// empty text.
+    /// The request body, cut to `MAX_BODY_BYTES`. Only the newest `MAX_BODIES` requests keep their bodies. For older
+    /// requests this text is empty.
     pub body: String,
     pub at: Instant,
     /// When the first byte of the answer was sent.

@@ -129,7 +129,7 @@ impl AgentSandbox {
         self.server.run(&["send-keys", "-t", &self.pane, key]);
     }
 
-    /// The processes of the foreground job.
+    /// All descendants of the pane's shell: the agent and the processes that it has started.
     pub fn job_pids(&self) -> Vec<u32> {
         process::descendants(self.shell)
     }

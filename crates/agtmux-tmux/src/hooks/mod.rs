@@ -63,7 +63,7 @@ impl HintHooks {
         self.reconcile(server, true).await
     }
 
-    /// Removes all hooks of this daemon.
+    /// Removes all hooks of this daemon, and all agtmux hooks whose hint file is gone.
     pub async fn remove(&self, server: &TmuxServer) -> Result<(), TmuxError> {
         self.reconcile(server, false).await
     }

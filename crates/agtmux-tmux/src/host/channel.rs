@@ -92,7 +92,7 @@ impl ShellProcess {
         let (activity, activity_seen) = watch::channel(());
         let (stdout, stderr) = (&mut self.stdout, &mut self.stderr);
         let exchange = async {
-            // Ignore a write error: it means that the shell is exiting, and reading its output reports that.
+            // Ignore a write error: it means that the shell is exiting, and `read_out` and `read_err` report that.
             let write = async {
                 let _ = stdin.write_all(&script).await;
                 let _ = stdin.flush().await;
@@ -121,7 +121,7 @@ impl ShellProcess {
         }
     }
 
-    /// Discards output between requests until the stream ends.
+    /// Discards output that arrives between requests. Returns when stdout ends.
     async fn drain_until_eof(&mut self) {
         let (mut bytes, mut stderr_bytes) = ([0; 4096], [0; 4096]);
         let mut stderr_is_open = true;

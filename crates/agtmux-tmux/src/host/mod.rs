@@ -144,7 +144,7 @@ impl HostShell {
             let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
         };
-        // The lower limit of the offset: the clock was read before the answer arrived.
+        // The lower limit of the offset: the host read its clock before its answer arrived here.
         let least = seconds.saturating_mul(1000).saturating_sub(millis(SystemTime::now()));
         let most = seconds.saturating_mul(1000).saturating_add(999).saturating_sub(millis(asked_at));
         let known = self.0.clock_ahead.load(Ordering::Relaxed);

@@ -109,7 +109,7 @@ impl HostShell {
     }
 
     /// The timeout of the whole batch. If the host has the program `timeout`, which ends slow lines, the batch may take
-    /// the given time once for each line. Otherwise all lines together may take it once.
+    /// the given time once for each line. Otherwise the whole batch may take the given time only once.
     fn scan_timeout(&self, batch: &ShellBatch, timeout: Duration) -> Duration {
         let turns = if self.facts().has_timeout { batch.len() } else { 1 };
         (timeout * u32::try_from(turns).unwrap_or(u32::MAX) + super::ROUND_TRIP_ALLOWANCE).min(MAX_SCAN_TIME)

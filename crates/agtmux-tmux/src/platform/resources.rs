@@ -1,7 +1,8 @@
 //! Detects a lack of file descriptors, threads or memory in this process.
 //!
-//! The kernel gives a new file the lowest free descriptor. The number of a new descriptor therefore tells how many
-//! are in use, and files that stay open for long can leave the highest numbers free for short reads.
+//! The kernel gives a new file the lowest free descriptor, so the number of a new descriptor tells how many are in use.
+//! A file that would stay open for long is refused if its number is close to the limit. The highest numbers thus remain
+//! free for files that are open only briefly.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};

@@ -73,7 +73,7 @@ impl SshClient {
             "ServerAliveCountMax=2".into(),
             format!("ControlMaster={}", if is_shared { "auto" } else { "no" }),
             format!("ControlPath={}", control.unwrap_or_else(|| "none".into())),
-            // A shared connection ends with the last ssh process that uses it, and so it ends with the daemon.
+            // A shared connection ends with the last ssh process that uses it, so it does not outlive the daemon.
             "ControlPersist=no".into(),
             "ClearAllForwardings=yes".into(),
             "ForwardAgent=no".into(),

@@ -7,8 +7,8 @@ use crate::input::{and, is_before, server_matches};
 use crate::listing::{parse_id, parse_number};
 use crate::tap::{escape_formats, exec_line};
 
-/// The program that runs in a new window or pane until the task or shared terminal is started there. If none is
-/// started, this program ends, and the window or pane closes.
+/// The program that runs in a new window or pane until the task or shared terminal is started there. If neither is
+/// started in time, this program ends, and the window or pane closes.
 pub(crate) const PLACEHOLDER_PROGRAM: [&str; 2] = ["sleep", "30"];
 
 /// The hook that counts bells. Users are unlikely to choose so high an index. The daemon's own hooks use 4242.
@@ -74,7 +74,8 @@ pub(super) fn new_window(framing: &Framing, session: &str, task: &str) -> Vec<Tm
     vec![PLACEHOLDER_PROGRAM.iter().fold(new, TmuxCommand::arg), mark_without_run(&last)]
 }
 
-/// Marks a window that has no run yet. Readers then do not list it as a task, even if its run never starts.
+/// Marks a window that has no run yet. The daemon then does not list the window as a task, even if the run never
+/// starts.
 fn mark_without_run(window: &str) -> TmuxCommand {
     TmuxCommand::new("set-option").arg("-w").arg("-t").arg(window).arg(RUN).arg(NO_RUN_YET)
 }

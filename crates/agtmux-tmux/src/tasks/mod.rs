@@ -56,8 +56,8 @@ pub fn default_socket(tmpdir: Option<&OsStr>) -> PathBuf {
     SocketDir::below(tmpdir).path().join("default")
 }
 
-/// Quotes a word for sh, bash, zsh and fish, if it needs quotes. A leading `=` needs them because of zsh, and a leading
-/// `%` because of fish: these shells expand such words.
+/// Quotes a word for sh, bash, zsh and fish, if the word needs quotes. A word with a leading `=` or `%` needs quotes,
+/// because zsh expands `=word` and fish expands `%word`.
 pub fn quoted_for_shell(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -73,8 +73,8 @@ impl TmuxServer {
         Ok(self.read_task_sessions(Some(name)).await?.into_iter().find(|session| session.name == name))
     }
 
-    /// Runs a command that ends at once. tmux can miss the exit of a child. The exit of this command makes tmux check
-    /// all of its children.
+    /// Makes tmux check whether its children have exited, because tmux can miss the exit of a child. Runs a command
+    /// that ends at once: its exit makes tmux check all children.
     pub async fn reap_children(&self) -> Result<(), TmuxError> {
         self.run(&[TmuxCommand::new("run-shell").arg("true")]).await.map(drop)
     }
@@ -125,8 +125,8 @@ impl TmuxServer {
         launch::parse_new_window(&framing, &answer).ok_or_else(unreadable)
     }
 
-    /// Starts a task in its window and ends the window's current program. The reader gets the output from the first
-    /// byte, because the server opens the pipe before it reads from the pane.
+    /// Starts a task in its window and ends the window's current program. `launch.reader` gets the output from the
+    /// first byte, because tmux connects the reader before tmux reads any output of the task.
     pub async fn launch_task(&self, launch: &TaskLaunch<'_>) -> Result<LaunchedPane, LaunchError> {
         let framing = Framing::fresh();
         let until = self.deadline_second(None);

@@ -7,7 +7,7 @@ use agtmux_core::state::State;
 use super::*;
 use crate::CapturedScreen;
 
-/// The observer captures the screen at the latest this long after the status file has changed.
+/// The longest time between a change of the status file and the observer's capture of the screen.
 const CAPTURE_DELAY: i64 = 400;
 /// Observations from a captured screen are dated this long before the capture.
 const DRAW_LAG: i64 = 250;

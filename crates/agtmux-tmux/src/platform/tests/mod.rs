@@ -47,7 +47,7 @@ impl PlatformFixture {
         next.expect("a signal before the deadline").expect("the watcher is open")
     }
 
-    /// All signals up to and including this one.
+    /// Reads signals until `wanted` arrives. Returns all of them, including `wanted`.
     async fn until(&mut self, wanted: PlatformSignal) -> Vec<PlatformSignal> {
         let mut seen = Vec::new();
         while seen.last() != Some(&wanted) {
