@@ -38,7 +38,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(4);
 /// so with more threads the memory of the daemon grows under load.
 const MAX_BLOCKING_THREADS: usize = 4;
 
-/// Threads that have started stay, so that the daemon still works when the system allows no new thread.
+/// An idle thread stays alive for this long, so that the daemon still works when the system allows no new thread.
 const THREAD_KEEP_ALIVE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 #[derive(Debug)]
@@ -261,7 +261,8 @@ async fn run_until_stopped(
     };
     tracing::info!("stopping");
     notify_service_manager(sd_notify::NotifyState::Stopping);
-    // Streams end cleanly only if the daemon was stopped. Clients whose stream breaks start a new daemon.
+    // End the streams cleanly only after a planned stop. After a failure the streams break, so that their clients start
+    // a new daemon.
     let is_planned = outcome.is_ok();
     if is_planned {
         let _ = stopping.send(true);

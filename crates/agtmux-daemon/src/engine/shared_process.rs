@@ -13,8 +13,9 @@ use super::Engine;
 use crate::store::EventRow;
 
 /// An event belongs to a turn only if the daemon saw the turn begin at most this long after the time of the event. The
-/// daemon sees the beginning late, because the agent must draw it and the daemon must capture the screen. The second
-/// value is the limit for the opposite order: the agent may send the event late, after the daemon saw the turn begin.
+/// daemon sees the beginning late, because the agent must draw it and the daemon must capture the screen.
+/// `MAX_EVENT_DELAY` is the limit for the opposite order: the agent may send the event late, after the daemon saw the
+/// turn begin.
 const MAX_DISPLAY_DELAY: SignedDuration = SignedDuration::from_secs(3);
 const MAX_EVENT_DELAY: SignedDuration = SignedDuration::from_secs(1);
 
