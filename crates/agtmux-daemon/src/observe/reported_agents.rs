@@ -44,8 +44,8 @@ impl RememberedServer {
 pub(crate) struct ReportedAgent {
     /// A report that was not compared with the processes of the pane yet.
     new: Option<AgentReport>,
-    /// The process that reported, or that was known as an agent before this daemon started. It stays an agent until it
-    /// ends.
+    /// The process that reported, or that was known as an agent before this daemon started. This process counts as an
+    /// agent until it ends.
     known: Option<(AgentType, ProcessRef)>,
 }
 
