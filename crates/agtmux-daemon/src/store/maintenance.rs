@@ -124,8 +124,8 @@ impl Maintenance {
         *self = Self { stage: MaintenanceStage::OldCheckpoints, retention: Some(retention), ..Self::default() };
     }
 
-    /// Notes that a checkpoint was written and the oldest one deleted. The inputs before the checkpoint that is now the
-    /// oldest can be deleted.
+    /// Notes that a checkpoint was written, which also deletes older ones. The inputs before the oldest remaining
+    /// checkpoint can now be deleted.
     pub(super) fn checkpoint_written(&mut self) {
         if self.stage > MaintenanceStage::Inputs {
             self.stage = MaintenanceStage::Inputs;
