@@ -22,7 +22,7 @@ const MAX_RESTARTS: u32 = 8;
 /// A task that has run for this long counts as working: its earlier failures are forgotten.
 const STABLE_TIME: Duration = Duration::from_secs(60);
 
-/// The background tasks of the daemon, and what is reported about the components of the daemon.
+/// The background tasks of the daemon, and the reports about its components.
 #[derive(Clone)]
 pub(crate) struct BackgroundTasks {
     components: Arc<Mutex<BTreeMap<String, ComponentHealth>>>,

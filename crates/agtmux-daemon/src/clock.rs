@@ -53,7 +53,7 @@ struct ClockSetting {
 /// and so learns by how much the clock was set in the meantime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClockAnchor {
-    /// Identifies the boot of the machine. `None` if the system does not report it.
+    /// Identifies the boot of the machine. `None` if the system reports no boot id.
     boot: Option<String>,
     /// The wall-clock time of the boot, in microseconds.
     booted_at: i64,
@@ -131,8 +131,8 @@ impl Clock {
 
     /// Returns by how much the clock was set since the anchor `stored` was recorded. After a reboot the exact step is
     /// unknown. If `newest`, the newest stored time, lies in the future, the result is then the step that moves it to
-    /// now. The result includes the steps that this clock has noticed so far, so [`Self::now_and_step`] does not report
-    /// them again.
+    /// now, otherwise zero. The result includes the steps that this clock has noticed so far, so [`Self::now_and_step`]
+    /// does not report them again.
     pub(crate) fn take_step_since(&self, stored: Option<&ClockAnchor>, newest: Option<Timestamp>) -> SignedDuration {
         self.now_and_step();
         let anchor = self.anchor();

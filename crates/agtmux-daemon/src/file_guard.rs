@@ -37,7 +37,7 @@ pub(crate) struct FileGuard {
     pub(crate) store: Arc<Store>,
     pub(crate) engine: EngineHandle,
     pub(crate) discovery: Discovery,
-    /// Makes the server check its socket, and create it again if it is gone.
+    /// Makes the API server check its socket, and create the socket again if it is gone.
     pub(crate) check_socket: Arc<Notify>,
     /// Signals that another daemon has taken over the files. This daemon must then stop.
     pub(crate) taken_over: Arc<Notify>,
@@ -134,7 +134,7 @@ impl FileGuard {
         timeout(RETRY_INTERVAL, is_listening).await.map_err(missing_socket)
     }
 
-    /// Takes the locks whose files were removed. If another daemon holds all of them, this one must stop.
+    /// Takes the locks whose files were removed. If another daemon holds all of them, this daemon must stop.
     async fn renew_lock(&self) -> Result<(), String> {
         for _ in 0..LOST_LOCK_TIMEOUT.as_millis() / LOCK_RETRY.as_millis() {
             let renewed = self.lock.lock().unwrap_or_else(PoisonError::into_inner).renew();

@@ -77,7 +77,7 @@ impl DaemonLock {
     }
 }
 
-/// The pid of the process that holds one of the locks. The kernel reports it; a pid file could be out of date.
+/// The pid of the process that holds one of the locks. The kernel reports the pid; a pid file could be out of date.
 pub(crate) fn holder(paths: &Paths) -> Option<u32> {
     paths.locks().iter().find_map(|path| holder_of(path))
 }

@@ -254,7 +254,7 @@ async fn run_until_stopped(
     let outcome = tokio::select! {
         () = stop => Ok(()),
         () = taken_over.notified() => Ok(()),
-        // Without its engine or its server, the daemon stops. The next client starts a new daemon, which reads the
+        // Without its engine or its API server, the daemon stops. The next client starts a new daemon, which reads the
         // store.
         _ = &mut engine => Err(DaemonError::PartEnded("engine")),
         _ = &mut server => Err(DaemonError::PartEnded("server")),

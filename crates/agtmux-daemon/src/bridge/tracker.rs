@@ -1,4 +1,4 @@
-//! Turns changes of the view into bridge events.
+//! Converts changes of the view to bridge events.
 
 use std::collections::hash_map::Entry;
 

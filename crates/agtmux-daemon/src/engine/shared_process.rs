@@ -61,9 +61,10 @@ impl TurnStarts {
 }
 
 impl Engine {
-    /// Returns the agent that an event of a shared process belongs to. This is the agent whose session the event names,
-    /// otherwise the agent that has no session yet, works in the event's directory, and began a turn at the time of the
-    /// event. The directory alone proves nothing: the process may also serve an agent outside tmux in that directory.
+    /// Returns the agent that an event of a shared process belongs to. This is the agent whose session the event names.
+    /// If there is none, this is the agent that has no session yet, works in the event's directory, and began a turn at
+    /// the time of the event. The directory alone proves nothing: the process may also serve an agent outside tmux in
+    /// that directory.
     ///
     /// An event of a process that is not shared is bound only by its session, and only if it names no pane and no
     /// process.

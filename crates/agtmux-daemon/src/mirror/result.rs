@@ -34,7 +34,7 @@ impl Mirrors {
         self.terminals().iter().rev().find(has_command).cloned()
     }
 
-    /// A command and its output. Waits for its end if the query asks for it.
+    /// A command and its output. Waits for the end of the command if the query asks for that.
     pub(crate) async fn command(&self, query: &MirrorCommandQuery) -> ApiResult<MirrorCommand> {
         let exec = &query.command_id;
         let terminal = self.terminal_of(exec).ok_or_else(|| errors::no_command(exec))?;

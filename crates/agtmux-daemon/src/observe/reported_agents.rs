@@ -39,7 +39,7 @@ impl RememberedServer {
     }
 }
 
-/// What reports tell about the agent in one pane.
+/// What is known from reports about the agent in one pane.
 #[derive(Debug, Default)]
 pub(crate) struct ReportedAgent {
     /// A report that was not compared with the processes of the pane yet.

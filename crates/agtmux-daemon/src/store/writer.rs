@@ -127,7 +127,8 @@ impl StoreWriter {
         }
         if let Err(error) = self.file.restore_if_removed(&mut self.connection) {
             tracing::error!(error, "the database was removed and could not be restored");
-            // The files at the path do not belong to this daemon, so the connection must not clean up.
+            // The files at the path do not belong to this daemon, so the connection must not be closed: SQLite cleans
+            // up files when it closes a connection.
             std::mem::forget(self.connection);
             return;
         }

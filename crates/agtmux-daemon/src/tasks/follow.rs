@@ -260,7 +260,7 @@ impl FollowedSession {
         all
     }
 
-    /// Marks the changes as stored in `session`.
+    /// Marks the changes as stored. `session` already contains them.
     fn mark_stored(&mut self, changes: Vec<(RunId, RunChanges)>, session: &TaskSession, now: Instant) {
         for (run_id, changes) in changes {
             let waits_for_input = session.runs.get(&run_id).is_some_and(|run| session.waits_for_input(run));
