@@ -22,7 +22,7 @@ const MAX_RESTARTS: u32 = 8;
 /// A task that has run for this long counts as working: its earlier failures are forgotten.
 const STABLE_TIME: Duration = Duration::from_secs(60);
 
-/// The background tasks of the daemon, and what is reported about the components of the daemon.
+/// The background tasks of the daemon, and the reports about its components.
 #[derive(Clone)]
 pub(crate) struct BackgroundTasks {
     components: Arc<Mutex<BTreeMap<String, ComponentHealth>>>,
@@ -43,7 +43,7 @@ impl BackgroundTasks {
         self.keep_and_clean_up(name, start, || async {})
     }
 
-    /// Like `keep`. `clean_up` runs after each failure, also after the last one.
+    /// Like `keep`, but runs `clean_up` after each failure, even if the task is then not restarted.
     pub(crate) fn keep_and_clean_up<F, C>(
         &self,
         name: impl Into<String>,
@@ -81,12 +81,12 @@ impl BackgroundTasks {
         let mut stopping = self.stopping.clone();
         tokio::select! {
             () = sleep(delay) => {}
-            // The sender is gone when the daemon has stopped.
+            // `wait_for` also returns if the sender is gone, because the daemon has then stopped.
             _ = stopping.wait_for(|stopping| *stopping) => {}
         }
     }
 
-    /// Runs a task that may end by itself. The health report names it if it panics.
+    /// Runs a task that may end by itself. If the task panics, the health report names it.
     pub(crate) fn run(
         &self,
         name: impl Into<String>,
@@ -100,8 +100,8 @@ impl BackgroundTasks {
         })
     }
 
-    /// Runs a task once. The first value is an error if the task panics. If the task runs for `STABLE_TIME`, clears the
-    /// reports about the task, and the second value is true.
+    /// Runs a task once. Returns an error if the task panics, and whether the task ran for `STABLE_TIME`. The reports
+    /// about the task are cleared when it has run for that long.
     pub(crate) async fn attempt(&self, name: &str, task: impl Future<Output = ()>) -> (Result<(), String>, bool) {
         let mut task = pin!(catch_panic(task));
         match timeout(STABLE_TIME, &mut task).await {
@@ -155,7 +155,7 @@ impl BackgroundTasks {
     }
 }
 
-/// Runs a task in this tokio task. Returns an error if the task panics.
+/// Polls a future in the current tokio task. Returns an error if the future panics.
 async fn catch_panic(task: impl Future<Output = ()>) -> Result<(), String> {
     let mut task = pin!(task);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(context))) {

@@ -1,5 +1,6 @@
-//! The daemon's clock. It shows the time of the wall clock. When the wall clock is set, the daemon's clock follows in one
-//! step, and the engine moves all recorded times by the same step: no age changes, and no time lies in the future.
+//! The daemon's clock. It shows the time of the wall clock. When the wall clock is set, the daemon's clock follows in
+//! one step, and the engine moves all recorded times by the same step. The age of a record therefore does not change,
+//! and no recorded time lies in the future.
 
 mod source;
 
@@ -13,8 +14,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) use source::TestTime;
 use source::{SystemTime, TimeSource};
 
-/// The daemon's clock ignores smaller differences from the wall clock, because time servers make small corrections all
-/// the time.
+/// The daemon's clock ignores differences from the wall clock that are smaller than this, because time servers make
+/// small corrections all the time.
 const MIN_STEP: SignedDuration = SignedDuration::from_secs(1);
 
 /// How often the engine calls [`Clock::plan_beat`] while it has agents, and how often the observers check their servers.
@@ -36,23 +37,23 @@ struct SharedClock {
 }
 
 struct ClockSetting {
-    /// The time that this clock showed when the machine booted.
+    /// The wall-clock time of the boot, by the current setting of this clock.
     booted_at: SignedDuration,
-    /// The steps that the engine has not applied yet.
+    /// The sum of the steps that the engine has not applied yet.
     pending_step: SignedDuration,
     /// The sum of all steps.
     total_step: SignedDuration,
-    /// When the engine will run next, at the latest, as a time since boot. `None` if the engine announced no time.
+    /// The latest time at which the engine will run next, as a time since boot. `None` if the engine announced no time.
     beat_at: Option<SignedDuration>,
     /// The sum of all times during which the daemon did not run.
     total_sleep: SignedDuration,
 }
 
-/// The clock's setting when times were stored. From this setting, the next daemon finds out by how much the clock was
-/// set since.
+/// The clock setting under which the stored times were recorded. The next daemon compares this setting with its own,
+/// and so learns by how much the clock was set in the meantime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClockAnchor {
-    /// Identifies the boot of the machine. `None` if the system does not report it.
+    /// Identifies the boot of the machine. `None` if the system reports no boot id.
     boot: Option<String>,
     /// The wall-clock time of the boot, in microseconds.
     booted_at: i64,
@@ -77,15 +78,15 @@ impl Clock {
         self.read().1
     }
 
-    /// The current time, and the steps of the clock since the last call. Only the engine calls this, because it applies
-    /// the steps to everything that it knows.
+    /// The current time, and the steps of the clock since the last call. Only the engine may call this: each step is
+    /// returned once, and the engine applies it to all times that it knows.
     pub(crate) fn now_and_step(&self) -> (Timestamp, Option<SignedDuration>) {
         let (mut setting, now) = self.read();
         let step = std::mem::replace(&mut setting.pending_step, SignedDuration::ZERO);
         (now, Some(step).filter(|step| !step.is_zero()))
     }
 
-    /// The sum of all steps so far. A reader of wall-clock times compares it to notice a step.
+    /// The sum of all steps so far. A caller that compares wall-clock times notices a step when this sum changes.
     pub(crate) fn total_step(&self) -> SignedDuration {
         self.read().0.total_step
     }
@@ -128,10 +129,10 @@ impl Clock {
         ClockAnchor { boot: self.0.source.boot_id(), booted_at }
     }
 
-    /// By how much the clock was set since times were stored together with the anchor `stored`. After a reboot the
-    /// exact step is unknown. The result is then the step that moves `newest`, the newest stored time, to now if that
-    /// time lies in the future. The result includes the steps that this clock has noticed so far, so
-    /// [`Self::now_and_step`] does not report them again.
+    /// Returns by how much the clock was set since the anchor `stored` was recorded. After a reboot the exact step is
+    /// unknown. If `newest`, the newest stored time, lies in the future, the result is then the step that moves it to
+    /// now, otherwise zero. The result includes the steps that this clock has noticed so far, so [`Self::now_and_step`]
+    /// does not report them again.
     pub(crate) fn take_step_since(&self, stored: Option<&ClockAnchor>, newest: Option<Timestamp>) -> SignedDuration {
         self.now_and_step();
         let anchor = self.anchor();
@@ -160,15 +161,15 @@ impl Clock {
     }
 }
 
-/// The first beat after `now` that is a whole number of beats after `beat`.
+/// The first time after `now` that is a whole number of beats after `beat`.
 pub(crate) fn next_beat(beat: Instant, now: Instant) -> Instant {
     let since = now.saturating_duration_since(beat);
     let past = since.as_nanos() / BEAT.as_nanos();
     beat + BEAT * u32::try_from(past + 1).unwrap_or(u32::MAX)
 }
 
-/// The wall-clock time of the boot, and the time since then. The two clocks cannot be read at the same time. If this
-/// thread was interrupted between the reads, this function reads both clocks again.
+/// The wall-clock time of the boot, and the time since the boot. The two clocks cannot be read at the same time. If
+/// this thread was interrupted between the reads, this function reads both clocks again.
 fn read(source: &dyn TimeSource) -> (SignedDuration, SignedDuration) {
     loop {
         let before = source.since_boot();

@@ -66,8 +66,8 @@ impl EventLog {
     }
 
     /// Changes the view and publishes the resulting events in one step: no reader sees the new view without the events.
-    /// The events are numbered from `after` + 1 or higher, because the transitions and task events that caused the
-    /// change already have the numbers up to `after`.
+    /// The resulting events get numbers above `after`. The numbers up to `after` belong to the transitions and task
+    /// events that caused the change.
     pub(crate) fn publish(
         &self,
         now: Timestamp,

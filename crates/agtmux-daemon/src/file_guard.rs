@@ -16,7 +16,7 @@ use crate::logging;
 use crate::observe::Discovery;
 use crate::store::Store;
 
-/// The name of the files in the health report.
+/// The component name under which the health report lists the daemon's files.
 const FILES: &str = "files";
 /// The delay before another attempt, and the interval of checks if the directories cannot be watched.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -25,8 +25,9 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 const SETTLE_TIME: Duration = Duration::from_millis(50);
 /// The files are restored after this many times `SETTLE_TIME` at the latest, even if removals continue.
 const MAX_SETTLE_STEPS: u32 = 20;
-/// How long to try again while another process holds a lock. A daemon that starts and finds only one of the locks free
-/// holds that lock for a moment. If another process still holds all locks after this time, this daemon stops.
+/// How long this daemon tries to take the locks again while another process holds one of them. Another daemon that
+/// tries to start and finds only one lock free holds this lock for a moment, and then gives up. If other processes
+/// still hold all locks after this time, this daemon stops.
 const LOST_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 const LOCK_RETRY: Duration = Duration::from_millis(100);
 
@@ -36,7 +37,7 @@ pub(crate) struct FileGuard {
     pub(crate) store: Arc<Store>,
     pub(crate) engine: EngineHandle,
     pub(crate) discovery: Discovery,
-    /// Makes the server check its socket, and create it again if it is gone.
+    /// Makes the API server check its socket, and create the socket again if it is gone.
     pub(crate) check_socket: Arc<Notify>,
     /// Signals that another daemon has taken over the files. This daemon must then stop.
     pub(crate) taken_over: Arc<Notify>,
@@ -54,7 +55,7 @@ impl FileGuard {
     pub(crate) async fn run(&self) {
         let socket_dir = self.paths.socket.parent().unwrap_or(Path::new("/"));
         loop {
-            // Watch before the check, so that nothing is removed unnoticed in between.
+            // Watch before the check, so that a removal during the check is noticed.
             let watched = self.discovery.watch_dirs(&[&self.paths.state_dir, socket_dir]);
             match (self.check().await, watched) {
                 (CheckOutcome::Restored, _) => {}
@@ -81,7 +82,7 @@ impl FileGuard {
         }
     }
 
-    /// Restores what is missing, and reports it.
+    /// Restores missing files and directories, and reports what was missing.
     async fn check(&self) -> CheckOutcome {
         let missing = self.missing();
         let background = self.discovery.background();
@@ -133,7 +134,7 @@ impl FileGuard {
         timeout(RETRY_INTERVAL, is_listening).await.map_err(missing_socket)
     }
 
-    /// Takes the locks whose files were removed. If another daemon holds all of them, this one must stop.
+    /// Takes the locks whose files were removed. If another daemon holds all of them, this daemon must stop.
     async fn renew_lock(&self) -> Result<(), String> {
         for _ in 0..LOST_LOCK_TIMEOUT.as_millis() / LOCK_RETRY.as_millis() {
             let renewed = self.lock.lock().unwrap_or_else(PoisonError::into_inner).renew();

@@ -13,7 +13,7 @@ pub(crate) struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// The file at this path. `None` if there is none.
+    /// The identity of the file at this path. `None` if there is no file.
     pub(crate) fn at(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().map(|metadata| Self::from(&metadata))
     }

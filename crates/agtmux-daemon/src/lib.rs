@@ -1,4 +1,5 @@
-//! The daemon: observers collect evidence, the engine decides, the store keeps the result, the server publishes it.
+//! The daemon: observers collect evidence, the engine decides, the store keeps the result, and the API server publishes
+//! it.
 
 mod actions;
 mod background;

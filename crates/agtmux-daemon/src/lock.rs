@@ -18,17 +18,17 @@ use crate::file_identity::FileIdentity;
 #[derive(Debug)]
 pub(crate) struct DaemonLock {
     paths: Vec<PathBuf>,
-    // Closing any handle of a file releases the lock of the process on it, so no handle is ever closed.
+    // Closing any handle of a file releases this process's lock on that file, so the daemon never closes a handle.
     held: Vec<(FileIdentity, File)>,
 }
 
-/// Whether this process holds the lock files that are now at the paths.
+/// Whether this process still holds the locks. Another process may have deleted or replaced the lock files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockState {
     Held,
-    /// Another process holds some of them.
+    /// Another process holds some of the locks.
     Contended,
-    /// Another process holds all of them.
+    /// Another process holds all locks.
     Lost,
 }
 
@@ -39,7 +39,7 @@ impl DaemonLock {
         Ok((lock.renew()? == LockState::Held).then_some(lock))
     }
 
-    /// Takes the locks whose files were removed or replaced.
+    /// Takes a lock again if its file was removed or replaced. Returns which locks this process then holds.
     pub(crate) fn renew(&mut self) -> io::Result<LockState> {
         let mut held = 0;
         for path in self.paths.clone() {
@@ -77,7 +77,7 @@ impl DaemonLock {
     }
 }
 
-/// The pid of the process that holds one of the locks. The kernel reports it; a pid file could be out of date.
+/// The pid of the process that holds one of the locks. The kernel reports the pid; a pid file could be out of date.
 pub(crate) fn holder(paths: &Paths) -> Option<u32> {
     paths.locks().iter().find_map(|path| holder_of(path))
 }

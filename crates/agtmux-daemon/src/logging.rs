@@ -81,8 +81,8 @@ pub(crate) fn reopen_if_removed() {
     }
 }
 
-/// Writes `name=value`, and the message without its name. A value stays on one line, and no character in it acts on a
-/// terminal. The colours of the name are the only escape sequences.
+/// Writes each field as `name=value`, and the message as its value alone. Control characters in a value are escaped, so
+/// the value stays on one line and cannot control a terminal. Only the name is styled with escape sequences.
 fn sanitized_fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
     format::debug_fn(|writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug| {
         let value = sanitize::for_terminal(&format!("{value:?}"));

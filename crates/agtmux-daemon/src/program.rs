@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 /// path of a deleted file.
 static PATH: LazyLock<PathBuf> = LazyLock::new(|| std::env::current_exe().unwrap_or_default());
 
-/// The path of this executable, for processes that the daemon starts. The first call determines the path, so it must
-/// happen when the daemon starts.
+/// The path of this executable, for processes that the daemon starts. The first call determines the path, so the daemon
+/// must call this function when it starts.
 pub(crate) fn path() -> PathBuf {
     PATH.clone()
 }

@@ -1,4 +1,4 @@
-//! Replays the engine log and checks whether it still produces the states that were published.
+//! Replays the inputs of the engine log and checks whether they still produce the states that were published.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::store::schema;
 pub enum ReplayOutcome {
     /// Every input produced the stored transitions.
     Same { inputs: u64, transitions: u64 },
-    /// The first input with different transitions.
+    /// The first input whose replayed transitions differ from the stored ones.
     Differs { n: u64, stored: String, replayed: String },
 }
 

@@ -38,7 +38,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(4);
 /// so with more threads the memory of the daemon grows under load.
 const MAX_BLOCKING_THREADS: usize = 4;
 
-/// Threads that have started stay, so that the daemon still works when the system allows no new thread.
+/// An idle thread stays alive for this long, so that the daemon still works when the system allows no new thread.
 const THREAD_KEEP_ALIVE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 #[derive(Debug)]
@@ -254,14 +254,15 @@ async fn run_until_stopped(
     let outcome = tokio::select! {
         () = stop => Ok(()),
         () = taken_over.notified() => Ok(()),
-        // Without its engine or its server, the daemon stops. The next client starts a new daemon, which reads the
+        // Without its engine or its API server, the daemon stops. The next client starts a new daemon, which reads the
         // store.
         _ = &mut engine => Err(DaemonError::PartEnded("engine")),
         _ = &mut server => Err(DaemonError::PartEnded("server")),
     };
     tracing::info!("stopping");
     notify_service_manager(sd_notify::NotifyState::Stopping);
-    // Streams end cleanly only if the daemon was stopped. Clients whose stream breaks start a new daemon.
+    // End the streams cleanly only after a planned stop. After a failure the streams break, so that their clients start
+    // a new daemon.
     let is_planned = outcome.is_ok();
     if is_planned {
         let _ = stopping.send(true);

@@ -33,7 +33,7 @@ pub(crate) struct Spool {
 }
 
 enum SpoolOutcome {
-    /// Stored, or permanently refused.
+    /// The event is stored, or permanently refused.
     Done,
     Unreadable(String),
     /// The file stays in the spool.
@@ -62,7 +62,7 @@ impl Spool {
     async fn follow(&self, mut platform: Platform) {
         let mut warned = false;
         loop {
-            // Watch before reading, so that files that arrive meanwhile cause a signal.
+            // Watch before reading, so that a file that arrives during the read causes a signal.
             let watched = self.watch(&platform);
             if let Err(error) = &watched
                 && !std::mem::replace(&mut warned, true)
@@ -123,7 +123,7 @@ impl Spool {
             Err(error) => return SpoolOutcome::Unreadable(error.to_string()),
         };
         if let Some(socket) = event.socket {
-            // Registers the tmux server of the event, as a hook does that reaches the daemon directly.
+            // Registers the tmux server of the event. A hook that reaches the daemon directly does the same.
             self.discovery.add_caller_sockets(Some(format!("{socket},0,0")), None).await;
         }
         let outcome = match serve::read_event(bytes.len(), move || Ok(document), &self.discovery, None).await {

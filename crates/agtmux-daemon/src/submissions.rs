@@ -1,4 +1,4 @@
-//! The texts that agtmux submitted to agents, and whether their turns have been seen.
+//! The texts that agtmux submitted to agents, and whether the turns of these texts are pending.
 //!
 //! Directly after Enter, the state of an agent is still the one from before the text. A client that waits for the end of
 //! the turn must not count that state. A turn is pending until the state shows that the agent works, or until a later
@@ -19,7 +19,7 @@ const SHORT_TURN_TIME: SignedDuration = SignedDuration::from_millis(500);
 /// How long to wait for another turn after one has ended, if the agent was busy when the text was submitted, or if the
 /// turn seems to end early. A screen may look at rest for a moment while the agent prepares its first turn.
 const NEXT_TURN_TIMEOUT: SignedDuration = SignedDuration::from_secs(1);
-/// How long to wait for a screen at rest. Some agents have screens that match no rule.
+/// How long to wait for a screen at rest. The wait is limited, because some agents have screens that match no rule.
 const REST_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);
 
 /// The last text that agtmux submitted to each agent.
@@ -53,7 +53,7 @@ enum PendingTurn {
     Queued,
     /// The agent has not shown the turn yet.
     Unseen(UnseenTurn),
-    /// The daemon on the agent's host reports it as pending.
+    /// The daemon on the agent's host reports the turn as pending.
     OnHost,
 }
 
@@ -121,7 +121,8 @@ impl Submissions {
         }
     }
 
-    /// Notes that the turn is no longer pending, or that the text was not submitted. Returns whether it was pending.
+    /// Notes that the turn is no longer pending, or that the text was not submitted. Returns whether the turn was
+    /// pending.
     pub(crate) fn settle(&mut self, runtime: &RuntimeId) -> bool {
         self.0.get_mut(runtime).is_some_and(|submission| submission.pending.take().is_some())
     }

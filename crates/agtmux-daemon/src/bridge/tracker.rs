@@ -1,4 +1,4 @@
-//! Turns changes of the view into bridge events.
+//! Converts changes of the view to bridge events.
 
 use std::collections::hash_map::Entry;
 
@@ -89,8 +89,8 @@ fn changes_since(bridge: &Bridge, seq: u64, agent_panes: &AgentPanes) -> (u64, V
     (log.seq(), changes)
 }
 
-/// First applies all changes, then decides which agents are gone. An agent that moves to another pane leaves the old
-/// pane before it appears in the new one.
+/// First applies all changes, then decides which agents are gone, because an agent that moves to another pane leaves
+/// the old pane before it appears in the new one.
 async fn apply_changes(bridge: &Bridge, agent_panes: &mut AgentPanes, changes: Vec<PaneChange>) {
     let mut left = Vec::new();
     for (identity, pane) in changes {

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use jiff::{SignedDuration, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Only for tests: names a file that contains a number of seconds. The daemon's wall clock is ahead by this number. The
-/// daemon reads the file again and again, so a test can set the clock while the daemon runs.
+/// Only for tests: names a file that contains a number of seconds. The daemon's wall clock is ahead of the real one by
+/// this number. The daemon reads the file again and again, so a test can set the clock while the daemon runs.
 const TEST_CLOCK_VARIABLE: &str = "AGTMUX_TEST_CLOCK_FILE";
 
-/// Linux has a clock that also counts the time that the machine sleeps.
+/// The clock that counts from the boot. On Linux, `Boottime` also counts the time that the machine sleeps, and
+/// `Monotonic` does not.
 #[cfg(target_os = "linux")]
 const BOOT_CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]

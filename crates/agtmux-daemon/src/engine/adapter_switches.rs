@@ -1,4 +1,4 @@
-//! The list of adapters with their health, and switching them on and off.
+//! Lists the adapters with their health, and switches adapters on and off.
 
 use std::sync::Arc;
 

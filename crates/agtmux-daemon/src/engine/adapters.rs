@@ -21,9 +21,8 @@ use super::{Engine, EngineStep};
 use crate::observe::ScreenEvidence;
 use crate::store::{EventRow, StoreChange};
 
-/// How long a screen observation stays valid after the screen stops matching any rule, because the agent may be in the
-/// middle of a redraw. The second value is for titles: an agent writes its title in one piece, so a title observation
-/// ends at once.
+/// How long a screen observation stays valid after the screen stops matching any rule. The agent may be in the middle
+/// of a redraw. A title observation ends at once, because an agent writes its title in one piece.
 const SCREEN_TTL: SignedDuration = SignedDuration::from_secs(3);
 const TITLE_TTL: SignedDuration = SignedDuration::ZERO;
 
@@ -121,7 +120,7 @@ pub(crate) struct FileEntry {
 pub(crate) const AGENT_STARTED: &str = "agent-started";
 
 impl Engine {
-    /// Whether an agent outside these processes has this name.
+    /// Whether an agent has this name. Agents whose process is one of `own` do not count.
     pub(super) fn is_name_taken(&self, name: &str, own: &[ProcessRef]) -> bool {
         let named = self.runtime_panes.values().filter_map(|key| self.fleet.pane(key)?.runtime.as_ref());
         named.filter(|runtime| runtime.name.as_deref() == Some(name)).any(|other| !own.contains(&other.process))
@@ -216,8 +215,9 @@ impl Engine {
     /// observer.
     fn dialog_hold(&self, runtime: &RuntimeId, observation: &Observation, now: Timestamp) -> Option<Timestamp> {
         let ledger = self.states.ledger(runtime)?;
-        // If the agent already needs action, the report is not held back. After an error, the report ends the error at
-        // once, even while it is held back. Clients would then see an older idle state until the end of the hold.
+        // If the agent already needs action, the report is not held back. An agent in the error state is an example:
+        // the report ends the error at once, even if it is held back, so clients would see an older idle state until
+        // the end of the hold.
         let needs_action = self.states.state(runtime).is_some_and(|record| record.state.needs_action());
         let opens = matches!(observation.assertion, Assertion::DialogOpen(_)) && observation.dialog.is_none();
         // A script that reports a state by `agtmux emit` expects clients to see the state at once.
@@ -395,7 +395,7 @@ fn local_order_key(at: Timestamp, now: Timestamp) -> OrderKey {
     }
 }
 
-/// The agent id: the same for the same agent type and session, on every host.
+/// The agent id. It depends only on the agent type and the session, so it is the same on every host.
 pub(crate) fn agent_id(agent_type: &AgentType, session: &str) -> String {
     let name = format!("{agent_type}/{session}");
     Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes()).simple().to_string()

@@ -8,7 +8,7 @@ use super::{Engine, EngineStep};
 use crate::store::StoreChange;
 
 impl Engine {
-    /// Begins a step. Before its inputs are applied, all known times must agree with the clock.
+    /// Begins a step of the engine. Adjusts all known times to the clock before the inputs of the step are applied.
     pub(super) fn begin_step(&mut self) -> EngineStep {
         let slept = self.sleep_detector.slept();
         let (now, stepped) = self.clock.now_and_step();
@@ -24,7 +24,7 @@ impl Engine {
         step
     }
 
-    /// Moves the stored times if the clock was set since they were stored, and stores how the clock is set now.
+    /// Moves the stored times if the clock was set since they were stored. Also stores the current clock setting.
     pub(super) fn apply_stored_clock_step(&mut self, step: &mut EngineStep) {
         step.stores_clock = true;
         if !self.step_at_start.is_zero() {
@@ -54,8 +54,8 @@ impl Engine {
         self.publish_all_again(step);
     }
 
-    /// Publishes and stores the moved times of all agents, and requests a new capture of their panes, because evidence
-    /// that was already on its way still has times from before the clock was set.
+    /// Publishes and stores the moved times of all agents. Also requests a new capture of their panes, because captures
+    /// already in progress have times from before the clock was set.
     fn publish_all_again(&mut self, step: &mut EngineStep) {
         let runtimes: Vec<RuntimeId> = self.runtime_panes.keys().cloned().collect();
         for runtime in &runtimes {

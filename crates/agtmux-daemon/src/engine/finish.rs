@@ -30,7 +30,8 @@ impl Engine {
         if stored.is_ok() {
             self.task_sessions.replace(std::mem::take(&mut step.task_sessions));
         }
-        // Notify the task follower after the sessions are replaced, because it checks only sessions that it knows.
+        // Notify the task follower after the sessions are replaced, because the follower checks only sessions that
+        // `task_sessions` contains.
         for session in std::mem::take(&mut step.task_sessions_to_check) {
             let _ = self.task_session_changed.send(session);
         }
@@ -51,7 +52,7 @@ impl Engine {
     async fn commit(&mut self, step: &mut EngineStep) -> Result<(), StoreError> {
         let failed_before = self.store_error().is_some();
         let mut changes = Vec::new();
-        // The step of the clock comes first: it moves the stored times. The other changes already have the new time.
+        // The clock step comes first, because it moves the stored times. The other changes already have the new time.
         if step.stores_clock || failed_before {
             let (by, now, anchor) = (self.unstored_step, step.now, self.clock.anchor());
             changes.push(StoreChange::SetClock { by, now, anchor });

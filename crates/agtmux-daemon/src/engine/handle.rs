@@ -28,8 +28,8 @@ use crate::view::TargetChange;
 pub(crate) struct EngineHandle {
     pub(super) inputs: mpsc::Sender<EngineInput>,
     pub(super) submitted: broadcast::Sender<SubmittedPrompt>,
-    /// Sends the key of a task session when a task pane of the session was removed or died, or when a pane of the
-    /// session that is not a task changed.
+    /// Sends the key of a task session when one of its task panes was removed or died, or when one of its other panes
+    /// changed.
     pub(super) task_session_changed: broadcast::Sender<TaskSessionKey>,
     pub(super) task_sessions: Arc<TaskSessions>,
     pub(super) ingest_stats: Arc<IngestStats>,
@@ -85,12 +85,13 @@ impl EngineHandle {
         self.query(move |engine, _| engine.fleet.pane(&key)?.runtime.clone()).await.flatten()
     }
 
-    /// The agents on this host, and the tmux server among these processes.
+    /// The agents on this host, and the tmux server and pane in which a process runs. `pids` are the process and its
+    /// ancestors.
     pub(crate) async fn local_agents(&self, pids: Vec<u32>) -> LocalAgents {
         self.query(move |engine, _| engine.local_agents(&pids)).await.unwrap_or_default()
     }
 
-    /// Whether an agent outside these processes has this name.
+    /// Whether an agent has this name. Agents whose process is one of `own` do not count.
     pub(crate) async fn is_name_taken(&self, name: String, own: Vec<ProcessRef>) -> bool {
         self.query(move |engine, _| engine.is_name_taken(&name, &own)).await.unwrap_or_default()
     }

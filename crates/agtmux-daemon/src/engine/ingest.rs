@@ -142,7 +142,8 @@ impl Engine {
             let origin = event.origin.as_ref().filter(|_| event.bind_failure.is_none())?;
             Some(self.bind(origin, event.order.event_time))
         };
-        // Bind all of them before applying any: each pending event may make another one ambiguous.
+        // Bind all pending events before applying one of them, because each pending event may make another one
+        // ambiguous.
         let found: Vec<Option<Result<RuntimeId, BindFailure>>> = self.unbound_events.iter().map(bind).collect();
         let any = found.iter().any(|found| matches!(found, Some(Ok(_))));
         for (mut event, found) in self.unbound_events.take_all().into_iter().zip(found) {

@@ -12,9 +12,9 @@ pub(crate) struct LocalAgents {
     pub(crate) agents: Vec<ProcessRef>,
     /// The processes of all agents and tmux servers.
     pub(crate) pids: Vec<u32>,
-    /// The position of the tmux server in the chain of ancestors.
+    /// The index of the tmux server in the given chain of ancestors.
     pub(crate) server_at: Option<usize>,
-    /// The pane whose first process is the child of the server in that chain.
+    /// The pane whose first process is the child of that server in the chain.
     pub(crate) pane: Option<ContainingPane>,
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct LocatedAgent {
     pub(crate) submission: Option<Submission>,
 }
 
-/// A prompt that an agent has accepted, as the agent reported.
+/// A prompt that an agent reported as accepted.
 #[derive(Debug, Clone)]
 pub(crate) struct SubmittedPrompt {
     pub(crate) runtime: RuntimeId,

@@ -253,7 +253,7 @@ impl Engine {
         loop {
             self.deadline = self.next_deadline(self.last_step_at);
             let mut wake_at = self.clock.instant(self.deadline);
-            // Without agents a sleep does not matter, and the daemon needs no timer.
+            // Without agents the engine need not notice a sleep, so the daemon needs no timer.
             let has_agents = !self.runtime_panes.is_empty();
             if has_agents {
                 wake_at = wake_at.min(self.clock.next_beat(Instant::now()));
@@ -443,7 +443,7 @@ impl Engine {
         if self.purge_at <= step.now {
             self.purge_at = step.now.checked_add(PURGE_EVERY).unwrap_or(Timestamp::MAX);
             if self.last_input_seq > self.checkpoint_seq {
-                // A replay starts at a checkpoint, so inputs before this one can be purged.
+                // A replay starts at a checkpoint, so inputs before this checkpoint can be purged.
                 self.checkpoint(step, false);
             }
             let ago = |span: config::ConfigDuration| step.now.checked_sub(span.0).unwrap_or(Timestamp::MIN);

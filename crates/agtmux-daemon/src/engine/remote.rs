@@ -82,8 +82,8 @@ impl Engine {
     pub(super) fn apply_remote_batch(&mut self, batch: RemoteBatch, step: &mut EngineStep) {
         let RemoteBatch { target, full, truncated, rate_limited, updates } = batch;
         let mut reported: BTreeSet<ServerKey> = BTreeSet::new();
-        // A host may send very many updates in one batch, so work that takes time per agent or event is done once per
-        // batch.
+        // A host may send very many updates in one batch, so work whose cost grows with the number of agents or events
+        // is done once per batch.
         let agents_elsewhere = self.runtime_panes.values().filter(|pane| pane.server.target != target).count();
         let mut has_started = false;
         if full {

@@ -13,8 +13,9 @@ use super::Engine;
 use crate::store::EventRow;
 
 /// An event belongs to a turn only if the daemon saw the turn begin at most this long after the time of the event. The
-/// daemon sees the beginning late, because the agent must draw it and the daemon must capture the screen. The second
-/// value is the limit for the opposite order: the agent may send the event late, after the daemon saw the turn begin.
+/// daemon sees the beginning late, because the agent must draw it and the daemon must capture the screen.
+/// `MAX_EVENT_DELAY` is the limit for the opposite order: the agent may send the event late, after the daemon saw the
+/// turn begin.
 const MAX_DISPLAY_DELAY: SignedDuration = SignedDuration::from_secs(3);
 const MAX_EVENT_DELAY: SignedDuration = SignedDuration::from_secs(1);
 
@@ -60,9 +61,10 @@ impl TurnStarts {
 }
 
 impl Engine {
-    /// Returns the agent that an event of a shared process belongs to. This is the agent whose session the event names,
-    /// otherwise the agent that has no session yet, works in the event's directory, and began a turn at the time of the
-    /// event. The directory alone proves nothing: the process may also serve an agent outside tmux in that directory.
+    /// Returns the agent that an event of a shared process belongs to. This is the agent whose session the event names.
+    /// If there is none, this is the agent that has no session yet, works in the event's directory, and began a turn at
+    /// the time of the event. The directory alone proves nothing: the process may also serve an agent outside tmux in
+    /// that directory.
     ///
     /// An event of a process that is not shared is bound only by its session, and only if it names no pane and no
     /// process.

@@ -29,7 +29,7 @@ pub(super) struct EngineStep {
     pub(super) delta: FleetDelta,
     pub(super) targets: Vec<TargetChange>,
     pub(super) changes: Vec<StoreChange>,
-    /// Whether the clock was set, so that the stored times must be moved.
+    /// Whether this step stores the clock setting. It does when the daemon starts and when the clock was set.
     pub(super) stores_clock: bool,
     /// Runtimes whose state has changed.
     pub(super) changed_states: BTreeSet<RuntimeId>,

@@ -20,7 +20,7 @@ pub(crate) struct TaskUpdate {
     pub(crate) launched: Option<TaskRunRow>,
 }
 
-/// What a stored update changed, as far as the caller must react: new events, and files to delete.
+/// The changes of a stored update that the caller must react to: new events, and files to delete.
 #[derive(Debug, Default)]
 pub(crate) struct TaskUpdateOutcome {
     pub(crate) has_events: bool,
@@ -57,8 +57,8 @@ impl Engine {
         let session = TaskSession { machine: session.machine, runs };
         for (run_id, run) in ended {
             let status = ended_status(&run_id, &events);
-            // The end of a run may be stored before its launch. Its window may then still exist, and its log may be
-            // requested.
+            // The end of a run may be stored before its launch. The window of the run may then still exist, and clients
+            // may request its log.
             let ended_before_launch = !before.runs.contains_key(&run_id);
             let keeps_log = ended_before_launch && session.machine.runs().any(|kept| *kept == run_id);
             without_window.extend((status.is_none() && !keeps_log).then(|| run_id.clone()));

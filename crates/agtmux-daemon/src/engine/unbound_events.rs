@@ -65,7 +65,7 @@ impl UnboundEvents {
         arrivals.for_each(|at| *at = at.checked_add(by).unwrap_or(now).min(now));
     }
 
-    /// Takes all events out, to be bound again.
+    /// Takes all events out, so that the engine can try to bind them again.
     pub(super) fn take_all(&mut self) -> VecDeque<EventRow> {
         std::mem::take(self).events
     }

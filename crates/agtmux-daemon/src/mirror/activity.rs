@@ -34,7 +34,8 @@ impl Mirrors {
         Ok(MirrorActivity { schema_version: SCHEMA_VERSION, items })
     }
 
-    /// Follows the commands after the number `after`. If there is no number, follows the commands from now on.
+    /// Follows the commands with a higher number than `after`, or than `query.after` if `after` is `None`. If both are
+    /// `None`, follows the commands that end from now on.
     pub(crate) async fn read_activity(
         &self,
         query: &MirrorActivityQuery,

@@ -22,7 +22,7 @@ const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 const MAX_TIMEOUT_MS: u64 = 24 * 3600 * 1000;
 const MAX_COMMAND_BYTES: usize = 128 << 10;
 const MAX_ID_BYTES: usize = 64;
-/// How long to wait for the end of a command of the person.
+/// How long to wait for the end of a command that the person runs.
 pub(super) const PROMPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait for the end of another request. The wait is limited, because the client must still be connected
 /// when the command is typed.
@@ -35,7 +35,7 @@ impl Mirrors {
     /// the command to end.
     pub(crate) async fn exec(&self, request: MirrorExecRequest, caller: &RequestCaller) -> ApiResult<MirrorCommand> {
         let exec = checked_request(&request)?;
-        // A repeated request waits here until the first one is known.
+        // A repeated request waits here until the first request has started its command or has failed.
         let _turn = self.0.locks.take(format!("request {exec}")).await;
         if self.terminal_of(&exec).is_none() {
             let terminal = self.terminal_for(&request, caller).await?;
@@ -181,7 +181,7 @@ impl Mirrors {
         found.map_or(Ok(()), |why| Err(errors::incomplete(&why)))
     }
 
-    /// Waits until the shell reads a new command. A command of the person may run for a while.
+    /// Waits until the shell reads a new command, because a command of the person may still run.
     pub(super) async fn wait_for_prompt(&self, terminal: &SharedTerminal, deadline: Instant) -> ApiResult<()> {
         let deadline = deadline.min(Instant::now() + PROMPT_TIMEOUT);
         let is_there = |view: &TerminalView| (view.state.is_at_prompt() || view.state.is_closed).then_some(());
@@ -209,7 +209,7 @@ fn new_record(exec: &str, request: &MirrorExecRequest, agent: Option<String>, ti
     }
 }
 
-/// Checks a request and returns its name.
+/// Checks a request and returns its id.
 fn checked_request(request: &MirrorExecRequest) -> ApiResult<String> {
     let command = &request.command;
     if command.trim().is_empty() {

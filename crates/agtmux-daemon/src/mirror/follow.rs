@@ -72,7 +72,7 @@ impl Mirrors {
         let mirrors = self.clone();
         tokio::spawn(async move {
             let _turn = mirrors.0.locks.take(format!("code {}", terminal.spec.mirror_id)).await;
-            // A later command has ended meanwhile and writes its own code.
+            // If a later command has ended meanwhile, the code of that command must stay.
             if terminal.last_ended().is_some_and(|newest| newest > number) {
                 return;
             }

@@ -55,7 +55,8 @@ struct MirrorsInner {
     program: PathBuf,
     /// The terminals, oldest first.
     terminals: Mutex<Vec<Arc<SharedTerminal>>>,
-    /// One lock per terminal, so that commands run one after the other, and one per pane for starts.
+    /// Locks by name. For example, the lock of a terminal makes its commands run one after the other, and the lock of a
+    /// pane allows one start at a time.
     locks: NamedLocks,
     /// Requests that were cancelled before they were typed.
     withdrawn: Mutex<BTreeSet<String>>,

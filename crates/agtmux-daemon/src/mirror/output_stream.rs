@@ -38,7 +38,7 @@ enum StreamStage {
 /// What a stream sends next.
 #[derive(Debug)]
 pub(crate) enum OutputStep {
-    /// An item, and the position after it, where a reader can resume.
+    /// An item, and the position after it. The position is `None` if a reader cannot resume there.
     Item(Box<MirrorStreamItem>, Option<u64>),
     /// No output yet.
     Silence,
@@ -66,7 +66,8 @@ impl OutputReader {
         }
         let deadline = Instant::now() + patience;
         loop {
-            // The end is checked before the output is read: all output is written before the end.
+            // Check for the end before reading the output. All output is written before the end, so the read then
+            // misses nothing.
             let (terminal, exec) = (self.terminal.clone(), self.exec.clone());
             let mut changed = terminal.subscribe();
             let is_over = is_over(&terminal.view(), &exec);

@@ -1,4 +1,4 @@
-//! The result of a command of agtmux.
+//! The result of a command that agtmux runs in a shared terminal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const DEFAULT_OUTPUT_BYTES: u64 = 10_000;
 const MAX_OUTPUT_BYTES: u64 = 4 << 20;
 /// The longest wait for the end of a command in one request.
 const MAX_WAIT: Duration = Duration::from_secs(110);
-/// A longer output is not read from its beginning.
+/// If an output is longer than this, only its end is read.
 const MAX_WHOLE_BYTES: u64 = 2 << 20;
 
 /// The exit codes of commands that agtmux interrupted.
@@ -34,7 +34,7 @@ impl Mirrors {
         self.terminals().iter().rev().find(has_command).cloned()
     }
 
-    /// A command and its output. Waits for its end if the query asks for it.
+    /// A command and its output. Waits for the end of the command if the query asks for that.
     pub(crate) async fn command(&self, query: &MirrorCommandQuery) -> ApiResult<MirrorCommand> {
         let exec = &query.command_id;
         let terminal = self.terminal_of(exec).ok_or_else(|| errors::no_command(exec))?;

@@ -46,7 +46,8 @@ impl Mirrors {
         Ok(self.terminals().iter().rev().find(matches).cloned())
     }
 
-    /// The terminal that the query names, also by its session. Fails if there is none.
+    /// The terminal that the query names. If the query has no `pane`, this may also be the newest terminal in the
+    /// session of the caller's pane. Fails if there is no such terminal.
     pub(super) async fn select(&self, query: &MirrorQuery) -> ApiResult<Arc<SharedTerminal>> {
         if let Some(found) = self.find(query)? {
             return Ok(found);

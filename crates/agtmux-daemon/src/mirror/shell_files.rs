@@ -1,5 +1,5 @@
-//! The files that a shell reads at its start. They are part of the executable, and are written into the directory of the
-//! terminal with its nonce.
+//! The files that a shell reads at its start. They are part of the executable. For each terminal, they are written into
+//! its directory, and its nonce is inserted.
 
 use std::io;
 use std::path::{Path, PathBuf};

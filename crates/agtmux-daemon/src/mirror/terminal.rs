@@ -1,4 +1,5 @@
-//! One shared terminal: its shell as the reader of its output reports it, and the commands that ran in it.
+//! One shared terminal: the state of its shell, as the reader of the output reports it, and the commands that ran in
+//! it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -152,7 +153,7 @@ impl SharedTerminal {
             }
             let recheck = deadline.min(now + RECHECK_INTERVAL);
             tokio::select! {
-                // The sender lives as long as this terminal.
+                // This never fails: the sender lives as long as this terminal.
                 _ = changed.changed() => {}
                 () = sleep_until(recheck) => {}
             }

@@ -20,7 +20,8 @@ use crate::actions::type_error;
 
 /// How long the shell may need to take the command. After this time, agtmux types the key again.
 const TAKE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How many times the key is typed. If a program has started meanwhile, the program gets the key.
+/// How many times the key is typed at most. If a program has started in the meantime, the program gets the key instead
+/// of the shell.
 const MAX_KEYS: u32 = 5;
 
 /// The keys that the marks file of the shell binds: take the command, submit it, give the line of the person back.
@@ -43,8 +44,9 @@ impl Mirrors {
         if let Err(error) = self.type_until_taken(terminal, &record.exec, deadline).await
             && terminal.files.withdraw_input(&record.exec).unwrap_or(false)
         {
-            // The file still contained the command. The shell may have read the file just before the command was
-            // withdrawn. If the file is empty, the shell has the command, so that is no error.
+            // The file still contained the command. The shell may nevertheless have read the file just before the
+            // command was withdrawn, so give it a moment to report that. If the file was already empty, the shell has
+            // the command, so `error` does not matter.
             let until = Instant::now() + TAKE_TIMEOUT / 4;
             terminal.wait_for(until, |view| taken(view, &record.exec)).await.ok_or(error)?;
         }
@@ -114,7 +116,8 @@ fn taken(view: &TerminalView, exec: &str) -> Option<()> {
     view.execs.get(exec).is_some_and(|status| status.taken).then_some(())
 }
 
-/// zsh and fish submit the command themselves. In bash a second key does it, and only if the first one took a command.
+/// zsh and fish submit the command themselves. In bash, a second key submits the command, but only if the first key
+/// took one.
 fn take_key(shell: MirrorShell) -> Vec<u8> {
     match shell {
         MirrorShell::Bash => [TAKE_KEY, SUBMIT_KEY].concat(),

@@ -90,8 +90,8 @@ impl AgentFiles {
         }
     }
 
-    /// Agents date their files by the wall clock. If that clock was changed, the start times that
-    /// agtmux knows no longer match it.
+    /// Computes the start times of the agents again if the wall clock was set, because agents date their files by the
+    /// wall clock.
     fn follow_clock(&mut self) {
         let steps = self.context.clock.total_step();
         if std::mem::replace(&mut self.clock_steps, steps) != steps {

@@ -63,8 +63,8 @@ pub(super) struct LocalServer {
 struct ServerProcess {
     /// The watched generation.
     watch: Option<(Generation, WatchGuard)>,
-    /// The server's wake-up count, read after the client of our last query exited. The second field is set while that
-    /// client exits: it is the time at which the count is read.
+    /// The server's wake-up count, read after the client of our last query exited. While that client exits,
+    /// `count_wakeups_at` is the time at which the count will be read.
     wakeups: Option<u64>,
     count_wakeups_at: Option<Instant>,
     /// The process has ended. It may still be a zombie with a pid.
@@ -208,8 +208,8 @@ impl LocalServer {
                 self.registry_changed = true;
             }
             ObserverHint::HookFired => self.schedule.want_list(),
-            // If the server has hooks, they announce its new terminals, and most other new terminals belong to other
-            // programs. So list the server only if it has no hooks and was active.
+            // The hooks of a server announce its new terminals, and most other new terminals belong to other programs.
+            // So list the server only if it has no hooks and was active.
             ObserverHint::TerminalsChanged | ObserverHint::SocketsChanged => {
                 self.may_have_run |= self.is_client_exiting();
                 if !self.hooks_installed() && self.has_run() {

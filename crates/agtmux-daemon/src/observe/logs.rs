@@ -18,8 +18,8 @@ use super::status_files::{self, agent_file_root};
 use crate::engine::FileEntry;
 use tail::LogTail;
 
-/// How often to search for a newer log of an agent. An agent may start a new log at any time. The second value applies
-/// until the agent's first log is found.
+/// How often to search for a newer log of an agent. An agent may start a new log at any time. `FIRST_SEARCH_INTERVAL`
+/// applies until the agent's first log is found.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(2);
 const FIRST_SEARCH_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -92,7 +92,7 @@ impl AgentLog {
         if self.open.as_ref().is_some_and(|open| found.contains(&open.path)) {
             return;
         }
-        // If there are several logs, the one of the current conversation is not known.
+        // If there are several logs, agtmux cannot tell which one belongs to the current conversation.
         let Ok([path]) = <[PathBuf; 1]>::try_from(found) else { return };
         let watch = |dir| watcher.watch(WatchSubject::DirContents(dir), ObserverHint::AgentFileChanged(pane)).ok();
         let watch = path.parent().and_then(watch);

@@ -16,8 +16,8 @@ use agtmux_tmux::platform::{PaneProcesses, ProcessInfo, ProcessTable};
 use super::convert;
 use super::reported_agents::ReportedAgent;
 
-/// The interval between two checks of a pane after a change. While nothing changes, the interval doubles up to the
-/// second value.
+/// The interval between two checks of a pane after a change. While nothing changes, the interval doubles up to
+/// `MAX_INTERVAL`.
 const MIN_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_INTERVAL: Duration = Duration::from_secs(60);
 /// The delay before a new job is checked again. A new job looks like its shell until it executes its program.
@@ -55,7 +55,7 @@ pub(super) struct PaneProcessWatch {
     activity_at: Option<Instant>,
     follow_up_at: Option<Instant>,
     follow_up_interval: Duration,
-    /// The machine woke up. Until this time, an agent that still runs does not count as gone.
+    /// Set when the machine wakes up. Until this time, an agent that still runs does not count as gone.
     waking_until: Option<Instant>,
 }
 
@@ -85,7 +85,8 @@ impl PaneProcessWatch {
         self.waking_until = Some(now + WAKE_TIME);
     }
 
-    /// Whether this sighting shows a known agent as gone or stopped although its process runs, directly after a sleep.
+    /// Whether this sighting does not count yet: the machine has just woken up, and the sighting shows a known agent as
+    /// gone or stopped although the agent's process runs.
     fn is_premature(&self, table: &dyn ProcessTable, sighting: &PaneProcess, now: Instant) -> bool {
         let Some(known) = self.agent().filter(|_| self.waking_until.is_some_and(|until| now < until)) else {
             return false;
@@ -111,7 +112,7 @@ impl PaneProcessWatch {
     pub(super) fn recheck(&mut self, now: Instant) {
         self.check_interval = MIN_INTERVAL;
         self.check_at = now;
-        // Check once more soon, because a shell takes a moment to get its terminal back.
+        // Check once more soon, because a shell takes a moment to become the foreground job of its terminal again.
         (self.follow_up_at, self.follow_up_interval) = (Some(now + FIRST_FOLLOW_UP), FIRST_FOLLOW_UP);
     }
 
@@ -162,7 +163,7 @@ impl PaneProcessWatch {
         (self.has_activity, self.activity_check_at, self.activity_at) = (false, again, Some(now));
         (self.follow_up_at, self.follow_up_interval) =
             if was_quiet { (Some(now + FIRST_FOLLOW_UP), FIRST_FOLLOW_UP) } else { (Some(again), ACTIVITY_INTERVAL) };
-        // A busy pane is not settled: a wrapper may start the agent after a while.
+        // Limit the check interval of a busy pane, because a wrapper may start the agent after a while.
         if self.check_interval > SETTLED_AFTER {
             self.check_interval = SETTLED_AFTER;
             self.check_at = self.check_at.min(now + SETTLED_AFTER);
@@ -255,7 +256,7 @@ fn foreground(tree: &PaneProcesses, cwd: impl Fn(u32) -> Option<String>) -> Opti
 fn command_name(process: &ProcessInfo) -> String {
     let first = process.argv.first().map(Vec::as_slice).unwrap_or_default();
     let base = first.rsplit(|b| *b == b'/').next().unwrap_or_default();
-    // A login shell has a dash before its name. A process title may have words after it.
+    // A login shell has a dash before its name. A process title may have words after the name.
     let base = base.strip_prefix(b"-").unwrap_or(base);
     let base = base.split(|b| *b == b' ').next().unwrap_or_default();
     text::from_bytes(if base.is_empty() { &process.name } else { base })

@@ -1,4 +1,5 @@
-//! Hints from the engine to the observers: which panes to check again, and where a person may visit a completed agent.
+//! Hints from the engine to the observers: which panes to check again, and on which servers a person may visit a
+//! completed agent.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};

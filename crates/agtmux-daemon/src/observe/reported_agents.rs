@@ -39,13 +39,13 @@ impl RememberedServer {
     }
 }
 
-/// What reports tell about the agent in one pane.
+/// What is known from reports about the agent in one pane.
 #[derive(Debug, Default)]
 pub(crate) struct ReportedAgent {
     /// A report that was not compared with the processes of the pane yet.
     new: Option<AgentReport>,
-    /// The process that reported, or that was known as an agent before this daemon started. It stays an agent until it
-    /// ends.
+    /// The process that reported, or that was known as an agent before this daemon started. This process counts as an
+    /// agent until it ends.
     known: Option<(AgentType, ProcessRef)>,
 }
 

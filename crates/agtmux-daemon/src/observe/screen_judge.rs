@@ -11,8 +11,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::screen_schedule::DueCapture;
 
-/// Observations of a captured screen are dated this much before the capture. An agent may send an
-/// event before it redraws its screen. A capture right after the event then still shows the old screen.
+/// Observations of a captured screen are dated this much before the capture. An agent may send an event before it
+/// redraws its screen, and a capture between the two still shows the old screen. Its observations must not count as
+/// newer than the event.
 const DRAW_LAG: SignedDuration = SignedDuration::from_millis(250);
 /// Like `DRAW_LAG`, but for a captured title. The value is larger, because agents update their title later than their
 /// screen.
@@ -21,9 +22,8 @@ const TITLE_LAG: SignedDuration = SignedDuration::from_secs(1);
 /// output continues.
 const STABLE_FOR: SignedDuration = SignedDuration::from_millis(300);
 
-/// For this long after the machine wakes up, a changed screen counts only after a second capture confirms it. The
-/// second value is the minimum time between the two captures. After a sleep, agents draw their screens again in several
-/// parts.
+/// For this long after the machine wakes up, a changed screen counts only after a second capture confirms it, because
+/// agents then draw their screens again in several parts. `CONFIRM_AFTER` is the minimum time between the two captures.
 const WAKE_TIME: SignedDuration = SignedDuration::from_secs(10);
 const CONFIRM_AFTER: SignedDuration = SignedDuration::from_secs(2);
 
@@ -59,7 +59,7 @@ pub(super) struct ScreenJudge {
     previous: HashMap<u32, PreviousCapture>,
     /// When the machine woke up.
     woke_at: Option<Timestamp>,
-    /// Changed screens that were captured once since the machine woke up.
+    /// Changed screens that were captured after the machine woke up and that no later capture has confirmed yet.
     unconfirmed: HashMap<u32, PreviousCapture>,
 }
 
@@ -147,7 +147,7 @@ impl ScreenJudge {
         !is_confirmed
     }
 
-    /// Whether the machine has not just woken up.
+    /// Whether the machine has been awake for at least `WAKE_TIME`.
     fn is_awake(&self, now: Timestamp) -> bool {
         // If the clock was set back after the machine woke up, `now` is before the wake-up. The machine then no longer
         // counts as waking up.
@@ -168,7 +168,8 @@ impl ScreenJudge {
     }
 }
 
-/// Whether an early capture counts. A state that the screen shows only by what is absent could be a half-drawn screen.
+/// Whether an early capture counts. A state that is inferred from missing text does not count, because the screen may
+/// be half drawn.
 fn is_conclusive(on_screen: &[Observation]) -> bool {
     on_screen.first().is_some_and(|seen| seen.conclusive && !seen.inferred_from_absence)
 }

@@ -38,7 +38,7 @@ struct ScheduledAgent {
     captured_at: Option<Instant>,
     /// When the early capture is due. It does not replace the capture of the settled screen.
     early_at: Option<Instant>,
-    /// The last capture was made while the pane wrote, so another is due when the output ends.
+    /// The last capture was made while the pane wrote, so another capture is due when the output ends.
     unsettled: bool,
     /// When a requested capture is due, independent of output.
     wanted_at: Option<Instant>,
@@ -197,7 +197,8 @@ impl ScheduledAgent {
         written.into_iter().chain(end).chain(self.wanted_at).chain(look).min()
     }
 
-    /// Whether only the early capture is due. Notes it in this case: the capture of the settled screen stays planned.
+    /// Takes the early capture. Returns true if an early capture was planned and no other capture is due. The capture
+    /// of the settled screen then stays planned.
     fn take_early(&mut self, now: Instant) -> bool {
         let is_early = self.early_at.take().is_some();
         is_early && self.due_later().is_none_or(|at| at > now + BATCH_WINDOW)

@@ -101,7 +101,7 @@ impl ServerHooks {
         Ok(false)
     }
 
-    /// The server has ended, and its hooks with it.
+    /// Notes that the server has ended. Its hooks are gone with it, so only the hint file is removed.
     pub(super) fn server_ended(&mut self) {
         self.installed = false;
         let _ = std::fs::remove_file(&self.hint_file);

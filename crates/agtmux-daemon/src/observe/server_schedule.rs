@@ -29,8 +29,8 @@ const PROMPT_READS: u8 = 2;
 /// there may be per second after that.
 const READ_BURST: f64 = 8.0;
 const READS_PER_SECOND: f64 = 2.0;
-/// All panes that keep writing are read together, once per this interval. On a large server the interval is longer (the
-/// second value times the number of rows), because listings read these panes, too.
+/// All panes that keep writing are read together, once per this interval. On a large server the interval is longer
+/// (`STEADY_READS_PER_ROW` times the number of rows), because listings read these panes, too.
 const STEADY_READS: Duration = Duration::from_secs(6);
 const STEADY_READS_PER_ROW: Duration = Duration::from_millis(10);
 const PANES_PER_READ: usize = 64;
@@ -50,7 +50,8 @@ pub(super) struct ServerSchedule {
     list_not_before: Instant,
     list_credit: f64,
     listed_at: Option<Instant>,
-    /// When the next reconcile is due. The second field is the time from the next listing to the reconcile after it.
+    /// When the next reconcile is due. `reconcile_interval` is the time from the next listing to the reconcile after
+    /// it.
     reconcile_at: Option<Instant>,
     reconcile_interval: Duration,
     writers: HashMap<u32, Writer>,
@@ -138,8 +139,8 @@ impl ServerSchedule {
         self.steady.clear();
         self.writers.retain(|_, writer| now < writer.wrote_at + QUIET_AFTER);
         self.listed_at = Some(now);
-        // Lengthen the interval each time, and stop after the longest one: a server that was not active has not
-        // changed.
+        // Lengthen the interval each time. Stop after the longest interval, because a server that was not active has
+        // not changed.
         self.reconcile_at = (self.reconcile_interval <= self.idle).then(|| now + self.reconcile_interval);
         self.reconcile_interval = if self.reconcile_interval >= self.idle {
             self.idle + BEAT

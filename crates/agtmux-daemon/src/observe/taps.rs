@@ -33,7 +33,7 @@ struct TapReader {
 }
 
 struct OutputTap {
-    /// When to open the pipe. `None` once it is open or was given up.
+    /// When to open the pipe. `None` once the pipe is open or agtmux has given up.
     open_at: Option<Instant>,
     tries: u8,
 }

@@ -108,7 +108,8 @@ impl WatchedPanes {
         self.find_urgent();
     }
 
-    /// Notes that the machine slept until now. Affects only panes with an agent, which could seem to be gone.
+    /// Notes that the machine slept until now. Affects only panes with an agent, because the agent could seem to be
+    /// gone.
     pub(super) fn woke(&mut self, now: Instant) {
         let watches = self.panes.values_mut().map(|watched| &mut watched.processes);
         watches.filter(|watch| watch.agent().is_some()).for_each(|watch| watch.woke(now));

@@ -1,4 +1,4 @@
-//! How the clock of the machine was set when times were stored.
+//! Stores the clock setting under which times are recorded, and moves stored times after the clock was set.
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Transaction};

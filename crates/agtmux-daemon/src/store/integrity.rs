@@ -1,5 +1,5 @@
-//! Checks whether the database file is damaged. The check of a large file takes seconds, so a start checks only the
-//! tables that it reads, and the others are checked while the daemon runs.
+//! Checks whether the database file is damaged. The check of a large file takes seconds. In a large file, the tables
+//! that grow with the history are therefore checked only after the start, while the daemon runs.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -14,7 +14,8 @@ const MAX_FULL_CHECK_BYTES: u64 = 8 << 20;
 /// The tables that grow with the history. A start reads at most their newest rows.
 const LARGE_TABLES: [&str; 6] = ["events", "engine_inputs", "transitions", "actions", "turns", "task_events"];
 
-/// Checks the database as far as a start needs it. Returns a description of the damage.
+/// Checks the whole database if it is small or if a full check was requested. Otherwise checks all tables except the
+/// large ones. Returns a description of the damage.
 pub(super) fn check_at_start(connection: &Connection, path: &Path) -> rusqlite::Result<Option<String>> {
     let size = fs::metadata(path).map_or(0, |metadata| metadata.len());
     if size <= MAX_FULL_CHECK_BYTES || marker(path).exists() {

@@ -148,8 +148,8 @@ pub(crate) fn inputs_after(
     rows.collect()
 }
 
-/// When the last input was applied. The input itself may be deleted from the log, but then the newest checkpoint has
-/// its time.
+/// When the last input was applied. The input itself may be deleted from the log. The time of the newest checkpoint
+/// then counts.
 pub(super) fn newest_input_at(connection: &Connection) -> rusqlite::Result<Option<Timestamp>> {
     let newest = |table: &str| {
         let sql = format!("SELECT input_seq, at FROM {table} ORDER BY input_seq DESC LIMIT 1");

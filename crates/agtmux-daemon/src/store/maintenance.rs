@@ -8,8 +8,8 @@ use rusqlite::{Connection, Transaction, params};
 
 use super::purge;
 
-/// The longest duration of a step. The second value applies if the database is far above its limit. A commit waits at
-/// most that long.
+/// The longest duration of a step. `URGENT_STEP` applies if the database is far above its limit. A commit waits for one
+/// step at most.
 const STEP: Duration = Duration::from_millis(5);
 const URGENT_STEP: Duration = Duration::from_millis(50);
 
@@ -25,7 +25,8 @@ const PAGES_PER_CHUNK: u32 = 64;
 /// How many times agtmux tries to truncate the write-ahead log while a reader prevents it.
 const MAX_TRUNCATIONS: u32 = 500;
 
-/// What may stay in the database.
+/// The limits of the database. Data from before these times is deleted, and the oldest data if the database is larger
+/// than `max_bytes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Retention {
     pub(super) payloads_before: Timestamp,
@@ -123,7 +124,8 @@ impl Maintenance {
         *self = Self { stage: MaintenanceStage::OldCheckpoints, retention: Some(retention), ..Self::default() };
     }
 
-    /// Deletes the inputs before the oldest checkpoint, because a new checkpoint was written.
+    /// Notes that a checkpoint was written, which also deletes older ones. The inputs before the oldest remaining
+    /// checkpoint can now be deleted.
     pub(super) fn checkpoint_written(&mut self) {
         if self.stage > MaintenanceStage::Inputs {
             self.stage = MaintenanceStage::Inputs;

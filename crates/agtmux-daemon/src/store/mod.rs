@@ -85,7 +85,8 @@ pub(crate) struct StoreContents {
     pub(crate) last_input_seq: u64,
     /// When the last input was applied, according to the daemon that applied it.
     pub(crate) newest_input_at: Option<Timestamp>,
-    /// How the system clock was set when a daemon last stored times. The next daemon uses it to detect a clock change.
+    /// The clock setting under which the stored times were recorded. The daemon compares it with the current setting to
+    /// detect a clock change.
     pub(crate) clock_anchor: Option<ClockAnchor>,
     /// Events that wait for their runtime.
     pub(crate) unbound_events: Vec<EventRow>,

@@ -63,7 +63,7 @@ pub(crate) fn last_in(
     connection.query_row(&sql, params, past_runtime).optional()
 }
 
-/// The last runtime in a pane of this machine with this id. The pane may be closed.
+/// The last runtime in a pane with this id on any tmux server of this machine. The pane may be closed.
 pub(crate) fn last_in_any_pane(connection: &Connection, pane: PaneId) -> rusqlite::Result<Option<PastRuntime>> {
     let sql = format!("{SELECT} WHERE r.target_id = ?1 AND r.pane_id = ?2 ORDER BY r.started_at DESC LIMIT 1");
     connection.query_row(&sql, params![TargetName::LOCAL, pane.to_string()], past_runtime).optional()
@@ -82,7 +82,7 @@ pub(crate) fn ended_like(connection: &Connection, word: &str) -> rusqlite::Resul
     statement.query_map(params![word, AgentType::TASK, MAX_ENDED], past_runtime)?.collect()
 }
 
-/// Whether a local agent that has ended since was running at this time. An agent is stored when it is detected, which
+/// Whether a local agent was running at this time and has ended since. An agent is stored when it is detected, which
 /// may be a few seconds after its start.
 pub(crate) fn agent_ran_at(connection: &Connection, at: Timestamp) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM runtimes WHERE target_id = ?1 AND agent_type <> ?2

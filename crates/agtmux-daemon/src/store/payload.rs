@@ -53,7 +53,7 @@ pub fn decompress(stored: &[u8]) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| invalid("a payload is not text"))
 }
 
-/// The payload in two columns of a row: the compressed one, then the one that older versions wrote.
+/// The payload of a row. It is in the column `compressed`, or in the next column if an older version wrote the row.
 pub(super) fn column(row: &Row<'_>, compressed: usize) -> rusqlite::Result<Option<String>> {
     let failed = |error: io::Error| {
         rusqlite::Error::FromSqlConversionFailure(compressed, rusqlite::types::Type::Blob, Box::new(error))

@@ -21,8 +21,8 @@ pub(super) struct PurgeCursors {
     pub(super) is_shrinking: bool,
 }
 
-/// Conditions for deleting a transition. A replay from the oldest checkpoint reads the transitions after it, and the
-/// last transition of each current runtime is kept.
+/// The conditions for deleting a transition: a replay from the oldest checkpoint does not read it, and it is not the
+/// last transition of a current runtime.
 const UNUSED_TRANSITION: &str = "input_seq <= (SELECT min(input_seq) FROM checkpoints)
     AND (EXISTS (SELECT 1 FROM transitions n WHERE n.runtime_id = transitions.runtime_id AND n.seq > transitions.seq)
          OR NOT EXISTS (SELECT 1 FROM states s WHERE s.runtime_id = transitions.runtime_id))";

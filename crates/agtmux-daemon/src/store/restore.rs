@@ -27,7 +27,7 @@ pub(super) struct DatabaseFile {
 }
 
 impl DatabaseFile {
-    /// The files that were just opened.
+    /// Remembers the files of the database that was just opened.
     pub(super) fn new(path: &Path, restores: Arc<AtomicU64>) -> Self {
         Self { path: path.to_owned(), files: DatabaseFiles::at(path), unopened_copy: None, restores }
     }

@@ -117,7 +117,8 @@ pub(crate) enum StoreChange {
     },
     /// Reserves all sequence numbers up to this one. After a restart, the daemon uses larger numbers only.
     ReserveSeq(u64),
-    /// Stores how the clock is set. If it was set since the stored times were written, moves these times by `by`.
+    /// Stores the current clock setting. Moves the stored times by `by`, the amount by which the clock was set since
+    /// they were written.
     SetClock {
         by: SignedDuration,
         now: Timestamp,

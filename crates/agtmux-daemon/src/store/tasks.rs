@@ -161,7 +161,7 @@ impl TaskArchive {
         self.read(|connection| events(connection, query))
     }
 
-    /// A connection that failed, or that reads a removed file, is not reused.
+    /// Runs a query on the shared connection. A connection that failed, or that reads a removed file, is not reused.
     fn read<T>(&self, query_fn: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
         let mut cached = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let file = FileIdentity::at(&self.path);
@@ -195,7 +195,7 @@ fn events(connection: &Connection, query: &TaskEventsQuery) -> rusqlite::Result<
     Ok(events)
 }
 
-/// The pid and the start time of the process that runs this run. `None` if the run is not stored.
+/// The pid and the start time of the process that supervises this run. `None` if the run is not stored.
 pub(crate) fn process_of_run(connection: &Connection, run: &str) -> rusqlite::Result<Option<(u32, u64)>> {
     let sql = "SELECT pid, pid_start FROM task_runs WHERE run_id = ?1";
     let process = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned()));

@@ -127,7 +127,8 @@ impl StoreWriter {
         }
         if let Err(error) = self.file.restore_if_removed(&mut self.connection) {
             tracing::error!(error, "the database was removed and could not be restored");
-            // The files at the path do not belong to this daemon, so the connection must not clean up.
+            // The files at the path do not belong to this daemon, so the connection must not be closed: SQLite cleans
+            // up files when it closes a connection.
             std::mem::forget(self.connection);
             return;
         }
@@ -151,7 +152,8 @@ impl StoreWriter {
         let _ = done.send(outcome.map_err(StoreError::Write));
     }
 
-    /// Writes a batch. A panic rolls the batch back and fails it, and the thread continues.
+    /// Writes a batch. If a panic occurs, the batch is rolled back, this function returns an error, and the thread
+    /// continues.
     fn write_or_catch(&mut self, changes: &[StoreChange]) -> Result<(), String> {
         if changes.is_empty() {
             return Ok(());
@@ -209,7 +211,7 @@ impl StoreWriter {
         size
     }
 
-    /// Has the next start check the whole database, if the error means that the file is damaged.
+    /// If the error means that the file is damaged, requests a check of the whole database at the next start.
     fn note_damage(&self, error: &rusqlite::Error) {
         if matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) {
             integrity::request_full_check(&self.path);

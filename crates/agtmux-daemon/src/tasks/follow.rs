@@ -212,7 +212,7 @@ impl FollowedSession {
     /// When the next check is due. `snapshot` is the time at which the state machine needs a check, if it needs one.
     fn next_check(&self, snapshot: Option<Instant>) -> Option<Instant> {
         let needed = snapshot.map(|at| self.after_retry(at));
-        // Only one check runs at a time. The next one is planned when it ends.
+        // Only one check runs at a time. The next check is planned when the running one ends.
         needed.into_iter().chain(self.check_at).filter(|_| !self.checking).min()
     }
 
@@ -260,7 +260,7 @@ impl FollowedSession {
         all
     }
 
-    /// Marks the changes as stored in `session`.
+    /// Marks the changes as stored. `session` already contains them.
     fn mark_stored(&mut self, changes: Vec<(RunId, RunChanges)>, session: &TaskSession, now: Instant) {
         for (run_id, changes) in changes {
             let waits_for_input = session.runs.get(&run_id).is_some_and(|run| session.waits_for_input(run));

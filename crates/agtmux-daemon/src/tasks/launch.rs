@@ -1,5 +1,5 @@
-//! `task run` and `task restart`: start a task in its own window. A task of the same name is replaced; a live one only
-//! if the caller asks for it.
+//! `task run` and `task restart`: start a task in its own window. A task of the same name is replaced. If that task
+//! still runs, it is replaced only if the caller asks for that.
 
 use std::ffi::OsString;
 
@@ -217,7 +217,8 @@ impl Tasks {
             program: &program,
             reader: &reader,
         };
-        // Record a task that has ended by itself. From here on, an end in this window is caused by agtmux.
+        // If the task in this window has ended by itself, record that end. From here on, an end in this window is
+        // caused by agtmux.
         let replaced = PlannedRemoval::Replaced(WindowId(slot.window));
         self.record_ending(key, session, replaced).await.inspect_err(|_| self.discard_run(&run_id))?;
         let launched = self.tmux(key).launch_task(&launch).await.map_err(|error| self.launch_failed(&run_id, error))?;
@@ -238,8 +239,8 @@ impl Tasks {
         })
     }
 
-    /// Whether the task in this pane runs. tmux shows the pane of an ended task as dead a moment after the exit is
-    /// recorded.
+    /// Whether the task in this pane runs. The exit record is checked, too, because tmux shows the pane as dead only a
+    /// moment after this record is written.
     fn is_live(&self, slot: &TaskPane) -> bool {
         let run = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok());
         let has_exited = run.as_ref().is_some_and(|run| self.run_files(run).read_exit().is_some());

@@ -89,7 +89,7 @@ impl Tasks {
             session_locks: NamedLocks::default(),
             on_event,
         }));
-        // List the run files before new tasks can start: these runs belong to an earlier daemon.
+        // List the run files before new tasks can start, so that the list contains only runs of an earlier daemon.
         let unregistered = tasks.find_unregistered_runs();
         let (mut unregistered, followed) = (Some(unregistered), tasks.clone());
         background.keep("task_follower", move || {
@@ -146,7 +146,8 @@ impl Tasks {
     /// Whether a run is finished and all its events are stored.
     pub(crate) fn is_over(&self, run: &str) -> bool {
         let Ok(run) = run.parse::<RunId>() else { return true };
-        // Check this before the engine, because the engine gets a run before the run is removed from `unregistered`.
+        // Read `unregistered` before asking the engine, because the engine gets a run before the run is removed from
+        // `unregistered`.
         let is_unregistered = self.is_unregistered(&run);
         let is_awaited = self.0.engine.task_sessions().awaits_exit(&run);
         !is_unregistered && !is_awaited

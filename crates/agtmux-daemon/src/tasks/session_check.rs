@@ -126,8 +126,8 @@ impl Tasks {
         let run: Option<RunId> = pane.run.as_ref().and_then(|run| run.parse().ok());
         let files = run.as_ref().map(|run| self.run_files(run));
         let awaits_launch = run.as_ref().is_some_and(|run| self.is_unregistered(run));
-        // If the supervisor has recorded the end, it is applied from the file, after all earlier output. Until then the
-        // task counts as alive.
+        // If the supervisor has recorded the end, the end is applied from the file, after all earlier output. Until
+        // then the task counts as alive.
         let is_followed = awaits_launch || run.as_ref().is_some_and(|run| session.runs.contains_key(run));
         let has_exit_file = is_followed && files.as_ref().is_some_and(|files| files.read_exit().is_some());
         let status = files.as_ref().and_then(RunFiles::read_output);
@@ -183,8 +183,8 @@ impl Tasks {
     }
 }
 
-/// Reads the session until every dead pane has an exit status. tmux shows a pane as dead a moment before it knows the
-/// status, and sometimes misses the status until another child process of tmux ends.
+/// Reads the session until every dead pane has an exit status, or until `MAX_TRIES` is reached. tmux shows a pane as
+/// dead a moment before it knows the status, and sometimes misses the status until another child process of tmux ends.
 async fn session_with_exit_statuses(
     tmux: &TmuxServer,
     key: &TaskSessionKey,

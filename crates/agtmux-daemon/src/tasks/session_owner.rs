@@ -34,8 +34,8 @@ impl Tasks {
         Some(process.map_or(true, |process| process.is_some_and(|process| process.start == start)))
     }
 
-    /// Returns the caller if it becomes the new owner of a session by starting a task in it, and `None` if the owner
-    /// stays the same. A live owner keeps its session, and an unknown caller cannot become the owner.
+    /// Returns the caller if the caller becomes the owner of the session by starting a task. Returns `None` if the
+    /// owner stays the same. A live owner keeps its session, and an unknown caller cannot become the owner.
     pub(super) fn next_owner<'a>(&self, session: &TmuxTaskSession, caller: &'a str) -> Option<&'a str> {
         let takes_over =
             !caller.is_empty() && caller != session.owner.process && self.owner_lives(session) != Some(true);

@@ -39,7 +39,7 @@ struct ItemChanges {
 }
 
 impl ItemChanges {
-    /// Replaces the items of these objects.
+    /// Replaces the items of the objects in `new`, and records which items have changed.
     fn replace<K, I, T>(
         &mut self,
         items: &mut BTreeMap<I, Arc<T>>,

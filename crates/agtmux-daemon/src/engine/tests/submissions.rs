@@ -1,4 +1,4 @@
-//! Tests that clients see whether the turn of a submitted text is pending, and that this changes no state.
+//! Tests that clients see whether the turn of a submitted text is pending, and that a pending turn changes no state.
 
 use agtmux_core::evidence::{Assertion, Observation, RuleRef};
 
