@@ -26,7 +26,7 @@ impl Actions {
         content: &str,
         snapshot: Option<&SnapshotRow>,
     ) -> ApiResult<()> {
-        // A short text can be guessed from its hash. Store the hash only if repeated requests must be recognized.
+        // A short text can be guessed from its hash. Store the hash only if repeated requests must be recognised.
         let content_hash = record.request_ref.as_ref().map(|_| hash(content)).unwrap_or_default();
         let mut row = ActionRow { record: record.clone(), content_hash };
         // A refused action did nothing, so its request_ref may be used again.
@@ -86,7 +86,7 @@ pub(super) fn stored_text(config: &Config, text: Option<&str>) -> Option<String>
 /// Redacts a text and truncates it to `most` bytes. Adds a mark if something was cut off.
 ///
 /// A very long text is cut twice: to a larger size before the redaction, and to `most` bytes after it. A secret at the
-/// first cut may be incomplete and not recognized, so the text close to that cut is dropped.
+/// first cut may be incomplete and not recognised, so the text close to that cut is dropped.
 pub(super) fn redacted_prefix(text: &str, most: usize) -> String {
     let seen = (3 * most).max(MAX_TEXT_BYTES);
     let clean = redacted(&text[..text.floor_char_boundary(seen)]);
@@ -95,7 +95,7 @@ pub(super) fn redacted_prefix(text: &str, most: usize) -> String {
     if kept.len() == clean.len() && text.len() <= seen { clean } else { format!("{kept}{CUT_MARK}") }
 }
 
-/// Describes the pressed keys. Successive character keys are joined to one word, so that secrets are recognized and
+/// Describes the pressed keys. Successive character keys are joined to one word, so that secrets are recognised and
 /// redacted.
 pub(super) fn keys_summary(config: &Config, keys: &[TmuxKey]) -> Option<String> {
     if keys.is_empty() {

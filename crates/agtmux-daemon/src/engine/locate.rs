@@ -34,7 +34,7 @@ pub(crate) struct LocatedAgent {
     pub(crate) dialog: Option<Dialog>,
     /// The requests for approval that the agent itself reports.
     pub(crate) asked: Vec<AskedCommand>,
-    /// The agent has sent hook events, and its adapter recognizes submitted prompts in them.
+    /// The agent has sent hook events, and its adapter recognises submitted prompts in them.
     pub(crate) reports_submissions: bool,
     /// The id that the agent's own host uses for this runtime. `None` if the agent runs on this host, or if the id is
     /// not known yet.

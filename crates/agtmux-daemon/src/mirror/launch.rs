@@ -152,7 +152,7 @@ impl Mirrors {
             let pane = PaneId(terminal.spec.pane);
             let seconds = PROMPT_TIMEOUT.as_secs();
             precondition(
-                format!("the shell in {pane} did not show a prompt that agtmux recognizes within {seconds} s"),
+                format!("the shell in {pane} did not show a prompt that agtmux recognises within {seconds} s"),
                 format!("look at pane {pane}: the start files of the shell may wait for input or start another shell"),
             )
         })

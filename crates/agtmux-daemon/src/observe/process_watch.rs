@@ -44,7 +44,7 @@ pub(super) struct PaneProcessWatch {
     pane_pid: u32,
     foreground_group: Option<u32>,
     sighting: Option<PaneProcess>,
-    /// The agent that reported itself, if no manifest recognizes it.
+    /// The agent that reported itself, if no manifest recognises it.
     pub(super) reported: ReportedAgent,
     /// The agent is headless: it runs one turn without a user.
     headless: bool,

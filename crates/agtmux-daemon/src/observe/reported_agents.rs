@@ -1,4 +1,4 @@
-//! Agents that no manifest recognizes by their processes, such as one whose executable was renamed. Such an agent
+//! Agents that no manifest recognises by their processes, such as one whose executable was renamed. Such an agent
 //! identifies itself: its hook sends an event from inside the pane.
 
 use std::collections::HashMap;

@@ -78,7 +78,7 @@ fn reported_origin(incoming: &IncomingEvent, discovery: &Discovery) -> Option<(E
 }
 
 /// Tells the observer of the pane that a hook of an agent sent an event, so that the observer looks for an agent that
-/// no manifest recognizes by its processes. Only a process inside the pane can report an agent there.
+/// no manifest recognises by its processes. Only a process inside the pane can report an agent there.
 async fn report_agent(context: &ServeContext, caller: &RequestCaller, origin: EventOrigin, agent_type: AgentType) {
     let senders = sender_processes(context, caller).await;
     if !senders.is_empty() {

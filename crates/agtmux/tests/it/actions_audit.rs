@@ -208,7 +208,7 @@ fn texts_are_not_stored_with_store_text_off() {
     let keys: Vec<String> = text.chars().map(String::from).collect();
     assert_done(&fixture.post("send", &json!({"ref": agent.pane, "keys": keys})));
     assert_refused(&fixture.post("respond", &json!({"ref": agent.pane, "answer": {"text": text}})), "E_PRECONDITION");
-    // The repeated request is still recognized.
+    // The repeated request is still recognised.
     let again = fixture.post("send", &json!({"ref": agent.pane, "text": text, "request_ref": "one"}));
     assert_eq!((&assert_done(&again)["repeated"], &again.json()["action_id"]), (&json!(true), &done["action_id"]));
     let records = fixture.audit();

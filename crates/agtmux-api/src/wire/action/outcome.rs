@@ -119,7 +119,7 @@ pub struct AttachSession {
 /// The output of a pane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct OutputReport {
-    /// The lines from top to bottom, without control sequences except requested colors.
+    /// The lines from top to bottom, without control sequences except requested colours.
     pub lines: Vec<String>,
     /// The pane's title, as plain text.
     pub title: Option<String>,

@@ -177,7 +177,7 @@ pub struct OutputAction {
     /// The maximum number of lines; the visible screen by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<u32>,
-    /// Keep colors.
+    /// Keep colours.
     #[serde(skip_serializing_if = "is_false")]
     pub ansi: bool,
     /// Set this if the same viewer reads again: the audit log then records only the first read.

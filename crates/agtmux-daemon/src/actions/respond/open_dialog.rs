@@ -21,7 +21,7 @@ pub(in crate::actions) struct OpenDialog<'a> {
     pub(super) dialog: Dialog,
     /// The dialog as clients see it: without secrets, and with the whole command if the agent has reported it.
     pub(super) shown: Dialog,
-    /// The manifest rule that recognized the dialog.
+    /// The manifest rule that recognised the dialog.
     pub(super) rule: String,
     pub(super) keys: AnswerKeys,
     /// The number of the selected option, if the screen shows it.
@@ -80,7 +80,7 @@ impl<'a> OpenDialog<'a> {
     /// that is typed into them.
     ///
     /// The text of a dialog without options may include typed text. Two dialogs without options count as the same
-    /// question if the same manifest rule recognized them.
+    /// question if the same manifest rule recognised them.
     pub(super) fn is_same_question(&self, other: &Self) -> bool {
         if self.dialog.options.is_empty() && other.dialog.options.is_empty() {
             return self.rule == other.rule;

@@ -222,7 +222,7 @@ fn settle_time(agent: &KnownAgent) -> Duration {
     own.map_or(STABLE_FOR, |own| Duration::from_millis(own).clamp(STABLE_FOR, MAX_PASTE_DELAY))
 }
 
-/// Whether the screen shows the end of the text. If a text is taller than the window, its input box is not recognized,
+/// Whether the screen shows the end of the text. If a text is taller than the window, its input box is not recognised,
 /// but the end of the text is visible.
 fn shows_text_end(capture: &PaneScreen, text: &str) -> bool {
     let end = text.lines().rev().map(without_whitespace).find(|line| !line.is_empty()).unwrap_or_default();

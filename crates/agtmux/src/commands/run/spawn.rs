@@ -15,7 +15,7 @@ use rustix::fs::{Access, access};
 const SHELL: &str = "/bin/sh";
 /// The search path if PATH is not set.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
-/// How many bytes of a file are read to recognize a script.
+/// How many bytes of a file are read to recognise a script.
 const SNIFF_BYTES: u64 = 128;
 
 /// Starts the program with these variables and this signal mask. `std::process` cannot set a signal mask, so the child

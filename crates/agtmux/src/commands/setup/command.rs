@@ -1,4 +1,4 @@
-//! The command line of the hooks: how setup writes and recognizes it.
+//! The command line of the hooks: how setup writes and recognises it.
 
 use std::path::{Path, PathBuf};
 
@@ -79,14 +79,14 @@ fn without_deleted_suffix(exe: PathBuf) -> PathBuf {
     replaced.filter(|path| !exe.exists() && path.is_file()).unwrap_or(exe)
 }
 
-/// The error message if a later uninstall could not recognize hooks with this program path.
+/// The error message if a later uninstall could not recognise hooks with this program path.
 pub(super) fn name_problem(program: &Path) -> Option<CliMessage> {
     if program.file_name().is_some_and(|name| name == NAME) && program.is_file() {
         return None;
     }
     let path = program.display();
     let message = CliMessage::new(
-        "nothing was changed: agtmux is installed at a path that `agtmux setup` could not recognize later to update or \
+        "nothing was changed: agtmux is installed at a path that `agtmux setup` could not recognise later to update or \
          remove its hooks",
     );
     Some(if program.is_file() {

@@ -89,7 +89,7 @@ pub(crate) fn run(args: &SetupArgs) -> CliResult {
     if failed { Err(CliError::silent(CliExit::Failed)) } else { printed.and(ended) }
 }
 
-/// The path of agtmux to write into the hooks. Fails if a later uninstall could not recognize hooks with this path.
+/// The path of agtmux to write into the hooks. Fails if a later uninstall could not recognise hooks with this path.
 fn program(mode: SetupMode) -> CliResult<String> {
     let path = command::own_path().map_err(|error| CliError::io("find the agtmux program", error))?;
     if let Some(message) = command::name_problem(&path).filter(|_| mode == SetupMode::Install) {

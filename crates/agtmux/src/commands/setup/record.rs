@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::edit::EditHints;
 use super::files;
 
-/// Without the record, uninstall still recognizes the hooks. However, it cannot restore the original layout of a file,
+/// Without the record, uninstall still recognises the hooks. However, it cannot restore the original layout of a file,
 /// and it misses files outside the agent's current settings directory.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SetupRecord {

@@ -1,4 +1,4 @@
-//! Agents are recognized by their processes and followed until they end.
+//! Agents are recognised by their processes and followed until they end.
 
 use std::time::{Duration, Instant};
 
