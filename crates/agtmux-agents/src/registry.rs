@@ -111,8 +111,7 @@ impl AgentRegistry {
     }
 
     /// Finds the agent that a pane shows: the outermost agent of the foreground job. If the foreground job contains no
-    /// agent, finds the outermost stopped agent of the pane. A direct
-    /// match wins over a weak one at any depth.
+    /// agent, finds the outermost stopped agent of the pane. A direct match wins over a weak one at any depth.
     ///
     /// `processes` are all processes of the pane, parents before children. The foreground job is the terminal's
     /// foreground process group and its descendants. Descendants are included because sudo runs its command in another

@@ -14,16 +14,13 @@ use super::agent_files::AgentFiles;
 use super::reported_agents::RememberedServer;
 use super::server_hooks::ServerHooks;
 use super::server_observer::ServerObserver;
+use super::server_process::{CLIENT_EXIT_TIME, ServerProcess};
 use super::server_schedule::{ServerSchedule, ServerWork};
-use super::signal_router::{HintSender, HintWatcher, ObserverHint, WatchGuard, WatchSubject};
+use super::signal_router::{HintSender, HintWatcher, ObserverHint, WatchSubject};
 use super::wake::WakeWatch;
 use super::watched_panes::WatchedPanes;
 use super::{ObserverContext, convert};
 use crate::clock::BEAT;
-
-/// How long the tmux client of a query takes to exit. The server is active during this time, but that activity is not a
-/// sign of a change.
-const CLIENT_EXIT_TIME: Duration = Duration::from_millis(30);
 
 /// The panes of the server count as writing for this long after the last output of any of them.
 const WRITE_GRACE: Duration = Duration::from_millis(1500);
@@ -56,19 +53,6 @@ pub(super) struct LocalServer {
     terminal_check_at: Option<Instant>,
     wake: WakeWatch,
     report: watch::Sender<Option<ServerHealth>>,
-}
-
-/// The process of the server.
-#[derive(Default)]
-struct ServerProcess {
-    /// The watched generation.
-    watch: Option<(Generation, WatchGuard)>,
-    /// The server's wake-up count, read after the client of our last query exited. While that client exits,
-    /// `count_wakeups_at` is the time at which the count will be read.
-    wakeups: Option<u64>,
-    count_wakeups_at: Option<Instant>,
-    /// The process has ended. It may still be a zombie with a pid.
-    ended: bool,
 }
 
 /// Whether the server still exists.
@@ -150,7 +134,7 @@ impl LocalServer {
 
     fn wake_at(&self) -> Instant {
         let taps = self.files.taps.wake_at().filter(|_| self.observer.reachable_generation().is_some());
-        let (count, look) = (self.process.count_wakeups_at, self.panes.urgent_at());
+        let (count, look) = (self.process.wake_at(), self.panes.urgent_at());
         let all = [count, look, taps, self.observer.wake_at(), self.terminal_check_at];
         all.into_iter().flatten().fold(self.schedule.wake_at(), Instant::min)
     }
@@ -194,7 +178,7 @@ impl LocalServer {
                 self.schedule.want_list();
             }
             ObserverHint::ServerEnded => {
-                self.process.ended = true;
+                self.process.note_end();
                 self.schedule.want_list();
             }
             ObserverHint::RecheckAll => {
@@ -211,7 +195,7 @@ impl LocalServer {
             // The hooks of a server announce its new terminals, and most other new terminals belong to other programs.
             // So list the server only if it has no hooks and was active.
             ObserverHint::TerminalsChanged | ObserverHint::SocketsChanged => {
-                self.may_have_run |= self.is_client_exiting();
+                self.may_have_run |= self.process.is_client_exiting();
                 if !self.hooks_installed() && self.has_run() {
                     self.schedule.want_list();
                 }
@@ -249,7 +233,9 @@ impl LocalServer {
         let now = Instant::now();
         self.check_sleep();
         self.check_terminals(now);
-        self.count_wakeups(now);
+        if let Some(generation) = self.observer.generation {
+            self.process.count_wakeups(generation, &*self.context.processes, now);
+        }
         let ticked = self.schedule.tick(now);
         if ticked && self.tick(now).await {
             return ServerPresence::Alive;
@@ -297,21 +283,7 @@ impl LocalServer {
     }
 
     fn has_run(&self) -> bool {
-        let Some(Generation { pid, .. }) = self.observer.generation else { return true };
-        // While our client exits, the wake-up count says nothing. A later listing finds changes from that time.
-        !self.is_client_exiting() && self.context.processes.wakeups(pid) != self.process.wakeups
-    }
-
-    fn is_client_exiting(&self) -> bool {
-        self.process.count_wakeups_at.is_some()
-    }
-
-    fn count_wakeups(&mut self, now: Instant) {
-        if let Some(Generation { pid, .. }) = self.observer.generation
-            && self.process.count_wakeups_at.take_if(|at| *at <= now).is_some()
-        {
-            self.process.wakeups = self.context.processes.wakeups(pid);
-        }
+        self.observer.generation.is_none_or(|generation| self.process.has_run(generation, &*self.context.processes))
     }
 
     /// Requests a listing if the server was active when a new terminal appeared, because the terminal may belong to
@@ -319,14 +291,10 @@ impl LocalServer {
     fn check_terminals(&mut self, now: Instant) {
         if self.terminal_check_at.is_some_and(|at| at <= now) {
             self.terminal_check_at = None;
-            if self.may_have_run || self.is_client_exiting() || self.has_run() {
+            if self.may_have_run || self.process.is_client_exiting() || self.has_run() {
                 self.schedule.want_list();
             }
         }
-    }
-
-    fn note_query(&mut self) {
-        self.process.count_wakeups_at = Some(Instant::now() + CLIENT_EXIT_TIME);
     }
 
     async fn list(&mut self) -> ServerPresence {
@@ -364,7 +332,7 @@ impl LocalServer {
             self.schedule.want_list();
         }
         self.observer.report_visits(&self.tmux).await;
-        self.note_query();
+        self.process.note_query(Instant::now());
         if self.looked {
             self.publish_health();
         }
@@ -372,7 +340,7 @@ impl LocalServer {
 
     /// Starts watching the process of this server generation. Returns false if it was already watched.
     fn watch_generation(&mut self, generation: Generation) -> bool {
-        if self.process.watch.as_ref().is_some_and(|(watched, _)| *watched == generation) {
+        if self.process.is_watched(generation) {
             return false;
         }
         let start = self.context.processes.start_time(generation.pid);
@@ -381,7 +349,7 @@ impl LocalServer {
             |error| tracing::warn!(%error, "cannot watch the process of a tmux server; its end will be noticed late"),
         );
         self.panes.clear();
-        self.process = ServerProcess { watch: watch.ok().map(|guard| (generation, guard)), ..ServerProcess::default() };
+        self.process = ServerProcess::new(generation, watch.ok());
         true
     }
 
@@ -402,7 +370,7 @@ impl LocalServer {
             self.schedule.want_list();
         }
         self.observer.report_reread(generation, rows).await;
-        self.note_query();
+        self.process.note_query(Instant::now());
     }
 
     /// Checks the processes of the panes that are due. Without `all`, returns immediately if no urgent check is due.
@@ -450,7 +418,7 @@ impl LocalServer {
         // A capture does not show all changes. Remember earlier activity of the server, so that a listing finds the
         // others.
         self.may_have_run |= ran;
-        self.note_query();
+        self.process.note_query(Instant::now());
     }
 
     async fn listing_failed(&mut self, error: TmuxError) -> ServerPresence {
@@ -477,9 +445,7 @@ impl LocalServer {
     }
 
     fn is_server_alive(&self) -> bool {
-        // A process table that cannot be read does not mean that the server has ended.
-        let is_gone = |pid| self.context.processes.try_process(pid).is_ok_and(|process| process.is_none());
-        !self.process.ended && self.observer.generation.is_some_and(|generation| !is_gone(generation.pid))
+        self.observer.generation.is_some_and(|generation| self.process.is_alive(generation, &*self.context.processes))
     }
 
     async fn report_outage(&mut self, code: OutageCode, message: String) {

@@ -14,6 +14,7 @@ mod screen_judge;
 mod screen_schedule;
 mod server_hooks;
 mod server_observer;
+mod server_process;
 mod server_schedule;
 mod signal_router;
 mod status_files;
