@@ -24,8 +24,8 @@ pub(crate) struct GuardArgs {
     /// Fail unless the agent is in this state
     #[arg(long, value_name = "STATE")]
     if_state: Option<State>,
-    /// Fail unless the agent or its pane (its state, title, directory or size, for example) changed within this time, such
-    /// as 30s
+    /// Fail unless the agent or its pane changed within this time, such as 30s. Changes are, for example, a new state,
+    /// title, directory or size
     #[arg(long, value_name = "DURATION")]
     if_updated_within: Option<ConfigDuration>,
     /// Fail unless this dialog is open (the fingerprint from `agtmux list panes --json`)

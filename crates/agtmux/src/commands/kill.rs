@@ -28,7 +28,7 @@ Examples:
 pub(crate) struct KillArgs {
     #[command(flatten)]
     guards: GuardArgs,
-    /// INT types Ctrl-C into the pane; TERM and KILL signal the agent's process and its group
+    /// INT types Ctrl-C into the pane; TERM and KILL signal the agent's process and its process group
     #[arg(long, default_value = "INT", ignore_case = true, value_parser = one_of(SIGNALS))]
     signal: KillSignal,
     /// Do not ask for confirmation

@@ -45,7 +45,7 @@ pub(crate) struct MirrorExecArgs {
     /// The working directory of the command [default: the current directory]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Print the result as JSON: output, exit_code, signal, duration_ms, cwd, truncated
+    /// Print the result as JSON, with the fields output, exit_code, signal, duration_ms, cwd and truncated
     #[arg(long)]
     json: bool,
     /// Keep overwritten text and the screens of full-screen programs

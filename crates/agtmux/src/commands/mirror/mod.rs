@@ -20,7 +20,7 @@ use crate::error::{CliExit, CliResult};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MirrorSubcommand {
-    /// Open a shared terminal beside this pane, unless one exists, and print its pane
+    /// Open a shared terminal beside this pane, unless one exists, and print the id of the new or existing pane
     Start(start::MirrorStartArgs),
     /// Run a command in the shared terminal, print its output and exit with its code
     Exec(exec::MirrorExecArgs),
@@ -28,7 +28,7 @@ pub(crate) enum MirrorSubcommand {
     Read(read::MirrorReadArgs),
     /// Print the commands that you ran in the shared terminal
     Activity(activity::MirrorActivityArgs),
-    /// List the shared terminals and what they do
+    /// List the shared terminals and the command that runs in each
     Status(status::MirrorStatusArgs),
     /// Close the shared terminal and its pane
     Stop(stop::MirrorStopArgs),
