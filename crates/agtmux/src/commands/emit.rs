@@ -111,7 +111,9 @@ fn receipt_line(receipt: &EventReceipt) -> String {
     let runtime = receipt.runtime_id.as_deref().unwrap_or("unknown");
     match receipt.status {
         EventReceiptStatus::Bound => format!("{} accepted for runtime:{runtime}", receipt.event_id),
-        EventReceiptStatus::PendingBind => format!("{} stored until its agent is found", receipt.event_id),
+        EventReceiptStatus::PendingBind => {
+            format!("{} stored; agtmux applies the event when its agent is found", receipt.event_id)
+        }
         EventReceiptStatus::Duplicate => format!("{} is a duplicate", receipt.event_id),
     }
 }

@@ -88,7 +88,7 @@ pub(crate) async fn run(args: Box<SendArgs>) -> CliResult {
             .hint("agtmux send REF --key Escape"));
     }
     if args.wait && args.profile == Some(InputProfile::Shell) {
-        return Err(CliError::usage("cannot wait for a shell: it has no state").hint("leave out --wait"));
+        return Err(CliError::usage("cannot wait for a shell: a shell has no state").hint("leave out --wait"));
     }
     let daemon = DaemonClient::from_env()?;
     let guards = args.guards.resolved(&daemon).await?;

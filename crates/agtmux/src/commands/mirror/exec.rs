@@ -181,7 +181,7 @@ fn finish(command: &MirrorCommand, json: bool) -> CliResult {
         };
         CliMessage::new(text).hint("agtmux mirror exec --timeout 10m 'COMMAND'").print_stderr();
     } else if command.full_screen {
-        CliMessage::new("the command ran a full-screen program; what that program drew is not printed").print_stderr();
+        CliMessage::new("the command ran a full-screen program, whose screen is not printed").print_stderr();
     }
     match (command.status, command.exit_code) {
         (MirrorCommandStatus::Lost, _) => Err(CliError::failed("the result of the command is unknown")
