@@ -20,9 +20,9 @@ use crate::error::{CliExit, CliResult};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MirrorSubcommand {
-    /// Open a shared terminal beside this pane, unless one exists, and print the id of the new or existing pane
+    /// Open a shared terminal beside this pane, unless one exists, and print its pane id
     Start(start::MirrorStartArgs),
-    /// Run a command in the shared terminal, print its output and exit with its code
+    /// Run a command in the shared terminal, print the output and exit with the command's code
     Exec(exec::MirrorExecArgs),
     /// Print the last lines of the shared terminal
     Read(read::MirrorReadArgs),
