@@ -48,11 +48,11 @@ pub(crate) enum CliCommand {
     /// Without a subcommand, lists the panes in which an agent runs.
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
-    /// Follow the changes of panes, windows or sessions
+    /// Follow changes to panes, windows or sessions
     ///
     /// On a terminal, shows a table and keeps it up to date; press q or Ctrl-C to quit. In a pipe, prints one line of
     /// JSON per change (the events of the API, see docs/api.md): {schema_version, seq, at, type, scope, item}. When the
-    /// daemon restarts, watch reconnects and continues after the last event that it printed. If the daemon crashed, watch
+    /// daemon restarts, watch reconnects and continues after the last printed event. If the daemon crashed, watch
     /// starts a new daemon. Exits with 130 on Ctrl-C, and with 0 when the reader closes the pipe.
     Watch(watch::WatchArgs),
     /// Print one line for a status bar: how many agents are waiting, running or idle
@@ -65,8 +65,8 @@ pub(crate) enum CliCommand {
     },
     /// Send text or keys to an agent and verify that the text was submitted
     ///
-    /// Types the text into the agent's input box, presses Enter and checks that the agent accepted it. The text goes
-    /// only to the agent you name. Fails if the agent has an open dialog; use `agtmux respond` to answer it.
+    /// Types the text into the agent's input box, presses Enter and checks that the agent accepted the text. The text
+    /// goes only to the agent you name. Fails if the agent has an open dialog; use `agtmux respond` to answer it.
     Send(Box<send::SendArgs>),
     /// Answer an agent's open dialog
     ///
@@ -75,7 +75,7 @@ pub(crate) enum CliCommand {
     Respond(Box<respond::RespondArgs>),
     /// Attach to the pane of an agent
     ///
-    /// Fails if another process replaces the agent in its pane before agtmux has attached to it.
+    /// Fails if another process replaces the agent in the pane before agtmux has attached.
     Attach(Box<attach::AttachArgs>),
     /// Print the contents of an agent's pane as plain text
     ViewOutput(Box<view_output::ViewOutputArgs>),
@@ -83,13 +83,13 @@ pub(crate) enum CliCommand {
     Wait(wait::WaitArgs),
     /// Interrupt or end an agent
     ///
-    /// By default types Ctrl-C into the pane. With --signal TERM or KILL, signals the agent's process and its group.
-    /// Asks for confirmation unless --yes is given.
+    /// By default types Ctrl-C into the pane. With --signal TERM or KILL, signals the agent's process and its process
+    /// group. Asks for confirmation unless --yes is given.
     Kill(Box<kill::KillArgs>),
     /// Mark a completed agent as seen
     ///
-    /// `agtmux list` marks an agent that completed a prompt as (unseen). The mark disappears when you press a key in the
-    /// agent's pane, or when you run this command.
+    /// After an agent completes a prompt, `agtmux list` marks the agent as (unseen). The mark disappears when you press
+    /// a key in the agent's pane, or when you run this command.
     Seen(seen::SeenArgs),
     /// Restart an agent that has ended and continue its conversation
     Resume(Box<resume::ResumeArgs>),
@@ -99,7 +99,7 @@ pub(crate) enum CliCommand {
     /// input or disappears.
     #[command(subcommand)]
     Task(task::TaskCommand),
-    /// Share a terminal with an agent, which runs commands where you see them
+    /// Share a terminal with an agent and see the commands that the agent runs
     ///
     /// The agent gets the output and the exit code of each command. `agtmux mirror activity` lists the commands that you
     /// type in the terminal.
@@ -107,7 +107,7 @@ pub(crate) enum CliCommand {
     Mirror(mirror::MirrorSubcommand),
     /// List the recorded actions: caller, action and outcome
     ///
-    /// Includes rejected actions, and changes of tasks, hosts, adapters and web links.
+    /// Includes rejected actions, and changes to tasks, hosts, adapters and web links.
     Audit(audit::AuditArgs),
     /// Explain the state of an agent, or the state that a saved screen capture shows
     Explain(explain::ExplainArgs),
@@ -120,7 +120,7 @@ pub(crate) enum CliCommand {
     Adapters(adapters::AdaptersArgs),
     /// Report an event about an agent to the daemon
     ///
-    /// For your own scripts and wrappers.
+    /// Use this command in your own scripts and wrappers.
     Emit(Box<emit::EmitArgs>),
     /// Install agtmux's hooks in the settings of your agents, or remove them
     ///
@@ -132,8 +132,8 @@ pub(crate) enum CliCommand {
     Hook(hook::HookArgs),
     /// Check that the stored states follow from the stored events
     ///
-    /// Computes the states again from the events, and compares them with the stored ones. Exits with 1 at the first
-    /// difference.
+    /// Computes the states again from the events, and compares the results with the stored states. Exits with 1 at the
+    /// first difference.
     Replay(replay::ReplayArgs),
     /// Start, stop and inspect the daemon
     #[command(subcommand)]

@@ -74,7 +74,7 @@ impl ResumeTemplate {
         let good = program && session_count == 1 && self.command.iter().all(is_plain);
         let is_option = |word: &String| word.starts_with('-') && word.len() > 1 && word.bytes().all(plain);
         if !self.flags.iter().chain(&self.options).all(is_option) {
-            return Some("'resume.flags' and 'resume.options' must be options, for example [\"--model\"]".into());
+            return Some("'resume.flags' and 'resume.options' must list options, for example [\"--model\"]".into());
         }
         (!good).then(|| {
             "'resume.command' must be a program and plain words, one of them with '{session}', for example [\"x\", \"--resume\", \"{session}\"]"

@@ -30,16 +30,16 @@ impl ItemFilter {
         }
         if let Some(target_session) = &query.target_session {
             let Some((target, session)) = target_session.split_once('/') else {
-                let message = format!("target_session is '{target_session}', not TARGET/SESSION");
+                let message = format!("'target_session' is '{target_session}', not TARGET/SESSION");
                 return Err(ApiError::new(ErrorCode::BadRequest, message)
                     .with_hint("use the form TARGET/SESSION, such as vm1/work"));
             };
             if query.target.as_deref().is_some_and(|t| t != target)
                 || query.session.as_deref().is_some_and(|s| s != session)
             {
-                let message = "target_session contradicts target or session";
+                let message = "'target_session' contradicts 'target' or 'session'";
                 let error = ApiError::new(ErrorCode::BadRequest, message);
-                return Err(error.with_hint("use either target_session, or target and session"));
+                return Err(error.with_hint("use either 'target_session', or 'target' and 'session'"));
             }
             filter.target = Some(target.to_owned());
             filter.session = Some(session.to_owned());

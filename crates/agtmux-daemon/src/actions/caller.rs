@@ -65,7 +65,7 @@ impl Actions {
                 "run the command yourself, or set actions.allow_from_agents in the configuration",
             ),
             CallerOrigin::Unknown(why) => {
-                (format!("the caller may be an agent, and agents may not {what}: {why}"), why.hint())
+                (format!("the caller could be an agent, and agents may not {what}: {why}"), why.hint())
             }
         };
         Err(ApiError::new(ErrorCode::CallerIsAgent, message).with_hint(hint))

@@ -51,7 +51,7 @@ impl Actions {
             CallerOrigin::NotAgent => return Ok(None),
             CallerOrigin::Agent(agent) => agent,
             CallerOrigin::Unknown(why) => {
-                let message = format!("the caller may be an agent, and agents may not {what}: {why}");
+                let message = format!("the caller could be an agent, and agents may not {what}: {why}");
                 return Err(ApiError::new(ErrorCode::CallerIsAgent, message).with_hint(why.hint()));
             }
         };

@@ -43,10 +43,13 @@ impl fmt::Display for UnknownOrigin {
         match self {
             Self::Ended => f.write_str("the caller ended before it could be checked"),
             Self::Unreadable => f.write_str("the process table cannot be read at the moment"),
-            Self::NotInspectable(pid) => write!(f, "agtmux may not inspect process {pid}"),
+            Self::NotInspectable(pid) => write!(f, "agtmux is not allowed to inspect process {pid}"),
             Self::TaskFilesGone => f.write_str("the caller runs in a task whose files are gone"),
             Self::UnvisitedPane(pane) => {
-                write!(f, "pane {pane} was created while an agent was running, and you have not typed in it since")
+                write!(
+                    f,
+                    "pane {pane} was created while an agent was running, and you have not typed in that pane since"
+                )
             }
             Self::ServerJob => f.write_str("tmux started the caller outside a pane while an agent ran"),
             Self::Detached => f.write_str("the caller has no parent process and was started while an agent ran"),
@@ -58,8 +61,8 @@ impl UnknownOrigin {
     pub(super) fn hint(self) -> &'static str {
         match self {
             Self::UnvisitedPane(_) => {
-                "show the pane in your tmux client, press a key in it and repeat the command; \
-                 or set actions.allow_from_unknown in the configuration"
+                "show the pane in your tmux client, press a key in the pane and repeat the command; or set \
+                 actions.allow_from_unknown in the configuration"
             }
             _ => "run the command in a shell of your own, or set actions.allow_from_unknown in the configuration",
         }

@@ -236,7 +236,8 @@ fn conflict(key: &str) -> ApiError {
 fn about_other_agent(sender: &str) -> ApiError {
     let message = format!("the event comes from an agent ({sender}) and is about another agent");
     ApiError::new(ErrorCode::CallerIsAgent, message).with_hint(
-        "send the event from the agent that it is about, or set events.allow_from_other_agents in the configuration",
+        "send the event from the agent that the event describes, or set events.allow_from_other_agents in the \
+         configuration",
     )
 }
 

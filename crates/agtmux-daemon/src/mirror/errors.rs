@@ -69,12 +69,12 @@ pub(super) fn incomplete(why: &str) -> ApiError {
 
 /// The error if the pane was closed while the command ran.
 pub(super) fn result_lost() -> ApiError {
-    let message = "the shared terminal was closed while the command ran, so its result is unknown";
+    let message = "the shared terminal was closed while the command ran, so the result of the command is unknown";
     let error = ApiError::new(ErrorCode::OutcomeUnknown, message);
     ApiError {
         done_something: true,
         ..error.with_hint(
-            "the command may have run in part, and agtmux did not run it a second time; check what it has done",
+            "the command may have run in part, and agtmux did not run it a second time; check what the command did",
         )
     }
 }

@@ -146,7 +146,7 @@ async fn name_agent(
     let taken = name.clone();
     let change = async {
         if is_agent && context.engine.is_name_taken(taken.clone(), sender_processes(context, caller).await).await {
-            let message = format!("another agent is already named '{taken}', and agents may not take over its name");
+            let message = format!("another agent is already named '{taken}', and agents may not take over that name");
             return Err(ApiError::new(ErrorCode::CallerIsAgent, message).with_hint("choose another name"));
         }
         context.engine.ingest_event(event).await
@@ -234,7 +234,9 @@ fn event_address(event: &EventSubmission) -> ApiResult<EventAddress> {
     };
     match can_be_bound(&origin) {
         true => Ok(EventAddress::Origin(origin)),
-        false => Err(bad("the event names no agent: set runtime_id, pane, pid, or agent_type and a session".into())),
+        false => Err(bad("the event names no agent: set 'runtime_id', 'pane' or 'pid', or set 'agent_type' and a \
+            session id in the payload"
+            .into())),
     }
 }
 

@@ -86,7 +86,7 @@ fn add_fleet(text: &mut MetricsText, fleet: &FleetItems) {
     for ((target, server), panes) in count_panes(fleet) {
         text.sample("agtmux_panes", &[("target", target), ("server", server)], panes);
     }
-    text.family("agtmux_target_health", "gauge", "1 for the current health of the target, 0 for the others.");
+    text.family("agtmux_target_health", "gauge", "1 for the current health of the target, 0 for every other health.");
     for (target, status) in &fleet.targets {
         for health in TargetHealth::ALL {
             let labels = [("target", target.as_str()), ("health", health.as_str())];

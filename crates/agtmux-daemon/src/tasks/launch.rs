@@ -298,8 +298,10 @@ fn no_task(key: &TaskSessionKey, task: &str) -> ApiError {
 
 fn still_live(key: &TaskSessionKey, task: &TaskName) -> ApiError {
     let message = format!("task '{task}' still runs in session '{}'", key.session);
-    ApiError::new(ErrorCode::Precondition, message)
-        .with_hint(format!("agtmux task run --session {} --replace {task} 'COMMAND'   (ends it first)", key.session))
+    ApiError::new(ErrorCode::Precondition, message).with_hint(format!(
+        "agtmux task run --session {} --replace {task} 'COMMAND'   (first ends the running task)",
+        key.session
+    ))
 }
 
 fn not_a_task(task: &str) -> ApiError {

@@ -61,8 +61,8 @@ impl Tasks {
                 Some((pid, _)) => format!("the session is owned by process {pid}"),
                 None => "the session is not owned by an agent".to_owned(),
             };
-            let hint = "choose another task name, or leave out --session; a person can run the command, \
-                or set actions.allow_from_agents";
+            let hint = "choose another task name, leave out --session, or ask the user to run the command or to \
+                set actions.allow_from_agents";
             ApiError::new(ErrorCode::CallerIsAgent, format!("{}: {whose}", refused.message)).with_hint(hint)
         })
     }

@@ -205,7 +205,7 @@ fn remote_hint(target: &str, code: OutageCode, pid: u32) -> String {
              lists them"
         ),
         OutageCode::RateLimited => {
-            format!("its states may be late; run `ssh {target} agtmux watch` to see what changes so often")
+            format!("the states of {target} may be late; run `ssh {target} agtmux watch` to see what changes so often")
         }
     }
 }

@@ -13,8 +13,8 @@ use crate::{output, render};
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
-    /// Show only actions on this agent: its name, type or session, a place (work:1.2), %12, or runtime:ID. The agent may
-    /// have ended
+    /// Show only actions on this agent: its name, type or session, a place (work:1.2), %12, or runtime:ID. You can also
+    /// name an agent that has ended
     #[arg(value_name = "REF")]
     reference: Option<String>,
     /// Show only actions after this time: a timestamp, or a duration before now, such as 10m

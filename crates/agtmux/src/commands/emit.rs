@@ -17,7 +17,8 @@ use crate::{input, output};
 #[derive(Debug, Args)]
 #[command(
     after_help = "An event whose type is a state (running, waiting_input, waiting_approval, completed, idle, error) \
-    sets that state. An event of another type changes the state only if the agent's manifest has a rule for it.\n\n\
+    sets that state. An event of another type changes the state only if the agent's manifest has a rule for that \
+    type.\n\n\
     Exits with 0 when the daemon has accepted the event.\n\n\
     Example:\n  agtmux emit --pane %12 --source wrapper --event-type completed --dedupe-key build-42"
 )]
@@ -28,7 +29,7 @@ pub(crate) struct EmitArgs {
     /// The pane of the agent, such as %12 [default: the current pane]
     #[arg(long)]
     pane: Option<String>,
-    /// The tmux server of that pane, by its socket name
+    /// The socket name of the tmux server that has this pane
     #[arg(long)]
     server: Option<String>,
     /// The type of the agent
@@ -47,7 +48,7 @@ pub(crate) struct EmitArgs {
     #[arg(long)]
     dedupe_key: Option<String>,
     /// A number that increases with each event of this source. If an event has a lower number than an earlier event,
-    /// agtmux stores it but does not apply it
+    /// agtmux stores the new event but does not apply it
     #[arg(long)]
     source_seq: Option<u64>,
     /// The time of the event, such as 2026-11-15T09:00:00Z [default: now]
@@ -110,7 +111,9 @@ fn receipt_line(receipt: &EventReceipt) -> String {
     let runtime = receipt.runtime_id.as_deref().unwrap_or("unknown");
     match receipt.status {
         EventReceiptStatus::Bound => format!("{} accepted for runtime:{runtime}", receipt.event_id),
-        EventReceiptStatus::PendingBind => format!("{} stored until its agent is found", receipt.event_id),
+        EventReceiptStatus::PendingBind => {
+            format!("{} stored; agtmux applies the event when its agent is found", receipt.event_id)
+        }
         EventReceiptStatus::Duplicate => format!("{} is a duplicate", receipt.event_id),
     }
 }

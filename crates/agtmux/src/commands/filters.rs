@@ -71,10 +71,11 @@ impl FilterArgs {
 pub(crate) struct GroupFilterArgs {
     #[command(flatten)]
     place: PlaceFilterArgs,
-    /// List only those that have an agent in this state. Several states: `--state running,idle`, or repeat the option
+    /// List only windows or sessions that have an agent in this state. Several states: `--state running,idle`, or
+    /// repeat the option
     #[arg(long, value_delimiter = ',', value_parser = states())]
     state: Vec<State>,
-    /// List only those that have an agent that waits for input or approval
+    /// List only windows or sessions that have an agent that waits for input or approval
     #[arg(long)]
     needs_action: bool,
 }

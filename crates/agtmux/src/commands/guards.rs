@@ -15,7 +15,8 @@ pub(crate) const CLIENT_NAME: &str = "cli";
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
     /// The agent: its name, type or session, a place (work:1.2, work:editor), %12 or @3 (a pane or window of this
-    /// machine), runtime:ID, or pane:TARGET/SESSION/@W/%P. If REF is omitted or several agents match, agtmux asks you to choose; without a terminal, it fails
+    /// machine), runtime:ID, or pane:TARGET/SESSION/@W/%P. If REF is omitted or several agents match, agtmux asks you
+    /// to choose; without a terminal, the command fails
     #[arg(value_name = "REF")]
     pub(crate) reference: Option<String>,
     /// Fail unless the pane still runs this agent process (the runtime_id from `agtmux list panes --json`)
@@ -24,15 +25,15 @@ pub(crate) struct GuardArgs {
     /// Fail unless the agent is in this state
     #[arg(long, value_name = "STATE")]
     if_state: Option<State>,
-    /// Fail unless the agent or its pane (its state, title, directory or size, for example) changed within this time, such
-    /// as 30s
+    /// Fail unless the agent or its pane changed within this time, such as 30s. Changes are, for example, a new state,
+    /// title, directory or size
     #[arg(long, value_name = "DURATION")]
     if_updated_within: Option<ConfigDuration>,
     /// Fail unless this dialog is open (the fingerprint from `agtmux list panes --json`)
     #[arg(long, value_name = "FINGERPRINT")]
     if_dialog: Option<String>,
-    /// Act even if the state is unknown or an --if condition is not met. agtmux still refuses if the pane or its
-    /// process changes during the action. The audit log marks the action as forced
+    /// Act even if the state is unknown or the condition of an --if-* option is not met. agtmux still refuses if the
+    /// pane or its process changes during the action. The audit log marks the action as forced
     #[arg(long)]
     force_stale: bool,
     /// Idempotency key: repeated requests with the same key run once

@@ -14,8 +14,8 @@ use crate::render::age;
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
-    /// The agent: its name, type or session, a place (work:1.2), %12, runtime:ID, or pane:TARGET/SESSION/@W/%P. The
-    /// agent may have ended
+    /// The agent: its name, type or session, a place (work:1.2), %12, runtime:ID, or pane:TARGET/SESSION/@W/%P. You can
+    /// also name an agent that has ended
     #[arg(value_name = "REF")]
     reference: Option<String>,
     /// Show only changes after this time: a timestamp, or a duration before now, such as 10m

@@ -28,7 +28,7 @@ Examples:
 pub(crate) struct KillArgs {
     #[command(flatten)]
     guards: GuardArgs,
-    /// INT types Ctrl-C into the pane; TERM and KILL signal the agent's process and its group
+    /// INT types Ctrl-C into the pane; TERM and KILL signal the agent's process and its process group
     #[arg(long, default_value = "INT", ignore_case = true, value_parser = one_of(SIGNALS))]
     signal: KillSignal,
     /// Do not ask for confirmation
@@ -73,7 +73,12 @@ fn confirmed(snapshot: &ActionSnapshot, signal: KillSignal, reference: &str) -> 
 fn question(snapshot: &ActionSnapshot, signal: KillSignal) -> String {
     let who = snapshot.agent_type.as_deref().unwrap_or("no agent");
     let state = snapshot.state.map(|state| format!(" ({state})")).unwrap_or_default();
-    format!("send {} to {who}{state} in pane {} on {}?", signal.as_str(), snapshot.pane_id, snapshot.server_label())
+    format!(
+        "send {} to {who}{state} in pane {} on server {}?",
+        signal.as_str(),
+        snapshot.pane_id,
+        snapshot.server_label()
+    )
 }
 
 fn outcome_line(done: &ActionOutcome<KillReport>) -> String {
@@ -98,7 +103,7 @@ mod tests {
                 "server": "default", "pane_id": "%5", "agent_type": "claude", "observed_at": at, "expires_at": at});
             question(&serde_json::from_value(snapshot).expect("a snapshot"), KillSignal::Kill)
         };
-        assert_eq!(shown("vm1"), "send KILL to claude in pane %5 on vm1@default?");
-        assert_eq!(shown("host"), "send KILL to claude in pane %5 on default?");
+        assert_eq!(shown("vm1"), "send KILL to claude in pane %5 on server vm1@default?");
+        assert_eq!(shown("host"), "send KILL to claude in pane %5 on server default?");
     }
 }

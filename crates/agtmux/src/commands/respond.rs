@@ -31,13 +31,15 @@ Examples:
 pub(crate) struct RespondArgs {
     #[command(flatten)]
     guards: GuardArgs,
-    /// approve, deny, or the number of an option (1,3 selects several). If you omit ANSWER on a terminal, agtmux asks
+    /// approve, deny, or the number of an option (1,3 selects options 1 and 3). If you omit ANSWER on a terminal,
+    /// agtmux asks
     #[arg(value_parser = parse_answer)]
     answer: Option<DialogAnswer>,
     /// Answer with free text, if the dialog accepts it
     #[arg(long, allow_hyphen_values = true)]
     text: Option<String>,
-    /// Approve even if only a part of the command is shown. Read it in the pane first: agtmux attach REF
+    /// Approve even if agtmux shows only a part of the command. First read the whole command in the pane: agtmux attach
+    /// REF
     #[arg(long)]
     accept_truncated: bool,
     /// Print the dialog and the answer as JSON

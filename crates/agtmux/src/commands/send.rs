@@ -50,7 +50,7 @@ pub(crate) struct SendArgs {
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Press this key, such as Escape, C-u or Down. If you also send a text, the key is pressed between the text and
-    /// Enter. May be given several times
+    /// Enter. You can give this option several times
     #[arg(long = "key", value_name = "KEY")]
     keys: Vec<String>,
     /// Leave the text in the input box; do not press Enter
@@ -62,7 +62,7 @@ pub(crate) struct SendArgs {
     /// After submitting the text, wait until the agent has finished, or has reached a state given with --for
     #[arg(long, requires = "what", conflicts_with = "no_enter")]
     wait: bool,
-    /// With --wait: wait for one of these states, separated by commas, as `agtmux wait` does
+    /// With --wait: wait for one of these states, as `agtmux wait` does; separate several states with commas
     #[arg(
         long = "for",
         value_name = "STATE",
@@ -88,7 +88,7 @@ pub(crate) async fn run(args: Box<SendArgs>) -> CliResult {
             .hint("agtmux send REF --key Escape"));
     }
     if args.wait && args.profile == Some(InputProfile::Shell) {
-        return Err(CliError::usage("cannot wait for a shell: it has no state").hint("leave out --wait"));
+        return Err(CliError::usage("cannot wait for a shell: a shell has no state").hint("leave out --wait"));
     }
     let daemon = DaemonClient::from_env()?;
     let guards = args.guards.resolved(&daemon).await?;

@@ -37,7 +37,7 @@ fn tmux_server_runs(config: &Config) -> bool {
 }
 
 fn wants_demo() -> CliResult<bool> {
-    let answer = input::ask("No tmux server is running. Show a demo on a private one? [Y/n]")?;
+    let answer = input::ask("No tmux server is running. Show a demo on a private tmux server? [Y/n]")?;
     Ok(answer.is_some_and(|answer| !matches!(answer.to_lowercase().as_str(), "n" | "no")))
 }
 

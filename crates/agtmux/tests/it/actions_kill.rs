@@ -115,7 +115,7 @@ fn kill_requires_confirmation() {
         let pane = terminal.new_session(&format!("terminal-{answer}-{code}"), &command);
         let screen = || terminal.run(&["capture-pane", "-p", "-J", "-t", &pane]);
         wait_until("the question", SOON, || screen().contains("[y/N]"));
-        assert!(screen().contains("send KILL to claude (idle) in pane %0 on default?"), "{}", screen());
+        assert!(screen().contains("send KILL to claude (idle) in pane %0 on server default?"), "{}", screen());
         terminal.run(&["send-keys", "-t", &pane, answer, "Enter"]);
         wait_until("the answer", SOON, || screen().contains("code="));
         assert!(screen().contains(&format!("code={code}")), "{}", screen());

@@ -78,7 +78,7 @@ pub struct AuditLog {
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct AuditQuery {
-    /// Only actions on this agent. It may have ended.
+    /// Only actions on this agent, also if the agent has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r#ref: Option<String>,
     /// Only actions that began at or after this time.

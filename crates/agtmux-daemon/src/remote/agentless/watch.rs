@@ -201,7 +201,8 @@ impl<'a> HostWatch<'a> {
         let Some(server) = cut else { return };
         self.first_skipped = Some(server.clone());
         let message = format!(
-            "the host has more than {MAX_SOCKETS} tmux sockets; this one and the following ones are not watched"
+            "the host has more than {MAX_SOCKETS} tmux sockets; agtmux does not watch this socket and the following \
+             sockets"
         );
         let (generation, code) = (Generation { pid: 0, start_time: 0 }, OutageCode::ListingCut);
         self.context.engine.apply_topology(TopologyUpdate::ServerOutage { server, generation, code, message }).await;
@@ -325,7 +326,8 @@ impl<'a> HostWatch<'a> {
         let dir = text::from_bytes(self.host.shell.facts().socket_dir.as_os_str().as_bytes());
         for (server, generation) in self.without_socket.clone() {
             let message = format!(
-                "the server's process runs, but it has no socket in {dir}; install agtmux on the host to watch it"
+                "the server's process runs, but the server has no socket in {dir}; to watch this server, install \
+                 agtmux on the host"
             );
             let code = OutageCode::ListingFailed;
             let outage = TopologyUpdate::ServerOutage { server, generation, code, message };

@@ -90,13 +90,13 @@ fn to_json(event: &EventSubmission) -> Value {
 fn read(mut payload: Value, event_type: &str) -> ApiResult<(BridgeHookEvent, Value)> {
     let bad = |message: String| {
         ApiError::new(ErrorCode::BadRequest, message)
-            .with_hint("send JSON with session_id, working_directory, tmux_pane and tmux")
+            .with_hint("send JSON with the fields 'session_id', 'working_directory', 'tmux_pane' and 'tmux'")
     };
     let mut hook =
         BridgeHookEvent::deserialize(&payload).map_err(|error| bad(format!("invalid body: {}", shorten(&error))))?;
     let ids = [Some(&hook.session_id), hook.agent_type.as_ref(), hook.tmux_pane.as_ref(), hook.iterm_pane_id.as_ref()];
     if hook.session_id.is_empty() {
-        return Err(bad("session_id is missing".into()));
+        return Err(bad("the field 'session_id' is missing".into()));
     }
     if ids.into_iter().flatten().any(|id| id.len() > MAX_ID_LEN) {
         return Err(bad(format!("an id has more than {MAX_ID_LEN} bytes")));

@@ -16,7 +16,7 @@ pub(super) fn read(value: &Value) -> Result<BridgeRespondRequest, BridgeFailure>
         return Err(BridgeFailure::bad_request(
             "invalid_mode",
             "unknown mode",
-            "use text, select, other or multi_select",
+            "use the mode 'text', 'select', 'other' or 'multi_select'",
         ));
     }
     if is_bad("answers", |answers| Option::<BridgeAnswers>::deserialize(answers).is_ok()) {
@@ -37,13 +37,14 @@ pub(super) fn answers(request: &BridgeRespondRequest) -> Result<Vec<DialogAnswer
     let missing_text = || {
         BridgeFailure::bad_request(
             "missing_text",
-            "the text is missing",
-            "send a text, or mode select with option_index",
+            "the field 'text' is missing or empty",
+            "send the field 'text', or the mode 'select' with the field 'option_index'",
         )
     };
     let no_index = || {
-        let message = "option_index is missing or invalid";
-        BridgeFailure::bad_request("invalid_option_index", message, "options count from 0, in the order of the dialog")
+        let message = "the field 'option_index' is missing or invalid";
+        let hint = "options are numbered from 0, in the order of the dialog";
+        BridgeFailure::bad_request("invalid_option_index", message, hint)
     };
     match request.mode {
         BridgeMode::Text | BridgeMode::Other => {
@@ -90,7 +91,7 @@ fn option_number(index: Option<u32>) -> Option<u32> {
 }
 
 fn invalid_answers() -> BridgeFailure {
-    let hint = "send indices that count from 0, such as {\"answers\": [0, 2]}, or for each question one of \
+    let hint = "send option indices, starting with 0, such as {\"answers\": [0, 2]}, or for each question one of \
                 {\"option_index\": 0}, {\"option_indices\": [0, 2]} and {\"text\": \"green\"}";
-    BridgeFailure::bad_request("invalid_answers", "answers is missing or empty", hint)
+    BridgeFailure::bad_request("invalid_answers", "the field 'answers' is missing, empty or invalid", hint)
 }

@@ -215,7 +215,7 @@ async fn runtime_of(context: &ServeContext, agent_id: &str) -> Result<String, Br
         Some(None) => Err(BridgeFailure::bad_request(
             "no_pane_id",
             "no tmux pane is known for this agent",
-            "send tmux_pane in the agent's hook events",
+            "send the field 'tmux_pane' in the agent's hook events",
         )),
         Some(Some(pane)) => {
             let message = format!("the agent is no longer in pane {pane}");

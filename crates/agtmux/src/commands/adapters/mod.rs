@@ -34,14 +34,14 @@ enum AdaptersCommand {
     Disable(AdapterNameArgs),
     /// Check a manifest of your own (the TOML file that describes an agent)
     ///
-    /// Exits with 0 and prints a summary if the manifest is valid. Otherwise exits with 2 and prints the line and the
-    /// reason.
+    /// Exits with 0 and prints a summary if the manifest is valid. Otherwise exits with 2 and prints the line of the
+    /// error and the reason.
     Check(check::AdapterCheckArgs),
     /// Create a commented manifest for an agent of your own
     New(new::AdapterNewArgs),
     /// Save an agent's screen and events, with secrets removed
     ///
-    /// For a bug report, or to test the rules of a manifest.
+    /// Use the files in a bug report, or to test the rules of a manifest.
     Record(record::AdapterRecordArgs),
 }
 

@@ -152,7 +152,11 @@ impl LocalAttach<'_> {
 
     fn other_server_error(&self, socket: &Path) -> CliError {
         CliError::failed("cannot attach: you are inside another tmux server")
-            .because(format!("you are on '{}', the agent is on '{}'", socket.display(), self.socket.display()))
+            .because(format!(
+                "you are on the server '{}', but the agent is on the server '{}'",
+                socket.display(),
+                self.socket.display()
+            ))
             .hint(format!("agtmux attach {}   (in another terminal)", self.reference))
             .hint(format!("TMUX= agtmux attach {}   (nested, in this terminal)", self.reference))
     }

@@ -23,7 +23,7 @@ pub(crate) enum ConfigCommand {
     Path,
     /// Check a configuration file
     ///
-    /// Exits with 0 if the file is valid. Otherwise exits with 2 and prints the line and the reason.
+    /// Exits with 0 if the file is valid. Otherwise exits with 2 and prints the line of the error and the reason.
     Check {
         /// The file [default: your configuration file]
         file: Option<PathBuf>,

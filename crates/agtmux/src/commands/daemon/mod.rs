@@ -20,7 +20,7 @@ pub(crate) enum DaemonCommand {
     Start,
     /// Stop the daemon and wait until it has exited
     Stop,
-    /// Check the settings, stop the running daemon and start one of this agtmux version
+    /// Check the settings, stop the running daemon and start a daemon of this agtmux version
     Restart,
     /// Show whether the daemon is running and what it watches
     ///

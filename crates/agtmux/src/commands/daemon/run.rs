@@ -13,7 +13,7 @@ pub(crate) struct DaemonRunArgs {
     /// Run detached: in a new session, with a log file, and print a line on stdout when ready
     #[arg(long, hide = true)]
     detached: bool,
-    /// Also serve the web dashboard and the API on this address, with a token
+    /// Also serve the web dashboard and the API on this address, to clients that have a token
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<ListenAddress>,
     /// Allow an address that other machines can reach, although the connection is not encrypted

@@ -26,7 +26,8 @@ pub(crate) struct ExplainArgs {
     /// The agent: %12, runtime:ID, pane:TARGET/SESSION/@W/%P, or its name, type or session if only one agent matches
     #[arg(value_name = "REF")]
     reference: Option<String>,
-    /// Detect the state on this saved screen, plain or with escape sequences, instead of a live agent. Needs no daemon
+    /// Explain this saved screen instead of a live agent. The file is plain text, or text with escape sequences. No
+    /// daemon is needed
     #[arg(long, value_name = "FILE", requires = "rules", conflicts_with = "reference")]
     screen: Option<PathBuf>,
     /// The type of the agent on that screen

@@ -35,7 +35,7 @@ pub(crate) const THEN: &str = "--then";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reads the hook's JSON from stdin, or from the last argument for Codex's notify. Adds the pane and \
+Reads the hook's JSON from stdin. For Codex's notify setting, reads the JSON from the last argument. Adds the pane and \
 the parent processes to the event. `agtmux setup` configures your agents to run this command.
 
 Always exits with 0, prints nothing on stdout and never starts the daemon. If the daemon is not \
@@ -46,7 +46,8 @@ pub(crate) struct HookArgs {
     /// The name of the hook, as in the agent's settings
     #[arg(required = true)]
     event: String,
-    /// Only for Codex's notify: afterwards run this program, with the event's JSON as its last argument
+    /// For Codex's notify setting only: after reporting the event, run this program with the event's JSON as the last
+    /// argument
     #[arg(long, num_args = 1.., allow_hyphen_values = true, value_name = "PROGRAM")]
     then: Vec<OsString>,
 }

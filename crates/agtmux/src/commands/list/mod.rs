@@ -82,7 +82,7 @@ const GROUPINGS: [(&str, SessionGrouping); 2] =
 struct SessionsArgs {
     #[command(flatten)]
     filters: GroupFilterArgs,
-    /// Show how many agents of each session are waiting, running or idle. JSON always includes this
+    /// Show how many agents of each session are waiting, running or idle. The JSON always has these numbers
     #[arg(long)]
     agent_summary: bool,
     /// Show one row per session of each target, or one row for all sessions with the same name

@@ -21,7 +21,7 @@ pub(crate) struct MirrorActivityArgs {
     /// Print each command when it ends
     #[arg(long, short)]
     follow: bool,
-    /// Show only commands after the one with this number
+    /// Show only commands after the command with this number
     #[arg(long, value_name = "NUMBER")]
     after: Option<u64>,
     /// Show at most the newest N commands

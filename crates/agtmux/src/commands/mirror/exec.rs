@@ -45,7 +45,7 @@ pub(crate) struct MirrorExecArgs {
     /// The working directory of the command [default: the current directory]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Print the result as JSON: output, exit_code, signal, duration_ms, cwd, truncated
+    /// Print the result as JSON, with the fields output, exit_code, signal, duration_ms, cwd and truncated
     #[arg(long)]
     json: bool,
     /// Keep overwritten text and the screens of full-screen programs
@@ -181,7 +181,7 @@ fn finish(command: &MirrorCommand, json: bool) -> CliResult {
         };
         CliMessage::new(text).hint("agtmux mirror exec --timeout 10m 'COMMAND'").print_stderr();
     } else if command.full_screen {
-        CliMessage::new("the command ran a full-screen program; what that program drew is not printed").print_stderr();
+        CliMessage::new("the command ran a full-screen program, whose screen is not printed").print_stderr();
     }
     match (command.status, command.exit_code) {
         (MirrorCommandStatus::Lost, _) => Err(CliError::failed("the result of the command is unknown")

@@ -20,15 +20,15 @@ use crate::error::{CliExit, CliResult};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MirrorSubcommand {
-    /// Open a shared terminal beside this pane, unless one exists, and print its pane
+    /// Open a shared terminal beside this pane, unless one exists, and print its pane id
     Start(start::MirrorStartArgs),
-    /// Run a command in the shared terminal, print its output and exit with its code
+    /// Run a command in the shared terminal, print the output and exit with the command's code
     Exec(exec::MirrorExecArgs),
     /// Print the last lines of the shared terminal
     Read(read::MirrorReadArgs),
     /// Print the commands that you ran in the shared terminal
     Activity(activity::MirrorActivityArgs),
-    /// List the shared terminals and what they do
+    /// List the shared terminals and the command that runs in each
     Status(status::MirrorStatusArgs),
     /// Close the shared terminal and its pane
     Stop(stop::MirrorStopArgs),

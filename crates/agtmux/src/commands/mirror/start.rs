@@ -12,10 +12,10 @@ use crate::output;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Splits the pane and starts a login shell in the new pane, with your usual startup files. If the pane or its \
-    session already has a shared terminal, prints that one. agtmux sets two variables in the environment of \
-    the tmux session: PI_MIRROR_PANE is the pane of the shared terminal. PI_LAST_RC has two numbers, such as \
-    `7 0`: the seventh command of the shared terminal was the last one, and its exit code was 0.\n\n\
+    after_help = "Splits the pane and starts a login shell in the new pane, with your usual startup files. If the pane \
+    or its session already has a shared terminal, prints the pane of that terminal. agtmux sets two variables in the \
+    environment of the tmux session: PI_MIRROR_PANE is the pane of the shared terminal. PI_LAST_RC has the number and \
+    the exit code of the last command, such as `7 0`.\n\n\
     Example:\n  agtmux mirror start --shell zsh"
 )]
 pub(crate) struct MirrorStartArgs {

@@ -86,8 +86,7 @@ pub(super) fn name_problem(program: &Path) -> Option<CliMessage> {
     }
     let path = program.display();
     let message = CliMessage::new(
-        "nothing was changed: agtmux is installed at a path that `agtmux setup` could not recognise later to update or \
-         remove its hooks",
+        "nothing was changed: with this path of agtmux, `agtmux setup` could not update or remove the hooks later",
     );
     Some(if program.is_file() {
         message

@@ -165,7 +165,7 @@ impl FilePlanner<'_> {
                 let (after, hints) = editor.install(&clean).map_err(message)?;
                 // Install only what uninstall can remove exactly.
                 if editor.remove(&after, &hints).as_deref() != Ok(clean.as_str()) {
-                    return Err("not changed: `agtmux setup --uninstall` could not restore this file exactly".into());
+                    return Err("not changed: `agtmux setup --uninstall` would not restore this file exactly".into());
                 }
                 let (agent, file) = (self.hook_command.agent.to_owned(), file.path.clone());
                 let entry = Some(SetupRecordEntry { agent, file, created, made_dirs, hints });

@@ -25,7 +25,8 @@ use crate::error::{CliExit, CliResult};
 pub(crate) enum TaskCommand {
     /// Start a task in its own window
     ///
-    /// A task with the same name that has ended is replaced. A live one is replaced only with --replace.
+    /// Replaces a task with the same name if that task has ended. With --replace, also replaces a task that is still
+    /// running.
     Run(run::TaskRunArgs),
     /// List the tasks of the session with their state and exit code
     #[command(visible_alias = "ls")]

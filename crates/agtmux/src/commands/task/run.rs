@@ -24,8 +24,8 @@ use crate::quit_signals::QuitSignals;
     after_help = "A single COMMAND argument is passed to your shell unchanged. Several arguments are quoted, so that \
     each stays one word. The task runs in the current directory. It keeps running when this command, the daemon or \
     the agent that started it ends.\n\n\
-    With --wait, exits with the exit code of the task, or with 128 plus the signal number. Exits with 0 if the task \
-    is still running when the time is up.\n\n\
+    With --wait, exits with the exit code of the task. If a signal ended the task, exits with 128 plus the signal \
+    number. Exits with 0 if the task is still running when the time is up.\n\n\
     Examples:\n  agtmux task run build -- make -j4\n  agtmux task run --wait 5m test 'cargo test 2>&1 | tail'"
 )]
 pub(crate) struct TaskRunArgs {
@@ -33,11 +33,11 @@ pub(crate) struct TaskRunArgs {
     session: TaskSessionArgs,
     #[command(flatten)]
     owner: SessionOwnerArgs,
-    /// Wait until the task ends, but at most this long, such as 30s, and print its output. After that time the task
-    /// keeps running
+    /// Wait until the task has ended, but not longer than this time, such as 30s, and print the output. If the time is
+    /// up, the task keeps running
     #[arg(long, value_name = "DURATION")]
     wait: Option<ConfigDuration>,
-    /// Replace a task with the same name that still runs
+    /// Replace a task with the same name even if that task is still running
     #[arg(long)]
     replace: bool,
     /// The project of the session [default: AGTMUX_PROJECT or the current directory]

@@ -81,7 +81,7 @@ fn default_session(project_path: Option<&PathBuf>) -> CliResult<String> {
 /// The process that owns a task session.
 #[derive(Debug, Args)]
 pub(super) struct SessionOwnerArgs {
-    /// The process that owns the session, usually an agent. While this process runs, other agents may not replace the
+    /// The process that owns the session, usually an agent. While this process runs, other agents cannot replace the
     /// session's tasks, and `task startup` does not remove the session [default: AGTMUX_OWNER, or the calling agent]
     #[arg(long, alias = "keeper", value_name = "PID", value_parser = clap::value_parser!(u32).range(2..))]
     owner: Option<u32>,

@@ -18,14 +18,14 @@ const RESET_COLOURS: &str = "\u{1b}[0m";
 #[command(
     after_help = "Prints only text, without control characters. With --ansi, keeps colours, even if the output is a \
     pipe.\n\n\
-    --follow ends when the agent ends. It prints a line again when the line changes. For a full-screen program it \
-    redraws the whole screen.\n\n\
+    --follow ends when the agent ends. If a line changes, --follow prints the line again. If a full-screen program \
+    runs, --follow redraws the whole screen.\n\n\
     Example:\n  agtmux view-output %12 --lines 200 --follow"
 )]
 pub(crate) struct ViewOutputArgs {
     #[command(flatten)]
     guards: GuardArgs,
-    /// Print at most the last N lines, including the history [default: the visible screen]
+    /// Print at most the last N lines of the scrollback and the screen [default: the visible screen]
     #[arg(long, value_name = "N")]
     lines: Option<u32>,
     /// Keep colours
