@@ -267,8 +267,10 @@ mod tests {
     fn an_early_capture_counts_only_if_its_screen_is_conclusive() {
         let mut judge = ScreenJudge::default();
         assert_eq!(judge_early(&mut judge, "half a scr"), None);
-        let prompt = "────────────────────\n❯ \n────────────────────\n  ? for shortcuts";
+        let prompt = "────────────────────\n❯ \n────────────────────";
         assert_eq!(judge_early(&mut judge, prompt), None, "idle is inferred from the absence of a turn");
+        let hint = judge_early(&mut judge, &format!("{prompt}\n  ? for shortcuts"));
+        assert_eq!(hint.and_then(|shown| shown.first().copied()), Some(Assertion::Idle), "only an idle agent shows it");
         let shown = judge_early(&mut judge, DIALOG).expect("a dialog is conclusive");
         assert!(shown.iter().any(|assertion| matches!(assertion, Assertion::DialogOpen(_))), "{shown:?}");
         assert!(judge.previous.is_empty(), "an early capture is not remembered");
