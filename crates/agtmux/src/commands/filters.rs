@@ -78,6 +78,9 @@ pub(crate) struct GroupFilterArgs {
     /// List only windows or sessions that have an agent that waits for input or approval
     #[arg(long)]
     needs_action: bool,
+    /// Accepted for compatibility: windows and sessions without an agent are always listed
+    #[arg(long = "all", hide = true)]
+    _all: bool,
 }
 
 impl GroupFilterArgs {
