@@ -42,7 +42,7 @@ pub struct BridgeRespondRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(untagged)]
 pub enum BridgeAnswers {
-    /// Options of a single question.
+    /// The chosen options of a single question.
     Indices(Vec<u32>),
     /// One answer per question, in order.
     Questions(Vec<BridgeChoice>),

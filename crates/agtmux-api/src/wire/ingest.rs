@@ -13,7 +13,8 @@ pub struct EventSubmission {
     pub target: Option<String>,
     /// The tmux server's name; any server by default.
     pub server: Option<String>,
-    /// The pane id, such as `%12`. Without it, the processes or the agent's session identify the runtime.
+    /// The pane id, such as `%12`. Without a pane, agtmux finds the runtime by the processes in
+    /// this event, or by the agent's conversation id.
     pub pane: Option<String>,
     pub agent_type: Option<String>,
     /// A process that may be the agent.

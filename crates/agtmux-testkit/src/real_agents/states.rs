@@ -72,7 +72,7 @@ impl EvidenceMode {
 /// A state that an agent's screen can show. Each agent defines the pattern that recognises it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScreenState {
-    /// The agent accepts a prompt and has not received one yet.
+    /// The agent is ready for its first prompt.
     Ready,
     /// Like `Ready`, but in plan mode.
     ReadyToPlan,

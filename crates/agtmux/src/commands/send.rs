@@ -19,8 +19,8 @@ use crate::output;
 #[command(
     group(ArgGroup::new("what").args(["text", "stdin", "file"])),
     after_help = "\
-With --wait, send waits after submitting the text, as `agtmux wait` does. It ignores the end of an earlier turn and \
-waits for the turn that this text starts.
+With --wait, `agtmux send` submits the text and then waits like `agtmux wait`: until the turn that this text starts has \
+ended. The end of an earlier turn does not count.
 
 Exit codes:
   0  submitted, or typed but not verified (the output says which; see `verified` in the JSON)

@@ -59,7 +59,7 @@ pub(in crate::platform) fn open(
 
 fn terminal_output_is_reported() -> bool {
     selftest::terminals_report_output()
-        .inspect_err(|error| tracing::warn!(%error, "terminal output is not reported; polling tmux"))
+        .inspect_err(|error| tracing::warn!(%error, "cannot use inotify to watch terminals; agtmux polls tmux instead"))
         .is_ok()
 }
 

@@ -105,7 +105,7 @@ impl<'a> JsonLines<'a> {
     }
 }
 
-/// Prints one line per event, in one write.
+/// Prints one line per event. All lines go out in a single write.
 fn print(events: &[WatchEvent]) -> Result<(), CliError> {
     let mut text = String::new();
     for event in events {
