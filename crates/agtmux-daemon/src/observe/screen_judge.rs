@@ -11,8 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::screen_schedule::DueCapture;
 
-/// Observations of a captured screen are dated this much before the capture. An agent may send an event before it
-/// redraws its screen, and a capture between the two still shows the old screen. Its observations must not count as
+/// Observations from a capture are dated this much earlier than the capture itself. An agent may send an event before
+/// it redraws its screen. A capture made in between still shows the old screen, so its observations must not count as
 /// newer than the event.
 const DRAW_LAG: SignedDuration = SignedDuration::from_millis(250);
 /// Like `DRAW_LAG`, but for a captured title. The value is larger, because agents update their title later than their
@@ -23,7 +23,8 @@ const TITLE_LAG: SignedDuration = SignedDuration::from_secs(1);
 const STABLE_FOR: SignedDuration = SignedDuration::from_millis(300);
 
 /// For this long after the machine wakes up, a changed screen counts only after a second capture confirms it, because
-/// agents then draw their screens again in several parts. `CONFIRM_AFTER` is the minimum time between the two captures.
+/// agents redraw their screens in several parts after a sleep. `CONFIRM_AFTER` is the minimum time between the two
+/// captures.
 const WAKE_TIME: SignedDuration = SignedDuration::from_secs(10);
 const CONFIRM_AFTER: SignedDuration = SignedDuration::from_secs(2);
 
@@ -37,7 +38,7 @@ pub(crate) struct ScreenEvidence {
     pub(crate) process: ProcessRef,
     pub(crate) captured_at: Timestamp,
     pub(crate) observations: Vec<Observation>,
-    /// The sources that were read but gave no observation.
+    /// The sources (screen or title) that gave no observation, although agtmux read them.
     pub(crate) silent_sources: Vec<Source>,
 }
 
@@ -57,7 +58,7 @@ impl ScreenEvidence {
 #[derive(Debug, Default)]
 pub(super) struct ScreenJudge {
     previous: HashMap<u32, PreviousCapture>,
-    /// When the machine woke up.
+    /// When the machine last woke up from sleep.
     woke_at: Option<Timestamp>,
     /// Changed screens that were captured after the machine woke up and that no later capture has confirmed yet.
     unconfirmed: HashMap<u32, PreviousCapture>,
@@ -89,8 +90,9 @@ impl ScreenJudge {
         self.unconfirmed.clear();
     }
 
-    /// Judges a capture. `began` is when the capture began. Returns `None` if the capture does not count: the machine has
-    /// just woken up and another capture must confirm this one, or an early capture is not conclusive.
+    /// Judges a capture. `began` is when the capture began. Returns `None` if the capture does not count. This is so
+    /// for an early capture that is not conclusive, and for a capture right after a wake-up that a later capture must
+    /// confirm.
     pub(super) fn judge(
         &mut self,
         registry: &AgentRegistry,
@@ -128,8 +130,8 @@ impl ScreenJudge {
         Some(evidence)
     }
 
-    /// Whether a capture must be confirmed by a later one: the machine has just woken up, and the screen differs from
-    /// the one before the sleep.
+    /// Whether a later capture must confirm this one. True if the machine has just woken up and the screen differs from
+    /// the last screen before the sleep.
     fn must_be_confirmed(&mut self, pane: u32, capture: &PreviousCapture) -> bool {
         let before = self.previous.get(&pane).filter(|before| before.process == capture.process);
         if self.is_awake(capture.captured_at) || before.is_none_or(|before| before.shows_same(capture)) {
@@ -155,7 +157,7 @@ impl ScreenJudge {
         since_wake.is_none_or(|since| !(SignedDuration::ZERO..WAKE_TIME).contains(&since))
     }
 
-    /// Whether the screen has settled, and since when it shows the current state.
+    /// Whether the screen has settled, and from which time on the screen is known to show this state.
     fn settled_since(&mut self, due: &DueCapture, capture: PreviousCapture) -> (bool, Timestamp) {
         let began = capture.captured_at;
         let before = self.previous.insert(due.pane, capture.clone());

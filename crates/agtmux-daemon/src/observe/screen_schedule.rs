@@ -7,8 +7,8 @@ use agtmux_core::ids::{AgentType, ProcessRef};
 
 use super::agent_map::{AgentMap, FoundAgent};
 
-/// A pane that was quiet for `QUIET_TIME` is captured this long after its first new output. Many changes are drawn by
-/// then, and a screen that is conclusive does not have to settle first.
+/// A pane that was quiet for `QUIET_TIME` is captured this long after its first new output. Most redraws are complete
+/// by then. If the captured screen is conclusive, agtmux does not wait until the output settles.
 const EARLY_CAPTURE_DELAY: Duration = Duration::from_millis(30);
 const QUIET_TIME: Duration = Duration::from_secs(1);
 /// Output has settled after this much silence.
@@ -19,10 +19,12 @@ const FIRST_CAPTURE_DELAY: Duration = Duration::from_millis(300);
 const WRITING_INTERVAL: Duration = Duration::from_secs(1);
 /// How many captures of one pane may follow each other quickly. After that, there is one per [`WRITING_INTERVAL`].
 const MAX_BURST: f64 = 4.0;
-/// How long after an event of an agent its screen is captured. The agent draws a moment after it sends the event.
+/// The screen of an agent is captured this long after an event of the agent, because the agent draws the change a
+/// moment after it sends the event.
 const DRAW_DELAY: Duration = Duration::from_millis(400);
-/// How often and how long the screen is captured after the agent has reported a dialog. The captures end earlier if the
-/// screen shows the dialog. The state of the agent is held back for about as long as `DIALOG_LOOK_TIME`.
+/// How often and for how long the screen is captured after the agent has reported a dialog. The captures end earlier if
+/// the screen shows the dialog. Meanwhile, the daemon does not publish the new state of the agent, for about as long as
+/// `DIALOG_LOOK_TIME`.
 const DIALOG_LOOK_INTERVAL: Duration = Duration::from_millis(60);
 const DIALOG_LOOK_TIME: Duration = Duration::from_millis(300);
 /// Captures that are due within this time are made together.
@@ -36,14 +38,13 @@ struct ScheduledAgent {
     /// The time of the first output since the last capture.
     uncaptured_since: Option<Instant>,
     captured_at: Option<Instant>,
-    /// When the early capture is due. It does not replace the capture of the settled screen.
+    /// When the early capture is due. The capture of the settled screen still follows later.
     early_at: Option<Instant>,
     /// The last capture was made while the pane wrote, so another capture is due when the output ends.
     unsettled: bool,
-    /// When a requested capture is due, independent of output.
+    /// When a requested capture is due, whether or not the pane writes.
     wanted_at: Option<Instant>,
-    /// Set while agtmux looks for a dialog: the time of the next capture, and the time of the last one, after which
-    /// agtmux stops looking.
+    /// Set while agtmux looks for a dialog: the time of the next capture, and the time at which agtmux stops looking.
     dialog_look: Option<(Instant, Instant)>,
     credit: f64,
     credit_at: Instant,
@@ -79,7 +80,8 @@ impl ScreenSchedule {
         }
     }
 
-    /// Like `pane_wrote`, for output that was noticed at once. If the pane was quiet before, plans an early capture.
+    /// Like `pane_wrote`, but for output that agtmux noticed without delay. If the pane was quiet before, plans an
+    /// early capture.
     pub(crate) fn pane_wrote_just_now(&mut self, pane: u32, now: Instant) {
         if let Some(agent) = self.agents.get_mut(pane)
             && agent.wrote_at.is_none_or(|at| at + QUIET_TIME <= now)
@@ -111,7 +113,7 @@ impl ScreenSchedule {
         }
     }
 
-    /// Plans a capture at this time, independent of output.
+    /// Plans a capture at this time, even if the pane does not write.
     pub(crate) fn request_at(&mut self, pane: u32, at: Instant) {
         if let Some(agent) = self.agents.get_mut(pane) {
             agent.wanted_at = Some(agent.wanted_at.map_or(at, |wanted| wanted.min(at)));
@@ -122,7 +124,7 @@ impl ScreenSchedule {
         self.agents.iter_mut().for_each(|(_, _, _, agent)| agent.wanted_at = Some(now));
     }
 
-    /// Whether the screen of every agent was captured. A failed attempt counts, too.
+    /// Whether agtmux has captured the screen of every agent at least once. A failed attempt counts as a capture.
     pub(crate) fn all_taken(&self) -> bool {
         self.agents.values().all(|agent| agent.captured_at.is_some())
     }
@@ -135,7 +137,7 @@ impl ScreenSchedule {
         self.agents.values().filter_map(ScheduledAgent::due).min()
     }
 
-    /// Takes the captures that are due.
+    /// Returns the captures that are due. The caller must make these captures, because the schedule forgets them.
     pub(crate) fn take_due(&mut self, now: Instant) -> Vec<DueCapture> {
         if self.wake_at().is_none_or(|at| now < at) {
             return Vec::new();
@@ -181,7 +183,7 @@ impl ScheduledAgent {
         self.due_later().into_iter().chain(self.early_at).min()
     }
 
-    /// When the next capture that is not an early one is due.
+    /// When the next capture is due, apart from early captures.
     fn due_later(&self) -> Option<Instant> {
         let written = self.wrote_at.zip(self.uncaptured_since).map(|(wrote, from)| {
             let settled = wrote + SETTLE_TIME;
@@ -197,14 +199,14 @@ impl ScheduledAgent {
         written.into_iter().chain(end).chain(self.wanted_at).chain(look).min()
     }
 
-    /// Takes the early capture. Returns true if an early capture was planned and no other capture is due. The capture
-    /// of the settled screen then stays planned.
+    /// Removes the planned early capture. Returns true if there was one and no other capture is due. In this case, the
+    /// capture of the settled screen stays planned.
     fn take_early(&mut self, now: Instant) -> bool {
         let is_early = self.early_at.take().is_some();
         is_early && self.due_later().is_none_or(|at| at > now + BATCH_WINDOW)
     }
 
-    /// Notes a capture. Returns whether output had settled before it.
+    /// Notes that a capture is made now. Returns whether the output had settled before the capture.
     fn take(&mut self, now: Instant) -> bool {
         let settled = self.wrote_at.is_none_or(|at| at + SETTLE_TIME <= now);
         let gained = now.saturating_duration_since(self.credit_at).as_secs_f64() / WRITING_INTERVAL.as_secs_f64();

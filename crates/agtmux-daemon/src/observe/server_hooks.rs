@@ -26,11 +26,11 @@ pub(super) struct ServerHooks {
 }
 
 /// How often to check the hooks. The user can set hooks on a session at any time. Such hooks hide agtmux's hooks in
-/// that session, and no hint announces this.
+/// that session, and agtmux gets no hint when this happens.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 impl ServerHooks {
-    /// Prepares the hooks. `None` if hooks are disabled or unusable; changes are then found by polling.
+    /// Prepares the hooks. Returns `None` if hooks are disabled or unusable. agtmux then finds changes by polling.
     pub(super) fn prepare(context: &ObserverContext, key: &ServerKey, watcher: &HintWatcher) -> Option<Self> {
         if !context.config.tmux.hooks {
             return None;
@@ -61,8 +61,8 @@ impl ServerHooks {
         self.installed
     }
 
-    /// Installs the hooks if the server or its sessions changed, or if the last check is too old. Returns true if the
-    /// hooks or the hint file were missing: earlier changes may then have gone unnoticed.
+    /// Installs the hooks if the server or its sessions changed, or if the last check is too long ago. Returns true if
+    /// the hooks or the hint file were missing, because agtmux may then have missed changes.
     pub(super) async fn check(&mut self, tmux: &TmuxServer, sessions: Vec<u32>, new_server: bool) -> bool {
         let file_stayed = match self.ensure_hint_file() {
             Ok(stayed) => stayed,
@@ -125,7 +125,7 @@ fn watch_file(hint_file: &Path, watcher: &HintWatcher) -> io::Result<WatchGuard>
     watcher.watch(WatchSubject::File(hint_file), ObserverHint::HookFired)
 }
 
-/// A file name that is stable across restarts and has only plain characters.
+/// The name of the hint file. It is the same after each restart and contains no special characters.
 fn file_name(key: &ServerKey) -> String {
     let name = format!("{}/{}", key.target, key.server);
     uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_URL, name.as_bytes()).simple().to_string()

@@ -41,7 +41,7 @@ pub(crate) struct ServerObserver {
     /// The server did not answer the last request.
     pub(crate) unreachable: bool,
     failures: u32,
-    /// A digest of the last listed rows.
+    /// A digest of the rows of the last listing.
     listed_digest: Option<u64>,
     /// When to capture the screens of agents.
     pub(crate) screens: ScreenSchedule,
@@ -49,7 +49,7 @@ pub(crate) struct ServerObserver {
     reported_headless: BTreeSet<(u32, ProcessRef)>,
 }
 
-/// A listing of a supported server.
+/// A listing of a tmux server whose version agtmux supports.
 pub(crate) struct AcceptedListing {
     pub(crate) rows: Vec<PaneRow>,
     /// The rows differ from the previous listing, or the server was unreachable after the previous listing.
@@ -60,7 +60,7 @@ pub(crate) struct AcceptedListing {
 }
 
 impl ServerObserver {
-    /// Makes an observer. `known` is the generation in the store.
+    /// Makes an observer. `known` is the server's generation according to the store.
     pub(crate) fn new(
         context: Arc<ObserverContext>,
         key: ServerKey,
@@ -122,7 +122,7 @@ impl ServerObserver {
         Some(AcceptedListing { rows, has_changed, is_new_generation, was_unreachable })
     }
 
-    /// Reports an outage instead of the panes of a listing.
+    /// Rejects a listing: reports this outage, and none of the listed panes.
     pub(crate) async fn reject_listing(
         &mut self,
         generation: Generation,
@@ -149,8 +149,9 @@ impl ServerObserver {
         self.apply(TopologyUpdate::Processes { server: self.key.clone(), generation, panes }).await;
     }
 
-    /// If an agent on this server has completed a turn that no person has seen, reports which panes attached clients
-    /// show. A client in control mode presses no keys, so it does not count.
+    /// If an agent on this server has completed a turn that no person has seen, reports for each attached client which
+    /// pane it shows and when its user last pressed a key. Clients in control mode are left out, because tmux receives
+    /// no key presses from them.
     pub(crate) async fn report_visits(&self, tmux: &TmuxServer) {
         let Some(generation) = self.generation.filter(|_| self.context.recheck_hints.has_unseen(&self.key)) else {
             return;
@@ -236,14 +237,14 @@ impl ServerObserver {
         self.reported_headless = headless;
     }
 
-    /// Forgets everything judged with the old manifests.
+    /// Discards all results from the old manifests, and requests new captures of all screens.
     pub(crate) fn apply_new_manifests(&mut self, now: Instant) {
         self.judge = ScreenJudge::default();
         self.reported_headless.clear();
         self.screens.request_all(now);
     }
 
-    /// Takes the captures that are due. There are none while the server does not answer.
+    /// Returns the captures that are due. While the server does not answer, no capture is due.
     pub(crate) fn take_due(&mut self, now: Instant) -> Vec<DueCapture> {
         if self.reachable_generation().is_some() { self.screens.take_due(now) } else { Vec::new() }
     }

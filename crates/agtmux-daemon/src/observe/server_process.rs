@@ -13,10 +13,10 @@ pub(super) const CLIENT_EXIT_TIME: Duration = Duration::from_millis(30);
 
 #[derive(Default)]
 pub(super) struct ServerProcess {
-    /// The watched generation.
+    /// The generation whose process is watched, and the watch.
     watch: Option<(Generation, WatchGuard)>,
-    /// The server's wake-up count, read after the client of our last query exited. While that client exits,
-    /// `count_wakeups_at` is the time at which the count will be read.
+    /// How often the server's process had woken up, counted after the client of our last query exited. While that
+    /// client exits, `count_wakeups_at` is the time of the next count.
     wakeups: Option<u64>,
     count_wakeups_at: Option<Instant>,
     /// The process has ended. It may still be a zombie with a pid.
@@ -61,8 +61,8 @@ impl ServerProcess {
         }
     }
 
-    /// Whether the server was active since our client exited. While the client exits, the wake-up count says nothing. A
-    /// later listing finds changes from that time.
+    /// Whether the server was active since our client exited. Returns false while the client exits, because its exit
+    /// makes the server active. A later listing finds changes from that time.
     pub(super) fn has_run(&self, generation: Generation, processes: &dyn ProcessTable) -> bool {
         !self.is_client_exiting() && processes.wakeups(generation.pid) != self.wakeups
     }

@@ -18,11 +18,11 @@ const MAX_REST: Duration = Duration::from_secs(1);
 /// interval.
 const RECONCILE_PER_ROW: Duration = Duration::from_millis(30);
 /// While panes write, the shortest reconcile interval is this many times longer. Output alone keeps the server active,
-/// so its activity is then only a weak sign of a change.
+/// so an active server is then only a weak sign of a change.
 const RECONCILE_WRITING_FACTOR: u32 = 3;
 
-/// When a pane writes again after this much silence, the pane is read promptly after each of its first `PROMPT_READS`
-/// writes.
+/// When a pane writes again after this much silence, agtmux reads the pane promptly after each of the first
+/// `PROMPT_READS` writes.
 const QUIET_AFTER: Duration = Duration::from_secs(3);
 const PROMPT_READS: u8 = 2;
 /// The limits of the prompt reads of all panes together: how many may follow each other without a pause, and how many
@@ -117,7 +117,7 @@ impl ServerSchedule {
         }
     }
 
-    /// Schedules a reconcile soon, because the server was active although it reported no change.
+    /// Schedules a reconcile soon, because the server was active but reported no change.
     pub(super) fn server_ran(&mut self, panes_write: bool, now: Instant) {
         let least = if panes_write { self.active * RECONCILE_WRITING_FACTOR } else { self.active };
         self.reconcile_interval = least.max(RECONCILE_PER_ROW * self.rows).min(self.idle);
@@ -156,7 +156,8 @@ impl ServerSchedule {
         self.list_not_before = now + rest.mul_f64((1.0 - self.list_credit).max(0.0)).max(MIN_REST);
     }
 
-    /// Returns the work that is due. The caller must do this work, because the schedule forgets the panes to read.
+    /// Returns the work that is due. The caller must do this work, because the schedule does not return the same panes
+    /// again.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<ServerWork> {
         let net = self.reconcile_at.is_some_and(|at| at <= now);
         if (self.list_wanted || net) && self.list_not_before <= now {
@@ -181,7 +182,8 @@ impl ServerSchedule {
         panes.into_iter().collect()
     }
 
-    /// Whether a tick is due. Ticks stay whole beats apart, so that all servers tick in the same wake-up of the daemon.
+    /// Whether a tick is due. The time between two ticks is a multiple of `BEAT`, so that all servers tick in the same
+    /// wake-up of the daemon.
     pub(super) fn tick(&mut self, now: Instant) -> bool {
         let due = self.tick_at <= now;
         if due {

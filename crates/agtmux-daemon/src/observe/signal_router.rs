@@ -24,7 +24,7 @@ pub(crate) enum ObserverHint {
     AgentSentEvent(u32),
     /// The agent in this pane reported a dialog, whose content only the screen shows.
     AgentAsked(u32),
-    /// An agent reported itself from inside this pane, in which no agent was found.
+    /// An agent reported that it runs in this pane, but agtmux has found no agent in this pane.
     AgentReported(u32, AgentReport),
     /// A status file or log of the agent in this pane may have changed.
     AgentFileChanged(u32),
@@ -41,7 +41,7 @@ pub(crate) enum ObserverHint {
     FilesChanged,
     /// The registry of agents changed. All panes must be checked again.
     RegistryChanged,
-    /// Hints were lost.
+    /// Some hints were lost, so everything must be checked again.
     RecheckAll,
     /// Remove the tmux hooks and stop.
     Stop,
@@ -125,7 +125,7 @@ impl SignalRouter {
         HintWatcher { router: self.clone(), to }
     }
 
-    /// Runs until the platform stops.
+    /// Runs until the platform sends no more signals.
     pub(super) async fn run(&self, signals: &mut PlatformSignals) {
         while let Some(signal) = signals.recv().await {
             match signal.token() {

@@ -19,7 +19,7 @@ const MAX_STATUS_BYTES: u64 = 64 << 10;
 /// The status file of one agent.
 pub(super) struct StatusFileReader {
     process: ProcessRef,
-    /// Content from before this time is about an earlier process.
+    /// When the agent's process started. Older content is about an earlier process.
     process_started_at: Option<Timestamp>,
     path: PathBuf,
     spec: AgentStatusFile,

@@ -1,5 +1,5 @@
-//! Pipes the output of agents to a program that reads escape codes which tmux does not store. Taps are off unless
-//! `observe.osc_tap` is set, because tmux allows only one pipe per pane.
+//! Taps. A tap pipes the output of an agent to a program that reads escape codes which tmux does not store. Taps are
+//! off unless `observe.osc_tap` is set, because tmux allows only one pipe per pane.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ const MAX_TRIES: u8 = 5;
 
 /// The agents that have a tap or will get one.
 pub(super) struct OutputTaps {
-    /// `None` if taps are disabled, or if one of the paths is unknown.
+    /// `None` if taps are disabled, or if the path of agtmux or of the daemon's socket is unknown.
     reader: Option<TapReader>,
     taps: AgentMap<OutputTap>,
 }

@@ -1,5 +1,5 @@
-//! Notices that the machine woke up from sleep. The daemon may resume before the tmux server and the agents do, so for
-//! a short time a single check proves nothing.
+//! Notices that the machine woke up from sleep. The daemon may resume before the tmux server and the agents do. Right
+//! after a wake-up, a single failed check therefore proves nothing.
 
 use std::time::{Duration, Instant};
 

@@ -37,7 +37,7 @@ pub(super) struct WatchedPanes {
     /// hundred wake-ups per second.
     urgent_at: Option<Instant>,
     epoch: Instant,
-    /// The agents that were known before this daemon started. Used for the first listing.
+    /// The agents that the previous daemon knew. Only the first listing uses them.
     remembered: RememberedAgents,
 }
 
@@ -108,8 +108,8 @@ impl WatchedPanes {
         self.find_urgent();
     }
 
-    /// Notes that the machine slept until now. Affects only panes with an agent, because the agent could seem to be
-    /// gone.
+    /// Notes that the machine slept until now. Right after the wake-up, an agent may seem to be gone, so only panes
+    /// with an agent are affected.
     pub(super) fn woke(&mut self, now: Instant) {
         let watches = self.panes.values_mut().map(|watched| &mut watched.processes);
         watches.filter(|watch| watch.agent().is_some()).for_each(|watch| watch.woke(now));
@@ -131,7 +131,7 @@ impl WatchedPanes {
         self.urgent_at = self.panes.values().filter_map(|w| w.processes.urgent_at()).min();
     }
 
-    /// Checks the panes that are due and returns those that changed.
+    /// Checks the processes of the panes that are due. Returns the panes in which something changed.
     pub(super) fn check_due(&mut self, now: Instant) -> Vec<PaneProcess> {
         let (table, again) = (self.context.processes.as_ref(), self.next_round(now));
         let mut due: Vec<&mut PaneProcessWatch> = self.panes.values_mut().map(|w| &mut w.processes).collect();

@@ -26,7 +26,7 @@ use super::link::TargetRequest;
 use super::timeouts::{SILENCE_TIMEOUT, SSH_EXIT_TIMEOUT, WRITE_TIMEOUT};
 use crate::clock::Clock;
 
-/// The command contains no inner single quotes, so that every login shell passes it as one word.
+/// The script inside the quotes contains no single quotes, so that every login shell passes it as one word.
 fn collect_command() -> String {
     format!("exec sh -c '{}exec agtmux collect --stdio'", find_agtmux_commands())
 }
@@ -281,9 +281,9 @@ impl CollectConnection {
         self.queue_line(&HubLine::Request(NumberedRequest { id: self.last_id, action: Box::new(action) }));
     }
 
-    /// The time on the host's clock at which the hub gives this connection up if the host stays silent. `size` is the
-    /// number of bytes that must be sent first. The host must not run the request after that time, because by then the
-    /// hub has told the caller that the request may be lost.
+    /// The time on the host's clock at which the hub gives up this connection if the host stays silent. `size` is the
+    /// number of bytes that the hub must send first, including the request. The host must not run the request after
+    /// that time, because by then the hub has told the caller that the request may be lost.
     fn deadline_on_host(&self, size: usize) -> Option<Timestamp> {
         let left = (self.silence_deadline() + transfer_time(size)).saturating_duration_since(Instant::now());
         self.clock.now().checked_add(self.remote_clock_ahead).ok()?.checked_add(left).ok()
@@ -299,7 +299,7 @@ impl CollectConnection {
         self.unwritten.extend_from_slice(b"\n");
     }
 
-    /// The reason for the end, from the exit status and stderr of ssh.
+    /// Why the connection ended, according to the exit status and stderr of ssh.
     async fn end_reason(&mut self) -> ConnectionEnd {
         let (child, stderr) = (self.group.child(), &mut self.stderr);
         let (status, stderr) = tokio::join!(timeout(SSH_EXIT_TIMEOUT, child.wait()), timeout(SSH_EXIT_TIMEOUT, stderr));
@@ -341,7 +341,7 @@ mod tests {
     const HELLO: &str =
         r#"echo '{"type":"hello","collect":2,"version":"9","now":"2026-01-01T00:00:00Z","tmux_versions":[]}'"#;
 
-    /// Writes a fake ssh that sends a hello first.
+    /// Creates a fake ssh that sends a hello and then runs the shell commands `then`.
     fn ssh(dir: &Path, then: &str) -> SshClient {
         use std::os::unix::fs::PermissionsExt;
         let program = dir.join("ssh");
@@ -389,7 +389,7 @@ mod tests {
         assert!(after < SILENCE_TIMEOUT + Duration::from_secs(2), "{after:?}");
     }
 
-    /// `collect` may live while its daemon hangs.
+    /// `agtmux collect` can keep running while the daemon of its host hangs.
     #[tokio::test]
     async fn a_daemon_that_does_not_answer_counts_as_silent() {
         let dir = tempfile::tempdir().expect("a directory");

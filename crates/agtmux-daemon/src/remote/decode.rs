@@ -30,7 +30,7 @@ use crate::submissions::ReportedSubmission;
 const MAX_TEXT_LEN: usize = 4096;
 /// The limit for names. Lower than `MAX_TEXT_LEN`, because a listing may contain thousands of names.
 const MAX_NAME_LEN: usize = 1024;
-/// The limit for the subject of a dialog. An approval needs the whole subject.
+/// The limit for the subject of a dialog. It is large, because a user must see the whole subject before approving.
 const MAX_SUBJECT_LEN: usize = 80 << 10;
 const MAX_LABEL_LEN: usize = 256;
 const MAX_OPTIONS: usize = 32;
@@ -41,9 +41,9 @@ pub(crate) struct RemoteBatch {
     pub(crate) target: TargetName,
     /// Whether the batch describes the whole host. A server that is not in such a batch does not exist.
     pub(crate) full: bool,
-    /// Whether the host sent more than the limits allow.
+    /// Whether the host sent more panes or rows than the limits allow.
     pub(crate) truncated: bool,
-    /// Whether the host sent so much that it is read more slowly.
+    /// Whether the host sends so much data that the hub reads from it more slowly.
     pub(crate) rate_limited: bool,
     pub(crate) updates: Vec<RemoteUpdate>,
 }
@@ -222,7 +222,7 @@ impl EvidenceDecoder {
         ReportedSubmission { at, number: sent.number, pending: sent.pending }
     }
 
-    /// None for names that are too long.
+    /// `None` if the name is too long.
     fn server_key(&self, name: String) -> Option<ServerKey> {
         let fits = name.len() <= MAX_NAME_LEN;
         fits.then(|| ServerKey { target: self.target.clone(), server: ServerName::new(name) })
@@ -255,7 +255,7 @@ impl EvidenceDecoder {
     }
 }
 
-/// An unknown code counts as `fallback`.
+/// The code and the message of an outage. If this version does not know the code, returns `fallback` instead.
 fn outage(outage: HostOutage, fallback: OutageCode) -> (OutageCode, String) {
     let code = OutageCode::deserialize(StrDeserializer::<Error>::new(&outage.code)).unwrap_or(fallback);
     (code, truncate(outage.message, MAX_TEXT_LEN))
@@ -297,7 +297,7 @@ fn by_source(times: BTreeMap<String, Timestamp>) -> BTreeMap<Source, Timestamp> 
     times.into_iter().filter_map(|(source, at)| Some((source.parse().ok()?, at))).collect()
 }
 
-/// None for sources and assertions that this version does not know.
+/// `None` if this version does not know the source or the assertion.
 fn record(sent: HostObservation) -> Option<LedgerRecord> {
     let observation = Observation {
         source: sent.source.parse().ok()?,
@@ -336,7 +336,7 @@ fn clean_dialog(mut dialog: Dialog) -> Dialog {
     dialog.without_secrets()
 }
 
-/// A command that is too long is dropped, so that no part of it is taken for the whole.
+/// A command that is too long is dropped, because a truncated command could be mistaken for the whole command.
 fn clean_asked(asked: AskedCommand) -> AskedCommand {
     let redacted = |text: String| redact::text_with_code(&text).into_owned();
     let about = asked.about.into_iter().take(MAX_OPTIONS).map(|text| redacted(truncate(text, MAX_TEXT_LEN)));

@@ -1,4 +1,4 @@
-//! Checks a host: what is installed there, what follows from that, and which command to run next.
+//! Checks a host: what is installed there, what that means for agtmux, and which command to run next.
 
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use super::targets::TargetManager;
 const SSH_TIMEOUT: Duration = Duration::from_secs(12);
 /// The most bytes of each output stream that are kept. The probe prints far less.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;
-/// A larger clock difference is reported.
+/// A larger difference between the clocks is reported as a problem.
 const MAX_CLOCK_DIFFERENCE_MS: i64 = 5_000;
 
 /// The parsed output of the probe: one `key=value` per line.
@@ -104,7 +104,7 @@ async fn read_bounded(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     bytes
 }
 
-/// The command contains no inner single quotes, so that every login shell passes it as one word.
+/// The script inside the quotes contains no single quotes, so that every login shell passes it as one word.
 fn probe_command(agents: &[&str]) -> String {
     format!(
         "exec sh -c '{find}\
@@ -173,7 +173,7 @@ fn check_agents(found: &HostReport) -> TargetCheck {
     check("agents", any, list, means, Some("install an agent, or check with `agtmux list panes --all`".into()))
 }
 
-/// Whether `agtmux setup` on the host would change anything.
+/// Checks whether `agtmux setup` on the host would change anything.
 fn check_hooks(found: &HostReport, ssh: &SshTarget) -> TargetCheck {
     let run = Some(format!("ssh -t {ssh} agtmux setup"));
     if found.hooks.is_empty() {

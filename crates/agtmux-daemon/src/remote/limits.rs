@@ -33,7 +33,7 @@ impl HostLimits {
         self.truncated.insert(target.clone());
     }
 
-    /// Sets whether the target is read more slowly than it sends.
+    /// Sets whether the hub reads from the target more slowly than the target sends.
     pub(crate) fn set_rate_limited(&mut self, target: &TargetName, rate_limited: bool) {
         match rate_limited {
             true => self.rate_limited.insert(target.clone()),
@@ -83,8 +83,8 @@ impl HostLimits {
         }
     }
 
-    /// The change of the target's outage, if the target has exceeded the limits, or no longer exceeds them. An outage
-    /// that the host reports takes precedence.
+    /// The update that sets the target's outage if the target exceeds the limits, or clears it if the target no longer
+    /// does. `None` if nothing changes, or if the host itself reports an outage.
     pub(crate) fn outage(&self, fleet: &Fleet, target: &TargetName) -> Option<TopologyUpdate> {
         let current = fleet.target_outages().find(|(with_outage, _)| *with_outage == target);
         let current = current.map(|(_, outage)| outage.code);

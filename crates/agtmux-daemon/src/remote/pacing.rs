@@ -9,7 +9,8 @@ use agtmux_api::host_protocol::{EvidenceBatch, HostEvidence};
 use agtmux_core::ids::PaneId;
 use tokio::time::Instant;
 
-/// The work per second that a host may cause. A changed pane and a KiB count 1 each, an agent counts `UNITS_PER_AGENT`.
+/// The work per second that a host may cause. A changed pane counts 1, a KiB of data counts 1, and an agent counts
+/// `UNITS_PER_AGENT`.
 pub(super) const UNITS_PER_SECOND: f64 = 1_000.0;
 const UNITS_PER_AGENT: f64 = 10.0;
 /// The work that a host may cause at once. It is enough for the first batch of a host with the maximum number of panes
@@ -18,7 +19,7 @@ const BURST: f64 = 20_000.0;
 /// The maximum overdraft. Work beyond this is not counted. A larger debt would mean a longer pause, and a host
 /// disconnects a hub that does not read for a long time.
 const MAX_DEBT: f64 = 10_000.0;
-/// A limited host is no longer limited when it has regained this part of its burst.
+/// A limited host is no longer limited when it has regained this part of `BURST`.
 const CALM_SHARE: f64 = 0.5;
 
 #[derive(Debug)]
@@ -156,7 +157,7 @@ mod tests {
         EvidenceBatch { full: false, evidence: vec![changed("default", panes)] }
     }
 
-    /// Sends batches as fast as the pacer allows. Returns how many panes it accepted within this time.
+    /// Sends batches for the duration `time`, as fast as the pacer allows. Returns how many panes the pacer accepted.
     fn accepted(pacer: &mut HostPacer, mut now: Instant, batch: &EvidenceBatch, time: Duration) -> f64 {
         let end = now + time;
         let mut panes = 0.0;

@@ -40,8 +40,8 @@ impl RemotePane {
     }
 
     /// The guards for the remote daemon. They name the agent by its runtime id on that host, or name the pane if the
-    /// pane has no agent. The state and the dialog that the hub knows become conditions, because they may have changed
-    /// on the host since.
+    /// pane has no agent. The state and the dialog that the hub knows become conditions, because the host may already
+    /// have newer ones.
     fn guards(&self, kind: ActionKind, given: &ActionGuards) -> Result<ActionGuards, ApiError> {
         let LocatedPane { key, generation, pane, agent, .. } = &self.located;
         let pane_path = || {

@@ -36,7 +36,7 @@ pub(super) fn sanitize_message(text: &str) -> String {
     format!("{}{more}", sanitize::for_terminal(text))
 }
 
-/// Truncates a text. Returns the kept part, and a mark if the rest was cut off, otherwise an empty mark.
+/// Truncates a text. Returns the kept part and a mark. The mark is empty if nothing was cut off.
 fn truncate(text: &str, most: usize) -> (&str, &'static str) {
     let kept = &text[..text.floor_char_boundary(most)];
     if kept.len() == text.len() {

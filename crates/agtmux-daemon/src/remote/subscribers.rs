@@ -1,6 +1,6 @@
 //! The hubs that read this host's evidence. A hub requests the next batch when it has handled the previous one. Each
 //! batch contains the current values of everything that changed since the previous batch. Even for a slow hub, the
-//! engine therefore remembers only which keys changed, not every change.
+//! engine therefore remembers only which servers, panes and agents changed, not every change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Weak;
@@ -46,7 +46,8 @@ struct EvidenceSubscriber {
 struct ReportedServer {
     generation: Generation,
     panes: BTreeMap<PaneId, BTreeSet<Placement>>,
-    /// The server did not respond. Only a full listing tells the hub that the server responds again.
+    /// The server did not respond when it was last reported. Only a full listing tells the hub that the server responds
+    /// again.
     has_outage: bool,
 }
 

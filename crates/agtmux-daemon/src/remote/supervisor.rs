@@ -47,8 +47,8 @@ pub(super) struct Supervisor {
     pub(super) clock: Clock,
     pub(super) link: TargetLink,
     pub(super) health: TargetHealthLog,
-    /// How far our clock was ahead of the host's when this field was last set. The second field is the sum of the steps
-    /// of our clock at that time.
+    /// How far our clock was ahead of the host's clock when this field was last set. `clock_steps` is the sum of all
+    /// steps of our clock up to that time.
     pub(super) local_clock_ahead: SignedDuration,
     pub(super) clock_steps: SignedDuration,
 }
@@ -71,7 +71,7 @@ impl Supervisor {
         }
     }
 
-    /// Reports that the host is not watched, because `run` failed.
+    /// Reports that the host is not watched, because `run` panicked.
     pub(super) async fn on_panic(&mut self) {
         self.link.set_request_sender(None);
         self.ssh.remove_control_socket();
@@ -162,7 +162,7 @@ impl Supervisor {
         }
     }
 
-    /// Reports that the host is read more slowly than it sends, or no longer is.
+    /// Reports that agtmux now reads from the host more slowly than the host sends, or no longer does.
     async fn on_rate_limited(&self, is_limited: bool) {
         let (health, target, host) = (self.health.health(), &self.target, self.ssh.destination());
         match is_limited {
@@ -178,7 +178,7 @@ impl Supervisor {
         .await;
     }
 
-    /// How far our clock is ahead of the host's. Our clock may have been set since the host sent its time.
+    /// How far our clock is ahead of the host's clock. Includes the steps of our clock since the host sent its time.
     fn clock_ahead(&self) -> SignedDuration {
         self.local_clock_ahead + (self.clock.total_step() - self.clock_steps)
     }
@@ -278,7 +278,8 @@ impl Supervisor {
     }
 }
 
-/// Decodes a batch. A large one is decoded on another thread, because its texts are redacted. `None` if that failed.
+/// Decodes a batch. A large batch is decoded on another thread, because the redaction of its texts takes time. `None`
+/// if the decoder panicked.
 async fn decode(decoder: EvidenceDecoder, batch: EvidenceBatch, bytes: usize) -> Option<RemoteBatch> {
     if batch.evidence.len() <= MAX_QUICK_EVIDENCE && bytes <= MAX_QUICK_LINE_BYTES {
         return Some(decoder.batch(batch));

@@ -43,7 +43,7 @@ struct Inner {
     control_dir: PathBuf,
     discovery: Discovery,
     entries: Mutex<BTreeMap<TargetName, TargetEntry>>,
-    /// Serializes `add` and `remove`.
+    /// Ensures that only one `add` or `remove` runs at a time.
     change_lock: tokio::sync::Mutex<()>,
 }
 
@@ -202,7 +202,7 @@ impl TargetManager {
         self.item_after(name, link.wait_for(has_result)).await
     }
 
-    /// Waits for the attempt, at most `CONNECT_TIMEOUT`, and returns the target.
+    /// Waits for the connection attempt, but at most `CONNECT_TIMEOUT`. Returns the target.
     async fn item_after(&self, name: &str, tried: impl Future<Output = ()>) -> Result<TargetItem, ApiError> {
         let _ = tokio::time::timeout(CONNECT_TIMEOUT, tried).await;
         self.0.engine.flush().await;

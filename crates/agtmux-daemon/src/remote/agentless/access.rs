@@ -115,7 +115,7 @@ impl HostProcesses {
         }
     }
 
-    /// The bytes of typed input that no program has read yet. `None` on agentless hosts.
+    /// The number of typed bytes that no program has read yet. `None` on agentless hosts.
     pub(crate) fn unread_input(&self, tty: &str) -> Option<u64> {
         match self {
             Self::Local(_) => platform::unread_input(Path::new(tty)),

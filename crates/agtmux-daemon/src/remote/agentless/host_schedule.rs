@@ -11,8 +11,8 @@ const QUIET_INTERVALS: [(Duration, Duration); 2] =
 /// After a slow poll the host rests: the interval is at least this many times the duration of the poll.
 const REST_FACTOR: u32 = 2;
 
-/// The longest time between two process listings while panes write. `MAX_INTERVAL` applies while no pane writes: a
-/// script can start and end jobs without output.
+/// The longest time between two process listings while panes write. `MAX_INTERVAL` is the same limit while no pane
+/// writes, because a script can start and end jobs without output.
 const WRITING_INTERVAL: Duration = Duration::from_secs(5);
 const MAX_INTERVAL: Duration = Duration::from_secs(30);
 /// How long after a change the processes are listed again. A new job still looks like its shell for a moment, and a job

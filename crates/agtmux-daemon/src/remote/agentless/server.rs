@@ -49,7 +49,7 @@ pub(super) struct ListingChanges {
     /// The rows, if they differ from the last listing.
     pub(super) rows: Option<Vec<PaneRow>>,
     pub(super) wrote: bool,
-    /// Another program may run in a pane.
+    /// At least one pane may run another program than before.
     pub(super) processes: bool,
 }
 

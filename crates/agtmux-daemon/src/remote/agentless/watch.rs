@@ -27,24 +27,25 @@ const MAX_SCANS: usize = 4;
 const HUNG_RETRY_DELAY: Duration = Duration::from_secs(5);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Watches one agentless host. When it is dropped, the host is no longer watched, but its panes stay in the fleet.
+/// Watches one agentless host. After this value is dropped, the host is no longer watched, but its panes stay in the
+/// fleet.
 pub(in crate::remote) struct HostWatch<'a> {
     context: &'a Arc<ObserverContext>,
     target: TargetName,
     host: Arc<AgentlessHost>,
     servers: BTreeMap<PathBuf, AgentlessServer>,
-    /// The sockets on the host, whether or not a server listens on them. `unasked` are those whose server was not
-    /// listed yet.
+    /// The sockets on the host, whether or not a server listens on them. `unasked` contains the sockets whose servers
+    /// have not been listed yet.
     sockets: Vec<PathBuf>,
     unasked: Vec<PathBuf>,
     schedule: HostSchedule,
     process_schedule: ProcessSchedule,
     registry: Arc<AgentRegistry>,
-    /// Whether the stored servers of this host were compared with the running ones.
+    /// Whether agtmux has compared the stored servers of this host with the running servers.
     reconciled: bool,
-    /// Known servers whose process lives but whose socket was not found.
+    /// Known servers whose process is alive, but whose socket was not found on the host.
     without_socket: Vec<(ServerKey, Generation)>,
-    /// The first socket beyond the limit.
+    /// The first socket beyond `MAX_SOCKETS`. agtmux watches neither this socket nor the following ones.
     first_skipped: Option<ServerKey>,
 }
 
@@ -146,7 +147,7 @@ impl<'a> HostWatch<'a> {
         }
     }
 
-    /// Asks the host and applies its answers. `due` are the captures that the request asks for.
+    /// Sends one request to the host and applies the answer. `due` lists the captures that the request asks for.
     async fn scan(
         &mut self,
         request: &HostScanRequest,
@@ -187,7 +188,7 @@ impl<'a> HostWatch<'a> {
         Ok(())
     }
 
-    /// Drops the sockets beyond the limit and reports that as an outage.
+    /// Drops the sockets beyond `MAX_SOCKETS` and reports this as an outage.
     async fn limit_sockets(&mut self, sockets: &mut Vec<PathBuf>) {
         let cut = sockets.get(MAX_SOCKETS).map(|socket| self.key(socket));
         sockets.truncate(MAX_SOCKETS);
@@ -309,8 +310,8 @@ impl<'a> HostWatch<'a> {
         server.observer.report_gone().await;
     }
 
-    /// Handles the stored servers of this host that were not found: drops the ended ones and reports an outage for the
-    /// others, which may listen in another directory.
+    /// Handles the stored servers of this host that were not found. Drops those that have ended, and reports an outage
+    /// for each of the others, because they may listen in another directory.
     async fn reconcile_known_servers(&mut self) -> Result<(), ShellError> {
         let here: BTreeSet<&ServerKey> = self.servers.values().map(|server| &server.observer.key).collect();
         let known = self.context.engine.servers_of(self.target.clone()).await;
