@@ -13,8 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 
 /// How long an agent may take to show that it works. A screen at rest proves nothing before this time has passed.
 const START_TIMEOUT: SignedDuration = SignedDuration::from_secs(5);
-/// Once the sender has seen the agent work, a screen at rest that is captured at least this much later means that the
-/// turn is over.
+/// After `work_seen`, a screen at rest that is captured at least this much later means that the turn is over.
 const SHORT_TURN_TIME: SignedDuration = SignedDuration::from_millis(500);
 /// How long to wait for another turn after one has ended, if the agent was busy when the text was submitted, or if the
 /// turn seems to end early. A screen may look at rest for a moment while the agent prepares its first turn.
@@ -30,7 +29,7 @@ pub(crate) struct Submissions(BTreeMap<RuntimeId, Submission>);
 pub(crate) struct Submission {
     /// When Enter was pressed.
     pub(crate) at: Timestamp,
-    /// How many texts the daemon on the agent's host has submitted.
+    /// How many texts the daemon on the agent's host has submitted to the agent.
     pub(crate) number: u64,
     /// This daemon relayed the text, and the agent's host has not reported it yet.
     relayed: bool,
@@ -51,7 +50,7 @@ impl Submission {
 enum PendingTurn {
     /// The agent is still busy with an earlier text.
     Queued,
-    /// The agent has not shown the turn yet.
+    /// agtmux has not yet seen the agent work on the text.
     Unseen(UnseenTurn),
     /// The daemon on the agent's host reports the turn as pending.
     OnHost,
@@ -61,7 +60,7 @@ enum PendingTurn {
 struct UnseenTurn {
     /// A screen at rest ends the wait if it was captured at this time or later.
     rest_counts_from: Timestamp,
-    /// Whether a capture for that time was requested.
+    /// Whether a capture at `rest_counts_from` was requested.
     look_requested: bool,
 }
 
@@ -114,7 +113,8 @@ impl Submissions {
         self.0.insert(runtime.clone(), Submission { at: now, number, relayed, on_host: false, pending: Some(pending) });
     }
 
-    /// Notes that the sender saw the agent begin to work after Enter. The turn may end before the daemon sees it.
+    /// Notes that the code which pressed Enter then saw the agent begin to work. The turn may end before its state is
+    /// published.
     pub(crate) fn work_seen(&mut self, runtime: &RuntimeId, now: Timestamp) {
         if let Some(PendingTurn::Unseen(turn)) = self.pending_mut(runtime) {
             turn.rest_counts_from = turn.rest_counts_from.min(after(now, SHORT_TURN_TIME));
@@ -177,7 +177,7 @@ impl Submissions {
         has_changed
     }
 
-    /// Takes the work that is due.
+    /// Returns the work that is due.
     pub(crate) fn take_due(&mut self, now: Timestamp) -> DueSubmissions {
         let mut due = DueSubmissions::default();
         for (runtime, submission) in &mut self.0 {
@@ -214,7 +214,7 @@ impl Submissions {
         self.skip_time(by);
     }
 
-    /// Waits longer by this much, because the machine slept.
+    /// Makes all waits longer by this much, because the machine slept.
     pub(crate) fn skip_time(&mut self, by: SignedDuration) {
         for submission in self.0.values_mut() {
             if let Some(PendingTurn::Unseen(turn)) = &mut submission.pending {

@@ -61,7 +61,7 @@ impl IntoResponse for ErrorResponse {
     }
 }
 
-/// Whether the same request may succeed later. This is so if the daemon caused the error, and not the request.
+/// Whether the same request may succeed later. True for errors that the daemon caused, not the request.
 pub(crate) fn is_retryable(code: ErrorCode) -> bool {
     status(code).is_server_error()
 }
@@ -78,7 +78,7 @@ impl FromRequestParts<Self> for ServeContext {
     }
 }
 
-/// Takes the caller from the request. The listener that accepted the connection has put the caller there.
+/// Takes the caller from the request. The listener that accepted the connection has attached the caller.
 impl<S: Send + Sync> FromRequestParts<S> for RequestCaller {
     type Rejection = ExtensionRejection;
 

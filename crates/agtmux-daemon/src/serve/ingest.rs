@@ -69,7 +69,7 @@ pub(super) async fn post_event(
     Ok((StatusCode::ACCEPTED, Json(receipt)))
 }
 
-/// The origin and the agent type of an event that an agent's own hook sent from a pane.
+/// The origin and the agent type of an event, if an agent's own hook sent the event from a pane.
 fn reported_origin(incoming: &IncomingEvent, discovery: &Discovery) -> Option<(EventOrigin, AgentType)> {
     let EventAddress::Origin(origin) = &incoming.address else { return None };
     let agent_type = origin.agent_type.clone()?;
@@ -77,8 +77,8 @@ fn reported_origin(incoming: &IncomingEvent, discovery: &Discovery) -> Option<(E
     (incoming.source == Source::Hook && origin.pane.is_some()).then(|| (origin.clone(), agent_type))
 }
 
-/// Tells the observer of the pane that a hook of an agent sent an event, so that the observer looks for an agent that
-/// no manifest recognises by its processes. Only a process inside the pane can report an agent there.
+/// Tells the observer of the pane that an agent's hook sent an event from the pane. The observer can then find this
+/// agent even if no manifest recognises it by its processes. The report counts only if its sender runs inside the pane.
 async fn report_agent(context: &ServeContext, caller: &RequestCaller, origin: EventOrigin, agent_type: AgentType) {
     let senders = sender_processes(context, caller).await;
     if !senders.is_empty() {
@@ -132,8 +132,8 @@ fn given_name(event: &IncomingEvent) -> Option<String> {
     is_agent_name(name).then(|| name.to_owned())
 }
 
-/// Names an agent and records that. An agent may not take the name of another agent: the user would then send texts to
-/// the wrong one.
+/// Gives an agent a name and records this in the audit log. If an agent sends the event, the name must not belong to
+/// another agent, because the user would then send texts to the wrong agent.
 async fn name_agent(
     context: &ServeContext,
     caller: &RequestCaller,

@@ -101,7 +101,7 @@ fn add_fleet(text: &mut MetricsText, fleet: &FleetItems) {
     }
 }
 
-/// Counts each agent once, also if several sessions show its pane.
+/// Counts each agent once, even if several sessions show its pane.
 fn count_agents(fleet: &FleetItems) -> BTreeMap<(&str, State), u32> {
     let (mut counted, mut counts) = (BTreeSet::new(), BTreeMap::new());
     for pane in fleet.panes.values() {
@@ -152,7 +152,7 @@ impl MetricsText {
     }
 }
 
-/// A label value. Names of servers come from hosts, so control characters are escaped as for a terminal. Other
+/// A label value. Server names come from the watched hosts, so control characters are escaped as for a terminal. Other
 /// characters are escaped as the Prometheus format requires.
 fn escape(value: &str) -> String {
     sanitize::for_terminal(value).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")

@@ -22,7 +22,7 @@ const DEFAULT_LINES: u32 = 200;
 
 /// List shared terminals.
 ///
-/// With `pane` or `for_pane`, only that terminal.
+/// With `pane` or `for_pane`, lists only the shared terminal of that pane.
 #[utoipa::path(get, path = "/v1/mirrors", params(MirrorQuery), responses(
     (status = 200, body = MirrorList), Error<400>))]
 pub(super) async fn get_mirrors(

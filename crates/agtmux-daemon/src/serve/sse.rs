@@ -73,7 +73,7 @@ pub(super) fn last_event(headers: &HeaderMap, requested: Option<u64>) -> Result<
 
 struct SseReader<S> {
     source: S,
-    /// Changes with every event.
+    /// The value changes with every event.
     latest: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
     heartbeat: Duration,

@@ -193,7 +193,7 @@ struct TaskEventReader {
     event_log: Arc<EventLog>,
     latest: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
-    /// `after` is the current position.
+    /// The client's query. Its `after` is kept at the current position of the stream.
     query: TaskEventsQuery,
     /// The client has all stored events. Later events come from the event log.
     caught_up: bool,

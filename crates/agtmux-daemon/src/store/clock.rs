@@ -6,9 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use super::rows::to_json;
 use crate::clock::ClockAnchor;
 
-/// Moves the times that the next daemon compares with its clock. ?1 is the step. ?2 is the current time, which no moved
-/// time exceeds. The checkpoint and the log are not changed, because the log contains the step. All other stored times
-/// are history and stay unchanged.
+/// Move the times that the next daemon compares with its clock. `?1` is the step of the clock. `?2` is the current
+/// time, and no time is moved beyond it. The checkpoint and the log are not changed, because the log contains the step.
+/// All other stored times are history and stay unchanged.
 const MOVES: [&str; 5] = [
     "UPDATE runtimes SET started_at = min(started_at + ?1, ?2), ended_at = min(ended_at + ?1, ?2)",
     "UPDATE panes SET updated_at = min(updated_at + ?1, ?2)",
@@ -33,7 +33,7 @@ pub(super) fn set(
     tx.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('clock_anchor', ?1)", [to_json(anchor)]).map(drop)
 }
 
-/// The anchor of the daemon that last ran. `None` if an older version wrote the database.
+/// The clock anchor of the daemon that ran last. `None` if an older version wrote the database.
 pub(super) fn anchor(connection: &Connection) -> rusqlite::Result<Option<ClockAnchor>> {
     let sql = "SELECT value FROM meta WHERE key = 'clock_anchor'";
     let text: Option<String> = connection.query_row(sql, [], |row| row.get(0)).optional()?;

@@ -35,8 +35,8 @@ pub(crate) struct EventRow {
 pub(crate) struct StoredSender {
     #[serde(flatten)]
     pub(crate) shown: EventSender,
-    /// The sender and its ancestors, if the event must be about an agent among them. `None` if the sender may report
-    /// about every agent.
+    /// The process ids of the sender and its ancestors, if the event must be about an agent among these processes.
+    /// `None` if the sender may report about every agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) own_processes: Option<Vec<u32>>,
 }

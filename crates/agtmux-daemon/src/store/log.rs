@@ -48,7 +48,7 @@ impl StoredTransition {
         }
     }
 
-    /// Whether two transitions are equal except for their sequence numbers.
+    /// Whether two transitions are equal, apart from their sequence numbers.
     pub(crate) fn same_change(&self, other: &Self) -> bool {
         Self { seq: other.seq, ..self.clone() } == *other
     }
@@ -78,8 +78,8 @@ pub(super) fn write(tx: &Transaction<'_>, entry: &LoggedInput) -> rusqlite::Resu
     Ok(())
 }
 
-/// Stores a checkpoint and deletes older ones. The daemon starts from the last checkpoint. The checkpoint before it is
-/// also kept, so that a replay covers more inputs. After a loss of inputs, only the new checkpoint is kept: a replay
+/// Stores a checkpoint and deletes older ones. The daemon starts from the new checkpoint. The previous checkpoint is
+/// kept, so that a replay covers more inputs. After a loss of inputs, only the new checkpoint is kept, because a replay
 /// from an older one would miss the lost inputs.
 pub(super) fn write_checkpoint(
     tx: &Transaction<'_>,
@@ -148,8 +148,8 @@ pub(crate) fn inputs_after(
     rows.collect()
 }
 
-/// When the last input was applied. The input itself may be deleted from the log. The time of the newest checkpoint
-/// then counts.
+/// When the last input was applied. If that input has been deleted from the log, this is the time of the newest
+/// checkpoint.
 pub(super) fn newest_input_at(connection: &Connection) -> rusqlite::Result<Option<Timestamp>> {
     let newest = |table: &str| {
         let sql = format!("SELECT input_seq, at FROM {table} ORDER BY input_seq DESC LIMIT 1");

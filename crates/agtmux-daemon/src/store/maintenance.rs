@@ -8,14 +8,14 @@ use rusqlite::{Connection, Transaction, params};
 
 use super::purge;
 
-/// The longest duration of a step. `URGENT_STEP` applies if the database is far above its limit. A commit waits for one
-/// step at most.
+/// The longest duration of a step. `URGENT_STEP` is the same limit while the database is far above its maximum size. A
+/// commit waits for one step at most.
 const STEP: Duration = Duration::from_millis(5);
 const URGENT_STEP: Duration = Duration::from_millis(50);
 
 /// A database above its limit shrinks to this part of the limit, so that it does not reach the limit again at once.
 const SHRINK_TO_PERCENT: u64 = 90;
-/// Above this part of the limit, steps are longer.
+/// While the database is larger than this part of its limit, steps take longer.
 const URGENT_PERCENT: u64 = 105;
 
 /// This many free pages are kept for new rows. All other free pages are returned to the file system.
@@ -25,8 +25,8 @@ const PAGES_PER_CHUNK: u32 = 64;
 /// How many times agtmux tries to truncate the write-ahead log while a reader prevents it.
 const MAX_TRUNCATIONS: u32 = 500;
 
-/// The limits of the database. Data from before these times is deleted, and the oldest data if the database is larger
-/// than `max_bytes`.
+/// The limits of the database. Data from before these times is deleted. If the database is larger than `max_bytes`, its
+/// oldest data is also deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Retention {
     pub(super) payloads_before: Timestamp,
@@ -119,7 +119,7 @@ impl Maintenance {
         self.retention.map(|retention| retention.max_bytes)
     }
 
-    /// Starts over with these limits.
+    /// Starts the maintenance again from its first stage, with these limits.
     pub(super) fn begin(&mut self, retention: Retention) {
         *self = Self { stage: MaintenanceStage::OldCheckpoints, retention: Some(retention), ..Self::default() };
     }
@@ -155,7 +155,8 @@ impl Maintenance {
         (self.stage, self.is_stuck) = (MaintenanceStage::Done, true);
     }
 
-    /// Does a part of the work. The caller must rebuild the database while `waits_for_rebuild` is true.
+    /// Does one step of the work. Does nothing while `waits_for_rebuild` is true, because the caller must then call
+    /// `rebuild`.
     pub(super) fn step(&mut self, connection: &mut Connection, size: StoreSize) -> rusqlite::Result<()> {
         let is_urgent = self.max_bytes().is_some_and(|max| size.used_bytes > max / 100 * URGENT_PERCENT);
         let until = Instant::now() + if is_urgent { URGENT_STEP } else { STEP };

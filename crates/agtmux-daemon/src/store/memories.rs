@@ -1,4 +1,4 @@
-//! The memory of adapters, the sessions of agents, and which adapters are switched off.
+//! What adapters remember about runtimes, the sessions of agents, and which adapters are switched off.
 
 use std::collections::BTreeSet;
 

@@ -62,7 +62,7 @@ use writer::{RebuildInterrupt, StoreWriter, WriteJob};
 pub(crate) struct Store {
     path: PathBuf,
     quarantined: Option<PathBuf>,
-    /// The damage that was found while the daemon runs.
+    /// The damage that was found since the daemon started.
     damage: Mutex<Option<String>>,
     stats: Arc<StoreStats>,
     interrupt: Arc<RebuildInterrupt>,
@@ -136,7 +136,7 @@ impl Store {
         outcome.await.map_err(|_| gone())?
     }
 
-    /// Puts the database back if another program removed its file. Every commit does the same.
+    /// Puts the database back if another program removed its file. Every commit also does this.
     pub(crate) async fn restore_if_removed(&self) -> Result<(), StoreError> {
         self.commit(Vec::new()).await
     }
@@ -189,7 +189,7 @@ impl Store {
         }
     }
 
-    /// The damage that was found while the daemon runs.
+    /// The damage that was found since the daemon started.
     pub(crate) fn damage(&self) -> Option<String> {
         self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -13,7 +13,7 @@ use rusqlite_migration::{Error as MigrationError, MigrationDefinitionError};
 
 use super::{StoreContents, integrity, maintenance, rows, schema};
 
-/// How long a statement waits for another connection.
+/// How long a statement waits while another connection locks the database.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
 const MAX_WAL_BYTES: i64 = 4 << 20;
@@ -151,13 +151,13 @@ fn configure(connection: Connection) -> rusqlite::Result<Connection> {
 }
 
 /// Opens the write-ahead log, which SQLite otherwise opens at the first query. After that, the connection works even if
-/// the files are removed.
+/// the database files are removed.
 pub(super) fn open_wal(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
 }
 
-/// Rebuilds a small database of an older version at once, so that its file can shrink. A large one is rebuilt while the
-/// daemon runs.
+/// Rebuilds a small database of an older version at once, so that its file can shrink. A large database is rebuilt
+/// later, while the daemon runs.
 fn rebuild_small(connection: &Connection, path: &Path) -> rusqlite::Result<()> {
     let is_small = fs::metadata(path).is_ok_and(|metadata| metadata.len() <= MAX_REBUILD_BYTES);
     if is_small && !maintenance::returns_free_pages(connection)? {

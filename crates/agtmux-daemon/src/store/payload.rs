@@ -12,7 +12,7 @@ use zstd::zstd_safe::get_frame_content_size;
 /// payloads need exactly these bytes: never edit the file. A better dictionary needs a new format number.
 const DICTIONARY: &[u8] = include_bytes!("payload_dictionary.jsonl");
 
-/// The first byte of a stored payload. It names the format of the other bytes.
+/// The first byte of a stored payload. It says how the rest of the payload is encoded.
 const ZSTD_WITH_DICTIONARY: u8 = 1;
 
 const LEVEL: i32 = 3;

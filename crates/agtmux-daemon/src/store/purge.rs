@@ -10,14 +10,14 @@ const CHUNK: i64 = 64;
 /// Like `CHUNK`, but for rows that are read and mostly kept.
 const LONG_CHUNK: i64 = 512;
 
-/// How far a pass has come in tables that keep some of their old rows.
+/// How far the current purge has come in the tables of which it keeps some old rows.
 #[derive(Debug, Default)]
 pub(super) struct PurgeCursors {
     /// The arrival time and the row id of the last event whose payload was checked.
     payload: (i64, i64),
     transition: i64,
     remote_transition: i64,
-    /// The database was above its limit and is not yet small enough.
+    /// Whether the database was above its limit and is not yet small enough.
     pub(super) is_shrinking: bool,
 }
 
@@ -97,7 +97,8 @@ pub(super) fn old_transitions(
     Ok(recent.unwrap_or(0) == 0)
 }
 
-/// Deletes all other old rows: in chunks from the tables that can be large, then from the small ones.
+/// Deletes the old rows of all other tables. Deletes them in chunks from the tables that can be large, and then all at
+/// once from the small tables.
 pub(super) fn old_rows(tx: &Transaction<'_>, payloads_before: Timestamp, before: Timestamp) -> rusqlite::Result<bool> {
     const SMALL: [&str; 4] = [
         "DELETE FROM action_snapshots WHERE expires_at < ?1",
@@ -119,8 +120,8 @@ pub(super) fn old_rows(tx: &Transaction<'_>, payloads_before: Timestamp, before:
 }
 
 /// Deletes a chunk of the oldest data, whatever its age: events first, then the history of other hosts, then the
-/// history of this host, and the audit log only if nothing else is left. A host that reports very much cannot displace
-/// the history of this host, and events cannot displace the audit log.
+/// history of this host, and the audit log only if nothing else is left. Another host that sends a large history
+/// therefore cannot displace the history of this host, and events cannot displace the audit log.
 ///
 /// Events are deleted as a whole: SQLite frees no page if only the payloads of small events are removed.
 pub(super) fn oldest(tx: &Transaction<'_>, cursors: &mut PurgeCursors) -> rusqlite::Result<bool> {

@@ -105,11 +105,11 @@ pub(crate) enum StoreChange {
         input_seq: u64,
         at: Timestamp,
         resolver: Box<StateResolver>,
-        /// Whether earlier inputs could not be stored.
+        /// Whether earlier inputs were lost because they could not be stored.
         after_loss: bool,
     },
-    /// Allows the writer thread to delete older data, and the oldest data if the database is larger than `max_bytes`.
-    /// The writer thread deletes this data after the batch.
+    /// Lets the writer thread delete data from before these times, and the oldest data if the database is larger than
+    /// `max_bytes`. The deletion begins after the batch is committed.
     Purge {
         payloads_before: Timestamp,
         all_before: Timestamp,
@@ -354,7 +354,7 @@ pub(super) fn read_contents(connection: &Connection) -> rusqlite::Result<StoreCo
     })
 }
 
-/// The fleet as it was when the daemon last stopped. It may be out of date until each server is listed for the first
+/// The fleet as it was when the previous daemon stopped. A server may be out of date until it is listed for the first
 /// time.
 fn restore_fleet(connection: &Connection) -> rusqlite::Result<Fleet> {
     let mut fleet = Fleet::default();

@@ -169,7 +169,7 @@ CREATE TABLE adapters (
 ) STRICT;
 ";
 
-/// The memory of an adapter about a runtime.
+/// What an adapter remembers about a runtime.
 const MEMORIES: &str = "ALTER TABLE runtimes ADD COLUMN memory TEXT;";
 
 /// The audit log, and the snapshots that guard actions.

@@ -22,7 +22,7 @@ pub(crate) struct TaskSessionKey {
     pub(crate) session: TaskSessionName,
 }
 
-/// One launch whose end has not been reported yet.
+/// One run of a task. The end of the run has not been reported yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskRunRow {
     pub(crate) run_id: RunId,

@@ -36,7 +36,7 @@ pub(crate) struct StoreStats {
     pub(super) queued: AtomicUsize,
     file_bytes: AtomicU64,
     used_bytes: AtomicU64,
-    /// 0 until the limit is known.
+    /// The size limit of the database. 0 until the engine has sent the limit.
     max_bytes: AtomicU64,
     write_errors: AtomicU64,
 }

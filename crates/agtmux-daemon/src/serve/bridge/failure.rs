@@ -30,7 +30,8 @@ impl BridgeFailure {
         self.status() == StatusCode::NOT_FOUND
     }
 
-    /// For a request with several answers: adds to the message how many of them were sent before the error.
+    /// Extends the message of an error for a request with several answers: says how many answers were sent before the
+    /// error.
     pub(super) fn after_answers(mut self, sent: usize, count: usize) -> Self {
         if sent > 0 {
             self.error.message = format!("{sent} of {count} answers were sent: {}", self.error.message);

@@ -21,7 +21,7 @@ use crate::serve::ServeContext;
 use crate::serve::extract::{ErrorResponse, JsonBody, NameInPath};
 use crate::store::agents;
 
-/// How long to wait for the answer's effect.
+/// How long to wait until an answer changes the state of the agent.
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a request waits until other requests have finished answering the same agent.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
@@ -123,11 +123,11 @@ async fn store_turn(context: &ServeContext, agent_id: &str, turn_id: String, out
     turn_id
 }
 
-/// The result of all answers.
+/// The result of all answers of one request.
 struct AnswerOutcome {
     verified: Verification,
     latency_ms: u64,
-    /// Another dialog is open now.
+    /// Whether the agent shows another dialog after the last answer.
     has_next_question: bool,
     /// The answers that this request has delivered or may have delivered.
     delivered: Vec<String>,
@@ -194,7 +194,8 @@ async fn send_answers(
     (outcome, None)
 }
 
-/// Whether the text was typed and there is no proof that the agent ignored it.
+/// Whether the answer may have reached the agent despite this error: the text was typed, and nothing proves that the
+/// agent ignored it.
 fn may_be_delivered(error: &ApiError) -> bool {
     let not_delivered =
         [ErrorCode::SendFailed, ErrorCode::StateChanged, ErrorCode::Precondition, ErrorCode::BadRequest];

@@ -159,7 +159,7 @@ fn queries() -> Vec<ListQuery> {
     ]
 }
 
-/// The filters that a client may apply to its copy.
+/// The filters that a client may apply to its own copy of the fleet.
 fn local_queries(query: &ListQuery) -> Vec<ListQuery> {
     if query.scope != Some(ListScope::All) {
         return vec![query.clone()];
@@ -177,7 +177,7 @@ struct TestFleet {
     states: StateResolver,
     event_log: Arc<EventLog>,
     target_changes: Vec<TargetChange>,
-    /// Grows with each update.
+    /// The current time in seconds. Grows with each update.
     second: i64,
 }
 

@@ -11,7 +11,7 @@ use super::tokens::{WebTokens, random_token};
 const LINK_LIFETIME: Duration = Duration::from_secs(120);
 /// How long a browser session stays valid.
 const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The most login links that are open at the same time. The same limit applies to browser sessions.
+/// The maximum number of unused login links. The same limit applies to browser sessions.
 const MAX_LOGINS: usize = 256;
 
 /// What an authenticated client may do.

@@ -11,12 +11,13 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, sink};
 
 use super::{TcpClient, WebAuth};
 
-/// How long a refused client may take to read the response, and how much of its request is read meanwhile. A connection
-/// that is closed with unread data can lose the response.
+/// Limits for the response to a refused client: how long the client may take to read the response, and how much of its
+/// request the daemon reads meanwhile. If the daemon closed the connection with unread data, the response could be
+/// lost.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_UNREAD_BYTES: u64 = 64 << 10;
 
-/// The user ids of these users.
+/// The user ids of the configured proxy users.
 pub(super) fn user_ids(users: &[ProxyUser]) -> io::Result<Vec<u32>> {
     let id_of = |user: &ProxyUser| match user {
         ProxyUser::Uid(uid) => Ok(*uid),
