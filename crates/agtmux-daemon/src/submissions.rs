@@ -58,7 +58,7 @@ enum PendingTurn {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct UnseenTurn {
-    /// A screen at rest ends the wait if it was captured at this time or later.
+    /// A screen that shows the agent at rest ends the wait if it was captured at this time or later.
     rest_counts_from: Timestamp,
     /// Whether a capture at `rest_counts_from` was requested.
     look_requested: bool,
@@ -80,7 +80,7 @@ impl UnseenTurn {
     }
 }
 
-/// A report of the daemon on another host about the last text it submitted.
+/// What the daemon on another host reports about the last text that it submitted to an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReportedSubmission {
     pub(crate) at: Timestamp,
@@ -102,8 +102,8 @@ impl Submissions {
         self.0.get(runtime)
     }
 
-    /// Notes that Enter is about to submit a text to an agent in this state. `relayed` means that another daemon presses
-    /// Enter.
+    /// Notes that an agent in this state is about to get a text by Enter. `relayed` means that the daemon on another
+    /// host presses Enter.
     pub(crate) fn begin(&mut self, runtime: &RuntimeId, state: Option<State>, relayed: bool, now: Timestamp) {
         let number = self.0.get(runtime).map_or(0, |earlier| earlier.number) + u64::from(!relayed);
         let pending = match state.is_some_and(is_at_work) {

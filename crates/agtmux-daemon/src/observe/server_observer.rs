@@ -1,4 +1,4 @@
-//! The observer of one tmux server: turns what was read from the server into updates for the engine.
+//! The observer of one tmux server: turns the data of the server into updates for the engine.
 //!
 //! The observer does not read the server itself. Two drivers do that, each with its own source of hints: `LocalServer`
 //! follows the signals of this machine and calls tmux; the watcher of an agentless host polls all its servers through

@@ -25,12 +25,12 @@ const RECONCILE_WRITING_FACTOR: u32 = 3;
 /// `PROMPT_READS` writes.
 const QUIET_AFTER: Duration = Duration::from_secs(3);
 const PROMPT_READS: u8 = 2;
-/// The limits of the prompt reads of all panes together: how many may follow each other without a pause, and how many
-/// there may be per second after that.
+/// The limits of the prompt reads (see `PROMPT_READS`) of all panes together: how many may follow each other without a
+/// pause, and how many there may be per second after that.
 const READ_BURST: f64 = 8.0;
 const READS_PER_SECOND: f64 = 2.0;
-/// All panes that keep writing are read together, once per this interval. On a large server the interval is longer
-/// (`STEADY_READS_PER_ROW` times the number of rows), because listings read these panes, too.
+/// All panes that keep writing are read together, once per this interval. On a large server the interval is longer:
+/// `STEADY_READS_PER_ROW` times the number of rows. Listings read these panes in the meantime.
 const STEADY_READS: Duration = Duration::from_secs(6);
 const STEADY_READS_PER_ROW: Duration = Duration::from_millis(10);
 const PANES_PER_READ: usize = 64;

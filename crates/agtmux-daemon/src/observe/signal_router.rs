@@ -22,7 +22,7 @@ pub(crate) enum ObserverHint {
     AgentEnded(u32),
     /// The agent in this pane sent an event.
     AgentSentEvent(u32),
-    /// The agent in this pane reported a dialog, whose content only the screen shows.
+    /// The agent in this pane reported a dialog. Only the screen shows the content of the dialog.
     AgentAsked(u32),
     /// An agent reported that it runs in this pane, but agtmux has found no agent in this pane.
     AgentReported(u32, AgentReport),

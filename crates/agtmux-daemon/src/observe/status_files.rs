@@ -106,7 +106,7 @@ pub(super) fn open_own_file(path: &Path) -> Option<(File, u64)> {
     ours.then_some((file, metadata.len()))
 }
 
-/// The content of a file and its modification time.
+/// Reads the content of a file and its modification time.
 fn read(path: &Path) -> Option<(Vec<u8>, Option<Timestamp>)> {
     let (file, _) = open_own_file(path).filter(|(_, length)| *length <= MAX_STATUS_BYTES)?;
     let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();

@@ -35,8 +35,8 @@ fn collect_command() -> String {
 const MAX_UNWRITTEN_BYTES: usize = 1 << 20;
 /// The assumed throughput of a slow link.
 const SLOW_LINK_BYTES_PER_SECOND: usize = 32 << 10;
-/// How much a login shell may print before agtmux sends its hello. If the host prints more, the output does not come
-/// from agtmux.
+/// How many bytes a login shell may print before the host's agtmux sends its hello. If there are more, agtmux assumes
+/// that the output does not come from agtmux.
 const MAX_GREETING_BYTES: usize = 64 << 10;
 const MAX_STDERR_BYTES: u64 = 8 << 10;
 /// A longer line is parsed on another thread, because parsing it takes milliseconds.
@@ -246,8 +246,8 @@ impl CollectConnection {
         }
     }
 
-    /// When the host counts as silent. Bytes of a partial line are a sign of life, because a long line takes time on a
-    /// slow link.
+    /// When the host counts as silent. Even a part of a line shows that the host is alive, because a long line takes
+    /// time on a slow link.
     fn silence_deadline(&self) -> Instant {
         self.lines.partial_line_at().unwrap_or(self.last_seen_at).max(self.last_seen_at) + SILENCE_TIMEOUT
     }

@@ -39,7 +39,7 @@ const MAX_OPTIONS: usize = 32;
 #[derive(Debug)]
 pub(crate) struct RemoteBatch {
     pub(crate) target: TargetName,
-    /// Whether the batch describes the whole host. A server that is not in such a batch does not exist.
+    /// Whether the batch describes the whole host. If it does, a server that is not in the batch does not exist.
     pub(crate) full: bool,
     /// Whether the host sent more panes or rows than the limits allow.
     pub(crate) truncated: bool,
@@ -48,8 +48,8 @@ pub(crate) struct RemoteBatch {
     pub(crate) updates: Vec<RemoteUpdate>,
 }
 
-/// How many panes and agents of a batch the engine applies at once. Between two such parts, the engine applies local
-/// inputs.
+/// The engine applies at most this many panes and agents of a batch at once. Local inputs can come between two such
+/// parts.
 const CHUNK: usize = 256;
 
 impl RemoteBatch {

@@ -114,8 +114,8 @@ impl TargetLink {
         *self.0.requests.lock().unwrap_or_else(PoisonError::into_inner) = sender;
     }
 
-    /// Sends a request and waits for the reply. A request that changes something is never repeated. A read-only one is
-    /// repeated once after a lost connection.
+    /// Sends a request and waits for the reply. If the connection is lost, a read-only request is repeated once, and a
+    /// request that changes something is never repeated.
     pub(super) async fn request(&self, action: HubRequest) -> Result<Value, LinkError> {
         if action.kind().is_mutating() {
             return self.request_once(action, ACTION_TIMEOUT).await;

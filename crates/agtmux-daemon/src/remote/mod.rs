@@ -2,9 +2,9 @@
 //!
 //! `targets` holds the list of hosts and starts one `supervisor` per host, which keeps the host connected over ssh. If
 //! agtmux is installed on the host, `connection` runs `agtmux collect` there and reads batches of evidence; `decode`
-//! shortens and redacts the batches; the engine applies them within `limits`; `pacing` limits their rate. If agtmux is
-//! not installed, `shell_connection` opens a shell on the host, and `agentless` polls the host's tmux servers through
-//! this shell. Each of these servers has the same `ServerObserver` as a local server.
+//! shortens and redacts the batches; the engine applies them within `limits`; `pacing` limits how fast batches are
+//! read. If agtmux is not installed, `shell_connection` opens a shell on the host, and `agentless` polls the host's
+//! tmux servers through this shell. Each of these servers has the same `ServerObserver` as a local server.
 //!
 //! An action on a host with agtmux goes back over the connection: `relay` sets the guards, sends the action through the
 //! `link` and sanitizes the reply. In the other direction, `subscribers` and `encode` give the evidence of this host to

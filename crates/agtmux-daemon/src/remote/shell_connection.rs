@@ -36,7 +36,7 @@ impl Supervisor {
     }
 
     /// Updates the status if the answer of the host changes it. The first answer on a connection always updates the
-    /// status, because a caller may wait for the result of this attempt.
+    /// status, because a caller may wait for the result of this connection attempt.
     async fn on_shell_answer(&mut self, ahead: i64, native_end: &ConnectionEnd, is_first: bool) {
         let health = self.health.record_success();
         let status = self.link.status();

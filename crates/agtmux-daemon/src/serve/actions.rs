@@ -49,8 +49,8 @@ async fn read_or_audit<T: DeserializeOwned>(
 
 /// Take a snapshot of a pane to guard a later action.
 ///
-/// The snapshot is valid for 30 seconds, or for `actions.snapshot_lifetime`. Pass its `snapshot_id` and
-/// `nonce` to the action: the action fails if the pane has changed.
+/// The snapshot is valid for `actions.snapshot_lifetime`, by default 30 seconds. Pass its `snapshot_id` and `nonce` to
+/// the action: the action fails if the pane has changed.
 #[utoipa::path(post, path = "/v1/actions/snapshot", request_body = SnapshotAction, responses(
     (status = 200, body = ActionSnapshot), Error<400>, Error<404>, Error<409>))]
 pub(super) async fn take_snapshot(

@@ -1,4 +1,4 @@
-//! `/v1/explain` and `/v1/history`: how a state was decided, and earlier states.
+//! `/v1/explain` and `/v1/history`: how a state was decided, and which states came before.
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::wire::{Explanation, RuntimeEvents, StateHistory, StateHistoryItem};

@@ -43,7 +43,7 @@ fn health(context: &ServeContext) -> DaemonHealth {
     }
 }
 
-/// Why the database cannot be written, or how it is damaged.
+/// Why the database cannot be written, or how it is damaged. `None` if it works.
 pub(super) fn store_error(context: &ServeContext) -> Option<String> {
     let error = context.store_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     error.or_else(|| context.store.damage())

@@ -18,7 +18,7 @@ use super::extract::ErrorResponse;
 /// How often a comment is sent to keep the connection alive. The first comment confirms that the stream is open.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// What one client follows, and its position.
+/// The events that one client follows, and the client's position among these events.
 pub(super) trait EventSource: Send + 'static {
     /// The events since the last call; empty if there are none.
     fn catch_up(&mut self) -> Bytes;

@@ -6,9 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use super::rows::to_json;
 use crate::clock::ClockAnchor;
 
-/// Move the times that the next daemon compares with its clock. `?1` is the step of the clock. `?2` is the current
-/// time, and no time is moved beyond it. The checkpoint and the log are not changed, because the log contains the step.
-/// All other stored times are history and stay unchanged.
+/// Statements that move the times which the next daemon compares with its clock. `?1` is the step of the clock. `?2` is
+/// the current time, and no time is moved beyond it. The checkpoint and the log are not changed, because the log
+/// contains the step. All other stored times are history and stay unchanged.
 const MOVES: [&str; 5] = [
     "UPDATE runtimes SET started_at = min(started_at + ?1, ?2), ended_at = min(ended_at + ?1, ?2)",
     "UPDATE panes SET updated_at = min(updated_at + ?1, ?2)",

@@ -12,7 +12,7 @@ use super::insert::insert;
 use super::rows::{parse_column, timestamp_column};
 use super::{cursors, payload};
 
-/// One event. It is either bound to a runtime or pending, which means that its runtime is not known yet.
+/// One event. An event is either bound to a runtime or pending. The runtime of a pending event is not known yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EventRow {
     pub(crate) order: OrderKey,

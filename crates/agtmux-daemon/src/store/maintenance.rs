@@ -15,7 +15,7 @@ const URGENT_STEP: Duration = Duration::from_millis(50);
 
 /// A database above its limit shrinks to this part of the limit, so that it does not reach the limit again at once.
 const SHRINK_TO_PERCENT: u64 = 90;
-/// While the database is larger than this part of its limit, steps take longer.
+/// While the database is larger than this part of its limit, steps may take longer.
 const URGENT_PERCENT: u64 = 105;
 
 /// This many free pages are kept for new rows. All other free pages are returned to the file system.
@@ -54,12 +54,12 @@ impl StoreSize {
     }
 }
 
-/// The parts of the work, in the order in which they are done.
+/// The stages of the maintenance, in the order in which they run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MaintenanceStage {
     /// Old checkpoints come first, because they decide which inputs and transitions are needed.
     OldCheckpoints,
-    /// Inputs that no replay reads.
+    /// Inputs from before the oldest checkpoint, which no replay reads.
     Inputs,
     OldPayloads,
     OldEvents,
@@ -124,8 +124,8 @@ impl Maintenance {
         *self = Self { stage: MaintenanceStage::OldCheckpoints, retention: Some(retention), ..Self::default() };
     }
 
-    /// Notes that a checkpoint was written, which also deletes older ones. The inputs before the oldest remaining
-    /// checkpoint can now be deleted.
+    /// Notes that a checkpoint was written, and that older checkpoints were therefore deleted. The inputs before the
+    /// oldest remaining checkpoint can now be deleted.
     pub(super) fn checkpoint_written(&mut self) {
         if self.stage > MaintenanceStage::Inputs {
             self.stage = MaintenanceStage::Inputs;

@@ -38,8 +38,8 @@ pub(super) fn put(tx: &Transaction<'_>, runtime: &RuntimeId, memory: &AdapterMem
         .map(drop)
 }
 
-/// The adapter memory of the runtimes that had not ended when the daemon stopped. Unreadable memory is skipped:
-/// adapters also work without it.
+/// What adapters remembered about the runtimes that had not ended when the daemon stopped. Unreadable memory is
+/// skipped, because adapters also work without it.
 pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<(RuntimeId, AdapterMemory)>> {
     let sql = "SELECT runtime_id, adapter_state FROM runtimes WHERE ended_at IS NULL AND adapter_state IS NOT NULL";
     let mut statement = connection.prepare(sql)?;

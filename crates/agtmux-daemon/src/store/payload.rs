@@ -17,7 +17,7 @@ const ZSTD_WITH_DICTIONARY: u8 = 1;
 
 const LEVEL: i32 = 3;
 
-/// No payload is larger than this, because the size of a request is limited.
+/// The largest payload. No payload exceeds this size, because the size of a request is limited.
 const MAX_BYTES: u64 = 64 << 20;
 
 thread_local! {

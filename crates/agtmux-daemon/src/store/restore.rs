@@ -21,7 +21,7 @@ const INDEX: &str = "-shm";
 pub(super) struct DatabaseFile {
     path: PathBuf,
     files: DatabaseFiles,
-    /// A copy that was put at the path but could not be opened.
+    /// A copy that the daemon put at the path, but could not open afterwards.
     unopened_copy: Option<FileIdentity>,
     restores: Arc<AtomicU64>,
 }

@@ -308,8 +308,8 @@ fn put_state(tx: &Transaction<'_>, pane: &PaneKey, runtime: &RuntimeId, record: 
     })
 }
 
-/// Ends all runtimes of the pane except the current one. Usually `EndRuntime` has already ended them. If that write was
-/// lost, the old runtime would prevent the new one from being stored.
+/// Ends all runtimes of the pane except the current one. Usually `EndRuntime` has already ended them. If `EndRuntime`
+/// was not written, the old runtime would prevent the new one from being stored.
 fn end_other_runtimes(
     tx: &Transaction<'_>,
     [target, server, pane]: [&str; 3],

@@ -24,7 +24,7 @@ fn random_text(bytes: usize) -> String {
     words.take(bytes.div_ceil(32)).collect()
 }
 
-/// An event that arrived so many seconds after the epoch.
+/// An event that arrived `second` seconds after the epoch.
 fn put_event(second: i64, body: Option<String>) -> StoreChange {
     let at = Timestamp::from_second(second).expect("in range");
     let event_id = format!("{second:032}");

@@ -54,7 +54,7 @@ impl WebAuth {
         uid == rustix::process::geteuid().as_raw() || self.proxy_uids.contains(&uid)
     }
 
-    /// The address for a browser on this host.
+    /// The address at which a browser on this host reaches the port.
     pub(super) fn browser_address(&self) -> SocketAddr {
         let ip = match self.address.ip() {
             ip if !ip.is_unspecified() => ip,

@@ -1,5 +1,6 @@
-//! The API of the unix socket, also on a TCP port for browsers and scripts. The port is open only if it is configured.
-//! Requests need a token. A local client must belong to the same user or to a configured proxy user.
+//! Serves the API of the unix socket also on a TCP port, for browsers and scripts. The port is open only if it is
+//! configured. Requests need a token. A client on this machine must run as the user of the daemon or as a configured
+//! proxy user.
 
 mod access;
 mod auth;
