@@ -48,8 +48,8 @@ pub(crate) struct RemoteBatch {
     pub(crate) updates: Vec<RemoteUpdate>,
 }
 
-/// The engine applies at most this many panes and agents of a batch at once. Local inputs can come between two such
-/// parts.
+/// A large batch is divided into parts of this many panes and agents. Between two parts, the engine applies local
+/// inputs.
 const CHUNK: usize = 256;
 
 impl RemoteBatch {

@@ -83,8 +83,8 @@ impl HostLimits {
         }
     }
 
-    /// The update that sets the target's outage if the target exceeds the limits, or clears it if the target no longer
-    /// does. `None` if nothing changes, or if the host itself reports an outage.
+    /// The update that sets the outage of a target that exceeds the limits, or that clears the outage of a target that
+    /// is no longer rate-limited. `None` if nothing changes, or if the target has another outage than `RateLimited`.
     pub(crate) fn outage(&self, fleet: &Fleet, target: &TargetName) -> Option<TopologyUpdate> {
         let current = fleet.target_outages().find(|(with_outage, _)| *with_outage == target);
         let current = current.map(|(_, outage)| outage.code);

@@ -28,7 +28,7 @@ const MAX_DETECTION_TIME: Duration = Duration::from_secs(10);
 pub(crate) const SILENCE_TIMEOUT: Duration = Duration::from_secs(7);
 /// If bytes wait to be written and the host reads none of them for this long, the host counts as stuck.
 pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
-/// After ssh closes its output, it gets this long to exit and to print the reason.
+/// After ssh has closed its output, ssh gets this long to exit and to print the reason.
 pub(crate) const SSH_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The timeout of a relayed action. Long, because the remote daemon may wait for other actions on the same pane.

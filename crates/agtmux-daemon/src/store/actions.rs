@@ -79,8 +79,8 @@ pub(crate) fn by_request(connection: &Connection, request_ref: &str) -> rusqlite
     connection.query_row(sql, [request_ref], read).optional()
 }
 
-/// The newest `limit` actions that began at or after `since`, of one runtime or of all runtimes. Returns the oldest of
-/// them first.
+/// The newest `limit` actions that began at or after `since`, of one runtime or of all runtimes, ordered from old to
+/// new.
 pub(crate) fn newest_since(
     connection: &Connection,
     since: Timestamp,
