@@ -117,7 +117,7 @@ pub struct Observation {
     pub source: Source,
     #[serde(rename = "stand", alias = "assertion")]
     pub assertion: Assertion,
-    /// Whether this observation can decide the state. If false, it is only a hint and never decides the state.
+    /// Whether this observation can decide the state. If false, the observation is only a hint.
     #[serde(default = "yes")]
     pub conclusive: bool,
     /// The time of the event. For a screen, the time when the capture began.
@@ -137,15 +137,15 @@ pub struct Observation {
     /// Whether the evidence may also have another explanation. The observation is then only probable.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tentative: bool,
-    /// Whether the adapter concluded the assertion from a text that is missing on the screen. Such an observation does
-    /// not refute the agent's own report that a turn is running.
+    /// Whether the adapter made the assertion because a text is missing on the screen. Such an observation does not
+    /// refute the agent's own report that a turn is running.
     #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "yields")]
     pub inferred_from_absence: bool,
     /// Whether the source shows no trace of any turn. Such an observation refutes the result of the last turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "anew")]
     pub no_turn_visible: bool,
-    /// Before this time the observation decides nothing. Set for a dialog that the agent reports before its screen was
-    /// read, so that the state appears together with the content of the dialog.
+    /// Until this time, the observation decides nothing. Set when the agent reports a dialog before agtmux has read the
+    /// dialog from the screen. The waiting state then appears together with the content of the dialog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_from: Option<Timestamp>,
     /// The content of the open dialog, if the source shows it.

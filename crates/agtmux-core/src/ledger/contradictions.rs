@@ -59,8 +59,9 @@ impl TurnContradictions {
         }
     }
 
-    /// Returns a source that refuted this observation later. A later dialog of the same source counts too. A later turn
-    /// observation of the same source does not count, because it has already replaced this observation in the ledger.
+    /// Returns the source of a later observation that refutes this one, if there is one. A later dialog of the same
+    /// source counts too. A later turn observation of the same source does not count, because it has already replaced
+    /// this observation in the ledger.
     pub(super) fn contradicted_by(&self, source: Source, assertion: Assertion, as_of: Timestamp) -> Option<Source> {
         // A process observation is made once and stays valid for the lifetime of the process.
         if source == Source::Process {
