@@ -68,7 +68,7 @@ pub struct StateRecord {
     pub confidence: Confidence,
     pub version: u64,
     pub since: Timestamp,
-    /// When this version was created.
+    /// When this version of the record was created.
     pub updated_at: Timestamp,
 }
 
@@ -102,9 +102,9 @@ pub struct Runtime {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LaunchOptions {
-    /// `agtmux run` started the agent.
+    /// Whether `agtmux run` started the agent.
     pub wrapped: bool,
-    /// The arguments to keep. They contain no prompt and no secret.
+    /// The arguments that `agtmux resume` passes to the agent again. They contain no prompt and no secret.
     pub arguments: Vec<String>,
 }
 

@@ -32,21 +32,22 @@ pub enum ResolverInput {
     /// The agent's own session id became known.
     #[serde(alias = "named")]
     AgentIdentified { runtime: RuntimeId, agent_id: String },
-    /// The runtime's host sent its ledger, which replaces the local one.
+    /// The remote host of the runtime sent its ledger of this runtime. It replaces the local ledger.
     #[serde(alias = "recalled")]
     LedgerReplaced {
         runtime: RuntimeId,
         #[serde(alias = "mind")]
         ledger: Box<Ledger>,
     },
-    /// The adapter was switched off, so the ledger is cleared.
+    /// The ledger is cleared, because the user has switched the adapter off or because the rules of the adapter have
+    /// changed.
     #[serde(alias = "muted")]
     LedgerCleared { runtime: RuntimeId },
     /// A completed turn has been shown long enough and becomes idle. The resolver ignores this input if the state
     /// version has changed since.
     DemotionDue { runtime: RuntimeId, state_version: u64 },
-    /// Dialog reports that were held back count from now on. This input precedes the report that the dialog has closed,
-    /// so that the history contains the dialog.
+    /// From now on, dialog reports that were held back count. This input precedes the report that the dialog has
+    /// closed, so that the history contains the dialog.
     HoldEnded { runtime: RuntimeId },
     /// Time has passed and an observation may have expired.
     #[serde(alias = "reconsider")]

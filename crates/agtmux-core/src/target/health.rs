@@ -26,7 +26,7 @@ wire_enum!(
         Unreachable => "unreachable",
         /// The host refused the `ssh` login.
         LoginRefused => "refused",
-        /// The host was connected and no longer answers.
+        /// The host was connected but no longer answers.
         NoResponse => "silent",
         /// The connection ended.
         Disconnected => "cut",
@@ -63,7 +63,7 @@ impl TargetHealthLog {
         self.health
     }
 
-    /// Returns the new health.
+    /// Records a failed attempt and returns the new health.
     pub fn record_failure(&mut self, now: Timestamp) -> TargetHealth {
         self.successes = 0;
         self.failures.push_back(now);

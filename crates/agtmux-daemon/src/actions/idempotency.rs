@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::perform::ActionRequest;
 use super::{Actions, audit};
 
-/// The most characters of a `request_ref`.
+/// The maximum number of characters of a `request_ref`.
 const MAX_REQUEST_REF_CHARS: usize = 200;
 
 impl Actions {
