@@ -33,8 +33,8 @@ pub struct EventOrigin {
     pub starts: BTreeMap<u32, u64>,
     /// The agent's own session id.
     pub session: Option<String>,
-    /// The ancestors of the agent that sent the event. One of them may be another agent, which started the sending
-    /// agent. The event is never bound to that outer agent.
+    /// The pids of the ancestors of the agent that sent the event. One of these processes may be another agent, which
+    /// started the sending agent. The event is never bound to that other agent.
     #[serde(default, alias = "above")]
     pub outer_pids: Vec<u32>,
     pub cwd: Option<String>,
@@ -118,7 +118,7 @@ pub fn pane_without_agent(fleet: &Fleet, from: &EventOrigin) -> Option<PaneKey> 
     fleet.pane(only).filter(|pane| pane.runtime.is_none() && pane.dead.is_none()).map(|_| only.clone())
 }
 
-/// The runtimes on the event's target. If the event also names a server or a pane, only the runtimes there.
+/// The runtimes on the event's target, limited to the server and the pane that the event names, if it names them.
 fn runtimes_at<'f>(fleet: &'f Fleet, from: &'f EventOrigin) -> impl Iterator<Item = (PaneKey, &'f Runtime)> {
     let servers = fleet.servers().filter(|(key, _)| {
         key.target == from.target && from.server.as_ref().is_none_or(|server| *server == key.server)

@@ -90,7 +90,8 @@ impl Assertion {
     }
 
     /// The assertions that a source makes when it reports this state. A waiting agent may be in the middle of a turn,
-    /// so a waiting state asserts nothing about the turn. Every other known state also asserts that no dialog is open.
+    /// so a waiting state asserts nothing about the turn. All other states except `unknown` assert that no dialog is
+    /// open, in addition to their assertion about the turn.
     pub fn for_state(state: State) -> &'static [Self] {
         match state {
             State::Running => &[Self::Running, Self::NoDialog],
@@ -132,9 +133,9 @@ pub struct Observation {
     #[serde(default)]
     pub order: OrderKey,
     pub rule: RuleRef,
-    /// The line of evidence, verbatim.
+    /// The line of the evidence that led to the assertion, or a short description of the evidence.
     pub excerpt: String,
-    /// Whether the evidence may also have another explanation. The observation is then only probable.
+    /// Whether the assertion is only probable, because the evidence can also have another explanation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tentative: bool,
     /// Whether the adapter made the assertion because a text is missing on the screen. Such an observation does not

@@ -90,7 +90,7 @@ impl StateRecord {
 pub struct Runtime {
     pub id: RuntimeId,
     pub agent_type: AgentType,
-    /// The name that the user gave the agent, such as with `agtmux run --name`. For a task, the task's name.
+    /// The name that the user gave the agent, for example with `agtmux run --name`. For a task, the task's name.
     pub name: Option<String>,
     pub process: ProcessRef,
     pub suspended: bool,

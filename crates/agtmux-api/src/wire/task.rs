@@ -178,7 +178,7 @@ pub struct TaskEventsQuery {
     /// Only events of this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// Only events after this one. Same as the `Last-Event-ID` header.
+    /// Only events after the event with this sequence number. The `Last-Event-ID` header has the same effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
     /// The maximum number of events. If more events match, the newest ones are returned.
@@ -209,8 +209,8 @@ pub enum TaskStreamItem {
 }
 
 /// Reports that a session of a harness has started. A harness is the program that runs an agent, such as Pi. Earlier
-/// harness sessions of the same project may have left task sessions in tmux. agtmux removes the ones without running
-/// tasks and reports the others.
+/// harness sessions of the same project may have left task sessions in tmux. agtmux removes the task sessions without
+/// running tasks and reports those with running tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskStartupRequest {

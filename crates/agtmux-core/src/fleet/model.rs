@@ -146,7 +146,7 @@ impl Fleet {
         self.servers.get(&key.server)?.panes.get(&key.pane)
     }
 
-    /// The task in this pane, if it is the pane's current runtime.
+    /// The task in this pane, if the task is the pane's current runtime.
     pub fn task(&self, key: &PaneKey) -> Option<(&RuntimeId, &PaneTask)> {
         let runtime = self.pane(key)?.runtime.as_ref().filter(|runtime| runtime.agent_type.is_task())?;
         let (_, task) = self.tasks.get(key).filter(|(_, task)| task.process == runtime.process)?;
@@ -179,7 +179,7 @@ impl Fleet {
         of_servers.chain(self.target_outages.values_mut().map(|outage| &mut outage.since)).for_each(shift);
     }
 
-    /// Restores a server from the store at startup. The next listing corrects it.
+    /// Restores a server from the store at startup. The next listing corrects the restored data.
     pub fn restore(&mut self, key: ServerKey, server: Server) {
         self.servers.insert(key, server);
     }

@@ -7,8 +7,8 @@ use crate::runtime::Runtime;
 
 impl Fleet {
     /// Whether the task that the fleet has for this pane belongs to a later server generation than the task with this
-    /// `generation` and `process`. A new server uses the same pane ids as the old one, and its tasks may be reported
-    /// before tmux lists its panes.
+    /// `generation` and `process`. A new server uses the same pane ids as the old one, and the daemon may report a task
+    /// of the new server before tmux lists the pane of the task.
     pub fn has_later_task(&self, key: &PaneKey, generation: Generation, process: ProcessRef) -> bool {
         self.tasks.get(key).is_some_and(|(known, task)| {
             // tmux reports the start of a server only in seconds, so the start of the process breaks ties.

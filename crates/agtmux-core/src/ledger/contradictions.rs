@@ -10,8 +10,7 @@ use crate::evidence::{Assertion, Claim, Observation, Source};
 /// A screen may still show a running turn for this long after the agent reported the end of the turn.
 const MAX_SCREEN_LAG: SignedDuration = SignedDuration::from_secs(5);
 
-/// For each source, the times of its last conclusive observations that can refute earlier observations of other
-/// sources.
+/// For each source, the times of its last conclusive observations that can refute earlier observations.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TurnContradictions {

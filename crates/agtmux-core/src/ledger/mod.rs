@@ -18,7 +18,7 @@ use crate::evidence::{Assertion, Claim, Observation, Source};
 pub use contradictions::TurnContradictions;
 pub use verdict::{ObservationStatus, RatedObservation, StateVerdict};
 
-/// The longest time that an observation from another host can wait before it counts.
+/// The longest time for which the ledger holds back an observation from another host.
 const MAX_REMOTE_HOLD: SignedDuration = SignedDuration::from_secs(1);
 
 /// All observations that count for one runtime.

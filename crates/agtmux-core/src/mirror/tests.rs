@@ -27,7 +27,8 @@ impl Tracked {
     }
 }
 
-/// Tracks a stream that arrives in pieces of these lengths, repeated.
+/// Tracks a stream that arrives in pieces. The pieces have these lengths; after the last length, the first one follows
+/// again.
 fn track(stream: &[u8], lengths: &[usize]) -> Tracked {
     let (mut tracker, mut tracked) = (ShellTracker::new(NONCE, 0), Tracked::default());
     let (mut rest, mut lengths) = (stream, lengths.iter().cycle());

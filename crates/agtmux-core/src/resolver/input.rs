@@ -32,7 +32,7 @@ pub enum ResolverInput {
     /// The agent's own session id became known.
     #[serde(alias = "named")]
     AgentIdentified { runtime: RuntimeId, agent_id: String },
-    /// The remote host of the runtime sent its ledger of this runtime. It replaces the local ledger.
+    /// The remote host of the runtime sent its own ledger of the runtime. That ledger replaces the local one.
     #[serde(alias = "recalled")]
     LedgerReplaced {
         runtime: RuntimeId,
@@ -54,7 +54,7 @@ pub enum ResolverInput {
     Reevaluate { runtime: RuntimeId },
     /// Since the last turn ended, the user has pressed a key in the agent's pane or run `agtmux seen`.
     Seen { runtime: RuntimeId },
-    /// The clock of this machine was set. All times recorded so far move by this much, so that every age stays as it
+    /// The clock of this machine was set. All times recorded so far are moved by `by`, so that every age stays as it
     /// was and no time lies in the future.
     ClockStepped { by: SignedDuration },
     /// This machine slept, or the daemon was stopped. No source could report during this time, so this time

@@ -12,9 +12,9 @@ wire_enum!(
     TargetHealth {
         /// The target answers.
         Ok => "ok",
-        /// The last attempt failed. The last known state is still shown.
+        /// The last attempt to reach the target failed. agtmux still shows the last known states of its agents.
         Degraded => "degraded",
-        /// Several attempts failed within 30 seconds. The target's agents are `unknown`.
+        /// Several attempts to reach the target failed within 30 seconds. Its agents are `unknown`.
         Down => "down",
     }
 );

@@ -32,7 +32,7 @@ pub struct Delivery {
     pub notice: bool,
     /// Whether to add a message to the agent's conversation.
     pub message: bool,
-    /// When the agent gets a turn for the event; null if it gets none.
+    /// When the agent gets a turn for the event; null if the agent gets no turn.
     pub agent_turn: Option<AgentTurn>,
 }
 

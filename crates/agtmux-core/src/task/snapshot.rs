@@ -62,7 +62,7 @@ pub struct TaskSnapshot {
     #[serde(rename = "run_id")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"), schema(value_type = Option<String>))]
     pub run: Option<RunId>,
-    /// The text of the cursor's line up to the cursor. `None` if it was not read.
+    /// The text of the cursor's line up to the cursor. `None` if the line was not read.
     #[serde(skip)]
     pub cursor_line: Option<String>,
     /// The cursor's line number, counted from the start of the pane's history. If the same prompt text appears on a

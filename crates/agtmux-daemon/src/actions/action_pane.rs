@@ -115,7 +115,7 @@ impl ActionPane<'_> {
         self.type_if_screen(typing, |capture| allows(&capture)).await
     }
 
-    /// Like [`type_if`](Self::type_if), but `allows` gets ownership of the screen, for callers that keep it.
+    /// Like [`type_if`](Self::type_if), but passes the screen to `allows` by value, for callers that keep the screen.
     pub(super) async fn type_if_screen(
         &self,
         typing: PaneInput<'_>,

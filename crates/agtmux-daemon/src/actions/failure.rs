@@ -1,4 +1,5 @@
-//! Errors of actions. `done_something` of an error says whether the action typed or signalled something before it failed.
+//! Errors of actions. The field `done_something` of an error says whether the action typed or signalled something
+//! before it failed.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_tmux::{TmuxError, TypeError, TypeRefusal, quoted_for_shell};

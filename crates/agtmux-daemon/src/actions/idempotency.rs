@@ -48,8 +48,8 @@ impl Actions {
     }
 }
 
-/// Serializes a request, so that it can be compared with an earlier one. Leaves out the fields that may differ when a
-/// client retries the same request.
+/// Serializes a request, so that it can be compared with an earlier request. Leaves out the fields that may differ when
+/// a client retries the same request.
 pub(super) fn request_content(request: &HubRequest) -> String {
     let mut body = request.body().unwrap_or_default();
     if let Some(fields) = body.as_object_mut() {
