@@ -20,8 +20,8 @@ pub(crate) const ACTION_TIMEOUT: Duration = Duration::from_secs(120);
 
 static OTHER_VERSION: OnceLock<String> = OnceLock::new();
 
-/// The version of the daemon that responded, if it differs from the version of this program. The API version is the
-/// same.
+/// The version of the daemon, if it differs from the version of this program. Taken from the first response with
+/// another version. The API version is the same on both sides.
 pub fn other_daemon_version() -> Option<&'static str> {
     OTHER_VERSION.get().map(String::as_str)
 }

@@ -10,14 +10,14 @@ use crate::api_client::{ACTION_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::error::broken;
 use crate::{ApiClient, ClientError, LineStream};
 
-/// A client that starts the daemon if none is running when a request is sent, just as the `tmux` command starts its
-/// server.
+/// A client that starts the daemon if a request finds no running daemon, just as the `tmux` command starts its server.
 #[derive(Debug, Clone)]
 pub struct DaemonClient {
     pub paths: Paths,
     /// Sends requests and never starts the daemon.
     pub api: ApiClient,
-    /// The agtmux program that is started as the daemon. If `None`, the program that this process runs.
+    /// The agtmux program to start as the daemon. If `None`, the client starts the program that the current process
+    /// runs.
     pub program: Option<PathBuf>,
 }
 
@@ -27,7 +27,7 @@ impl DaemonClient {
         Self { paths, api, program: None }
     }
 
-    /// Creates a client of the current user's daemon. The paths of its socket and files come from environment
+    /// Creates a client of the current user's daemon. The paths of the daemon's socket and files come from environment
     /// variables.
     pub fn from_env() -> Result<Self, ClientError> {
         Ok(Self::new(Paths::from_env()?))

@@ -53,7 +53,7 @@ impl ClientError {
         }
     }
 
-    /// Whether the daemon ended in the middle of its response, or did not respond in time.
+    /// Whether the client got no complete response, because the daemon broke the connection or did not respond in time.
     pub fn is_cut_off(&self) -> bool {
         matches!(self, Self::Broken(_) | Self::Timeout(_))
     }

@@ -16,11 +16,11 @@ use tokio::time::{Instant, sleep};
 use crate::error::broken;
 use crate::{ClientError, DaemonClient, EventStream, ServerEvent};
 
-/// How long to wait for a daemon that is being restarted. If a daemon crashed and is not back by then, this client
-/// starts one.
+/// How long to wait until a daemon that is being restarted listens again. If a daemon crashed and does not listen again
+/// within this time, the client starts one.
 const RESTART_GRACE: Duration = Duration::from_secs(1);
-/// The pause before each reconnect. Without it, the client would reconnect in a tight loop to a daemon that accepts
-/// connections and drops them.
+/// The pause before each reconnect. Without this pause, the client would reconnect in a tight loop to a daemon that
+/// accepts connections and drops them.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// How often to check whether a daemon that was stopped is running again.
 const STOPPED_POLL: Duration = Duration::from_millis(500);
@@ -28,7 +28,7 @@ const STOPPED_POLL: Duration = Duration::from_millis(500);
 /// the daemon treats the client as a slow client.
 const CHANNEL_CAPACITY: usize = 256;
 
-/// What a followed stream reports.
+/// An item that a [`Follower`] returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamSignal<T> {
     Event(T),
@@ -163,7 +163,7 @@ impl DaemonClient {
     }
 
     /// Waits until a daemon is running, then opens the stream. Does not start a daemon, because the user has stopped
-    /// the last one.
+    /// it.
     async fn open_running(
         &self,
         path: &str,

@@ -3,12 +3,12 @@ use agtmux_api::wire::WatchEvent;
 
 use crate::StreamSignal;
 
-/// A local copy of the fleet. The copy changes only when the stream has caught up, so it never shows an incomplete
+/// A local copy of the fleet. The copy changes only at [`StreamSignal::CaughtUp`], so it never shows an incomplete
 /// snapshot.
 #[derive(Debug, Default)]
 pub struct FleetReplica {
     items: FleetItems,
-    /// Events that arrived since the stream last caught up.
+    /// The events since the last [`StreamSignal::CaughtUp`]. They are not part of the copy yet.
     pending: Vec<WatchEvent>,
     complete: bool,
 }
@@ -37,7 +37,7 @@ impl FleetReplica {
         self.complete
     }
 
-    /// The items of the fleet. There are none until the first snapshot is complete.
+    /// The items of the fleet. Empty until the first snapshot is complete.
     pub fn items(&self) -> &FleetItems {
         &self.items
     }

@@ -53,7 +53,7 @@ impl DaemonClient {
         }
     }
 
-    /// Waits until a daemon listens on the socket. Returns false if none listens at the deadline.
+    /// Waits until a daemon listens on the socket. Returns false if none listens by the deadline.
     pub(crate) async fn wait_until_listening(&self, deadline: Instant) -> bool {
         loop {
             match self.api.connect().await {

@@ -1,5 +1,5 @@
-//! The commands for which an agent's own events request approval. If the screen shows only a part of the command in a
-//! dialog, agtmux takes the whole command from these events.
+//! The commands that an agent asks the user to approve, as the agent's own events report them. If a dialog on the
+//! screen shows only a part of a command, agtmux takes the whole command from these events.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -14,7 +14,7 @@ pub struct AskedCommand {
     /// The shell command to run, redacted. Absent if the request is about something else, such as a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Other texts of the request that the dialog may show beside the command, such as its description.
+    /// Other texts of the request that the dialog may show beside the command, such as a description of the command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub about: Vec<String>,
 }
@@ -22,12 +22,13 @@ pub struct AskedCommand {
 /// A visible part of a command identifies the command only if the part has at least this many characters.
 const MIN_VISIBLE_CHARS: usize = 12;
 
-/// Returns the dialog with the whole command in its subject, if the rows on the screen match the command of exactly one
+/// Puts the whole command into the subject of the dialog, if the rows on the screen match the command of exactly one
 /// open request. Rows match a command if they show the whole command or, in a truncated subject, the end of the
 /// command.
 ///
 /// The comparison ignores blanks, because the rows do not tell where the screen has wrapped a line. If no command
-/// matches, but a row shows a part of a command, the subject is marked as truncated.
+/// matches, but a row shows a part of a command, the returned subject is marked as truncated. Otherwise the dialog is
+/// returned unchanged.
 pub fn complete(dialog: &Dialog, asked: &[AskedCommand]) -> Dialog {
     if dialog.kind != DialogKind::Approval || asked.is_empty() {
         return dialog.clone();
@@ -79,8 +80,8 @@ fn with_whole_command(rows: &[&str], command: &str) -> Option<String> {
     Some(parts.concat().join("\n"))
 }
 
-/// The number of rows, counted from the first one, that together show exactly the text `wanted`. `None` if they show
-/// something else.
+/// How many rows, counted from the first one, together show exactly the text `wanted`. `None` if the first rows show
+/// another text.
 fn rows_that_show(rows: &[&str], wanted: &str) -> Option<usize> {
     // A prompt sign may stand before the command.
     let first = squashed(rows.first()?);
@@ -96,8 +97,8 @@ fn rows_that_show(rows: &[&str], wanted: &str) -> Option<usize> {
     })
 }
 
-/// The rows, with the visible end of the command replaced by the whole command. `None` unless the rows show only this
-/// end and other texts of the request.
+/// Returns the rows with the whole command in place of its visible end. Returns `None` if the rows show anything
+/// besides this end and the texts in `about`.
 fn with_part(rows: &[&str], command: &str, about: &[String]) -> Option<String> {
     let wanted = squashed(command);
     let about: Vec<String> = about.iter().map(|text| squashed(text)).collect();

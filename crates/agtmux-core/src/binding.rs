@@ -16,32 +16,32 @@ const MAX_DETECTION_DELAY: SignedDuration = SignedDuration::from_secs(5);
 /// Events of an agent may still arrive this long after the agent has ended.
 const RECENTLY_ENDED_FOR: SignedDuration = SignedDuration::from_secs(60);
 
-/// The facts that an event gives about its sender. Used to find the runtime if the event does not name it.
+/// The facts that an event gives about its sender. They identify the runtime if the event does not name the runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EventOrigin {
     pub target: TargetName,
-    /// `None`: any server of the target.
+    /// If `None`, the event may come from any server of the target.
     pub server: Option<ServerName>,
     /// `None` if the event names no pane. The processes in `pids` then identify the runtime.
     pub pane: Option<PaneId>,
     pub agent_type: Option<AgentType>,
-    /// Processes, one of which may be the agent. Usually these are the ancestors of the process that sent the event.
+    /// The pids of processes that may be the agent. Usually these are the ancestors of the process that sent the event.
     pub pids: Vec<u32>,
     pub start: Option<u64>,
-    /// Start times by pid, where known.
+    /// The start times of these processes by pid, as far as they are known.
     #[serde(default)]
     pub starts: BTreeMap<u32, u64>,
     /// The agent's own session id.
     pub session: Option<String>,
-    /// The ancestors of the agent that sent the event. One of them may be another agent, which started the sending
-    /// agent. The event is never bound to that outer agent.
+    /// The pids of the ancestors of the agent that sent the event. One of these processes may be another agent, which
+    /// started the sending agent. The event is never bound to that other agent.
     #[serde(default, alias = "above")]
     pub outer_pids: Vec<u32>,
     pub cwd: Option<String>,
 }
 
 impl EventOrigin {
-    /// The start time of this pid, if known.
+    /// The start time of the process with this pid, if known.
     fn start_of(&self, pid: u32) -> Option<u64> {
         self.start.or_else(|| self.starts.get(&pid).copied())
     }
@@ -70,7 +70,7 @@ impl RecentlyEnded {
         self.0.insert(pane, (process, now));
     }
 
-    /// Moves all times by this much, because the clock of this machine was set.
+    /// Moves all times by `by`, because the clock of this machine was set.
     pub fn shift_clock(&mut self, by: SignedDuration) {
         self.0.values_mut().for_each(|(_, at)| *at = at.checked_add(by).unwrap_or(*at));
     }
@@ -107,7 +107,7 @@ pub fn pane_has_agent(fleet: &Fleet, from: &EventOrigin) -> bool {
     from.pane.is_some() && runtimes_at(fleet, from).next().is_some()
 }
 
-/// The pane that the event names, if it is one living pane without an agent or task.
+/// The pane that the event names. `None` if several panes match, if the pane is dead, or if it has an agent or task.
 pub fn pane_without_agent(fleet: &Fleet, from: &EventOrigin) -> Option<PaneKey> {
     let id = from.pane?;
     let named = fleet.servers_on(&from.target).filter(|(key, server)| {
@@ -118,7 +118,7 @@ pub fn pane_without_agent(fleet: &Fleet, from: &EventOrigin) -> Option<PaneKey> 
     fleet.pane(only).filter(|pane| pane.runtime.is_none() && pane.dead.is_none()).map(|_| only.clone())
 }
 
-/// The runtimes on the event's target. If the event also names a server or a pane, only the runtimes there.
+/// The runtimes on the event's target, limited to the server and the pane that the event names, if it names them.
 fn runtimes_at<'f>(fleet: &'f Fleet, from: &'f EventOrigin) -> impl Iterator<Item = (PaneKey, &'f Runtime)> {
     let servers = fleet.servers().filter(|(key, _)| {
         key.target == from.target && from.server.as_ref().is_none_or(|server| *server == key.server)

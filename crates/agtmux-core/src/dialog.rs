@@ -16,8 +16,8 @@ pub struct Dialog {
     /// text that the agent itself reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// Whether a part of the subject is missing: the pane is too small, or the agent shortened it. `respond` then
-    /// approves only with `accept_truncated`.
+    /// Whether a part of the subject is missing, because the pane is too small, the agent shortened the text, or the
+    /// text is too long to store. `respond` then approves the dialog only if `accept_truncated` is set.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub subject_truncated: bool,
     pub options: Vec<DialogOption>,
@@ -33,7 +33,7 @@ pub struct Dialog {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 pub struct DialogOption {
-    /// The option's number, as used to answer it.
+    /// The number of the option. `respond` chooses an option by its number.
     pub n: u32,
     pub label: String,
 }
@@ -51,8 +51,8 @@ impl Dialog {
         Self { kind, question, subject, subject_truncated, options, multiple: false, fingerprint }
     }
 
-    /// Redacts secrets, but no shell code, because a person must see which code an approval runs. The dialog keeps the
-    /// fingerprint of the original text.
+    /// Redacts secrets, but no shell code: before a person approves a dialog, the person must see which code will run.
+    /// The fingerprint is still that of the original text.
     pub fn without_secrets(self) -> Self {
         let redacted = |text: String| redact::text_with_code(&text).into_owned();
         let option = |option: DialogOption| DialogOption { label: redacted(option.label), ..option };

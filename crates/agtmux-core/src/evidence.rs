@@ -90,7 +90,8 @@ impl Assertion {
     }
 
     /// The assertions that a source makes when it reports this state. A waiting agent may be in the middle of a turn,
-    /// so a waiting state asserts nothing about the turn. Every other known state also asserts that no dialog is open.
+    /// so a waiting state asserts nothing about the turn. All other states except `unknown` assert that no dialog is
+    /// open, in addition to their assertion about the turn.
     pub fn for_state(state: State) -> &'static [Self] {
         match state {
             State::Running => &[Self::Running, Self::NoDialog],
@@ -117,7 +118,7 @@ pub struct Observation {
     pub source: Source,
     #[serde(rename = "stand", alias = "assertion")]
     pub assertion: Assertion,
-    /// Whether this observation can decide the state. If false, it is only a hint and never decides the state.
+    /// Whether this observation can decide the state. If false, the observation is only a hint.
     #[serde(default = "yes")]
     pub conclusive: bool,
     /// The time of the event. For a screen, the time when the capture began.
@@ -132,20 +133,20 @@ pub struct Observation {
     #[serde(default)]
     pub order: OrderKey,
     pub rule: RuleRef,
-    /// The line of evidence, verbatim.
+    /// The line of the evidence that led to the assertion, or a short description of the evidence.
     pub excerpt: String,
-    /// Whether the evidence may also have another explanation. The observation is then only probable.
+    /// Whether the assertion is only probable, because the evidence can also have another explanation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tentative: bool,
-    /// Whether the adapter concluded the assertion from a text that is missing on the screen. Such an observation does
-    /// not refute the agent's own report that a turn is running.
+    /// Whether the adapter made the assertion because a text is missing on the screen. Such an observation does not
+    /// refute the agent's own report that a turn is running.
     #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "yields")]
     pub inferred_from_absence: bool,
     /// Whether the source shows no trace of any turn. Such an observation refutes the result of the last turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "anew")]
     pub no_turn_visible: bool,
-    /// Before this time the observation decides nothing. Set for a dialog that the agent reports before its screen was
-    /// read, so that the state appears together with the content of the dialog.
+    /// Until this time, the observation decides nothing. Set when the agent reports a dialog before agtmux has read the
+    /// dialog from the screen. The waiting state then appears together with the content of the dialog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_from: Option<Timestamp>,
     /// The content of the open dialog, if the source shows it.

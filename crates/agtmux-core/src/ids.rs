@@ -43,7 +43,7 @@ pub struct ServerKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Generation {
     pub pid: u32,
-    /// Seconds since the Unix epoch, as tmux reports it.
+    /// The start time of the server in seconds since the Unix epoch, as tmux reports it.
     pub start_time: i64,
 }
 
@@ -51,7 +51,7 @@ pub struct Generation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ProcessRef {
     pub pid: u32,
-    /// The start time in the kernel's own unit. Start times are comparable only on one host.
+    /// The start time of the process in the kernel's own unit. Start times are comparable only on one host.
     pub start: u64,
 }
 

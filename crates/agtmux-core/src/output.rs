@@ -70,7 +70,7 @@ pub fn partial_end(bytes: &[u8], pattern: &[u8]) -> usize {
     (1..pattern.len().min(bytes.len() + 1)).rev().find(|length| bytes.ends_with(&pattern[..*length])).unwrap_or(0)
 }
 
-/// Longer lines are cut.
+/// A line with more characters than this is cut.
 const MAX_LINE_CHARS: usize = 64 << 10;
 
 /// Returns the visible text line by line, without escapes. Text overwritten after a carriage return or a backspace is
@@ -112,7 +112,7 @@ pub fn last_line(bytes: &[u8]) -> Option<String> {
 }
 
 /// Whether the cursor stays on its line when a terminal prints these bytes. The echo of typed input keeps the cursor on
-/// its line. A program that redraws its output first moves the cursor to another line.
+/// its line. A program that draws its output again moves the cursor to another line before it does so.
 pub fn stays_in_line(bytes: &[u8]) -> bool {
     !bytes.contains(&b'\n')
         && !has_csi(bytes, |last| !CSI_WITHIN_LINE.contains(&last) && !CSI_LINE_EDITING.contains(&last))

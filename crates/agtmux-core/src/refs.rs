@@ -16,9 +16,10 @@ pub enum PaneRef {
     /// `pane:<target>/<session>/<window>/<pane>`. If the target has several servers, `<target>@<server>` selects one of
     /// them. Each part is percent-encoded.
     Path { target: String, server: Option<String>, session: String, window: WindowId, pane: PaneId },
-    /// `%12`. It means only a pane on this machine, because other hosts have panes with the same ids.
+    /// A pane id such as `%12`. Only panes on this machine match, because panes on other hosts can have the same id.
     Pane(PaneId),
-    /// `@3`. It means the agent in this window of this machine. The window must contain exactly one agent.
+    /// A window id such as `@3`. Names the agent in this window of this machine. The window must contain exactly one
+    /// agent.
     Window(WindowId),
     /// `work:1.2` or `work:editor`, as tmux users write it. `place` is the part after the colon: the index or the name
     /// of a window, optionally followed by a dot and the index of a pane.
@@ -153,7 +154,7 @@ impl PaneRef {
     }
 
     /// Builds the shortest reference that names only this pane, for use in a command: `%12`, the name of the agent,
-    /// `work:1.2`, or a longer one. A reference that a shell would not read as one plain word is not used.
+    /// `work:1.2`, or a longer one. Prefers references that a shell reads as one plain word.
     pub fn shortest(fleet: &Fleet, key: &PaneKey, pane: &Pane) -> Self {
         let is_here = |(_, server): &(&ServerKey, &Server)| server.panes.contains_key(&key.pane);
         if key.server.target.is_local() && fleet.servers_on(&key.server.target).filter(is_here).count() == 1 {
@@ -274,7 +275,7 @@ enum Precision {
 }
 
 /// Whether the place names this pane or its window. `None` if the place names neither. The name of a window may contain
-/// dots and digits, so the function does not split the place but compares it with each possible spelling.
+/// dots and digits, so the function compares the place with each possible spelling instead of splitting it.
 fn is_at(pane: &Pane, session: &str, place: &str) -> Option<Precision> {
     let placements = pane.placements.iter().filter(|placement| placement.session_name == session);
     let windows = placements.flat_map(|placement| [placement.window_index.to_string(), pane.window_name.clone()]);

@@ -68,7 +68,7 @@ pub struct StateRecord {
     pub confidence: Confidence,
     pub version: u64,
     pub since: Timestamp,
-    /// When this version was created.
+    /// When this version of the record was created.
     pub updated_at: Timestamp,
 }
 
@@ -90,7 +90,7 @@ impl StateRecord {
 pub struct Runtime {
     pub id: RuntimeId,
     pub agent_type: AgentType,
-    /// The name that the user gave the agent, such as with `agtmux run --name`. For a task, the task's name.
+    /// The name that the user gave the agent, for example with `agtmux run --name`. For a task, the task's name.
     pub name: Option<String>,
     pub process: ProcessRef,
     pub suspended: bool,
@@ -102,9 +102,9 @@ pub struct Runtime {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LaunchOptions {
-    /// `agtmux run` started the agent.
+    /// Whether `agtmux run` started the agent.
     pub wrapped: bool,
-    /// The arguments to keep. They contain no prompt and no secret.
+    /// The arguments that `agtmux resume` passes to the agent again. They contain no prompt and no secret.
     pub arguments: Vec<String>,
 }
 

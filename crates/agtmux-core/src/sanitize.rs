@@ -21,8 +21,8 @@ pub fn keeping_tabs(untrusted: &str) -> String {
     untrusted.split('\t').map(for_terminal).collect::<Vec<_>>().join("\t")
 }
 
-/// Makes a JSON document safe for a terminal: writes each hidden character as the JSON escape `\uXXXX`. The document
-/// stays the same value, because JSON allows these characters only in strings.
+/// Makes a JSON document safe for a terminal: writes each hidden character as the JSON escape `\uXXXX`. This does not
+/// change the value of the document, because JSON allows these characters only in strings.
 pub fn in_json(document: &str) -> Cow<'_, str> {
     let is_kept = |c: char| matches!(c, '\n' | '\t' | '\r') || !is_hidden(c);
     if document.chars().all(is_kept) {
@@ -81,7 +81,7 @@ fn link(text: &str) -> Option<(usize, bool)> {
     Some((4 + end + close, false))
 }
 
-/// Like [`for_terminal`], but cuts the result to a number of columns. A text that was cut ends with `…`.
+/// Like [`for_terminal`], but cuts the result to at most `columns` columns. A text that was cut ends with `…`.
 pub fn for_column(untrusted: &str, columns: usize) -> String {
     let mut out = String::new();
     let mut used = 0;

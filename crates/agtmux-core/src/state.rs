@@ -3,7 +3,7 @@
 use crate::wire_enum::wire_enum;
 
 wire_enum!(
-    /// What an agent is doing, in order of precedence, strongest first.
+    /// The state of an agent: what the agent is doing. The variants are in order of precedence, strongest first.
     State {
         Error => "error",
         WaitingApproval => "waiting_approval",
@@ -41,7 +41,7 @@ wire_enum!(
         StaleSignal => "stale_signal",
         /// The adapter cannot interpret the agent's output or events.
         UnsupportedSignal => "unsupported_signal",
-        /// Sources disagree and neither outranks the other.
+        /// Two sources disagree, and neither outranks the other.
         ConflictingEvidence => "conflicting_evidence",
     }
 );

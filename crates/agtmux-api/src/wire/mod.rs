@@ -1,4 +1,4 @@
-//! The wire types of the API. A field with an unknown value is null, not left out.
+//! The wire types of the API. If the value of a field is unknown, the field is null. It is never left out.
 
 mod action;
 mod adapters;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub struct StateSet(Vec<State>);
 
 impl StateSet {
-    /// The set of these states. `None` if there are none, because an empty set would match nothing.
+    /// Creates a set of these states. Returns `None` if there are no states, because an empty set would match nothing.
     pub fn new(states: impl IntoIterator<Item = State>) -> Option<Self> {
         let states: Vec<State> = states.into_iter().collect();
         (!states.is_empty()).then_some(Self(states))

@@ -31,13 +31,14 @@ pub struct TargetStatus {
     pub evidence: EvidenceKind,
     /// The agtmux version on the target; null if agtmux is not installed there.
     pub agtmux_version: Option<String>,
-    /// Since when the target has been connected or disconnected.
+    /// The time since which the target has been connected or disconnected. For this machine, the time of the last
+    /// change of `health`.
     pub since: Timestamp,
-    /// Why the target is not healthy.
+    /// Why the target is not healthy; null if it is healthy or if the reason is not one of these faults.
     pub fault: Option<TargetFault>,
-    /// The problem, in words.
+    /// A description of the problem; null if there is none.
     pub message: Option<String>,
-    /// The next command to run.
+    /// What the user can do next, usually a command; null if there is nothing to do.
     pub hint: Option<String>,
     /// How far the target's clock is ahead of the local clock, in milliseconds; null if unknown.
     pub clock_ahead_ms: Option<i64>,
@@ -72,7 +73,7 @@ pub struct NewTarget {
     pub name: String,
     #[serde(default = "by_ssh")]
     pub kind: TargetKind,
-    /// The host as named in ssh_config; the target's name by default.
+    /// The destination passed to `ssh`, such as a host name from ssh_config. Default: the target's name.
     #[serde(default)]
     pub ssh_target: Option<String>,
 }
@@ -95,10 +96,10 @@ pub struct TargetCheck {
     /// `ssh`, `tmux`, `agtmux`, `agents`, `hooks` or `clock`.
     pub name: String,
     pub ok: bool,
-    /// The finding.
+    /// What the check found, such as a version or an error message.
     pub found: String,
-    /// The meaning of the finding.
+    /// What the result of the check means for the user.
     pub means: String,
-    /// The command to run next.
+    /// The command that the user should run next; null if the check passed.
     pub run: Option<String>,
 }

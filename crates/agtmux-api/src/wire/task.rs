@@ -1,4 +1,4 @@
-//! Managed tasks. Their events and snapshots are types of `agtmux_core::task`.
+//! Managed tasks. The types of their events and snapshots are in `agtmux_core::task`.
 
 use agtmux_core::ids::{PaneId, WindowId};
 use agtmux_core::task::{Delivery, TaskEvent, TaskSessionSnapshot};
@@ -14,12 +14,13 @@ use utoipa::{IntoParams, ToSchema};
 pub struct TaskSessionQuery {
     /// The name of the task session.
     pub session: String,
-    /// The tmux server's socket; the user's default server by default.
+    /// The socket of the tmux server. Default: the user's default tmux server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<String>,
 }
 
-/// Starts a task. A task with the same name is replaced in its window; a live one only if `replace` is set.
+/// Starts a task. If a task with the same name exists, the new task replaces it in its window. A task that is still
+/// running is replaced only if `replace` is set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskRunRequest {
@@ -32,14 +33,14 @@ pub struct TaskRunRequest {
     pub command: String,
     /// The working directory: an absolute path.
     pub cwd: String,
-    /// The project that owns the session; the working directory by default.
+    /// The project that the session belongs to. Default: the working directory.
     #[serde(default)]
     pub project: Option<String>,
-    /// The process that owns the session. Default: the agent that the caller runs under, if there is one.
+    /// The pid of the process that owns the session. Default: the agent among the caller's ancestors, if there is one.
     #[serde(default)]
     #[serde(alias = "keeper")]
     pub owner: Option<u32>,
-    /// End a live task with the same name first. Without this, such a request fails.
+    /// If a task with the same name is still running, end it first. Without `replace`, the request fails in this case.
     #[serde(default)]
     pub replace: bool,
 }
@@ -81,7 +82,7 @@ pub struct TaskRestartRequest {
     #[serde(default)]
     pub socket: Option<String>,
     pub task: String,
-    /// The process that owns the session. Default: the agent that the caller runs under, if there is one.
+    /// The pid of the process that owns the session. Default: the agent among the caller's ancestors, if there is one.
     #[serde(default)]
     #[serde(alias = "keeper")]
     pub owner: Option<u32>,
@@ -139,7 +140,8 @@ pub struct TaskLogsQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<String>,
     pub task: String,
-    /// The number of last lines; all kept lines by default.
+    /// How many lines to return, counted from the end of the output. Default: all lines of the log file, or 2000 lines
+    /// of the pane if the task has no log file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<u32>,
 }
@@ -153,9 +155,9 @@ pub struct TaskLogs {
     #[schema(value_type = String, example = "@12")]
     pub window_id: WindowId,
     pub run_id: Option<String>,
-    /// The output as plain text, as a screen of unlimited size would show it.
+    /// The output as plain text, without escape sequences and without text that the task has overwritten.
     pub lines: Vec<String>,
-    /// The path of the raw log file, to follow the output.
+    /// The path of the raw log file. A client can read this file to follow the output.
     pub log: Option<String>,
     pub dead: bool,
 }
@@ -176,10 +178,10 @@ pub struct TaskEventsQuery {
     /// Only events of this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// Only events after this one. Same as the `Last-Event-ID` header.
+    /// Only events after the event with this sequence number. The `Last-Event-ID` header has the same effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    /// The maximum number of events; the newest ones are returned.
+    /// The maximum number of events. If more events match, the newest ones are returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
@@ -188,7 +190,8 @@ pub struct TaskEventsQuery {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TaskEvents {
     pub schema_version: u32,
-    /// The sequence number of the newest event so far.
+    /// The sequence number to pass as `after` in the next request. It is the number of the last event in `items`. If
+    /// `items` is empty, it is `after` of this request, or else the number of the newest event of all tasks.
     pub seq: u64,
     pub generated_at: Timestamp,
     pub items: Vec<TaskEvent>,
@@ -199,15 +202,15 @@ pub struct TaskEvents {
 #[serde(untagged)]
 pub enum TaskStreamItem {
     Event(Box<TaskEvent>),
-    /// The last item of a stream for one run: the run has no more events.
+    /// The last item of a stream that follows one run. The run will have no more events.
     Over {
         over: String,
     },
 }
 
 /// Reports that a session of a harness has started. A harness is the program that runs an agent, such as Pi. Earlier
-/// harness sessions of the same project may have left task sessions in tmux. agtmux removes the ones without running
-/// tasks and reports the others.
+/// harness sessions of the same project may have left task sessions in tmux. agtmux removes the task sessions without
+/// running tasks and reports those with running tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskStartupRequest {
@@ -217,20 +220,21 @@ pub struct TaskStartupRequest {
     pub socket: Option<String>,
     /// The project whose sessions are checked: an absolute path.
     pub project: String,
-    /// The process that owns the session. Default: the agent that the caller runs under, if there is one.
+    /// The pid of the process that owns the session. Default: the agent among the caller's ancestors, if there is one.
     #[serde(default)]
     #[serde(alias = "keeper")]
     pub owner: Option<u32>,
 }
 
-/// The report of a startup check. Show it to the user only; do not start an agent turn for it.
+/// The task sessions that agtmux found when a harness session started. Show this report to the user only; do not start
+/// an agent turn for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TaskStartupReport {
-    /// Removed sessions, in which no task was running.
+    /// The sessions that agtmux has removed, because no task was running in them.
     pub removed: Vec<String>,
-    /// Sessions with running tasks. They are kept.
+    /// The sessions with running tasks. agtmux keeps them.
     pub active: Vec<ActiveLeftoverSession>,
-    /// The report in words.
+    /// Messages for the user: one about all removed sessions, and one for each session with running tasks.
     pub notices: Vec<String>,
     pub delivery: Delivery,
 }
@@ -239,7 +243,7 @@ pub struct TaskStartupReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct ActiveLeftoverSession {
     pub session: String,
-    /// The harness's own session id.
+    /// The id that the harness gave its session.
     pub session_id: Option<String>,
     pub tasks: Vec<String>,
     /// The harness session's title, or else its first user message.

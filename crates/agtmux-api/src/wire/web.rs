@@ -14,7 +14,8 @@ pub struct WebLinkRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct WebLink {
     pub schema_version: u32,
-    /// The link. Its fragment contains a code, which a browser does not send to the server with the request for the page.
+    /// The login link. Its fragment contains a one-time code. A browser does not send the fragment when it requests the
+    /// page.
     pub url: String,
 }
 

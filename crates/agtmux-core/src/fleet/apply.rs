@@ -41,13 +41,13 @@ pub struct PaneProcess {
 pub struct DetectedAgent {
     pub agent_type: AgentType,
     pub process: ProcessRef,
-    /// Stopped with Ctrl-Z.
+    /// Whether the agent is stopped (Ctrl-Z).
     pub suspended: bool,
     pub launch: LaunchOptions,
 }
 
 impl DetectedAgent {
-    /// An agent in the foreground, started without arguments.
+    /// Creates an agent that runs in the foreground and has no launch options.
     pub fn new(agent_type: AgentType, process: ProcessRef) -> Self {
         Self { agent_type, process, suspended: false, launch: LaunchOptions::default() }
     }
@@ -220,8 +220,8 @@ impl Fleet {
     }
 }
 
-/// Returns the outage to store, or `None` if the same outage is already known. If another outage is known, the new
-/// outage keeps the start time of the known one.
+/// Returns the outage to store, or `None` if the same outage is already stored. If another outage is stored, the new
+/// one takes over its start time, because reading has failed since then.
 fn next_outage(known: Option<&Outage>, code: OutageCode, message: String, now: Timestamp) -> Option<Outage> {
     let is_known = known.is_some_and(|outage| outage.code == code && outage.message == message);
     (!is_known).then(|| Outage { code, message, since: known.map_or(now, |outage| outage.since) })
@@ -319,8 +319,8 @@ impl FleetChanges {
         self.mark_changed(&pane_key, pane);
     }
 
-    /// Makes the detected agent the runtime of the pane. If no agent was detected, ends the runtime, unless it is a
-    /// local task. Returns whether the runtime changed.
+    /// Makes the detected agent the runtime of the pane. If no agent was detected, ends the runtime, unless the runtime
+    /// is a task on this machine. Returns whether the runtime changed.
     fn update_agent(
         &mut self,
         key: &PaneKey,

@@ -1,4 +1,5 @@
-//! The fleet: a model of every pane on every server, built only from data read back from tmux and the process table.
+//! The fleet: a model of every pane on every server. agtmux builds it only from data that it has read from tmux and
+//! from the process table.
 
 mod apply;
 mod delta;

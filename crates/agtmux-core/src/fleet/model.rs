@@ -11,7 +11,7 @@ use crate::runtime::{Runtime, RuntimeId};
 pub struct Fleet {
     pub(super) servers: BTreeMap<ServerKey, Server>,
     pub(super) target_outages: BTreeMap<TargetName, Outage>,
-    /// Tasks by pane. A task may be known before its pane is listed.
+    /// Tasks by pane. The daemon may report a task before tmux has listed the pane of the task.
     pub(super) tasks: BTreeMap<PaneKey, (Generation, PaneTask)>,
 }
 
@@ -19,7 +19,7 @@ pub struct Fleet {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneTask {
     pub name: String,
-    /// The pane's first process. It distinguishes one run from the next.
+    /// The pane's first process. It distinguishes this run of the task from other runs in the same pane.
     pub process: ProcessRef,
     pub status: PaneTaskStatus,
 }
@@ -118,9 +118,10 @@ pub enum OutageCode {
     ServerNotResponding,
     /// The server's answer is not a valid listing.
     ListingFailed,
-    /// The host has more panes than the limit; the rest is left out.
+    /// The host has more panes than the limit allows. agtmux does not show the others.
     ListingCut,
-    /// The host sends more changes than the limit and is read more slowly; its states may be late.
+    /// The host sends more changes than the limit allows, so agtmux reads them more slowly. The states of its agents
+    /// may be out of date.
     RateLimited,
     /// The host is unreachable.
     TargetUnreachable,
@@ -145,7 +146,7 @@ impl Fleet {
         self.servers.get(&key.server)?.panes.get(&key.pane)
     }
 
-    /// The task in this pane, if it is the pane's current runtime.
+    /// The task in this pane, if the task is the pane's current runtime.
     pub fn task(&self, key: &PaneKey) -> Option<(&RuntimeId, &PaneTask)> {
         let runtime = self.pane(key)?.runtime.as_ref().filter(|runtime| runtime.agent_type.is_task())?;
         let (_, task) = self.tasks.get(key).filter(|(_, task)| task.process == runtime.process)?;
@@ -168,7 +169,7 @@ impl Fleet {
         }
     }
 
-    /// Moves all times by this much, because the clock of this machine was set. No time is moved past `now`.
+    /// Moves all times by `by`, because the clock of this machine was set. No time is moved past `now`.
     pub fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) {
         let shift = |at: &mut Timestamp| *at = at.checked_add(by).unwrap_or(now).min(now);
         let of_servers = self.servers.values_mut().flat_map(|server| {
@@ -178,7 +179,7 @@ impl Fleet {
         of_servers.chain(self.target_outages.values_mut().map(|outage| &mut outage.since)).for_each(shift);
     }
 
-    /// Restores a server from the store at startup. The next listing corrects it.
+    /// Restores a server from the store at startup. The next listing corrects the restored data.
     pub fn restore(&mut self, key: ServerKey, server: Server) {
         self.servers.insert(key, server);
     }

@@ -6,9 +6,9 @@ use crate::ids::{AgentType, Generation, ProcessRef};
 use crate::runtime::Runtime;
 
 impl Fleet {
-    /// Whether the known task of this pane belongs to a later server generation than the task that is described by
-    /// `generation` and `process`. A new server uses the same pane ids as the old one, and its tasks may be reported
-    /// before its panes are listed.
+    /// Whether the task that the fleet has for this pane belongs to a later server generation than the task with this
+    /// `generation` and `process`. A new server uses the same pane ids as the old one, and the daemon may report a task
+    /// of the new server before tmux lists the pane of the task.
     pub fn has_later_task(&self, key: &PaneKey, generation: Generation, process: ProcessRef) -> bool {
         self.tasks.get(key).is_some_and(|(known, task)| {
             // tmux reports the start of a server only in seconds, so the start of the process breaks ties.
@@ -39,8 +39,8 @@ impl Fleet {
         changes.mark_changed(&key, pane);
     }
 
-    /// Makes a task the runtime of its pane if the pane has no agent. Called after every update, because a task may be
-    /// reported before or after its pane is listed.
+    /// Makes a task the runtime of its pane if the pane has no agent. Called after every update, because the daemon may
+    /// report a task before or after tmux lists its pane.
     pub(super) fn assign_tasks_to_panes(&mut self, changes: &mut FleetChanges) {
         for key in &changes.delta.removed {
             self.tasks.remove(key);

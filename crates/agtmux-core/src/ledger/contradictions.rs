@@ -10,8 +10,7 @@ use crate::evidence::{Assertion, Claim, Observation, Source};
 /// A screen may still show a running turn for this long after the agent reported the end of the turn.
 const MAX_SCREEN_LAG: SignedDuration = SignedDuration::from_secs(5);
 
-/// For each source, the times of its last conclusive observations that can refute earlier observations of other
-/// sources.
+/// For each source, the times of its last conclusive observations that can refute earlier observations.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TurnContradictions {
@@ -59,8 +58,9 @@ impl TurnContradictions {
         }
     }
 
-    /// Returns a source that refuted this observation later. A later dialog of the same source counts too. A later turn
-    /// observation of the same source does not count, because it has already replaced this observation in the ledger.
+    /// Returns the source of a later observation that refutes this one, if there is one. A later dialog of the same
+    /// source counts too. A later turn observation of the same source does not count, because it has already replaced
+    /// this observation in the ledger.
     pub(super) fn contradicted_by(&self, source: Source, assertion: Assertion, as_of: Timestamp) -> Option<Source> {
         // A process observation is made once and stays valid for the lifetime of the process.
         if source == Source::Process {

@@ -18,7 +18,7 @@ use crate::evidence::{Assertion, Claim, Observation, Source};
 pub use contradictions::TurnContradictions;
 pub use verdict::{ObservationStatus, RatedObservation, StateVerdict};
 
-/// The longest time that an observation from another host can wait before it counts.
+/// The longest time for which the ledger holds back an observation from another host.
 const MAX_REMOTE_HOLD: SignedDuration = SignedDuration::from_secs(1);
 
 /// All observations that count for one runtime.
@@ -26,7 +26,7 @@ const MAX_REMOTE_HOLD: SignedDuration = SignedDuration::from_secs(1);
 pub struct Ledger {
     #[serde(with = "as_list", rename = "heard")]
     entries: BTreeMap<(Source, Claim), LedgerEntry>,
-    /// The sources whose latest evidence matched no rule, each with the time when it stopped matching.
+    /// The sources whose latest evidence matched no rule, each with the time since which no rule has matched.
     #[serde(default, rename = "silent")]
     unrecognized_since: BTreeMap<Source, Timestamp>,
     #[serde(default, skip_serializing_if = "TurnContradictions::is_empty")]
@@ -128,7 +128,7 @@ impl Ledger {
     }
 }
 
-/// The exchange of ledgers between hosts.
+/// Functions for the exchange of ledgers between hosts.
 impl Ledger {
     /// Restores a ledger from its parts. The records may be in any order.
     pub fn from_parts(
@@ -183,7 +183,7 @@ impl Ledger {
         self.unrecognized_since.values_mut().chain(self.refuted.times_mut()).for_each(shift);
     }
 
-    /// Extends every TTL by `by`, because no source could repeat its observation during that time.
+    /// Extends every TTL by the skipped time `by`, because no source could repeat its observation during this time.
     pub(crate) fn skip_time(&mut self, by: SignedDuration, now: Timestamp) {
         let skip = |at: &mut Timestamp| *at = at.checked_add(by).unwrap_or(now).min(now);
         self.records_mut().for_each(|record| skip(&mut record.recorded_at));

@@ -28,15 +28,16 @@ impl StateVerdict<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObservationStatus {
     Fresh,
-    /// Only a hint.
+    /// The observation is not conclusive, so it is only a hint.
     Inconclusive,
-    /// Its TTL has passed.
+    /// The TTL of the observation has passed.
     Expired,
-    /// Refuted later by another source.
+    /// A later observation of this other source refutes the observation.
     Contradicted(Source),
-    /// Refuted later by its own source.
+    /// A later observation of the same source refutes the observation.
     Replaced,
-    /// Held back until the content of its dialog is known, but only for a short time.
+    /// The observation does not count yet, because agtmux has not read the content of its dialog. This lasts only a
+    /// short time.
     Held,
 }
 

@@ -3,18 +3,18 @@
 use super::MirrorShell;
 use crate::output;
 
-/// A longer unfinished line is passed on as it is.
+/// If an unfinished line is longer than this, its bytes are returned unchanged.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
-/// Undoes what the terminal and the shell have added to the output. Works piece by piece; the result does not depend on
-/// how the bytes are split, except for lines longer than 64 KiB.
+/// Undoes the changes that the terminal makes to the output of a command, and removes the bytes that the shell adds.
+/// The output may arrive in pieces. The result does not depend on how it is split, except for lines longer than 64 KiB.
 #[derive(Debug, Clone)]
 pub struct OutputCleaner {
     /// Whether to keep overwritten text and the screens of full-screen programs.
     raw: bool,
     shell: MirrorShell,
-    /// The first bytes, while they may still be bytes that fish itself writes before the output. `None` for other
-    /// shells.
+    /// The first bytes, as long as they may be bytes that fish writes before the output. `None` after that, and for
+    /// other shells.
     prelude: Option<Vec<u8>>,
     /// The line that is not complete yet.
     line: Vec<u8>,
@@ -27,22 +27,22 @@ impl OutputCleaner {
         Self { raw, shell, prelude, line: Vec::new(), screen: FullScreenFilter::default() }
     }
 
-    /// A cleaner that resumes in the middle of an output.
+    /// Creates a cleaner that resumes in the middle of an output.
     pub fn resumed(shell: MirrorShell, raw: bool) -> Self {
         Self { prelude: None, ..Self::new(shell, raw) }
     }
 
-    /// Whether a program has used the whole screen.
+    /// Whether a program has used the alternate screen, as full-screen programs do.
     pub fn saw_full_screen(&self) -> bool {
         self.screen.was_used
     }
 
-    /// Whether the output of all bytes so far has been returned. If so, a reader can resume at this position.
+    /// Whether all output so far has been returned. If so, a later cleaner can resume at this position.
     pub fn is_at_line_start(&self) -> bool {
         self.line.is_empty() && self.screen.held.is_empty() && !self.screen.is_inside && self.prelude.is_none()
     }
 
-    /// Returns the output up to the last complete line.
+    /// Adds bytes to the output. Returns the cleaned output up to the last complete line.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
         let Some(mut start) = self.prelude.take() else {
@@ -112,7 +112,7 @@ const LEAVE_SCREEN: &[u8] = b"\x1b[?1049l";
 struct FullScreenFilter {
     is_inside: bool,
     was_used: bool,
-    /// Bytes that may be the beginning of the next switch.
+    /// Bytes that may be the beginning of a sequence that switches to or from the alternate screen.
     held: Vec<u8>,
 }
 
@@ -153,8 +153,8 @@ fn find_switch(bytes: &[u8], switch: &[u8]) -> Option<usize> {
     None
 }
 
-/// The length of the bytes that fish writes between the start mark and the output: fish switches modes off and sets the
-/// title. `None` if more bytes are needed to know the length.
+/// The length of the sequences that fish writes between the start mark and the output. They switch terminal modes off
+/// and set the title. `None` if more bytes are needed to know the length.
 fn fish_prelude(bytes: &[u8]) -> Option<usize> {
     let length = known_prelude(bytes);
     // A sequence may be incomplete: an ESC near the end, or an open title.
@@ -185,7 +185,7 @@ fn starts_title(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x1b]0;") || bytes.starts_with(b"\x1b]133;")
 }
 
-/// The bytes after the first sequence, if that sequence sets a title or is one of fish's own marks.
+/// The bytes after the sequence at the start of `bytes`, if this sequence sets a title or is one of fish's own marks.
 fn title_end(bytes: &[u8]) -> Option<&[u8]> {
     let content = bytes.strip_prefix(b"\x1b]").filter(|_| starts_title(bytes))?;
     let end = content.iter().position(|byte| matches!(byte, 0x07 | 0x1b))?;

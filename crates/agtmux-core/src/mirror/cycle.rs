@@ -4,7 +4,7 @@ use super::event::ShellEvent;
 use super::mark::{ShellMark, ShellMarkKind};
 use super::marked_stream::{MarkedPiece, MarkedStream};
 
-/// A part of the stream of a shell.
+/// A part of what a shell's pane shows: output of a command, or an event of the shell.
 #[derive(Debug, PartialEq, Eq)]
 pub enum TrackedPiece<'a> {
     /// Output of the command that runs. Other bytes of the stream are prompts and echoed keys, and are dropped.
@@ -29,9 +29,9 @@ struct ShellCycle {
     seq: u64,
     cwd: Option<String>,
     is_ready: bool,
-    /// The last bytes since the prompt began. Kept only until the line editor is ready.
+    /// The last bytes that arrived since the prompt began. Kept only until the line editor is ready.
     before_ready: Vec<u8>,
-    /// The request whose command the shell has taken at this prompt.
+    /// The id of the agtmux request whose command the shell has accepted at this prompt.
     taken: Option<String>,
     /// The number of the last command.
     number: u64,

@@ -1,4 +1,4 @@
-//! What happened in the shell, as the reader of the pane's output reports it.
+//! Events of the shell, as the reader of the pane's output reports them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 pub enum ShellEvent {
     /// A new prompt.
     Prompt { seq: u64, cwd: Option<String> },
-    /// The line editor reads keys.
+    /// The line editor of the shell is ready to read keys.
     Ready { seq: u64 },
-    /// The shell has taken a command of agtmux.
+    /// The shell has accepted a command from agtmux, and has saved `stashed` characters that the user had typed.
     Taken { seq: u64, exec: String, stashed: u64 },
     /// The shell has restored the line that the user had typed.
     Returned,

@@ -1,8 +1,8 @@
-//! The end of an output, short enough for a model.
+//! The last part of a command's output, short enough for a language model.
 
 use crate::text;
 
-/// The end of an output. The rest is left out.
+/// The last part of a command's output, without the `omitted_bytes` before it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct OutputExcerpt {
     pub text: String,
@@ -10,7 +10,7 @@ pub struct OutputExcerpt {
 }
 
 impl OutputExcerpt {
-    /// Keeps the last lines, at most `max_bytes` bytes. A single longer line is cut.
+    /// Keeps as many of the last lines as fit into `max_bytes` bytes. If not even the last line fits, keeps its end.
     pub fn tail(output: &[u8], max_bytes: usize) -> Self {
         let from = output.len().saturating_sub(max_bytes);
         let is_line_start = |at: usize| at == 0 || output[at - 1] == b'\n';

@@ -2,7 +2,7 @@
 
 use super::quoted::{percent_decode, unquote};
 
-/// A mark with the nonce of the pane.
+/// A mark that contains the nonce of the pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellMark {
     pub kind: ShellMarkKind,
@@ -22,9 +22,9 @@ pub enum ShellMarkKind {
     Taken { exec: String, stashed: u64 },
     /// `R`: the shell has restored the line that the user had typed.
     Returned,
-    /// `C`: a command starts. Bash repeats the mark for each line and does not know the text yet.
+    /// `C`: a command starts. Bash repeats this mark for each line of the command, and omits the text of the command.
     CommandStart { text: Option<String> },
-    /// `X`: the output has ended; what follows belongs to the prompt.
+    /// `X`: the output has ended. The bytes after this mark belong to the prompt.
     OutputEnd,
     /// `D`: the command ended. `ran` is false if the shell returns to the prompt without a command.
     CommandEnd { code: i32, ran: bool, text: Option<String> },
@@ -34,7 +34,7 @@ pub enum ShellMarkKind {
 #[derive(Default)]
 struct MarkFields {
     nonce: Option<Vec<u8>>,
-    /// The fields without a name, in order.
+    /// The fields without a name, in order. All of them are numbers.
     numbers: Vec<i64>,
     exec: Option<String>,
     stashed: u64,
@@ -45,8 +45,8 @@ struct MarkFields {
 }
 
 impl ShellMark {
-    /// Reads the content of an OSC sequence without its introducer and its end: `133;C;agt=NONCE;7`. `None` if the
-    /// content is not a mark, or has another nonce.
+    /// Parses the content of an OSC sequence, without the introducer and the terminator: `133;C;agt=NONCE;7`. Returns
+    /// `None` if the content is not a mark, or has another nonce.
     pub fn parse(content: &[u8], nonce: &[u8]) -> Option<Self> {
         let fields = content.strip_prefix(b"133;")?;
         let (&letter, fields) = fields.split_first()?;

@@ -4,8 +4,8 @@ use super::mark::ShellMark;
 
 const INTRODUCER: &[u8] = b"\x1b]133;";
 
-/// A longer sequence is not a mark. The text of a command has at most 100 KiB, and quoting makes the text at most four
-/// times longer.
+/// A sequence with more bytes than this is not a mark. The text of a command has at most 100 KiB, and quoting makes the
+/// text at most four times longer.
 const MAX_MARK_BYTES: usize = 1 << 20;
 
 /// A part of the stream.
@@ -15,7 +15,7 @@ pub enum MarkedPiece<'a> {
     Mark(ShellMark),
 }
 
-/// Splits a stream into marks and other bytes. Keeps at most the beginning of one mark.
+/// Splits a stream into marks and other bytes. Holds back only bytes that may be the beginning of a mark.
 #[derive(Debug, Clone)]
 pub struct MarkedStream {
     nonce: Vec<u8>,
@@ -23,12 +23,12 @@ pub struct MarkedStream {
     held: Vec<u8>,
 }
 
-/// What the held bytes are after one more byte was added.
+/// The status of the held bytes after one more byte was added.
 enum HeldState {
     Open,
-    /// A complete sequence. Its terminator has this many bytes.
+    /// The held bytes are a complete sequence. Its terminator has this many bytes.
     Complete(usize),
-    /// No mark.
+    /// The held bytes are not a mark.
     Broken,
 }
 

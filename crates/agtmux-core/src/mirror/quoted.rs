@@ -79,7 +79,7 @@ fn push_char(out: &mut Vec<u8>, code: u32) {
     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// Decodes `%41`, as fish writes it (`string escape --style=url`).
+/// Decodes percent-encoded text, such as `%41` for `A`. fish writes such text with `string escape --style=url`.
 pub(super) fn percent_decode(word: &[u8]) -> String {
     let mut out = Vec::with_capacity(word.len());
     let mut rest = word;

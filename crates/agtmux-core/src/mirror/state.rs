@@ -8,13 +8,13 @@ use super::event::ShellEvent;
 pub struct MirrorState {
     /// The number of the current prompt. 0 before the first prompt.
     pub seq: u64,
-    /// The line editor of the shell reads keys.
+    /// Whether the line editor of the shell is ready to read keys.
     pub is_ready: bool,
     pub cwd: Option<String>,
     pub running: Option<RunningCommand>,
-    /// The shell has asked for another line since this prompt began.
+    /// Whether the shell has asked for another line since this prompt began.
     pub wants_more: bool,
-    /// The shell has saved a line that the user had begun to type.
+    /// Whether the shell has saved a line that the user had begun to type.
     pub has_stash: bool,
     pub is_closed: bool,
 }

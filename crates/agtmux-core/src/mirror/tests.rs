@@ -6,7 +6,7 @@ use super::{ShellEvent, ShellTracker, TrackedPiece};
 
 const NONCE: &str = "N0";
 
-/// The events of a stream, and the output of each command by its number.
+/// The events of a stream, and the output of each command by the number of the command.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Tracked {
     events: Vec<ShellEvent>,
@@ -27,7 +27,8 @@ impl Tracked {
     }
 }
 
-/// Tracks a stream that arrives in pieces of these lengths, repeated.
+/// Tracks a stream that arrives in pieces. The pieces have these lengths; after the last length, the first one follows
+/// again.
 fn track(stream: &[u8], lengths: &[usize]) -> Tracked {
     let (mut tracker, mut tracked) = (ShellTracker::new(NONCE, 0), Tracked::default());
     let (mut rest, mut lengths) = (stream, lengths.iter().cycle());
@@ -50,7 +51,7 @@ fn prompt(seq: u64) -> String {
     format!("{}$ {}", mark(&format!("A;agt={NONCE};{seq};q='/home'")), mark(&format!("B;agt={NONCE};{seq};0")))
 }
 
-/// One command at this prompt, as bash marks it.
+/// The bytes of one command at this prompt, with marks as bash writes them.
 fn command(seq: u64, output: &str, code: i32) -> String {
     let start = mark(&format!("C;agt={NONCE};{seq}"));
     format!("{start}{output}{}", mark(&format!("D;{code};agt={NONCE};{seq};r=1;h=1;q='x'")))

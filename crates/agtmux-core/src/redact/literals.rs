@@ -1,21 +1,21 @@
 //! Finds the part of a secret that can be hidden without hiding shell code.
 //!
-//! The text of a dialog tells what an approval runs. A pattern for a value does not know the syntax of a shell, so its
-//! match may contain code (`API_TOKEN=$(curl … | sh)`) or the name of a command (`sudo --askpass rm`).
+//! A dialog must show all code that an approval would run. A pattern for a value does not know the syntax of a shell,
+//! so its match may contain code (`API_TOKEN=$(curl … | sh)`) or the name of a command (`sudo --askpass rm`).
 
 use std::ops::Range;
 
-/// Characters that can start, join or redirect commands. These characters and the text behind them stay visible.
+/// Characters that can start, join or redirect commands. Such a character and all text after it stay visible.
 const CODE_CHARACTERS: [char; 11] = ['$', '(', ')', ';', '|', '&', '<', '>', '`', '\n', '\r'];
 
-/// Words before the secret in the value of a header: `Authorization: Bearer …`.
+/// Words that may stand before the secret in the value of a header, as in `Authorization: Bearer …`.
 const SCHEMES: [&str; 5] = ["basic", "bearer", "digest", "negotiate", "token"];
 
-/// A value that a blank separates from its name may be a command. The value is hidden only if it has at least this
-/// length.
+/// If a blank separates a value from its name, the value may be a command. Such a value is hidden only if it has at
+/// least this length.
 const MIN_SEPARATE_LEN: usize = 12;
 
-/// The shortest word that counts as part of a private key. A shorter word may be the name of a file.
+/// The minimum length of a word that counts as part of a private key. A shorter word may be the name of a file.
 const MIN_KEY_WORD_LEN: usize = 40;
 
 /// The parts of a match that contain only literal text.
@@ -46,8 +46,8 @@ fn first_words(secret: &str) -> usize {
     second + literal[second..].find(char::is_whitespace).unwrap_or(literal.len() - second)
 }
 
-/// Whether a shell would read the value as a separate word, as in `--askpass rm` or `PASSWORD= rm`. False if blanks
-/// surround the sign (`password = x`) or the sign is a colon (`password: x`), because neither is shell syntax.
+/// Whether a shell would read the value as a separate word, as in `--askpass rm` or `PASSWORD= rm`. False for `password
+/// = x` and `password: x`, because these are not shell syntax.
 fn is_separate(before: &str) -> bool {
     let before = before.trim_end_matches(['"', '\'', '\\']);
     let named = before.trim_end();

@@ -24,8 +24,8 @@ pub fn text(text: &str) -> Cow<'_, str> {
     redact(text, Extent::WholeMatch)
 }
 
-/// Like [`text`], but hides only literal values and never shell code. Used for the text of an approval. In doubt, the
-/// result shows a possible secret, because the user must see the command that would run.
+/// Like [`text`], but hides only literal values and never shell code. Used for the text of an approval. If a text could
+/// be a secret or code, it stays visible, because the user must see the command that would run.
 pub fn text_with_code(text: &str) -> Cow<'_, str> {
     redact(text, Extent::Literals)
 }

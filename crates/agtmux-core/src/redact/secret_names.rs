@@ -84,7 +84,7 @@ pub(super) fn variable_name(variable: &str) -> Option<&str> {
     (plain && name.starts_with(|c: char| !c.is_ascii_digit())).then_some(name)
 }
 
-/// Words that follow `the password is` in prose.
+/// Ordinary words that may follow `the password is` in prose. They are not passwords.
 const ORDINARY_WORDS: &[&str] = &[
     "a",
     "about",

@@ -12,7 +12,7 @@ const fn row(kind: &'static str, pattern: &'static str) -> SecretPattern {
     SecretPattern { kind, pattern }
 }
 
-/// In order of precedence: more specific kinds first.
+/// The patterns of all secrets. Patterns of more specific kinds come first and take precedence.
 pub(super) const SECRET_PATTERNS: &[SecretPattern] = &[
     // A key without its end line matches up to the end of the text: losing text is better than keeping half a key.
     row(

@@ -188,7 +188,7 @@ fn json_keys_that_are_secrets_are_redacted() {
     assert_eq!(kept, json!({"[redacted:github]": "bob", "2 [redacted:github]": "eve", "x": 1}));
 }
 
-/// A non-linear pattern would hang here.
+/// A pattern that takes more than linear time would make this test hang.
 #[test]
 fn hostile_text_takes_linear_time() {
     let seeds = [

@@ -32,28 +32,29 @@ pub enum ResolverInput {
     /// The agent's own session id became known.
     #[serde(alias = "named")]
     AgentIdentified { runtime: RuntimeId, agent_id: String },
-    /// The runtime's host sent its ledger, which replaces the local one.
+    /// The remote host of the runtime sent its own ledger of the runtime. That ledger replaces the local one.
     #[serde(alias = "recalled")]
     LedgerReplaced {
         runtime: RuntimeId,
         #[serde(alias = "mind")]
         ledger: Box<Ledger>,
     },
-    /// The adapter was switched off, so the ledger is cleared.
+    /// The ledger is cleared, because the user has switched the adapter off or because the rules of the adapter have
+    /// changed.
     #[serde(alias = "muted")]
     LedgerCleared { runtime: RuntimeId },
     /// A completed turn has been shown long enough and becomes idle. The resolver ignores this input if the state
     /// version has changed since.
     DemotionDue { runtime: RuntimeId, state_version: u64 },
-    /// Dialog reports that were held back count from now on. This input precedes the report that the dialog has closed,
-    /// so that the history contains the dialog.
+    /// From now on, dialog reports that were held back count. This input precedes the report that the dialog has
+    /// closed, so that the history contains the dialog.
     HoldEnded { runtime: RuntimeId },
     /// Time has passed and an observation may have expired.
     #[serde(alias = "reconsider")]
     Reevaluate { runtime: RuntimeId },
     /// Since the last turn ended, the user has pressed a key in the agent's pane or run `agtmux seen`.
     Seen { runtime: RuntimeId },
-    /// The clock of this machine was set. All times recorded so far move by this much, so that every age stays as it
+    /// The clock of this machine was set. All times recorded so far are moved by `by`, so that every age stays as it
     /// was and no time lies in the future.
     ClockStepped { by: SignedDuration },
     /// This machine slept, or the daemon was stopped. No source could report during this time, so this time

@@ -21,7 +21,7 @@ use crate::state::{ReasonCode, State};
 /// Resolves the state of every runtime. Its serialized form is a checkpoint that a replay can start from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateResolver {
-    /// How long a completed turn is shown as completed.
+    /// How long a completed turn is shown as completed before the agent becomes idle.
     completed_for: SignedDuration,
     runtimes: BTreeMap<RuntimeId, RuntimeState>,
     unreachable: BTreeSet<ServerKey>,
@@ -31,7 +31,7 @@ pub struct StateResolver {
 struct RuntimeState {
     server: ServerKey,
     agent_type: AgentType,
-    /// The agent's own session id, once known.
+    /// The agent's own session id. `None` until it is known.
     agent_id: Option<String>,
     suspended: bool,
     #[serde(alias = "mind")]
@@ -46,7 +46,7 @@ struct RuntimeState {
     /// the daemon was stopped.
     #[serde(default, skip_serializing_if = "SignedDuration::is_zero")]
     skipped: SignedDuration,
-    /// The state before the agent could no longer be observed.
+    /// The last state before an interruption, during which agtmux cannot observe the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interrupted: Option<InterruptedState>,
     /// When the agent completed its last turn, if the user has not seen the result yet (see [`ResolverInput::Seen`]).
@@ -95,7 +95,7 @@ impl StateResolver {
         self.runtimes.get(runtime).map_or(&[], |entry| &entry.asked)
     }
 
-    /// The agent's own session id, once known.
+    /// The agent's own session id. `None` until it is known.
     pub fn agent_id(&self, runtime: &RuntimeId) -> Option<&str> {
         self.runtimes.get(runtime)?.agent_id.as_deref()
     }
@@ -261,7 +261,7 @@ impl StateResolver {
 }
 
 impl RuntimeState {
-    /// Moves all times by this much, but none into the future.
+    /// Moves all times by `by`, but no time past `now`.
     fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) {
         self.ledger.shift_clock(by, now);
         let interrupted = self.interrupted.as_mut().map(|interrupted| &mut interrupted.since);
@@ -271,8 +271,8 @@ impl RuntimeState {
         }
     }
 
-    /// When the judged state began, and how much of the time since then does not count for the demotion. If the state
-    /// was only hidden by an interruption, it began before the interruption.
+    /// When the state in `judged` began, and how much of the time since then does not count for the demotion. If an
+    /// interruption only hid this state, the state began before the interruption.
     fn beginning_of(&mut self, judged: (State, Option<ReasonCode>), now: Timestamp) -> (Timestamp, SignedDuration) {
         let (StateRecord { state, reason, since, .. }, skipped) = (self.record.clone(), self.skipped);
         if judged == (state, reason) {

@@ -12,9 +12,9 @@ wire_enum!(
     TargetHealth {
         /// The target answers.
         Ok => "ok",
-        /// The last attempt failed. The last known state is still shown.
+        /// The last attempt to reach the target failed. agtmux still shows the last known states of its agents.
         Degraded => "degraded",
-        /// Several attempts failed within 30 seconds. The target's agents are `unknown`.
+        /// Several attempts to reach the target failed within 30 seconds. Its agents are `unknown`.
         Down => "down",
     }
 );
@@ -26,7 +26,7 @@ wire_enum!(
         Unreachable => "unreachable",
         /// The host refused the `ssh` login.
         LoginRefused => "refused",
-        /// The host was connected and no longer answers.
+        /// The host was connected but no longer answers.
         NoResponse => "silent",
         /// The connection ended.
         Disconnected => "cut",
@@ -63,7 +63,7 @@ impl TargetHealthLog {
         self.health
     }
 
-    /// Returns the new health.
+    /// Records a failed attempt and returns the new health.
     pub fn record_failure(&mut self, now: Timestamp) -> TargetHealth {
         self.successes = 0;
         self.failures.push_back(now);

@@ -32,7 +32,7 @@ pub struct Delivery {
     pub notice: bool,
     /// Whether to add a message to the agent's conversation.
     pub message: bool,
-    /// When the agent gets a turn for the event; null if it gets none.
+    /// When the agent gets a turn for the event; null if the agent gets no turn.
     pub agent_turn: Option<AgentTurn>,
 }
 
@@ -48,11 +48,11 @@ impl Delivery {
     const CONVERSATION: Self =
         Self { status: true, notice: false, message: true, agent_turn: Some(AgentTurn::FollowUp) };
 
-    /// The delivery of an event that is already reported in the message of another event: only the status line is
-    /// redrawn.
+    /// The delivery of an event that the message of another event already covers: only the status line is redrawn.
     pub const COLLAPSED: Self = Self { status: true, notice: false, message: false, agent_turn: None };
 
-    /// The delivery of the report on leftover sessions that is made at startup: a notice that only the user sees.
+    /// The delivery of the report on leftover sessions at the start of a harness session: a notice that only the user
+    /// sees.
     pub const STARTUP: Self = Self { status: false, notice: true, message: false, agent_turn: None };
 
     pub fn of(kind: TaskEventKind) -> Self {

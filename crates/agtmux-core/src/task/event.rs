@@ -57,7 +57,7 @@ pub struct TaskEvent {
     pub recent_output: Vec<String>,
     pub level: EventLevel,
     pub message: String,
-    /// Whether the message of the following `exited` event already covers this `notify`.
+    /// Whether the message of the following `exited` event already covers this `notify` event.
     #[serde(default)]
     pub collapsed: bool,
     pub delivery: Delivery,

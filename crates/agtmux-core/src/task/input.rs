@@ -29,7 +29,7 @@ pub enum TaskInput {
     /// Like `Exited`, but the process still had its terminal when it ended. Its window was therefore not killed, so the
     /// exit is reported without a snapshot.
     ExitConfirmed { run: RunId, exit: TaskExit, bells: u64, output: String },
-    /// A run rang the bell; `bells` is the total.
+    /// A run rang the bell. `bells` is the total number of bells of the run.
     BellRang { run: RunId, bells: u64, output: String },
     /// The daemon is about to remove or stop tasks.
     RemovalPlanned(PlannedRemoval),

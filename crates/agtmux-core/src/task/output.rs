@@ -9,7 +9,7 @@ use crate::{output, redact, sanitize};
 /// The maximum number of output lines that an event shows.
 const MAX_LINES: usize = 3;
 
-/// Longer lines are cut.
+/// A line with more columns than this is cut.
 const MAX_COLUMNS: usize = 200;
 
 /// Only this many bytes at the end of the output are searched.

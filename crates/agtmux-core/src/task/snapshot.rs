@@ -8,8 +8,8 @@ use super::run::RunId;
 use super::session::TaskSessionName;
 use crate::ids::{Generation, PaneId, WindowId};
 
-/// A task session at one moment. A failed read gives no snapshot: a session counts as missing only if the server
-/// answered or is known to be gone.
+/// A task session at one moment. If the session cannot be read, there is no snapshot. A snapshot reports a missing
+/// session only if the tmux server has answered or is known to be gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 pub struct TaskSessionSnapshot {
@@ -38,7 +38,7 @@ pub struct TaskSnapshot {
     #[cfg_attr(feature = "schema", schemars(with = "String"), schema(value_type = String))]
     pub window_id: WindowId,
     pub window_name: String,
-    /// The task's pane: the one it was launched in, or the window's first pane if that one is gone.
+    /// The task's pane: the pane in which the task was launched or, if that pane is gone, the window's first pane.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"), schema(value_type = Option<String>))]
     pub pane_id: Option<PaneId>,
     /// Whether the pane's state could be read. If false, the other pane fields are not reliable.
@@ -53,7 +53,8 @@ pub struct TaskSnapshot {
     pub signal: Option<ExitSignal>,
     /// tmux's bell flag, which stays set until the window is viewed.
     pub bell: bool,
-    /// The number of bells of the run, or of the window if it has no run. It never decreases.
+    /// The number of bells of the run. If the window has no run, the number of bells of the window. The number never
+    /// decreases.
     pub bell_count: u64,
     /// The last lines of the pane's output.
     pub output_preview: String,
@@ -61,7 +62,7 @@ pub struct TaskSnapshot {
     #[serde(rename = "run_id")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"), schema(value_type = Option<String>))]
     pub run: Option<RunId>,
-    /// The text of the cursor's line up to the cursor. `None` if it was not read.
+    /// The text of the cursor's line up to the cursor. `None` if the line was not read.
     #[serde(skip)]
     pub cursor_line: Option<String>,
     /// The cursor's line number, counted from the start of the pane's history. If the same prompt text appears on a

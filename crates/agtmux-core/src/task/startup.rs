@@ -8,7 +8,7 @@ use super::session::TaskSessionName;
 use super::snapshot::TaskSnapshot;
 use crate::sanitize;
 
-/// Longer titles are cut.
+/// A title with more characters than this is cut.
 const MAX_TITLE_CHARS: usize = 80;
 
 /// The owner and project of a task session.
@@ -37,8 +37,9 @@ pub struct LeftoverSession<'a> {
 /// The action to take on a leftover session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeftoverAction {
-    /// Leave the session alone and report nothing. The reason is one of these: the owner or project is unknown or
-    /// different; the session is in use; the session has no tasks; the session belongs to the starting harness session.
+    /// Leave the session alone and report nothing. The reason is one of these: the owner or project is unknown, or is
+    /// not that of the starting harness session; the session is in use; the session has no tasks; the session belongs
+    /// to the starting harness session.
     Keep,
     /// Remove the session, because it is unused and nothing runs in it.
     Remove,

@@ -19,7 +19,7 @@ use crate::remote::{HostProcesses, ProcessesUnavailable, ServerAccess};
 
 /// How long a read-only action waits for a host to reconnect after its connection broke.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an action waits until the engine has noticed what the screen already shows.
+/// How long an action waits for the engine to notice a change that the screen already shows.
 const ENGINE_TIMEOUT: Duration = Duration::from_millis(1500);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -61,7 +61,7 @@ impl ActionPane<'_> {
     }
 
     /// Checks that the agent that was located before still runs in the foreground of the pane. If no agent was located,
-    /// checks that none has been started in the pane since.
+    /// checks that no agent has been started in the pane since.
     ///
     /// After an agent has ended, its output is still on the screen, but the shell in the pane reads the input. That
     /// shell would run a prompt as a command.
@@ -91,7 +91,7 @@ impl ActionPane<'_> {
         Err(guards::runtime_stale(message.into()))
     }
 
-    /// The shell in the pane that waits for a command, or the reason why no shell does.
+    /// Returns the shell that waits for a command in the pane, or the reason why no shell waits for a command there.
     pub(super) fn waiting_shell<'t>(&self, tree: Option<&'t PaneProcesses>) -> Result<&'t ProcessInfo, String> {
         let tree = tree.ok_or_else(|| "the pane's program is gone".to_owned())?;
         shell::shell_at_prompt(tree, self.processes.max_line_bytes(&self.located.pane.tty).is_some())
@@ -115,7 +115,7 @@ impl ActionPane<'_> {
         self.type_if_screen(typing, |capture| allows(&capture)).await
     }
 
-    /// Like [`type_if`](Self::type_if), but `allows` gets ownership of the screen, for callers that keep it.
+    /// Like [`type_if`](Self::type_if), but passes the screen to `allows` by value, for callers that keep the screen.
     pub(super) async fn type_if_screen(
         &self,
         typing: PaneInput<'_>,
@@ -140,7 +140,7 @@ impl ActionPane<'_> {
         .map_err(type_error)
     }
 
-    /// What the engine knows about the agent now. `None` if the agent is gone.
+    /// The agent as the engine knows it now. `None` if the agent is gone.
     pub(super) async fn agent_now(&self) -> Option<LocatedAgent> {
         let runtime = self.located.agent.as_ref().map(|agent| agent.runtime.id.clone())?;
         self.actions.0.engine.locate(PaneRef::Runtime(runtime)).await.ok()?.agent

@@ -66,7 +66,7 @@ pub(super) fn test_process(pid: u32, ppid: u32, start: u64, name: &str) -> Proce
     }
 }
 
-/// A process table with the users and control groups of a test.
+/// A process table for tests, with parents, users and control groups set by the test.
 #[cfg(test)]
 #[derive(Default)]
 pub(super) struct TestTable {

@@ -14,9 +14,9 @@ use super::{Actions, CUT_MARK};
 use crate::store::{ActionRow, SnapshotRow, StoreChange, actions};
 
 const MAX_AUDIT_ROWS: u32 = 10_000;
-/// The most bytes of a typed text that the audit log stores.
+/// The maximum number of bytes of a typed text that the audit log stores.
 const MAX_TEXT_BYTES: usize = 16 << 10;
-/// The most bytes of an error message that the audit log stores.
+/// The maximum number of bytes of an error message that the audit log stores.
 const MAX_MESSAGE_BYTES: usize = 1000;
 
 impl Actions {

@@ -25,9 +25,10 @@ const MAX_CLIENT_BYTES: usize = 64;
 pub(crate) struct RequestCaller {
     pub(crate) peer: Option<Peer>,
     pub(crate) via: &'static str,
-    /// The peer closed its connection before it could be identified, so the caller may be any local process.
+    /// Whether the peer closed its connection before it could be identified. If so, the caller may be any local
+    /// process.
     pub(crate) peer_gone: bool,
-    /// The process that the caller acts for, if the caller names one.
+    /// The pid of the process that the caller acts for, if the caller names one.
     pub(crate) owner_pid: Option<u32>,
 }
 
@@ -40,7 +41,7 @@ impl Actions {
         AuditCaller { uid: caller.peer.map(|peer| peer.uid), pid, program, via: caller.via.into(), client }
     }
 
-    /// Determines whether an agent is behind the caller.
+    /// Determines whether the caller is an agent, or was started by one.
     pub(super) async fn caller_origin(&self, caller: &RequestCaller) -> CallerOrigin {
         let origin = match (caller.peer, caller.peer_gone) {
             (Some(Peer { pid: Some(pid), .. }), _) => self.origin_of_process(pid).await,
@@ -71,8 +72,8 @@ impl Actions {
         Err(ApiError::new(ErrorCode::CallerIsAgent, message).with_hint(hint))
     }
 
-    /// The agent that the caller runs under. `None` if there is no such agent. A caller that cannot be identified
-    /// counts as an agent.
+    /// The agent that the caller is or that started the caller. `None` if there is no such agent. A caller that cannot
+    /// be identified counts as an agent.
     pub(crate) async fn agent_behind_caller(&self, caller: &RequestCaller) -> Option<String> {
         match self.caller_origin(caller).await {
             CallerOrigin::NotAgent => None,
@@ -81,8 +82,8 @@ impl Actions {
         }
     }
 
-    /// The process that owns the things that the caller creates. This is the process named in the request, otherwise
-    /// the agent that the caller runs under.
+    /// The process that owns the task sessions that the caller creates. This is the process named in the request,
+    /// otherwise the agent among the caller's ancestors.
     ///
     /// No other ancestor becomes the owner, because it may be a short-lived wrapper.
     pub(crate) fn owner_process_of(&self, caller: &RequestCaller) -> Option<u32> {
@@ -104,9 +105,9 @@ impl Actions {
 
     /// The agent in the pane where the caller was started, if the agent may have started the caller.
     ///
-    /// A daemonized process has lost its parents, but its environment still names the pane. Such a caller
-    /// counts as started by the agent in the foreground of that pane, unless the caller or one of its remaining ancestors
-    /// was started in the pane before the agent.
+    /// A daemonized process has lost its parents, but its environment still names the pane. Such a caller counts as
+    /// started by the agent in the foreground of that pane, unless the caller or one of its remaining ancestors was
+    /// started in the pane before the agent.
     pub(super) async fn agent_of_caller_pane(
         &self,
         processes: &dyn ProcessTable,

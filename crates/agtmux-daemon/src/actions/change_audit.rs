@@ -1,5 +1,5 @@
-//! Records in the audit log when a caller changes the daemon's adapters, targets or names of agents, or creates a web
-//! link.
+//! Records in the audit log when a caller changes the daemon's adapters or targets, changes the name of an agent, or
+//! creates a web link.
 
 use agtmux_api::error::ApiResult;
 use agtmux_api::wire::{ActionGuards, ActionKind};
@@ -10,7 +10,7 @@ use super::{Actions, RequestCaller};
 pub(crate) struct ChangeEntry<'a> {
     pub(crate) kind: ActionKind,
     pub(crate) caller: &'a RequestCaller,
-    /// What the caller does, for the audit log and for the message of a refusal.
+    /// What the caller does, in words, for the audit log and for the error message if the daemon refuses the change.
     pub(crate) summary: &'a str,
     /// The name of the adapter, target or agent.
     pub(crate) name: &'a str,
@@ -31,7 +31,7 @@ impl Actions {
         self.audited_change(entry, allowed).await
     }
 
-    /// Records that the change begins, makes it, and records its result.
+    /// Records the start of the change, makes the change, and records the result of the change.
     pub(crate) async fn audited_change<T>(
         &self,
         entry: ChangeEntry<'_>,

@@ -1,4 +1,4 @@
-//! Recognizes callers that the user's desktop or service manager started, although their parent is not known.
+//! Recognises callers that the user's desktop or service manager started, although their parent is not known.
 //!
 //! A window manager such as i3 starts programs as orphans, exactly as an agent can. Two facts tell them apart: systemd
 //! runs services, applications and logins in control groups of their own, and an agent does not normally start a
@@ -62,8 +62,8 @@ fn is_unit(group: &str) -> bool {
     (unit.ends_with(".service") || unit.ends_with(".scope")) && !unit.starts_with(PANE_GROUP)
 }
 
-/// Whether this is a terminal emulator, an editor or a browser that is installed on the system. The user's own files do
-/// not count, because an agent can write a program with any name.
+/// Whether this is a terminal emulator, an editor or a browser that is installed on the system. A program that belongs
+/// to the user does not count, because an agent can write a program with any name.
 pub(super) fn is_desktop_program(top: &ProcessInfo, own_uid: u32) -> bool {
     let Some(program) = top.exe.as_deref() else { return false };
     let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();

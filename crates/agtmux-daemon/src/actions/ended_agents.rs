@@ -11,8 +11,8 @@ use crate::store::past_runtimes::{self, PastRuntime};
 const MAX_CANDIDATES: usize = 4;
 
 impl Actions {
-    /// The id of the runtime that the reference names. If no running agent matches, the id of the last agent that ended
-    /// in the pane, or of the ended agent with this name, type or session.
+    /// The id of the runtime that the reference names. If no running agent matches the reference, this is the id of an
+    /// ended agent: the last one in the named pane, or the one with the given name, type or session.
     pub(crate) async fn runtime_or_ended(&self, reference: &str) -> ApiResult<String> {
         let parsed: PaneRef = reference.parse().map_err(|error: RefError| ref_error(&error))?;
         if let PaneRef::Runtime(id) = &parsed {
@@ -31,7 +31,7 @@ impl Actions {
         past.map(|past| past.runtime_id).ok_or_else(|| ref_error(&RefError::NotFound(reference.to_owned())))
     }
 
-    /// The ended agent that the reference names. `missing` is the error if there is none.
+    /// The ended agent that the reference names. If there is none, the error is `missing`.
     pub(super) async fn ended_like(&self, reference: PaneRef, missing: ApiError) -> ApiResult<PastRuntime> {
         if missing.code != ErrorCode::RefNotFound {
             return Err(missing);

@@ -1,7 +1,7 @@
 //! Finds the process that sent an event, and the agent that this process belongs to.
 //!
-//! Events arrive at a high rate, and most come from a few agents. The ancestors of a process are therefore remembered
-//! for a moment.
+//! Events arrive at a high rate, and most come from a few agents. The daemon therefore remembers the ancestors of a
+//! process for a short time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,10 +16,10 @@ use super::origin::CallerOrigin;
 use super::{Actions, RequestCaller};
 use crate::store::StoredSender;
 
-/// How long the ancestors of a process are remembered. The time is short, because a process can become an agent by
-/// executing another program.
+/// How long the daemon remembers the ancestors of a process. The time is short, because a process can become an agent
+/// by executing another program.
 const CACHE_TTL: Duration = Duration::from_secs(1);
-/// When more processes than this are remembered, all are forgotten.
+/// When the daemon remembers more processes than this, it forgets all of them.
 const MAX_CACHED: usize = 4096;
 
 /// A process and its ancestors.
@@ -28,9 +28,10 @@ struct SenderChain {
     program: Option<String>,
     /// The pids of the process and its ancestors, the process itself first.
     pids: Vec<u32>,
-    /// The type of the nearest agent in the chain, or of the agent that started the task of the process.
+    /// The type of the nearest agent in the chain. For a process of a task, this may be the agent that started the
+    /// task.
     agent: Option<String>,
-    /// The process table could not be read to the end of the chain, so an agent may be missing.
+    /// Whether the process table could not be read to the end of the chain. An agent may then be missing.
     is_cut: bool,
 }
 

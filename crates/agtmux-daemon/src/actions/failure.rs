@@ -1,4 +1,5 @@
-//! Errors of actions. `done_something` of an error says whether the action typed or signalled something before it failed.
+//! Errors of actions. The field `done_something` of an error says whether the action typed or signalled something
+//! before it failed.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_tmux::{TmuxError, TypeError, TypeRefusal, quoted_for_shell};
@@ -7,7 +8,7 @@ pub(crate) fn precondition(message: impl Into<String>, hint: impl Into<String>) 
     ApiError::new(ErrorCode::Precondition, message).with_hint(hint)
 }
 
-/// Replaces `REF` in the hint by the caller's reference, quoted for a shell if necessary.
+/// Replaces `REF` in the hint with the caller's reference, quoted for a shell if necessary.
 pub(super) fn name_reference(error: ApiError, reference: &str) -> ApiError {
     let plain = |c: char| c.is_ascii_alphanumeric() || "%:/@._-".contains(c);
     let name = match reference.chars().all(plain) {
@@ -17,7 +18,7 @@ pub(super) fn name_reference(error: ApiError, reference: &str) -> ApiError {
     ApiError { hint: error.hint.map(|hint| hint.replace(" REF", &name)), ..error }
 }
 
-/// Marks an error as one that happened after something was typed.
+/// Marks an error that happened after the action had typed something.
 pub(super) fn after_typing(error: ApiError) -> ApiError {
     if error.done_something || error.code == ErrorCode::SendFailed {
         return ApiError { done_something: true, ..error };

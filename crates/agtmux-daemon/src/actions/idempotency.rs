@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::perform::ActionRequest;
 use super::{Actions, audit};
 
-/// The most characters of a `request_ref`.
+/// The maximum number of characters of a `request_ref`.
 const MAX_REQUEST_REF_CHARS: usize = 200;
 
 impl Actions {
@@ -48,8 +48,8 @@ impl Actions {
     }
 }
 
-/// Serializes a request, so that it can be compared with an earlier one. Leaves out the fields that may differ when a
-/// client retries the same request.
+/// Serializes a request, so that it can be compared with an earlier request. Leaves out the fields that may differ when
+/// a client retries the same request.
 pub(super) fn request_content(request: &HubRequest) -> String {
     let mut body = request.body().unwrap_or_default();
     if let Some(fields) = body.as_object_mut() {

@@ -81,8 +81,8 @@ async fn signal_processes(pane: &ActionPane<'_>, signal: KillSignal) -> ApiResul
     Ok(signalled)
 }
 
-/// The error if it is unknown whether the signal was sent. The process may have received the signal, so the caller must
-/// check the pane before repeating the command.
+/// Builds the error for the case that agtmux does not know whether the signal was sent. The process may have received
+/// the signal, so the caller must check the pane before repeating the command.
 fn outcome_unknown(pane: &ActionPane<'_>, pid: u32, why: &str) -> ApiError {
     let target = &pane.located.key.server.target;
     let message = format!("the outcome is unknown: process {pid} on {target} may have been signalled ({why})");

@@ -1,4 +1,4 @@
-//! Streams as the shells write them.
+//! Tests with streams of bytes as bash, zsh and fish write them.
 
 use super::{NONCE, command, mark, prompt, track};
 use crate::mirror::ShellEvent;

@@ -88,7 +88,7 @@ fn a_dialog_is_seen_after_the_clock_is_set_back() {
     }
 }
 
-/// An observation whose place in the order depends on its time alone.
+/// An observation without a sequence number. Only its time decides whether it is newer than another observation.
 fn observed_without_number(source: Source, assertion: Assertion, second: i64) -> ResolverInput {
     let ResolverInput::Observed { runtime, mut observation } = observed("r", source, assertion, 0, second) else {
         unreachable!("an observation")

@@ -13,7 +13,7 @@ use super::slot::{Removal, RemovalKind, RunPhase, RunState, TaskSlot};
 use super::{BELL_HOLD, TaskMachine};
 use crate::ids::{Generation, WindowId};
 
-/// The maximum number of earlier runs that a slot keeps. If a launch adds one more, the oldest is dropped.
+/// The maximum number of earlier runs in the slot of a window. If a launch adds one more, the slot drops the oldest.
 const MAX_EARLIER_RUNS: usize = 32;
 
 impl TaskMachine {
@@ -143,7 +143,7 @@ impl TaskMachine {
         self.has_baseline = true;
     }
 
-    /// Drops all windows when the server generation changes.
+    /// Handles all windows as gone if the server generation has changed.
     fn check_generation(&mut self, server: Option<Generation>, events: &mut EventBuffer) {
         if server.is_none() || self.server == server {
             return;
@@ -217,7 +217,7 @@ impl TaskMachine {
     }
 
     /// Replaces the run of a slot. The exit of the old run is still reported when it arrives. If the daemon itself
-    /// replaced the old run before its exit was known, the exit is reported at once as unknown.
+    /// replaced the old run before its exit was known, an exit with an unknown status is reported at once.
     fn supersede(&mut self, window: WindowId, mut old: TaskSlot, run: RunState, events: &mut EventBuffer) -> TaskSlot {
         if matches!(old.removal, Some(Removal { kind: RemovalKind::Replaced, .. })) && old.run.id.is_some() {
             old.run.record_exit(TaskExit::UNKNOWN, events.now);

@@ -149,7 +149,7 @@ impl TaskMachine {
         self.slots.values().any(|slot| is_it(slot) && !slot.run.seen_dead)
     }
 
-    /// Whether no window is known.
+    /// Whether the machine knows no window of the session.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }

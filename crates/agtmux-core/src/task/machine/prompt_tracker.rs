@@ -10,7 +10,7 @@ use crate::redact;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct PromptTracker {
-    /// The reported prompt, until it disappears.
+    /// The prompt that was reported last. `None` once it has disappeared.
     #[serde(alias = "told")]
     reported: Option<SeenPrompt>,
     /// A prompt that is not confirmed yet. It is not stored, because it contains output, which may include secrets.
@@ -36,7 +36,7 @@ struct CandidatePrompt {
 }
 
 impl PromptTracker {
-    /// Returns a prompt if this snapshot confirms it and it was not reported yet.
+    /// Returns the prompt that this snapshot confirms, unless the prompt was already reported.
     pub(super) fn observe(&mut self, snapshot: &TaskSnapshot, now: Timestamp) -> Option<String> {
         // Without the cursor line, neither the presence nor the absence of a prompt is known.
         let line = snapshot.cursor_line.as_deref()?;

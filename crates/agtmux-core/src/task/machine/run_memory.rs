@@ -8,8 +8,8 @@ use super::super::exit::TaskExit;
 use super::super::output::recent_output;
 use super::super::run::RunId;
 
-/// The maximum number of ended runs, and the maximum number of runs with facts but without a known launch. The launch
-/// of a run and the first facts about it arrive only moments apart, so few other runs start in between.
+/// The maximum number of ended runs to remember, and the maximum number of runs whose facts wait for the launch of the
+/// run. The launch of a run and the first facts about it arrive only moments apart, so few other runs start in between.
 const MAX_KEPT: usize = 128;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ impl RunMemory {
         }
     }
 
-    /// Keeps facts until the launch of their run is known.
+    /// Keeps facts about a run until the machine learns of the launch of the run.
     pub(super) fn keep_early(&mut self, run: &RunId, facts: RunFacts) {
         let mut merged = self.take_early(run);
         merged.exit = facts.exit.or(merged.exit);

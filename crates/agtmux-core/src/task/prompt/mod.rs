@@ -14,10 +14,10 @@ use regex::{Regex, RegexBuilder};
 
 pub use cursor::{CursorPosition, cursor_line};
 
-/// Longer lines are never prompts.
+/// A line with more bytes than this is never a prompt.
 const MAX_LEN: usize = 400;
 
-/// Appended to a line that ended with a line feed. The cursor is then on the empty line below it.
+/// Appended to a line that ended with a line feed. The cursor is then on the empty line below that line.
 const LINE_ENDED: char = '\n';
 
 struct PromptRule {

@@ -89,7 +89,7 @@ impl SessionFixture {
         self.apply(TaskInput::Snapshot(snapshot))
     }
 
-    /// Lets time pass and takes snapshots until everything due is reported.
+    /// Lets time pass and takes snapshots until the machine has reported everything that is due.
     pub(super) fn settle(&mut self) -> Vec<String> {
         self.wait(400);
         let mut events = self.apply(TaskInput::Tick);

@@ -8,12 +8,12 @@ use super::fixture::{SessionFixture, run};
 use crate::ids::WindowId;
 use crate::task::{ExitSignal, PlannedRemoval, TaskEvent, TaskEventKind, TaskExit, TaskInput};
 
-/// One random step in one of a few slots.
+/// One random step of the simulation. The first number of a step selects one of a few slots, except for `Wait`.
 #[derive(Debug, Clone)]
 enum PropertyStep {
     Launch(u32),
     Exit(u32, i32),
-    /// Like `Exit`, with a confirmed exit.
+    /// Like `Exit`, but reports the exit as `ExitConfirmed`.
     Finish(u32, i32),
     /// The process ends. No input reports the exit; only snapshots show it.
     Die(u32, i32),
@@ -60,7 +60,7 @@ struct ActualRun {
 struct PropertyRun {
     fixture: SessionFixture,
     truth: BTreeMap<String, ActualRun>,
-    /// The run in each slot, until it ends.
+    /// The run that is live in each slot.
     current: BTreeMap<u32, String>,
     facts: Vec<TaskInput>,
     events: Vec<TaskEvent>,
