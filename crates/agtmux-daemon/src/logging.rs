@@ -1,4 +1,5 @@
-//! Log output: stderr or a file. Names, paths and errors in the log come from other programs, so every value is sanitized.
+//! Log output: stderr or a file. Names, paths and errors in the log come from other programs, so every value is
+//! sanitized.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};

@@ -1,8 +1,8 @@
 //! The texts that agtmux submitted to agents, and whether the turns of these texts are pending.
 //!
-//! Directly after Enter, the state of an agent is still the one from before the text. A client that waits for the end of
-//! the turn must not count that state. A turn is pending until the state shows that the agent works, or until a later
-//! screen shows that the agent is at rest.
+//! Directly after Enter, the state of an agent is still the one from before the text. A client that waits for the end
+//! of the turn must not count that state. A turn is pending until the state shows that the agent works, or until a
+//! later screen shows that the agent is at rest.
 
 use std::collections::BTreeMap;
 

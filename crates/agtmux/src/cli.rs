@@ -70,8 +70,8 @@ pub(crate) enum CliCommand {
     Send(Box<send::SendArgs>),
     /// Answer an agent's open dialog
     ///
-    /// Without ANSWER, shows the dialog and asks for the answer. Fails if no dialog is open, or if the dialog changes while
-    /// agtmux answers. To answer only the dialog that you have seen, pass --if-dialog.
+    /// Without ANSWER, shows the dialog and asks for the answer. Fails if no dialog is open, or if the dialog changes
+    /// while agtmux answers. To answer only the dialog that you have seen, pass --if-dialog.
     Respond(Box<respond::RespondArgs>),
     /// Attach to the pane of an agent
     ///
@@ -101,8 +101,8 @@ pub(crate) enum CliCommand {
     Task(task::TaskCommand),
     /// Share a terminal with an agent and see the commands that the agent runs
     ///
-    /// The agent gets the output and the exit code of each command. `agtmux mirror activity` lists the commands that you
-    /// type in the terminal.
+    /// The agent gets the output and the exit code of each command. `agtmux mirror activity` lists the commands that
+    /// you type in the terminal.
     #[command(subcommand)]
     Mirror(mirror::MirrorSubcommand),
     /// List the recorded actions: caller, action and outcome

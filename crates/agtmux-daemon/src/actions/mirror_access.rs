@@ -39,8 +39,8 @@ impl Actions {
         self.recorded(ActionKind::Mirror, pane.to_owned(), caller, summary, text, action).await
     }
 
-    /// The agent behind the caller, or `None` for a person. An agent may use only the terminal that was made for its own
-    /// pane or session.
+    /// The agent behind the caller, or `None` for a person. An agent may use only the terminal that was made for its
+    /// own pane or session.
     pub(crate) async fn mirror_user(
         &self,
         caller: &RequestCaller,

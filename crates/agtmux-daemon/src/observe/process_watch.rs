@@ -192,8 +192,8 @@ impl PaneProcessWatch {
     }
 }
 
-/// Reads the process trees of these panes. Returns the panes whose foreground job or agent changed. If the process table
-/// cannot be read, no pane changes, and all of them are read again soon.
+/// Reads the process trees of these panes. Returns the panes whose foreground job or agent changed. If the process
+/// table cannot be read, no pane changes, and all of them are read again soon.
 pub(super) fn check_panes(
     table: &dyn ProcessTable,
     registry: &AgentRegistry,

@@ -44,8 +44,8 @@ pub(super) async fn get_explain(
 
 /// List the state changes of an agent, with the duration of each state.
 ///
-/// If no running agent matches, `ref` names the last agent that ended in the pane, or an ended agent by its name, type or
-/// session.
+/// If no running agent matches, `ref` names the last agent that ended in the pane, or an ended agent by its name, type
+/// or session.
 #[utoipa::path(get, path = "/v1/history", params(HistoryQuery), responses(
     (status = 200, body = StateHistory), Error<400>, Error<404>, Error<409>))]
 pub(super) async fn get_history(

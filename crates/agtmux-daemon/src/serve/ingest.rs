@@ -44,8 +44,8 @@ static LARGE_EVENT_SLOTS: Semaphore = Semaphore::const_new(2);
 
 /// Post an event about an agent.
 ///
-/// The response is sent when the event is stored. Fails with `E_CALLER_IS_AGENT` if an agent sends an event about another
-/// agent, unless `events.allow_from_other_agents` is set.
+/// The response is sent when the event is stored. Fails with `E_CALLER_IS_AGENT` if an agent sends an event about
+/// another agent, unless `events.allow_from_other_agents` is set.
 #[utoipa::path(post, path = "/v1/events", request_body = EventSubmission, responses(
     (status = 202, body = EventReceipt), Error<400>, Error<403>, Error<404>, Error<409>, Error<413>, Error<503>))]
 pub(super) async fn post_event(

@@ -1,5 +1,5 @@
-//! Keeps the database small: deletes what is old, deletes the oldest data if the database is too large, and returns free
-//! pages to the file system. The writer thread does this in short steps between commits.
+//! Keeps the database small: deletes what is old, deletes the oldest data if the database is too large, and returns
+//! free pages to the file system. The writer thread does this in short steps between commits.
 
 use std::time::{Duration, Instant};
 

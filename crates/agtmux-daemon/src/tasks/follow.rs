@@ -180,8 +180,8 @@ impl Tasks {
         });
     }
 
-    /// Reads the files of a session's runs, and applies the changes and then `input`. For windows accepted by `at_once`,
-    /// an end is applied even if the output is not read completely.
+    /// Reads the files of a session's runs, and applies the changes and then `input`. For windows accepted by
+    /// `at_once`, an end is applied even if the output is not read completely.
     ///
     /// Returns false if the store failed. The next call then finds the same changes again.
     pub(super) async fn apply_run_files(

@@ -46,8 +46,8 @@ async fn check_reference(daemon: &DaemonClient, given: &str) -> CliResult {
     Ok(())
 }
 
-/// Whether the prompt may offer agents to choose from. If a pane or window such as %12, @3 or work:1.2 is not found, the
-/// prompt offers no other pane.
+/// Whether the prompt may offer agents to choose from. If a pane or window such as %12, @3 or work:1.2 is not found,
+/// the prompt offers no other pane.
 fn can_choose(given: &str, error: &CliError) -> bool {
     match error.code() {
         Some(ErrorCode::RefAmbiguous) => true,

@@ -65,8 +65,8 @@ pub(super) async fn wait_until_closed_or<'a>(
 }
 
 /// Waits until the engine knows that the dialog closed. After this action, the caller may immediately answer the next
-/// dialog or wait for a state. These requests rely on what the engine knows. Returns the next dialog as the engine shows
-/// it.
+/// dialog or wait for a state. These requests rely on what the engine knows. Returns the next dialog as the engine
+/// shows it.
 pub(super) async fn wait_until_engine_knows(open: &OpenDialog<'_>, closing: &DialogClosing<'_>) -> Option<Dialog> {
     let next = closing.next.as_ref();
     let known = |agent: &LocatedAgent| agent.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());

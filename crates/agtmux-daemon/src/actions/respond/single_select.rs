@@ -101,9 +101,9 @@ async fn press_if(
 
 /// Waits until the dialog has settled, and presses a key if the dialog is exactly the same as when it was read.
 ///
-/// Some agents ignore keys for a moment after they draw a dialog, to prevent accidental answers. The key is then pressed
-/// again, but only if the agent has read the key and the whole screen is still the same. If anything has changed, the
-/// agent may have accepted the key and asked the same question again.
+/// Some agents ignore keys for a moment after they draw a dialog, to prevent accidental answers. The key is then
+/// pressed again, but only if the agent has read the key and the whole screen is still the same. If anything has
+/// changed, the agent may have accepted the key and asked the same question again.
 pub(super) async fn press_settled(open: &OpenDialog<'_>, key: &TmuxKey) -> ApiResult<()> {
     wait_until_settled(open.pane).await?;
     for attempt in 0..MAX_PRESSES {
@@ -144,8 +144,8 @@ async fn was_ignored(pane: &ActionPane<'_>, before: &PaneScreen) -> ApiResult<bo
     Ok(changed.is_none() && pane.processes.unread_input(&pane.located.pane.tty) == Some(0))
 }
 
-/// Checks that the agent still asks to run the same command, if the screen shows only a part of it. The next command may
-/// look the same.
+/// Checks that the agent still asks to run the same command, if the screen shows only a part of it. The next command
+/// may look the same.
 async fn check_same_command(open: &OpenDialog<'_>) -> ApiResult<()> {
     if !open.is_completed() {
         return Ok(());

@@ -34,8 +34,8 @@ pub(crate) struct TaskEventsArgs {
     /// Show at most the newest N events
     #[arg(long, value_name = "N", default_value = "20")]
     limit: u32,
-    /// Print the events, except `started`, as messages for the agent, one line of JSON per event. agtmux does not deliver
-    /// them: the program that reads this output adds each message to the agent's conversation
+    /// Print the events, except `started`, as messages for the agent, one line of JSON per event. agtmux does not
+    /// deliver them: the program that reads this output adds each message to the agent's conversation
     #[arg(long, conflicts_with = "json")]
     conversation: bool,
     /// Print JSON; with --follow, one line per event

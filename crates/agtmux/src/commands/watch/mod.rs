@@ -35,8 +35,8 @@ pub(crate) struct WatchArgs {
     /// Follow panes, windows, sessions or targets (hosts)
     #[arg(long, default_value = "panes", value_parser = scopes())]
     scope: ListScope,
-    /// Sort the table of panes by attention (waiting agents first), place (position in tmux), age (time in the state) or name
-    /// (agent type, then name)
+    /// Sort the table of panes by attention (waiting agents first), place (position in tmux), age (time in the state)
+    /// or name (agent type, then name)
     #[arg(long, value_name = "ORDER", default_value = "attention", value_parser = orders())]
     sort: PaneSort,
     /// The output format [default: table on a terminal, jsonl in a pipe]
