@@ -13,7 +13,7 @@ use crate::manifest::CONTRACT;
 pub struct Adapter {
     pub name: String,
     pub contract: u32,
-    /// The version of the agent's rules. Its manifest sets the version.
+    /// The version of the agent's rules, as the agent's manifest states it.
     pub version: u32,
     pub capabilities: AgentCapabilities,
     /// The sources of evidence that the agent's rules use.

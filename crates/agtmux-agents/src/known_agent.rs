@@ -116,7 +116,7 @@ impl KnownAgent {
         self.manifest.resume.as_ref()
     }
 
-    /// The arguments of this agent process that the resumed agent gets again.
+    /// The arguments of this agent process that agtmux passes on when it resumes the agent's session.
     pub fn kept_arguments(&self, process: &ProcessFacts<'_>) -> Vec<String> {
         let arguments = Invocation::from_process(process).args;
         self.resume().map(|resume| resume.kept_arguments(arguments)).unwrap_or_default()

@@ -40,7 +40,7 @@ impl DialogLine<'_> {
 /// A dialog and the visible state of its options.
 pub(super) struct FoundDialog {
     pub(super) dialog: Dialog,
-    /// The number of the option that the selection is on.
+    /// The number of the selected option: the one that the dialog highlights.
     pub(super) selected: Option<u32>,
     /// The numbers of the options with a tick box, and whether each box is ticked.
     pub(super) ticks: Vec<(u32, bool)>,
@@ -138,8 +138,8 @@ fn match_rule(
     Some(FoundDialog { dialog, selected, ticks: found.ticks })
 }
 
-/// Finds the option that the selection is on. Its style distinguishes it from the others. None if no option or several
-/// options have this style.
+/// Finds the selected option: the only one that the dialog shows in this style. None if no option or several options
+/// have this style.
 fn selected_by_style(
     found: &FoundOptions,
     regions: &ScreenRegions<'_>,
@@ -166,7 +166,7 @@ fn find_hint_line(lines: &[DialogLine<'_>], hint: &Regex, trail: usize) -> Optio
     whole.or_else(|| with_text.into_iter().find(|at| broken(*at)))
 }
 
-/// The rows of each paragraph. Blank rows and borders separate the paragraphs.
+/// Divides rows into paragraphs. Blank rows and borders separate the paragraphs.
 fn paragraphs<'s>(lines: &[DialogLine<'s>], is_approval: bool) -> Vec<Vec<&'s str>> {
     // A command may contain line-drawing characters. In an approval, a row is therefore a border only if it has no
     // letters, digits or other ASCII signs.

@@ -19,7 +19,7 @@ const UNDATED: Timestamp = Timestamp::UNIX_EPOCH;
 pub struct ScreenReading {
     /// The observation that determines the state comes first.
     pub observations: Vec<Observation>,
-    /// The number of the option that the selection is on, if the screen shows the selection.
+    /// The number of the selected option: the one that the dialog highlights. None if the screen shows no highlight.
     pub selected: Option<u32>,
     /// The numbers of the options with a tick box, and whether each box is ticked.
     pub ticks: Vec<(u32, bool)>,

@@ -123,7 +123,7 @@ pub(crate) struct AnswerRules {
 }
 
 impl AnswerRules {
-    /// Gives each dialog the default answers. A dialog keeps the answers that its own table sets.
+    /// Completes the answers of each dialog: answers that the dialog does not set are taken from the defaults.
     pub(super) fn new(raw: AnswersToml) -> Result<Self, String> {
         let AnswersToml { approve, deny, option, text, dialogs } = raw;
         let given = DialogAnswersToml { approve, deny, option, many: None, text, then: BTreeMap::new() };

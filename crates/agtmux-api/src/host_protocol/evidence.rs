@@ -36,8 +36,7 @@ pub enum HostEvidence {
         server: HostServer,
         outage: HostOutage,
     },
-    /// Whether agtmux can read the host's tmux. `outage` says why not; it is null as soon as agtmux can read tmux
-    /// again.
+    /// Whether agtmux can read the host's tmux. If not, `outage` says why. Otherwise `outage` is null.
     HostOutage {
         outage: Option<HostOutage>,
     },
@@ -137,7 +136,7 @@ pub struct AgentEvidence {
     /// For each source, when it last reported that no turn was running.
     #[serde(default)]
     pub last_resting: BTreeMap<String, Timestamp>,
-    /// For each source, when it last showed that there was no trace of any turn.
+    /// For each source, when it last showed no sign that any turn had run.
     #[serde(default)]
     pub last_cleared: BTreeMap<String, Timestamp>,
     /// For each source, when it last showed an open dialog.
@@ -155,7 +154,7 @@ pub struct AgentEvidence {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostSubmission {
     pub at: Timestamp,
-    /// How many texts the host's daemon has submitted to this agent so far, including this one.
+    /// How many texts the host's daemon has submitted to this agent so far.
     pub number: u64,
     /// True until the host sees a turn after the text, or finds that the text began no turn.
     pub pending: bool,

@@ -121,8 +121,8 @@ impl MirrorEventFollower {
         Ok(())
     }
 
-    /// Opens the newer file, unless it is already open. Nothing is lost by leaving the current file: it has been read
-    /// to its end, and the writer never writes to a file after starting the next one.
+    /// Opens the newer file, unless it is already open. No event is lost: the current file has been read to its end,
+    /// and the writer never writes to a file after starting the next one.
     fn open_next(&mut self) -> io::Result<bool> {
         let next = match open_no_follow(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

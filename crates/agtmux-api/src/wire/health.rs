@@ -11,7 +11,7 @@ use super::listing::TargetError;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct DaemonHealth {
     pub schema_version: u32,
-    /// `ok`, or `degraded` if the daemon cannot read or write something.
+    /// `ok`, or `degraded` if a tmux server, the database or a component of the daemon has a problem.
     pub status: String,
     pub version: String,
     pub api_version: u32,
@@ -44,7 +44,8 @@ pub struct StoreHealth {
     pub schema_version: u32,
     /// The path to which an unreadable database was moved at startup.
     pub quarantined: Option<String>,
-    /// Why the daemon cannot write to the database at the moment; null if it can.
+    /// Why the daemon cannot write to the database, or how the database is damaged; null if the database has no
+    /// problem.
     pub error: Option<String>,
 }
 
