@@ -13,15 +13,14 @@ use crate::manifest::CONTRACT;
 pub struct Adapter {
     pub name: String,
     pub contract: u32,
-    /// The version of the rules.
+    /// The version of the agent's rules, as the agent's manifest states it.
     pub version: u32,
     pub capabilities: AgentCapabilities,
-    /// The sources of the agent's evidence.
+    /// The sources of evidence that the agent's rules use.
     pub sources: BTreeSet<Source>,
-    /// Whether the rules were verified on the agent itself. If false, the rules come from the agent's
-    /// documentation.
+    /// Whether the rules were tested with the real agent. If false, they come from the agent's documentation only.
     pub measured: bool,
-    /// The states that the rules can report.
+    /// The states that the agent's rules can report.
     pub states: BTreeSet<State>,
     pub origin: ManifestOrigin,
     /// One warning per manifest key that this build does not know.
@@ -39,9 +38,9 @@ pub enum ManifestOrigin {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentCapabilities {
-    /// The agent sends its own events.
+    /// Whether the agent sends events of its own.
     pub event_driven: bool,
-    /// Some states are visible on the screen only.
+    /// Whether agtmux must also read the agent's screen, because rules for the screen or for dialogs exist.
     pub polling_required: bool,
     pub supports_waiting_approval: bool,
     pub supports_waiting_input: bool,

@@ -1,13 +1,13 @@
 //! The hook events of the tmux-bridge interface, an HTTP interface that agtmux also serves (see `docs/bridge.md`). They
 //! are the events of Claude Code under other names.
 
-/// The agent type of an event that names no agent.
+/// The agent type that agtmux assumes if an event names no agent.
 pub const BRIDGE_AGENT: &str = "claude";
 
 /// A hook event of the tmux-bridge interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BridgeHook {
-    /// The name in the tmux-bridge interface.
+    /// The event's name in the tmux-bridge interface.
     pub name: &'static str,
     /// The name that Claude Code uses for the same event.
     pub event_type: &'static str,

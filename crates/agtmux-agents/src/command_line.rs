@@ -3,16 +3,16 @@
 
 use crate::process::ProcessFacts;
 
-/// The program and arguments of a process.
+/// The program that a process runs, and the program's arguments.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Invocation<'a> {
     /// The last part of the executable's path.
     pub(crate) exe_name: Option<&'a [u8]>,
-    /// The program name in `argv[0]`: the last component if `argv[0]` is a path, the first word if `argv[0]` is a
-    /// process title.
+    /// The program name from `argv[0]`. If `argv[0]` is a path, this is its last component. If `argv[0]` is a process
+    /// title, this is its first word.
     pub(crate) own_name: Option<&'a [u8]>,
     pub(crate) program: InvokedProgram<'a>,
-    /// The arguments of the program or script.
+    /// The arguments of the program. If the program is a script, the arguments after the script.
     pub(crate) args: &'a [Vec<u8>],
 }
 
@@ -65,7 +65,7 @@ fn program_name(argv0: &[u8]) -> &[u8] {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Interpreter {
     Node,
-    /// Both have a `run` command.
+    /// Bun or Deno. Both have the command `run`, which runs a script.
     BunOrDeno,
     Python,
     Shell,
@@ -78,9 +78,9 @@ enum Argument {
     Operand,
     Flag,
     FlagWithValue,
-    /// The next argument is a module.
+    /// An option such as `-m`: the next argument is the name of a Python module.
     Module,
-    /// The program is text on the command line or comes from standard input.
+    /// An option with which the interpreter runs text from the command line or from standard input, and no script file.
     Inline,
 }
 
@@ -98,7 +98,7 @@ impl Interpreter {
         }
     }
 
-    /// The script among these arguments, and the arguments that follow it.
+    /// Finds the script in the arguments of an interpreter. Returns the script and the arguments after it.
     fn find_script<'a>(self, mut args: &'a [Vec<u8>]) -> Option<(InvokedProgram<'a>, &'a [Vec<u8>])> {
         loop {
             let (first, rest) = args.split_first()?;

@@ -12,7 +12,7 @@ pub(crate) struct JobPosition {
     pub(crate) in_foreground: bool,
 }
 
-/// The position of each process. In `processes`, parents come before their children.
+/// The position of each process, in the same order. The caller must list parents before their children.
 pub(crate) fn job_positions(processes: &[ProcessFacts<'_>], foreground: Option<u32>) -> Vec<JobPosition> {
     let mut seen: HashMap<u32, usize> = HashMap::with_capacity(processes.len());
     let mut below_foreground = Vec::with_capacity(processes.len());
@@ -41,9 +41,10 @@ pub(crate) fn job_positions(processes: &[ProcessFacts<'_>], foreground: Option<u
     positions
 }
 
-/// Whether a shell of the foreground job has put this process into the background. Always false if the foreground group
-/// of the process's own terminal is known (`tpgid`). A shell puts each job into its own process group. sudo and similar
-/// programs also put their children into another group, but they are not shells.
+/// Whether a shell of the foreground job has put this process into the background. A shell puts each job into its own
+/// process group. sudo and similar programs also put their children into another group, but they are not shells. Always
+/// false for a process with a `tpgid`, because that value tells whether the process is in the foreground of its own
+/// terminal.
 fn is_background_job(process: &ProcessFacts<'_>, parent: &ProcessFacts<'_>, foreground: u32) -> bool {
     process.tpgid.is_none() && process.pgrp != foreground && parent.pgrp == foreground && is_shell(parent)
 }

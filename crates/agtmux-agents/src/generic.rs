@@ -6,7 +6,7 @@ use agtmux_core::state::State;
 
 pub const RULE_NAME: &str = "generic";
 pub(crate) const RULE_VERSION: u32 = 1;
-/// The names that agents use for the session id in a payload.
+/// The names of the payload field in which agents send their session id.
 pub const SESSION_FIELDS: [&str; 3] = ["session_id", "sessionId", "thread-id"];
 
 /// The assertions that an event of this type makes. An event of an unknown type makes no assertion: the daemon stores

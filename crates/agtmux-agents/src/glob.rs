@@ -1,7 +1,7 @@
 //! Matches paths against patterns with `*`.
 
-/// The maximum length of a path. Longer texts never match, because they are not paths. A process argument may be
-/// several megabytes long.
+/// The maximum length of a path. A longer text never matches: it is not a path but, for example, a process argument of
+/// several megabytes.
 const MAX_PATH_BYTES: usize = 4096;
 
 /// Whether the whole path matches the pattern. `*` matches any bytes, including slashes. A pattern such as `*/bin/tool`

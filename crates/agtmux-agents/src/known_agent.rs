@@ -116,7 +116,7 @@ impl KnownAgent {
         self.manifest.resume.as_ref()
     }
 
-    /// The arguments of this agent process that are passed on when its session is resumed.
+    /// The arguments of this agent process that agtmux passes on when it resumes the agent's session.
     pub fn kept_arguments(&self, process: &ProcessFacts<'_>) -> Vec<String> {
         let arguments = Invocation::from_process(process).args;
         self.resume().map(|resume| resume.kept_arguments(arguments)).unwrap_or_default()
@@ -135,7 +135,7 @@ impl KnownAgent {
         Some(native::text_at(event.payload, rule.submits.as_deref()?).unwrap_or_default())
     }
 
-    /// Whether the rules were verified on the agent itself.
+    /// Whether the rules were tested with the real agent.
     pub fn is_measured(&self) -> bool {
         self.manifest.measured
     }

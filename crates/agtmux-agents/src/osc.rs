@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
 const START: &[u8] = b"\x1b]7501;";
-/// The longest accepted code.
+/// The maximum length of a code in bytes. A longer code is ignored.
 const MAX_CODE: usize = 4096;
 const FIELDS: [&str; 3] = ["state", "app", "kind"];
 
-/// Scans a stream that arrives in pieces.
+/// Finds state reports in a terminal's output, which arrives in pieces.
 #[derive(Debug, Default)]
 pub struct OscScanner {
-    /// The first bytes of an incomplete code. Empty outside a code.
+    /// The bytes of an escape code whose end has not arrived yet. Empty between codes.
     pending: Vec<u8>,
 }
 
@@ -29,7 +29,8 @@ impl OscScanner {
         states
     }
 
-    /// Adds a byte. If this byte completes a code, returns the code without its start and end.
+    /// Adds a byte. If this byte completes a code, returns the contents of the code: the bytes between its start
+    /// sequence and its terminator.
     fn push(&mut self, byte: u8) -> Option<Vec<u8>> {
         if self.pending.is_empty() && byte != ESC {
             return None;

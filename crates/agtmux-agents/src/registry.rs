@@ -57,7 +57,7 @@ impl AgentRegistry {
     }
 
     /// The names of the built-in agents that `agtmux setup` supports. The command-line parser needs the names at every
-    /// start, so they are found without parsing the manifests.
+    /// start, so this function does not parse the manifests.
     pub fn setup_names() -> impl Iterator<Item = &'static str> {
         let supported = EMBEDDED.iter().filter(|(_, text)| text.contains("\n[setup]\n"));
         supported.filter_map(|(file, _)| file.strip_suffix(".toml"))

@@ -36,7 +36,7 @@ mod tests {
         ProcessFacts { pid, ppid, pgrp, tpgid: None, stopped: false, zombie: false, name: b"", argv: &[], exe }
     }
 
-    /// A shell, the agent with a helper and a hook, and a job in the background.
+    /// A pane with a shell, an agent in the foreground with a helper and a hook, and a job in the background.
     fn pane() -> Vec<ProcessFacts<'static>> {
         vec![
             process(10, 1, 10, "/bin/bash"),

@@ -6,11 +6,11 @@ use serde_json::Value;
 /// its project.
 #[derive(Debug)]
 pub struct SessionDir {
-    /// The environment variable that sets the root.
+    /// The environment variable that contains the path of the root directory.
     pub root_variable: &'static str,
-    /// The default root, relative to the user's home.
+    /// The root directory if the variable is not set, relative to the user's home. None if there is no default.
     pub root: Option<&'static str>,
-    /// The directory below the root.
+    /// The path of the directory with the session files, relative to the root directory.
     pub path: &'static str,
 }
 
@@ -28,8 +28,8 @@ pub fn is_session_file(name: &str, session_id: &str) -> bool {
 }
 
 /// The entry types that set a title, each with the field that contains the title. If a session has titles of several
-/// types, the first type in this list wins, as in the agent's own list of sessions. If a session has several entries of
-/// one type, the last entry counts. An empty text clears the title of that type.
+/// types, the first type in this list counts, as in the agent's own list of sessions. Of several entries of one type,
+/// the last one counts. An empty text clears the title of that type.
 const TITLES: [(&str, &str); 5] = [
     ("session_info", "name"),
     ("agent-name", "agentName"),

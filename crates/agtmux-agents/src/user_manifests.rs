@@ -47,7 +47,7 @@ struct UserManifest {
 }
 
 impl UserManifests {
-    /// Replaces the known files with `found`. Returns whether anything has changed.
+    /// Replaces the known files with `found`. Returns whether a file is new, changed or gone.
     pub fn update(&mut self, found: impl IntoIterator<Item = ManifestFile>) -> bool {
         let mut before = std::mem::take(&mut self.files);
         let mut changed = false;

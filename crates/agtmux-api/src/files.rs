@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 /// The maximum number of files that are read. A directory with more files is probably the wrong one.
 const MAX_FILES: usize = 256;
 
-/// A file in a directory, with its text or the reason why it cannot be read.
+/// A file that the user wrote, with its text or the reason why it cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserFile {
     pub path: PathBuf,

@@ -25,7 +25,7 @@ pub const API_HEADER: &str = "agtmux-api";
 pub const VERSION_HEADER: &str = "agtmux-version";
 /// Request header required for changes over TCP. A form on a foreign web page cannot send it.
 pub const WEB_HEADER: &str = "x-agtmux";
-/// Request header: the caller's `$TMUX`. From then on, the daemon watches the tmux server that this header names.
+/// Request header: the caller's `$TMUX`. It names a tmux server, which the daemon watches from then on.
 pub const TMUX_HEADER: &str = "agtmux-tmux";
 /// Request header: the caller's `$TMUX_TMPDIR`. The daemon watches the sockets below that directory from then on.
 pub const TMUX_TMPDIR_HEADER: &str = "agtmux-tmux-tmpdir";

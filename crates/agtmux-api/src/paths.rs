@@ -38,8 +38,8 @@ impl Paths {
         Self::resolve(|name| std::env::var_os(name).filter(|v| !v.is_empty()))
     }
 
-    /// Takes each path from its `AGTMUX_*` variable. If the variable is not set, uses the XDG directory, or the default
-    /// of that directory below HOME.
+    /// Takes each path from its `AGTMUX_*` variable. If that variable is not set, uses the directory that the XDG
+    /// variable names, or the default directory below HOME.
     pub fn resolve(var: impl Fn(&'static str) -> Option<OsString>) -> Result<Self, PathError> {
         let absolute = |name: &'static str| -> Result<Option<PathBuf>, PathError> {
             match var(name).map(PathBuf::from) {
@@ -95,7 +95,7 @@ impl Paths {
         format!("{}:{dir_hash:016x}", rustix::process::geteuid().as_raw())
     }
 
-    /// The lock files of the daemon: beside the database and beside the socket.
+    /// The lock files of the daemon: one beside the database and one beside the socket.
     pub fn locks(&self) -> Vec<PathBuf> {
         let mut of_socket = self.socket.clone().into_os_string();
         of_socket.push(".lock");
@@ -144,22 +144,21 @@ macro_rules! state_files {
 state_files! {
     database => "state.db",
     log => "agtmuxd.log",
-    /// The lock held by the running daemon.
+    /// The file that the running daemon keeps locked.
     lock => "agtmuxd.lock",
-    /// The files that tmux hooks write to. They are not in the runtime directory, because that directory is removed at
-    /// logout while the tmux server and its hooks continue.
+    /// The directory of the files that tmux hooks write to. It is not below the runtime directory, because that
+    /// directory is removed at logout while the tmux server and its hooks continue.
     hook_dir => "hooks",
-    /// Events that could not be delivered to the daemon, one file per event. The daemon ingests each file as soon as
-    /// the daemon notices the file.
+    /// Events that did not reach the daemon, one file per event. The daemon reads each file as soon as the daemon
+    /// notices it.
     spool_dir => "spool",
-    /// The files of running tasks. The daemon learns from these files what the tasks did, even while the daemon was
-    /// stopped.
+    /// The files of running tasks. From these files, the daemon also learns what the tasks did while it was stopped.
     tasks_dir => "tasks",
     /// The files of shared terminals.
     mirrors_dir => "mirrors",
     /// The changes that `agtmux setup` made to agent settings. Setup needs this record to remove the changes again.
     setup_record => "setup.json",
-    /// The lock held by a running `agtmux setup`.
+    /// The file that a running `agtmux setup` keeps locked.
     setup_lock => "setup.lock",
     /// Recordings saved by `agtmux adapters record`.
     records_dir => "records",

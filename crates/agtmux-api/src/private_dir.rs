@@ -14,9 +14,9 @@ use crate::paths::{CONTROL_DIR, PathError, STATE_FILES};
 /// The maximum number of symbolic links in one path. The kernel has the same limit.
 const MAX_LINKS: usize = 40;
 
-/// Creates a directory that only the current user can access. An existing directory that also contains other files
-/// keeps its mode. Fails if the path is a symbolic link or belongs to another user, or if another user could write to
-/// the directory or replace a directory above it.
+/// Creates a directory that only the current user can access. If the directory exists and contains files of other
+/// programs, its mode stays as it is. Fails if the path is a symbolic link or belongs to another user, or if another
+/// user could write to the directory or replace a directory above it.
 pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError> {
     let io_error = |source| PathError::Io { path: path.to_owned(), source };
     let refuse = |why: &str| PathError::Unsafe { path: path.to_owned(), why: why.into(), variable };
@@ -69,7 +69,7 @@ pub fn owned_dir(path: &Path, variable: &'static str) -> Result<(), PathError> {
 }
 
 /// Walks from the root to `dir`. Checks each directory and each symbolic link on the way, and creates directories that
-/// do not exist. `path` is the path that an error names.
+/// do not exist. Errors are about `path`.
 fn walk(dir: &Path, path: &Path, variable: &'static str) -> Result<(), PathError> {
     let io_error = |source| PathError::Io { path: dir.to_owned(), source };
     let mut current = PathBuf::from("/");
@@ -103,7 +103,7 @@ fn walk(dir: &Path, path: &Path, variable: &'static str) -> Result<(), PathError
     Ok(())
 }
 
-/// The names in a path, the last one first.
+/// The components of a path, the last one first.
 fn names_reversed(path: &Path) -> Vec<OsString> {
     let name = |component: Component<'_>| match component {
         Component::Normal(_) | Component::ParentDir => Some(component.as_os_str().to_owned()),
@@ -125,8 +125,8 @@ fn existing_or_created(path: &Path) -> io::Result<Metadata> {
     }
 }
 
-/// Why another user could replace the files below this directory or link, and the remedy. `None` if only root and the
-/// current user could replace them.
+/// Why another user could replace files below this directory or link, and how to prevent that. `None` if only root and
+/// the current user could replace them.
 fn danger(path: &Path, metadata: &Metadata) -> Option<(String, String)> {
     let kind = if metadata.file_type().is_symlink() { "is a symbolic link of" } else { "belongs to" };
     if !is_trusted_owner(metadata.uid()) {
@@ -152,7 +152,7 @@ fn is_private_group(gid: u32) -> bool {
     gid == 0 || gid == uid || has_own_group(uid, gid).unwrap_or(false)
 }
 
-/// Whether this is the user's primary group, has the user's name and lists no other user.
+/// Whether this group is the user's primary group, has the same name as the user, and lists no other user as a member.
 fn has_own_group(uid: u32, gid: u32) -> Option<bool> {
     let user = User::from_uid(uid.into()).ok()??;
     let group = Group::from_gid(gid.into()).ok()??;
@@ -164,7 +164,7 @@ fn is_trusted_owner(uid: u32) -> bool {
     uid == 0 || uid == geteuid().as_raw() || (Some(uid) == overflow_uid() && !has_all_users())
 }
 
-/// The owner that the kernel reports for files of users that do not exist in this user namespace.
+/// The uid that the kernel reports for files whose owners do not exist in this user namespace.
 fn overflow_uid() -> Option<u32> {
     fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?.trim().parse().ok()
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::{open_no_follow, read_plain_no_follow};
 
-/// The specification of a run, written before its launch.
+/// The specification of a run of a task. It is written before the run starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSpec {
     pub run_id: String,
@@ -19,44 +19,45 @@ pub struct RunSpec {
     pub socket: String,
     pub session: String,
     pub task: String,
-    /// The shell command.
+    /// The shell command that the task runs.
     pub command: String,
     pub cwd: String,
-    /// The maximum size of the kept output.
+    /// The maximum size of the output that is kept.
     pub log_bytes: u64,
-    /// The type of the agent that started the task, if any. Actions of the task are treated as actions of that agent.
+    /// The type of the agent that started the task. None if no agent started it. Actions of the task count as actions
+    /// of that agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }
 
-/// How a run ended, written by its supervisor.
+/// How a run ended. The run's supervisor writes this record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitRecord {
     pub code: Option<i32>,
     pub signal: Option<i32>,
     /// Whether the process lost its terminal (SIGHUP) before it ended.
     pub hung_up: bool,
-    /// Set if the supervisor could not write the end mark. Readers must not wait for the mark then.
+    /// Set if the supervisor could not write the end mark. Readers of the output then must not wait for the mark.
     #[serde(default)]
     pub unmarked: bool,
 }
 
-/// The status of a run's output.
+/// What the reader of a run's output has found so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct OutputStatus {
     pub bells: u64,
     pub bytes: u64,
-    /// Whether output has paused and the last line may be a prompt.
+    /// Whether the output has paused at a line that may be a prompt.
     pub quiet: bool,
-    /// Whether all output up to the program's end has been read.
+    /// Whether the reader has read all output up to the program's end.
     pub ended: bool,
-    /// The number of answered prompts. A prompt counts as answered if the output paused at a possible prompt and that
-    /// line was then completed.
+    /// The number of answered prompts. A line counts as an answered prompt if the output paused in this line, the line
+    /// looked like a prompt, and the line was completed later.
     pub answers: u64,
 }
 
 impl OutputStatus {
-    /// Formats the status with a fixed length, so that it can be overwritten in place.
+    /// Formats the status as a line of fixed length, because each status overwrites the one before it in the file.
     fn to_line(self) -> String {
         let Self { bells, bytes, quiet, ended, answers } = self;
         let line = format!("{bells:020} {bytes:020} {} {} {answers:020} ", u8::from(quiet), u8::from(ended));
@@ -100,7 +101,7 @@ pub struct RunFiles {
     spec: PathBuf,
 }
 
-/// The maximum size of a task file that is read here. Real ones are far smaller.
+/// The maximum size of a task file that agtmux reads. Valid files are far smaller.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 impl RunFiles {
@@ -150,8 +151,8 @@ impl RunFiles {
         }
     }
 
-    /// Stores the specification next to the log, so that the task can be restarted. The file is kept as long as the
-    /// log.
+    /// Stores a copy of the specification next to the log, so that the task can be restarted. The copy is kept as long
+    /// as the log.
     pub fn keep_spec(&self, spec: &RunSpec) -> io::Result<()> {
         write_atomically(&self.kept_spec(), &serde_json::to_vec(spec)?)
     }
@@ -190,7 +191,7 @@ impl RunFiles {
         }
     }
 
-    /// The size of the newer one of the two log files. The size changes while the reader is active.
+    /// The size of the newer one of the run's two log files. The size changes while the reader writes output.
     pub fn log_size(&self) -> u64 {
         fs::metadata(self.log()).map_or(0, |data| data.len())
     }
@@ -210,7 +211,7 @@ impl RunFiles {
     }
 }
 
-/// The status file, overwritten in place.
+/// The file with the status of a run's output. Each new status overwrites the old one in place.
 #[derive(Debug)]
 pub struct OutputStatusFile(File);
 
@@ -285,12 +286,12 @@ fn read_tail(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The path of the older part of a log.
+/// The path of the file with the older part of a log.
 pub fn older_log(path: &Path) -> PathBuf {
     path.with_extension("log.1")
 }
 
-/// Creates a new file and removes an existing one first, so that a link or FIFO at this path is never opened.
+/// Creates a new file. First removes any file at this path, so that a link or FIFO at this path is never opened.
 pub(crate) fn create_fresh(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -20,7 +20,7 @@ static SHORTENED: LazyLock<Regex> = LazyLock::new(|| {
 /// The maximum height of a dialog. Only this many rows at the end of the screen are searched.
 const MAX_DIALOG_ROWS: usize = 120;
 
-/// A row without its frame.
+/// A row of the screen without the frame that the agent draws around the row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DialogLine<'s> {
     pub(super) text: &'s str,
@@ -40,9 +40,9 @@ impl DialogLine<'_> {
 /// A dialog and the visible state of its options.
 pub(super) struct FoundDialog {
     pub(super) dialog: Dialog,
-    /// The number of the selected option.
+    /// The number of the selected option: the one that the dialog highlights.
     pub(super) selected: Option<u32>,
-    /// The options with a tick box, and whether each one is ticked.
+    /// The numbers of the options with a tick box, and whether each box is ticked.
     pub(super) ticks: Vec<(u32, bool)>,
 }
 
@@ -138,7 +138,7 @@ fn match_rule(
     Some(FoundDialog { dialog, selected, ticks: found.ticks })
 }
 
-/// The number of the selected option, which is the only option with this style. None if no option or several options
+/// Finds the selected option: the only one that the dialog shows in this style. None if no option or several options
 /// have this style.
 fn selected_by_style(
     found: &FoundOptions,
@@ -155,7 +155,7 @@ fn selected_by_style(
     fitting.next().is_none().then_some(selected)
 }
 
-/// The first row of the hint. The hint may be wrapped over two rows.
+/// Finds the first row of the dialog's hint, such as `Enter to confirm`. In a narrow pane, the hint may take two rows.
 fn find_hint_line(lines: &[DialogLine<'_>], hint: &Regex, trail: usize) -> Option<usize> {
     let with_text: Vec<usize> = (0..lines.len()).rev().filter(|at| lines[*at].has_text()).take(trail + 1).collect();
     let broken = |at: usize| {
@@ -166,7 +166,7 @@ fn find_hint_line(lines: &[DialogLine<'_>], hint: &Regex, trail: usize) -> Optio
     whole.or_else(|| with_text.into_iter().find(|at| broken(*at)))
 }
 
-/// The rows of each paragraph. Blank rows and borders separate the paragraphs.
+/// Divides rows into paragraphs. Blank rows and borders separate the paragraphs.
 fn paragraphs<'s>(lines: &[DialogLine<'s>], is_approval: bool) -> Vec<Vec<&'s str>> {
     // A command may contain line-drawing characters. In an approval, a row is therefore a border only if it has no
     // letters, digits or other ASCII signs.
@@ -179,7 +179,7 @@ fn paragraphs<'s>(lines: &[DialogLine<'s>], is_approval: bool) -> Vec<Vec<&'s st
         .collect()
 }
 
-/// Separates the question from the rows right above it, which may be the end of a command.
+/// Makes the question a paragraph of its own. The rows right above the question may be the end of a command.
 fn separate_question(paragraphs: &mut Vec<Vec<&str>>, question: &Regex) {
     let Some(asks) = paragraphs.iter().rposition(|rows| question.is_match(&rows.join(" "))) else { return };
     let rows = &mut paragraphs[asks];

@@ -17,7 +17,7 @@ pub(crate) use reading::read_title;
 use crate::known_agent::KnownAgent;
 use crate::screen::CapturedScreen;
 
-/// The maximum width of the reported evidence. Longer text is cut.
+/// The maximum width of a reported line of evidence, in columns. A longer line is cut.
 const MAX_EVIDENCE_COLUMNS: usize = 200;
 
 /// A capture of a pane, with or without escape sequences, and the title and the command of the pane.

@@ -11,28 +11,28 @@ use super::dialog::DialogLine;
 /// The maximum number of rows that describe one option.
 const MAX_DESCRIPTION_ROWS: usize = 8;
 const MAX_LIST_ROWS: usize = 60;
-/// The maximum number of rows between a list and the hint below it.
+/// The maximum number of rows between the options and the dialog's hint below them.
 const MAX_GAP_ROWS: usize = 8;
 
 static NUMBERED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(\s*(?:[^\s\w]\s*)?)(\d{1,2})[.)]\s+(\S.*)$").expect("valid pattern"));
-/// A tick in a label. It shows the state of the option and is not part of the label's text.
+/// A tick in the label of an option. The tick shows whether the option is chosen. It is not part of the label's text.
 static TICK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[.?\]\s*|\s*[✔✓√]$").expect("valid pattern"));
-/// A tick box, shown if several options can be chosen.
+/// A tick box at the start of a label. Dialogs in which several options can be chosen show tick boxes.
 static TICK_BOX: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[([ ✔✓√xX])\]\s").expect("valid pattern"));
 
 #[derive(Default)]
 pub(super) struct FoundOptions {
     pub(super) options: Vec<DialogOption>,
-    /// The rows of the options.
+    /// The rows that the options take up.
     pub(super) lines: Range<usize>,
-    /// The text before the first option, in the same row.
+    /// The text that precedes the first option in the same row.
     pub(super) lead: String,
     /// The start of each label: its row, and its byte offset in the text of that row.
     pub(super) labels: Vec<(usize, usize)>,
-    /// The number of the marked option.
+    /// The number of the option that a marker such as `❯` shows as selected.
     pub(super) marked: Option<u32>,
-    /// The options with a tick box, and whether each one is ticked.
+    /// The numbers of the options with a tick box, and whether each box is ticked.
     pub(super) ticks: Vec<(u32, bool)>,
 }
 
@@ -152,7 +152,7 @@ fn marked_column(text: &str, marker: &Regex) -> Option<usize> {
     is_marked.then(|| text[..text.len() - label.len()].chars().count())
 }
 
-/// Reads the options in the last row that contains at least two options.
+/// Finds the last row that contains at least two options, and reads its options.
 pub(super) fn inline(lines: &[DialogLine<'_>], end: usize, each: &Regex) -> Option<FoundOptions> {
     let from = end.saturating_sub(MAX_GAP_ROWS);
     let at = (from..end).rev().find(|at| each.find_iter(lines[*at].text).nth(1).is_some())?;

@@ -14,17 +14,17 @@ use crate::screen::{CapturedScreen, ScreenRegions, normalize_text};
 /// the time.
 const UNDATED: Timestamp = Timestamp::UNIX_EPOCH;
 
-/// All observations from a screen. Empty if no rule matches.
+/// All observations that the rules make from one screen. Empty if no rule matches.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScreenReading {
     /// The observation that determines the state comes first.
     pub observations: Vec<Observation>,
-    /// The number of the selected option, if visible.
+    /// The number of the selected option: the one that the dialog highlights. None if the screen shows no highlight.
     pub selected: Option<u32>,
-    /// The numbers of the options with a tick box, and whether each one is ticked.
+    /// The numbers of the options with a tick box, and whether each box is ticked.
     pub ticks: Vec<(u32, bool)>,
-    /// The dialog is a panel: it has replaced the input box, and agtmux cannot read its options. Such a panel can only
-    /// be closed, not answered.
+    /// Whether the dialog is a panel: it has replaced the input box, and agtmux cannot read its options. agtmux can
+    /// close a panel but cannot answer it.
     pub is_panel: bool,
 }
 
@@ -65,7 +65,8 @@ impl ScreenReading {
     }
 }
 
-/// The observation from a title. It is about a dialog if the title announces a dialog. Otherwise it is about the turn.
+/// The observation that a title rule makes. If the title announces a dialog, the observation is about that dialog.
+/// Otherwise it is about the turn.
 pub(crate) fn read_title(manifest: &Manifest, title: &str) -> Option<Observation> {
     let title = normalize_text(title);
     let rule = manifest.title.iter().find(|rule| rule.pattern.is_match(&title))?;

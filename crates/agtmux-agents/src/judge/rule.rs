@@ -42,8 +42,7 @@ pub(super) fn matching_line(rule: &ScreenRule, regions: &ScreenRegions<'_>, titl
     Some(if rule.region == ScreenRegion::Box { line.chars().take(1).collect() } else { line })
 }
 
-/// The byte offset in this text at which a pattern of `any` matches, or else at which the first pattern of `all`
-/// matches.
+/// The byte offset of a match in this text: of a pattern of `any`, or else of the first pattern of `all`.
 fn match_start(rule: &ScreenRule, text: &str) -> Option<usize> {
     let any = rule.any.iter().find_map(|pattern| pattern.find(text));
     any.or_else(|| rule.all.first()?.find(text)).map(|found| found.start())
@@ -67,9 +66,9 @@ fn title_matches(rule: &ScreenRule, regions: &ScreenRegions<'_>, title: Option<&
             .is_none_or(|from| title.is_some_and(|title| repeats_footer_name(title, from, regions)))
 }
 
-/// Whether the title repeats the name or path that `from` finds in the rows below the box. A part of the title must
-/// equal the name, or a component of the path. Both texts may be truncated. The match of `from` may contain more words
-/// after the name.
+/// Whether the title contains the name or path that `from` finds in the rows below the input box. One of the title's
+/// parts, which ` | ` separates, must equal the name or a component of the path. The title or the name may be
+/// truncated. `from` may find more words after the name.
 fn repeats_footer_name(title: &str, from: &Regex, regions: &ScreenRegions<'_>) -> bool {
     let found = from.captures_iter(regions.text(ScreenRegion::Footer)).filter_map(|found| found.get(1));
     let names: Vec<&str> = found.flat_map(|name| name.as_str().split('/')).map(str::trim).collect();
@@ -81,7 +80,7 @@ fn repeats_footer_name(title: &str, from: &Regex, regions: &ScreenRegions<'_>) -
     title.split(" | ").any(|part| names.iter().any(|name| is_same(part.trim(), name)))
 }
 
-/// The start of a truncated text. None if the text is complete.
+/// The text before the ellipsis. None if the text has no ellipsis and is therefore complete.
 fn text_before_ellipsis(text: &str) -> Option<&str> {
     text.split_once('…').map(|(start, _)| start).or_else(|| text.strip_suffix("..."))
 }
@@ -93,7 +92,7 @@ fn line_around(text: &str, at: usize) -> &str {
     line.split('\n').next().unwrap_or_default()
 }
 
-/// Removes the frame and shortens runs of the same character: spaces to two, other characters to eight.
+/// Removes the frame from a row and shortens runs of the same character: spaces to two, other characters to eight.
 fn collapse_runs(line: &str) -> String {
     let mut out = String::new();
     let mut alike = 0;

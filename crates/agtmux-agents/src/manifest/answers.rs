@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use super::pattern::{Pattern, check_all};
 
-/// The table `answers` of a manifest. Its own keys are the defaults. A table in `dialogs` overrides them for one
-/// dialog.
+/// The table `answers` of a manifest. The keys directly in this table are the defaults. For a single dialog, a table in
+/// `dialogs` overrides them.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct AnswersToml {
     approve: Option<AnswerMethod>,
@@ -29,7 +29,7 @@ struct DialogAnswersToml {
     then: BTreeMap<String, SimpleAnswer>,
 }
 
-/// An answer without any text or option.
+/// An answer that needs neither a text nor an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SimpleAnswer {
@@ -48,13 +48,13 @@ pub enum OptionKeys {
     Right,
 }
 
-/// How to approve or deny.
+/// How to approve or deny a request.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum AnswerMethod {
     /// Press these keys, named as tmux names them.
     Keys(Vec<String>),
-    /// Choose the first option that matches.
+    /// Choose the first option whose label matches.
     Option(OptionPattern),
 }
 
@@ -63,7 +63,8 @@ pub enum AnswerMethod {
 pub struct OptionPattern {
     #[serde(rename = "option")]
     include: Pattern,
-    /// Options that match this pattern are not chosen, because they allow more than the request, for example "always".
+    /// An option whose label matches this pattern is never chosen, because it allows more than the agent asks for: for
+    /// example "always".
     except: Option<Pattern>,
 }
 
@@ -77,14 +78,14 @@ impl OptionPattern {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextAnswerMethod {
-    /// Move the selection to the option that matches.
+    /// The first step: move the selection to the option whose label matches this pattern.
     pub at: Option<Pattern>,
-    /// Choose the option that matches.
+    /// The first step if `at` is not set: choose the option whose label matches this pattern.
     pub take: Option<Pattern>,
-    /// Then press these keys.
+    /// The keys to press after the first step and before the text.
     #[serde(default)]
     pub keys: Vec<String>,
-    /// Then wait until the screen matches this pattern.
+    /// The text is typed only after the screen matches this pattern.
     pub ready: Option<Pattern>,
     /// Press these keys after the text and before Enter. They move the selection to the control that submits the text.
     #[serde(default)]
@@ -93,15 +94,15 @@ pub struct TextAnswerMethod {
     /// dialog that accepts text, or the input box.
     #[serde(default)]
     pub opens: bool,
-    /// The text field of the dialog accepts a single line only.
+    /// Whether the text field of the dialog accepts only a single line.
     #[serde(default)]
     pub one_line: bool,
-    /// The dialog accepts no text, even if the defaults of the manifest have a text answer.
+    /// The dialog accepts no text. Overrides a text answer in the defaults of the manifest.
     #[serde(default)]
     none: bool,
 }
 
-/// How to give each answer to one dialog. An answer that is None is not supported.
+/// The ways to answer one dialog. If a field is None, agtmux cannot give that answer.
 #[derive(Debug, Clone, Default)]
 pub struct AnswerKeys {
     pub approve: Option<AnswerMethod>,
@@ -122,7 +123,7 @@ pub(crate) struct AnswerRules {
 }
 
 impl AnswerRules {
-    /// Gives each dialog the default answers, except those that the dialog sets itself.
+    /// Completes the answers of each dialog: answers that the dialog does not set are taken from the defaults.
     pub(super) fn new(raw: AnswersToml) -> Result<Self, String> {
         let AnswersToml { approve, deny, option, text, dialogs } = raw;
         let given = DialogAnswersToml { approve, deny, option, many: None, text, then: BTreeMap::new() };
@@ -157,7 +158,7 @@ fn dialog_table(name: &str) -> String {
 }
 
 impl AnswerKeys {
-    /// The answers of one dialog. Missing keys take their value from the defaults.
+    /// The ways to answer one dialog. Keys that the dialog does not set take their value from the defaults.
     fn new(table: &str, given: DialogAnswersToml, defaults: &Self) -> Result<Self, String> {
         let option = match given.option.as_deref() {
             None => defaults.option,

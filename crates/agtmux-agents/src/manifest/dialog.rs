@@ -34,26 +34,27 @@ pub(crate) struct DialogRule {
     pub(crate) kind: DialogKind,
     pub(crate) options: OptionFormat,
     pub(crate) marker: Option<Pattern>,
-    /// The style of the selected option. Set for dialogs that show the selection by a style and not by a marker.
+    /// The style by which the selected option is recognised. Not set for dialogs that show the selection by a marker.
     pub(crate) selected: Option<StyleCondition>,
     pub(crate) choices: Option<Pattern>,
     /// Whether the rows below an option describe the option. If false, these rows continue the label of the option.
     #[serde(default)]
     pub(crate) described: bool,
-    /// Whether the options must have tick boxes.
+    /// Whether the rule matches only if the options have tick boxes.
     #[serde(default)]
     pub(crate) ticks: bool,
-    /// Must match above the options.
+    /// A pattern that a paragraph above the options must match.
     pub(crate) head: Option<Pattern>,
     /// A pattern that must match in a paragraph above the options. That paragraph is the question. If the pattern has a
     /// group named `asks`, only the text of that group is the question. If the rule has no such pattern, the question
     /// is the last paragraph with a question mark, or the last paragraph if no paragraph has a question mark.
     pub(crate) question: Option<Pattern>,
-    /// Must match the label of an option.
+    /// A pattern that the label of at least one option must match.
     pub(crate) offers: Option<Pattern>,
-    /// Must match a row below the options.
+    /// A pattern that the dialog's hint must match. The hint is a row at or below the last option, such as `Enter to
+    /// confirm`.
     pub(crate) hint: Option<Pattern>,
-    /// The maximum number of non-blank rows after the dialog.
+    /// The maximum number of non-blank rows below the dialog.
     #[serde(default = "default_trail")]
     pub(crate) trail: usize,
     #[serde(default = "default_true")]

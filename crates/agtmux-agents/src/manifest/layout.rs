@@ -7,38 +7,39 @@ use super::pattern::{Pattern, check_all};
 /// Patterns that find the input box and the parts around it. Each pattern is matched against single rows.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ScreenLayout {
-    /// The row above the box.
+    /// Matches the row above the input box.
     pub(crate) top: Option<Pattern>,
-    /// A row right above the prompt: the lid. It identifies a box even if there is no `top` row. The box begins at the
-    /// nearest `top` row within `gap` non-blank rows above the lid. Without such a row, the box begins at the lid.
+    /// Matches the lid: a row right above the prompt. A lid identifies a box even if there is no `top` row. The box
+    /// begins at the nearest `top` row within `gap` non-blank rows above the lid. Without such a row, the box begins at
+    /// the lid.
     pub(crate) lid: Option<Pattern>,
-    /// A prompt that occurs only in the current input box. It identifies the box by itself, so the rows above the
-    /// prompt are not checked.
+    /// Matches a prompt that occurs only in the current input box. The rows above such a prompt are not checked.
     pub(crate) alone: Option<Pattern>,
-    /// The first row in the box, without its frame. The text of the group `sign` is the prompt sign, not typed text.
+    /// Matches the first row in the input box, without its frame. The text of the group `sign` is the prompt sign, not
+    /// typed text.
     pub(crate) prompt: Pattern,
-    /// The maximum number of non-blank rows between the top and the prompt.
+    /// The maximum number of non-blank rows between the `top` row and the `prompt` row.
     #[serde(default)]
     pub(crate) gap: usize,
-    /// The row below the box. If the layout has a `top` but no `bottom`, the box ends at the first blank row or border.
-    /// If the layout has neither, the box ends at the `foot` row.
+    /// Matches the row below the input box. If the layout has a `top` but no `bottom`, the box ends at the first blank
+    /// row or border. If the layout has neither `top` nor `bottom`, the box ends at the `foot` row.
     pub(crate) bottom: Option<Pattern>,
-    /// A row that must exist below the box.
+    /// Matches a row that must exist below the input box.
     pub(crate) foot: Option<Pattern>,
-    /// The maximum number of non-blank rows below the box.
+    /// The maximum number of non-blank rows below the input box.
     pub(crate) footer: usize,
-    /// A row that never appears below the current input box. A box above such a row is an old one.
+    /// Matches rows that never appear below the current input box. A box above such a row is an old one.
     pub(crate) not_below: Option<Pattern>,
-    /// A row that begins an entry of the transcript.
+    /// Matches the first row of an entry of the transcript.
     pub(crate) entry: Option<Pattern>,
-    /// A row that begins a message of the user.
+    /// Matches the first row of a user's message.
     pub(crate) user: Option<Pattern>,
-    /// The row above a dialog.
+    /// Matches the row above a dialog.
     pub(crate) dialog: Option<Pattern>,
-    /// A row in the box that is not typed text.
+    /// Matches rows in the input box that are not typed text.
     pub(crate) label: Option<Pattern>,
-    /// The placeholders of an empty box. In a capture without styles, only these patterns distinguish a placeholder
-    /// from typed text.
+    /// Matches the placeholders of an empty input box. In a capture without styles, only these patterns distinguish a
+    /// placeholder from typed text.
     #[serde(default)]
     pub(crate) ghost: Vec<Pattern>,
 }

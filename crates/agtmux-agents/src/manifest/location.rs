@@ -27,8 +27,8 @@ impl ManifestError {
         Self { file: file.into(), line, problem: error.message().lines().collect::<Vec<_>>().join("; ") }
     }
 
-    /// An error in a rule or key. `problem` contains the name of the rule or key in quotes. The line is found by that
-    /// name.
+    /// An error in a rule or key. `problem` contains the name of the rule or key in quotes, and this function searches
+    /// `text` for that name to find the line.
     pub(super) fn invalid(file: &str, text: &str, problem: String) -> Self {
         Self { file: file.into(), line: line_of_problem(text, &problem), problem }
     }
@@ -79,8 +79,8 @@ fn table_named<'a, 'i>(root: &'a DeTable<'i>, name: &str) -> Option<(&'a DeTable
     tables.filter(|(table, _)| is_named(table)).max_by_key(|(_, span)| span.start)
 }
 
-/// The position of the key at this path. If only the first parts of the path exist, the position of the last existing
-/// part.
+/// The position of the key at this path. If only the first parts of the path exist, returns the position of the last of
+/// these parts.
 fn find_key(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));
     let (key, value) = entry(table, first)?;

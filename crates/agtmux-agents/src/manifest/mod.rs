@@ -37,8 +37,8 @@ pub use typing::TypingRules;
 /// The version of the manifest format that this build reads.
 pub const CONTRACT: u32 = 1;
 
-/// The part of a manifest that is read first. The other keys are read only if this build supports the contract, because
-/// under another contract they may have other meanings.
+/// The part of a manifest that is read first. The other keys are read only if this build supports the manifest's format
+/// version, because in another version they may have other meanings.
 #[derive(Deserialize)]
 struct ManifestHeader {
     contract: u32,
@@ -57,17 +57,16 @@ pub(crate) struct Manifest {
     #[serde(rename = "contract")]
     _contract: u32,
     pub(crate) name: AgentType,
-    /// The version of the rules. Each judgement stores this version, so that judgements by old rules can be
-    /// distinguished from judgements by new rules.
+    /// The version of the rules. Each judgement stores this version, which tells judgements by old rules from
+    /// judgements by new ones.
     #[serde(default = "default_version")]
     pub(crate) version: u32,
-    /// Whether the rules were verified on the agent itself. If false, the rules come from the agent's
-    /// documentation.
+    /// Whether the rules were tested with the real agent. If false, they come from the agent's documentation only.
     #[serde(default = "default_true")]
     pub(crate) measured: bool,
     pub(crate) process: ProcessRules,
     pub(crate) layout: Option<ScreenLayout>,
-    /// Sorted by priority, highest first.
+    /// The screen rules, sorted by priority, highest first.
     #[serde(default)]
     pub(crate) screen: Vec<ScreenRule>,
     #[serde(default)]
@@ -88,11 +87,10 @@ pub(crate) struct Manifest {
     pub(crate) status_file: Option<AgentStatusFile>,
     pub(crate) log: Option<AgentLogFile>,
     pub(crate) resume: Option<ResumeTemplate>,
-    /// The table `setup`, not parsed yet. agtmux uses it only in built-in manifests, so a user's manifest may contain
-    /// any value here.
+    /// The table `setup`, not parsed yet. agtmux ignores this table in a user's manifest, so any value is valid there.
     #[serde(rename = "setup")]
     written_setup: Option<toml::Value>,
-    /// Used for built-in agents only.
+    /// The parsed table `setup`. Always None in a user's manifest.
     #[serde(skip)]
     pub(crate) setup: Option<AgentSetup>,
     /// One warning per key that this build does not know.
@@ -101,7 +99,7 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
-    /// Reads a built-in manifest. Its rules are not checked here, because a test checks them.
+    /// Reads a built-in manifest. Does not check its rules: a test checks them.
     pub(crate) fn embedded(file: &str, text: &str) -> Result<Self, ManifestError> {
         let invalid = |problem| ManifestError::invalid(file, text, problem);
         let mut manifest = Self::read(file, text)?;
@@ -124,8 +122,8 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Parses the text and adds a warning for each unknown key. Does not check the rules: a later step checks them, and
-    /// can name the invalid rule in its error.
+    /// Parses the text and adds a warning for each unknown key. Does not check the rules, because a later step can name
+    /// the invalid rule in its error.
     fn read(file: &str, text: &str) -> Result<Self, ManifestError> {
         let syntax = |error| ManifestError::syntax(file, text, &error);
         let header: ManifestHeader = toml::from_str(text).map_err(syntax)?;
@@ -176,7 +174,8 @@ impl Manifest {
         self.dialog.iter().try_for_each(DialogRule::check)
     }
 
-    /// Finds errors in the answers and errors that concern several parts of the manifest.
+    /// Finds errors in the answers, and errors that become visible only when several parts of the manifest are
+    /// compared.
     fn check_whole(&self) -> Result<(), String> {
         self.answers.check()?;
         let names = || {

@@ -11,17 +11,17 @@ use crate::process::ProcessFacts;
 pub(crate) struct ProcessRules {
     /// Program names, compared with the executable, with `argv[0]` and with the process title.
     pub(crate) programs: Vec<String>,
-    /// Paths of executables whose file names do not identify the agent.
+    /// Paths of the agent's executables. Needed if the file names alone do not identify the agent.
     #[serde(default)]
     executables: Vec<String>,
-    /// Paths of scripts that an interpreter runs.
+    /// Paths of the agent's scripts, which an interpreter runs.
     #[serde(default)]
     scripts: Vec<String>,
-    /// Python modules.
+    /// Names of Python modules that are the agent's program.
     #[serde(default)]
     modules: Vec<String>,
-    /// Lists of words. If the arguments start with one of these lists, the process is not an interactive agent, but for
-    /// example a server for other programs.
+    /// Lists of words. If a process's arguments start with one of these lists, the process is not an interactive agent.
+    /// It may be, for example, a server for other programs.
     #[serde(default)]
     helpers: Vec<Vec<String>>,
     /// Options such as `-p` and commands such as `exec` with which the agent runs a single turn without user
@@ -108,9 +108,8 @@ fn any_matches(patterns: &[String], path: &[u8]) -> bool {
     patterns.iter().any(|pattern| glob::matches(pattern, path))
 }
 
-/// Whether the arguments start with these words. Leading options and their values are skipped. The manifest does not
-/// say which options take a value. If the words do not start at the argument after an option, that argument is
-/// therefore skipped as the value of the option.
+/// Whether the arguments start with these words, apart from leading options and their values. The manifest does not say
+/// which options take a value, so the argument after an option may be a value or the first of the words.
 fn starts_with_words(args: &[Vec<u8>], words: &[String]) -> bool {
     let starts_here = |rest: &[Vec<u8>]| {
         rest.len() >= words.len() && rest.iter().zip(words).all(|(arg, word)| arg == word.as_bytes())

@@ -1,7 +1,7 @@
 use agtmux_core::redact;
 use serde::Deserialize;
 
-/// The maximum length of a kept option value, and the maximum number of arguments that are kept.
+/// The maximum length of an option's value, and the maximum number of arguments, that a resumed agent gets again.
 const MAX_VALUE_BYTES: usize = 256;
 const MAX_KEPT_WORDS: usize = 40;
 
@@ -22,10 +22,10 @@ const SESSION: &str = "{session}";
 pub struct ResumeTemplate {
     /// The words of the command line; `{session}` stands for the session id.
     command: Vec<String>,
-    /// The options without a value that a resumed agent keeps.
+    /// Options that take no value. A resumed agent gets these options again if it had them before.
     #[serde(default)]
     flags: Vec<String>,
-    /// The options with a value that a resumed agent keeps.
+    /// Options that take a value. A resumed agent gets these options and their values again.
     #[serde(default)]
     options: Vec<String>,
 }
@@ -39,8 +39,8 @@ impl ResumeTemplate {
         (is_valid_length && session.bytes().all(plain)).then(|| self.command.join(" ").replace(SESSION, session))
     }
 
-    /// The arguments of an ended agent that are passed on when its session is resumed: only the options listed here.
-    /// Everything else is left out, because it may be a prompt, a secret, or the choice of another session.
+    /// The arguments that a resumed agent gets again: only those in `flags` and `options`. Any other argument may be a
+    /// prompt, a secret, or the choice of another session.
     pub(crate) fn kept_arguments(&self, arguments: &[Vec<u8>]) -> Vec<String> {
         let mut kept = Vec::new();
         let mut words = arguments.iter().map(|word| std::str::from_utf8(word).unwrap_or_default());

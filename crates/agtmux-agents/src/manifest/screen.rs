@@ -11,15 +11,15 @@ use super::pattern::{Pattern, check_all, check_name};
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ScreenRegion {
     Whole,
-    /// The last rows.
+    /// The last rows of the screen.
     Bottom,
-    /// Below the input box.
+    /// The rows below the input box.
     Footer,
-    /// In the input box, without ghost text.
+    /// The text in the input box, without ghost text.
     Box,
-    /// The `top` or `lid` row above the input box. If the box has neither, the first row of the box.
+    /// The `top` or `lid` row above the input box. Without such a row, the first row of the box.
     Rim,
-    /// The last rows above the input box, or the last rows of the screen if there is no box.
+    /// The last few rows above the input box. Without an input box, the last few rows of the screen.
     Above,
     /// The last entry of the transcript.
     Last,
@@ -60,24 +60,24 @@ pub(crate) enum StyleCondition {
     Coloured,
     /// In the terminal's default colour and not dim.
     Plain,
-    /// On another background than the start of the row.
+    /// On a background that differs from the background at the start of the row.
     Filled,
 }
 
-/// The text that the pattern `match` finds must have the style `is`. If the pattern has a group, only the text of the
-/// first group must have that style. If the captured screen contains no styles, a rule with this condition matches only
-/// if the rule has `plain_too`.
+/// A condition on the style of text. The text that the pattern `match` finds must have the style `is`. If the pattern
+/// has a group, only the text of the first group must have that style. In a capture without styles, a rule with such a
+/// condition matches only if the rule has `plain_too`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct StyleRule {
     #[serde(rename = "match")]
     pub(crate) pattern: Pattern,
     pub(crate) is: StyleCondition,
-    /// Only the last row that the pattern matches counts.
+    /// Whether to check only the last row that the pattern matches.
     #[serde(default)]
     pub(crate) last: bool,
 }
 
-/// The pattern must not match in this region.
+/// A pattern that must not match in the given region of the screen.
 #[derive(Debug, Deserialize)]
 pub(crate) struct AbsentRule {
     pub(crate) region: ScreenRegion,
@@ -106,17 +106,17 @@ pub(crate) struct ScreenRule {
     pub(crate) absent: Vec<AbsentRule>,
     pub(crate) title: Option<Pattern>,
     pub(crate) not_title: Option<Pattern>,
-    /// The first group of this pattern finds a name in the rows below the box. The title must contain that name. This
+    /// A pattern whose first group finds a name in the rows below the input box. The title must contain that name. This
     /// excludes a stale title that a shell has set.
     pub(crate) title_from: Option<Pattern>,
     pub(crate) state: State,
     #[serde(default = "default_true")]
     pub(crate) conclusive: bool,
-    /// The rule infers the state from text that is missing on the screen. The agent's own events therefore overrule the
-    /// rule.
+    /// Whether the rule infers the state from text that is missing on the screen. The agent's own events overrule such
+    /// a rule.
     #[serde(default)]
     pub(crate) yields: bool,
-    /// Set if every screen that the rule matches shows no turn, for example because the conversation was restarted.
+    /// Whether a matching screen shows no trace of a turn, for example because the conversation was restarted.
     #[serde(default)]
     pub(crate) anew: bool,
     #[serde(default)]

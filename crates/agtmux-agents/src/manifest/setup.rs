@@ -1,6 +1,6 @@
 use serde::Deserialize;
 
-/// The files of the directory `extensions`.
+/// The files in the repository's directory `extensions`: their paths in that directory, and their texts.
 const EXTENSIONS: [(&str, &str); 2] = [
     ("opencode/agtmux.js", include_str!("../../../../extensions/opencode/agtmux.js")),
     ("pi/agtmux.ts", include_str!("../../../../extensions/pi/agtmux.ts")),
@@ -16,12 +16,12 @@ pub struct AgentSetup {
     pub program: String,
     /// The environment variable that overrides the settings directory.
     pub root_variable: Option<String>,
-    /// The path that is appended to the value of `root_variable`. The result is the settings directory.
+    /// A path that is appended to the value of `root_variable` to form the path of the settings directory.
     #[serde(default)]
     pub below_variable: String,
     /// The settings directory, relative to HOME.
     pub root: String,
-    /// What the user has to do after the installation.
+    /// What the user has to do after `agtmux setup`.
     pub next: String,
     #[serde(rename = "file")]
     pub files: Vec<SetupFile>,
@@ -31,10 +31,10 @@ pub struct AgentSetup {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetupFile {
-    /// The path in the settings directory.
+    /// The path of the file, relative to the settings directory.
     pub path: String,
     pub format: SetupFormat,
-    /// The hooks to install.
+    /// The events for which to install a hook.
     #[serde(default)]
     pub events: Vec<String>,
     /// The matcher to write into each group of hooks.
@@ -48,22 +48,22 @@ pub struct SetupFile {
     /// The format version to write into the file.
     #[serde(default)]
     pub version: u32,
-    /// The file to install, from the directory `extensions`.
+    /// The path of the extension to install, relative to the directory `extensions`.
     extension: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SetupFormat {
-    /// JSON in which each event has groups of hooks.
+    /// JSON with hooks in groups: each event has a list of groups.
     Grouped,
     /// JSON without groups, in a file that only agtmux writes.
     Own,
-    /// JSON without groups and timeouts.
+    /// JSON with neither groups nor timeouts.
     Flat,
     /// A TOML file with the key `notify`.
     Notify,
-    /// A file of the directory `extensions`.
+    /// An extension: a file of the directory `extensions`, copied as a whole.
     Extension,
 }
 

@@ -32,7 +32,7 @@ impl AgentStatusFile {
     }
 
     /// Whether these contents describe the process with this start time. If not, an earlier process with the same pid
-    /// has written them: a killed agent leaves its file behind, and another process may get its pid.
+    /// wrote them: a killed agent leaves its file behind, and a new process may get its pid.
     pub fn is_about(
         &self,
         contents: &Value,

@@ -7,13 +7,14 @@ use serde::Deserialize;
 pub struct TypingRules {
     /// If the typed text ends with this text, Enter begins a new line instead of submitting.
     pub continued_by: Option<String>,
-    /// A single Escape keeps the typed text while the agent is idle. A second Escape may erase it.
+    /// Whether a single Escape keeps the typed text while the agent is idle. A second Escape may erase the text.
     pub escape_keeps: bool,
-    /// The agent understands bracketed paste even before it has enabled the mode, for example right after its start.
+    /// Whether the agent understands bracketed paste even before it has enabled that mode, for example right after its
+    /// start.
     pub knows_brackets: bool,
-    /// Submitted text stays in the box until the agent prints something. Text in the box may therefore have been
+    /// Whether submitted text stays in the box until the agent prints something. If so, text in the box may have been
     /// submitted already.
     pub leaves_text: bool,
-    /// After the agent has drawn a paste, it treats Enter as part of the paste for this long.
+    /// How long the agent treats Enter as a part of a paste after it has drawn the pasted text.
     pub settle_ms: Option<u64>,
 }

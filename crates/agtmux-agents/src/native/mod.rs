@@ -1,5 +1,5 @@
-//! Turns an agent's own events into observations. The reducer keeps a memory, because a single event may not say which
-//! of several questions was answered, or whether more prompts are queued.
+//! Turns an agent's own events into observations. Keeps a memory of earlier events: a single event may not say which of
+//! several questions was answered, or whether more prompts are queued.
 
 mod rule;
 #[cfg(test)]
@@ -20,10 +20,10 @@ use crate::known_agent::KnownAgent;
 use crate::manifest::Manifest;
 use rule::ClosedQuestions;
 
-/// The maximum number of open questions per runtime. The oldest ones are dropped.
+/// The maximum number of open questions per runtime. If there are more, the oldest ones are dropped.
 const MAX_OPEN_QUESTIONS: usize = 64;
-/// The longest time that an observation waits for confirmation. It equals the longest time that an agent gives its
-/// hooks to run.
+/// The longest time that an observation waits for another source to confirm it. This is also the longest time that an
+/// agent lets its hooks run.
 const CONFIRMATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 
 /// The adapter's memory of one runtime between events.
@@ -31,7 +31,8 @@ const CONFIRMATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 pub struct AdapterMemory {
     /// The agent's own session id.
     pub session: Option<String>,
-    /// The session id comes from the agent's status file. A session id from an event of the agent outranks it.
+    /// Whether the session id comes from the agent's status file. A session id from one of the agent's events replaces
+    /// it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     session_from_file: bool,
     #[serde(alias = "open")]
@@ -39,14 +40,14 @@ pub struct AdapterMemory {
     /// The number of prompts whose turns have not ended.
     #[serde(alias = "prompts")]
     pending_prompts: u32,
-    /// How the last turn ended. If a hook has announced the end of the running turn, this is how that turn will end.
+    /// How the last turn ended. While a turn runs, this is how it will end, if a hook has already announced that.
     /// `None` if no hook has reported an end.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "ended")]
     turn_end: Option<Assertion>,
     /// Observations to report later. An observation is dropped if its source reports something else about the turn
-    /// before that.
+    /// before the observation is due.
     held: Vec<HeldObservation>,
-    /// The sources whose last report was a running turn.
+    /// The sources that last reported a running turn.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty", alias = "under_way")]
     running_sources: BTreeSet<Source>,
     /// The time of the newest log record that was read. Older records are ignored, because they have been read before.
@@ -59,9 +60,9 @@ struct OpenQuestion {
     key: String,
     kind: DialogKind,
     owner: Option<String>,
-    /// When the question was opened. The time does not change when another question closes.
+    /// When the agent asked the question. This time stays the same when another question closes.
     at: Timestamp,
-    /// What an approval is about.
+    /// The command that the agent asks to run. Set only for requests for approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     asked: Option<AskedCommand>,
 }
@@ -100,8 +101,8 @@ impl NativeEvent<'_> {
     }
 }
 
-/// Turns evidence into observations, by the rules of the manifest. Without a manifest, every event is read as a generic
-/// event. Returns the observations, and the time at which the next held observation is due.
+/// Turns evidence into observations by the rules of the agent's manifest. Without a manifest, every event is read as a
+/// generic event. Also returns the time at which the next held observation is due.
 pub fn reduce(
     agent: Option<&KnownAgent>,
     memory: &mut AdapterMemory,
@@ -122,7 +123,8 @@ pub fn reduce(
 }
 
 impl AdapterMemory {
-    /// Whether a newer log record than this one has already been read. Also updates the time of the newest record read.
+    /// Whether a newer log record has already been read, so that this record is not new. Also remembers the time of
+    /// this record if it is the newest one.
     fn is_known_log_entry(&mut self, at: Timestamp) -> bool {
         let known = self.log_read_until.is_some_and(|logged| at < logged);
         self.log_read_until = self.log_read_until.max(Some(at));
@@ -134,15 +136,15 @@ impl AdapterMemory {
         self.held.iter().map(|held| held.due).min()
     }
 
-    /// Whether the end of a turn is held back for a short time, because the agent may start the next turn at once.
+    /// Whether the end of a turn is not reported yet, because the agent may start the next turn at once.
     pub fn holds_turn_end(&self) -> bool {
         let is_turn_end =
             |held: &HeldObservation| held.confirmed_by.is_none() && held.observation.assertion == Assertion::Completed;
         self.held.iter().any(is_turn_end)
     }
 
-    /// Moves all times by `by`, because the clock of this machine was set. Limits the moved times to `now`, except the
-    /// times at which held observations are due.
+    /// Moves all times by `by`, because the clock of this machine was set. No moved time is later than `now`, except
+    /// the times at which held observations are due.
     pub fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) {
         let moved = |at: Timestamp| at.checked_add(by).unwrap_or(now);
         let shift = |at: &mut Timestamp| *at = moved(*at).min(now);
@@ -153,8 +155,8 @@ impl AdapterMemory {
         }
     }
 
-    /// Delays the release of held observations by `by`. This machine slept or the daemon was stopped for that long, so
-    /// the agent could not report anything meanwhile.
+    /// Delays the release of held observations by `by`, because this machine slept or the daemon was stopped for that
+    /// long. The agent could not report anything during that time.
     pub fn skip_time(&mut self, by: SignedDuration) {
         self.held.iter_mut().for_each(|held| held.due = held.due.checked_add(by).unwrap_or(held.due));
     }
@@ -258,8 +260,9 @@ impl AdapterMemory {
         all
     }
 
-    /// If this source no longer reports a running turn, releases the observations that wait for this confirmation. A
-    /// released observation gets the time of the confirmation if the confirmation is later.
+    /// Handles a report of the source `by` about the turn. If the report says that no turn runs, releases the
+    /// observations that wait for this confirmation. A released observation gets the time of the report if that time is
+    /// later.
     fn release_confirmed(&mut self, by: Source, assertion: Assertion, as_of: Timestamp) -> Vec<Observation> {
         if assertion == Assertion::Running {
             self.running_sources.insert(by);
@@ -270,8 +273,8 @@ impl AdapterMemory {
         confirmed.map(|held| Observation { as_of: held.as_of.max(as_of), ..held }).collect()
     }
 
-    /// Opens and closes questions. Returns None if the event does not concern questions. Otherwise returns an
-    /// assertion: the newest open question is open, or no dialog is open if no question is left.
+    /// Opens and closes questions. Returns None if the event does not concern questions. Otherwise returns the
+    /// assertion that a dialog is open for the newest open question, or that no dialog is open.
     fn update_questions(
         &mut self,
         rule: &EventRule,

@@ -9,10 +9,10 @@ use jiff::SignedDuration;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The maximum length of a kept command. A longer one is dropped, because every observation of the agent would contain
-/// a copy of it.
+/// The maximum length of a command in a request for approval. A longer command is dropped, because every observation of
+/// the agent would contain a copy of it.
 const MAX_ASKED_BYTES: usize = 32 << 10;
-/// The maximum number of other texts from the payload that are kept with a command.
+/// The maximum number of texts that are kept from the fields beside the command in the payload.
 const MAX_ABOUT: usize = 8;
 
 /// How to read the agent's own events.
@@ -21,12 +21,13 @@ const MAX_ABOUT: usize = 8;
 pub(crate) struct NativeRules {
     /// The paths of the session id in a payload. The first path that leads to a text is used.
     pub(super) session: Option<PayloadPaths>,
-    /// Set if the agent may start other agents of its type in the same pane. Events of other sessions are then ignored,
-    /// unless their rule has `changes_session`.
+    /// Whether the agent may start other agents of its type in the same pane. If so, events of other sessions are
+    /// ignored, unless their rule has `changes_session`.
     pub(super) one_session: bool,
-    /// The path of the sub-agent id in a payload. A payload without a text at this path is from the agent itself.
+    /// The path of the sub-agent id in a payload. If a payload has no text at this path, the event is from the agent
+    /// itself.
     pub(super) owner: Option<String>,
-    /// Set if one process may serve the agents of several panes. All events of such a process name the pane of its
+    /// Whether one process may serve the agents of several panes. All events of such a process name the pane of its
     /// first agent.
     pub(crate) shared_process: bool,
 }
@@ -38,56 +39,60 @@ pub(crate) struct EventRule {
     pub(crate) source: Source,
     #[serde(rename = "type")]
     pub(crate) event_type: String,
-    /// Conditions on the payload, by path. All of them must hold.
+    /// Conditions that the payload must meet: for each path, a condition on the value at that path.
     #[serde(default)]
     when: BTreeMap<String, PayloadCondition>,
     /// The path of a session id in the payload. The rule matches only if that id is the agent's session id. This
     /// excludes events of side threads, which have other ids.
     of_session: Option<String>,
     pub(super) turn: Option<TurnState>,
-    /// The event opens a question of this kind. The question stays open until an event closes it.
+    /// The event means that the agent asks a question of this kind. The question stays open until an event closes it.
     pub(super) opens: Option<DialogKind>,
     /// The path of the shell command that the question asks to run. The dialog on the screen may show only a part of
     /// the command.
     pub(super) command: Option<String>,
     #[serde(default)]
     pub(super) closes: ClosedQuestions,
-    /// The agent continues in another session.
+    /// The event means that the agent continues in another session.
     #[serde(default)]
     pub(super) changes_session: bool,
-    /// The agent's session has ended. The next session that an event names is the agent's new one.
+    /// The event means that the agent's session has ended. The next session that an event names is the agent's new one.
     #[serde(default)]
     pub(super) ends_session: bool,
-    /// The paths whose values identify a question.
+    /// The paths of the payload values that together identify a question.
     #[serde(default)]
     pub(super) key: Vec<String>,
-    /// The question that is open now. Set only if the source reports states, not events.
+    /// The question that is open while the source reports this state. Set only for sources that report states, not
+    /// events.
     pub(super) asks: Option<AskedQuestion>,
-    /// The event reports a new prompt. Each prompt has its own turn, so the end of one more turn is expected.
+    /// Whether the event reports a new prompt. Each prompt has its own turn, so one more turn must end before the agent
+    /// is done.
     #[serde(default)]
     pub(super) prompt: bool,
     /// The path of the prompt's text. Set only if the event reports that a prompt was submitted.
     pub(crate) submits: Option<String>,
-    /// How the turn will end. This event only announces the end. A later event, whose rule has `as_ended`, reports it.
+    /// How the running turn will end. The event only announces this. A later event, whose rule has `as_ended`, reports
+    /// the end itself.
     pub(super) ends: Option<TurnState>,
-    /// How long to wait before `turn` is reported. If the same source sends another event about the turn meanwhile,
-    /// `turn` is not reported.
+    /// How long to wait before `turn` is reported. If the same source sends another event about the turn during that
+    /// time, `turn` is not reported.
     #[serde(default)]
     hold_ms: u32,
-    /// Like `hold_ms`, but only while prompts are queued.
+    /// How long to wait before `turn` is reported if more prompts are queued. The longer one of this time and `hold_ms`
+    /// counts.
     #[serde(default)]
     queued_hold_ms: u32,
-    /// Do not report the end of the turn while this source still reports a running turn: other hooks of the agent may
-    /// continue the turn.
+    /// The end of the turn is not reported while this source still reports a running turn, because other hooks of the
+    /// agent may continue the turn.
     pub(super) confirmed_by: Option<Source>,
-    /// The path of a time in milliseconds. The report is true since that time. If not set, the time of the event is
-    /// used.
+    /// The path of a time in milliseconds: what the event reports has been true since then. If not set, since the time
+    /// of the event.
     pub(super) since_ms: Option<String>,
-    /// The report is probably true, but the agent also sends this event in other situations.
+    /// Whether the agent sends this event in other situations too. What the event reports is then only probable.
     #[serde(default)]
     pub(super) tentative: bool,
-    /// The event reports the end of a turn, but not its cause. If an earlier event has reported how the turn ends, for
-    /// example by `ends`, this rule reports that ending instead of its own `turn`.
+    /// The event reports the end of a turn, but not how the turn ended. If an earlier event has announced that, for
+    /// example by `ends`, this rule reports the announced ending instead of its own `turn`.
     #[serde(default)]
     pub(super) as_ended: bool,
 }
@@ -139,9 +144,9 @@ pub(super) enum TurnState {
 pub(super) enum ClosedQuestions {
     #[default]
     Nothing,
-    /// The question with the same key.
+    /// The question with the same key as the event.
     Same,
-    /// The agent's own questions, not those of its sub-agents.
+    /// The questions of the agent itself, not those of its sub-agents.
     Own,
     All,
 }
@@ -193,8 +198,8 @@ impl EventRule {
         turn.into_iter().chain(self.opens.map(Assertion::DialogOpen)).chain(self.asks.map(AskedQuestion::assertion))
     }
 
-    /// Why the rule is invalid. None if the rule is valid. A rule without any effect is valid, because it keeps later
-    /// rules from matching.
+    /// Why the rule is invalid. None if the rule is valid. A rule without any effect is valid: if it matches, the rules
+    /// after it are not tried.
     pub(crate) fn problem(&self) -> Option<String> {
         let named = |what: &str| Some(format!("the event rule for '{}' {what}", self.event_type));
         if self.event_type.is_empty() {

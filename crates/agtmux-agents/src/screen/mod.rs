@@ -27,7 +27,7 @@ impl CapturedScreen {
         &self.rows
     }
 
-    /// The text of all rows without frames.
+    /// The text of all rows, without the frames around them.
     pub fn inner_text(&self) -> String {
         self.rows.iter().map(|row| unframed(row.text())).collect::<Vec<_>>().join("\n")
     }
@@ -76,7 +76,7 @@ pub(crate) fn start_within_frame(row: &ScreenRow) -> usize {
     row.text().find(unframed(row.text())).unwrap_or(0)
 }
 
-/// Normalizes other text, such as a title, in the same way as the rows of a screen.
+/// Normalises a text that is not a row of a screen, such as a title, in the same way as a row.
 pub(crate) fn normalize_text(text: &str) -> String {
     text.chars().filter_map(parse_capture::normalize_char).collect::<String>().trim().to_owned()
 }

@@ -9,7 +9,7 @@ use super::{CapturedScreen, CellStyle, ScreenRow};
 /// The maximum number of rows. If a capture has more rows, only the last ones are kept, because agents draw at the
 /// bottom.
 const MAX_ROWS: usize = 1000;
-/// The maximum length of a row.
+/// The maximum length of a row. The rest of a longer row is dropped.
 const MAX_ROW_BYTES: usize = 8 << 10;
 
 impl CapturedScreen {
@@ -32,7 +32,7 @@ impl CapturedScreen {
 struct CaptureParser {
     rows: VecDeque<ScreenRow>,
     row: ScreenRow,
-    /// The current style. It continues into the next row, as in the output of tmux.
+    /// The style of the next character. A style stays in effect in the next row, as in the output of tmux.
     style: CellStyle,
     styled: bool,
 }
@@ -80,7 +80,7 @@ impl Perform for CaptureParser {
     }
 }
 
-/// The character that replaces `c` in the text that rules read. None if `c` is invisible.
+/// Replaces unusual spaces by plain ones, so that patterns match. None if `c` is invisible.
 pub(crate) fn normalize_char(c: char) -> Option<char> {
     match c {
         '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{3000}' => Some(' '),

@@ -22,7 +22,7 @@ pub(crate) struct ScreenRegions<'s> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct InputBox {
-    /// The `top` or `lid` row above the box. If the box has neither, the first row of the box.
+    /// The `top` or `lid` row above the input box. Without such a row, the first row of the box.
     rim: usize,
     inside: Range<usize>,
     footer: usize,
@@ -118,8 +118,8 @@ impl<'s> ScreenRegions<'s> {
             })
     }
 
-    /// The first row of the dialog that is above row `before`: the row below the last match of the layout's pattern
-    /// `dialog`. If no row above `before` matches, row 0.
+    /// The first row of the last dialog that begins above row `before`. This is the row below the last match of the
+    /// layout's pattern `dialog`, or row 0 if the pattern does not match above `before`.
     pub(crate) fn dialog_start(&self, before: usize) -> usize {
         self.dialog_top(before).unwrap_or(0)
     }
@@ -131,7 +131,7 @@ impl<'s> ScreenRegions<'s> {
         self.screen.rows()[..before].iter().rposition(begins).map(|top| top + 1)
     }
 
-    /// Whether the layout tells which row is above a dialog.
+    /// Whether the layout has a pattern for the row above a dialog.
     pub(crate) fn knows_dialog_top(&self) -> bool {
         self.layout.is_some_and(|layout| layout.dialog.is_some())
     }
@@ -226,7 +226,7 @@ fn find_box_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<Input
     Some(InputBox { rim, inside: first..end, footer: end })
 }
 
-/// The row of the prompt below the last `top` row, and the row of that `top`.
+/// The row of the prompt below the last `top` row, and the row of that `top` itself.
 fn find_prompt_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(usize, usize)> {
     let rim = rows.iter().rposition(|row| fits(&layout.top, row))?;
     let with_text = (rim + 1..rows.len()).filter(|at| !rows[*at].is_blank());

@@ -1,12 +1,12 @@
-//! The style of a cell, as far as rules use it.
+//! The style of a cell, reduced to the properties that rules use.
 
-/// A colour class. Rules need no more detail, because themes differ in the exact colours.
+/// A class of colours. Rules need no exact colours, because these differ between themes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CellColour {
     #[default]
     Default,
     Black,
-    /// The greys of hints and placeholders.
+    /// The shades of grey in which agents write hints and placeholders.
     Grey,
     White,
     Colour,

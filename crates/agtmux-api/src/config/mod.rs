@@ -107,7 +107,7 @@ pub struct ActionsConfig {
     pub snapshot_lifetime: ConfigDuration,
 }
 
-/// Settings for events that programs send about agents.
+/// Settings for the events that agents, scripts and other programs send to the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EventsConfig {
@@ -196,7 +196,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Loads the user's file on top of the defaults. A missing file is not an error; an invalid one is.
+    /// Loads the user's configuration file and fills in the defaults. A missing file is not an error; an invalid file
+    /// is.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let path = &Self::resolve_file(path)?;
         let text = match std::fs::read_to_string(path) {
@@ -222,7 +223,7 @@ impl Config {
         }
     }
 
-    /// Parses the user's file as a table: YAML if the path ends in `.yaml` or `.yml`, else TOML.
+    /// Parses the text of the user's file as a table: as YAML if the path ends in `.yaml` or `.yml`, otherwise as TOML.
     pub fn parse_table(text: &str, path: &Path) -> Result<toml::Table, ConfigError> {
         let read = match path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
             true => yaml::parse_table(text),
@@ -320,8 +321,8 @@ impl Config {
     }
 }
 
-/// Adds the line number to an error. The settings that caused the error were already merged with the defaults and have
-/// no line numbers, so this function searches the user's text for the key that the error names.
+/// Adds the line number to an error in the merged settings. Merged settings have no line numbers, so this function
+/// searches the user's text for the key that the error names.
 fn locate(text: &str, error: &toml::de::Error) -> String {
     let message = error.to_string();
     let message = message.trim();

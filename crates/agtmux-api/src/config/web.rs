@@ -14,7 +14,7 @@ pub struct WebConfig {
     pub proxy_users: Vec<ProxyUser>,
 }
 
-/// The address to listen on, or none.
+/// The address that the web port listens on. None if the port is off.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct ListenAddress(pub Option<SocketAddr>);
 

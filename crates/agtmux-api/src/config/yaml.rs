@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Parses YAML into a table of tables.
+/// Parses a YAML configuration into the same form as a TOML configuration.
 pub(super) fn parse_table(text: &str) -> Result<toml::Table, String> {
     let mut read: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
     drop_nulls(&mut read);

@@ -69,8 +69,8 @@ impl ItemFilter {
             && (!self.given.needs_action || pane.needs_action)
     }
 
-    /// Whether the filter accepts the task of this event. The task is treated like a pane, and the state of that pane
-    /// is the state of the task after the event.
+    /// Whether the filter accepts the task of this event. A task is filtered like a pane with an agent, by its state
+    /// after the event.
     pub fn accepts_task(&self, task_event: &TaskWatchEvent) -> bool {
         let state = task_event.event.state();
         self.matches_session(Some(&task_event.target), task_event.event.session.as_str())
@@ -89,7 +89,8 @@ impl ItemFilter {
             && self.matches_counts(&session.counts)
     }
 
-    /// A target has no state and no session, so only the filter by target applies.
+    /// Whether the filter accepts this target. Only the filter by target applies, because a target has no state and no
+    /// session.
     pub fn accepts_target(&self, target: &TargetStatus) -> bool {
         self.target().is_none_or(|wanted| target.name == wanted)
     }

@@ -45,7 +45,7 @@ impl FleetItems {
         self.list(filter, summary, items, now)
     }
 
-    /// The panes, sorted by how urgently they need the attention of a person, the most urgent first.
+    /// The panes that the filter accepts. The panes that most urgently need a person come first.
     pub fn panes_by_attention(&self, filter: &ItemFilter) -> Vec<Arc<PaneItem>> {
         let mut panes: Vec<_> = self.panes.values().filter(|pane| filter.accepts_pane(pane)).cloned().collect();
         panes.sort_by(|a, b| a.attention_order().cmp(&b.attention_order()));
@@ -65,7 +65,8 @@ impl FleetItems {
         Some(target_item(self.targets.get(name)?, &self.count_panes()))
     }
 
-    /// The number of panes and of agents of each target. A pane that several sessions show is counted once.
+    /// For each target, the number of its panes and the number of its agents. A pane that several sessions show is
+    /// counted once.
     pub fn count_panes(&self) -> BTreeMap<&str, (u32, u32)> {
         let mut counted = BTreeSet::new();
         let mut counts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
@@ -105,7 +106,7 @@ fn target_item(target: &TargetStatus, counts: &BTreeMap<&str, (u32, u32)>) -> Ta
     TargetItem { status: target.clone(), panes, agents }
 }
 
-/// Counts each agent once, even if several sessions show its pane.
+/// Counts the agents in these panes. An agent counts once, even if several sessions show its pane.
 fn summary<'a>(panes: impl Iterator<Item = &'a PaneItem>) -> ListSummary {
     let mut counted: BTreeSet<(&str, &str, PaneId)> = BTreeSet::new();
     let mut states = StateCounts::default();

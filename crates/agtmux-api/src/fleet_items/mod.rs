@@ -1,6 +1,6 @@
-//! The items of the fleet: panes, windows, sessions and targets. The daemon lists them. A client keeps a copy of them
-//! by applying the events of the stream. The daemon and the client use the same code, so that filters, order and counts
-//! are the same.
+//! The items of the fleet: panes, windows, sessions and targets. The daemon serves lists of them. A client keeps a copy
+//! by applying the events of the event stream. The daemon and the client share this code, so that filters, order and
+//! counts are the same.
 
 mod filter;
 mod lists;
@@ -25,7 +25,7 @@ pub struct FleetItems {
 }
 
 impl FleetItems {
-    /// Applies an event of the stream.
+    /// Applies an event of the event stream.
     pub fn apply(&mut self, event: WatchEvent) {
         if event.kind == WatchEventKind::Reset {
             *self = Self::default();
@@ -43,7 +43,7 @@ impl FleetItems {
         }
     }
 
-    /// Every item of a scope, in order.
+    /// All items of the types that the scope includes, in order.
     pub fn of_scope(&self, scope: ListScope) -> impl Iterator<Item = WatchItem> + '_ {
         let panes = scope.includes(ListScope::Panes).then(|| self.panes.values()).into_iter().flatten();
         let windows = scope.includes(ListScope::Windows).then(|| self.windows.values()).into_iter().flatten();

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 /// Evidence that is new since the last batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EvidenceBatch {
-    /// Whether the batch is complete: servers not in it do not exist.
+    /// Whether the batch describes all tmux servers of the host. If true, a server that the batch does not contain no
+    /// longer exists.
     pub full: bool,
     pub evidence: Vec<HostEvidence>,
 }
@@ -21,7 +22,7 @@ pub struct EvidenceBatch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum HostEvidence {
-    /// The panes of a server: all if `complete`, else those that changed.
+    /// Panes of a server. If `complete` is true, these are all its panes. Otherwise they are the panes that changed.
     Panes {
         server: HostServer,
         complete: bool,
@@ -35,12 +36,12 @@ pub enum HostEvidence {
         server: HostServer,
         outage: HostOutage,
     },
-    /// The host's tmux cannot be read, or can be read again.
+    /// Whether agtmux can read the host's tmux. If not, `outage` says why. Otherwise `outage` is null.
     HostOutage {
         outage: Option<HostOutage>,
     },
     Agent(Box<AgentEvidence>),
-    /// A kind that this version does not know.
+    /// A kind of evidence that this version of agtmux does not know.
     #[serde(other)]
     Unknown,
 }
@@ -50,14 +51,14 @@ pub enum HostEvidence {
 pub struct HostServer {
     pub name: String,
     pub pid: u32,
-    /// Seconds since the Unix epoch, as tmux reports it.
+    /// When the server started, in seconds since the Unix epoch, as tmux reports it.
     pub start_time: i64,
 }
 
-/// Why a server or the host cannot be read.
+/// Why agtmux cannot read a server or the whole host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostOutage {
-    /// The error code that the list of panes also shows, in `target_errors`.
+    /// The error code, the same as in `target_errors` of the list of panes.
     pub code: String,
     pub message: String,
 }
@@ -70,9 +71,10 @@ pub struct HostPane {
     #[schemars(with = "String")]
     pub window: WindowId,
     pub window_name: String,
-    /// Where the pane is shown. A linked window or a grouped session shows it in several sessions.
+    /// The sessions that show the pane, with the window's index in each. A pane is in several sessions if its window is
+    /// linked or its session is grouped.
     pub placements: Vec<HostPlacement>,
-    /// The pane's first process.
+    /// The process id of the pane's first process.
     pub pid: u32,
     pub tty: String,
     pub title: String,
@@ -80,14 +82,14 @@ pub struct HostPane {
     pub dead: bool,
     pub exit_status: Option<i32>,
     pub exit_signal: Option<i32>,
-    /// The command in the foreground.
+    /// The program in the foreground of the pane.
     pub command: Option<String>,
-    /// The working directory of the command in the foreground.
+    /// The working directory of the program in the foreground.
     pub cwd: Option<String>,
     pub agent: Option<HostAgent>,
 }
 
-/// One session and window index that shows a pane.
+/// A session that shows a pane, and the index of the pane's window in that session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostPlacement {
     #[schemars(with = "String")]
@@ -101,7 +103,7 @@ pub struct HostPlacement {
 pub struct HostAgent {
     pub agent_type: String,
     pub process: HostProcess,
-    /// Stopped with Ctrl-Z.
+    /// Whether the agent is stopped, as after Ctrl-Z.
     pub suspended: bool,
 }
 
@@ -125,7 +127,7 @@ pub struct AgentEvidence {
     pub name: Option<String>,
     pub agent_id: Option<String>,
     pub observations: Vec<HostObservation>,
-    /// For each source, the time since which its evidence has matched no rule.
+    /// For each source, since when no rule has matched what the source reports.
     #[serde(default)]
     pub unrecognized_since: BTreeMap<String, Timestamp>,
     /// For each source, when it last reported a running turn.
@@ -134,13 +136,13 @@ pub struct AgentEvidence {
     /// For each source, when it last reported that no turn was running.
     #[serde(default)]
     pub last_resting: BTreeMap<String, Timestamp>,
-    /// For each source, when it last showed no trace of a turn.
+    /// For each source, when it last showed no sign that any turn had run.
     #[serde(default)]
     pub last_cleared: BTreeMap<String, Timestamp>,
     /// For each source, when it last showed an open dialog.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub last_asked: BTreeMap<String, Timestamp>,
-    /// Whether a person has visited the agent's pane on the host since its last turn ended.
+    /// Whether a person on the host has visited the agent's pane since the agent's last turn ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seen: bool,
     /// The last text that the host's daemon submitted to the agent.
@@ -152,7 +154,7 @@ pub struct AgentEvidence {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostSubmission {
     pub at: Timestamp,
-    /// How many texts the daemon has submitted to this agent.
+    /// How many texts the host's daemon has submitted to this agent so far.
     pub number: u64,
     /// True until the host sees a turn after the text, or finds that the text began no turn.
     pub pending: bool,
@@ -161,14 +163,16 @@ pub struct HostSubmission {
 /// What the host concluded from the evidence of one source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostObservation {
-    /// `hook`, `screen` and so on.
+    /// The source, such as `hook` or `screen`.
     pub source: String,
-    /// `running`, `completed`, `idle`, `failed`, `approval_dialog`, `input_dialog` or `no_dialog`.
+    /// What the observation asserts: `running`, `completed`, `idle`, `failed`, `approval_dialog`, `input_dialog` or
+    /// `no_dialog`.
     pub assertion: String,
     pub conclusive: bool,
     pub as_of: Timestamp,
     pub settled: bool,
-    /// `null`: valid until it is contradicted.
+    /// How long the observation is valid, in milliseconds. Null if it is valid until another observation contradicts
+    /// it.
     pub valid_for_ms: Option<i64>,
     pub source_seq: Option<u64>,
     pub event_time: Timestamp,
@@ -176,7 +180,7 @@ pub struct HostObservation {
     pub event_id: String,
     pub rule: String,
     pub rule_version: u32,
-    /// The line of evidence.
+    /// The line of text, such as a screen row or the type of an event, on which the observation is based.
     pub excerpt: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tentative: bool,
@@ -184,7 +188,7 @@ pub struct HostObservation {
     pub inferred_from_absence: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_turn_visible: bool,
-    /// The observation is ignored until this time.
+    /// The observation does not count before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_from: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -21,13 +21,13 @@ pub use evidence::{
 pub use request::{HostReply, HubRequest, NumberedRequest, ReplyOutcome};
 pub use versions::{PROTOCOL_VERSIONS, ProtocolVersions, VersionGap};
 
-/// The maximum length of a line. A peer that sends a longer one is disconnected.
+/// The maximum length of a line. A peer that sends a longer line is disconnected.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// The path of the daemon's evidence stream, which `collect` forwards.
+/// The HTTP path of the daemon's evidence stream. `agtmux collect` forwards this stream to the hub.
 pub const EVIDENCE_PATH: &str = "/v1/evidence";
 
-/// How often an idle host sends a heartbeat.
+/// How often a host with no new evidence sends a heartbeat.
 pub const HEARTBEAT_INTERVAL: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// A line from the host to the hub.
@@ -36,9 +36,9 @@ pub const HEARTBEAT_INTERVAL: std::time::Duration = std::time::Duration::from_se
 pub enum HostLine {
     Hello(HostHello),
     Batch(EvidenceBatch),
-    /// The host is still connected.
+    /// Shows the hub that the host is still connected.
     Heartbeat {
-        /// The host's clock.
+        /// The time by the host's clock.
         now: Timestamp,
     },
     Reply(HostReply),
@@ -49,9 +49,9 @@ pub enum HostLine {
 pub struct HostHello {
     #[serde(flatten)]
     pub protocol: ProtocolVersions,
-    /// The version of agtmux.
+    /// The version of agtmux on the host.
     pub version: String,
-    /// The host's clock.
+    /// The time by the host's clock.
     pub now: Timestamp,
     pub tmux_versions: Vec<String>,
 }
@@ -63,7 +63,7 @@ pub enum HubLine {
     Hello {
         #[serde(flatten)]
         protocol: ProtocolVersions,
-        /// The version of agtmux.
+        /// The version of agtmux on the hub.
         version: String,
     },
     Request(NumberedRequest),

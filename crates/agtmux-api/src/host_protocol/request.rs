@@ -22,12 +22,12 @@ pub enum HubRequest {
 }
 
 impl HubRequest {
-    /// The daemon's path for this action.
+    /// The path of this action in the HTTP API of the host's daemon.
     pub fn path(&self) -> String {
         format!("/v1/actions/{}", self.kind().as_str())
     }
 
-    /// The body of the request to this path.
+    /// The request body for this action in the HTTP API of the host's daemon.
     pub fn body(&self) -> serde_json::Result<Value> {
         match self {
             Self::Send(action) => serde_json::to_value(action),
@@ -67,7 +67,7 @@ impl HubRequest {
     }
 }
 
-/// A request and the number that its reply repeats.
+/// A request with a number. The host repeats this number in its reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
@@ -87,7 +87,7 @@ pub struct HostReply {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplyOutcome {
-    /// The response body of the action's path.
+    /// The host's daemon carried out the action and responded with this body.
     Done(Value),
     Refused(ApiError),
     /// The host's daemon did not answer, so whether the action was carried out is unknown.

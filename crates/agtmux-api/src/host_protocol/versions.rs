@@ -13,7 +13,7 @@ pub struct ProtocolVersions {
     /// The newest version.
     #[serde(rename = "collect")]
     pub max: u32,
-    /// The oldest version. Protocol 1 does not send it.
+    /// The oldest version. None if the peer speaks only protocol 1, which does not have this field.
     #[serde(rename = "collect_min", default, skip_serializing_if = "Option::is_none")]
     pub min: Option<u32>,
 }
@@ -21,14 +21,14 @@ pub struct ProtocolVersions {
 /// Why two peers have no common version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VersionGap {
-    /// The other side must be updated.
+    /// The peer must be updated.
     PeerTooOld,
-    /// This side must be updated.
+    /// This agtmux must be updated.
     PeerTooNew,
 }
 
 impl ProtocolVersions {
-    /// The highest version that both peers speak.
+    /// Agrees on the highest version that both peers speak.
     pub fn negotiate(self, peer: Self) -> Result<u32, VersionGap> {
         let version = self.max.min(peer.max);
         match version {

@@ -1,5 +1,5 @@
-//! The events of a shell, one line of JSON each, in two files. When the newer file is full, it takes the place of the
-//! older one.
+//! The events of the shell in a shared terminal, as lines of JSON in two files. When the newer file is full, it
+//! replaces the older one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::files::open_no_follow;
 use crate::task_files::older_log;
 
-/// The size at which a file is full.
+/// When a file has this size, the next event goes into a new file.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// An event and the time at which the reader saw it.
+/// An event of the shell, and the time at which the reader of the pane's output saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MirrorEventLine {
     pub at: Timestamp,
@@ -25,7 +25,7 @@ pub struct MirrorEventLine {
     pub event: ShellEvent,
 }
 
-/// Writes events.
+/// Appends events to the file of a shared terminal.
 #[derive(Debug)]
 pub struct MirrorEventWriter {
     path: PathBuf,
@@ -33,7 +33,7 @@ pub struct MirrorEventWriter {
 }
 
 impl MirrorEventWriter {
-    /// Opens the file, and returns the number of the last command in it.
+    /// Opens the file for new events. Also returns the number of the last command that the earlier events mention.
     pub fn open(path: &Path) -> io::Result<(Self, u64)> {
         let lines = read_lines::<MirrorEventLine>(path);
         let last = lines.iter().filter_map(|line| match line.event {
@@ -63,7 +63,7 @@ fn open_append(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
-/// Appends a line to a log that consists of a newer and an older file. If the newer file is full, it first replaces the
+/// Appends a line to a log that consists of a newer and an older file. If the newer file is full, it first becomes the
 /// older one.
 pub(super) fn append_line(path: &Path, line: &impl Serialize) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|data| data.len() >= MAX_FILE_BYTES) {
@@ -95,7 +95,7 @@ pub struct MirrorEventFollower {
 }
 
 impl MirrorEventFollower {
-    /// Starts with the oldest event that is kept.
+    /// The first read begins with the oldest event that still exists.
     pub fn new(path: PathBuf) -> Self {
         let older = open_no_follow(&older_log(&path)).ok();
         Self { path, file: older, position: 0, partial: Vec::new() }
@@ -121,8 +121,8 @@ impl MirrorEventFollower {
         Ok(())
     }
 
-    /// Opens the newer file, unless it is already open. Nothing is lost by leaving the current file: it has been read
-    /// to its end, and the writer never writes to a file after starting the next one.
+    /// Opens the newer file, unless it is already open. No event is lost: the current file has been read to its end,
+    /// and the writer never writes to a file after starting the next one.
     fn open_next(&mut self) -> io::Result<bool> {
         let next = match open_no_follow(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

@@ -21,8 +21,8 @@ use crate::task_files::{create_fresh, write_atomically};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MirrorSpec {
     pub mirror_id: String,
-    /// A secret in each mark. Marks are escape sequences in the shell's output that show where a command starts and
-    /// ends. Without the secret, other programs could forge marks.
+    /// A secret that each mark contains. Marks are escape sequences in the shell's output that show where a command
+    /// starts and ends. Without the secret, other programs could forge marks.
     pub nonce: String,
     pub shell: MirrorShell,
     /// The path of the shell.
@@ -32,26 +32,26 @@ pub struct MirrorSpec {
     pub socket: String,
     pub server_pid: u32,
     pub server_start: i64,
-    /// The session that the terminal was made in, such as `$3`.
+    /// The session in which the terminal was made, such as `$3`.
     pub session: String,
     pub pane: u32,
-    /// The pane that the terminal was made for.
+    /// The pane for which the terminal was made.
     pub for_pane: Option<u32>,
-    /// The shell's process and its start time, once it runs.
+    /// The shell's pid and start time. None before the shell runs.
     pub process: Option<(u32, u64)>,
 }
 
-/// A request to run a command, written before the command is typed.
+/// A request to run a command. It is stored before the command is typed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MirrorExecRecord {
     pub exec: String,
     pub command: String,
     pub cwd: Option<String>,
-    /// The type of the agent that asked. Processes that the command starts count as processes of that agent.
+    /// The type of the agent that made the request. Processes that the command starts count as processes of that agent.
     pub agent: Option<String>,
     /// When agtmux began to type the command.
     pub typed_at: jiff::Timestamp,
-    /// When agtmux will interrupt the command if the command still runs.
+    /// When agtmux will interrupt the command, unless it has ended by then.
     pub deadline: jiff::Timestamp,
 }
 
@@ -87,14 +87,14 @@ impl MirrorFiles {
         builder.create(self.outputs_dir())
     }
 
-    /// The file from which the shell reads the next command. The first line is the id of the request; the command
-    /// follows.
+    /// The file from which the shell reads the next command. Its first line is the id of the request. The other lines
+    /// are the command.
     pub fn input(&self) -> PathBuf {
         self.dir.join("in")
     }
 
-    /// The file that the shell reads at its start. zsh looks only for a file with a fixed name, so the file for zsh is
-    /// in a separate directory.
+    /// The file that the shell reads when it starts. zsh looks only for a file with a fixed name, so the file for zsh
+    /// is in a separate directory.
     pub fn start(&self, shell: MirrorShell) -> PathBuf {
         match shell {
             MirrorShell::Zsh => self.zsh_dir().join(".zshenv"),
@@ -141,12 +141,12 @@ impl MirrorFiles {
         self.dir.join("spec")
     }
 
-    /// Withdraws a command that the shell has not read yet.
+    /// Withdraws any command that the shell has not read yet.
     pub fn clear_input(&self) -> io::Result<()> {
         write_atomically(&self.input(), b"")
     }
 
-    /// Withdraws a command. Returns false if the shell has already read it.
+    /// Withdraws the command of this request. Returns false if the shell has already read the command.
     pub fn withdraw_input(&self, exec: &str) -> io::Result<bool> {
         let withdrawn = self.dir.join("in.withdrawn");
         // After the rename the shell finds no command.
@@ -157,7 +157,7 @@ impl MirrorFiles {
         Ok(text.split(|byte| *byte == b'\n').next() == Some(exec.as_bytes()))
     }
 
-    /// Stores a request. Only the newest requests are kept.
+    /// Stores a request. The oldest requests are removed when the files with the requests are full.
     pub fn add_exec(&self, record: &MirrorExecRecord) -> io::Result<()> {
         events::append_line(&self.execs(), record)
     }
@@ -167,14 +167,14 @@ impl MirrorFiles {
         events::read_lines(&self.execs())
     }
 
-    /// Locks the terminal for its reader, until the returned file is closed.
+    /// Takes the lock that shows that the terminal has a reader. The lock lasts until the returned file is closed.
     pub fn lock_reader(&self) -> io::Result<fs::File> {
         let file = create_fresh(&self.dir.join("reader"))?;
         file.lock()?;
         Ok(file)
     }
 
-    /// Whether the reader of the pane's output runs.
+    /// Whether a process reads the output of the terminal's pane.
     pub fn has_reader(&self) -> bool {
         open_no_follow(&self.dir.join("reader")).is_ok_and(|file| file.try_lock_shared().is_err())
     }

@@ -1,4 +1,4 @@
-//! The output of each command: its beginning in one file, and its end in a log of bounded size.
+//! The outputs of commands. The beginning of each output is in one file, and its end in a log of bounded size.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -39,12 +39,12 @@ impl MirrorOutput {
         self.head.with_extension("log")
     }
 
-    /// The size of the file with the beginning.
+    /// The size of the file with the beginning of the output.
     pub fn head_bytes(&self) -> u64 {
         fs::metadata(&self.head).map_or(0, |data| data.len())
     }
 
-    /// Reads at most `max_bytes` bytes of the beginning, from this position.
+    /// Reads at most `max_bytes` bytes from the file with the beginning of the output, starting at `from`.
     pub fn read_head(&self, from: u64, max_bytes: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         match open_no_follow(&self.head) {
@@ -58,23 +58,23 @@ impl MirrorOutput {
         Ok(bytes)
     }
 
-    /// The kept end of an output that did not fit into the file with the beginning.
+    /// The end of a long output, as far as it was kept. Empty if the file with the beginning contains the whole output.
     pub fn read_tail(&self) -> io::Result<Vec<u8>> {
         read_log(&self.tail(), MAX_TAIL_BYTES)
     }
 
-    /// The size of the whole output, including the part that was not kept.
+    /// The size of the whole output, including parts that were not kept.
     pub fn total_bytes(&self) -> u64 {
         let written = fs::read_to_string(self.size_file()).ok().and_then(|size| size.trim().parse().ok());
         written.unwrap_or_else(|| self.head_bytes())
     }
 
-    /// The file with the size of a long output.
+    /// The file that contains the size of a long output as a number.
     fn size_file(&self) -> PathBuf {
         self.head.with_extension("size")
     }
 
-    /// Whether the output did not fit into the file with the beginning.
+    /// Whether the output was too long for the file with its beginning.
     pub fn is_long(&self) -> bool {
         self.tail().exists()
     }
@@ -86,11 +86,11 @@ impl MirrorOutput {
     }
 }
 
-/// Writes the outputs of commands. Removes the oldest outputs when there are too many.
+/// Writes the outputs of commands. If there are too many outputs, removes the oldest ones.
 #[derive(Debug)]
 pub struct MirrorOutputWriter {
     files: MirrorFiles,
-    /// The finished outputs and their sizes, oldest first.
+    /// The numbers of the finished commands and the sizes of their outputs, oldest first.
     kept: VecDeque<(u64, u64)>,
     current: Option<CurrentOutput>,
 }

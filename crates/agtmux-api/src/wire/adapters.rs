@@ -27,16 +27,17 @@ pub struct AdapterItem {
     #[schemars(with = "Vec<String>")]
     #[schema(value_type = Vec<String>)]
     pub sources: Vec<Source>,
-    /// Whether the rules were tested against the real agent. If not, they come from its documentation.
+    /// Whether the rules were tested with the real agent. If not, they come from the agent's documentation only.
     pub measured: bool,
     pub origin: AdapterOrigin,
     /// The manifest file of a user's adapter.
     pub file: Option<String>,
     /// Whether the file replaces a built-in adapter.
     pub replaces_built_in: bool,
-    /// The error in the current file, with its line number. The previous version stays in use.
+    /// The error in the manifest file as it is now, with the line number. The previous version of the file stays in
+    /// use.
     pub error: Option<String>,
-    /// Keys in the file without effect.
+    /// One warning for each key in the manifest file that has no effect.
     pub warnings: Vec<String>,
     pub health: AdapterHealth,
     /// The number of running agents of this type.
@@ -69,7 +70,7 @@ pub struct BrokenManifest {
 pub struct AdapterCapabilities {
     /// Whether the agent reports its own events.
     pub event_driven: bool,
-    /// Whether some states are visible only on the agent's screen.
+    /// Whether agtmux must also read the agent's screen to recognise its states.
     pub polling_required: bool,
     pub supports_waiting_approval: bool,
     pub supports_waiting_input: bool,
@@ -80,11 +81,11 @@ pub struct AdapterCapabilities {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AdapterHealth {
-    /// The adapter knows the state of every running agent of this type.
+    /// The adapter knows the state of every running agent of its type.
     Ok,
-    /// The adapter does not know the state of some running agents of this type.
+    /// The adapter does not know the state of some running agents of its type.
     Degraded,
-    /// No agent of this type is running.
+    /// No agent of the adapter's type is running.
     Unused,
     Disabled,
 }

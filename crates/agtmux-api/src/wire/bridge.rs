@@ -13,7 +13,7 @@ pub enum BridgeMode {
     /// Free text.
     #[default]
     Text,
-    /// One option, by `option_index`, counted from 0.
+    /// One option, which `option_index` names, counted from 0.
     Select,
     /// Same as `text`: both use the dialog's free-text option.
     Other,
@@ -29,7 +29,7 @@ pub struct BridgeRespondRequest {
     pub text: Option<String>,
     pub option_index: Option<u32>,
     pub answers: Option<BridgeAnswers>,
-    /// Answer only while this dialog is open: its fingerprint from `/v1/panes`.
+    /// Answer only while the dialog with this fingerprint is open. `/v1/panes` shows the fingerprint of each dialog.
     pub if_dialog: Option<String>,
     /// Approve even if `subject_truncated` is set. Set this only after a person has read the whole subject elsewhere,
     /// for example in the pane.
@@ -53,12 +53,12 @@ pub enum BridgeAnswers {
 #[serde(default, deny_unknown_fields)]
 pub struct BridgeChoice {
     pub option_index: Option<u32>,
-    /// For a question with several choices.
+    /// The chosen options of a question that allows several.
     pub option_indices: Option<Vec<u32>>,
     pub text: Option<String>,
 }
 
-/// The reply to a successful answer.
+/// The reply to a request that has answered a dialog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct BridgeRespondReply {
     /// Always `ok`.
@@ -84,7 +84,7 @@ pub struct BridgeError {
     pub hint: Option<String>,
 }
 
-/// Whether an agent can be sent text.
+/// Whether agtmux can send text to an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct BridgeAvailability {
     pub agent_id: String,
@@ -92,7 +92,7 @@ pub struct BridgeAvailability {
     pub state: Option<String>,
 }
 
-/// A hook event. Fields that are not listed here are stored with the event.
+/// A hook event. The daemon also stores fields that are not listed here.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
 pub struct BridgeHookEvent {
@@ -119,7 +119,7 @@ pub struct BridgeHookReply {
     /// Always `ok`.
     pub status: String,
     pub agent_id: String,
-    /// Whether the event could be assigned to a pane.
+    /// Whether agtmux found the pane that the event belongs to.
     pub bound: bool,
     pub event_id: Option<String>,
 }

@@ -13,8 +13,8 @@ use crate::SCHEMA_VERSION;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct WatchEvent {
     pub schema_version: u32,
-    /// The sequence number. It increases with every change, also across daemon restarts. All items of a snapshot have
-    /// the same number.
+    /// The sequence number of the event. It increases with every change and continues after a daemon restart. All items
+    /// of a snapshot have the same number.
     pub seq: u64,
     pub at: Timestamp,
     #[serde(rename = "type")]
@@ -22,16 +22,16 @@ pub struct WatchEvent {
     pub scope: ListScope,
     /// The changed item; null for `reset`, `target_errors` and `task`.
     pub item: Option<WatchItem>,
-    /// The task event; only present for `task`.
+    /// The task event; present only if the type is `task`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<TaskWatchEvent>>,
-    /// All current outages; only present for `target_errors`.
+    /// All current outages; present only if the type is `target_errors`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_errors: Option<Vec<TargetError>>,
 }
 
 impl WatchEvent {
-    /// An event without content.
+    /// Creates an event without an item, a task event or outages.
     pub fn new(kind: WatchEventKind, scope: ListScope, seq: u64, at: Timestamp) -> Self {
         let schema_version = SCHEMA_VERSION;
         Self { schema_version, seq, at, kind, scope, item: None, task: None, target_errors: None }
@@ -57,13 +57,13 @@ impl WatchEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum EventSubject {
     Item(ItemIdentity),
-    /// All current outages.
+    /// The list of all current outages.
     TargetErrors,
-    /// A task event, by its seq. No later event replaces it.
+    /// A task event with this sequence number. No later event replaces it.
     Task(u64),
 }
 
-/// A task event and its server.
+/// A task event, and the tmux server on which the task runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TaskWatchEvent {
     pub target: String,
@@ -80,7 +80,7 @@ pub enum WatchEventKind {
     Snapshot,
     /// An item that is new or has changed.
     Upsert,
-    /// An item that was removed, with its last value.
+    /// An item that no longer exists, with its last value.
     Remove,
     /// Discard all items: a new snapshot follows.
     Reset,
@@ -107,7 +107,7 @@ impl WatchEventKind {
     }
 }
 
-/// The item of an event. The event's `scope` names the type of the item.
+/// The item that an event is about. The event's `scope` names the type of the item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(untagged)]
 pub enum WatchItem {

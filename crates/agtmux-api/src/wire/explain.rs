@@ -23,10 +23,10 @@ pub struct Explanation {
     pub since: Timestamp,
     /// All recorded observations.
     pub candidates: Vec<ExplainCandidate>,
-    /// The newest event of each source, with its sender.
+    /// For each source, its newest event and the process that sent it.
     #[serde(default)]
     pub last_events: Vec<ExplainEvent>,
-    /// What would change the state, in words.
+    /// Which events or changes would change the state, in words.
     pub would_change: Vec<String>,
 }
 
@@ -39,18 +39,18 @@ pub struct ExplainCandidate {
     #[schemars(with = "serde_json::Value")]
     #[schema(value_type = Object)]
     pub says: Assertion,
-    /// Whether the observation alone can decide a state.
+    /// Whether this observation is enough to decide the state.
     pub conclusive: bool,
     /// Whether the observation currently counts.
     pub fresh: bool,
-    /// Why the observation does not count; null if it does.
+    /// Why the observation does not count; null if the observation counts.
     pub why_not: Option<String>,
     pub as_of: Timestamp,
     pub age_ms: i64,
     /// The adapter rule that produced the observation.
     pub rule: String,
     pub rule_version: u32,
-    /// The matching line of evidence.
+    /// The line of text that the rule matched.
     pub evidence: String,
 }
 
@@ -60,7 +60,7 @@ pub struct ExplainEvent {
     pub source: Source,
     pub event_type: String,
     pub ingested_at: Timestamp,
-    /// The process that sent the event; null if it was saved while no daemon ran.
+    /// The process that sent the event; null if the event was saved while no daemon ran.
     pub sender: Option<EventSender>,
 }
 
@@ -80,7 +80,7 @@ pub struct RuntimeEvents {
     pub items: Vec<RuntimeEvent>,
 }
 
-/// A received event, with secrets redacted.
+/// An event that the daemon received, with secrets redacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct RuntimeEvent {
     pub event_id: String,
@@ -88,10 +88,10 @@ pub struct RuntimeEvent {
     pub event_type: String,
     pub event_time: Timestamp,
     pub ingested_at: Timestamp,
-    /// The process that sent the event; null if it was saved while no daemon ran.
+    /// The process that sent the event; null if the event was saved while no daemon ran.
     #[serde(default)]
     pub sender: Option<EventSender>,
-    /// The payload; null once its retention time has passed.
+    /// The payload; null after the retention time for payloads has passed.
     #[schemars(with = "serde_json::Value")]
     #[schema(value_type = Object)]
     pub body: serde_json::Value,

@@ -7,11 +7,11 @@ use utoipa::ToSchema;
 
 use super::listing::TargetError;
 
-/// The health of the daemon and the servers it watches.
+/// The health of the daemon and of the tmux servers that it watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct DaemonHealth {
     pub schema_version: u32,
-    /// `ok`, or `degraded` if something cannot be read.
+    /// `ok`, or `degraded` if a tmux server, the database or a component of the daemon has a problem.
     pub status: String,
     pub version: String,
     pub api_version: u32,
@@ -44,7 +44,8 @@ pub struct StoreHealth {
     pub schema_version: u32,
     /// The path to which an unreadable database was moved at startup.
     pub quarantined: Option<String>,
-    /// Why the database cannot be written at the moment; null if it can.
+    /// Why the daemon cannot write to the database, or how the database is damaged; null if the database has no
+    /// problem.
     pub error: Option<String>,
 }
 
@@ -57,7 +58,7 @@ pub struct ServerHealth {
     pub pid: u32,
     pub tmux_version: String,
     pub panes: u32,
-    /// `events` if the panes' terminals report their output, `polling` if the panes are polled.
+    /// `events` if agtmux notices output on the panes' terminals, `polling` if agtmux polls the panes.
     pub evidence: String,
     /// Whether agtmux's hooks are installed.
     pub hooks: bool,

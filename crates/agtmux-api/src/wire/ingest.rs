@@ -3,25 +3,25 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// An event submitted by a hook, a wrapper, a script or an external adapter. It names its runtime or its origin.
-/// Fields that are not listed here are stored with the event.
+/// An event submitted by a hook, a wrapper, a script or an external adapter. The event names its runtime, or the pane
+/// or process that it comes from. The daemon also stores fields that are not listed here.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
 pub struct EventSubmission {
     pub runtime_id: Option<String>,
     /// The target; `host` by default.
     pub target: Option<String>,
-    /// The tmux server's name; any server by default.
+    /// The name of the tmux server. If not set, the event may belong to any server.
     pub server: Option<String>,
     /// The pane id, such as `%12`. Without a pane, agtmux finds the runtime by the processes in
     /// this event, or by the agent's conversation id.
     pub pane: Option<String>,
     pub agent_type: Option<String>,
-    /// A process that may be the agent.
+    /// The id of a process that may be the agent.
     pub pid: Option<u32>,
     /// The start time of `pid`, in the kernel's unit.
     pub pid_start: Option<u64>,
-    /// More processes that may be the agent: the sender's ancestors, nearest first.
+    /// The ids of more processes that may be the agent: the sender's ancestors, nearest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pids: Vec<u32>,
     /// The start times of `pids`, in the same order.
@@ -49,9 +49,9 @@ pub struct EventSubmission {
 pub struct EventSender {
     pub uid: Option<u32>,
     pub pid: Option<u32>,
-    /// The program's name.
+    /// The name of the program that the process runs.
     pub program: Option<String>,
-    /// `unix` or `tcp`.
+    /// The connection to the daemon: `unix` or `tcp`.
     pub via: String,
     /// The type of the agent that the sender belongs to; null if the sender descends from no agent.
     pub agent: Option<String>,
@@ -70,11 +70,11 @@ pub struct EventReceipt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventReceiptStatus {
-    /// The event was assigned to a runtime and applied.
+    /// agtmux found the event's runtime and applied the event to it.
     Bound,
-    /// The event's runtime is not known yet. The event is dropped if none is found in time (`state.bind_ttl`, 30 s by
-    /// default).
+    /// agtmux does not know the event's runtime yet. If it finds none within `state.bind_ttl` (30 s by default), it
+    /// drops the event.
     PendingBind,
-    /// The event was already received.
+    /// The daemon has received the same event before.
     Duplicate,
 }

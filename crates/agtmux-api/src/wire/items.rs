@@ -12,7 +12,8 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct PaneIdentity {
     pub target: String,
-    /// The tmux server: its socket's file name, or the full path of a socket outside the user's tmux directory.
+    /// The tmux server: the file name of its socket, or the full path if the socket is outside the user's tmux
+    /// directory.
     pub server: String,
     pub session_name: String,
     #[schemars(with = "String")]
@@ -56,7 +57,7 @@ pub struct PaneItem {
     #[schemars(with = "Option<String>")]
     #[schema(value_type = Option<String>, example = "claude")]
     pub agent_type: Option<AgentType>,
-    /// The name given to the agent at start (`agtmux run --name`). It can be used as a reference.
+    /// The name that the agent was given at its start (`agtmux run --name`). References to the agent can use this name.
     pub name: Option<String>,
     /// The agent's state; null for a pane without an agent.
     pub state: Option<State>,
@@ -72,20 +73,21 @@ pub struct PaneItem {
     /// Whether the agent has completed a turn, and no attached tmux client has visited the pane since. The state may be
     /// `idle` by now.
     pub unseen: bool,
-    /// When agtmux last submitted a text to the agent. Null if it has not done so since the daemon started.
+    /// When agtmux last submitted a text to the agent. Null if agtmux has submitted none since the daemon started.
     #[serde(default)]
     pub submitted_at: Option<Timestamp>,
-    /// True until agtmux sees a turn after the text that it last submitted, or finds that the text began no turn. Until
-    /// then, `state` may be from before the text.
+    /// True until agtmux sees a turn after the text that it last submitted, or finds that the text began no turn. While
+    /// this is true, `state` may be older than the text.
     #[serde(default)]
     pub turn_pending: bool,
     /// The open dialog of a waiting agent.
     pub dialog: Option<Dialog>,
     pub title: Option<String>,
     pub cwd: Option<String>,
-    /// The program in the foreground.
+    /// The program in the foreground of the pane.
     pub command: Option<String>,
-    /// For a dead pane that tmux kept open: how its process ended.
+    /// How the process of a dead pane ended; null if the pane is not dead. tmux keeps a dead pane open if the option
+    /// `remain-on-exit` is set.
     pub dead: Option<DeadPane>,
 }
 
@@ -121,14 +123,14 @@ impl PaneItem {
 
     /// The order in which a person should look at panes: first agents that wait for an answer, then failed agents,
     /// agents with an unseen result, running agents, idle or completed agents, unknown agents, and last panes without
-    /// an agent. Of equally urgent agents, the agent that has been in its state for longest comes first.
+    /// an agent. If two agents are equally urgent, the one that has been in its state for longer comes first.
     pub fn attention_order(&self) -> impl Ord + '_ {
         (self.attention_rank(), self.since, &self.identity)
     }
 
-    /// The rank in the attention order. It differs from the order of `State`, which decides which state a window shows.
-    /// Here, waiting agents come before failed ones, because an answer lets a waiting agent continue, while a failed
-    /// agent has already stopped.
+    /// The rank in the attention order. It differs from the order of `State`, which decides the state shown for a
+    /// window. Here, waiting agents come before failed ones, because an answer lets a waiting agent continue, while a
+    /// failed agent has already stopped.
     fn attention_rank(&self) -> u8 {
         match self.state {
             Some(State::WaitingApproval | State::WaitingInput) => 0,

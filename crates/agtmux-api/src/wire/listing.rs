@@ -35,7 +35,7 @@ pub struct ListSummary {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct TargetError {
     pub target: String,
-    /// The server; null if the whole target is affected.
+    /// The server that could not be read; null if the whole target could not be read.
     pub server: Option<String>,
     pub code: OutageCode,
     pub message: String,
@@ -43,13 +43,13 @@ pub struct TargetError {
     pub since: Timestamp,
 }
 
-/// The filters applied to the list.
+/// The filters that were applied to a list.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct ListFilters {
     pub target: Option<String>,
     pub target_session: Option<String>,
     pub session: Option<String>,
-    /// One state, or several with commas: `running,idle`.
+    /// The states to include, separated by commas: `running,idle`.
     #[schemars(with = "Option<String>")]
     #[schema(value_type = Option<String>, example = "running,idle")]
     pub state: Option<StateSet>,
@@ -70,7 +70,7 @@ pub struct ListQuery {
     pub target_session: Option<String>,
     /// Only sessions with this name.
     pub session: Option<String>,
-    /// Only agents in this state, or in one of several states with commas: `running,idle`.
+    /// Only agents in one of these states, separated by commas: `running,idle`.
     #[param(value_type = Option<String>, example = "running,idle")]
     pub state: Option<StateSet>,
     /// Only agents of this type.
@@ -83,7 +83,7 @@ pub struct ListQuery {
     pub group_by: Option<SessionGrouping>,
     /// Event stream only: the type of items to report. Panes by default.
     pub scope: Option<ListScope>,
-    /// Event stream only: resume after this event. Same as the `Last-Event-ID` header.
+    /// Event stream only: resume after the event with this sequence number. Same as the `Last-Event-ID` header.
     pub last_event_id: Option<u64>,
 }
 

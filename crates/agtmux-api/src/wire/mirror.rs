@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-/// Selects a shared terminal: by its own pane, or by the pane that it was made for.
+/// Selects a shared terminal: by its own pane, or by the pane for which it was made.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -19,13 +19,14 @@ pub struct MirrorQuery {
     /// The pane of the shared terminal, such as `%12`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pane: Option<String>,
-    /// The pane that the shared terminal was made for. If that pane has no shared terminal, one in the same session is
-    /// used.
+    /// The pane for which the shared terminal was made. If that pane has no shared terminal, agtmux uses one in the
+    /// same session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub for_pane: Option<String>,
 }
 
-/// Makes a shared terminal beside a pane, or returns the one that exists.
+/// Makes a shared terminal beside a pane. If the pane or its session already has a shared terminal, returns that
+/// terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MirrorStartRequest {
@@ -33,10 +34,10 @@ pub struct MirrorStartRequest {
     pub socket: Option<String>,
     /// The pane to split, such as `%3`.
     pub for_pane: String,
-    /// The shell: `bash`, `zsh`, `fish` or a path. Default: the shell that tmux starts.
+    /// The shell: `bash`, `zsh`, `fish` or a path. Default: the shell that tmux starts in new panes.
     #[serde(default)]
     pub shell: Option<String>,
-    /// The working directory: an absolute path. Default: that of the pane.
+    /// The working directory, as an absolute path. Default: the pane's working directory.
     #[serde(default)]
     pub cwd: Option<String>,
 }
@@ -51,9 +52,9 @@ named_enum!(
         Ready => "ready",
         /// A command runs.
         Running => "running",
-        /// The shell was replaced, or its output is not read, so agtmux cannot follow it.
+        /// agtmux cannot follow the shell: the shell was replaced, or no process reads its output.
         Lost => "lost",
-        /// The pane is gone.
+        /// The pane of the terminal no longer exists.
         Closed => "closed",
     }
 );
@@ -66,7 +67,7 @@ pub struct MirrorItem {
     #[schemars(with = "String")]
     #[schema(value_type = String, example = "%12")]
     pub pane_id: PaneId,
-    /// The pane that the terminal was made for.
+    /// The pane for which the terminal was made.
     #[schemars(with = "Option<String>")]
     #[schema(value_type = Option<String>, example = "%3")]
     pub for_pane: Option<PaneId>,
@@ -75,11 +76,11 @@ pub struct MirrorItem {
     pub shell: MirrorShell,
     pub status: MirrorStatus,
     pub cwd: Option<String>,
-    /// The command that runs, and whether agtmux typed it.
+    /// The command that runs now; null if none runs.
     pub running: Option<MirrorRunningItem>,
-    /// Why agtmux cannot follow the shell.
+    /// Why agtmux cannot follow the shell; null if it can.
     pub problem: Option<String>,
-    /// The number of the last command.
+    /// The number of the last command that was started.
     pub last_number: u64,
 }
 
@@ -88,19 +89,19 @@ pub struct MirrorItem {
 pub struct MirrorRunningItem {
     pub number: u64,
     pub command: Option<String>,
-    /// The id of the request to agtmux; null if the person typed the command.
+    /// The id of the request that made agtmux type the command; null if the person typed it.
     pub command_id: Option<String>,
     pub since: Timestamp,
 }
 
-/// The shared terminals.
+/// The list of shared terminals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct MirrorList {
     pub schema_version: u32,
     pub items: Vec<MirrorItem>,
 }
 
-/// Runs a command in a shared terminal. Makes the terminal if there is none for `for_pane`.
+/// Runs a command in a shared terminal. Makes a terminal if `for_pane` and its session have none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MirrorExecRequest {
@@ -110,12 +111,12 @@ pub struct MirrorExecRequest {
     pub pane: Option<String>,
     #[serde(default)]
     pub for_pane: Option<String>,
-    /// The command, one line or many.
+    /// The command. It may have several lines.
     pub command: String,
-    /// The working directory: an absolute path. Default: that of the shell.
+    /// The working directory of the command, as an absolute path. Default: the shell's working directory.
     #[serde(default)]
     pub cwd: Option<String>,
-    /// After this time the command is interrupted with Ctrl-C. Default: 120000.
+    /// If the command still runs after this time, agtmux interrupts it with Ctrl-C. Default: 120000.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
     /// A name for the request, chosen by the caller. If the name was used before, the command does not run again.
@@ -127,17 +128,18 @@ pub struct MirrorExecRequest {
 }
 
 named_enum!(
-    /// What became of a command.
+    /// Whether a command still runs, has ended or was lost.
     #[derive(JsonSchema, ToSchema)]
     MirrorCommandStatus {
         Running => "running",
         Ended => "ended",
-        /// The pane was closed, or the shell was replaced, before the command ended. Its result is unknown.
+        /// The pane was closed, or the shell was replaced, before the command ended. The result of the command is
+        /// unknown.
         Lost => "lost",
     }
 );
 
-/// A command of agtmux in a shared terminal, and its result.
+/// A command that agtmux typed into a shared terminal, and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct MirrorCommand {
     pub command_id: String,
@@ -146,24 +148,25 @@ pub struct MirrorCommand {
     #[schema(value_type = String, example = "%12")]
     pub pane_id: PaneId,
     pub status: MirrorCommandStatus,
-    /// The exit code as the shell reports it; 124 after a timeout and 130 after a cancellation.
+    /// The exit code that the shell reports. If agtmux interrupts the command: 124 after a timeout, 130 after a
+    /// cancellation.
     pub exit_code: Option<i32>,
-    /// The signal that ended the command, if the exit code is 128 plus its number.
+    /// The number of the signal that ended the command. Set if the exit code is 128 plus this number.
     pub signal: Option<i32>,
     pub duration_ms: Option<u64>,
     pub cwd: Option<String>,
     /// The end of the output. Each byte that is not valid UTF-8 appears as the code point U+10FF00 plus the value of
     /// the byte.
     pub output: String,
-    /// Whether `output` is only the end of the output.
+    /// Whether the beginning of the output is missing in `output`.
     pub truncated: bool,
-    /// How many bytes before `output` are left out.
+    /// The size of the part of the output that is missing before `output`.
     pub omitted_bytes: u64,
     /// The file with the raw output.
     pub output_file: Option<String>,
     pub timed_out: bool,
     pub cancelled: bool,
-    /// A program used the whole screen. Its screen is not in `output`.
+    /// Whether a program used the full screen. What such a program draws is not in `output`.
     pub full_screen: bool,
 }
 
@@ -175,7 +178,7 @@ pub struct MirrorCommandQuery {
     /// How long to wait for the end of the command. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
-    /// Keep overwritten text and the screens of full-screen programs.
+    /// Whether to keep text that was overwritten later, and what full-screen programs draw.
     #[serde(default)]
     pub raw: bool,
     /// The maximum size of `output`. Default: 10000.
@@ -190,14 +193,14 @@ pub struct MirrorCancelRequest {
     pub command_id: String,
 }
 
-/// An item of the stream of a command: a part of the output, or the end.
+/// An item of the output stream of a command: a part of the output, or the end of the command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MirrorStreamItem {
     /// A part of the output. Each byte that is not valid UTF-8 appears as the code point U+10FF00 plus the value of the
     /// byte.
     Output(String),
-    /// The end of the command. Its `output` is empty.
+    /// The command has ended. The field `output` of this result is empty.
     Ended(Box<MirrorCommand>),
 }
 
@@ -211,10 +214,10 @@ pub struct MirrorActivityQuery {
     pub pane: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub for_pane: Option<String>,
-    /// Only commands after the one with this number. Same as the `Last-Event-ID` header.
+    /// Only commands with a higher number than this one. Same as the `Last-Event-ID` header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    /// The maximum number of commands; the newest ones are returned. Default: 20.
+    /// The maximum number of commands. If there are more, the newest ones are returned. Default: 20.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
@@ -223,7 +226,7 @@ pub struct MirrorActivityQuery {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct MirrorActivityItem {
     pub number: u64,
-    /// The command; null if the shell keeps it out of its history.
+    /// The command; null if the shell does not store this command in its history.
     pub command: Option<String>,
     pub cwd: Option<String>,
     pub exit_code: Option<i32>,
@@ -233,11 +236,11 @@ pub struct MirrorActivityItem {
     /// the byte.
     pub output: String,
     pub truncated: bool,
-    /// Directory, command, output and exit code as text: `~/dir $ command`, the output, `[exit code: N]`.
+    /// The directory, command, output and exit code as one text: `~/dir $ command`, the output, `[exit code: N]`.
     pub text: String,
 }
 
-/// Commands of the person, newest last.
+/// The commands that the person ran, newest last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct MirrorActivity {
     pub schema_version: u32,

@@ -7,12 +7,12 @@ use agtmux_core::state::State;
 use super::*;
 use crate::CapturedScreen;
 
-/// The longest time between a change of the status file and the observer's capture of the screen.
+/// The longest time from a change of the status file until the observer captures the screen, in milliseconds.
 const CAPTURE_DELAY: i64 = 400;
-/// Observations from a captured screen are dated this long before the capture.
+/// How much earlier than the capture an observation from a screen is dated, in milliseconds.
 const DRAW_LAG: i64 = 250;
 
-/// The states that follow from the evidence of one turn, without repetitions.
+/// The states that agtmux reports during one turn, each listed only when it changes.
 struct TurnTimeline {
     claude: AdapterTest,
     ledger: Ledger,
@@ -61,7 +61,7 @@ impl TurnTimeline {
     }
 }
 
-/// The states of a turn that ends with this screen.
+/// The states that agtmux reports during a turn that ends with this screen.
 fn states_until(last_screen: &str) -> Vec<State> {
     let mut turn = TurnTimeline::new();
     turn.status("busy");

@@ -19,10 +19,10 @@ use schemars::JsonSchema;
 use utoipa::ToSchema;
 
 named_enum!(
-    /// Whether the agent accepted the typed text.
+    /// Whether agtmux has verified that the agent accepted the typed text.
     #[derive(JsonSchema, ToSchema)]
     Verification {
-        /// The agent reported the text, or the text left the input box.
+        /// The agent's events report the text, or the text has left the input box.
         Confirmed => "confirmed",
         /// The text was typed; whether the agent accepted it is unknown.
         Inconclusive => "inconclusive",

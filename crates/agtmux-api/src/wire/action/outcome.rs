@@ -45,26 +45,26 @@ pub struct SendReport {
     /// The number of Enter presses.
     pub attempts: u32,
     pub bytes: u64,
-    /// Events of the agent that confirm the text.
+    /// The ids of the agent's events that confirm the text.
     pub event_ids: Vec<String>,
     /// Whether the pane was in copy mode and agtmux had to leave that mode to type the text.
     #[serde(default)]
     pub left_copy_mode: bool,
 }
 
-/// The evidence for a verification result.
+/// The evidence on which a verification result is based.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerifiedBy {
-    /// An event of the agent.
+    /// An event of the agent reports the text.
     Event,
-    /// The content of the input box.
+    /// The input box shows whether the text was submitted.
     Box,
-    /// A change on the screen.
+    /// The screen changed after the input.
     Change,
-    /// The answered dialog closed.
+    /// The dialog closed after the answer.
     Dialog,
-    /// No evidence.
+    /// There is no evidence.
     Nothing,
 }
 
@@ -72,11 +72,11 @@ pub enum VerifiedBy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct RespondReport {
     pub dialog: Dialog,
-    /// The answer in words, such as `1. Yes` or `Escape`.
+    /// The answer as agtmux gave it, such as `1. Yes` or `Escape`.
     pub answered: String,
     pub verified: Verification,
     pub by: VerifiedBy,
-    /// The dialog that opened after the answer, if any.
+    /// The dialog that opened after the answer; null if none opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks_now: Option<Dialog>,
     pub event_ids: Vec<String>,
@@ -95,7 +95,7 @@ pub struct AttachPlan {
     pub sessions: Vec<AttachSession>,
     pub window_id: String,
     pub pane_pid: u32,
-    /// How to reach the pane's host; null for this machine.
+    /// How to reach the host of the pane; null if the pane is on this machine.
     #[serde(default)]
     pub ssh: Option<SshDestination>,
 }
@@ -103,9 +103,9 @@ pub struct AttachPlan {
 /// How to reach another host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct SshDestination {
-    /// The `ssh` program.
+    /// The `ssh` program to run.
     pub program: String,
-    /// The host as named in ssh_config.
+    /// The name of the host in ssh_config.
     pub destination: String,
 }
 
@@ -119,13 +119,13 @@ pub struct AttachSession {
 /// The output of a pane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct OutputReport {
-    /// The lines from top to bottom, without control sequences except requested colours.
+    /// The lines from top to bottom, without control sequences. Colours are included if the request asks for them.
     pub lines: Vec<String>,
     /// The pane's title, as plain text.
     pub title: Option<String>,
     /// Whether the program draws the full screen instead of writing line by line.
     pub full_screen: bool,
-    /// The pane's terminal device, to watch for output; null for a pane on another host.
+    /// The pane's terminal device, on which a client can watch for output; null for a pane on another host.
     pub tty: Option<String>,
 }
 
@@ -135,7 +135,7 @@ pub struct KillReport {
     pub signal: KillSignal,
     /// The processes that received the signal; empty for INT, which is typed as Ctrl-C.
     pub pids: Vec<u32>,
-    /// Whether the agent's end was observed.
+    /// Whether agtmux has seen that the agent ended.
     pub ended: bool,
 }
 
@@ -145,11 +145,11 @@ pub struct ResumeReport {
     /// The command that was typed into the pane's shell or started in the dead pane.
     pub command: String,
     pub session: String,
-    /// The runtime of the resumed agent; null if it was not detected in time.
+    /// The runtime of the resumed agent; null if agtmux did not detect the agent in time.
     pub resumed_runtime_id: Option<String>,
 }
 
-/// The result of marking an agent as seen.
+/// The result of recording that a person has seen a completed agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct SeenReport {
     pub schema_version: u32,
@@ -157,7 +157,7 @@ pub struct SeenReport {
     pub server: String,
     pub pane_id: String,
     pub runtime_id: String,
-    /// Whether the agent was unseen before.
+    /// Whether the agent still counted as unseen before this request.
     pub was_unseen: bool,
 }
 

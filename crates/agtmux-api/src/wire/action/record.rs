@@ -13,10 +13,10 @@ pub struct ActionRecord {
     pub action_id: String,
     pub kind: ActionKind,
     pub at: Timestamp,
-    /// When the action finished; null while it runs, or if the daemon stopped before its end.
+    /// When the action finished. Null while it runs, and if the daemon stopped before it finished.
     pub finished_at: Option<Timestamp>,
     pub caller: AuditCaller,
-    /// The reference as given by the caller.
+    /// The reference to the pane or agent, as the caller wrote it.
     pub r#ref: String,
     pub target: Option<String>,
     pub server: Option<String>,
@@ -29,7 +29,7 @@ pub struct ActionRecord {
     pub code: Option<ErrorCode>,
     /// Why the action was refused or failed.
     pub message: Option<String>,
-    /// The content of the action: the answer, the signal or the keys.
+    /// A summary of the action, such as the answer to a dialog, the signal or the keys.
     pub what: Option<String>,
     /// The typed text with secrets redacted; null if the configuration disables storing text.
     pub text: Option<String>,
@@ -46,9 +46,9 @@ pub struct ActionRecord {
 pub struct AuditCaller {
     pub uid: Option<u32>,
     pub pid: Option<u32>,
-    /// The program's name.
+    /// The name of the program that the process runs.
     pub program: Option<String>,
-    /// `unix` or `tcp`.
+    /// The connection to the daemon: `unix` or `tcp`.
     pub via: String,
     pub client: Option<String>,
 }
@@ -57,12 +57,13 @@ named_enum!(
     /// The status of an action.
     #[derive(JsonSchema, ToSchema)]
     ActionStatus {
-        /// The action has begun. If this status persists, the daemon stopped before the end and the outcome is unknown.
+        /// The action has begun. If the status stays like this, the daemon stopped before the action finished and the
+        /// outcome is unknown.
         Begun => "begun",
         Done => "done",
         /// The action was refused. Nothing was done.
         Refused => "refused",
-        /// The action was started and failed.
+        /// The action began and then failed.
         Failed => "failed",
     }
 );
@@ -78,13 +79,13 @@ pub struct AuditLog {
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct AuditQuery {
-    /// Only actions on this agent, also if the agent has ended.
+    /// Only actions on this agent. The agent may have ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r#ref: Option<String>,
     /// Only actions that began at or after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// The maximum number of actions, 1000 by default; the newest ones are returned.
+    /// The maximum number of actions, 1000 by default. If there are more, the newest ones are returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }

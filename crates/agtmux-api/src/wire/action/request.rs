@@ -17,7 +17,7 @@ pub struct ActionGuards {
     /// Run only if this snapshot is still valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot_id: Option<String>,
-    /// The nonce from the snapshot.
+    /// The nonce that the daemon returned with the snapshot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
     /// Run only if the pane has this runtime.
@@ -26,20 +26,20 @@ pub struct ActionGuards {
     /// Run only if the agent is in this state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_state: Option<State>,
-    /// Run only if the state was updated within this many milliseconds.
+    /// Run only if the agent or its pane changed in the last N milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_updated_within_ms: Option<u64>,
     /// Run only while the dialog with this fingerprint is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_dialog: Option<String>,
-    /// Run only if the pane is unchanged. `force_stale` does not override this guard.
+    /// Run only if the pane still has these processes. `force_stale` does not override this guard.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_pane: Option<PaneIdentityGuard>,
     /// Run only if the request arrives before this time, by the receiving daemon's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_after: Option<Timestamp>,
-    /// Run even if the state is unknown or a guard other than `if_pane` fails. A replaced pane is still refused. The
-    /// audit log marks the action as forced.
+    /// Run even if the state is unknown or a guard other than `if_pane` fails. The request is still refused if another
+    /// pane has taken the place of this one. The audit log marks the action as forced.
     #[serde(skip_serializing_if = "is_false")]
     pub force_stale: bool,
     /// Idempotency key: repeated requests with the same key run once and get the first response.
@@ -50,7 +50,8 @@ pub struct ActionGuards {
     pub client: Option<String>,
 }
 
-/// The values that identify a pane across respawns and server restarts.
+/// The processes of a pane and of its tmux server. After a respawn of the pane or a restart of the server, these values
+/// differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaneIdentityGuard {
@@ -177,10 +178,10 @@ pub struct OutputAction {
     /// The maximum number of lines; the visible screen by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<u32>,
-    /// Keep colours.
+    /// Whether to keep the colours of the output.
     #[serde(skip_serializing_if = "is_false")]
     pub ansi: bool,
-    /// Set this if the same viewer reads again: the audit log then records only the first read.
+    /// Set this if the same viewer has read this pane before. The audit log then records only the first read.
     #[serde(skip_serializing_if = "is_false")]
     pub again: bool,
 }
@@ -193,7 +194,8 @@ pub struct ResumeAction {
     pub guards: ActionGuards,
 }
 
-/// Takes a snapshot for later actions. It is valid for `actions.snapshot_lifetime`, 30 seconds by default.
+/// Takes a snapshot that later actions can name. A snapshot is valid for `actions.snapshot_lifetime`, 30 seconds by
+/// default.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SnapshotAction {
@@ -215,11 +217,11 @@ pub struct ActionSnapshot {
     pub agent_type: Option<String>,
     pub state: Option<State>,
     pub state_version: Option<u64>,
-    /// When agtmux last submitted a text to the agent. Null if it has not done so since the daemon started.
+    /// When agtmux last submitted a text to the agent. Null if agtmux has submitted none since the daemon started.
     #[serde(default)]
     pub submitted_at: Option<Timestamp>,
-    /// True until agtmux sees a turn after the text that it last submitted, or finds that the text began no turn. Until
-    /// then, `state` may be from before the text.
+    /// True until agtmux sees a turn after the text that it last submitted, or finds that the text began no turn. While
+    /// this is true, `state` may be older than the text.
     #[serde(default)]
     pub turn_pending: bool,
     pub dialog: Option<Dialog>,
@@ -283,7 +285,8 @@ mod tests {
 
     use super::*;
 
-    /// serde does not promise to support `flatten` together with `deny_unknown_fields`, so this check is needed.
+    /// Checks that an action with an unknown field is rejected. serde does not promise that `flatten` and
+    /// `deny_unknown_fields` work together.
     fn assert_rejects_unknown_fields<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(action: Value) {
         let read: T = serde_json::from_value(action.clone()).expect("a valid request");
         let written = serde_json::to_value(&read).expect("writes");
