@@ -56,12 +56,12 @@ impl<'a> OpenDialog<'a> {
         }))
     }
 
-    /// The dialog as clients see it, with what the agent has reported by now.
+    /// The dialog as clients see it, completed by what this agent has reported.
     pub(super) fn shown_to(&self, agent: &LocatedAgent) -> Dialog {
         asked_command::complete(&self.dialog.clone().without_secrets(), &agent.asked)
     }
 
-    /// Whether the screen shows only a part of the command, and the agent itself reported the rest.
+    /// Whether the screen shows only a part of the command, and the whole command comes from a report of the agent.
     pub(super) fn is_completed(&self) -> bool {
         self.shown.fingerprint != self.dialog.fingerprint
     }
@@ -121,7 +121,7 @@ impl<'a> OpenDialog<'a> {
         self.selected.is_some_and(|selected| self.is_text_option(selected))
     }
 
-    /// Whether this option is only a text field.
+    /// Whether this option is itself a text field, and not an option that opens one.
     pub(super) fn is_text_option(&self, n: u32) -> bool {
         let text = self.keys.text.as_ref().filter(|text| text.keys.is_empty() && !text.opens);
         let Some(field) = text.and_then(|text| text.at.as_ref().or(text.take.as_ref())) else { return false };
@@ -152,7 +152,7 @@ impl<'a> OpenDialog<'a> {
         }
     }
 
-    /// The hint for a caller whose answer the dialog does not accept.
+    /// A hint that lists the accepted answers, for a caller that gave another answer.
     pub(super) fn accepted_answers(&self) -> String {
         let plain = |word: &str, known: bool| known.then(|| word.to_owned());
         let takes_number = |option: &&DialogOption| self.keys.option.is_some() && !self.is_text_option(option.n);
