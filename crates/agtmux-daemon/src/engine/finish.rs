@@ -9,7 +9,8 @@ use super::step::EngineStep;
 use crate::store::{StoreChange, StoreError};
 use crate::view::FleetView;
 
-/// How many extra sequence numbers each reservation in the store covers. Most steps then need no new reservation.
+/// How many sequence numbers the engine reserves in the store beyond those that it needs now. Most steps then need no
+/// new reservation.
 const SEQ_BLOCK: u64 = 10_000;
 
 impl Engine {
