@@ -16,7 +16,7 @@ use crate::store::{StoreChange, TaskRunRow, TaskSession, TaskSessionKey};
 pub(crate) struct TaskUpdate {
     pub(crate) key: TaskSessionKey,
     pub(crate) inputs: Vec<TaskInput>,
-    /// A run to add after the inputs are applied. It replaces the unfinished run in its window.
+    /// A run to add after the inputs are applied. If its window has an unfinished run, the new run replaces that one.
     pub(crate) launched: Option<TaskRunRow>,
 }
 
@@ -24,9 +24,9 @@ pub(crate) struct TaskUpdate {
 #[derive(Debug, Default)]
 pub(crate) struct TaskUpdateOutcome {
     pub(crate) has_events: bool,
-    /// The runs whose files can be deleted, because the database records how they ended.
+    /// The runs whose files can be deleted, because the database already contains how they ended.
     pub(crate) finished: Vec<RunId>,
-    /// The runs whose logs cannot be requested any more, because their window is gone or shows another run.
+    /// The runs whose logs clients cannot request any more, because the window is gone or shows another run.
     pub(crate) without_window: Vec<RunId>,
 }
 
@@ -82,7 +82,7 @@ impl Engine {
         step.add_task_events(&key, events, outcome, reply);
     }
 
-    /// Sets the status of each unfinished run of a session on its pane.
+    /// Shows the status of each unfinished run of a session on the pane of the run.
     pub(super) fn set_task_statuses(&mut self, key: &TaskSessionKey, session: &TaskSession, step: &mut EngineStep) {
         for run in session.runs.values() {
             self.set_pane_task(key, run, Some(session.status(run)), step);
