@@ -33,7 +33,7 @@ pub(crate) struct EventLogState {
     seq: u64,
     /// The sequence number with which this daemon started.
     start_seq: u64,
-    /// The sequence number of the last event that was dropped from the buffer. 0 if none was dropped.
+    /// The sequence number of the last event that was dropped from the buffer. 0 if no event was dropped.
     dropped_up_to: u64,
 }
 
@@ -105,8 +105,8 @@ impl EventLog {
 }
 
 impl EventLogState {
-    /// Drops all buffered events. Advances the sequence number by the number of changes, so that every reader notices
-    /// that its copy is out of date.
+    /// Drops all buffered events. Advances the sequence number by `changes`, so that every reader notices that its copy
+    /// is out of date.
     fn discard_all(&mut self, changes: usize) {
         self.seq += changes as u64;
         self.recent = VecDeque::new();

@@ -1,4 +1,4 @@
-//! Who may use a shared terminal, and the record of each use in the audit log.
+//! Decides who may use a shared terminal, and records each use in the audit log.
 
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::wire::ActionKind;
@@ -25,7 +25,7 @@ pub(crate) struct MirrorActionEntry<'a> {
     pub(crate) caller: &'a RequestCaller,
     pub(crate) summary: &'static str,
     pub(crate) pane: &'a str,
-    /// The command. Stored under the same rules as typed text.
+    /// The command. The audit log stores it under the same rules as typed text.
     pub(crate) text: Option<&'a str>,
 }
 

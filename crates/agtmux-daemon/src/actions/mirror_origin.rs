@@ -25,7 +25,7 @@ pub(super) struct AgentShells(Mutex<HashMap<(u32, u64), AgentShell>>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct AgentShell {
     agent: String,
-    /// When the first command of an agent was typed.
+    /// When the first command of an agent was typed into this shell.
     since: Timestamp,
 }
 
@@ -51,8 +51,8 @@ impl AgentShells {
 }
 
 impl Actions {
-    /// Notes that all processes that the shell starts from now on count as processes of the agent that sent this
-    /// request.
+    /// Notes that an agent sent a command to this shell. Every process that the shell starts from now on counts as a
+    /// process of that agent.
     pub(crate) fn begin_mirror_exec(&self, shell: Option<(u32, u64)>, record: &MirrorExecRecord) {
         shell.into_iter().for_each(|shell| self.0.agent_shells.insert(shell, record, record.typed_at));
     }

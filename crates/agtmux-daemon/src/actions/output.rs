@@ -21,7 +21,7 @@ use super::{ActionPane, Actions, RequestCaller, guards, tmux_error};
 use crate::engine::LocatedPane;
 use crate::remote;
 
-/// The most lines that one request may read.
+/// The most lines of a pane that one request may read.
 const MAX_LINES: u32 = 10_000;
 
 impl Actions {
@@ -84,7 +84,7 @@ impl Actions {
         Ok(done)
     }
 
-    /// Whether the pane exists and the agent's process runs in it.
+    /// Checks whether the pane exists and whether the agent's process runs in it.
     pub(crate) async fn check_health(&self, guards: &ActionGuards) -> ApiResult<PaneHealth> {
         let located = self.locate(&guards.r#ref).await?;
         if let Some(link) = self.remote_link(&located)? {

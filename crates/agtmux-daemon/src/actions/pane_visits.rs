@@ -52,7 +52,7 @@ impl Actions {
         }
     }
 
-    /// Whether a person has used the pane with this first process since the process started.
+    /// Whether a person has used this pane since `first`, the first process of the pane, started.
     pub(super) async fn is_visited(
         &self,
         processes: &dyn ProcessTable,

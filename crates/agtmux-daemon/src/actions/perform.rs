@@ -28,11 +28,11 @@ pub(super) struct ActionRequest<'a> {
     pub(super) kind: ActionKind,
     pub(super) guards: &'a ActionGuards,
     pub(super) caller: RequestCaller,
-    /// A short description for the audit log.
+    /// A short description of the action for the audit log.
     pub(super) summary: Option<String>,
     pub(super) text: Option<&'a str>,
-    /// The serialized request. If two requests have the same `request_ref` but different contents, the second one is
-    /// refused.
+    /// The serialized request. A request is refused if an earlier one had the same `request_ref` but different
+    /// contents.
     pub(super) content: String,
     /// Whether the action must wait until no other action types into the pane.
     pub(super) locks_pane: bool,

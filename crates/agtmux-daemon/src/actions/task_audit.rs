@@ -11,7 +11,7 @@ pub(crate) struct TaskActionEntry<'a> {
     pub(crate) summary: &'static str,
     pub(crate) session: &'a str,
     pub(crate) task: Option<&'a str>,
-    /// The command line of the task. Stored under the same rules as typed text.
+    /// The command line of the task. The audit log stores it under the same rules as typed text.
     pub(crate) text: Option<&'a str>,
 }
 

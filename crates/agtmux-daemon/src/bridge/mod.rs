@@ -66,9 +66,9 @@ struct TrackedAgent {
     available: Option<bool>,
     /// Whether the availability of the agent must be checked as soon as possible.
     needs_check: bool,
-    /// The agent existed before the bridge started, so its first check result is not published.
+    /// Whether the agent existed before the bridge started. The first check result of such an agent is not published.
     existed_at_start: bool,
-    /// The turn that the next state change belongs to.
+    /// The id of the turn that the next state change belongs to.
     turn_id: Option<String>,
     /// A caller holds this lock while it answers the agent's dialog.
     answer_lock: Arc<tokio::sync::Mutex<()>>,

@@ -1,4 +1,4 @@
-//! The most recent bridge events, kept so that readers can resume.
+//! A buffer of the most recent bridge events, from which readers can resume.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -112,7 +112,7 @@ impl EventRing {
         self.latest.subscribe()
     }
 
-    /// Returns a receiver that wakes on every event. It does not count as a reader.
+    /// Returns a receiver that wakes on every event. The receiver does not count as a reader of the bridge.
     pub(crate) fn subscribe_silently(&self) -> watch::Receiver<u64> {
         self.silent_latest.subscribe()
     }

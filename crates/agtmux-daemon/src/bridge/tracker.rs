@@ -1,4 +1,4 @@
-//! Converts changes of the view to bridge events.
+//! Converts changes of the published view to bridge events.
 
 use std::collections::hash_map::Entry;
 

@@ -26,7 +26,7 @@ use crate::store::{EventRow, StoreChange};
 const SCREEN_TTL: SignedDuration = SignedDuration::from_secs(3);
 const TITLE_TTL: SignedDuration = SignedDuration::ZERO;
 
-/// What the adapters remember about each runtime between events.
+/// The data that adapters keep about each runtime from one event to the next.
 #[derive(Debug, Default)]
 pub(super) struct AdapterMemories {
     memories: BTreeMap<RuntimeId, AdapterMemory>,
@@ -387,7 +387,7 @@ fn screen_source_ttl(source: Source) -> Option<SignedDuration> {
     }
 }
 
-/// The order key of an observation made by this daemon.
+/// The key that puts an observation of this daemon in order with other observations.
 fn local_order_key(at: Timestamp, now: Timestamp) -> OrderKey {
     OrderKey {
         source_seq: None,

@@ -1,4 +1,5 @@
-//! Follows the clock: moves all known times when the clock is set, and skips the time that the machine slept.
+//! Adjusts the engine to the clock: moves all known times when the clock is set, and does not count the time during
+//! which the machine slept.
 
 use agtmux_core::resolver::ResolverInput;
 use agtmux_core::runtime::RuntimeId;

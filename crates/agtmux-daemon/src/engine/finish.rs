@@ -1,4 +1,4 @@
-//! The end of a step: store its changes, then publish them.
+//! Ends a step of the engine: stores its changes, then publishes them.
 
 use std::sync::PoisonError;
 

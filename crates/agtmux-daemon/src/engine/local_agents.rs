@@ -6,7 +6,7 @@ use agtmux_core::ids::{ProcessRef, TargetName};
 use super::Engine;
 use crate::actions::ContainingPane;
 
-/// The agents that run on this host, and the tmux server and pane that a given process runs in.
+/// The agents that run on this host, and the tmux server and the pane that contain a given process.
 #[derive(Debug, Default)]
 pub(crate) struct LocalAgents {
     pub(crate) agents: Vec<ProcessRef>,

@@ -39,7 +39,7 @@ pub(crate) struct LocatedAgent {
     /// The id that the agent's own host uses for this runtime. `None` if the agent runs on this host, or if agtmux does
     /// not know that id yet.
     pub(crate) remote_runtime_id: Option<String>,
-    /// The last text that agtmux submitted to the agent.
+    /// The last submission of a text to the agent by agtmux.
     pub(crate) submission: Option<Submission>,
 }
 

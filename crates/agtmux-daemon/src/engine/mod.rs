@@ -96,7 +96,7 @@ pub(crate) enum EngineInput {
     /// Entries from a file that an agent keeps about itself.
     FileEvidence(Box<FileEvidence>),
     Event(Box<IncomingEvent>, oneshot::Sender<Result<EventReceipt, ApiError>>),
-    /// A function that reads the engine and changes nothing.
+    /// Runs a function that reads the engine and changes nothing.
     Query(EngineQuery),
     SwitchAdapter(AdapterSwitch, oneshot::Sender<Result<AdapterList, ApiError>>),
     /// Which panes of a server its attached clients show.
@@ -148,9 +148,9 @@ pub(crate) struct Engine {
     recheck_hints: Arc<RecheckHints>,
     /// Events that wait until their runtime is known.
     unbound_events: UnboundEvents,
-    /// When work is due next even if no input arrives, for example because a state changes as time passes.
+    /// When the engine next has work even if no input arrives, for example because a state changes as time passes.
     deadline: Timestamp,
-    /// When the last step ran.
+    /// When the engine last ran a step.
     last_step_at: Timestamp,
     /// The number of the last logged input, and the number of the last input that is part of the newest checkpoint.
     last_input_seq: u64,

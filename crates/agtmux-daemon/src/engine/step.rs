@@ -43,7 +43,7 @@ pub(super) struct EngineStep {
     pub(super) task_sessions: BTreeMap<TaskSessionKey, Arc<TaskSession>>,
     /// Task sessions in which a window may have changed.
     pub(super) task_sessions_to_check: BTreeSet<TaskSessionKey>,
-    /// Task events, published once they are stored.
+    /// Task events, which are published once they are stored.
     task_events: Vec<TaskWatchEvent>,
     task_replies: Vec<(TaskReply, TaskUpdateOutcome)>,
 }

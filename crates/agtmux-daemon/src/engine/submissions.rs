@@ -1,4 +1,4 @@
-//! Follows the texts that actions submit to agents.
+//! Tracks the texts that actions submit to agents.
 
 use agtmux_core::evidence::{Assertion, Claim, Observation, Source};
 use agtmux_core::runtime::RuntimeId;

@@ -30,7 +30,8 @@ pub(crate) struct TaskUpdateOutcome {
     pub(crate) without_window: Vec<RunId>,
 }
 
-/// `None` if the update could not be stored. Then nothing has changed.
+/// Receives the outcome of a task update. `None` means that the update could not be stored and that nothing has
+/// changed.
 pub(super) type TaskReply = oneshot::Sender<Option<TaskUpdateOutcome>>;
 
 impl Engine {

@@ -13,7 +13,7 @@ use crate::store::EventRow;
 #[derive(Debug, Default)]
 pub(super) struct UnboundEvents {
     events: VecDeque<EventRow>,
-    /// How many events have been removed from the front.
+    /// How many events have been removed from the front. The positions in `by_key` still count them.
     removed: usize,
     by_key: HashMap<UnboundKey, usize>,
 }

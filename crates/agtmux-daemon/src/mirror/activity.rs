@@ -1,4 +1,4 @@
-//! What the person does in a shared terminal: each command with its directory, output and exit code.
+//! Reports what the person does in a shared terminal: each command with its directory, output and exit code.
 
 use std::path::Path;
 use std::sync::Arc;

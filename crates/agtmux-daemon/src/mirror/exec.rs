@@ -135,7 +135,8 @@ impl Mirrors {
         }
     }
 
-    /// Stores the request and gives its command to the shell. If this fails, the shell does not run the command.
+    /// Stores the request and gives its command to the shell. If this returns an error, the shell does not run the
+    /// command.
     async fn hand_over(
         &self,
         terminal: &SharedTerminal,
@@ -236,7 +237,7 @@ fn checked_request(request: &MirrorExecRequest) -> ApiResult<String> {
     }
 }
 
-/// Whether this is the absolute path of a directory that a shell can enter.
+/// Whether `path` is the absolute path of a directory that a shell can enter.
 fn is_usable_dir(path: &Path) -> bool {
     path.is_absolute() && path.join(".").is_dir()
 }

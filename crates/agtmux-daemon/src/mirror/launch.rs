@@ -70,7 +70,7 @@ impl Mirrors {
         self.launch(&socket, &source, chosen, request.cwd.as_deref()).await
     }
 
-    /// Forgets the terminals whose shell has ended, and removes their files.
+    /// Forgets terminals that are closed and whose shell has ended, and removes their files.
     fn remove_closed(&self) {
         for terminal in self.terminals() {
             let is_gone = terminal.spec.process.is_none_or(|process| !self.is_alive(process));

@@ -35,7 +35,7 @@ enum StreamStage {
     Ended,
 }
 
-/// What a stream sends next.
+/// The next thing that an output stream sends.
 #[derive(Debug)]
 pub(crate) enum OutputStep {
     /// An item, and the position in the output after it. The position is `None` if a reader cannot resume after this

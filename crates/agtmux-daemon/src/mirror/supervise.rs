@@ -18,7 +18,7 @@ use crate::actions::{MirrorActionEntry, RequestCaller};
 /// How long a command may take to end after Ctrl-C.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Why the wait for a command is over.
+/// Why agtmux no longer waits for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExecTurn {
     Ended,

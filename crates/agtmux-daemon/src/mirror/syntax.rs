@@ -23,7 +23,7 @@ pub(super) async fn find_error(shell: MirrorShell, program: &Path, command: &str
     tokio::time::timeout(TIMEOUT, ask_shell(shell, program, command)).await.ok().flatten()
 }
 
-/// Whether the command is one line of plain words, which needs no check.
+/// Whether the command is one line of plain words. Such a command needs no check.
 fn is_plain(command: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || " _./=:,@%+-".contains(c);
     let first = command.split_whitespace().next().unwrap_or_default();

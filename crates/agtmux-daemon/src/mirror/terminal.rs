@@ -118,7 +118,7 @@ impl SharedTerminal {
         self.view().unpublished_end.take()
     }
 
-    /// Whether a request waits for this terminal.
+    /// Whether a request waits for a change of this terminal.
     pub(super) fn has_waiters(&self) -> bool {
         self.changed.receiver_count() > 0
     }
@@ -169,7 +169,7 @@ impl ExecStatus {
 }
 
 impl TerminalView {
-    /// The command of this request, once the shell has started it.
+    /// The command of this request. `None` until the shell has started the command.
     pub(super) fn command_of(&self, exec: &str) -> Option<&CommandRecord> {
         self.commands.iter().rev().find(|command| command.exec.as_deref() == Some(exec))
     }

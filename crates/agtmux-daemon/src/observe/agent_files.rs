@@ -26,7 +26,7 @@ pub(super) struct AgentFiles {
     status_files: AgentMap<StatusFileReader>,
     logs: AgentMap<AgentLog>,
     pub(super) taps: OutputTaps,
-    /// Panes whose agents may have changed their files.
+    /// The panes of agents that may have changed their files.
     changed: BTreeSet<u32>,
     /// How far the system clock had been set forward or back in total when the start times of the agents were computed.
     clock_steps: SignedDuration,

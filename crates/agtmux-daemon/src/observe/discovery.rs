@@ -33,7 +33,7 @@ use crate::current_registry::CurrentRegistry;
 use crate::engine::EngineHandle;
 use crate::remote::{AgentlessHostMap, HostProcesses, ServerAccess};
 
-/// How often to scan a directory that cannot be watched, for example because it does not exist yet.
+/// How often to look for sockets in a directory that cannot be watched, for example because it does not exist yet.
 const RESCAN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The longest time that a new server may take from creating its socket to opening its first terminal.
@@ -57,7 +57,7 @@ struct DiscoveryInner {
     rescan: Notify,
 }
 
-/// What the observers get from the rest of the daemon.
+/// The data that the observers get from the rest of the daemon.
 pub(crate) struct ObserverSetup {
     pub(crate) config: Config,
     pub(crate) hook_dir: PathBuf,

@@ -1,4 +1,4 @@
-//! Drives the observer of one local tmux server: follows the signals of this machine and reads the server.
+//! Runs the observer of one local tmux server. The observer reads the server when this machine signals a change.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ enum ServerPresence {
 }
 
 impl LocalServer {
-    /// Makes an observer. `known` is what the store knows about this server.
+    /// Makes an observer. `known` is what the store contains about this server.
     pub(super) fn new(
         context: Arc<ObserverContext>,
         key: ServerKey,

@@ -18,8 +18,8 @@ use super::status_files::{self, agent_file_root};
 use crate::engine::FileEntry;
 use tail::LogTail;
 
-/// How often to search for a newer log of an agent. An agent may start a new log at any time. `FIRST_SEARCH_INTERVAL`
-/// applies until the agent's first log is found.
+/// How often to search for a newer log of an agent, because an agent may start a new log at any time.
+/// `FIRST_SEARCH_INTERVAL` applies until the agent's first log is found.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(2);
 const FIRST_SEARCH_INTERVAL: Duration = Duration::from_millis(250);
 

@@ -1,4 +1,4 @@
-//! Identifies the agent in a pane by the pane's processes, and decides when to check them.
+//! Identifies the agent in a pane by the processes of the pane, and decides when to check these processes.
 
 #[cfg(test)]
 mod tests;

@@ -34,7 +34,7 @@ impl RecheckHints {
         observer.is_some_and(|observer| observer.send(ObserverHint::AgentAsked(pane.pane.0)).is_ok())
     }
 
-    /// Tells the observer of this pane that an agent reported itself from inside the pane.
+    /// Tells the observer of this pane that an agent inside the pane has sent an event about itself.
     pub(crate) fn report_agent(&self, pane: &PaneKey, report: AgentReport) {
         if let Some(observer) = self.observers().get(&pane.server) {
             let _ = observer.send(ObserverHint::AgentReported(pane.pane.0, report));

@@ -21,7 +21,7 @@ pub(crate) struct AgentReport {
 /// The agents of one server in the store, by pane id. Each value begins with the pid of the first process in the pane.
 pub(super) type RememberedAgents = HashMap<u32, (u32, AgentType, ProcessRef)>;
 
-/// What the store knows about a server when the daemon starts.
+/// What the store contains about a server when the daemon starts.
 #[derive(Debug, Clone)]
 pub(super) struct RememberedServer {
     pub(super) generation: Generation,

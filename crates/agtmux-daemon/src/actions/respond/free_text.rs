@@ -16,9 +16,9 @@ use super::closing::{DialogClosing, wait_until_closed, wait_until_closed_or};
 use super::open_dialog::OpenDialog;
 use super::{multi_select, single_select};
 
-/// How long the text field may take to appear, and how long typed text may take to show in it.
+/// How long the text field may take to appear. Also how long typed text may take to appear in the field.
 const READY_TIMEOUT: Duration = Duration::from_secs(4);
-/// How many characters at the end of the text are searched for on the screen.
+/// To find a typed text on the screen, agtmux searches for this many characters from its end.
 const END_CHARS: usize = 24;
 
 pub(super) async fn answer_with_text<'a>(open: &OpenDialog<'a>, text: &str) -> ApiResult<DialogClosing<'a>> {

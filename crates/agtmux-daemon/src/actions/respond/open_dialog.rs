@@ -24,7 +24,7 @@ pub(in crate::actions) struct OpenDialog<'a> {
     /// The manifest rule that recognised the dialog.
     pub(super) rule: String,
     pub(super) keys: AnswerKeys,
-    /// The number of the selected option, if the screen shows it.
+    /// The number of the selected option, if the screen shows which option is selected.
     pub(super) selected: Option<u32>,
     /// The options that can be ticked, and whether each one is ticked.
     pub(super) ticks: Vec<(u32, bool)>,
@@ -37,7 +37,7 @@ impl<'a> OpenDialog<'a> {
         open.ok_or_else(|| guards::state_changed("the dialog is not on the screen; nothing was typed".into()))
     }
 
-    /// The dialog on this screen, or `None` if there is none.
+    /// The dialog on this screen, or `None` if the screen shows no dialog.
     pub(in crate::actions) fn from_screen(pane: &'a ActionPane<'a>, capture: &PaneScreen) -> ApiResult<Option<Self>> {
         let agent_type = &pane.agent()?.runtime.agent_type;
         let registry = pane.actions.0.discovery.registry();
@@ -71,7 +71,7 @@ impl<'a> OpenDialog<'a> {
         Ok(Self::from_screen(self.pane, capture)?.filter(|seen| seen.is_same_question(self)))
     }
 
-    /// Whether this dialog is exactly the same as `since`.
+    /// Whether this dialog is exactly the same as the earlier dialog `since`.
     pub(super) fn is_unchanged_since(&self, since: &Self) -> bool {
         self.rule == since.rule && self.dialog.fingerprint == since.dialog.fingerprint
     }
@@ -89,7 +89,7 @@ impl<'a> OpenDialog<'a> {
         asked(self) == asked(other) && self.dialog.options.len() == other.dialog.options.len()
     }
 
-    /// Whether exactly these options are ticked.
+    /// Whether these options are ticked and all others are not.
     pub(super) fn has_ticked(&self, wanted: &[u32]) -> bool {
         self.ticks.iter().all(|(n, ticked)| wanted.contains(n) == *ticked)
     }

@@ -12,14 +12,14 @@ use super::super::pane_screen::{POLL_INTERVAL, PaneScreen};
 use super::super::{ActionPane, after_typing, after_typing_if, guards, precondition};
 use super::open_dialog::OpenDialog;
 
-/// How long an agent may take to draw the selection after the key that moved it.
+/// How long an agent may take to show the moved selection after the key press.
 const MOVE_TIMEOUT: Duration = Duration::from_millis(1500);
 const MAX_MOVES: u32 = 4;
-/// An agent may ignore keys while it draws a new dialog. If the dialog is younger than this, agtmux waits until the
-/// dialog stops changing, but at most this long.
+/// An agent may ignore keys while it draws a new dialog. agtmux therefore waits until a dialog that is younger than
+/// this stops changing. The wait lasts at most this long.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 const STABLE_FOR: Duration = Duration::from_millis(300);
-/// If the screen is still the same this long after a key was pressed, the agent has ignored the key.
+/// If the screen has not changed when this time has passed since a key press, the agent has ignored the key.
 const IGNORED_AFTER: Duration = Duration::from_millis(600);
 const MAX_PRESSES: u32 = 4;
 const DIALOG_CHANGED: &str = "the dialog has changed; nothing was typed";

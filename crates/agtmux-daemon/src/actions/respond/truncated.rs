@@ -6,7 +6,7 @@ use agtmux_core::evidence::DialogKind;
 
 use super::open_dialog::OpenDialog;
 
-/// An option that begins with one of these words is a refusal.
+/// A dialog option whose label begins with one of these words is a refusal.
 const REFUSALS: [&str; 10] = ["no", "not", "deny", "reject", "cancel", "decline", "skip", "exit", "quit", "stop"];
 /// An option that begins with "Don't" or "Do not" is a refusal if one of these words follows. "Don't ask again" is no
 /// refusal, so "ask" is not in the list.

@@ -19,9 +19,10 @@ use super::{ActionPane, Actions, RequestCaller, after_typing, guards, preconditi
 use crate::engine::LocatedPane;
 use crate::store::past_runtimes::{self, PastRuntime};
 
-/// How long to wait until the restarted agent is detected.
+/// How long to wait until agtmux detects the restarted agent.
 const DETECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long an agent may take to start. If a shell waits for a command after this time, the agent did not start.
+/// How long an agent may take to start. If the shell of the pane waits for a command after this time, the agent did not
+/// start.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -200,7 +201,7 @@ async fn type_into_shell(pane: &ActionPane<'_>, cwd: Option<&str>, command: &str
     Ok(line)
 }
 
-/// Waits until the restarted agent is detected, and returns its runtime id.
+/// Waits until agtmux detects the restarted agent, and returns the id of its runtime.
 async fn wait_for_runtime(pane: &ActionPane<'_>, past: &PastRuntime) -> Option<String> {
     let (engine, reference) = (&pane.actions.0.engine, pane_ref(pane)?);
     let started = Instant::now();

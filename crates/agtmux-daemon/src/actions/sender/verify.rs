@@ -66,7 +66,7 @@ pub(super) struct SubmitWatcher<'a> {
     text: &'a str,
     snippet: Option<String>,
     event_ids: Vec<String>,
-    /// Whether a capture after Enter showed the agent at work.
+    /// Whether a capture after Enter has shown that the agent works.
     work_seen: bool,
 }
 
@@ -102,7 +102,7 @@ impl<'a> SubmitWatcher<'a> {
         }
     }
 
-    /// Watches the effect of an Enter.
+    /// Watches what happens after Enter was pressed.
     pub(super) async fn watch_enter(&mut self, pasted: &PastedText) -> ApiResult<EnterResult> {
         match self.sender.input_box_agent() {
             Some(agent) => self.watch_box(&agent, pasted).await,
@@ -169,7 +169,7 @@ impl<'a> SubmitWatcher<'a> {
         self.sender.note_submission(SubmissionProgress::WorkSeen).await;
     }
 
-    /// Watches for any change of the screen. This is for programs without a known input box.
+    /// Watches for any change of the screen. Used for programs whose input box agtmux cannot read.
     async fn watch_change(&mut self, before: &PaneScreen) -> ApiResult<EnterResult> {
         let deadline = Instant::now() + ENTER_TIMEOUT;
         let mut pause = MIN_POLL_INTERVAL;

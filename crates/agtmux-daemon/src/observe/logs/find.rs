@@ -38,7 +38,7 @@ fn open_logs(spec: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTabl
     found
 }
 
-/// The logs in the directories that contain this lock file.
+/// The logs in all directories that contain a lock file with this name.
 fn locked_logs(spec: &AgentLogFile, root: &Path, lock: &str) -> Vec<PathBuf> {
     let mut dirs = vec![root.to_owned()];
     let mut parts: Vec<&str> = spec.path.split('/').collect();
