@@ -21,8 +21,8 @@ const FILES: &str = "files";
 /// The delay before another attempt to restore the files. Also the interval of checks if the directories cannot be
 /// watched.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// How long no more files must be removed before the daemon restores them. A program that removes a directory removes
-/// its files one after the other.
+/// The daemon restores the files once no file has been removed for this long. A program that removes a directory
+/// removes its files one after the other.
 const SETTLE_TIME: Duration = Duration::from_millis(50);
 /// The daemon restores the files after this many times `SETTLE_TIME` at the latest, even if the removals continue.
 const MAX_SETTLE_STEPS: u32 = 20;

@@ -111,7 +111,7 @@ impl Actions {
     }
 }
 
-/// The health of a pane. `gone` says why the pane is not available, or is `None` if it is.
+/// The health of a pane. `gone` says why the pane is unavailable, and is `None` if the pane is available.
 fn pane_health(located: &LocatedPane, gone: Option<String>, running: bool) -> PaneHealth {
     PaneHealth {
         schema_version: SCHEMA_VERSION,

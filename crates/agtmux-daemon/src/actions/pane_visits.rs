@@ -93,9 +93,9 @@ impl Actions {
     }
 }
 
-/// Whether the person at this client has used the pane since `started`. A client counts if it showed the pane when a
-/// key was pressed after that second. A client in control mode shows all panes of its session, so it counts without a
-/// key press.
+/// Whether this client shows the pane, and a key was pressed in the client after `started`. tmux counts whole seconds,
+/// so a key press in the same second does not count. A client in control mode shows all panes of its session, and needs
+/// no key press.
 fn is_used_in(client: &TmuxClient, pane: &ContainingPane, started: u64) -> bool {
     match client.control_mode {
         true => pane.sessions.iter().any(|session| session.0 == client.session),

@@ -44,7 +44,7 @@ impl Actions {
     }
 
     /// If this process is the wrapper of a task, returns the origin of that task. A process of the task can remove
-    /// variables from its environment, but it cannot leave the process tree below the wrapper.
+    /// variables from its environment, but cannot remove the wrapper from its ancestors.
     pub(super) fn origin_of_wrapper(&self, process: &ProcessInfo) -> Option<CallerOrigin> {
         let files = self.files_of_wrapper(process)?;
         match files.read_kept_spec().or_else(|_| files.read_spec()) {

@@ -72,8 +72,8 @@ async fn check_one(bridge: Bridge, agent_id: String, runtime_id: String) {
 }
 
 impl Bridge {
-    /// The time since the last check of all agents. If that check is too old, this call also starts a new one in the
-    /// background, and does not wait for it.
+    /// The time since the last check of all agents. If that check is too old, this call also starts a new check in the
+    /// background, and does not wait for the result.
     pub(crate) fn since_last_check(&self) -> Option<Duration> {
         let ago = self.last_full_check().map(|at| at.elapsed());
         if ago.is_none_or(|ago| ago >= self.0.actions.health_check_interval()) {

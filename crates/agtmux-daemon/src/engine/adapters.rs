@@ -63,8 +63,8 @@ impl AdapterMemories {
         self.change_times(|memory| memory.shift_clock(by, now))
     }
 
-    /// Extends the time for which observations are held back by `by`, because the machine slept and no agent could
-    /// report meanwhile. Returns the memories that have changed.
+    /// Adds `by` to the time for which observations are held back, because the machine slept and no agent could report
+    /// meanwhile. Returns the memories that have changed.
     pub(super) fn skip_time(&mut self, by: SignedDuration) -> Vec<(RuntimeId, AdapterMemory)> {
         self.change_times(|memory| memory.skip_time(by))
     }

@@ -176,8 +176,7 @@ impl Engine {
         }
     }
 
-    /// If an agent sent the event, the event is about another agent, and the settings do not allow that, returns the
-    /// agent that sent it.
+    /// The agent that sent the event, if the event is about another agent and the settings forbid such events.
     fn other_agent_behind<'e>(&self, event: &'e EventRow, runtime: &RuntimeId) -> Option<&'e str> {
         let sender = event.sender.as_ref()?;
         let (own, agent) = (sender.own_processes.as_ref()?, sender.shown.agent.as_deref()?);

@@ -123,8 +123,7 @@ pub(crate) enum EngineInput {
 pub(crate) struct Engine {
     clock: Clock,
     sleep_detector: SleepDetector,
-    /// By how much the clock was set between the last times that the previous daemon stored and the start of this
-    /// daemon.
+    /// By how much the clock was set after the previous daemon stored its times and before this daemon started.
     step_at_start: SignedDuration,
     /// By how much the times in the store must still be moved, because the clock was set.
     unstored_step: SignedDuration,

@@ -47,7 +47,8 @@ impl Engine {
         self.publish_submission(runtime, step);
     }
 
-    /// Requests the captures that are due, and publishes the submissions whose turn has been pending for too long.
+    /// Requests the captures that are due. Also publishes the submissions whose turn is no longer pending, because the
+    /// wait for it was too long.
     pub(super) fn check_submissions(&mut self, step: &mut EngineStep) {
         let due = self.submissions.take_due(step.now);
         due.looks.iter().for_each(|runtime| self.request_recheck(runtime));

@@ -29,7 +29,7 @@ impl TaskSessions {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether the daemon has yet to report the end of this run.
+    /// Whether the daemon has not reported the end of this run yet.
     pub(crate) fn awaits_exit(&self, run: &RunId) -> bool {
         let sessions = self.0.read().unwrap_or_else(PoisonError::into_inner);
         sessions.values().any(|session| session.runs.contains_key(run) || session.machine.awaits_exit(run))

@@ -59,7 +59,8 @@ impl UnboundEvents {
         times.for_each(|at| *at = at.checked_add(by).unwrap_or(now).min(now));
     }
 
-    /// Extends the wait of all events by `by`, because the machine slept and the daemon could find no agent meanwhile.
+    /// Adds `by` to the time that the events may wait, because the machine slept and the daemon could find no agent
+    /// meanwhile.
     pub(super) fn skip_time(&mut self, by: SignedDuration, now: Timestamp) {
         let arrivals = self.events.iter_mut().map(|event| &mut event.order.ingested_at);
         arrivals.for_each(|at| *at = at.checked_add(by).unwrap_or(now).min(now));

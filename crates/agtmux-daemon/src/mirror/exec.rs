@@ -45,8 +45,8 @@ impl Mirrors {
         self.command(&MirrorCommandQuery { command_id: exec, wait_ms, ..MirrorCommandQuery::default() }).await
     }
 
-    /// Returns the terminal that the request names. If the request names only the caller's pane, and neither
-    /// that pane nor its session has a terminal, makes one.
+    /// Returns the terminal that the request names. If the request names only the caller's pane, and neither that pane
+    /// nor its session has a terminal, starts one.
     async fn terminal_for(
         &self,
         request: &MirrorExecRequest,

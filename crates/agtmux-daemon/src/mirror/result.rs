@@ -54,8 +54,8 @@ impl Mirrors {
     }
 }
 
-/// Whether the wait for this command is over: it has ended, the terminal is closed, or agtmux has given up after
-/// Ctrl-C.
+/// Whether the wait for this command is over: the command has ended, the terminal is closed, or agtmux has given up
+/// after Ctrl-C.
 pub(super) fn is_over(view: &TerminalView, exec: &str) -> bool {
     let is_given_up = view.execs.get(exec).is_some_and(|status| status.given_up);
     view.state.is_closed || is_given_up || view.command_of(exec).is_some_and(|command| command.end.is_some())

@@ -57,7 +57,7 @@ pub(super) struct CommandEnd {
     pub(super) bytes: u64,
 }
 
-/// A request to run a command, and how far the request is.
+/// A request to run a command, and the progress of the request.
 #[derive(Debug, Clone)]
 pub(super) struct ExecStatus {
     pub(super) record: MirrorExecRecord,

@@ -220,8 +220,8 @@ impl LocalServer {
         self.written_at.is_some_and(|at| now < at + WRITE_GRACE)
     }
 
-    /// If the machine has just woken up, a pane or agent counts as gone or changed only after a second check confirms
-    /// it.
+    /// If the machine has just woken up, makes sure that a pane or agent counts as gone or changed only after a second
+    /// check confirms it.
     fn check_sleep(&mut self) {
         let now = Instant::now();
         if self.wake.has_woken(now) {

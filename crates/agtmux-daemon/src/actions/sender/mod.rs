@@ -1,4 +1,4 @@
-//! Types text into a pane and verifies that the agent accepted it. Every action that types text uses this module.
+//! Types text into a pane and verifies that the text was submitted. Every action that types text uses this module.
 //!
 //! The text is pasted in one piece. When the input box shows the text, Enter is pressed as a separate key. A prompt
 //! event of the agent or the emptied input box then confirms the submission. Enter is pressed again only while the text
@@ -390,7 +390,7 @@ impl<'a> TextSender<'a> {
         }
     }
 
-    /// Writes the screen to the debug log.
+    /// Logs the screen of the pane, so that the log shows why a text was not submitted.
     async fn log_screen(&self) {
         if !self.pane.actions.stores_text() {
             return;

@@ -155,7 +155,7 @@ impl TextSender<'_> {
     }
 }
 
-/// How far a paste is, as the captures since then show it.
+/// The progress of a paste, as the captures after it show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PasteProgress {
     Pending,
@@ -193,8 +193,8 @@ impl<'a> PasteWatch<'a> {
         Self { before, delays, begun, last: None, unchanged_since: begun }
     }
 
-    /// Takes the next capture into account and returns how far the paste is. `typed` is the text in the input box, or
-    /// `None` if no box is visible.
+    /// Takes the next capture into account and returns the progress of the paste. `typed` is the text in the input box,
+    /// or `None` if no box is visible.
     fn judge(&mut self, typed: Option<&str>, now: Instant) -> PasteProgress {
         let timed_out = now - self.begun >= PASTE_TIMEOUT;
         if self.last.as_ref().map(Option::as_deref) != Some(typed) {
