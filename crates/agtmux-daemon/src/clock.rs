@@ -18,7 +18,8 @@ use source::{SystemTime, TimeSource};
 /// small corrections all the time.
 const MIN_STEP: SignedDuration = SignedDuration::from_secs(1);
 
-/// How often the engine calls [`Clock::plan_beat`] while it has agents, and how often the observers check their servers.
+/// How often the engine calls [`Clock::plan_beat`] while it has agents. Also how often the observers check their
+/// servers.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
 /// The engine processes one batch of inputs in less time than this, even if the disk is slow.
 pub(crate) const LONGEST_STEP: Duration = Duration::from_secs(30);

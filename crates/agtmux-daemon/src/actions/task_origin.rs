@@ -43,8 +43,8 @@ impl Actions {
         found.reduce(|one, other| if matches!(one, CallerOrigin::Agent(_)) { one } else { other })
     }
 
-    /// If this process is the wrapper of a task, returns the origin of that task. A process of the task can remove
-    /// variables from its environment, but cannot remove the wrapper from its ancestors.
+    /// If this process is the wrapper of a task, returns the origin of that task. A process of the task can change its
+    /// environment, but cannot choose its ancestors.
     pub(super) fn origin_of_wrapper(&self, process: &ProcessInfo) -> Option<CallerOrigin> {
         let files = self.files_of_wrapper(process)?;
         match files.read_kept_spec().or_else(|_| files.read_spec()) {

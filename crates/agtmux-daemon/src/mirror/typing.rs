@@ -126,7 +126,8 @@ fn take_key(shell: MirrorShell) -> Vec<u8> {
     }
 }
 
-/// The text to type for the command. It begins with a `cd` to the command's directory, unless the shell is already there.
+/// The text that the shell runs for the command. The text begins with a `cd` to the command's directory, unless the
+/// shell is already there.
 fn command_text(record: &MirrorExecRecord, shell_cwd: Option<&str>) -> String {
     let command = record.command.trim_end_matches('\n');
     match record.cwd.as_deref().filter(|cwd| Some(*cwd) != shell_cwd) {
